@@ -1,0 +1,39 @@
+# Warnings, sanitizers, and the one way to declare a library or a test of this project.
+add_library(verbena_options INTERFACE)
+target_include_directories(verbena_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(verbena_options INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Wswitch -Werror
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-missing-field-initializers>
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-field-initializers -Wno-missing-designated-field-initializers>)
+if(VERBENA_SANITIZE STREQUAL "address")
+  set(VERBENA_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+elseif(VERBENA_SANITIZE STREQUAL "thread")
+  set(VERBENA_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
+endif()
+if(VERBENA_SANITIZE_FLAGS)
+  target_compile_options(verbena_options INTERFACE ${VERBENA_SANITIZE_FLAGS})
+  target_link_options(verbena_options INTERFACE ${VERBENA_SANITIZE_FLAGS})
+endif()
+
+# verbena_library(NAME SOURCES ... LINK ...): a static library named NAME, reachable as verbena::NAME.
+function(verbena_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(verbena_${name} STATIC ${ARG_SOURCES})
+  add_library(verbena::${name} ALIAS verbena_${name})
+  target_link_libraries(verbena_${name} PUBLIC verbena_options ${ARG_LINK})
+endfunction()
+
+# verbena_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT SECONDS]): one Boost.Test program, one CTest entry.
+function(verbena_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(test_${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/test_main.cc)
+  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK
+    VERBENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+  target_link_libraries(test_${name} PRIVATE ${ARG_LINK} Boost::unit_test_framework)
+  add_test(NAME ${name} COMMAND test_${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "core;${ARG_LABELS}")
+endfunction()

@@ -1,0 +1,64 @@
+// Link: the one interface behind which shared memory, UDP, raw sockets and the in-process cable stand.
+//
+// A link carries whole RoCE v2 frames for one process of one node. Adding a kind of link touches one new file and the
+// factory in link_factory.cc. Faults and captures are decorators (faulty_link.h, capturing_link.h), not part of a link.
+//
+// Calls come in two classes. Under the engine's lock, never entering the kernel: reserve, commit, cancel, publish,
+// receive, arm. Outside of it, free to enter the kernel and safe from several threads: fetch, flush, resolve, service.
+// One pass of the engine: fetch; lock; receive -> Nic::receive; Nic::transmit -> reserve/commit; publish; unlock; flush.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "emulator/nic/transmit_port.h"
+#include "wire/result.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::host {
+
+/// Takes the frames that a link hands up. The bytes are valid during the call only.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  virtual void frame(std::span<const std::byte> frame, bool icrc_trusted) = 0;
+};
+
+class Link : public nic::TransmitPort {
+ public:
+  /// Makes what was committed visible to the peers (shared memory: indices; UDP: seals the batch).
+  virtual void publish() = 0;
+  /// Hands up to `budget` waiting frames to the sink; returns how many.
+  virtual std::size_t receive(Time now, FrameSink& sink, std::size_t budget) = 0;
+  /// When receive() or publish() wants to be called without new input (a delayed frame; a peer to be woken).
+  virtual std::optional<Time> next_deadline() const { return std::nullopt; }
+
+  /// Takes frames from the kernel into the link's buffers, without blocking. Returns whether receive() has something.
+  virtual bool fetch() = 0;
+  /// Gives the kernel what publish() sealed: datagrams, wake-ups of sleeping peers.
+  virtual void flush() = 0;
+  /// Accepts and tears down connections; called when a descriptor of wait_descriptors() is readable.
+  virtual void service() = 0;
+
+  /// What a thread that wants to sleep waits for (POLLIN). `frames` become readable when frames arrive after arm()
+  /// said yes; `control` wants service(). The array lives as long as the link; a negative descriptor is unused.
+  struct WaitDescriptors {
+    int frames = -1;
+    int control = -1;
+  };
+  virtual WaitDescriptors wait_descriptors() const = 0;
+  /// Asks to be woken by the next frame. False: frames are waiting already, do not sleep.
+  virtual bool arm() = 0;
+  /// The application is polling: peers need not wake anybody. Cheap; called on every empty poll.
+  virtual void disarm() = 0;
+
+  /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour discovery).
+  /// Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).
+  virtual std::optional<wire::MacAddress> resolve(const wire::Gid& address) = 0;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,37 @@
+// Memory: the only way in which the NIC touches the bytes that a memory region covers.
+//
+// The host implements it over the application's address space (faults are caught), a simulated node over an arena, a
+// payload-free run over nothing. Bounds, keys and access are checked before (memory_table.h), not here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "wire/icrc.h"
+
+namespace verbena::nic {
+
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  /// Copies into.size() octets at `address` and feeds `crc` with them, taken from the source. False: the range faults.
+  virtual bool read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) = 0;
+  /// Copies to `address` in increasing address order, the last octet last: applications poll for it. False: faults.
+  virtual bool write(std::uint64_t address, std::span<const std::byte> from) = 0;
+  /// Eight octets, aligned, in host order, atomic towards the CPU. Returns the value before; nothing: the address faults.
+  virtual std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare, std::uint64_t swap) = 0;
+  virtual std::optional<std::uint64_t> fetch_add(std::uint64_t address, std::uint64_t add) = 0;
+};
+
+/// Memory for tests and simulated nodes that live in this process's own heap: addresses are pointers and never fault.
+class PlainMemory final : public Memory {
+ public:
+  bool read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) override;
+  bool write(std::uint64_t address, std::span<const std::byte> from) override;
+  std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare, std::uint64_t swap) override;
+  std::optional<std::uint64_t> fetch_add(std::uint64_t address, std::uint64_t add) override;
+};
+
+}  // namespace verbena::nic

@@ -1,0 +1,101 @@
+// Nic: one RDMA NIC as a pure state machine.
+//
+// Solely responsible for verbs semantics and the RoCE v2 transport. It never reads a clock, opens a socket, starts a
+// thread or draws a random number: verbs calls, frames and the time go in; frames (pulled by transmit), completions and
+// events come out. Not thread-safe: its owner (emulator/host/engine.h, emulator/sim) serialises all calls.
+// The frame path (post, receive, transmit, poll) does not allocate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "emulator/nic/counters.h"
+#include "emulator/nic/memory.h"
+#include "emulator/nic/transmit_port.h"
+#include "emulator/nic/verbs.h"
+#include "wire/result.h"
+#include "wire/time.h"
+
+namespace verbena::nic {
+
+template <class T>
+using VerbsResult = Result<T, VerbsError>;
+
+class Nic {
+ public:
+  /// `memory` and `counters` outlive the NIC.
+  Nic(const NicConfig& config, Memory& memory, Counters& counters);
+  ~Nic();
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  const NicConfig& config() const;
+
+  // -- Objects. Destroying one that others use is VerbsError::busy; an unknown handle is invalid_argument. ------------
+  VerbsResult<PdHandle> allocate_pd();
+  VerbsResult<void> deallocate_pd(PdHandle pd);
+
+  VerbsResult<MemoryRegion> register_memory(const MemoryRegionInit& init);
+  VerbsResult<void> deregister_memory(MrHandle mr);
+
+  VerbsResult<AhHandle> create_ah(PdHandle pd, const AddressVector& address_vector);
+  VerbsResult<void> destroy_ah(AhHandle ah);
+
+  /// `context` is given back in CompletionEvent and AsyncEvent. At least min_entries completions fit.
+  VerbsResult<CqHandle> create_cq(std::uint32_t min_entries, std::uint64_t context);
+  std::uint32_t cq_entries(CqHandle cq) const;
+  VerbsResult<void> resize_cq(CqHandle cq, std::uint32_t min_entries);
+  VerbsResult<void> destroy_cq(CqHandle cq);
+  /// ibv_req_notify_cq: the next completion (solicited_only: the next solicited or failed one) gives a CompletionEvent.
+  VerbsResult<void> request_notification(CqHandle cq, bool solicited_only);
+
+  VerbsResult<SrqHandle> create_srq(const SrqInit& init);
+  VerbsResult<SrqAttributes> query_srq(SrqHandle srq) const;
+  /// limit arms srq_limit_reached; a max_wr above the present one resizes.
+  VerbsResult<void> modify_srq(SrqHandle srq, std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit);
+  VerbsResult<void> destroy_srq(SrqHandle srq);
+
+  /// Capabilities come back as granted, never smaller than asked.
+  VerbsResult<QpHandle> create_qp(QpInit& init);
+  wire::Qpn qpn(QpHandle qp) const;
+  /// Checks the mask against the transition (IBTA 10.3, table 91; the verbs man page). On failure nothing has changed.
+  VerbsResult<void> modify_qp(QpHandle qp, const QpAttributes& attributes, std::uint32_t mask, Time now);
+  VerbsResult<QpAttributes> query_qp(QpHandle qp) const;
+  VerbsResult<void> destroy_qp(QpHandle qp);
+
+  // -- Work --------------------------------------------------------------------------------------------------------
+  /// Enqueues only; transmit() builds the packets.
+  VerbsResult<void> post_send(QpHandle qp, const SendRequest& request, Time now);
+  VerbsResult<void> post_receive(QpHandle qp, const ReceiveRequest& request);
+  VerbsResult<void> post_srq_receive(SrqHandle srq, const ReceiveRequest& request);
+  /// Takes up to into.size() completions, oldest first. CQ overrun ends as IBTA 11.6.? has it: cq_error, QPs fail.
+  std::size_t poll_cq(CqHandle cq, std::span<Completion> into);
+  std::size_t cq_depth(CqHandle cq) const;
+
+  // -- Frames and time -----------------------------------------------------------------------------------------------
+  /// One Ethernet frame from the wire. Bad ones are dropped and counted by reason. `icrc_trusted`: the link has already
+  /// checked it.
+  void receive(Time now, std::span<const std::byte> frame, bool icrc_trusted = false);
+  /// Runs every timer that is due.
+  void on_deadline(Time now);
+  /// When on_deadline (or transmit, for paced QPs) wants to be called next; nothing: no timer runs.
+  std::optional<Time> next_deadline() const;
+  /// Builds up to `budget` frames into the port. Returns how many. Stops early at back pressure.
+  std::size_t transmit(Time now, TransmitPort& port, std::size_t budget);
+  /// Whether transmit() would try to build something.
+  bool has_work() const;
+
+  // -- Events: drained by the owner after every batch -------------------------------------------------------------------
+  std::optional<AsyncEvent> poll_event();
+  std::optional<CompletionEvent> poll_completion_event();
+  bool has_events() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace verbena::nic

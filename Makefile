@@ -1,0 +1,39 @@
+# The commands of the project. Each sets up what it needs first; see scripts/ for what they do.
+#   make         builds; the command is then build/verbena
+#   make demo    two unmodified RDMA programs on two emulated nodes, clean and under packet loss
+#   make test    every test, as CI runs them
+#   make bench   the benchmark table, each figure beside its limit and its peer
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.PHONY: build setup demo test bench format tidy clean
+
+setup:
+	@scripts/setup.sh build
+
+build: setup
+	@scripts/build.sh release
+
+demo: setup
+	@scripts/setup.sh demo
+	@scripts/build.sh release
+	@python3 scripts/demo.py
+
+test:
+	@scripts/test.sh $(STAGES)
+
+bench: setup
+	@scripts/setup.sh bench
+	@scripts/build.sh release
+	@python3 bench/bench.py $(BENCH_ARGS)
+
+format:
+	@scripts/setup.sh test
+	@scripts/format.sh write
+
+tidy:
+	@scripts/setup.sh build test
+	@scripts/build.sh release --configure-only
+	@scripts/clang_tidy.sh
+
+clean:
+	rm -rf build demo

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the named groups need, and only those that are missing.
+# When nothing is missing it needs neither root nor the network, and prints nothing.
+#   scripts/setup.sh build [demo] [test] [bench]
+set -euo pipefail
+
+packages_of() {
+  case "$1" in
+    build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
+                 libibverbs-dev libibverbs1" ;;
+    demo)  echo "perftest ibverbs-utils ibverbs-providers python3" ;;
+    test)  echo "perftest ibverbs-utils ibverbs-providers qperf python3 tshark strace iproute2 git ccache
+                 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
+    bench) echo "perftest ucx-utils python3" ;;
+    *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench" >&2; exit 2 ;;
+  esac
+}
+
+is_installed() {
+  [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
+}
+
+command -v dpkg-query >/dev/null || { echo "setup: this script installs Debian packages, and there is no dpkg here" >&2; exit 1; }
+
+missing=()
+for group in "$@"; do
+  for package in $(packages_of "$group"); do
+    is_installed "$package" || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
+  done
+done
+[[ ${#missing[@]} -eq 0 ]] && exit 0
+
+as_root=(env)
+if [[ "$(id -u)" -ne 0 ]]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup: missing packages, and neither root nor sudo to install them: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo env)
+fi
+
+apt() {
+  "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@" </dev/null
+}
+with_retries() {
+  local attempt
+  for attempt in 1 2 3; do
+    "$@" && return 0
+    echo "setup: '$*' failed (attempt $attempt of 3)" >&2
+  done
+  return 1
+}
+
+echo "setup: installing ${missing[*]}" >&2
+with_retries apt update >&2
+with_retries apt install --no-install-recommends "${missing[@]}" >&2
+for package in "${missing[@]}"; do
+  is_installed "$package" || { echo "setup: $package is still missing" >&2; exit 1; }
+done

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Every test of the project, in stages. A stage that fails does not stop the others; the table at the end says how each
+# went, and the exit status is 0 only when all passed.
+#   scripts/test.sh [STAGE...]      all of them when none is named
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+all_stages=(format release core style programs fuzz asan tsan tidy leftovers)
+jobs="$(nproc)"
+
+ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"; }
+
+stage_format()   { scripts/format.sh check; }
+stage_release()  { scripts/build.sh release; }
+stage_core()     { ctest_of build -L core -j "$jobs"; }
+stage_style()    { ctest_of build -L style; }
+stage_programs() { ctest_of build -L programs; }
+stage_fuzz()     { scripts/build.sh fuzz && ctest_of build/fuzz -L fuzz -j "$jobs"; }
+stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
+stage_tsan()     { scripts/build.sh tsan core_tests && ctest_of build/tsan -L core -j "$jobs"; }
+stage_tidy()     { scripts/build.sh release --configure-only && scripts/clang_tidy.sh; }
+stage_leftovers() { python3 scripts/leftovers.py compare "$before" "$VERBENA_TEST_RUN" "$TMPDIR"; }
+
+stages=("$@")
+[[ $# -eq 0 ]] && stages=("${all_stages[@]}")
+for stage in "${stages[@]}"; do
+  declare -F "stage_$stage" >/dev/null || { echo "test: no stage is called '$stage'; there are ${all_stages[*]}" >&2; exit 2; }
+done
+
+scripts/setup.sh build test || exit 1
+mkdir -p build
+
+# Every process of this run carries VERBENA_TEST_RUN, and every temporary file belongs in TMPDIR: what is left can be told
+# from what others do on the machine.
+export VERBENA_TEST_RUN="verbena-test-$$-$(date +%s)"
+TMPDIR="$(mktemp -d /tmp/verbena-test.XXXXXX)"
+export TMPDIR
+export ASAN_OPTIONS="${ASAN_OPTIONS:-abort_on_error=0:detect_leaks=1}"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}"
+before="build/leftovers-before.json"
+python3 scripts/leftovers.py snapshot "$before" "$TMPDIR" || exit 1
+trap 'rm -rf "$TMPDIR"' EXIT
+
+failed=0
+table=""
+for stage in "${stages[@]}"; do
+  printf '\n==== %s\n' "$stage"
+  started=$SECONDS
+  if "stage_$stage" </dev/null; then verdict=passed; else verdict=FAILED; failed=1; fi
+  table+="$(printf '%-10s %-7s %5d s' "$stage" "$verdict" $((SECONDS - started)))"$'\n'
+done
+
+printf '\n==== summary\n%s%-10s %-7s %5d s\n' "$table" total "$([[ $failed -eq 0 ]] && echo passed || echo FAILED)" "$SECONDS"
+exit $failed

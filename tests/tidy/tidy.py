@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The part of the style that a machine can enforce: size of files, the comment at their top, include direction, and words
+that must not be left in them. Reads the tree given as its argument; prints one line per offence."""
+import os
+import re
+import sys
+
+FOLDERS = ["wire", "emulator", "verbs-shim", "scenarios", "cli", "bench", "tests", "scripts", "docs", "cmake", ".ci"]
+SOURCE_SUFFIXES = (".cc", ".h", ".c")
+TEXT_SUFFIXES = SOURCE_SUFFIXES + (".py", ".sh", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml")
+LINES_SOFT_MAX = 500
+LINES_HARD_MAX = 600
+LINES_OVER_SOFT_FILES_MAX = 5  # so many files may stand between the two limits
+
+# Who may include whom: a folder may include itself and those listed (design: "includes point left only").
+ALLOWED = {
+    "wire": [],
+    "emulator/nic": ["wire"],
+    "emulator/cm": ["wire", "emulator/nic"],
+    "emulator/fabric": ["wire", "emulator/nic"],
+    "emulator/sim": ["wire", "emulator/nic", "emulator/cm", "emulator/fabric"],
+    "emulator/host": ["wire", "emulator/nic", "emulator/cm", "emulator/fabric"],
+    "verbs-shim": ["wire", "emulator/nic", "emulator/cm", "emulator/fabric", "emulator/host"],
+    "scenarios": ["wire", "emulator/nic", "emulator/cm", "emulator/fabric", "emulator/sim", "emulator/host"],
+    "cli": ["wire", "emulator/nic", "emulator/cm", "emulator/fabric", "emulator/sim", "emulator/host", "verbs-shim",
+            "scenarios"],
+}
+# Operating system headers belong to the folders that touch the machine.
+SYSTEM_HEADER = re.compile(r'#include <((sys|linux|net|netinet|arpa|infiniband|rdma)/[^>]*|unistd\.h|fcntl\.h|poll\.h|'
+                           r'signal\.h|pthread\.h|sched\.h|dlfcn\.h)>')
+PURE = ("wire", "emulator/nic", "emulator/cm", "emulator/fabric", "emulator/sim")
+CLOCKS = re.compile(r"std::chrono::(steady|system|high_resolution)_clock|clock_gettime|std::random_device|\brand\(\)")
+
+INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.M)
+MARKERS = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
+WEB_ADDRESS = re.compile(r"\b(https?|ftp)" + r"://|\bwww\." + r"[a-z]")
+
+
+def folder_of(path):
+    """The folder of ALLOWED that a path lies in, or None."""
+    for folder in sorted(ALLOWED, key=len, reverse=True):
+        if path == folder or path.startswith(folder + "/"):
+            return folder
+    return None
+
+
+def check_includes(path, text):
+    folder = folder_of(path)
+    if folder is None:
+        return []
+    offences = []
+    for included in INCLUDE.findall(text):
+        target = folder_of(included)
+        if target is not None and target != folder and target not in ALLOWED[folder]:
+            offences.append(f"{folder} must not include {included}")
+    if folder in PURE:
+        offences += [f"{folder} must not include <{found[0]}>" for found in SYSTEM_HEADER.findall(text)]
+        offences += [f"{folder} must not read clocks or draw chance of its own: {found.group(0)}"
+                     for found in CLOCKS.finditer(text)]
+    return offences
+
+
+def check_source(path, text):
+    """A source file may leave the opening comment to the header of its own that it includes first."""
+    offences = check_includes(path, text)
+    own_header = os.path.splitext(path)[0] + ".h"
+    if not text.startswith(("//", "/*")) and not text.startswith(f'#include "{own_header}"'):
+        offences.append("does not open with a comment that says what it is responsible for")
+    if path.endswith(".h") and "#pragma once" not in text and "#ifndef" not in text:
+        offences.append("has no include guard")
+    return offences
+
+
+def check_text(path, text):
+    offences = [f"has the marker {found}" for found in MARKERS.findall(text)]
+    if path != "LICENSE" and WEB_ADDRESS.search(text):
+        offences.append("has a web address")
+    if re.search(r"[ \t]+$", text, re.M) and path.endswith(SOURCE_SUFFIXES + (".py", ".sh", ".cmake")):
+        offences.append("has white space at the end of a line")
+    lines = text.count("\n")
+    if path.endswith(SOURCE_SUFFIXES + (".py", ".sh")) and lines > LINES_HARD_MAX:
+        offences.append(f"has {lines} lines, more than {LINES_HARD_MAX}")
+    if path.endswith(SOURCE_SUFFIXES):
+        offences += check_source(path, text)
+    return offences
+
+
+def files_of(root):
+    for folder in FOLDERS:
+        for place, folders, names in os.walk(os.path.join(root, folder)):
+            folders[:] = sorted(name for name in folders if name not in ("__pycache__", "data", "seeds"))
+            for name in sorted(names):
+                yield os.path.relpath(os.path.join(place, name), root)
+    for name in sorted(os.listdir(root)):
+        if os.path.isfile(os.path.join(root, name)):
+            yield name
+
+
+def check_tree(root):
+    offences, long_files, checked = [], [], 0
+    for path in files_of(root):
+        if not path.endswith(TEXT_SUFFIXES) and path not in ("Makefile", ".ci/run"):
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            text = file.read()
+        checked += 1
+        offences += [f"{path}: {offence}" for offence in check_text(path, text)]
+        if path.endswith(SOURCE_SUFFIXES + (".py", ".sh")) and text.count("\n") > LINES_SOFT_MAX:
+            long_files.append(path)
+    if len(long_files) > LINES_OVER_SOFT_FILES_MAX:
+        offences.append(f"more than {LINES_OVER_SOFT_FILES_MAX} files are over {LINES_SOFT_MAX} lines: {', '.join(long_files)}")
+    return offences, checked
+
+
+def main():
+    if len(sys.argv) != 2:
+        print("usage: tidy.py ROOT", file=sys.stderr)
+        return 2
+    offences, checked = check_tree(sys.argv[1])
+    for offence in offences:
+        print(offence)
+    print(f"{checked} files checked, {len(offences)} offences")
+    return 1 if offences or checked < 20 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Each rule of tidy.py must be able to fail, and must let a clean file pass."""
+import unittest
+
+import tidy
+
+CLEAN = "// Says what it is.\n#pragma once\n"
+
+
+class Rules(unittest.TestCase):
+    def test_clean_file_passes(self):
+        self.assertEqual(tidy.check_text("wire/a.h", CLEAN), [])
+
+    def test_include_to_the_right_is_an_offence(self):
+        self.assertTrue(tidy.check_text("wire/a.h", CLEAN + '#include "emulator/nic/nic.h"\n'))
+        self.assertTrue(tidy.check_text("emulator/sim/a.h", CLEAN + '#include "emulator/host/link.h"\n'))
+        self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + '#include "emulator/fabric/fault_plan.h"\n'))
+
+    def test_include_to_the_left_is_none(self):
+        self.assertEqual(tidy.check_text("cli/a.h", CLEAN + '#include "emulator/host/link.h"\n'), [])
+
+    def test_system_header_in_a_pure_folder_is_an_offence(self):
+        self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + "#include <sys/socket.h>\n"))
+        self.assertEqual(tidy.check_text("emulator/host/a.h", CLEAN + "#include <sys/socket.h>\n"), [])
+
+    def test_clock_in_a_pure_folder_is_an_offence(self):
+        self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + "auto t = std::chrono::steady_clock::now();\n"))
+
+    def test_missing_comment_and_guard_are_offences(self):
+        self.assertEqual(len(tidy.check_text("wire/a.h", "int a;\n")), 2)
+
+    def test_source_may_leave_the_comment_to_its_header(self):
+        self.assertEqual(tidy.check_text("wire/a.cc", '#include "wire/a.h"\n'), [])
+        self.assertTrue(tidy.check_text("wire/a.cc", '#include "wire/b.h"\n'))
+
+    def test_marker_and_web_address_are_offences(self):
+        self.assertTrue(tidy.check_text("wire/a.cc", CLEAN + "// TO" + "DO later\n"))
+        self.assertTrue(tidy.check_text("docs/a.md", "see http" + "://example.org\n"))
+
+    def test_long_file_is_an_offence(self):
+        self.assertTrue(tidy.check_text("wire/a.cc", CLEAN + "\n" * tidy.LINES_HARD_MAX))
+
+
+if __name__ == "__main__":
+    unittest.main()

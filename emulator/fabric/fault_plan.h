@@ -1,16 +1,23 @@
 // FaultPlan: what happens to the packets of one direction of a link. Text in, verdicts out.
 //
-// Solely responsible for the decision, a function of (seed, link, packet index, packet fields) and never of thread timing
-// or of a clock. Carrying it out (holding, copying, dropping frames) is LinkModel's work.
+// Solely responsible for the decision, a function of (seed, link, packet index within its flow, packet fields) and
+// never of thread timing or of a clock. Carrying it out (holding, copying, dropping frames) is LinkModel's work.
 //
 // A fault is written as one action and its conditions, in any order after the action:
-//   drop | duplicate | delay by=10us | reorder by=3 (packets) | corrupt [where=payload|header|icrc] [repair=yes]
-//   0.1% or p=0.001          by probability
-//   qp=0 psn=4 iter=1        by exact packet: the (qp+1)-th flow seen on the link, PSN relative to the flow's first, the
-//                            iter-th transmission of that PSN (from 1; `all` fits every one); psn may be a range 4-7
-//   opcode=write|send|read|read-response|ack|nak|atomic|cm|any   kind of packet
+//   drop | duplicate | delay by=10us | reorder by=3 (packets) [within=1ms] | corrupt [where=payload|header|icrc]
+//   [repair=yes] 0.1% or p=0.001          by probability qp=0 psn=4 iter=1        by exact packet: the (qp+1)-th flow
+//   seen on the link, PSN relative to the flow's first, the
+//                            iter-th transmission of that PSN (from 1; `all` fits every one); each may be a range 4-7.
+//                            iter is 1 if psn is given and iter is not.
+//   opcode=write|send|read|read-response|ack|nak|atomic|atomic-response|cm|any   kind of packet
 //   every=100 count=5        each hundredth match, at most five times
 //   dir=tx|rx|both           seen from the node that has the fault; tx if nothing is said
+//
+// A flow is what goes from one address to one QP of another. Requests and responses (acknowledgements, NAKs, read and
+// atomic responses) of a flow are numbered apart: qp, psn and iter speak of requests, unless opcode names a kind of
+// response; then qp counts flows by their first response and psn is relative to the PSN of the flow's first response.
+// Packets of QP1 (cm) are in no flow. Without qp, psn or iter a rule fits requests and responses alike. All rules are
+// tried on every packet; a drop ends it, other faults add up.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +36,62 @@ namespace verbena::fabric {
 enum class FaultAction : std::uint8_t { drop, duplicate, delay, reorder, corrupt };
 std::string_view to_string(FaultAction action);
 
-struct FaultRule;  // a plain value, defined in fault_rule.h
+struct FaultRule;     // a plain value, defined in fault_rule.h
+struct PacketRecord;  // what FlowTable knows of a packet, flow_table.h
 
 /// The error names the word that is wrong and what would be right, in one line.
 Result<FaultRule, std::string> parse_fault(std::string_view text);
+
+/// What is to be done with one packet. `comment` lives as long as the plan and is empty for a packet that nothing hit;
+/// where several rules hit, it is that of the gravest: drop, corrupt, duplicate, reorder, delay.
+struct Verdict {
+  bool drop = false;
+  bool duplicate = false;
+  bool repair_icrc = false;
+  Duration delay{0};
+  std::uint32_t reorder_packets = 0;  // 0: not held
+  Duration hold_max{0};
+  /// The bit to flip, counted from the frame's first octet; nothing: intact.
+  std::optional<std::uint32_t> flip_bit;
+  /// The flow's number within the link, for counting the packets that overtake a held one.
+  std::uint32_t flow_id = UINT32_MAX;
+  std::string_view comment;
+
+  bool clean() const { return comment.empty(); }
+};
+
+struct RuleCounters {
+  std::uint64_t matched = 0;  // conditions fitted
+  std::uint64_t applied = 0;  // and chance struck
+};
+
+class FaultPlan {
+ public:
+  /// `link_name` tells this direction of this link from all others under the same seed.
+  FaultPlan(const std::vector<FaultRule>& rules, std::uint64_t seed, std::string_view link_name);
+  ~FaultPlan();
+  FaultPlan(FaultPlan&&) noexcept;
+  FaultPlan& operator=(FaultPlan&&) noexcept;
+
+  bool empty() const;
+  /// Whether a verdict can ask for time: a delay or a reordering. Otherwise callers need no clock.
+  bool needs_time() const;
+  std::size_t rules() const;
+  const FaultRule& rule(std::size_t index) const;
+  const RuleCounters& counters(std::size_t index) const;
+  /// Flows that came after FlowTable was full; their packets fit no rule with qp, psn or iter.
+  std::uint64_t untracked_packets() const;
+
+  Verdict judge(const wire::PacketView& packet);
+
+ private:
+  struct State;
+  bool fits(std::size_t index, const wire::PacketView& packet, const PacketRecord& record) const;
+  void apply(std::size_t index, const wire::PacketView& packet, std::uint64_t draw, Verdict& verdict) const;
+  std::unique_ptr<State> state_;
+};
+
+/// The rules of `rules` that look at packets going this way (tx or rx, seen from the node).
+std::vector<FaultRule> rules_of_direction(const std::vector<FaultRule>& rules, bool transmit);
 
 }  // namespace verbena::fabric

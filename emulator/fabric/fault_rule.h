@@ -1,0 +1,63 @@
+// FaultRule: one fault as a plain value. The text form and its meaning are in fault_plan.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "emulator/fabric/fault_plan.h"
+#include "wire/time.h"
+
+namespace verbena::fabric {
+
+/// Probabilities are integers, parts per billion: the same on every machine.
+inline constexpr std::uint32_t kCertainPpb = 1'000'000'000;
+inline constexpr std::uint32_t kReorderPacketsMax = 1000;
+/// A packet held for reordering leaves after this time at the latest, so that the last one of a burst is not held for
+/// ever.
+inline constexpr Duration kReorderHoldDefault = milliseconds(1);
+inline constexpr Duration kFaultTimeMax = seconds(60);
+
+enum class PacketKind : std::uint8_t {
+  any,
+  write,
+  send,
+  read,
+  read_response,
+  acknowledge,
+  nak,
+  atomic,
+  atomic_response,
+  cm
+};
+enum class FaultDirection : std::uint8_t { tx, rx, both };
+enum class CorruptPlace : std::uint8_t { anywhere, payload, header, icrc };
+
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t last = UINT32_MAX;
+  constexpr bool contains(std::uint32_t value) const { return first <= value && value <= last; }
+  constexpr bool operator==(const Range&) const = default;
+};
+
+struct FaultRule {
+  FaultAction action = FaultAction::drop;
+  std::uint32_t probability_ppb = kCertainPpb;
+  std::optional<Range> flows;       // qp=, from 0
+  std::optional<Range> psns;        // relative to the flow's first
+  std::optional<Range> iterations;  // from 1
+  PacketKind kind = PacketKind::any;
+  std::uint32_t every = 1;
+  std::uint32_t count_max = UINT32_MAX;
+  FaultDirection direction = FaultDirection::tx;
+  Duration delay{0};                        // delay by=
+  std::uint32_t packets = 1;                // reorder by=
+  Duration hold_max = kReorderHoldDefault;  // reorder within=
+  CorruptPlace place = CorruptPlace::anywhere;
+  bool repair_icrc = false;
+  std::string text;  // as written, for comments and reports
+
+  constexpr bool sees(FaultDirection way) const { return direction == FaultDirection::both || direction == way; }
+};
+
+}  // namespace verbena::fabric

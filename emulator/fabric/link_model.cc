@@ -1,0 +1,217 @@
+#include "emulator/fabric/link_model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "wire/assert.h"
+#include "wire/icrc.h"
+#include "wire/packet_view.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr auto kLater = [](const auto& a, const auto& b) {
+  return a.due != b.due ? a.due > b.due : a.sequence > b.sequence;
+};
+
+std::uint32_t load_little_endian(std::span<const std::byte> bytes) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(bytes[i]) << (8 * i);
+  return value;
+}
+
+void store_little_endian(std::span<std::byte> bytes, std::uint32_t value) {
+  for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(value >> (8 * i));
+}
+
+std::uint32_t crc_of(std::span<const std::byte> bytes) {
+  wire::Icrc crc;
+  crc.update(bytes.data(), bytes.size());
+  return crc.value();
+}
+
+}  // namespace
+
+LinkModel::LinkModel(const LinkParameters& parameters, FaultPlan plan)
+    : parameters_(parameters),
+      plan_(std::move(plan)),
+      pool_(std::make_unique_for_overwrite<std::byte[]>(parameters.pool_frames * wire::kFrameBytesMax)),
+      frames_(parameters.pool_frames) {
+  VERBENA_ASSERT(parameters.pool_frames > 0);
+  free_.reserve(parameters.pool_frames);
+  for (std::uint32_t slot = parameters.pool_frames; slot-- > 0;) free_.push_back(slot);
+  arriving_.reserve(parameters.pool_frames);
+  held_.reserve(kHeldFramesMax);
+}
+
+std::span<std::byte> LinkModel::bytes_of(std::uint32_t slot) {
+  return {pool_.get() + slot * wire::kFrameBytesMax, wire::kFrameBytesMax};
+}
+std::span<const std::byte> LinkModel::bytes_of(std::uint32_t slot) const {
+  return {pool_.get() + slot * wire::kFrameBytesMax, wire::kFrameBytesMax};
+}
+
+std::uint32_t LinkModel::take_slot() {
+  if (free_.empty()) return kNoSlot;
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+std::span<std::byte> LinkModel::slot() {
+  if (open_slot_ == kNoSlot) open_slot_ = take_slot();
+  if (open_slot_ == kNoSlot) return {};
+  return bytes_of(open_slot_);
+}
+
+std::span<const std::byte> LinkModel::slot_frame(std::size_t bytes) const {
+  VERBENA_ASSERT(open_slot_ != kNoSlot && bytes <= wire::kFrameBytesMax);
+  return bytes_of(open_slot_).first(bytes);
+}
+
+Submission LinkModel::submit(Time now, std::span<const std::byte> frame, std::uint64_t tag) {
+  const std::span<std::byte> room = frame.size() <= wire::kFrameBytesMax ? slot() : std::span<std::byte>{};
+  if (room.empty()) {
+    ++counters_.submitted;
+    ++counters_.dropped_full;
+    return {true, "verbena: dropped, the link's queue is full"};
+  }
+  std::memcpy(room.data(), frame.data(), frame.size());
+  return submit_slot(now, frame.size(), tag);
+}
+
+Submission LinkModel::submit_slot(Time now, std::size_t bytes, std::uint64_t tag) {
+  VERBENA_ASSERT(open_slot_ != kNoSlot && bytes <= wire::kFrameBytesMax);
+  ++counters_.submitted;
+  Frame& frame = frames_[open_slot_];
+  frame = {static_cast<std::uint32_t>(bytes), false, tag, {}};
+  Verdict verdict;
+  if (!plan_.empty()) {
+    // Judged on our own copy: nobody else can change it between the decision and the delivery.
+    const auto packet = wire::parse_frame(bytes_of(open_slot_).first(bytes));
+    if (packet)
+      verdict = plan_.judge(*packet);
+    else
+      ++counters_.unparsed;
+  }
+  if (verdict.drop) {
+    ++counters_.dropped_by_fault;
+    return {true, verdict.comment};  // the slot stays open: slot_frame() can still be read
+  }
+  const std::uint32_t slot = open_slot_;
+  open_slot_ = kNoSlot;
+  frame.comment = verdict.comment;
+  return carry_out(now, slot, verdict);
+}
+
+Submission LinkModel::carry_out(Time now, std::uint32_t slot, const Verdict& verdict) {
+  if (verdict.flip_bit) corrupt(slot, verdict);
+  if (verdict.delay.ns != 0) ++counters_.delayed;
+  std::uint32_t copy = kNoSlot;
+  if (verdict.duplicate) copy = take_slot();
+  if (copy != kNoSlot) {
+    ++counters_.duplicated;
+    frames_[copy] = frames_[slot];
+    std::memcpy(bytes_of(copy).data(), bytes_of(slot).data(), frames_[slot].bytes);
+  }
+  const bool hold = verdict.reorder_packets != 0 && held_.size() < kHeldFramesMax;
+  if (verdict.reorder_packets != 0) ++(hold ? counters_.reordered : counters_.reorder_refused);
+  if (hold) {
+    // Its own place in the queue is found when it is released; a copy goes ahead now, as on a path that split.
+    held_.push_back({slot, verdict.flow_id, verdict.reorder_packets, now + verdict.hold_max, verdict.delay});
+    if (copy != kNoSlot) schedule(now, verdict.delay, copy);
+    return {};
+  }
+  schedule(now, verdict.delay, slot);
+  if (copy != kNoSlot) schedule(now, verdict.delay, copy);
+  if (!held_.empty()) release_overtaken(now, verdict.flow_id);
+  return {};
+}
+
+void LinkModel::corrupt(std::uint32_t slot, const Verdict& verdict) {
+  ++counters_.corrupted;
+  Frame& frame = frames_[slot];
+  frame.corrupted = true;
+  const std::span<std::byte> bytes = bytes_of(slot).first(frame.bytes);
+  const std::size_t octet = *verdict.flip_bit / 8;
+  const auto bit = static_cast<std::byte>(1u << (*verdict.flip_bit % 8));
+  // The frame may be longer than the packet (Ethernet padding): the ICRC ends the packet.
+  const auto packet = wire::parse_frame(bytes);
+  VERBENA_ASSERT(packet && octet < packet->frame().size());
+  const std::size_t icrc_at = packet->frame().size() - wire::kIcrcBytes;
+  if (!verdict.repair_icrc || octet >= icrc_at) {
+    bytes[octet] ^= bit;
+    return;
+  }
+  // A CRC is affine: the change in the value is the change that the tail from the flipped octet on makes by itself, so
+  // the masked headers in front need not be known.
+  const std::span<const std::byte> tail = bytes.subspan(octet, icrc_at - octet);
+  const std::uint32_t before = crc_of(tail);
+  bytes[octet] ^= bit;
+  const std::uint32_t change = before ^ crc_of(tail);
+  const std::span<std::byte> stored = bytes.subspan(icrc_at, wire::kIcrcBytes);
+  store_little_endian(stored, load_little_endian(stored) ^ change);
+}
+
+void LinkModel::schedule(Time sent, Duration extra, std::uint32_t slot) {
+  Time end = sent;
+  if (parameters_.rate_bits_per_second != 0) {
+    const std::uint64_t bits = std::uint64_t{frames_[slot].bytes} * 8;
+    const auto ns = static_cast<std::int64_t>((bits * 1'000'000'000 + parameters_.rate_bits_per_second - 1) /
+                                              parameters_.rate_bits_per_second);
+    end = std::max(sent, wire_free_) + nanoseconds(ns);
+    wire_free_ = end;
+  }
+  arriving_.push_back({end + parameters_.propagation + extra, next_sequence_++, slot});
+  std::push_heap(arriving_.begin(), arriving_.end(), kLater);
+}
+
+void LinkModel::release_overtaken(Time now, std::uint32_t flow_id) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    Held held = held_[i];
+    if (held.flow_id == flow_id && --held.packets_left == 0)
+      schedule(now, held.delay, held.slot);
+    else
+      held_[kept++] = held;
+  }
+  held_.resize(kept);
+}
+
+void LinkModel::release_expired(Time now) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const Held held = held_[i];
+    if (held.latest <= now)
+      schedule(held.latest, held.delay, held.slot);
+    else
+      held_[kept++] = held;
+  }
+  held_.resize(kept);
+}
+
+std::optional<Delivery> LinkModel::next_delivery(Time now) {
+  if (!held_.empty()) release_expired(now);
+  if (arriving_.empty() || arriving_.front().due > now) return std::nullopt;
+  const std::uint32_t slot = arriving_.front().slot;
+  const Frame& frame = frames_[slot];
+  return Delivery{bytes_of(slot).first(frame.bytes), frame.comment, frame.tag, frame.corrupted};
+}
+
+void LinkModel::pop() {
+  VERBENA_ASSERT(!arriving_.empty());
+  std::pop_heap(arriving_.begin(), arriving_.end(), kLater);
+  free_.push_back(arriving_.back().slot);
+  arriving_.pop_back();
+  ++counters_.delivered;
+}
+
+std::optional<Time> LinkModel::next_deadline() const {
+  Time earliest = kNever;
+  if (!arriving_.empty()) earliest = arriving_.front().due;
+  for (const Held& held : held_) earliest = std::min(earliest, held.latest);
+  if (earliest == kNever) return std::nullopt;
+  return earliest;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,131 @@
+// LinkModel: one direction of a cable: what goes in, what comes out, and when.
+//
+// Solely responsible for carrying out the fault plan's verdicts (lose, copy, hold, flip a bit) and for rate and
+// propagation delay. Sans-IO: time is an argument, frames are copied into a pool of fixed size made at construction and
+// handed out from there. It allocates nothing per frame. It owns the frames between submit() and pop(); it does not
+// know NICs or links.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/fault_plan.h"
+#include "emulator/fabric/fault_rule.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::fabric {
+
+/// Frames that one direction can hold: about 17 MB of address space, of which only the slots in use are touched.
+inline constexpr std::uint32_t kPoolFramesDefault = 4096;
+/// Frames that can wait to be overtaken at one time. One more is let through in order.
+inline constexpr std::uint32_t kHeldFramesMax = 64;
+
+struct LinkParameters {
+  std::uint64_t rate_bits_per_second = 0;  // 0: none, frames take no time
+  Duration propagation{0};
+  std::uint32_t pool_frames = kPoolFramesDefault;
+};
+
+struct LinkCounters {
+  std::uint64_t submitted = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t dropped_by_fault = 0;
+  std::uint64_t dropped_full = 0;  // the pool was full
+  std::uint64_t duplicated = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t reordered = 0;
+  std::uint64_t corrupted = 0;
+  std::uint64_t reorder_refused = 0;  // more than kHeldFramesMax
+  std::uint64_t unparsed = 0;         // no RoCE v2 packet: let through, untouched
+};
+
+/// A frame that has arrived at the far end. Valid until pop().
+struct Delivery {
+  std::span<const std::byte> frame;
+  std::string_view comment;  // what was done to it; empty: nothing
+  std::uint64_t tag = 0;     // as given to submit()
+  bool corrupted = false;
+};
+
+/// What became of a frame at submission. Not lost: it will be delivered, now or later.
+struct Submission {
+  bool lost = false;
+  std::string_view comment;  // why
+};
+
+class LinkModel {
+ public:
+  LinkModel(const LinkParameters& parameters, FaultPlan plan);
+
+  /// `tag` is given back with the frame. Frames above kFrameBytesMax are lost.
+  Submission submit(Time now, std::span<const std::byte> frame, std::uint64_t tag = 0);
+
+  /// The same in two steps, without a copy: build a frame in slot(), then submit the first `bytes` of it. An empty
+  /// slot: the pool is full.
+  std::span<std::byte> slot();
+  Submission submit_slot(Time now, std::size_t bytes, std::uint64_t tag);
+  /// The frame in slot(), after submit_slot() said it is lost and until the next call of slot().
+  std::span<const std::byte> slot_frame(std::size_t bytes) const;
+
+  /// The next frame that has arrived by `now`, in order of arrival. Take it off with pop() before the next submission.
+  std::optional<Delivery> next_delivery(Time now);
+  void pop();
+  /// When next_delivery() has something new to give. In the past: at once.
+  std::optional<Time> next_deadline() const;
+  bool idle() const { return arriving_.empty() && held_.empty(); }
+
+  const FaultPlan& plan() const { return plan_; }
+  const LinkCounters& counters() const { return counters_; }
+
+ private:
+  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
+
+  struct Frame {
+    std::uint32_t bytes = 0;
+    bool corrupted = false;
+    std::uint64_t tag = 0;
+    std::string_view comment;
+  };
+  struct Arrival {
+    Time due;
+    std::uint64_t sequence = 0;
+    std::uint32_t slot = kNoSlot;
+  };
+  /// A frame that waits until `packets_left` packets of its flow have overtaken it, or until `latest`.
+  struct Held {
+    std::uint32_t slot = kNoSlot;
+    std::uint32_t flow_id = UINT32_MAX;
+    std::uint32_t packets_left = 0;
+    Time latest;
+    Duration delay{0};
+  };
+
+  std::span<std::byte> bytes_of(std::uint32_t slot);
+  std::span<const std::byte> bytes_of(std::uint32_t slot) const;
+  std::uint32_t take_slot();
+  Submission carry_out(Time now, std::uint32_t slot, const Verdict& verdict);
+  void corrupt(std::uint32_t slot, const Verdict& verdict);
+  void schedule(Time sent, Duration extra, std::uint32_t slot);
+  void release_overtaken(Time now, std::uint32_t flow_id);
+  void release_expired(Time now);
+
+  LinkParameters parameters_;
+  FaultPlan plan_;
+  LinkCounters counters_;
+  std::unique_ptr<std::byte[]> pool_;
+  std::vector<Frame> frames_;
+  std::vector<std::uint32_t> free_;  // a stack: the slot used last is the warmest
+  std::vector<Arrival> arriving_;    // heap, first due on top
+  std::vector<Held> held_;
+  std::uint64_t next_sequence_ = 0;
+  Time wire_free_{0};
+  std::uint32_t open_slot_ = kNoSlot;
+};
+
+}  // namespace verbena::fabric

@@ -1,8 +1,8 @@
 // Engine: one NIC alive in a process: its lock, its link, its clock, its progress thread.
 //
 // Solely responsible for when the NIC runs. App threads run it to completion (post, poll); the progress thread serves
-// passive targets and timers and sleeps in the kernel at 0 % CPU otherwise. It does not know the C ABI (verbs-shim) and no
-// protocol (emulator/nic).
+// passive targets and timers and sleeps in the kernel at 0 % CPU otherwise. It does not know the C ABI (verbs-shim) and
+// no protocol (emulator/nic).
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "emulator/host/engine_config.h"
 #include "emulator/host/link.h"
 #include "emulator/nic/nic.h"
 
 namespace verbena::host {
-
-/// Where this process stands. Filled from the environment that `verbena exec` sets (environment.h), or by tests.
-struct EngineConfig {
-  std::string fabric = "default";
-  wire::Gid address;                // the node's; 127.47.91.K by default
-  std::string link = "shm";         // shm | udp | raw:IFACE
-  std::vector<std::string> faults;  // fabric::parse_fault
-  std::uint64_t seed = 1;
-  std::string capture_path;         // pcapng, empty: none
-  std::uint32_t capture_snap_bytes = 0;  // 0: whole frames
-  std::string stats_path;           // file of counters shared with `verbena exec --stats`, empty: private
-  bool progress_thread = true;      // tests may drive progress() themselves
-};
 
 /// Receives what the NIC has to tell, outside the engine's lock, from whichever thread found it.
 class EventSink {

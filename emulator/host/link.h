@@ -5,10 +5,12 @@
 //
 // Calls come in two classes. Under the engine's lock, never entering the kernel: reserve, commit, cancel, publish,
 // receive, arm. Outside of it, free to enter the kernel and safe from several threads: fetch, flush, resolve, service.
-// One pass of the engine: fetch; lock; receive -> Nic::receive; Nic::transmit -> reserve/commit; publish; unlock; flush.
+// One pass of the engine: fetch; lock; receive -> Nic::receive; Nic::transmit -> reserve/commit; publish; unlock;
+// flush.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +41,8 @@ class Link : public nic::TransmitPort {
 
   /// Takes frames from the kernel into the link's buffers, without blocking. Returns whether receive() has something.
   virtual bool fetch() = 0;
+  /// Whether frames come out of the kernel at all: false when fetch() has nothing to do (shared memory).
+  virtual bool fetches() const { return true; }
   /// Gives the kernel what publish() sealed: datagrams, wake-ups of sleeping peers.
   virtual void flush() = 0;
   /// Accepts and tears down connections; called when a descriptor of wait_descriptors() is readable.
@@ -56,9 +60,17 @@ class Link : public nic::TransmitPort {
   /// The application is polling: peers need not wake anybody. Cheap; called on every empty poll.
   virtual void disarm() = 0;
 
-  /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour discovery).
-  /// Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).
+  /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
+  /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).
   virtual std::optional<wire::MacAddress> resolve(const wire::Gid& address) = 0;
+};
+
+/// What opening a link yields: it, and where the process stands behind it.
+struct OpenedLink {
+  std::unique_ptr<Link> link;
+  std::uint8_t slot = 0;  // QPNs begin at slot << 16
+  wire::MacAddress mac;
+  std::uint32_t mtu_bytes = 4096;  // the largest path MTU that fits its frames
 };
 
 }  // namespace verbena::host

@@ -1,0 +1,26 @@
+// EngineConfig: where a process stands: fabric, node, link, faults. A plain value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wire/types.h"
+
+namespace verbena::host {
+
+/// Filled from the environment that `verbena exec` sets (environment.h), or by tests.
+struct EngineConfig {
+  std::string fabric = "default";
+  wire::Gid address = wire::Gid::from_ipv4(0x7f2f5b01);  // the node's; 127.47.91.K by default
+  std::string link = "shm";                              // shm | udp | raw:IFACE
+  std::vector<std::string> faults;                       // fabric::parse_fault
+  std::uint64_t seed = 1;
+  std::string capture_path;              // pcapng, empty: none
+  std::uint32_t capture_snap_bytes = 0;  // 0: whole frames
+  std::string stats_path;                // file of counters shared with `verbena exec --stats`, empty: private
+  std::string device_name = "verbena0";  // what applications see; the engine does not look at it
+  bool progress_thread = true;           // tests may drive progress() themselves
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,109 @@
+#include "emulator/host/node_directory.h"
+
+#include <arpa/inet.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "wire/assert.h"
+
+namespace verbena::host {
+namespace {
+constexpr int kBacklog = 256;  // as many processes as may call at once before we accept; above SOMAXCONN is cut
+constexpr std::uint32_t kNodeNetwork = 0x7f2f5b00;  // 127.47.91.0
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+}  // namespace
+
+wire::MacAddress node_mac(const wire::Gid& address) {
+  const auto& octets = address.octets;
+  return {{0x02, 0x56, octets[12], octets[13], octets[14], octets[15]}};
+}
+
+std::string address_text(const wire::Gid& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool ipv4 = address.is_ipv4();
+  const char* done =
+      inet_ntop(ipv4 ? AF_INET : AF_INET6, address.octets.data() + (ipv4 ? 12 : 0), text.data(), text.size());
+  VERBENA_ASSERT(done != nullptr);
+  return text.data();
+}
+
+std::optional<wire::Gid> parse_node(std::string_view text) {
+  if (text.empty() || text.size() >= INET6_ADDRSTRLEN) return std::nullopt;
+  const std::string name(text);
+  if (std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    if (name.size() > 3) return std::nullopt;
+    const auto node = static_cast<std::uint32_t>(std::stoul(name));
+    if (node < 1 || node > 254) return std::nullopt;
+    return wire::Gid::from_ipv4(kNodeNetwork | node);
+  }
+  in_addr ipv4{};
+  if (inet_pton(AF_INET, name.c_str(), &ipv4) == 1) {
+    const wire::Gid gid = wire::Gid::from_ipv4(ntohl(ipv4.s_addr));
+    if (ipv4.s_addr == INADDR_ANY || gid.is_multicast()) return std::nullopt;
+    return gid;
+  }
+  wire::Gid gid;
+  if (inet_pton(AF_INET6, name.c_str(), gid.octets.data()) != 1) return std::nullopt;
+  if (gid == wire::Gid{} || gid.is_multicast()) return std::nullopt;
+  return gid;
+}
+
+bool is_fabric_name(std::string_view name) {
+  return !name.empty() && name.size() <= kFabricNameBytesMax &&
+         std::all_of(name.begin(), name.end(), is_name_character);
+}
+
+SeatAddress seat_address(const SeatName& seat) {
+  VERBENA_ASSERT(is_fabric_name(seat.fabric));
+  const std::string text = "verbena/" + std::to_string(getuid()) + "/" + std::string(seat.fabric) + "/" +
+                           address_text(seat.address) + "/" + std::to_string(seat.slot);
+  SeatAddress result;
+  VERBENA_ASSERT(text.size() + 1 <= sizeof result.name.sun_path);
+  result.name.sun_family = AF_UNIX;
+  // A leading zero octet makes the name abstract (unix(7)).
+  std::memcpy(result.name.sun_path + 1, text.data(), text.size());
+  result.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  return result;
+}
+
+Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, const wire::Gid& address) {
+  if (!is_fabric_name(fabric))
+    return Failure{std::string("fabric name must be 1 to 40 letters, digits, '.', '_' or '-'")};
+  const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0) return Failure{std::string("cannot open a unix socket: ") + std::strerror(errno)};
+  NodeDirectory seat(listener, 0);
+  for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+    const SeatAddress at = seat_address({fabric, address, static_cast<std::uint8_t>(slot)});
+    if (bind(listener, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) == 0) {
+      if (listen(listener, kBacklog) != 0)
+        return Failure{std::string("cannot listen on a unix socket: ") + std::strerror(errno)};
+      seat.slot_ = static_cast<std::uint8_t>(slot);
+      return seat;
+    }
+    if (errno != EADDRINUSE) return Failure{std::string("cannot bind a unix socket: ") + std::strerror(errno)};
+  }
+  return Failure{"node " + address_text(address) + " of fabric '" + std::string(fabric) + "' already has " +
+                 std::to_string(kSlots) + " processes"};
+}
+
+NodeDirectory::~NodeDirectory() {
+  if (listener_ >= 0) close(listener_);
+}
+NodeDirectory::NodeDirectory(NodeDirectory&& other) noexcept
+    : listener_(std::exchange(other.listener_, -1)), slot_(other.slot_) {}
+NodeDirectory& NodeDirectory::operator=(NodeDirectory&& other) noexcept {
+  std::swap(listener_, other.listener_);
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+}  // namespace verbena::host

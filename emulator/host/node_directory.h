@@ -1,0 +1,74 @@
+// NodeDirectory: which processes stand on which node of a fabric, on this machine.
+//
+// Solely responsible for process slots and their names. A seat is a listening unix socket with the abstract name
+// verbena/UID/FABRIC/ADDRESS/SLOT: the kernel removes it with the process, however that ends, so nothing is ever stale.
+// It does not accept connections and knows no frames (shm_link.h); links without shared memory hold a seat for its slot
+// only.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wire/result.h"
+#include "wire/types.h"
+
+namespace verbena::host {
+
+/// Slots 0..254; 255 would make QPN 0xffffff, the multicast one.
+inline constexpr std::uint32_t kSlots = 255;
+inline constexpr unsigned kSlotShift = 16;
+inline constexpr std::size_t kFabricNameBytesMax = 40;
+
+constexpr std::uint8_t slot_of(wire::Qpn qpn) {
+  return static_cast<std::uint8_t>(qpn.value() >> kSlotShift);
+}
+constexpr wire::Qpn qpn_base_of(std::uint8_t slot) {
+  return wire::Qpn(std::uint32_t{slot} << kSlotShift);
+}
+
+/// 02:56 and the last four octets of the address: the MAC of a node whose link has none of its own.
+wire::MacAddress node_mac(const wire::Gid& address);
+/// "127.47.91.1" or an IPv6 address.
+std::string address_text(const wire::Gid& address);
+/// K in 1..254 (127.47.91.K), an IPv4 or an IPv6 address.
+std::optional<wire::Gid> parse_node(std::string_view text);
+/// 1 to kFabricNameBytesMax letters, digits, '.', '_' or '-'.
+bool is_fabric_name(std::string_view name);
+
+/// Where a process of a node is reached.
+struct SeatName {
+  std::string_view fabric;  // is_fabric_name()
+  wire::Gid address;
+  std::uint8_t slot = 0;
+};
+struct SeatAddress {
+  sockaddr_un name{};
+  socklen_t bytes = 0;
+};
+SeatAddress seat_address(const SeatName& seat);
+
+/// A seat that this process holds: movable, closes its socket at the end (the slot is free at once).
+class NodeDirectory {
+ public:
+  /// Takes the lowest free slot. The error is one line for the user.
+  static Result<NodeDirectory, std::string> join(std::string_view fabric, const wire::Gid& address);
+  ~NodeDirectory();
+  NodeDirectory(NodeDirectory&& other) noexcept;
+  NodeDirectory& operator=(NodeDirectory&& other) noexcept;
+
+  std::uint8_t slot() const { return slot_; }
+  /// SOCK_SEQPACKET, listening, non-blocking, close-on-exec.
+  int listener() const { return listener_; }
+
+ private:
+  NodeDirectory(int listener, std::uint8_t slot) : listener_(listener), slot_(slot) {}
+  int listener_ = -1;
+  std::uint8_t slot_ = 0;
+};
+
+}  // namespace verbena::host

@@ -69,7 +69,7 @@ std::span<const std::byte> LinkModel::slot_frame(std::size_t bytes) const {
   return bytes_of(open_slot_).first(bytes);
 }
 
-Submission LinkModel::submit(Time now, std::span<const std::byte> frame, std::uint64_t tag) {
+Submission LinkModel::submit(Time now, std::span<const std::byte> frame, const FrameTag& tag) {
   const std::span<std::byte> room = frame.size() <= wire::kFrameBytesMax ? slot() : std::span<std::byte>{};
   if (room.empty()) {
     ++counters_.submitted;
@@ -80,7 +80,7 @@ Submission LinkModel::submit(Time now, std::span<const std::byte> frame, std::ui
   return submit_slot(now, frame.size(), tag);
 }
 
-Submission LinkModel::submit_slot(Time now, std::size_t bytes, std::uint64_t tag) {
+Submission LinkModel::submit_slot(Time now, std::size_t bytes, const FrameTag& tag) {
   VERBENA_ASSERT(open_slot_ != kNoSlot && bytes <= wire::kFrameBytesMax);
   ++counters_.submitted;
   Frame& frame = frames_[open_slot_];
@@ -120,12 +120,12 @@ Submission LinkModel::carry_out(Time now, std::uint32_t slot, const Verdict& ver
     // Its own place in the queue is found when it is released; a copy goes ahead now, as on a path that split.
     held_.push_back({slot, verdict.flow_id, verdict.reorder_packets, now + verdict.hold_max, verdict.delay});
     if (copy != kNoSlot) schedule(now, verdict.delay, copy);
-    return {};
+    return {false, verdict.comment};
   }
   schedule(now, verdict.delay, slot);
   if (copy != kNoSlot) schedule(now, verdict.delay, copy);
   if (!held_.empty()) release_overtaken(now, verdict.flow_id);
-  return {};
+  return {false, verdict.comment};
 }
 
 void LinkModel::corrupt(std::uint32_t slot, const Verdict& verdict) {

@@ -45,18 +45,25 @@ struct LinkCounters {
   std::uint64_t unparsed = 0;         // no RoCE v2 packet: let through, untouched
 };
 
+/// What the submitter wants back with the frame; the model does not look at it.
+struct FrameTag {
+  wire::Gid address;
+  wire::Qpn qpn;
+  std::uint32_t word = 0;
+};
+
 /// A frame that has arrived at the far end. Valid until pop().
 struct Delivery {
   std::span<const std::byte> frame;
   std::string_view comment;  // what was done to it; empty: nothing
-  std::uint64_t tag = 0;     // as given to submit()
+  FrameTag tag;              // as given to submit()
   bool corrupted = false;
 };
 
 /// What became of a frame at submission. Not lost: it will be delivered, now or later.
 struct Submission {
   bool lost = false;
-  std::string_view comment;  // why
+  std::string_view comment;  // what was done to it; empty: nothing
 };
 
 class LinkModel {
@@ -64,12 +71,12 @@ class LinkModel {
   LinkModel(const LinkParameters& parameters, FaultPlan plan);
 
   /// `tag` is given back with the frame. Frames above kFrameBytesMax are lost.
-  Submission submit(Time now, std::span<const std::byte> frame, std::uint64_t tag = 0);
+  Submission submit(Time now, std::span<const std::byte> frame, const FrameTag& tag = {});
 
   /// The same in two steps, without a copy: build a frame in slot(), then submit the first `bytes` of it. An empty
   /// slot: the pool is full.
   std::span<std::byte> slot();
-  Submission submit_slot(Time now, std::size_t bytes, std::uint64_t tag);
+  Submission submit_slot(Time now, std::size_t bytes, const FrameTag& tag);
   /// The frame in slot(), after submit_slot() said it is lost and until the next call of slot().
   std::span<const std::byte> slot_frame(std::size_t bytes) const;
 
@@ -89,7 +96,7 @@ class LinkModel {
   struct Frame {
     std::uint32_t bytes = 0;
     bool corrupted = false;
-    std::uint64_t tag = 0;
+    FrameTag tag;
     std::string_view comment;
   };
   struct Arrival {

@@ -1,0 +1,176 @@
+#include "emulator/host/faulty_link.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "emulator/fabric/link_model.h"
+#include "emulator/host/clock.h"
+#include "wire/assert.h"
+
+namespace verbena::host {
+namespace {
+
+using fabric::FaultPlan;
+using fabric::LinkModel;
+
+/// How soon a link that had no room is asked again.
+constexpr Duration kBackPressureRetry = microseconds(20);
+/// Route hints kept for the link below; a wrong one costs it a look-up, no more.
+constexpr std::size_t kRouteHints = 256;
+
+std::unique_ptr<LinkModel> model_of(const std::vector<fabric::FaultRule>& rules, bool transmit, std::uint64_t seed,
+                                    std::string_view link_name) {
+  const auto seen = fabric::rules_of_direction(rules, transmit);
+  if (seen.empty()) return nullptr;
+  const std::string name = std::string(link_name) + (transmit ? ":tx" : ":rx");
+  return std::make_unique<LinkModel>(fabric::LinkParameters{}, FaultPlan(seen, seed, name));
+}
+
+class FaultyLink final : public Link {
+ public:
+  FaultyLink(std::unique_ptr<Link> inner, const std::vector<fabric::FaultRule>& rules, std::uint64_t seed,
+             std::string_view link_name, CaptureTap* tap, Time (*clock)())
+      : inner_(std::move(inner)),
+        tap_(tap),
+        clock_(clock != nullptr ? clock : &clock_now),
+        tx_(model_of(rules, true, seed, link_name)),
+        rx_(model_of(rules, false, seed, link_name)) {}
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override {
+    if (!tx_) return inner_->reserve(destination, bytes);
+    if (bytes > wire::kFrameBytesMax) return {};
+    forward();
+    if (blocked_) return {};
+    tag_ = {destination.address, destination.qpn, 0};
+    room_ = tx_->slot();
+    // All slots hold delayed frames: what comes on top is lost, as at a full queue.
+    discarding_ = room_.empty();
+    if (discarding_) room_ = overflow_;
+    return room_.first(bytes);
+  }
+
+  void commit(std::size_t bytes) override {
+    if (!tx_) return inner_->commit(bytes);
+    const Time now = tx_->plan().needs_time() ? clock_() : now_;
+    if (discarding_) {
+      const auto submission = tx_->submit(now, room_.first(bytes), tag_);
+      if (tap_ != nullptr && submission.lost) tap_->record(now, room_.first(bytes), Direction::tx, submission.comment);
+      return;
+    }
+    const auto submission = tx_->submit_slot(now, bytes, tag_);
+    if (submission.lost) {
+      if (tap_ != nullptr) tap_->record(kNever, tx_->slot_frame(bytes), Direction::tx, submission.comment);
+      return;
+    }
+    now_ = std::max(now_, now);
+    forward();
+  }
+
+  void cancel() override {
+    if (!tx_) inner_->cancel();
+    // Otherwise the slot stays open in the model and is used for the next frame.
+  }
+
+  void publish() override {
+    if (tx_) forward();
+    inner_->publish();
+  }
+
+  std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override {
+    now_ = std::max(now_, now);
+    if (tx_) forward();
+    if (!rx_) return inner_->receive(now, sink, budget);
+    Intake intake(*this, now);
+    inner_->receive(now, intake, budget);
+    std::size_t handed_up = 0;
+    for (; handed_up < budget; ++handed_up) {
+      const auto delivery = rx_->next_delivery(now);
+      if (!delivery) break;
+      sink.frame(delivery->frame, delivery->tag.word != 0 && !delivery->corrupted);
+      rx_->pop();
+    }
+    return handed_up;
+  }
+
+  std::optional<Time> next_deadline() const override {
+    std::optional<Time> earliest = inner_->next_deadline();
+    const auto take = [&](std::optional<Time> when) {
+      if (when && (!earliest || *when < *earliest)) earliest = when;
+    };
+    if (tx_) take(blocked_ ? std::optional<Time>(now_ + kBackPressureRetry) : tx_->next_deadline());
+    if (rx_) take(rx_->next_deadline());
+    return earliest;
+  }
+
+  // Called outside of the lock: it must not look at the models. next_deadline() speaks for frames that are due.
+  bool fetch() override { return inner_->fetch(); }
+  bool fetches() const override { return inner_->fetches(); }
+  void flush() override { inner_->flush(); }
+  void service() override { inner_->service(); }
+  WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
+  bool arm() override {
+    if (rx_ && rx_->next_delivery(now_)) return false;
+    return inner_->arm();
+  }
+  void disarm() override { inner_->disarm(); }
+  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
+
+ private:
+  /// Frames from the link below go into the model. They are handed up after the link's own pass: a NIC that answers at
+  /// once must not meet a link that is still in receive().
+  class Intake final : public FrameSink {
+   public:
+    Intake(FaultyLink& owner, Time now) : owner_(owner), now_(now) {}
+    void frame(std::span<const std::byte> frame, bool icrc_trusted) override {
+      const auto submission = owner_.rx_->submit(now_, frame, {{}, {}, icrc_trusted ? 1u : 0u});
+      if (owner_.tap_ != nullptr && !submission.comment.empty()) owner_.tap_->annotate(submission.comment);
+    }
+
+   private:
+    FaultyLink& owner_;
+    Time now_;
+  };
+
+  /// Gives the link below every frame that is due, in order, as far as it has room.
+  void forward() {
+    blocked_ = false;
+    while (const auto delivery = tx_->next_delivery(now_)) {
+      std::uint32_t& hint = hints_[delivery->tag.qpn.value() % kRouteHints];
+      const auto room = inner_->reserve({delivery->tag.address, delivery->tag.qpn, hint}, delivery->frame.size());
+      if (room.empty()) {
+        blocked_ = true;
+        return;
+      }
+      std::memcpy(room.data(), delivery->frame.data(), delivery->frame.size());
+      if (tap_ != nullptr && !delivery->comment.empty()) tap_->annotate(delivery->comment);
+      inner_->commit(delivery->frame.size());
+      tx_->pop();
+    }
+  }
+
+  std::unique_ptr<Link> inner_;
+  CaptureTap* tap_;
+  Time (*clock_)();
+  std::unique_ptr<LinkModel> tx_;  // null: no rule looks at this direction
+  std::unique_ptr<LinkModel> rx_;
+  Time now_{0};
+  bool blocked_ = false;
+  bool discarding_ = false;
+  fabric::FrameTag tag_;
+  std::span<std::byte> room_;
+  std::array<std::byte, wire::kFrameBytesMax> overflow_;
+  std::array<std::uint32_t, kRouteHints> hints_{};
+};
+
+}  // namespace
+
+std::unique_ptr<Link> make_faulty_link(std::unique_ptr<Link> inner, const std::vector<fabric::FaultRule>& rules,
+                                       std::uint64_t seed, std::string_view link_name, CaptureTap* tap,
+                                       Time (*clock)()) {
+  VERBENA_ASSERT(inner != nullptr);
+  return std::make_unique<FaultyLink>(std::move(inner), rules, seed, link_name, tap, clock);
+}
+
+}  // namespace verbena::host

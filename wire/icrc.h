@@ -1,14 +1,22 @@
 // The invariant CRC of a RoCE v2 packet (IBTA annex A17.3.3; the CRC is that of Ethernet, IEEE 802.3), on ISA-L.
+//
+// Solely responsible for what the ICRC covers and how its value comes about. Covered: eight octets of ones in the place
+// of InfiniBand's LRH, the IP header with TOS, TTL and checksum (IPv6: traffic class, flow label, hop limit) as ones,
+// the UDP header with its checksum as ones, the BTH with FECN, BECN and reserved6 as ones, and all the rest as it is.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
+#include "wire/headers.h"
+
 namespace verbena::wire {
 
-/// A running CRC-32 over pieces of a packet. Start it with the masked headers (PacketBuilder does), go on with the payload.
+/// A running CRC-32 over pieces of a packet. Start it with the masked headers (PacketBuilder does), go on with the
+/// payload.
 class Icrc {
  public:
   constexpr Icrc() = default;
@@ -20,5 +28,29 @@ class Icrc {
  private:
   std::uint32_t state_ = 0;
 };
+
+/// Octets of the ones in front, an IP header, a UDP header and a BTH: the part of a packet that is masked.
+inline constexpr std::size_t kMaskedBytesMax = 8 + Ipv6Layout::bytes + UdpLayout::bytes + BthLayout::bytes;
+
+/// The masked form of the headers from IP to BTH that lie at `ip_header`, the eight octets of ones in front.
+/// `ip_header` must hold them whole. Returns how many octets of `into` are filled.
+std::size_t mask_headers(std::span<const std::byte> ip_header, bool is_ipv4,
+                         std::span<std::byte, kMaskedBytesMax> into);
+
+/// The ICRC of a packet from its IP header to the octet before the ICRC. `packet` must hold IP, UDP and BTH whole.
+std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4);
+
+/// The octet of a masked BTH that holds FECN, BECN and reserved6.
+inline constexpr std::size_t kBthMaskedOctet = 4;
+
+/// A UDP socket does not see the IPv4 identification of what it receives, but the ICRC covers it. A CRC is linear, so
+/// exactly one 32-bit change explains a wrong ICRC, and if the identification alone can be that change, this is the
+/// value that makes the ICRC fit (16 of 32 bits of protection remain). Nothing: no value fits, or `frame` is not a
+/// whole RoCE v2 frame over IPv4.
+std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte> frame);
+
+/// Stores the identification in an IPv4 frame of at least Ethernet and IPv4 headers (untagged or with one VLAN tag) and
+/// corrects the header checksum. Other frames are left alone.
+void set_ipv4_identification(std::span<std::byte> frame, std::uint16_t identification);
 
 }  // namespace verbena::wire

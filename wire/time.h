@@ -27,9 +27,17 @@ struct Time {
 
 inline constexpr Time kNever{std::numeric_limits<std::int64_t>::max()};
 
-constexpr Duration nanoseconds(std::int64_t n) { return {n}; }
-constexpr Duration microseconds(std::int64_t n) { return {n * 1000}; }
-constexpr Duration milliseconds(std::int64_t n) { return {n * 1000 * 1000}; }
-constexpr Duration seconds(std::int64_t n) { return {n * 1000 * 1000 * 1000}; }
+constexpr Duration nanoseconds(std::int64_t n) {
+  return {n};
+}
+constexpr Duration microseconds(std::int64_t n) {
+  return {n * 1000};
+}
+constexpr Duration milliseconds(std::int64_t n) {
+  return {n * 1000 * 1000};
+}
+constexpr Duration seconds(std::int64_t n) {
+  return {n * 1000 * 1000 * 1000};
+}
 
 }  // namespace verbena

@@ -31,7 +31,8 @@ class Psn {
 /// Packets from `from` to `to`, in [-2^23, 2^23): negative when `to` is behind `from`.
 constexpr std::int32_t distance(Psn from, Psn to) {
   const std::uint32_t difference = (to.value() - from.value()) & Psn::kMask;
-  return difference < 0x800000 ? static_cast<std::int32_t>(difference) : static_cast<std::int32_t>(difference) - 0x1000000;
+  return difference < 0x800000 ? static_cast<std::int32_t>(difference)
+                               : static_cast<std::int32_t>(difference) - 0x1000000;
 }
 
 /// Queue pair number: 24 bits. 0 and 1 are the management QPs, 0xffffff addresses multicast.
@@ -89,7 +90,8 @@ inline constexpr std::uint16_t kRoceUdpPort = 4791;  // IANA, IBTA annex A17
 inline constexpr std::size_t kIcrcBytes = 4;
 inline constexpr std::size_t kGrhBytes = 40;
 inline constexpr std::size_t kPayloadBytesMax = 4096;
-/// The largest frame: Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, XRCETH 4, AtomicETH 28, payload 4096, ICRC 4, rounded up.
+/// The largest frame: Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, XRCETH 4, AtomicETH 28, payload 4096, ICRC 4,
+/// rounded up.
 inline constexpr std::size_t kFrameBytesMax = kPayloadBytesMax + 128;
 
 }  // namespace verbena::wire

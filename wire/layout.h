@@ -1,0 +1,263 @@
+// Layout: the one declaration of where a header's fields lie; size, parse and emit derive from it at compile time.
+//
+// Solely responsible for turning octets in network order into plain values and back. It knows no header: headers.h
+// declares them. The octets are read and written in whole words, so every offset, mask and shift is a constant.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace verbena::wire {
+
+namespace layout_detail {
+
+__extension__ using Bits128 = unsigned __int128;
+
+/// The narrowest word that carries a field of this many bits.
+template <std::size_t kBits>
+using Word = std::conditional_t<(kBits > 64), Bits128, std::uint64_t>;
+
+template <std::size_t kBits>
+constexpr Word<kBits> low_mask() {
+  constexpr std::size_t kWordBits = sizeof(Word<kBits>) * 8;
+  return static_cast<Word<kBits>>(~Word<kBits>{0}) >> (kWordBits - kBits);
+}
+
+template <class T>
+struct MemberOf;
+template <class Header, class Value>
+struct MemberOf<Value Header::*> {
+  using header = Header;
+  using value = Value;
+};
+
+/// A field's value as an unsigned number: integers, enums, the strong types of types.h, and arrays of octets.
+template <std::size_t kBits, class T>
+constexpr Word<kBits> to_word(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return static_cast<Word<kBits>>(static_cast<std::make_unsigned_t<std::underlying_type_t<T>>>(value));
+  } else if constexpr (std::is_same_v<T, bool> || std::is_unsigned_v<T>) {
+    return static_cast<Word<kBits>>(value);
+  } else if constexpr (requires { value.octets; }) {
+    static_assert(sizeof(value.octets) * 8 == kBits);
+    Word<kBits> word = 0;
+    for (const std::uint8_t octet : value.octets) word = word << 8 | octet;
+    return word;
+  } else if constexpr (requires { value.value(); }) {
+    return static_cast<Word<kBits>>(value.value());
+  } else {
+    return static_cast<Word<kBits>>(value.value);
+  }
+}
+
+template <class T, std::size_t kBits>
+constexpr T from_word(Word<kBits> word) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return word != 0;
+  } else if constexpr (std::is_enum_v<T> || std::is_unsigned_v<T>) {
+    static_assert(sizeof(T) * 8 >= kBits);
+    return static_cast<T>(word);
+  } else if constexpr (requires(T t) { t.octets; }) {
+    T value{};
+    for (std::size_t i = value.octets.size(); i-- > 0;) {
+      value.octets[i] = static_cast<std::uint8_t>(word);
+      word >>= 8;
+    }
+    return value;
+  } else {
+    return T{static_cast<std::uint32_t>(word)};
+  }
+}
+
+template <std::size_t kBytes>
+using Unsigned = std::conditional_t<
+    kBytes == 8, std::uint64_t,
+    std::conditional_t<kBytes == 4, std::uint32_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>>;
+
+template <std::size_t kBytes>
+constexpr Unsigned<kBytes> swap_to_network(Unsigned<kBytes> value) {
+  static_assert(std::endian::native == std::endian::little || std::endian::native == std::endian::big);
+  if constexpr (std::endian::native == std::endian::big || kBytes == 1) return value;
+  if constexpr (kBytes == 2) return __builtin_bswap16(value);
+  if constexpr (kBytes == 4) return __builtin_bswap32(value);
+  if constexpr (kBytes == 8) return __builtin_bswap64(value);
+}
+
+template <std::size_t kBytes>
+constexpr std::uint64_t load_big_endian(const std::byte* from) {
+  if (std::is_constant_evaluated()) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < kBytes; ++i) value = value << 8 | static_cast<std::uint8_t>(from[i]);
+    return value;
+  }
+  Unsigned<kBytes> value;
+  std::memcpy(&value, from, kBytes);
+  // The compiler must not load it a second time: the octets may change between two loads (shared memory).
+  asm("" : "+r"(value));
+  return swap_to_network<kBytes>(value);
+}
+
+template <std::size_t kBytes>
+constexpr void store_big_endian(std::byte* into, std::uint64_t value) {
+  if (std::is_constant_evaluated()) {
+    for (std::size_t i = 0; i < kBytes; ++i) into[i] = static_cast<std::byte>(value >> (8 * (kBytes - 1 - i)));
+    return;
+  }
+  const Unsigned<kBytes> network = swap_to_network<kBytes>(static_cast<Unsigned<kBytes>>(value));
+  std::memcpy(into, &network, kBytes);
+}
+
+/// The octets of a header are taken as words of 8, 8, ..., 4, 2, 1 octets.
+struct Chunk {
+  std::size_t first = 0;  // octet
+  std::size_t bytes = 0;
+};
+template <std::size_t kBytes>
+inline constexpr std::size_t kChunks = kBytes / 8 + static_cast<std::size_t>(std::popcount(kBytes % 8));
+template <std::size_t kBytes>
+constexpr std::array<Chunk, kChunks<kBytes>> chunks_of() {
+  std::array<Chunk, kChunks<kBytes>> chunks{};
+  std::size_t first = 0;
+  for (Chunk& chunk : chunks) {
+    const std::size_t left = kBytes - first;
+    chunk = {first, left >= 8 ? 8 : std::bit_floor(left)};
+    first += chunk.bytes;
+  }
+  return chunks;
+}
+
+}  // namespace layout_detail
+
+/// `kBits` bits on the wire, most significant first, that are `kMember` of the header.
+template <auto kMember, std::size_t kBits>
+struct Field {
+  using Header = typename layout_detail::MemberOf<decltype(kMember)>::header;
+  using Value = typename layout_detail::MemberOf<decltype(kMember)>::value;
+  static constexpr auto member = kMember;
+  static constexpr std::size_t bits = kBits;
+};
+
+/// Fields in wire order. Together they must fill whole octets.
+template <class First, class... Rest>
+class Layout {
+ public:
+  using Header = typename First::Header;
+  static constexpr std::size_t bits = (First::bits + ... + Rest::bits);
+  static_assert(bits % 8 == 0, "a header is whole octets");
+  static constexpr std::size_t bytes = bits / 8;
+
+  static constexpr Header parse(std::span<const std::byte, bytes> from) {
+    std::array<std::uint64_t, kChunkList.size()> words{};
+    load(words, from.data(), std::make_index_sequence<kChunkList.size()>{});
+    Header header{};
+    parse_fields(header, words, std::make_index_sequence<1 + sizeof...(Rest)>{});
+    return header;
+  }
+
+  static constexpr void emit(const Header& header, std::span<std::byte, bytes> into) {
+    emit_chunks(header, into.data(), std::make_index_sequence<kChunkList.size()>{});
+  }
+
+  static constexpr std::array<std::byte, bytes> emit(const Header& header) {
+    std::array<std::byte, bytes> octets{};
+    emit(header, octets);
+    return octets;
+  }
+
+  /// Whether each single bit of the octets survives parse and emit: no field overlaps, none is cut.
+  static constexpr bool round_trips() {
+    for (std::size_t bit = 0; bit < bits; ++bit) {
+      std::array<std::byte, bytes> octets{};
+      octets[bit / 8] = static_cast<std::byte>(0x80 >> bit % 8);
+      if (emit(parse(octets)) != octets) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr auto kChunkList = layout_detail::chunks_of<bytes>();
+  static constexpr std::array<std::size_t, 1 + sizeof...(Rest)> kWidths{First::bits, Rest::bits...};
+  static constexpr std::size_t offset_of(std::size_t index) {
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < index; ++i) offset += kWidths[i];
+    return offset;
+  }
+
+  template <std::size_t... kChunk>
+  static constexpr void load(std::array<std::uint64_t, sizeof...(kChunk)>& words, const std::byte* from,
+                             std::index_sequence<kChunk...>) {
+    ((words[kChunk] = layout_detail::load_big_endian<kChunkList[kChunk].bytes>(from + kChunkList[kChunk].first)), ...);
+  }
+
+  /// Where a field and a chunk overlap, counted in bits.
+  template <std::size_t kChunk, std::size_t kOffset, std::size_t kWidth>
+  struct Overlap {
+    static constexpr std::size_t chunk_begin = kChunkList[kChunk].first * 8;
+    static constexpr std::size_t chunk_end = chunk_begin + kChunkList[kChunk].bytes * 8;
+    static constexpr std::size_t begin = kOffset > chunk_begin ? kOffset : chunk_begin;
+    static constexpr std::size_t end = kOffset + kWidth < chunk_end ? kOffset + kWidth : chunk_end;
+    static constexpr bool any = begin < end;
+    static constexpr std::size_t width = any ? end - begin : 1;
+    static constexpr std::size_t chunk_shift = any ? chunk_end - end : 0;
+    static constexpr std::size_t field_shift = any ? kOffset + kWidth - end : 0;
+  };
+
+  template <class OneField, std::size_t kOffset, std::size_t kChunk, class Words, class WordType>
+  static constexpr void take(const Words& words, WordType& value) {
+    using Place = Overlap<kChunk, kOffset, OneField::bits>;
+    if constexpr (Place::any) {
+      const std::uint64_t part = words[kChunk] >> Place::chunk_shift & layout_detail::low_mask<Place::width>();
+      value |= static_cast<WordType>(static_cast<WordType>(part) << Place::field_shift);
+    }
+  }
+
+  template <class OneField, std::size_t kOffset, class Words, std::size_t... kChunk>
+  static constexpr auto field_word(const Words& words, std::index_sequence<kChunk...>) {
+    layout_detail::Word<OneField::bits> value = 0;
+    (take<OneField, kOffset, kChunk>(words, value), ...);
+    return value;
+  }
+
+  template <class Words, std::size_t... kIndex>
+  static constexpr void parse_fields(Header& header, const Words& words, std::index_sequence<kIndex...>) {
+    parse_all<Words, First, Rest...>(header, words, std::index_sequence<kIndex...>{});
+  }
+  template <class Words, class... Fields, std::size_t... kIndex>
+  static constexpr void parse_all(Header& header, const Words& words, std::index_sequence<kIndex...>) {
+    ((header.*(Fields::member) =
+          layout_detail::from_word<std::remove_cvref_t<decltype(header.*(Fields::member))>, Fields::bits>(
+              field_word<Fields, offset_of(kIndex)>(words, std::make_index_sequence<kChunkList.size()>{}))),
+     ...);
+  }
+
+  template <class OneField, std::size_t kOffset, std::size_t kChunk>
+  static constexpr std::uint64_t give(const Header& header) {
+    using Place = Overlap<kChunk, kOffset, OneField::bits>;
+    if constexpr (Place::any) {
+      const auto value = layout_detail::to_word<OneField::bits>(header.*(OneField::member));
+      const auto part = static_cast<std::uint64_t>(value >> Place::field_shift);
+      return (part & layout_detail::low_mask<Place::width>()) << Place::chunk_shift;
+    } else {
+      return 0;
+    }
+  }
+  template <std::size_t kChunk, class... Fields, std::size_t... kIndex>
+  static constexpr std::uint64_t chunk_word(const Header& header, std::index_sequence<kIndex...>) {
+    return (give<Fields, offset_of(kIndex), kChunk>(header) | ...);
+  }
+  template <std::size_t... kChunk>
+  static constexpr void emit_chunks(const Header& header, std::byte* into, std::index_sequence<kChunk...>) {
+    (layout_detail::store_big_endian<kChunkList[kChunk].bytes>(
+         into + kChunkList[kChunk].first,
+         chunk_word<kChunk, First, Rest...>(header, std::make_index_sequence<1 + sizeof...(Rest)>{})),
+     ...);
+  }
+};
+
+}  // namespace verbena::wire

@@ -1,0 +1,171 @@
+#include "wire/packet_builder.h"
+
+namespace verbena::wire {
+namespace {
+
+constexpr std::size_t kLinkOnes = 8;
+constexpr std::size_t kPortsBytes = 4;
+
+/// What the two octets of a length, followed by `kAfter` octets up to the end of the UDP ports, change in a CRC: it is
+/// linear, so each octet's share can be looked up.
+template <std::size_t kAfter>
+struct LengthShares {
+  std::array<std::uint32_t, 256> high{};
+  std::array<std::uint32_t, 256> low{};
+
+  static constexpr std::uint32_t share(std::uint32_t octet, std::size_t octets_after) {
+    std::uint32_t state = octet;
+    for (std::size_t bit = 0; bit < 8 * (octets_after + 1); ++bit) {
+      state = (state & 1) != 0 ? (state >> 1 ^ 0xedb88320) : state >> 1;
+    }
+    return state;
+  }
+  constexpr LengthShares() {
+    for (std::uint32_t octet = 0; octet < 256; ++octet) {
+      high[octet] = share(octet, kAfter + 1);
+      low[octet] = share(octet, kAfter);
+    }
+  }
+  std::uint32_t of(std::size_t length) const { return high[length >> 8 & 0xff] ^ low[length & 0xff]; }
+};
+
+constexpr std::size_t kIpv4LengthOffset = 2;
+constexpr std::size_t kIpv6LengthOffset = 4;
+constexpr LengthShares<Ipv4Layout::bytes + kPortsBytes - kIpv4LengthOffset - 2> kIpv4Shares;
+constexpr LengthShares<Ipv6Layout::bytes + kPortsBytes - kIpv6LengthOffset - 2> kIpv6Shares;
+
+void store_u16(std::byte* into, std::size_t value) {
+  layout_detail::store_big_endian<2>(into, value);
+}
+
+std::uint32_t sum_of_words(std::span<const std::byte> octets) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i + 1 < octets.size(); i += 2) {
+    sum += std::to_integer<std::uint32_t>(octets[i]) << 8 | std::to_integer<std::uint32_t>(octets[i + 1]);
+  }
+  return sum;
+}
+
+}  // namespace
+
+FrameTemplate::FrameTemplate(const FramePath& path) {
+  std::size_t end = 0;
+  const auto add = [&](const auto& header_octets) {
+    std::memcpy(octets_.data() + end, header_octets.data(), header_octets.size());
+    end += header_octets.size();
+  };
+  is_ipv4_ = path.source.is_ipv4() && path.destination.is_ipv4();
+  const std::uint16_t ether_type = is_ipv4_ ? kEtherTypeIpv4 : kEtherTypeIpv6;
+  add(EthernetLayout::emit({path.destination_mac, path.source_mac, path.vlan ? kEtherTypeVlan : ether_type}));
+  if (path.vlan) {
+    Vlan vlan = *path.vlan;
+    vlan.ether_type = ether_type;
+    add(VlanLayout::emit(vlan));
+  }
+  ip_offset_ = static_cast<std::uint8_t>(end);
+  if (is_ipv4_) {
+    Ipv4 ip;
+    ip.dscp = path.traffic_class >> 2;
+    ip.ecn = path.traffic_class & 3;
+    ip.time_to_live = path.hop_limit;
+    ip.identification = path.ipv4_identification;
+    ip.dont_fragment = path.ipv4_dont_fragment;
+    ip.source = path.source.ipv4();
+    ip.destination = path.destination.ipv4();
+    const auto ip_octets = Ipv4Layout::emit(ip);
+    checksum_sum_ = sum_of_words(ip_octets);
+    add(ip_octets);
+  } else {
+    Ipv6 ip;
+    ip.traffic_class = path.traffic_class;
+    ip.hop_limit = path.hop_limit;
+    ip.flow_label = path.flow_label;
+    ip.source = path.source;
+    ip.destination = path.destination;
+    add(Ipv6Layout::emit(ip));
+  }
+  Udp udp;
+  udp.source_port = path.udp_source_port;
+  add(UdpLayout::emit(udp));
+  header_bytes_ = static_cast<std::uint8_t>(end);
+
+  // mask_headers() wants a BTH behind; only the part up to the ports is used.
+  std::array<std::byte, kHeaderBytesMax + BthLayout::bytes> packet{};
+  std::memcpy(packet.data(), octets_.data(), end);
+  std::array<std::byte, kMaskedBytesMax> masked;
+  mask_headers(std::span<const std::byte>(packet).subspan(ip_offset_), is_ipv4_, masked);
+  Icrc crc;
+  crc.update(masked.data(), kLinkOnes + (is_ipv4_ ? Ipv4Layout::bytes : Ipv6Layout::bytes) + kPortsBytes);
+  icrc_of_length_0_ = crc.value();
+}
+
+void FrameTemplate::emit(std::span<std::byte> into, std::size_t udp_payload_bytes) const {
+  VERBENA_ASSERT(into.size() >= header_bytes_ && header_bytes_ != 0);
+  constexpr std::size_t kUsualBytes = EthernetLayout::bytes + Ipv4Layout::bytes + UdpLayout::bytes;
+  if (header_bytes_ == kUsualBytes) {
+    std::memcpy(into.data(), octets_.data(), kUsualBytes);
+  } else {
+    std::memcpy(into.data(), octets_.data(), header_bytes_);
+  }
+  const std::size_t udp_bytes = udp_payload_bytes + UdpLayout::bytes;
+  std::byte* const ip = into.data() + ip_offset_;
+  if (is_ipv4_) {
+    const std::size_t total_bytes = udp_bytes + Ipv4Layout::bytes;
+    std::uint32_t sum = checksum_sum_ + static_cast<std::uint32_t>(total_bytes);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    store_u16(ip + kIpv4LengthOffset, total_bytes);
+    store_u16(ip + 10, ~sum & 0xffff);
+  } else {
+    store_u16(ip + kIpv6LengthOffset, udp_bytes);
+  }
+  store_u16(into.data() + header_bytes_ - 4, udp_bytes);
+}
+
+std::uint32_t FrameTemplate::icrc_until_ports(std::size_t udp_payload_bytes) const {
+  const std::size_t udp_bytes = udp_payload_bytes + UdpLayout::bytes;
+  return icrc_of_length_0_ ^ (is_ipv4_ ? kIpv4Shares.of(udp_bytes + Ipv4Layout::bytes) : kIpv6Shares.of(udp_bytes));
+}
+
+PacketBuilder::PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
+                             std::size_t payload_bytes)
+    : begin_(into.data()), payload_bytes_left_(payload_bytes), pad_bytes_(-payload_bytes & 3) {
+  const OpcodeInfo& info = opcode_info(bth.opcode);
+  VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
+  const std::size_t udp_payload_bytes =
+      BthLayout::bytes + info.extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
+  VERBENA_ASSERT(into.size() >= frame_template.header_bytes() + udp_payload_bytes);
+  frame_template.emit(into, udp_payload_bytes);
+  icrc_ = Icrc(frame_template.icrc_until_ports(udp_payload_bytes));
+  extension_bytes_left_ = info.extension_bytes;
+
+  Bth padded = bth;
+  padded.pad_bytes = pad_bytes_;
+  const auto octets = BthLayout::emit(padded);
+  next_ = begin_ + frame_template.header_bytes();
+  std::memcpy(next_, octets.data(), octets.size());
+  next_ += octets.size();
+
+  store_u16(covered_.data(), udp_payload_bytes + UdpLayout::bytes);
+  covered_[2] = covered_[3] = std::byte{0xff};
+  std::memcpy(covered_.data() + kUdpTailBytes, octets.data(), octets.size());
+  covered_[kUdpTailBytes + kBthMaskedOctet] = std::byte{0xff};
+  covered_bytes_ = kUdpTailBytes + BthLayout::bytes;
+}
+
+std::size_t PacketBuilder::finish() {
+  close_headers();
+  VERBENA_ASSERT(payload_bytes_left_ == 0);
+  if (pad_bytes_ != 0) {
+    constexpr std::array<std::byte, 3> kZeros{};
+    std::memcpy(next_, kZeros.data(), pad_bytes_);
+    icrc_.update(kZeros.data(), pad_bytes_);
+    next_ += pad_bytes_;
+  }
+  const std::uint32_t value = icrc_.value();
+  for (std::size_t i = 0; i < kIcrcBytes; ++i) next_[i] = static_cast<std::byte>(value >> (8 * i));
+  next_ += kIcrcBytes;
+  return static_cast<std::size_t>(next_ - begin_);
+}
+
+}  // namespace verbena::wire

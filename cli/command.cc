@@ -1,0 +1,107 @@
+#include "cli/command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <set>
+
+namespace verbena::cli {
+
+namespace {
+
+/// The option that `token` names ("--node", "--node=3", "-n"), or null.
+const CLI::Option* option_of(const CLI::App& app, const std::string& token) {
+  return app.get_option_no_throw(token.substr(0, token.find('=')));
+}
+
+bool takes_value(const CLI::Option& option) {
+  return option.get_items_expected_max() > 0;
+}
+
+/// CLI11 would join or reject repeated options with a text that speaks of argument counts.
+std::optional<std::string> find_repeated(const CLI::App& app, const Arguments& arguments) {
+  std::set<const CLI::Option*> seen;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].size() < 2 || arguments[i][0] != '-') continue;
+    const CLI::Option* option = option_of(app, arguments[i]);
+    if (option == nullptr) continue;
+    if (option->get_expected_max() <= 1 && !seen.insert(option).second) return option->get_name();
+    if (takes_value(*option) && arguments[i].find('=') == std::string::npos) ++i;
+  }
+  return std::nullopt;
+}
+
+/// CLI11's own usage line knows nothing of a program and its arguments.
+class UsageFormatter : public CLI::Formatter {
+ public:
+  explicit UsageFormatter(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: " + usage_ + "\n"; }
+
+ private:
+  std::string usage_;
+};
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+void set_usage(CLI::App& app, std::string usage) {
+  app.formatter(std::make_shared<UsageFormatter>(std::move(usage)));
+}
+
+int fail(const CLI::App& app, int status, std::string_view text) {
+  fmt::print(stderr, "{}: {}\n", app.get_name(), text);
+  return status;
+}
+
+std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
+  if (const auto repeated = find_repeated(app, arguments))
+    return fail(app, kExitUsage, fmt::format("{} is given more than once", *repeated));
+  Arguments reversed(arguments.rbegin(), arguments.rend());  // the order that CLI11 wants
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ExtrasError&) {
+    const Arguments unknown = app.remaining();
+    const std::string first = unknown.empty() ? "" : unknown.back();
+    return fail(app, kExitUsage,
+                fmt::format("unknown {} '{}' (see {} --help)", first.starts_with('-') ? "option" : "argument", first,
+                            app.get_name()));
+  } catch (const CLI::ParseError& error) {
+    return fail(app, kExitUsage, fmt::format("{} (see {} --help)", one_line(error.what()), app.get_name()));
+  }
+  return std::nullopt;
+}
+
+SplitArguments split_program(const CLI::App& app, const Arguments& arguments) {
+  std::size_t i = 0;
+  std::size_t program = 0;
+  for (; i < arguments.size(); ++i) {
+    const std::string& token = arguments[i];
+    if (token == "--") break;
+    if (token.size() < 2 || token[0] != '-') break;
+    const CLI::Option* option = option_of(app, token);
+    if (option != nullptr && takes_value(*option) && token.find('=') == std::string::npos && i + 1 < arguments.size() &&
+        arguments[i + 1] != "--")
+      ++i;
+  }
+  program = i < arguments.size() && arguments[i] == "--" ? i + 1 : i;
+  const auto begin = arguments.begin();
+  return {Arguments(begin, begin + static_cast<std::ptrdiff_t>(i)),
+          Arguments(begin + static_cast<std::ptrdiff_t>(program), arguments.end())};
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) return std::nullopt;
+  return value;
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,158 @@
+// `verbena exec`: checks what the user wants and runs the program on a node (exec/launch.h does the running).
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "cli/command.h"
+#include "cli/exec/launch.h"
+#include "cli/exec/program.h"
+#include "emulator/fabric/fault_rule.h"
+
+namespace verbena::cli {
+
+namespace {
+
+constexpr std::uint64_t kNodeMax = 254;
+constexpr std::size_t kFabricNameBytesMax = 32;
+constexpr std::size_t kDeviceNameBytesMax = 63;  // IBV_SYSFS_NAME_MAX less the final zero
+
+struct Options {
+  std::string fabric = "default";
+  std::string node = "1";
+  std::string link = "shm";
+  std::string pcap;
+  std::string pcap_snap = "0";
+  std::vector<std::string> faults;
+  std::string seed = "1";
+  std::string device_name = "verbena0";
+  bool stats = false;
+};
+
+void declare(CLI::App& app, Options& options) {
+  set_usage(app, "verbena exec [OPTIONS] [--] PROGRAM [ARGUMENTS ...]");
+  app.add_option("--fabric", options.fabric, "name of the fabric")->type_name("NAME")->capture_default_str();
+  app.add_option("--node", options.node, "the node to run on: 1..254 is 127.47.91.K, or an IP address")
+      ->type_name("K|ADDRESS")
+      ->capture_default_str();
+  app.add_option("--link", options.link, "what carries the packets: shm, udp (port 4791), raw:INTERFACE (CAP_NET_RAW)")
+      ->type_name("KIND")
+      ->capture_default_str();
+  app.add_option("--pcap", options.pcap, "write every packet of the node to FILE (pcapng)")->type_name("FILE");
+  app.add_option("--pcap-snap", options.pcap_snap, "keep only the first BYTES of each packet; 0 keeps all")
+      ->type_name("BYTES")
+      ->capture_default_str();
+  app.add_option("--fault", options.faults,
+                 "a fault on the node's link, may be repeated: 'drop 0.1%', 'drop qp=0 psn=4 iter=1', "
+                 "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%'")
+      ->type_name("SPEC")
+      ->allow_extra_args(false);
+  app.add_option("--seed", options.seed, "seed of the faults")->type_name("N")->capture_default_str();
+  app.add_option("--device-name", options.device_name, "name of the RDMA device")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_flag("--stats", options.stats, "print the node's counters to stderr at the end")->disable_flag_override();
+}
+
+bool is_name(std::string_view text, std::size_t bytes_max) {
+  if (text.empty() || text.size() > bytes_max || text == "." || text == "..") return false;
+  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") == text.npos;
+}
+
+bool is_address(const std::string& text) {
+  in6_addr address{};
+  return inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+std::optional<std::string> wrong_link(const std::string& link) {
+  if (link == "shm" || link == "udp") return std::nullopt;
+  if (!link.starts_with("raw:")) return fmt::format("--link {}: unknown kind, try shm, udp or raw:INTERFACE", link);
+  const std::string interface = link.substr(4);
+  if (interface.empty()) return "--link raw: needs an interface, as in raw:eth0";
+  if (if_nametoindex(interface.c_str()) == 0) return fmt::format("--link {}: no interface '{}'", link, interface);
+  return std::nullopt;
+}
+
+/// The first thing that is wrong with the options, as one line.
+std::optional<std::string> find_error(const Options& options) {
+  if (!is_name(options.fabric, kFabricNameBytesMax))
+    return fmt::format("--fabric '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.fabric,
+                       kFabricNameBytesMax);
+  if (!parse_number(options.node, 1, kNodeMax) && !is_address(options.node))
+    return fmt::format("--node {}: not a number from 1 to {} nor an IP address", options.node, kNodeMax);
+  if (auto error = wrong_link(options.link)) return error;
+  if (!parse_number(options.seed, 0, UINT64_MAX)) return fmt::format("--seed {}: not a whole number", options.seed);
+  if (!parse_number(options.pcap_snap, 0, UINT32_MAX))
+    return fmt::format("--pcap-snap {}: not a number of bytes", options.pcap_snap);
+  if (options.pcap_snap != "0" && options.pcap.empty()) return "--pcap-snap needs --pcap";
+  for (const auto& fault : options.faults) {
+    if (fault.find('\n') != fault.npos) return "--fault: one fault is one line";
+    if (const auto parsed = fabric::parse_fault(fault); !parsed)
+      return fmt::format("--fault '{}': {}", fault, parsed.error());
+  }
+  if (!is_name(options.device_name, kDeviceNameBytesMax))
+    return fmt::format("--device-name '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.device_name,
+                       kDeviceNameBytesMax);
+  return std::nullopt;
+}
+
+/// Makes the file, so that a wrong path is told before the program runs. Fills in the absolute path.
+std::optional<std::string> prepare_capture(const std::string& path, std::string& absolute) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return fmt::format("--pcap {}: {}", path, std::strerror(errno));
+  close(fd);
+  char resolved[PATH_MAX];
+  if (realpath(path.c_str(), resolved) == nullptr) return fmt::format("--pcap {}: {}", path, std::strerror(errno));
+  absolute = resolved;
+  return std::nullopt;
+}
+
+LaunchPlan plan_of(const Options& options, const std::string& capture_path, const Arguments& program) {
+  LaunchPlan plan;
+  plan.fabric = options.fabric;
+  plan.node = options.node;
+  plan.link = options.link;
+  plan.capture_path = capture_path;
+  if (options.pcap_snap != "0") plan.capture_snap_bytes = options.pcap_snap;
+  plan.faults = options.faults;
+  plan.seed = options.seed;
+  plan.device_name = options.device_name;
+  plan.program = program;
+  return plan;
+}
+
+}  // namespace
+
+int run_exec(const Arguments& arguments) {
+  CLI::App app("Runs an unmodified RDMA program on a node of a fabric.\n", "verbena exec");
+  Options options;
+  declare(app, options);
+  const SplitArguments split = split_program(app, arguments);
+  if (const auto status = parse(app, split.options)) return *status;
+  if (split.program.empty()) return fail(app, kExitUsage, "the program to run is missing (see verbena exec --help)");
+  if (const auto error = find_error(options)) return fail(app, kExitUsage, *error);
+  std::string capture_path;
+  if (!options.pcap.empty())
+    if (const auto error = prepare_capture(options.pcap, capture_path)) return fail(app, kExitUsage, *error);
+
+  const auto libraries = find_library_directory();
+  if (!libraries)
+    return fail(app, kExitInternal, "libibverbs.so.1 and libverbena-path.so are not where they belong, in lib/");
+  const auto path = find_program(split.program[0]);
+  if (!path) return fail(app, kExitNotFound, fmt::format("program not found: {}", split.program[0]));
+  if (const auto reason = why_not_preloadable(*path))
+    fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", app.get_name(), *path, *reason);
+
+  const LaunchPlan plan = plan_of(options, capture_path, split.program);
+  set_environment(plan, *libraries);
+  std::string error;
+  const int status = options.stats ? run_and_wait(plan.program, error) : replace_process(plan.program, error);
+  return error.empty() ? status : fail(app, status, error);
+}
+
+}  // namespace verbena::cli

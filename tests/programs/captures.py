@@ -1,0 +1,74 @@
+"""Captures of real programs' runs: tshark finds nothing malformed, every ICRC is right, faults are written on packets."""
+import os
+import shutil
+import subprocess
+import tempfile
+
+import harness
+import roce_check
+
+EXPERT_ERROR = 8388608  # PI_ERROR of Wireshark's expert information
+
+
+def perftest(tool, *options):
+    return [tool, "-F", "-p", "{port}", "-u", "10", "-n", "20", *options]
+
+
+RUNS = {
+    "ibv_rc_pingpong": ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "20", "-c"],
+    "ibv_ud_pingpong": ["ibv_ud_pingpong", "-g", "0", "-p", "{port}", "-n", "20", "-c"],
+    "ibv_uc_pingpong": ["ibv_uc_pingpong", "-g", "0", "-p", "{port}", "-n", "20", "-c"],
+    "ib_send_bw": perftest("ib_send_bw", "-s", "65536"),
+    "ib_write_bw": perftest("ib_write_bw", "-s", "65536"),
+    "ib_read_bw": perftest("ib_read_bw", "-s", "65536"),
+    "ib_atomic_bw": perftest("ib_atomic_bw"),
+    "ib_write_lat inline": perftest("ib_write_lat", "-I", "32", "-s", "32"),
+}
+UNRELIABLE = ("ibv_ud_pingpong", "ibv_uc_pingpong")
+
+
+def tshark(path, *arguments):
+    if shutil.which("tshark") is None:
+        raise harness.Failure("tshark is not installed")
+    done = subprocess.run(["tshark", "-n", "-r", path, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=120, check=False)
+    if done.returncode != 0:
+        raise harness.Failure(f"tshark cannot read the capture: {done.stderr}")
+    return done.stdout.splitlines()
+
+
+def check(path, context, client):
+    counts = roce_check.summary(path)
+    where = f"in the capture of the {'client' if client else 'server'}: {counts['packets']} packets"
+    if counts["roce"] == 0 or counts["roce"] != counts["packets"]:
+        raise harness.Failure(f"{counts['roce']} RoCE v2 packets {where}")
+    if counts["wrong_icrc"]:
+        raise harness.Failure(f"{counts['wrong_icrc']} wrong ICRCs {where}")
+    bad = tshark(path, "-Y", f"_ws.malformed || _ws.expert.severity >= {EXPERT_ERROR}")
+    if bad:
+        raise harness.Failure(f"malformed to tshark {where}\n" + "\n".join(bad[:10]))
+    seen = len(tshark(path, "-Y", "infiniband.bth"))
+    if seen != counts["roce"]:
+        raise harness.Failure(f"tshark knows {seen} packets as RoCE {where}")
+    if not context.faults and counts["comments"]:
+        raise harness.Failure(f"faults are written on packets, and there is no fault plan, {where}")
+    return counts
+
+
+def run_one(context, argv):
+    with context.fabric() as fabric, tempfile.TemporaryDirectory() as place:
+        paths = [os.path.join(place, name) for name in ("server.pcapng", "client.pcapng")]
+        harness.pair(fabric, argv, argv + ["{server}"], faults=context.faults, captures=paths)
+        counts = [check(path, context, client) for client, path in enumerate(paths)]
+        if context.faults and not any(count["comments"] for count in counts) and sum(c["roce"] for c in counts) > 400:
+            raise harness.Failure("packets were lost, and no packet of the captures says so")
+        for path in paths:
+            explained = subprocess.run([context.verbena, "explain", path], stdin=subprocess.DEVNULL, capture_output=True,
+                                       text=True, timeout=60, check=False)
+            if explained.returncode != 0 or not explained.stdout:
+                raise harness.Failure(f"verbena explain ended with {explained.returncode}: {explained.stderr}")
+
+
+def tests(context):
+    return [(f"capture of {name}", lambda argv=argv: run_one(context, argv)) for name, argv in RUNS.items()
+            if not (context.faults and name in UNRELIABLE)]

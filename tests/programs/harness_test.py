@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The harness itself, on plain TCP programs: failures are seen, nothing survives, captures are judged rightly."""
+import glob
+import os
+import stat
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+
+import bad_luck  # noqa: E402
+import harness  # noqa: E402
+import roce_check  # noqa: E402
+
+# Stands for `verbena`: drops the options of exec and runs the program.
+STAND_IN = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+"""
+SERVER = ["python3", "-c", "import socket; s = socket.create_server(('', {port})); c, _ = s.accept(); print(c.recv(9))"]
+CLIENT = ["python3", "-c", "import socket; socket.create_connection(('{server}', {port})).send(b'hello')"]
+
+
+class Harness(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+        self.verbena = os.path.join(self.place.name, "verbena")
+        with open(self.verbena, "w", encoding="ascii") as file:
+            file.write(STAND_IN)
+        os.chmod(self.verbena, stat.S_IRWXU)
+
+    def fabric(self, nodes=2):
+        return harness.Fabric(self.verbena, "shm", nodes)
+
+    def test_pair_that_works_passes(self):
+        with self.fabric() as fabric:
+            done = harness.pair(fabric, SERVER, CLIENT, timeout=20)
+            self.assertIn("hello", done.server.out)
+
+    def test_failing_client_is_a_failure_that_shows_its_output(self):
+        with self.fabric() as fabric, self.assertRaisesRegex(harness.Failure, "(?s)exit status 3.*went wrong"):
+            harness.pair(fabric, SERVER, ["sh", "-c", "echo went wrong; exit 3"], timeout=2)
+
+    def test_server_that_ends_at_once_is_a_failure(self):
+        with self.fabric() as fabric, self.assertRaisesRegex(harness.Failure, "ended too soon"):
+            harness.pair(fabric, ["false"], CLIENT)
+
+    def test_hanging_pair_is_a_failure_and_does_not_survive(self):
+        with self.fabric() as fabric:
+            with self.assertRaisesRegex(harness.Failure, "not finished"):
+                harness.pair(fabric, SERVER, ["sleep", "60"], timeout=0.3)
+            pids = [program.process.pid for program in fabric.programs]
+        self.assertEqual([pid for pid in pids if os.path.exists(f"/proc/{pid}")], [])
+
+    def test_grandchildren_do_not_survive(self):
+        with self.fabric(1) as fabric:
+            program = fabric.start(fabric.nodes[0], ["sh", "-c", "sleep 61 & echo $!; wait"])
+            harness.wait_until(lambda: program.out.strip(), time.monotonic() + 10, "the child runs", [program])
+            child = int(program.out)
+        deadline = time.monotonic() + 10
+        while os.path.exists(f"/proc/{child}") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(os.path.exists(f"/proc/{child}"))
+
+    def test_two_fabrics_never_share_a_node(self):
+        with self.fabric(100) as one, self.fabric(100) as two:
+            self.assertEqual(len({node.address for fabric in (one, two) for node in fabric.nodes}), 200)
+
+
+class Captures(unittest.TestCase):
+    def test_every_packet_of_the_kernel_has_a_right_icrc(self):
+        paths = glob.glob(os.path.join(os.environ["VERBENA_TEST_DATA"], "*.pcap"))
+        self.assertGreater(len(paths), 3)
+        for path in paths:
+            counts = roce_check.summary(path)
+            self.assertGreater(counts["roce"], 0, path)
+            self.assertEqual(counts["wrong_icrc"], 0, path)
+
+    def test_a_changed_bit_is_seen(self):
+        path = sorted(glob.glob(os.path.join(os.environ["VERBENA_TEST_DATA"], "*.pcap")))[0]
+        frame = next(octets for octets, _, _ in roce_check.packets(path) if roce_check.icrc_is_right(octets))
+        self.assertIs(roce_check.icrc_is_right(frame[:60] + bytes([frame[60] ^ 1]) + frame[61:]), False)
+
+    def test_hostile_packets_with_an_icrc_have_a_right_one(self):
+        body = bad_luck.bth(4, 2, 3) + b"payload."
+        datagram = body + bad_luck.with_icrc("127.47.91.1", "127.47.91.2", body)(4791)
+        header = bytes.fromhex("4500") + (28 + len(datagram)).to_bytes(2, "big") + bytes.fromhex("0000400040110000")
+        frame = (bytes(12) + b"\x08\x00" + header + bytes([127, 47, 91, 1, 127, 47, 91, 2])
+                 + (4791).to_bytes(2, "big") * 2 + (8 + len(datagram)).to_bytes(2, "big") + bytes(2) + datagram)
+        self.assertIs(roce_check.icrc_is_right(frame), True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,88 @@
+"""Reads a capture independently of Verbena's own code and checks every RoCE v2 packet's invariant CRC (IBTA annex A17).
+
+The CRC covers what does not change on the way: the fields that routers rewrite count as ones. Ethernet with IPv4, no VLAN,
+is what the nodes of the tests send.
+"""
+import struct
+import zlib
+
+ROCE_PORT = 4791
+LINKTYPE_ETHERNET = 1
+
+
+def _pcap(data):
+    magic = data[:4]
+    order = "<" if magic in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
+    offset = 24
+    while offset + 16 <= len(data):
+        captured, original = struct.unpack_from(order + "II", data, offset + 8)
+        yield data[offset + 16:offset + 16 + captured], original, ""
+        offset += 16 + captured
+
+
+def _comment(order, body):
+    offset = 20 + (struct.unpack_from(order + "I", body, 12)[0] + 3) // 4 * 4
+    while offset + 4 <= len(body):
+        code, length = struct.unpack_from(order + "HH", body, offset)
+        if code == 0:
+            break
+        if code == 1:
+            return body[offset + 4:offset + 4 + length].decode(errors="replace")
+        offset += 4 + (length + 3) // 4 * 4
+    return ""
+
+
+def _pcapng(data):
+    order, offset = "<", 0
+    while offset + 12 <= len(data):
+        kind = struct.unpack_from("<I", data, offset)[0]
+        if kind == 0x0A0D0D0A:
+            order = "<" if data[offset + 8:offset + 12] == b"\x4d\x3c\x2b\x1a" else ">"
+        kind, length = struct.unpack_from(order + "II", data, offset)
+        if length < 12 or length % 4 or offset + length > len(data):
+            raise ValueError(f"broken pcapng block at octet {offset}")
+        body = data[offset + 8:offset + length - 4]
+        if kind == 6:  # enhanced packet block
+            captured, original = struct.unpack_from(order + "II", body, 12)
+            yield body[20:20 + captured], original, _comment(order, body)
+        offset += length
+    if offset != len(data):
+        raise ValueError(f"{len(data) - offset} octets behind the last pcapng block")
+
+
+def packets(path):
+    """(octets, original length, comment) of each packet."""
+    with open(path, "rb") as file:
+        data = file.read()
+    yield from (_pcapng(data) if data[:4] == b"\x0a\x0d\x0d\x0a" else _pcap(data))
+
+
+def icrc_is_right(frame):
+    """None for what is not RoCE v2 over IPv4."""
+    if len(frame) < 14 + 20 + 8 + 12 + 4 or frame[12:14] != b"\x08\x00" or frame[14] != 0x45 or frame[23] != 17:
+        return None
+    if struct.unpack_from(">H", frame, 36)[0] != ROCE_PORT:
+        return None
+    length = struct.unpack_from(">H", frame, 16)[0]
+    packet = bytearray(frame[14:14 + length])
+    packet[1] = 0xFF                    # type of service
+    packet[8] = 0xFF                    # time to live
+    packet[10:12] = b"\xff\xff"         # header checksum
+    packet[26:28] = b"\xff\xff"         # UDP checksum
+    packet[32] = 0xFF                   # BTH: FECN, BECN, reserved
+    crc = zlib.crc32(b"\xff" * 8 + bytes(packet[:-4]))
+    return struct.pack("<I", crc) == bytes(packet[-4:])
+
+
+def summary(path):
+    """Counts over a capture: packets, RoCE packets, those whose ICRC is wrong, and the comments."""
+    result = {"packets": 0, "roce": 0, "wrong_icrc": 0, "comments": []}
+    for octets, original, comment in packets(path):
+        result["packets"] += 1
+        verdict = icrc_is_right(octets) if len(octets) == original else None
+        result["roce"] += verdict is not None
+        # A packet that the fault plan corrupted is wrong on purpose, and says so.
+        result["wrong_icrc"] += verdict is False and "corrupt" not in comment
+        if comment:
+            result["comments"].append(comment)
+    return result

@@ -17,16 +17,10 @@ namespace verbena::wire {
 
 namespace layout_detail {
 
-__extension__ using Bits128 = unsigned __int128;
-
-/// The narrowest word that carries a field of this many bits.
 template <std::size_t kBits>
-using Word = std::conditional_t<(kBits > 64), Bits128, std::uint64_t>;
-
-template <std::size_t kBits>
-constexpr Word<kBits> low_mask() {
-  constexpr std::size_t kWordBits = sizeof(Word<kBits>) * 8;
-  return static_cast<Word<kBits>>(~Word<kBits>{0}) >> (kWordBits - kBits);
+constexpr std::uint64_t low_mask() {
+  static_assert(kBits >= 1 && kBits <= 64);
+  return ~std::uint64_t{0} >> (64 - kBits);
 }
 
 template <class T>
@@ -37,42 +31,42 @@ struct MemberOf<Value Header::*> {
   using value = Value;
 };
 
-/// A field's value as an unsigned number: integers, enums, the strong types of types.h, and arrays of octets.
-template <std::size_t kBits, class T>
-constexpr Word<kBits> to_word(const T& value) {
+/// Addresses are arrays of octets and are copied as they lie; everything else is a number.
+template <class T>
+concept OctetArray = requires(T value) { value.octets.data(); };
+
+/// A field's value as an unsigned number: integers, enums and the strong types of types.h.
+template <class T>
+constexpr std::uint64_t to_word(const T& value) {
   if constexpr (std::is_enum_v<T>) {
-    return static_cast<Word<kBits>>(static_cast<std::make_unsigned_t<std::underlying_type_t<T>>>(value));
+    return static_cast<std::make_unsigned_t<std::underlying_type_t<T>>>(value);
   } else if constexpr (std::is_same_v<T, bool> || std::is_unsigned_v<T>) {
-    return static_cast<Word<kBits>>(value);
-  } else if constexpr (requires { value.octets; }) {
-    static_assert(sizeof(value.octets) * 8 == kBits);
-    Word<kBits> word = 0;
-    for (const std::uint8_t octet : value.octets) word = word << 8 | octet;
-    return word;
+    return static_cast<std::uint64_t>(value);
   } else if constexpr (requires { value.value(); }) {
-    return static_cast<Word<kBits>>(value.value());
+    return value.value();
   } else {
-    return static_cast<Word<kBits>>(value.value);
+    return value.value;
   }
 }
 
-template <class T, std::size_t kBits>
-constexpr T from_word(Word<kBits> word) {
+template <class T>
+constexpr T from_word(std::uint64_t word) {
   if constexpr (std::is_same_v<T, bool>) {
     return word != 0;
   } else if constexpr (std::is_enum_v<T> || std::is_unsigned_v<T>) {
-    static_assert(sizeof(T) * 8 >= kBits);
     return static_cast<T>(word);
-  } else if constexpr (requires(T t) { t.octets; }) {
-    T value{};
-    for (std::size_t i = value.octets.size(); i-- > 0;) {
-      value.octets[i] = static_cast<std::uint8_t>(word);
-      word >>= 8;
-    }
-    return value;
   } else {
     return T{static_cast<std::uint32_t>(word)};
   }
+}
+
+template <class To, class From>
+constexpr void copy_octets(To* into, const From* from, std::size_t bytes) {
+  if (std::is_constant_evaluated()) {
+    for (std::size_t i = 0; i < bytes; ++i) into[i] = static_cast<To>(from[i]);
+    return;
+  }
+  std::memcpy(into, from, bytes);
 }
 
 template <std::size_t kBytes>
@@ -141,6 +135,8 @@ struct Field {
   using Value = typename layout_detail::MemberOf<decltype(kMember)>::value;
   static constexpr auto member = kMember;
   static constexpr std::size_t bits = kBits;
+  static_assert(layout_detail::OctetArray<Value> ? sizeof(Value) * 8 == kBits
+                                                 : sizeof(Value) * 8 >= kBits || kBits == 1);
 };
 
 /// Fields in wire order. Together they must fill whole octets.
@@ -152,16 +148,20 @@ class Layout {
   static_assert(bits % 8 == 0, "a header is whole octets");
   static constexpr std::size_t bytes = bits / 8;
 
-  static constexpr Header parse(std::span<const std::byte, bytes> from) {
+  static constexpr void parse(std::span<const std::byte, bytes> from, Header& into) {
     std::array<std::uint64_t, kChunkList.size()> words{};
     load(words, from.data(), std::make_index_sequence<kChunkList.size()>{});
+    parse_fields<First, Rest...>(into, from.data(), words, std::make_index_sequence<1 + sizeof...(Rest)>{});
+  }
+  static constexpr Header parse(std::span<const std::byte, bytes> from) {
     Header header{};
-    parse_fields(header, words, std::make_index_sequence<1 + sizeof...(Rest)>{});
+    parse(from, header);
     return header;
   }
 
   static constexpr void emit(const Header& header, std::span<std::byte, bytes> into) {
     emit_chunks(header, into.data(), std::make_index_sequence<kChunkList.size()>{});
+    emit_octets<First, Rest...>(header, into.data(), std::make_index_sequence<1 + sizeof...(Rest)>{});
   }
 
   static constexpr std::array<std::byte, bytes> emit(const Header& header) {
@@ -208,40 +208,51 @@ class Layout {
     static constexpr std::size_t field_shift = any ? kOffset + kWidth - end : 0;
   };
 
-  template <class OneField, std::size_t kOffset, std::size_t kChunk, class Words, class WordType>
-  static constexpr void take(const Words& words, WordType& value) {
+  template <class OneField, std::size_t kOffset, std::size_t kChunk, class Words>
+  static constexpr std::uint64_t take(const Words& words) {
     using Place = Overlap<kChunk, kOffset, OneField::bits>;
     if constexpr (Place::any) {
-      const std::uint64_t part = words[kChunk] >> Place::chunk_shift & layout_detail::low_mask<Place::width>();
-      value |= static_cast<WordType>(static_cast<WordType>(part) << Place::field_shift);
+      return (words[kChunk] >> Place::chunk_shift & layout_detail::low_mask<Place::width>()) << Place::field_shift;
+    } else {
+      return 0;
     }
   }
-
   template <class OneField, std::size_t kOffset, class Words, std::size_t... kChunk>
-  static constexpr auto field_word(const Words& words, std::index_sequence<kChunk...>) {
-    layout_detail::Word<OneField::bits> value = 0;
-    (take<OneField, kOffset, kChunk>(words, value), ...);
-    return value;
+  static constexpr void parse_field(Header& header, const std::byte* from, const Words& words,
+                                    std::index_sequence<kChunk...>) {
+    using Value = typename OneField::Value;
+    if constexpr (layout_detail::OctetArray<Value>) {
+      static_assert(kOffset % 8 == 0);
+      auto& octets = (header.*(OneField::member)).octets;
+      layout_detail::copy_octets(octets.data(), from + kOffset / 8, octets.size());
+    } else {
+      header.*(OneField::member) = layout_detail::from_word<Value>((take<OneField, kOffset, kChunk>(words) | ...));
+    }
+  }
+  template <class... Fields, class Words, std::size_t... kIndex>
+  static constexpr void parse_fields(Header& header, const std::byte* from, const Words& words,
+                                     std::index_sequence<kIndex...>) {
+    (parse_field<Fields, offset_of(kIndex)>(header, from, words, std::make_index_sequence<kChunkList.size()>{}), ...);
   }
 
-  template <class Words, std::size_t... kIndex>
-  static constexpr void parse_fields(Header& header, const Words& words, std::index_sequence<kIndex...>) {
-    parse_all<Words, First, Rest...>(header, words, std::index_sequence<kIndex...>{});
+  template <class OneField, std::size_t kOffset>
+  static constexpr void emit_octets_of(const Header& header, std::byte* into) {
+    if constexpr (layout_detail::OctetArray<typename OneField::Value>) {
+      const auto& octets = (header.*(OneField::member)).octets;
+      layout_detail::copy_octets(into + kOffset / 8, octets.data(), octets.size());
+    }
   }
-  template <class Words, class... Fields, std::size_t... kIndex>
-  static constexpr void parse_all(Header& header, const Words& words, std::index_sequence<kIndex...>) {
-    ((header.*(Fields::member) =
-          layout_detail::from_word<std::remove_cvref_t<decltype(header.*(Fields::member))>, Fields::bits>(
-              field_word<Fields, offset_of(kIndex)>(words, std::make_index_sequence<kChunkList.size()>{}))),
-     ...);
+  template <class... Fields, std::size_t... kIndex>
+  static constexpr void emit_octets(const Header& header, std::byte* into, std::index_sequence<kIndex...>) {
+    (emit_octets_of<Fields, offset_of(kIndex)>(header, into), ...);
   }
 
   template <class OneField, std::size_t kOffset, std::size_t kChunk>
   static constexpr std::uint64_t give(const Header& header) {
     using Place = Overlap<kChunk, kOffset, OneField::bits>;
-    if constexpr (Place::any) {
-      const auto value = layout_detail::to_word<OneField::bits>(header.*(OneField::member));
-      const auto part = static_cast<std::uint64_t>(value >> Place::field_shift);
+    if constexpr (Place::any && !layout_detail::OctetArray<typename OneField::Value>) {
+      static_assert(OneField::bits <= 64);
+      const std::uint64_t part = layout_detail::to_word(header.*(OneField::member)) >> Place::field_shift;
       return (part & layout_detail::low_mask<Place::width>()) << Place::chunk_shift;
     } else {
       return 0;

@@ -41,20 +41,22 @@ bool PacketView::icrc_is_valid() const {
 /// Takes header by header off the front of a frame; the first thing that is wrong ends it.
 class FrameParser {
  public:
-  FrameParser(std::span<const std::byte> frame, bool may_be_cut)
-      : frame_(frame), rest_(frame), may_be_cut_(may_be_cut) {}
-
-  Result<PacketView, ParseError> parse() {
-    Result<PacketView, ParseError> result{PacketView()};
-    PacketView& view = *result;
-    if (!parse_ethernet(view) || !(view.is_ipv4_ ? parse_ipv4(view) : parse_ipv6(view)) || !parse_udp(view) ||
-        !parse_bth(view) || !parse_extensions(view) || !parse_payload(view)) {
-      return Failure{error_};
-    }
+  static Result<PacketView, ParseError> parse(std::span<const std::byte> frame, bool may_be_cut) {
+    Result<PacketView, ParseError> result(std::in_place, PacketView::Unparsed());
+    FrameParser parser(frame, may_be_cut);
+    if (!parser.parse_headers(*result)) result = Failure{parser.error_};
     return result;
   }
 
  private:
+  FrameParser(std::span<const std::byte> frame, bool may_be_cut)
+      : frame_(frame), rest_(frame), may_be_cut_(may_be_cut) {}
+
+  bool parse_headers(PacketView& view) {
+    return parse_ethernet(view) && (view.is_ipv4_ ? parse_ipv4(view) : parse_ipv6(view)) && parse_udp(view) &&
+           parse_bth(view) && parse_extensions(view) && parse_payload(view);
+  }
+
   bool fail(ParseError error) {
     error_ = error;
     return false;
@@ -63,7 +65,9 @@ class FrameParser {
   template <class HeaderLayout>
   bool take(typename HeaderLayout::Header& header) {
     if (rest_.size() < HeaderLayout::bytes) return fail(ParseError::truncated);
-    std::construct_at(&header, HeaderLayout::parse(rest_.template first<HeaderLayout::bytes>()));
+    // A union's member comes to life here.
+    std::construct_at(&header);
+    HeaderLayout::parse(rest_.template first<HeaderLayout::bytes>(), header);
     rest_ = rest_.subspan(HeaderLayout::bytes);
     return true;
   }
@@ -162,11 +166,11 @@ class FrameParser {
 };
 
 Result<PacketView, ParseError> parse_frame(std::span<const std::byte> frame) {
-  return FrameParser(frame, false).parse();
+  return FrameParser::parse(frame, false);
 }
 
 Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame) {
-  return FrameParser(frame, true).parse();
+  return FrameParser::parse(frame, true);
 }
 
 }  // namespace verbena::wire

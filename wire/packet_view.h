@@ -34,6 +34,13 @@ std::string_view to_string(ParseError error);
 
 class PacketView {
  public:
+  /// Only the parser makes views.
+  class Unparsed {
+    friend class FrameParser;
+    Unparsed() {}
+  };
+  explicit PacketView(Unparsed) {}
+
   const Ethernet& ethernet() const { return ethernet_; }
   const std::optional<Vlan>& vlan() const { return vlan_; }
   bool is_ipv4() const { return is_ipv4_; }
@@ -103,7 +110,6 @@ class PacketView {
 
  private:
   friend class FrameParser;
-  PacketView() {}
 
   // A packet has one of each union, named by is_ipv4_ and by the opcode table.
   union {

@@ -23,6 +23,10 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Failure<E> failure) : state_(std::in_place_index<1>, std::move(failure.error)) {}
+  /// Builds the value where it stays: for values that are dear to move.
+  template <class... Arguments>
+  explicit Result(std::in_place_t, Arguments&&... arguments)
+      : state_(std::in_place_index<0>, std::forward<Arguments>(arguments)...) {}
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }

@@ -98,11 +98,12 @@ class Node:
 class Fabric:
     """A fabric of its own name with some nodes; everything started through it ends with it (use `with`)."""
 
-    def __init__(self, verbena, link, nodes=2):
+    def __init__(self, verbena, link, nodes=2, prefer=()):
+        """`prefer`: node numbers to take if they are free."""
         self.verbena, self.link = verbena, link
         self.name = f"test-{os.getpid()}-{random.randrange(1 << 32):08x}"
         self.nodes, self.programs = [], []
-        numbers = random.sample(range(1, 255), 254)
+        numbers = random.sample(range(1, 255), 254) + list(reversed(prefer))
         while len(self.nodes) < nodes and numbers:
             number = numbers.pop()
             reservation = socket.socket()

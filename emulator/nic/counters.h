@@ -1,7 +1,7 @@
 // The counters of one NIC. Names follow the hw_counters of Linux RDMA drivers where one exists.
 //
-// The storage belongs to the host (it may be shared memory that `verbena exec --stats` reads); one NIC writes it, under its
-// owner's lock; readers use relaxed loads and may be a moment behind.
+// The storage belongs to the host (it may be shared memory that `verbena exec --stats` reads); one NIC writes it, under
+// its owner's lock; readers use relaxed loads and may be a moment behind.
 #pragma once
 
 #include <atomic>
@@ -11,30 +11,46 @@
 namespace verbena::nic {
 
 enum class Counter : std::uint8_t {
-  tx_packets, tx_bytes, rx_packets, rx_bytes,
+  tx_packets,
+  tx_bytes,
+  rx_packets,
+  rx_bytes,
   tx_retransmitted_packets,  // request packets sent again
-  rx_write_requests, rx_read_requests, rx_atomic_requests, rx_send_requests,
-  tx_acknowledges, rx_acknowledges,
-  out_of_sequence,           // responder: requests ahead of the expected PSN
-  duplicate_request,         // responder: requests behind it
-  packet_seq_err,            // requester: NAK sequence error received
-  implied_nak_seq_err,       // requester: a response is missing
-  rnr_nak_sent, rnr_nak_received,
-  local_ack_timeout_err,     // requester: ACK timer ran out
-  retry_exceeded_err, rnr_retry_exceeded_err,
-  nak_sent_invalid_request, nak_sent_access, nak_sent_operation,
-  nak_received_invalid_request, nak_received_access, nak_received_operation,
-  ud_dropped_no_receive, uc_dropped_messages,
-  rx_dropped_malformed,      // parse failed
+  rx_write_requests,
+  rx_read_requests,
+  rx_atomic_requests,
+  rx_send_requests,
+  tx_acknowledges,
+  rx_acknowledges,
+  out_of_sequence,      // responder: requests ahead of the expected PSN
+  duplicate_request,    // responder: requests behind it
+  packet_seq_err,       // requester: NAK sequence error received
+  implied_nak_seq_err,  // requester: a response is missing
+  rnr_nak_sent,
+  rnr_nak_received,
+  local_ack_timeout_err,  // requester: ACK timer ran out
+  retry_exceeded_err,
+  rnr_retry_exceeded_err,
+  nak_sent_invalid_request,
+  nak_sent_access,
+  nak_sent_operation,
+  nak_received_invalid_request,
+  nak_received_access,
+  nak_received_operation,
+  ud_dropped_no_receive,
+  uc_dropped_messages,
+  rx_dropped_malformed,  // parse failed
   rx_dropped_icrc,
   rx_dropped_no_qp,
-  rx_dropped_qp_state,       // the QP is not in a state that receives
-  rx_dropped_wrong_source,   // source address is not the connected peer's
+  rx_dropped_qp_state,      // the QP is not in a state that receives
+  rx_dropped_wrong_source,  // source address is not the connected peer's
   rx_dropped_wrong_transport,
-  rx_dropped_pkey, rx_dropped_qkey,
+  rx_dropped_pkey,
+  rx_dropped_qkey,
   rx_dropped_wrong_destination,
   rx_cnp,
-  completions, async_events,
+  completions,
+  async_events,
   count_,
 };
 inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::count_);

@@ -20,8 +20,10 @@ class Memory {
   virtual bool read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) = 0;
   /// Copies to `address` in increasing address order, the last octet last: applications poll for it. False: faults.
   virtual bool write(std::uint64_t address, std::span<const std::byte> from) = 0;
-  /// Eight octets, aligned, in host order, atomic towards the CPU. Returns the value before; nothing: the address faults.
-  virtual std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare, std::uint64_t swap) = 0;
+  /// Eight octets, aligned, in host order, atomic towards the CPU. Returns the value before; nothing: the address
+  /// faults.
+  virtual std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare,
+                                                    std::uint64_t swap) = 0;
   virtual std::optional<std::uint64_t> fetch_add(std::uint64_t address, std::uint64_t add) = 0;
 };
 

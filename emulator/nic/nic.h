@@ -88,7 +88,8 @@ class Nic {
   /// Whether transmit() would try to build something.
   bool has_work() const;
 
-  // -- Events: drained by the owner after every batch -------------------------------------------------------------------
+  // -- Events: drained by the owner after every batch
+  // -------------------------------------------------------------------
   std::optional<AsyncEvent> poll_event();
   std::optional<CompletionEvent> poll_completion_event();
   bool has_events() const;

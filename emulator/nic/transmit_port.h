@@ -12,8 +12,8 @@
 
 namespace verbena::nic {
 
-/// Where a frame is going. `route_hint` belongs to the port: 0 at first, then whatever it stored there last time for the
-/// same flow; a hint may be stale and must be checked against address and qpn.
+/// Where a frame is going. `route_hint` belongs to the port: 0 at first, then whatever it stored there last time for
+/// the same flow; a hint may be stale and must be checked against address and qpn.
 struct Destination {
   const wire::Gid& address;
   wire::Qpn qpn;
@@ -26,8 +26,8 @@ class TransmitPort {
   /// Room for one frame of at most `bytes` octets, or an empty span: back pressure, ask again later. A destination that
   /// cannot be reached is not back pressure: the port hands out room and the frame vanishes, as on a wire.
   virtual std::span<std::byte> reserve(const Destination& destination, std::size_t bytes) = 0;
-  /// The frame in the last reserved room is complete and `bytes` octets long. Every reserve that gave room is followed by
-  /// exactly one commit or cancel.
+  /// The frame in the last reserved room is complete and `bytes` octets long. Every reserve that gave room is followed
+  /// by exactly one commit or cancel.
   virtual void commit(std::size_t bytes) = 0;
   virtual void cancel() = 0;
 };

@@ -1,7 +1,8 @@
 // The values that cross the NIC's surface: handles, attributes, work requests, completions, events.
 //
 // Numeric values equal those of the verbs uABI (infiniband/verbs.h), so that the shim translates by cast; verbs-shim
-// asserts the equality at compile time. Nothing here has behaviour. Names and meanings: the verbs man pages, IBTA vol 1 ch. 11.
+// asserts the equality at compile time. Nothing here has behaviour. Names and meanings: the verbs man pages, IBTA vol 1
+// ch. 11.
 #pragma once
 
 #include <array>
@@ -39,8 +40,17 @@ enum class VerbsError : std::uint8_t {
 };
 
 enum Access : std::uint32_t {
-  kLocalWrite = 1, kRemoteWrite = 2, kRemoteRead = 4, kRemoteAtomic = 8, kMwBind = 16, kZeroBased = 32, kOnDemand = 64,
-  kHugeTlb = 128, kFlushGlobal = 256, kFlushPersistent = 512, kRelaxedOrdering = 1 << 20,
+  kLocalWrite = 1,
+  kRemoteWrite = 2,
+  kRemoteRead = 4,
+  kRemoteAtomic = 8,
+  kMwBind = 16,
+  kZeroBased = 32,
+  kOnDemand = 64,
+  kHugeTlb = 128,
+  kFlushGlobal = 256,
+  kFlushPersistent = 512,
+  kRelaxedOrdering = 1 << 20,
 };
 
 enum class QpType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
@@ -49,11 +59,28 @@ enum class MigrationState : std::uint8_t { migrated = 0, rearm = 1, armed = 2 };
 
 /// Which attributes a modify_qp call names; the bits of enum ibv_qp_attr_mask.
 enum QpAttributeMask : std::uint32_t {
-  kQpState = 1 << 0, kQpCurrentState = 1 << 1, kQpEnableSqdAsync = 1 << 2, kQpAccessFlags = 1 << 3, kQpPkeyIndex = 1 << 4,
-  kQpPort = 1 << 5, kQpQkey = 1 << 6, kQpAv = 1 << 7, kQpPathMtu = 1 << 8, kQpTimeout = 1 << 9, kQpRetryCount = 1 << 10,
-  kQpRnrRetry = 1 << 11, kQpRqPsn = 1 << 12, kQpMaxReadAtomic = 1 << 13, kQpAlternatePath = 1 << 14,
-  kQpMinRnrTimer = 1 << 15, kQpSqPsn = 1 << 16, kQpMaxDestReadAtomic = 1 << 17, kQpPathMigrationState = 1 << 18,
-  kQpCapabilities = 1 << 19, kQpDestQpn = 1 << 20, kQpRateLimit = 1 << 25,
+  kQpState = 1 << 0,
+  kQpCurrentState = 1 << 1,
+  kQpEnableSqdAsync = 1 << 2,
+  kQpAccessFlags = 1 << 3,
+  kQpPkeyIndex = 1 << 4,
+  kQpPort = 1 << 5,
+  kQpQkey = 1 << 6,
+  kQpAv = 1 << 7,
+  kQpPathMtu = 1 << 8,
+  kQpTimeout = 1 << 9,
+  kQpRetryCount = 1 << 10,
+  kQpRnrRetry = 1 << 11,
+  kQpRqPsn = 1 << 12,
+  kQpMaxReadAtomic = 1 << 13,
+  kQpAlternatePath = 1 << 14,
+  kQpMinRnrTimer = 1 << 15,
+  kQpSqPsn = 1 << 16,
+  kQpMaxDestReadAtomic = 1 << 17,
+  kQpPathMigrationState = 1 << 18,
+  kQpCapabilities = 1 << 19,
+  kQpDestQpn = 1 << 20,
+  kQpRateLimit = 1 << 25,
 };
 
 /// The path to a peer, as struct ibv_ah_attr has it, with the peer's MAC already resolved by the host.
@@ -110,9 +137,9 @@ struct QpAttributes {
   std::uint8_t max_dest_read_atomic = 0;  // as responder
   std::uint8_t min_rnr_timer = 0;         // code, IBTA table 46
   std::uint8_t port = 1;
-  std::uint8_t timeout = 0;               // 4.096 us x 2^timeout, 0: none
+  std::uint8_t timeout = 0;  // 4.096 us x 2^timeout, 0: none
   std::uint8_t retry_count = 0;
-  std::uint8_t rnr_retry = 0;             // 7: for ever
+  std::uint8_t rnr_retry = 0;  // 7: for ever
   std::uint8_t alternate_port = 0;
   std::uint8_t alternate_timeout = 0;
   std::uint32_t rate_limit_kbps = 0;
@@ -126,8 +153,16 @@ struct Sge {
 };
 
 enum class SendOpcode : std::uint8_t {
-  rdma_write = 0, rdma_write_with_immediate = 1, send = 2, send_with_immediate = 3, rdma_read = 4,
-  compare_and_swap = 5, fetch_and_add = 6, local_invalidate = 7, bind_memory_window = 8, send_with_invalidate = 9,
+  rdma_write = 0,
+  rdma_write_with_immediate = 1,
+  send = 2,
+  send_with_immediate = 3,
+  rdma_read = 4,
+  compare_and_swap = 5,
+  fetch_and_add = 6,
+  local_invalidate = 7,
+  bind_memory_window = 8,
+  send_with_invalidate = 9,
 };
 
 struct SendRequest {
@@ -136,7 +171,8 @@ struct SendRequest {
   bool signaled = false;
   bool solicited = false;
   bool fence = false;
-  bool inline_data = false;  // sges point at the data itself, which is copied before post_send returns; lkeys are ignored
+  bool inline_data =
+      false;  // sges point at the data itself, which is copied before post_send returns; lkeys are ignored
   std::span<const Sge> sges;
   std::uint32_t immediate = 0;  // host order
   std::uint32_t invalidate_rkey = 0;
@@ -155,16 +191,37 @@ struct ReceiveRequest {
 };
 
 enum class CompletionStatus : std::uint8_t {
-  success = 0, local_length_error = 1, local_qp_operation_error = 2, local_eec_operation_error = 3,
-  local_protection_error = 4, flushed = 5, memory_window_bind_error = 6, bad_response = 7, local_access_error = 8,
-  remote_invalid_request = 9, remote_access_error = 10, remote_operation_error = 11, retry_exceeded = 12,
-  rnr_retry_exceeded = 13, remote_aborted = 16, fatal_error = 19, response_timeout = 20, general_error = 21,
+  success = 0,
+  local_length_error = 1,
+  local_qp_operation_error = 2,
+  local_eec_operation_error = 3,
+  local_protection_error = 4,
+  flushed = 5,
+  memory_window_bind_error = 6,
+  bad_response = 7,
+  local_access_error = 8,
+  remote_invalid_request = 9,
+  remote_access_error = 10,
+  remote_operation_error = 11,
+  retry_exceeded = 12,
+  rnr_retry_exceeded = 13,
+  remote_aborted = 16,
+  fatal_error = 19,
+  response_timeout = 20,
+  general_error = 21,
 };
 
 /// The values of enum ibv_wc_opcode.
 enum class CompletionOpcode : std::uint8_t {
-  send = 0, rdma_write = 1, rdma_read = 2, compare_and_swap = 3, fetch_and_add = 4, bind_memory_window = 5,
-  local_invalidate = 6, receive = 128, receive_rdma_with_immediate = 129,
+  send = 0,
+  rdma_write = 1,
+  rdma_read = 2,
+  compare_and_swap = 3,
+  fetch_and_add = 4,
+  bind_memory_window = 5,
+  local_invalidate = 6,
+  receive = 128,
+  receive_rdma_with_immediate = 129,
 };
 
 struct Completion {
@@ -185,10 +242,25 @@ struct Completion {
 };
 
 enum class AsyncEventType : std::uint8_t {
-  cq_error = 0, qp_fatal = 1, qp_request_error = 2, qp_access_error = 3, communication_established = 4, sq_drained = 5,
-  path_migrated = 6, path_migration_error = 7, device_fatal = 8, port_active = 9, port_error = 10, lid_change = 11,
-  pkey_change = 12, sm_change = 13, srq_error = 14, srq_limit_reached = 15, qp_last_wqe_reached = 16,
-  client_reregister = 17, gid_change = 18,
+  cq_error = 0,
+  qp_fatal = 1,
+  qp_request_error = 2,
+  qp_access_error = 3,
+  communication_established = 4,
+  sq_drained = 5,
+  path_migrated = 6,
+  path_migration_error = 7,
+  device_fatal = 8,
+  port_active = 9,
+  port_error = 10,
+  lid_change = 11,
+  pkey_change = 12,
+  sm_change = 13,
+  srq_error = 14,
+  srq_limit_reached = 15,
+  qp_last_wqe_reached = 16,
+  client_reregister = 17,
+  gid_change = 18,
 };
 
 /// `object` is the index of the QP, CQ or SRQ that the type speaks of; `context` what its creator gave.
@@ -260,6 +332,8 @@ struct NicConfig {
   std::array<wire::Gid, 4> gids{};
   std::uint8_t gid_count = 1;
   std::uint32_t port_mtu_bytes = 4096;
+  /// 0: from the flow label or the QPNs (IBTA annex A17.3.2). A UDP socket link sends from one port and says so here.
+  std::uint16_t udp_source_port = 0;
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
 };

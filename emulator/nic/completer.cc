@@ -1,0 +1,271 @@
+// The completer: what acknowledgements, NAKs, read data and timers mean for the work requests of an RC QP.
+// IBTA vol 1, 9.7.5 (acknowledging), 9.7.6 (timers and retries), 9.9.2 (requester's errors).
+#include <algorithm>
+
+#include "emulator/nic/nic_state.h"
+#include "wire/aeth.h"
+
+namespace verbena::nic {
+namespace {
+
+using wire::distance;
+using wire::Psn;
+
+void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
+  Requester& requester = qp.requester;
+  const bool outstanding = requester.una_psn != requester.sent_psn;
+  requester.ack_deadline =
+      outstanding && requester.ack_timeout.ns != 0 && !requester.rnr_waiting ? now + requester.ack_timeout : kNever;
+  nic.arm_timer(qp);
+}
+
+void note_progress(NicState& nic, Qp& qp, Psn una, Time now) {
+  Requester& requester = qp.requester;
+  if (requester.una_psn == una) return;
+  requester.una_psn = una;
+  if (distance(requester.next_psn, una) > 0) go_back(qp, una);  // acknowledged while it was about to be sent again
+  requester.retries_left = qp.attributes.retry_count;
+  requester.rnr_retries_left = qp.attributes.rnr_retry;
+  requester.read_retry_pending = false;
+  restart_ack_timer(nic, qp, now);
+}
+
+/// Everything before `acknowledged` has been executed by the responder. False: a read or atomic among it has not been
+/// answered, so a response was lost (9.7.5.1.3, implied NAK).
+bool acknowledge_before(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
+  SendQueue& queue = qp.send_queue;
+  Psn una = acknowledged;
+  bool answered = true;
+  for (std::uint32_t position = queue.head; position != queue.tail; ++position) {
+    const SendWork& work = queue.at(position);
+    if (distance(work.first_psn, acknowledged) <= 0) break;
+    if (work.awaits_data() && work.received_packets < work.packets) {
+      const Psn missing = work.first_psn + work.received_packets;
+      if (distance(missing, acknowledged) > 0) {
+        una = missing;
+        answered = false;
+      }
+      break;
+    }
+  }
+  if (distance(qp.requester.una_psn, una) > 0) {
+    note_progress(nic, qp, una, now);
+    retire(nic, qp);
+  }
+  return answered;
+}
+
+void exhaust(NicState& nic, Qp& qp, CompletionStatus status, Counter counter) {
+  nic.counters.add(counter);
+  nic.fail_send_head(qp, status);
+}
+
+/// Sends again from `psn` on; the retry count guards against doing so for ever without progress.
+void retry_from(NicState& nic, Qp& qp, Psn psn, Time now) {
+  Requester& requester = qp.requester;
+  if (requester.retries_left == 0) {
+    exhaust(nic, qp, CompletionStatus::retry_exceeded, Counter::retry_exceeded_err);
+    return;
+  }
+  --requester.retries_left;
+  go_back(qp, psn);
+  restart_ack_timer(nic, qp, now);
+  nic.make_ready(qp);
+}
+
+void response_missing(NicState& nic, Qp& qp, Time now) {
+  if (qp.requester.read_retry_pending || qp.state == QpState::error) return;
+  nic.counters.add(Counter::implied_nak_seq_err);
+  retry_from(nic, qp, qp.requester.una_psn, now);
+  qp.requester.read_retry_pending = true;
+}
+
+void learn_credits(Qp& qp, const wire::Aeth& aeth) {
+  const auto syndrome = wire::Syndrome::decode(aeth.syndrome);
+  if (syndrome.kind != wire::Syndrome::Kind::ack) return;
+  Requester& requester = qp.requester;
+  requester.credits_known = syndrome.value != wire::kUnlimitedCredits;
+  if (requester.credits_known) requester.limit_ssn = (aeth.msn + wire::credit_count_of(syndrome.value)) & Psn::kMask;
+}
+
+void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Time now) {
+  nic.counters.add(Counter::rnr_nak_received);
+  Requester& requester = qp.requester;
+  constexpr std::uint8_t kForEver = 7;
+  if (qp.attributes.rnr_retry != kForEver) {
+    if (requester.rnr_retries_left == 0) {
+      exhaust(nic, qp, CompletionStatus::rnr_retry_exceeded, Counter::rnr_retry_exceeded_err);
+      return;
+    }
+    --requester.rnr_retries_left;
+  }
+  go_back(qp, psn);
+  requester.rnr_waiting = true;
+  requester.rnr_deadline = now + wire::rnr_timer(timer_code);
+  requester.ack_deadline = kNever;
+  nic.arm_timer(qp);
+}
+
+void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, Psn psn, Time now) {
+  switch (code) {
+    case wire::NakCode::psn_sequence_error:
+      nic.counters.add(Counter::packet_seq_err);
+      retry_from(nic, qp, psn, now);
+      return;
+    case wire::NakCode::invalid_request:
+    case wire::NakCode::invalid_rd_request:
+      nic.counters.add(Counter::nak_received_invalid_request);
+      nic.fail_send_head(qp, CompletionStatus::remote_invalid_request);
+      return;
+    case wire::NakCode::remote_access_error:
+      nic.counters.add(Counter::nak_received_access);
+      nic.fail_send_head(qp, CompletionStatus::remote_access_error);
+      return;
+    case wire::NakCode::remote_operational_error:
+      nic.counters.add(Counter::nak_received_operation);
+      nic.fail_send_head(qp, CompletionStatus::remote_operation_error);
+      return;
+  }
+  // A reserved code: a response that makes no sense (9.9.2.4.2).
+  nic.fail_send_head(qp, CompletionStatus::bad_response);
+}
+
+void receive_acknowledge(NicState& nic, Qp& qp, const wire::Aeth& aeth, Psn psn, Time now) {
+  nic.counters.add(Counter::rx_acknowledges);
+  const auto syndrome = wire::Syndrome::decode(aeth.syndrome);
+  const bool positive = syndrome.kind == wire::Syndrome::Kind::ack;
+  const bool answered = acknowledge_before(nic, qp, positive ? psn + 1 : psn, now);
+  if (qp.state == QpState::error) return;
+  if (!answered) {
+    response_missing(nic, qp, now);
+    return;
+  }
+  switch (syndrome.kind) {
+    case wire::Syndrome::Kind::ack:
+      break;
+    case wire::Syndrome::Kind::rnr_nak:
+      receive_rnr_nak(nic, qp, syndrome.value, psn, now);
+      break;
+    case wire::Syndrome::Kind::nak:
+      receive_nak(nic, qp, syndrome.nak_code(), psn, now);
+      break;
+    case wire::Syndrome::Kind::reserved:
+      break;
+  }
+}
+
+/// Copies into the work request's SGEs. False: a local protection error.
+bool scatter_response(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset,
+                      std::span<const std::byte> payload) {
+  for (const Sge& sge : qp.send_queue.sges(position).first(qp.send_queue.at(position).sge_count)) {
+    if (payload.empty()) break;
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const std::size_t part = std::min<std::size_t>(payload.size(), sge.length - offset);
+    std::uint64_t to;
+    if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + offset, part, kLocalWrite, to)) return false;
+    if (!nic.memory.write(to, payload.first(part))) return false;
+    payload = payload.subspan(part);
+    offset = 0;
+  }
+  return true;
+}
+
+/// Whether the response fits the read packet that it answers: all but the last are full (9.7.5.1.2).
+bool response_fits(const Qp& qp, const SendWork& work, const wire::PacketView& packet) {
+  const wire::Operation operation = packet.opcode().operation;
+  if (work.is_atomic()) return operation == wire::Operation::atomic_acknowledge;
+  if (operation != wire::Operation::read_response) return false;
+  const std::uint32_t offset = work.received_packets * qp.mtu;
+  const bool last = work.received_packets + 1 == work.packets;
+  return packet.payload().size() == std::min(qp.mtu, work.length - offset) && packet.opcode().ends_message() == last;
+}
+
+void receive_data(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+  const Psn psn = packet.bth().psn;
+  if (!acknowledge_before(nic, qp, psn, now)) {
+    response_missing(nic, qp, now);
+    return;
+  }
+  if (qp.state == QpState::error) return;
+  SendQueue& queue = qp.send_queue;
+  SendWork& work = queue.at(queue.head);
+  if (queue.head == queue.tail || !work.awaits_data() || work.first_psn + work.received_packets != psn) return;
+  if (!response_fits(qp, work, packet)) {
+    nic.fail_send_head(qp, CompletionStatus::bad_response);
+    return;
+  }
+  if (work.is_atomic()) {
+    const std::uint64_t original = packet.atomic_ack_eth().original;
+    if (!scatter_response(nic, qp, queue.head, 0, std::as_bytes(std::span(&original, 1)))) {
+      nic.fail_send_head(qp, CompletionStatus::local_protection_error);
+      return;
+    }
+  } else if (!scatter_response(nic, qp, queue.head, work.received_packets * qp.mtu, packet.payload())) {
+    nic.fail_send_head(qp, CompletionStatus::local_protection_error);
+    return;
+  }
+  ++work.received_packets;
+  note_progress(nic, qp, psn + 1, now);
+  retire(nic, qp);
+}
+
+}  // namespace
+
+void retire(NicState& nic, Qp& qp) {
+  SendQueue& queue = qp.send_queue;
+  Requester& requester = qp.requester;
+  while (queue.head != queue.tail) {
+    SendWork& work = queue.at(queue.head);
+    if (work.status != CompletionStatus::success) {
+      nic.fail_send_head(qp, work.status);
+      return;
+    }
+    if (queue.head == queue.next || distance(work.first_psn + work.packets, requester.una_psn) < 0) break;
+    if (work.awaits_data() && requester.outstanding_reads > 0) --requester.outstanding_reads;
+    const SendWork done = work;
+    ++queue.head;
+    nic.complete_send(qp, done, CompletionStatus::success);
+    if (qp.state == QpState::error) return;  // the CQ overran
+  }
+  if (qp.state == QpState::sqd && qp.sq_draining && queue.head == queue.next && requester.next_packet == 0) {
+    qp.sq_draining = false;
+    if (qp.sq_drained_notify) nic.raise(AsyncEventType::sq_drained, qp);
+  }
+  if (queue.next != queue.tail) nic.make_ready(qp);
+}
+
+void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+  if (qp.state != QpState::rts && qp.state != QpState::sqd) return;
+  const Requester& requester = qp.requester;
+  const Psn psn = packet.bth().psn;
+  if (packet.opcode().has_aeth && distance(requester.una_psn - 1, psn) >= 0 && distance(psn, requester.sent_psn) > 0) {
+    learn_credits(qp, packet.aeth());
+    if (qp.send_queue.next != qp.send_queue.tail) nic.make_ready(qp);
+  }
+  // Outside of what is outstanding: a duplicate or a ghost of an earlier connection (9.7.5.1.4).
+  if (distance(requester.una_psn, psn) < 0 || distance(psn, requester.sent_psn) <= 0) return;
+  if (packet.opcode().operation == wire::Operation::acknowledge)
+    receive_acknowledge(nic, qp, packet.aeth(), psn, now);
+  else
+    receive_data(nic, qp, packet, now);
+}
+
+void run_requester_timers(NicState& nic, Qp& qp, Time now) {
+  Requester& requester = qp.requester;
+  if (requester.rnr_deadline <= now) {
+    requester.rnr_deadline = kNever;
+    requester.rnr_waiting = false;
+    nic.make_ready(qp);
+  }
+  if (requester.ack_deadline <= now) {
+    requester.ack_deadline = kNever;
+    nic.counters.add(Counter::local_ack_timeout_err);
+    requester.read_retry_pending = false;
+    retry_from(nic, qp, requester.una_psn, now);
+  }
+}
+
+}  // namespace verbena::nic

@@ -1,0 +1,48 @@
+// CompletionQueue: completions in order, the notification state, and what happens on overrun.
+//
+// Events are only marked here; NicState hands them to the owner.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "emulator/nic/verbs.h"
+
+namespace verbena::nic {
+
+class CompletionQueue {
+ public:
+  CqHandle handle;
+  std::uint64_t context = 0;
+  std::uint32_t users = 0;  // QPs that complete here, each counted once per queue
+
+  void set_entries(std::uint32_t entries);
+  std::uint32_t entries() const { return entries_; }
+  std::uint32_t depth() const { return tail_ - head_; }
+  bool overrun() const { return overrun_; }
+
+  enum class Push : std::uint8_t { stored, notify, overrun_first, overrun_again };
+  /// `solicited`: a solicited receive, or any failed completion (IBTA 11.4.2.2).
+  Push push(const Completion& completion, bool solicited);
+  std::size_t poll(std::span<Completion> into);
+  void request_notification(bool solicited_only) {
+    // A request for all completions is not weakened by a later one for solicited ones only (IBTA 11.4.2.2).
+    if (armed_ != Armed::next) armed_ = solicited_only ? Armed::solicited : Armed::next;
+  }
+  /// Drops what waits for this QP: it was destroyed or reset.
+  void purge(wire::Qpn qpn);
+  /// False: more completions wait than fit into `entries`.
+  bool resize(std::uint32_t entries);
+
+ private:
+  enum class Armed : std::uint8_t { no, solicited, next };
+  std::vector<Completion> ring_;  // a power of two; entries_ is the limit
+  std::uint32_t entries_ = 0;
+  std::uint32_t head_ = 0;
+  std::uint32_t tail_ = 0;
+  Armed armed_ = Armed::no;
+  bool overrun_ = false;
+};
+
+}  // namespace verbena::nic

@@ -1,0 +1,110 @@
+// Unreliable datagrams: one packet a message, an address handle for each, the GRH area in front of what is received.
+// IBTA vol 1, 9.8.3; annex A17.4.4 for the IPv4 header in the GRH area.
+#include <cstring>
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+namespace {
+
+constexpr std::uint32_t kPrivilegedQkey = 0x80000000;  // the QP's own Q_Key goes out instead (10.2.5)
+
+wire::Opcode datagram_opcode(const SendWork& work) {
+  const bool immediate = work.opcode == SendOpcode::send_with_immediate;
+  return wire::make_opcode(wire::Transport::ud,
+                           immediate ? wire::OperationCode::send_only_with_immediate : wire::OperationCode::send_only);
+}
+
+/// The 40 octets before the payload: an IPv6 header as it came, or 20 undefined octets and the IPv4 header.
+std::array<std::byte, wire::kGrhBytes> grh_area(const wire::PacketView& packet) {
+  std::array<std::byte, wire::kGrhBytes> area{};
+  const std::size_t ip_offset = wire::EthernetLayout::bytes + (packet.vlan() ? wire::VlanLayout::bytes : 0);
+  const std::size_t ip_bytes = packet.is_ipv4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes;
+  std::memcpy(area.data() + area.size() - ip_bytes, packet.frame().data() + ip_offset, ip_bytes);
+  return area;
+}
+
+bool qkey_matches(const Qp& qp, const wire::PacketView& packet) {
+  return packet.deth().qkey == qp.attributes.qkey;
+}
+
+}  // namespace
+
+Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
+  SendQueue& queue = qp.send_queue;
+  if (queue.next == queue.tail || (qp.state != QpState::rts && qp.state != QpState::sqd)) return Sent::nothing;
+  if (qp.state == QpState::sqd) return Sent::nothing;
+  SendWork& work = queue.at(queue.next);
+  AddressHandle* ah = nic.address_handles.find(work.address_handle);
+  if (ah == nullptr && work.status == CompletionStatus::success)
+    work.status = CompletionStatus::local_qp_operation_error;
+  if (work.status != CompletionStatus::success) {
+    retire(nic, qp);
+    return Sent::nothing;
+  }
+  const wire::Opcode opcode = datagram_opcode(work);
+  const std::span<std::byte> room = port.reserve({ah->address_vector.destination, work.remote_qpn, ah->route_hint},
+                                                 wire::frame_bytes(ah->frame_template, opcode, work.length));
+  if (room.empty()) return Sent::blocked;
+  wire::Bth bth;
+  bth.opcode = opcode;
+  bth.dest_qp = work.remote_qpn;
+  bth.psn = qp.requester.next_psn;
+  bth.solicited = work.solicited;
+  wire::PacketBuilder builder(room, ah->frame_template, bth, work.length);
+  builder.append(
+      wire::Deth{(work.remote_qkey & kPrivilegedQkey) != 0 ? qp.attributes.qkey : work.remote_qkey, 0, qp.qpn});
+  if (work.opcode == SendOpcode::send_with_immediate) builder.append(wire::ImmDt{work.immediate});
+  if (work.length > 0 && !gather_payload(nic, qp, queue.next, 0, work.length, builder)) {
+    port.cancel();
+    work.status = CompletionStatus::local_protection_error;
+    retire(nic, qp);
+    return Sent::nothing;
+  }
+  const std::size_t bytes = builder.finish();
+  port.commit(bytes);
+  nic.counters.add(Counter::tx_packets);
+  nic.counters.add(Counter::tx_bytes, bytes);
+  Requester& requester = qp.requester;
+  ++requester.next_psn;
+  requester.una_psn = requester.sent_psn = requester.next_psn;
+  ++queue.next;
+  retire(nic, qp);
+  return Sent::packet;
+}
+
+void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
+  if (!packet.opcode().has_deth) {
+    nic.counters.add(Counter::rx_dropped_wrong_transport);
+    return;
+  }
+  if (!qkey_matches(qp, packet)) {
+    nic.counters.add(Counter::rx_dropped_qkey);
+    return;
+  }
+  if (packet.payload().size() > nic.config.port_mtu_bytes || !take_receive(nic, qp)) {
+    nic.counters.add(Counter::ud_dropped_no_receive);
+    return;
+  }
+  nic.counters.add(Counter::rx_send_requests);
+  Completion completion;
+  completion.wr_id = qp.responder.receive_wr_id;
+  completion.opcode = CompletionOpcode::receive;
+  completion.has_grh = true;
+  completion.source_qpn = packet.deth().source_qp;
+  completion.has_immediate = packet.opcode().has_immediate;
+  if (completion.has_immediate) completion.immediate = packet.immediate().data;
+  const auto grh = grh_area(packet);
+  completion.byte_count = static_cast<std::uint32_t>(grh.size() + packet.payload().size());
+  if (completion.byte_count > receive_room(qp)) {
+    // 9.9.3 table 63: a receive work request too small fails; the QP lives on.
+    completion.status = CompletionStatus::local_length_error;
+  } else if (!scatter_receive(nic, qp, grh) || !scatter_receive(nic, qp, packet.payload())) {
+    completion.status = CompletionStatus::local_protection_error;
+  }
+  qp.responder.receive_held = false;
+  nic.complete_receive(qp, completion, packet.bth().solicited);
+  if (completion.status == CompletionStatus::local_protection_error) nic.enter_error(qp);
+}
+
+}  // namespace verbena::nic

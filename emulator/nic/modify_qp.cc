@@ -1,0 +1,218 @@
+// modify_qp: which attributes each transition wants and allows, their ranges, and what a transition does.
+// IBTA vol 1, 10.3.1, 11.2.5.2 and table 91; the tables of the verbs man page ibv_modify_qp.
+#include <algorithm>
+#include <bit>
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+namespace {
+
+struct Transition {
+  QpState from, to;
+  QpType type;
+  std::uint32_t required;
+  std::uint32_t optional;
+};
+
+constexpr std::uint32_t kConnectedInit = kQpPkeyIndex | kQpPort | kQpAccessFlags;
+constexpr std::uint32_t kDatagramInit = kQpPkeyIndex | kQpPort | kQpQkey;
+constexpr std::uint32_t kRcRtr = kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn | kQpMaxDestReadAtomic | kQpMinRnrTimer;
+constexpr std::uint32_t kUcRtr = kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn;
+constexpr std::uint32_t kRcRts = kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpSqPsn | kQpMaxReadAtomic;
+constexpr std::uint32_t kRtrOptional = kQpAlternatePath | kQpAccessFlags | kQpPkeyIndex;
+constexpr std::uint32_t kUcLive = kQpCurrentState | kQpAlternatePath | kQpAccessFlags | kQpPathMigrationState;
+constexpr std::uint32_t kRcLive = kUcLive | kQpMinRnrTimer;
+constexpr std::uint32_t kUdLive = kQpCurrentState | kQpQkey;
+constexpr std::uint32_t kUcDrained = kQpAv | kQpAlternatePath | kQpAccessFlags | kQpPkeyIndex | kQpPathMigrationState;
+constexpr std::uint32_t kRcDrained = kUcDrained | kQpPort | kQpTimeout | kQpRetryCount | kQpRnrRetry |
+                                     kQpMaxReadAtomic | kQpMaxDestReadAtomic | kQpMinRnrTimer;
+
+using enum QpState;
+constexpr Transition kTransitions[] = {
+    {reset, init, QpType::rc, kConnectedInit, 0},
+    {reset, init, QpType::uc, kConnectedInit, 0},
+    {reset, init, QpType::ud, kDatagramInit, 0},
+    {init, init, QpType::rc, 0, kConnectedInit},
+    {init, init, QpType::uc, 0, kConnectedInit},
+    {init, init, QpType::ud, 0, kDatagramInit},
+    {init, rtr, QpType::rc, kRcRtr, kRtrOptional},
+    {init, rtr, QpType::uc, kUcRtr, kRtrOptional},
+    {init, rtr, QpType::ud, 0, kQpPkeyIndex | kQpQkey},
+    {rtr, rts, QpType::rc, kRcRts, kRcLive | kQpRateLimit},
+    {rtr, rts, QpType::uc, kQpSqPsn, kUcLive | kQpRateLimit},
+    {rtr, rts, QpType::ud, kQpSqPsn, kUdLive | kQpRateLimit},
+    {rts, rts, QpType::rc, 0, kRcLive | kQpRateLimit},
+    {rts, rts, QpType::uc, 0, kUcLive | kQpRateLimit},
+    {rts, rts, QpType::ud, 0, kUdLive | kQpRateLimit},
+    {rts, sqd, QpType::rc, 0, kQpEnableSqdAsync},
+    {rts, sqd, QpType::uc, 0, kQpEnableSqdAsync},
+    {rts, sqd, QpType::ud, 0, kQpEnableSqdAsync},
+    {sqd, rts, QpType::rc, 0, kRcLive},
+    {sqd, rts, QpType::uc, 0, kUcLive},
+    {sqd, rts, QpType::ud, 0, kUdLive},
+    {sqd, sqd, QpType::rc, 0, kRcDrained},
+    {sqd, sqd, QpType::uc, 0, kUcDrained},
+    {sqd, sqd, QpType::ud, 0, kQpPkeyIndex | kQpQkey},
+    {sqe, rts, QpType::uc, 0, kQpCurrentState | kQpAccessFlags},
+    {sqe, rts, QpType::ud, 0, kUdLive},
+};
+
+bool mask_fits(QpType type, QpState from, QpState to, std::uint32_t mask) {
+  mask &= ~static_cast<std::uint32_t>(kQpState);
+  if (to == reset || to == error) return mask == 0;
+  for (const Transition& row : kTransitions)
+    if (row.from == from && row.to == to && row.type == type)
+      return (mask & row.required) == row.required && (mask & ~(row.required | row.optional)) == 0;
+  return false;
+}
+
+bool values_fit(const NicState& nic, const QpAttributes& wanted, std::uint32_t mask) {
+  const auto named = [&](std::uint32_t bit) { return (mask & bit) != 0; };
+  const auto path_fits = [&](const AddressVector& path) {
+    return path.port == 1 && path.source_gid_index < nic.config.gid_count &&
+           path.destination.is_ipv4() == nic.config.gids[path.source_gid_index].is_ipv4();
+  };
+  if (named(kQpPort) && wanted.port != 1) return false;
+  if (named(kQpPkeyIndex) && wanted.pkey_index >= nic.config.limits.pkeys) return false;
+  if (named(kQpPathMtu) && (!std::has_single_bit(wanted.path_mtu_bytes) || wanted.path_mtu_bytes < 256 ||
+                            wanted.path_mtu_bytes > nic.config.port_mtu_bytes))
+    return false;
+  if (named(kQpAv) && !path_fits(wanted.address_vector)) return false;
+  if (named(kQpTimeout) && wanted.timeout > 31) return false;
+  if (named(kQpRetryCount) && wanted.retry_count > 7) return false;
+  if (named(kQpRnrRetry) && wanted.rnr_retry > 7) return false;
+  if (named(kQpMinRnrTimer) && wanted.min_rnr_timer > 31) return false;
+  if (named(kQpMaxReadAtomic) && wanted.max_read_atomic > nic.config.limits.max_read_atomic) return false;
+  if (named(kQpMaxDestReadAtomic) && wanted.max_dest_read_atomic > nic.config.limits.max_read_atomic) return false;
+  constexpr std::uint32_t kRemoteRights = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kMwBind;
+  return !named(kQpAccessFlags) || (wanted.access & ~kRemoteRights) == 0;
+}
+
+void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
+  const auto take = [&](std::uint32_t bit, auto QpAttributes::* member) {
+    if ((mask & bit) != 0) kept.*member = wanted.*member;
+  };
+  take(kQpAccessFlags, &QpAttributes::access);
+  take(kQpPkeyIndex, &QpAttributes::pkey_index);
+  take(kQpPort, &QpAttributes::port);
+  take(kQpQkey, &QpAttributes::qkey);
+  take(kQpAv, &QpAttributes::address_vector);
+  take(kQpPathMtu, &QpAttributes::path_mtu_bytes);
+  take(kQpTimeout, &QpAttributes::timeout);
+  take(kQpRetryCount, &QpAttributes::retry_count);
+  take(kQpRnrRetry, &QpAttributes::rnr_retry);
+  take(kQpRqPsn, &QpAttributes::rq_psn);
+  take(kQpSqPsn, &QpAttributes::sq_psn);
+  take(kQpMaxReadAtomic, &QpAttributes::max_read_atomic);
+  take(kQpMaxDestReadAtomic, &QpAttributes::max_dest_read_atomic);
+  take(kQpMinRnrTimer, &QpAttributes::min_rnr_timer);
+  take(kQpDestQpn, &QpAttributes::dest_qpn);
+  take(kQpAlternatePath, &QpAttributes::alternate_address_vector);
+  take(kQpPathMigrationState, &QpAttributes::path_migration);
+  take(kQpRateLimit, &QpAttributes::rate_limit_kbps);
+}
+
+void reset_qp(NicState& nic, Qp& qp) {
+  nic.drop_ready(qp);
+  nic.timers.remove(qp.timer);
+  qp.send_cq->purge(qp.qpn);
+  qp.recv_cq->purge(qp.qpn);
+  qp.send_queue.clear();
+  qp.receive_queue.clear();
+  qp.requester = {};
+  qp.responder = {};
+  const QpCapabilities capabilities = qp.attributes.capabilities;
+  qp.attributes = {};
+  qp.attributes.capabilities = capabilities;
+}
+
+/// Source port per flow, so that a fabric may spread flows over paths (annex A17.3.2: 0xc000 - 0xffff).
+std::uint16_t flow_port(const Qp& qp) {
+  const std::uint32_t label = qp.attributes.address_vector.flow_label;
+  const std::uint32_t mixed =
+      label != 0 ? (label & 0x3fff) ^ (label >> 14) : (qp.qpn.value() * 31 + qp.attributes.dest_qpn.value());
+  return static_cast<std::uint16_t>(0xc000 | (mixed & 0x3fff));
+}
+
+void take_path(NicState& nic, Qp& qp) {
+  qp.frame_template = wire::FrameTemplate(nic.frame_path(qp.attributes.address_vector, flow_port(qp)));
+  qp.route_hint = 0;
+}
+
+void start_responder(NicState& nic, Qp& qp) {
+  qp.responder.expected_psn = qp.attributes.rq_psn;
+  if (qp.type == QpType::ud) {
+    qp.mtu = nic.config.port_mtu_bytes;
+    return;
+  }
+  qp.mtu = qp.attributes.path_mtu_bytes;
+  take_path(nic, qp);
+  if (qp.type != QpType::rc) return;
+  constexpr std::size_t kDuplicateJobs = 8;  // beyond the new ones that a correct peer may have outstanding
+  qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
+  qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
+}
+
+void take_requester_limits(Qp& qp) {
+  Requester& requester = qp.requester;
+  constexpr std::int64_t kTimeoutUnitNs = 4096;  // 4.096 us x 2^timeout (9.7.6.1.3)
+  requester.ack_timeout = qp.attributes.timeout == 0 ? Duration{} : Duration{kTimeoutUnitNs << qp.attributes.timeout};
+  requester.retries_left = qp.attributes.retry_count;
+  requester.rnr_retries_left = qp.attributes.rnr_retry;
+}
+
+void start_requester(Qp& qp) {
+  Requester& requester = qp.requester;
+  requester.una_psn = requester.next_psn = requester.sent_psn = requester.post_psn = qp.attributes.sq_psn;
+  take_requester_limits(qp);
+}
+
+void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask) {
+  qp.state = to;
+  if (to == rtr) start_responder(nic, qp);
+  if (to == rts) {
+    if (from == rtr) start_requester(qp);
+    nic.make_ready(qp);
+  }
+  if (to == sqd) {
+    if (from == sqd) {
+      take_requester_limits(qp);
+      if ((mask & kQpAv) != 0) take_path(nic, qp);
+      if ((mask & kQpMaxDestReadAtomic) != 0) {
+        qp.responder.jobs.reserve(std::size_t{qp.attributes.max_dest_read_atomic} + 8);
+        qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
+      }
+    } else {
+      qp.sq_draining = true;
+      retire(nic, qp);
+    }
+  }
+}
+
+}  // namespace
+
+VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attributes, std::uint32_t mask, Time now) {
+  nic.now = now;
+  if ((mask & kQpCurrentState) != 0 && attributes.current_state != qp.state && qp.state != sqe)
+    return Failure{VerbsError::invalid_argument};
+  const QpState from = qp.state;
+  const QpState to = (mask & kQpState) != 0 ? attributes.state : from;
+  if (!mask_fits(qp.type, from, to, mask) || !values_fit(nic, attributes, mask))
+    return Failure{VerbsError::invalid_argument};
+  if (to == reset) {
+    reset_qp(nic, qp);
+    qp.state = reset;
+    return {};
+  }
+  if (to == error) {
+    nic.enter_error(qp);
+    return {};
+  }
+  if (to == sqd) qp.sq_drained_notify = (mask & kQpEnableSqdAsync) != 0 && attributes.enable_sqd_async_notify;
+  store(qp.attributes, attributes, mask);
+  enter(nic, qp, from, to, mask);
+  return {};
+}
+
+}  // namespace verbena::nic

@@ -1,0 +1,138 @@
+// The NIC's clockwork: frames in, timers, frames out, completions and events out.
+#include "emulator/nic/nic.h"
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+
+Nic::Nic(const NicConfig& config, Memory& memory, Counters& counters)
+    : state_(std::make_unique<State>(config, memory, counters)) {}
+
+Nic::~Nic() = default;
+
+const NicConfig& Nic::config() const {
+  return state_->config;
+}
+
+namespace {
+
+constexpr std::uint16_t kPkeyMask = 0x7fff;  // the top bit is membership (IBTA 10.9.3)
+constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's turn
+
+/// Why a frame is not for `qp`, if it is not (IBTA 9.6.1: packet header validation).
+std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::PacketView& packet) {
+  if (!nic.is_own_address(packet.destination())) return Counter::rx_dropped_wrong_destination;
+  if (qp == nullptr) return Counter::rx_dropped_no_qp;
+  const wire::Transport transport = wire::transport_of(packet.bth().opcode);
+  const bool fits = (qp->type == QpType::rc && transport == wire::Transport::rc) ||
+                    (qp->type == QpType::uc && transport == wire::Transport::uc) ||
+                    (qp->type == QpType::ud && transport == wire::Transport::ud);
+  if (!fits) return Counter::rx_dropped_wrong_transport;
+  if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
+  if ((packet.bth().pkey & kPkeyMask) != kPkeyMask) return Counter::rx_dropped_pkey;
+  if (qp->type != QpType::ud && packet.source() != qp->attributes.address_vector.destination)
+    return Counter::rx_dropped_wrong_source;
+  return std::nullopt;
+}
+
+Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  if (qp.type == QpType::ud) return send_datagram(nic, qp, port);
+  const Sent response = send_response(nic, qp, port);
+  return response == Sent::nothing ? send_request(nic, qp, now, port) : response;
+}
+
+}  // namespace
+
+void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted) {
+  NicState& nic = *state_;
+  nic.now = now;
+  const auto parsed = wire::parse_frame(frame);
+  if (!parsed) {
+    nic.counters.add(Counter::rx_dropped_malformed);
+    return;
+  }
+  const wire::PacketView& packet = *parsed;
+  if (!icrc_trusted && !packet.icrc_is_valid()) {
+    nic.counters.add(Counter::rx_dropped_icrc);
+    return;
+  }
+  nic.counters.add(Counter::rx_packets);
+  nic.counters.add(Counter::rx_bytes, packet.frame().size());
+  if (packet.opcode().operation == wire::Operation::congestion_notification) {
+    nic.counters.add(Counter::rx_cnp);
+    return;
+  }
+  Qp* qp = nic.qpns.find(packet.bth().dest_qp);
+  if (const auto reason = objection(nic, qp, packet)) {
+    nic.counters.add(*reason);
+    return;
+  }
+  if (qp->type == QpType::ud)
+    receive_datagram(nic, *qp, packet);
+  else if (packet.opcode().is_request)
+    receive_request(nic, *qp, packet);
+  else if (qp->type == QpType::rc)
+    receive_response(nic, *qp, packet, now);
+}
+
+void Nic::on_deadline(Time now) {
+  NicState& nic = *state_;
+  nic.now = now;
+  while (nic.timers.earliest() <= now) {
+    Qp& qp = *nic.timers.front()->owner;
+    nic.timers.remove(qp.timer);
+    run_requester_timers(nic, qp, now);
+    nic.arm_timer(qp);
+  }
+}
+
+std::optional<Time> Nic::next_deadline() const {
+  if (state_->timers.empty()) return std::nullopt;
+  return state_->timers.earliest();
+}
+
+std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget) {
+  NicState& nic = *state_;
+  nic.now = now;
+  std::size_t sent = 0;
+  std::size_t blocked = 0;  // in a row: once all have been refused, there is no point in going on
+  while (sent < budget && blocked <= nic.ready_count) {
+    Qp* qp = nic.take_ready();
+    if (qp == nullptr) break;
+    Sent last = Sent::packet;
+    const std::size_t before = sent;
+    while (last == Sent::packet && sent < budget && sent - before < kQuantumPackets) {
+      last = send_one(nic, *qp, now, port);
+      sent += last == Sent::packet;
+    }
+    if (last != Sent::nothing) nic.make_ready(*qp);
+    blocked = last == Sent::blocked && sent == before ? blocked + 1 : 0;
+  }
+  return sent;
+}
+
+bool Nic::has_work() const {
+  return state_->ready_first != nullptr;
+}
+
+std::size_t Nic::poll_cq(CqHandle handle, std::span<Completion> into) {
+  CompletionQueue* cq = state_->cqs.find(handle);
+  return cq != nullptr ? cq->poll(into) : 0;
+}
+
+std::size_t Nic::cq_depth(CqHandle handle) const {
+  const CompletionQueue* cq = state_->cqs.find(handle);
+  return cq != nullptr ? cq->depth() : 0;
+}
+
+std::optional<AsyncEvent> Nic::poll_event() {
+  return state_->async_events.pop();
+}
+std::optional<CompletionEvent> Nic::poll_completion_event() {
+  return state_->completion_events.pop();
+}
+bool Nic::has_events() const {
+  return !state_->async_events.empty() || !state_->completion_events.empty();
+}
+
+}  // namespace verbena::nic

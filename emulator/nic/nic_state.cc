@@ -1,0 +1,199 @@
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+
+NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
+    : config(nic_config),
+      memory(app_memory),
+      counters(nic_counters),
+      pds(nic_config.limits.max_pd),
+      regions(nic_config.limits, nic_config.seed),
+      address_handles(nic_config.limits.max_ah),
+      cqs(nic_config.limits.max_cq),
+      srqs(nic_config.limits.max_srq),
+      qps(nic_config.limits.max_qp),
+      qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed) {}
+
+void NicState::make_ready(Qp& qp) {
+  if (qp.ready) return;
+  qp.ready = true;
+  qp.ready_next = nullptr;
+  (ready_last != nullptr ? ready_last->ready_next : ready_first) = &qp;
+  ready_last = &qp;
+  ++ready_count;
+}
+
+Qp* NicState::take_ready() {
+  Qp* qp = ready_first;
+  if (qp == nullptr) return nullptr;
+  ready_first = qp->ready_next;
+  if (ready_first == nullptr) ready_last = nullptr;
+  qp->ready = false;
+  --ready_count;
+  return qp;
+}
+
+void NicState::drop_ready(Qp& qp) {
+  if (!qp.ready) return;
+  Qp* previous = nullptr;
+  for (Qp* at = ready_first; at != &qp; at = at->ready_next) previous = at;
+  (previous != nullptr ? previous->ready_next : ready_first) = qp.ready_next;
+  if (ready_last == &qp) ready_last = previous;
+  qp.ready = false;
+  --ready_count;
+}
+
+void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited) {
+  Completion stamped = completion;
+  stamped.time = now;
+  counters.add(Counter::completions);
+  switch (cq.push(stamped, solicited || completion.status != CompletionStatus::success)) {
+    case CompletionQueue::Push::stored:
+      break;
+    case CompletionQueue::Push::notify:
+      completion_events.push({cq.handle, cq.context});
+      break;
+    case CompletionQueue::Push::overrun_again:
+      break;
+    case CompletionQueue::Push::overrun_first:
+      // IBTA 11.6.3.2: CQ error; the QPs on it can no longer report and go to error.
+      raise(AsyncEventType::cq_error, cq.handle.index, cq.context);
+      qps.for_each([&](Qp& qp) {
+        if ((qp.send_cq == &cq || qp.recv_cq == &cq) && qp.state != QpState::reset && qp.state != QpState::error) {
+          raise(AsyncEventType::qp_fatal, qp);
+          enter_error(qp);
+        }
+      });
+      break;
+  }
+}
+
+namespace {
+CompletionOpcode completion_opcode(SendOpcode opcode) {
+  switch (opcode) {
+    case SendOpcode::send:
+    case SendOpcode::send_with_immediate:
+    case SendOpcode::send_with_invalidate:
+      return CompletionOpcode::send;
+    case SendOpcode::rdma_write:
+    case SendOpcode::rdma_write_with_immediate:
+      return CompletionOpcode::rdma_write;
+    case SendOpcode::rdma_read:
+      return CompletionOpcode::rdma_read;
+    case SendOpcode::compare_and_swap:
+      return CompletionOpcode::compare_and_swap;
+    case SendOpcode::fetch_and_add:
+      return CompletionOpcode::fetch_and_add;
+    case SendOpcode::local_invalidate:
+      return CompletionOpcode::local_invalidate;
+    case SendOpcode::bind_memory_window:
+      return CompletionOpcode::bind_memory_window;
+  }
+  return CompletionOpcode::send;
+}
+}  // namespace
+
+void NicState::complete_send(Qp& qp, const SendWork& work, CompletionStatus status) {
+  if (status == CompletionStatus::success && !work.signaled && !qp.signal_all) return;
+  Completion completion;
+  completion.wr_id = work.wr_id;
+  completion.status = status;
+  completion.opcode = completion_opcode(work.opcode);
+  completion.byte_count = work.length;
+  completion.qpn = qp.qpn;
+  complete(*qp.send_cq, completion, false);
+}
+
+void NicState::complete_receive(Qp& qp, Completion completion, bool solicited) {
+  completion.qpn = qp.qpn;
+  if (qp.type != QpType::ud) completion.source_qpn = qp.attributes.dest_qpn;
+  complete(*qp.recv_cq, completion, solicited);
+}
+
+void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t context) {
+  counters.add(Counter::async_events);
+  async_events.push({type, object, context});
+}
+
+void NicState::arm_timer(Qp& qp) {
+  const Time due = std::min(qp.requester.ack_deadline, qp.requester.rnr_deadline);
+  if (due != kNever) timers.at_latest(qp.timer, due);
+}
+
+void NicState::enter_error(Qp& qp) {
+  if (qp.state == QpState::error) return;
+  qp.state = QpState::error;
+  qp.sq_draining = false;
+  qp.requester.ack_deadline = qp.requester.rnr_deadline = kNever;
+  qp.requester.rnr_waiting = false;
+  // A NAK that is due still leaves, behind the answers that were owed before it.
+  if (qp.responder.acknowledge != Responder::Acknowledge::nak) {
+    qp.responder.acknowledge = Responder::Acknowledge::none;
+    qp.responder.jobs.clear();
+    qp.responder.jobs_head = 0;
+  }
+  flush_send_queue(qp);
+  flush_receive_queue(qp);
+  if (qp.srq != nullptr) raise(AsyncEventType::qp_last_wqe_reached, qp);
+}
+
+void NicState::fail_send_head(Qp& qp, CompletionStatus status) {
+  const SendWork work = qp.send_queue.at(qp.send_queue.head);
+  ++qp.send_queue.head;
+  complete_send(qp, work, status);
+  if (qp.type == QpType::rc) {
+    enter_error(qp);
+  } else if (qp.state != QpState::error) {
+    qp.state = QpState::sqe;  // IBTA 10.3.1.2.5
+    flush_send_queue(qp);
+  }
+}
+
+void NicState::flush_send_queue(Qp& qp) {
+  SendQueue& queue = qp.send_queue;
+  while (queue.head != queue.tail) {
+    const SendWork work = queue.at(queue.head);
+    ++queue.head;
+    complete_send(qp, work, CompletionStatus::flushed);
+  }
+  queue.next = queue.tail;
+  qp.requester.next_packet = 0;
+  qp.requester.outstanding_reads = 0;
+  qp.requester.una_psn = qp.requester.next_psn = qp.requester.sent_psn = qp.requester.post_psn;
+}
+
+void NicState::flush_receive_queue(Qp& qp) {
+  Completion completion;
+  completion.status = CompletionStatus::flushed;
+  completion.opcode = CompletionOpcode::receive;
+  if (qp.responder.receive_held) {
+    qp.responder.receive_held = false;
+    completion.wr_id = qp.responder.receive_wr_id;
+    complete_receive(qp, completion, false);
+  }
+  for (; !qp.receive_queue.empty(); qp.receive_queue.pop()) {
+    completion.wr_id = qp.receive_queue.front().wr_id;
+    complete_receive(qp, completion, false);
+  }
+}
+
+wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const {
+  wire::FramePath path;
+  path.source_mac = config.mac;
+  path.destination_mac = address_vector.destination_mac;
+  path.source = config.gids[address_vector.source_gid_index];
+  path.destination = address_vector.destination;
+  path.traffic_class = address_vector.traffic_class;
+  path.hop_limit = address_vector.hop_limit == 0 ? 64 : address_vector.hop_limit;
+  path.flow_label = address_vector.flow_label;
+  path.udp_source_port = config.udp_source_port != 0 ? config.udp_source_port : flow_port;
+  return path;
+}
+
+bool NicState::is_own_address(const wire::Gid& address) const {
+  for (std::uint8_t i = 0; i < config.gid_count; ++i)
+    if (config.gids[i] == address) return true;
+  return address.is_multicast();
+}
+
+}  // namespace verbena::nic

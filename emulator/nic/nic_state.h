@@ -1,0 +1,115 @@
+// NicState: everything one NIC owns, and the few operations that all its parts share.
+//
+// Private to emulator/nic. The parts (post, requester, completer, responder, datagram, modify_qp) are free functions
+// over it, one file each; nic.h is the only way in from outside.
+#pragma once
+
+#include "emulator/nic/completion_queue.h"
+#include "emulator/nic/counters.h"
+#include "emulator/nic/event_queue.h"
+#include "emulator/nic/memory.h"
+#include "emulator/nic/memory_table.h"
+#include "emulator/nic/nic.h"
+#include "emulator/nic/object_table.h"
+#include "emulator/nic/qp.h"
+#include "emulator/nic/qpn_table.h"
+#include "emulator/nic/timer_heap.h"
+#include "emulator/nic/transmit_port.h"
+#include "wire/packet_view.h"
+
+namespace verbena::nic {
+
+/// What one attempt to send a packet for a QP came to.
+enum class Sent : std::uint8_t {
+  packet,
+  nothing,  // the QP has nothing that may go out now
+  blocked,  // the port has no room
+};
+
+struct NicState {
+  NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters);
+
+  NicConfig config;
+  Memory& memory;
+  Counters& counters;
+  ObjectTable<ProtectionDomain, PdTag> pds;
+  MemoryTable regions;
+  ObjectTable<AddressHandle, AhTag> address_handles;
+  ObjectTable<CompletionQueue, CqTag> cqs;
+  ObjectTable<SharedReceiveQueue, SrqTag> srqs;
+  ObjectTable<Qp, QpTag> qps;
+  QpnTable qpns;
+  TimerHeap timers;
+  std::uint32_t timers_made = 0;
+  EventQueue<AsyncEvent> async_events;
+  EventQueue<CompletionEvent> completion_events;
+  Qp* ready_first = nullptr;
+  Qp* ready_last = nullptr;
+  std::size_t ready_count = 0;
+  Time now{};  // of the call in progress; only stamps completions
+
+  /// Puts the QP at the end of the list that transmit() serves.
+  void make_ready(Qp& qp);
+  Qp* take_ready();
+  void drop_ready(Qp& qp);
+
+  void complete(CompletionQueue& cq, const Completion& completion, bool solicited);
+  void complete_send(Qp& qp, const SendWork& work, CompletionStatus status);
+  /// For a receive work request; fills in what the QP knows.
+  void complete_receive(Qp& qp, Completion completion, bool solicited);
+  void raise(AsyncEventType type, const Qp& qp) { raise(type, qp.handle.index, qp.context); }
+  void raise(AsyncEventType type, std::uint32_t object, std::uint64_t context);
+
+  /// Makes the timer heap come back at the earlier of the QP's two deadlines at the latest.
+  void arm_timer(Qp& qp);
+
+  /// To the error state: everything posted is flushed in order (IBTA 10.3.1.2.6). A NAK that is due still leaves.
+  void enter_error(Qp& qp);
+  /// The work request at the head of the send queue fails; RC goes to error, UC and UD to send queue error.
+  void fail_send_head(Qp& qp, CompletionStatus status);
+  void flush_send_queue(Qp& qp);
+  void flush_receive_queue(Qp& qp);
+
+  wire::FramePath frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const;
+  bool is_own_address(const wire::Gid& address) const;
+};
+
+struct Nic::State : NicState {
+  using NicState::NicState;
+};
+
+// modify_qp.cc
+VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attributes, std::uint32_t mask, Time now);
+
+// requester.cc
+/// One request packet of an RC or UC QP.
+Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port);
+/// Continues at `psn`: after a NAK, a timeout, or an acknowledgement of something that was about to be sent again.
+void go_back(Qp& qp, wire::Psn psn);
+/// Copies and feeds the CRC with octets [offset, offset + bytes) of the message. False: a local protection error.
+bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
+                    wire::PacketBuilder& builder);
+
+// completer.cc
+void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now);
+/// The ACK timer or the RNR timer of the QP may be due.
+void run_requester_timers(NicState& nic, Qp& qp, Time now);
+/// Completes what is done at the head of the send queue, and fails the head if it failed here.
+void retire(NicState& nic, Qp& qp);
+
+// responder.cc
+void receive_request(NicState& nic, Qp& qp, const wire::PacketView& packet);
+// response.cc
+Sent send_response(NicState& nic, Qp& qp, TransmitPort& port);
+/// Takes a receive work request for the message in progress, from the QP's queue or its SRQ. False: none is there.
+bool take_receive(NicState& nic, Qp& qp);
+/// Copies payload into the held receive work request at receive_offset. False: a local protection error.
+bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload);
+/// Room left in the held receive work request, in octets.
+std::uint64_t receive_room(const Qp& qp);
+
+// datagram.cc
+Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port);
+void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet);
+
+}  // namespace verbena::nic

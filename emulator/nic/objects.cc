@@ -1,0 +1,275 @@
+// Making and ending the NIC's objects: the verbs that change what exists.
+#include <algorithm>
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+
+VerbsResult<PdHandle> Nic::allocate_pd() {
+  if (state_->pds.full()) return Failure{VerbsError::no_memory};
+  return state_->pds.create().handle;
+}
+
+VerbsResult<void> Nic::deallocate_pd(PdHandle handle) {
+  ProtectionDomain* pd = state_->pds.find(handle);
+  if (pd == nullptr) return Failure{VerbsError::invalid_argument};
+  if (pd->users != 0) return Failure{VerbsError::busy};
+  state_->pds.destroy(*pd);
+  return {};
+}
+
+VerbsResult<MemoryRegion> Nic::register_memory(const MemoryRegionInit& init) {
+  ProtectionDomain* pd = state_->pds.find(init.pd);
+  if (pd == nullptr) return Failure{VerbsError::invalid_argument};
+  auto region = state_->regions.add(init);
+  if (region) ++pd->users;
+  return region;
+}
+
+VerbsResult<void> Nic::deregister_memory(MrHandle handle) {
+  const auto pd = state_->regions.remove(handle);
+  if (!pd) return Failure{pd.error()};
+  --state_->pds.find(*pd)->users;
+  return {};
+}
+
+VerbsResult<AhHandle> Nic::create_ah(PdHandle pd_handle, const AddressVector& address_vector) {
+  NicState& nic = *state_;
+  ProtectionDomain* pd = nic.pds.find(pd_handle);
+  if (pd == nullptr || address_vector.port != 1 || address_vector.source_gid_index >= nic.config.gid_count ||
+      address_vector.destination.is_ipv4() != nic.config.gids[address_vector.source_gid_index].is_ipv4())
+    return Failure{VerbsError::invalid_argument};
+  if (nic.address_handles.full()) return Failure{VerbsError::no_memory};
+  AddressHandle& ah = nic.address_handles.create();
+  ah.pd = pd_handle;
+  ah.address_vector = address_vector;
+  const std::uint32_t label = address_vector.flow_label;
+  const auto port = static_cast<std::uint16_t>(0xc000 | ((label ^ (label >> 14)) & 0x3fff));
+  ah.frame_template = wire::FrameTemplate(nic.frame_path(address_vector, port));
+  ++pd->users;
+  return ah.handle;
+}
+
+VerbsResult<void> Nic::destroy_ah(AhHandle handle) {
+  AddressHandle* ah = state_->address_handles.find(handle);
+  if (ah == nullptr) return Failure{VerbsError::invalid_argument};
+  --state_->pds.find(ah->pd)->users;
+  state_->address_handles.destroy(*ah);
+  return {};
+}
+
+VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t context) {
+  NicState& nic = *state_;
+  if (min_entries == 0 || min_entries > nic.config.limits.max_cqe) return Failure{VerbsError::invalid_argument};
+  if (nic.cqs.full()) return Failure{VerbsError::no_memory};
+  CompletionQueue& cq = nic.cqs.create();
+  cq.context = context;
+  cq.set_entries(min_entries);
+  return cq.handle;
+}
+
+std::uint32_t Nic::cq_entries(CqHandle handle) const {
+  const CompletionQueue* cq = state_->cqs.find(handle);
+  return cq != nullptr ? cq->entries() : 0;
+}
+
+VerbsResult<void> Nic::resize_cq(CqHandle handle, std::uint32_t min_entries) {
+  CompletionQueue* cq = state_->cqs.find(handle);
+  if (cq == nullptr || min_entries == 0 || min_entries > state_->config.limits.max_cqe || !cq->resize(min_entries))
+    return Failure{VerbsError::invalid_argument};
+  return {};
+}
+
+VerbsResult<void> Nic::destroy_cq(CqHandle handle) {
+  NicState& nic = *state_;
+  CompletionQueue* cq = nic.cqs.find(handle);
+  if (cq == nullptr) return Failure{VerbsError::invalid_argument};
+  if (cq->users != 0) return Failure{VerbsError::busy};
+  nic.completion_events.remove_if([&](const CompletionEvent& event) { return event.cq == handle; });
+  nic.async_events.remove_if(
+      [&](const AsyncEvent& event) { return event.type == AsyncEventType::cq_error && event.object == handle.index; });
+  nic.cqs.destroy(*cq);
+  return {};
+}
+
+VerbsResult<void> Nic::request_notification(CqHandle handle, bool solicited_only) {
+  CompletionQueue* cq = state_->cqs.find(handle);
+  if (cq == nullptr) return Failure{VerbsError::invalid_argument};
+  cq->request_notification(solicited_only);
+  return {};
+}
+
+VerbsResult<SrqHandle> Nic::create_srq(const SrqInit& init) {
+  NicState& nic = *state_;
+  const NicLimits& limits = nic.config.limits;
+  ProtectionDomain* pd = nic.pds.find(init.pd);
+  if (pd == nullptr || init.max_wr == 0 || init.max_wr > limits.max_srq_wr || init.max_sge > limits.max_srq_sge)
+    return Failure{VerbsError::invalid_argument};
+  if (nic.srqs.full()) return Failure{VerbsError::no_memory};
+  SharedReceiveQueue& srq = nic.srqs.create();
+  srq.pd = init.pd;
+  srq.context = init.context;
+  srq.limit = init.limit;
+  srq.max_sge = std::max(init.max_sge, 1u);
+  srq.queue.allocate(init.max_wr, srq.max_sge);
+  ++pd->users;
+  return srq.handle;
+}
+
+VerbsResult<SrqAttributes> Nic::query_srq(SrqHandle handle) const {
+  const SharedReceiveQueue* srq = state_->srqs.find(handle);
+  if (srq == nullptr) return Failure{VerbsError::invalid_argument};
+  return SrqAttributes{srq->queue.capacity(), srq->max_sge, srq->limit};
+}
+
+VerbsResult<void> Nic::modify_srq(SrqHandle handle, std::optional<std::uint32_t> max_wr,
+                                  std::optional<std::uint32_t> limit) {
+  NicState& nic = *state_;
+  SharedReceiveQueue* srq = nic.srqs.find(handle);
+  if (srq == nullptr) return Failure{VerbsError::invalid_argument};
+  const std::uint32_t capacity = max_wr.value_or(srq->queue.capacity());
+  if (capacity < srq->queue.depth() || capacity == 0 || capacity > nic.config.limits.max_srq_wr ||
+      limit.value_or(0) > capacity)
+    return Failure{VerbsError::invalid_argument};
+  if (max_wr) srq->queue.grow(capacity);
+  if (limit) {
+    srq->limit = *limit;
+    if (*limit != 0 && srq->queue.depth() < *limit) {  // already below: the event comes at once
+      srq->limit = 0;
+      nic.raise(AsyncEventType::srq_limit_reached, srq->handle.index, srq->context);
+    }
+  }
+  return {};
+}
+
+VerbsResult<void> Nic::destroy_srq(SrqHandle handle) {
+  NicState& nic = *state_;
+  SharedReceiveQueue* srq = nic.srqs.find(handle);
+  if (srq == nullptr) return Failure{VerbsError::invalid_argument};
+  if (srq->users != 0) return Failure{VerbsError::busy};
+  nic.async_events.remove_if([&](const AsyncEvent& event) {
+    return (event.type == AsyncEventType::srq_limit_reached || event.type == AsyncEventType::srq_error) &&
+           event.object == handle.index;
+  });
+  --nic.pds.find(srq->pd)->users;
+  nic.srqs.destroy(*srq);
+  return {};
+}
+
+namespace {
+bool capabilities_fit(const NicLimits& limits, const QpCapabilities& wanted) {
+  return wanted.max_send_wr <= limits.max_qp_wr && wanted.max_recv_wr <= limits.max_qp_wr &&
+         wanted.max_send_sge <= limits.max_sge && wanted.max_recv_sge <= limits.max_sge &&
+         wanted.max_inline_data <= limits.max_inline_bytes;
+}
+
+bool names_qp(const AsyncEvent& event, std::uint32_t index) {
+  switch (event.type) {
+    case AsyncEventType::qp_fatal:
+    case AsyncEventType::qp_request_error:
+    case AsyncEventType::qp_access_error:
+    case AsyncEventType::communication_established:
+    case AsyncEventType::sq_drained:
+    case AsyncEventType::path_migrated:
+    case AsyncEventType::path_migration_error:
+    case AsyncEventType::qp_last_wqe_reached:
+      return event.object == index;
+    case AsyncEventType::cq_error:
+    case AsyncEventType::device_fatal:
+    case AsyncEventType::port_active:
+    case AsyncEventType::port_error:
+    case AsyncEventType::lid_change:
+    case AsyncEventType::pkey_change:
+    case AsyncEventType::sm_change:
+    case AsyncEventType::srq_error:
+    case AsyncEventType::srq_limit_reached:
+    case AsyncEventType::client_reregister:
+    case AsyncEventType::gid_change:
+      return false;
+  }
+  return false;
+}
+}  // namespace
+
+VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
+  NicState& nic = *state_;
+  ProtectionDomain* pd = nic.pds.find(init.pd);
+  CompletionQueue* send_cq = nic.cqs.find(init.send_cq);
+  CompletionQueue* recv_cq = nic.cqs.find(init.recv_cq);
+  SharedReceiveQueue* srq = nic.srqs.find(init.srq);
+  if (pd == nullptr || send_cq == nullptr || recv_cq == nullptr || (init.srq.valid() && srq == nullptr) ||
+      !capabilities_fit(nic.config.limits, init.capabilities))
+    return Failure{VerbsError::invalid_argument};
+  if (nic.qps.full()) return Failure{VerbsError::no_memory};
+  Qp& qp = nic.qps.create();
+  const auto number = nic.qpns.insert(qp);
+  if (!number) {
+    nic.qps.destroy(qp);
+    return Failure{VerbsError::no_memory};
+  }
+  if (srq != nullptr) init.capabilities.max_recv_wr = init.capabilities.max_recv_sge = 0;
+  qp.qpn = *number;
+  qp.type = init.type;
+  qp.pd = init.pd;
+  qp.send_cq = send_cq;
+  qp.recv_cq = recv_cq;
+  qp.srq = srq;
+  qp.context = init.context;
+  qp.signal_all = init.signal_all;
+  qp.attributes.capabilities = init.capabilities;
+  qp.send_queue.allocate(init.capabilities.max_send_wr, init.capabilities.max_send_sge,
+                         init.capabilities.max_inline_data);
+  qp.receive_queue.allocate(init.capabilities.max_recv_wr, init.capabilities.max_recv_sge);
+  qp.held_sges.resize(srq != nullptr ? srq->max_sge : std::max(init.capabilities.max_recv_sge, 1u));
+  qp.timer.owner = &qp;
+  qp.timer.order = nic.timers_made++;
+  nic.timers.reserve(nic.qps.live());
+  ++pd->users;
+  ++send_cq->users;
+  ++recv_cq->users;
+  if (srq != nullptr) ++srq->users;
+  return qp.handle;
+}
+
+wire::Qpn Nic::qpn(QpHandle handle) const {
+  const Qp* qp = state_->qps.find(handle);
+  return qp != nullptr ? qp->qpn : wire::Qpn{};
+}
+
+VerbsResult<void> Nic::modify_qp(QpHandle handle, const QpAttributes& attributes, std::uint32_t mask, Time now) {
+  Qp* qp = state_->qps.find(handle);
+  if (qp == nullptr) return Failure{VerbsError::invalid_argument};
+  return nic::modify_qp(*state_, *qp, attributes, mask, now);
+}
+
+VerbsResult<QpAttributes> Nic::query_qp(QpHandle handle) const {
+  const Qp* qp = state_->qps.find(handle);
+  if (qp == nullptr) return Failure{VerbsError::invalid_argument};
+  QpAttributes attributes = qp->attributes;
+  attributes.state = attributes.current_state = qp->state;
+  attributes.sq_draining = qp->sq_draining;
+  // What the queues are at now (IBTA 11.2.5.3).
+  if (qp->state != QpState::reset && qp->state != QpState::init) attributes.rq_psn = qp->responder.expected_psn;
+  if (qp->state == QpState::rts || qp->state == QpState::sqd) attributes.sq_psn = qp->requester.next_psn;
+  return attributes;
+}
+
+VerbsResult<void> Nic::destroy_qp(QpHandle handle) {
+  NicState& nic = *state_;
+  Qp* qp = nic.qps.find(handle);
+  if (qp == nullptr) return Failure{VerbsError::invalid_argument};
+  nic.drop_ready(*qp);
+  nic.timers.remove(qp->timer);
+  qp->send_cq->purge(qp->qpn);
+  qp->recv_cq->purge(qp->qpn);
+  nic.async_events.remove_if([&](const AsyncEvent& event) { return names_qp(event, handle.index); });
+  nic.qpns.remove(qp->qpn);
+  --nic.pds.find(qp->pd)->users;
+  --qp->send_cq->users;
+  --qp->recv_cq->users;
+  if (qp->srq != nullptr) --qp->srq->users;
+  nic.qps.destroy(*qp);
+  return {};
+}
+
+}  // namespace verbena::nic

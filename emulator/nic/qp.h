@@ -1,0 +1,128 @@
+// Qp: the state of one queue pair, as requester and as responder.
+//
+// Plain data with its invariants beside it; behaviour lives in post.cc, requester.cc, completer.cc, responder.cc and
+// datagram.cc. Owned by NicState.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/nic/completion_queue.h"
+#include "emulator/nic/timer_heap.h"
+#include "emulator/nic/verbs.h"
+#include "emulator/nic/work_queue.h"
+#include "wire/aeth.h"
+
+namespace verbena::nic {
+
+/// What the requester waits for. All PSN windows: una_psn <= next_psn <= sent_psn <= post_psn.
+struct Requester {
+  wire::Psn una_psn;              // the oldest one not acknowledged
+  wire::Psn next_psn;             // the next to send; goes back on retry
+  wire::Psn sent_psn;             // one after the highest ever sent: anything below it goes out as a retransmission
+  wire::Psn post_psn;             // what the next posted work request starts with
+  std::uint32_t next_packet = 0;  // within the work request at SendQueue::next
+  std::uint32_t post_ssn = 1;
+  std::uint32_t limit_ssn = 0;  // end-to-end credits: the last SSN that may consume a receive
+  bool credits_known = false;   // nothing is limited before the responder spoke of credits
+  std::uint32_t packets_since_ack_request = 0;
+  std::uint32_t outstanding_reads = 0;  // reads and atomics sent and not answered
+  bool read_retry_pending = false;      // the missing response was asked for again; stale ones behind it are no news
+  bool rnr_waiting = false;
+  std::uint8_t retries_left = 0;
+  std::uint8_t rnr_retries_left = 0;
+  Time ack_deadline = kNever;
+  Time rnr_deadline = kNever;
+  Duration ack_timeout{};  // 0: none
+  // Where the next packet of the message takes its payload from.
+  std::uint32_t cursor_position = UINT32_MAX;
+  std::uint32_t cursor_offset = 0;  // octets of the message before cursor_sge
+  std::uint32_t cursor_sge = 0;
+};
+
+/// A response that goes out packet by packet: a read's data, or an atomic's acknowledgement.
+struct ResponseJob {
+  wire::Psn psn;  // of the next response packet
+  std::uint32_t packets_left = 0;
+  std::uint32_t bytes_left = 0;
+  std::uint64_t address = 0;
+  std::uint64_t original = 0;  // atomic
+  std::uint32_t rkey = 0;
+  std::uint32_t msn = 0;
+  bool is_atomic = false;
+  bool started = false;  // the FIRST packet of this response went out
+};
+
+/// The result of an executed atomic, kept so that a duplicate is answered and not executed again (IBTA 9.7.5.1.5).
+struct AtomicRecord {
+  static constexpr std::uint32_t kNone = UINT32_MAX;  // no MSN: the place is empty
+  wire::Psn psn;
+  std::uint64_t original = 0;
+  std::uint32_t msn = kNone;
+};
+
+struct Responder {
+  enum class Message : std::uint8_t { none, send, write, discard };  // discard: UC, the rest of a damaged message
+  enum class Acknowledge : std::uint8_t { none, ack, nak };
+
+  wire::Psn expected_psn;
+  std::uint32_t msn = 0;
+  Message message = Message::none;
+  bool silent = false;  // a NAK for this gap (or an RNR NAK) is out: what is ahead is dropped without another
+  bool communication_established = false;
+
+  std::uint64_t write_address = 0;
+  std::uint32_t write_rkey = 0;
+  std::uint32_t write_left = 0;  // octets that the RETH still announces
+  std::uint32_t write_length = 0;
+
+  bool receive_held = false;  // a receive work request has been taken for the message in progress
+  std::uint64_t receive_wr_id = 0;
+  std::uint32_t receive_sges = 0;
+  std::uint32_t receive_offset = 0;
+
+  Acknowledge acknowledge = Acknowledge::none;
+  std::uint8_t nak_syndrome = 0;
+  wire::Psn acknowledge_psn;
+
+  std::vector<ResponseJob> jobs;  // in PSN order, sized at RTR
+  std::uint32_t jobs_head = 0;
+  std::vector<AtomicRecord> atomics;  // ring of max_dest_read_atomic
+  std::uint32_t atomics_next = 0;
+};
+
+struct Qp {
+  QpHandle handle;
+  wire::Qpn qpn;
+  QpType type = QpType::rc;
+  QpState state = QpState::reset;
+  PdHandle pd;
+  CompletionQueue* send_cq = nullptr;
+  CompletionQueue* recv_cq = nullptr;
+  SharedReceiveQueue* srq = nullptr;
+  std::uint64_t context = 0;
+  bool signal_all = false;
+  bool sq_drained_notify = false;
+  bool sq_draining = false;
+  std::uint32_t mtu = 1024;
+  QpAttributes attributes;  // what modify_qp set last; state and draining are kept above
+  wire::FrameTemplate frame_template;
+  std::uint32_t route_hint = 0;
+
+  SendQueue send_queue;
+  ReceiveQueue receive_queue;
+  std::vector<Sge> held_sges;  // the receive work request of the message in progress
+  Requester requester;
+  Responder responder;
+
+  TimerEntry timer;
+  Qp* ready_next = nullptr;  // in NicState's list of QPs with something to send
+  bool ready = false;
+
+  bool accepts_packets() const {
+    return state == QpState::rtr || state == QpState::rts || state == QpState::sqd || state == QpState::sqe;
+  }
+  std::uint32_t packets_of(std::uint32_t bytes) const { return bytes == 0 ? 1 : (bytes - 1) / mtu + 1; }
+};
+
+}  // namespace verbena::nic

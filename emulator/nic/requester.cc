@@ -1,0 +1,205 @@
+// The requester: turns work requests of RC and UC QPs into request packets, within what the peer and the queue allow.
+// IBTA vol 1, 9.7.2 - 9.7.4 (RC), 9.8 (UC).
+#include <algorithm>
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+namespace {
+
+using wire::OperationCode;
+using wire::Psn;
+
+/// Packets that may be unacknowledged: bounds what go-back-N sends again. An acknowledgement is asked for well before.
+constexpr std::int32_t kWindowPackets = 512;
+constexpr std::uint32_t kPacketsPerAckRequest = 64;
+
+struct OpcodeRow {
+  OperationCode first, middle, last, only;
+};
+constexpr OpcodeRow kSend{OperationCode::send_first, OperationCode::send_middle, OperationCode::send_last,
+                          OperationCode::send_only};
+constexpr OpcodeRow kSendImmediate{OperationCode::send_first, OperationCode::send_middle,
+                                   OperationCode::send_last_with_immediate, OperationCode::send_only_with_immediate};
+constexpr OpcodeRow kWrite{OperationCode::write_first, OperationCode::write_middle, OperationCode::write_last,
+                           OperationCode::write_only};
+constexpr OpcodeRow kWriteImmediate{OperationCode::write_first, OperationCode::write_middle,
+                                    OperationCode::write_last_with_immediate, OperationCode::write_only_with_immediate};
+
+OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
+  if (work.is_read()) return OperationCode::read_request;
+  if (work.is_atomic())
+    return work.opcode == SendOpcode::compare_and_swap ? OperationCode::compare_swap : OperationCode::fetch_add;
+  const bool immediate =
+      work.opcode == SendOpcode::send_with_immediate || work.opcode == SendOpcode::rdma_write_with_immediate;
+  const OpcodeRow& row =
+      work.is_write() ? (immediate ? kWriteImmediate : kWrite) : (immediate ? kSendImmediate : kSend);
+  if (work.packets == 1) return row.only;
+  if (packet == 0) return row.first;
+  return packet + 1 == work.packets ? row.last : row.middle;
+}
+
+/// End-to-end flow control (9.7.7.2): beyond the limit one packet may probe, when nothing else is outstanding.
+bool credits_allow(const Requester& requester, const SendWork& work) {
+  if (!requester.credits_known || !work.consumes_receive()) return true;
+  if (wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) >= 0) return true;
+  return requester.una_psn == requester.next_psn;
+}
+
+bool may_send(const Qp& qp, const SendWork& work) {
+  const Requester& requester = qp.requester;
+  const bool again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
+  if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
+  if (qp.type != QpType::rc) return true;
+  if (requester.rnr_waiting) return false;
+  if (wire::distance(requester.una_psn, requester.next_psn) >= kWindowPackets) return false;
+  if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
+  if (work.awaits_data() && requester.outstanding_reads >= qp.attributes.max_read_atomic) return false;
+  return credits_allow(requester, work);
+}
+
+/// The PSN after this packet, the queue and the counters move on.
+void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
+  Requester& requester = qp.requester;
+  if (wire::distance(requester.next_psn, requester.sent_psn) > 0) nic.counters.add(Counter::tx_retransmitted_packets);
+  if (work.awaits_data()) {
+    ++requester.outstanding_reads;
+    requester.next_packet = work.packets;
+  } else {
+    ++requester.next_packet;
+  }
+  requester.next_psn = work.first_psn + requester.next_packet;
+  if (wire::distance(requester.sent_psn, requester.next_psn) > 0) requester.sent_psn = requester.next_psn;
+  if (requester.next_packet == work.packets) {
+    ++qp.send_queue.next;
+    requester.next_packet = 0;
+  }
+  if (qp.type == QpType::uc) {
+    requester.una_psn = requester.next_psn;
+    retire(nic, qp);
+  } else if (requester.ack_deadline == kNever && requester.ack_timeout.ns != 0) {
+    requester.ack_deadline = now + requester.ack_timeout;
+    nic.arm_timer(qp);
+  }
+}
+
+void append_extensions(wire::PacketBuilder& builder, const Qp& qp, const SendWork& work, const wire::OpcodeInfo& info,
+                       std::uint32_t packet) {
+  if (info.has_reth) {
+    const std::uint32_t skipped = work.is_read() ? packet * qp.mtu : 0;  // a read goes on where responses are missing
+    builder.append(wire::Reth{work.remote_address + skipped, wire::Rkey{work.rkey}, work.length - skipped});
+  }
+  if (info.has_atomic_eth) {
+    const bool swap = work.opcode == SendOpcode::compare_and_swap;
+    builder.append(wire::AtomicEth{work.remote_address, wire::Rkey{work.rkey}, swap ? work.swap : work.compare_or_add,
+                                   swap ? work.compare_or_add : 0});
+  }
+  if (info.has_immediate) builder.append(wire::ImmDt{work.immediate});
+}
+
+void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status) {
+  work.status = status;
+  retire(nic, qp);
+}
+
+}  // namespace
+
+bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
+                    wire::PacketBuilder& builder) {
+  SendQueue& queue = qp.send_queue;
+  const SendWork& work = queue.at(position);
+  if (work.inline_data) {
+    builder.append_payload(queue.inline_data(position).subspan(offset, bytes));
+    return true;
+  }
+  Requester& requester = qp.requester;
+  if (requester.cursor_position != position || offset < requester.cursor_offset) {
+    requester.cursor_position = position;
+    requester.cursor_offset = requester.cursor_sge = 0;
+  }
+  const std::span<const Sge> sges = queue.sges(position).first(work.sge_count);
+  while (bytes > 0) {
+    const Sge& sge = sges[requester.cursor_sge];
+    const std::uint32_t skip = offset - requester.cursor_offset;
+    if (skip >= sge.length) {
+      requester.cursor_offset += sge.length;
+      ++requester.cursor_sge;
+      continue;
+    }
+    const std::uint32_t part = std::min(bytes, sge.length - skip);
+    std::uint64_t from;
+    if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + skip, part, 0, from)) return false;
+    if (!nic.memory.read(from, builder.payload(part), builder.icrc())) return false;
+    offset += part;
+    bytes -= part;
+  }
+  return true;
+}
+
+void go_back(Qp& qp, Psn psn) {
+  SendQueue& queue = qp.send_queue;
+  Requester& requester = qp.requester;
+  requester.outstanding_reads = 0;
+  requester.packets_since_ack_request = 0;
+  requester.next_psn = psn;
+  requester.next_packet = 0;
+  for (queue.next = queue.head; queue.next != queue.tail; ++queue.next) {
+    const SendWork& work = queue.at(queue.next);
+    const std::int32_t into = wire::distance(work.first_psn, psn);
+    if (into < static_cast<std::int32_t>(work.packets)) {
+      requester.next_packet = static_cast<std::uint32_t>(std::max(into, 0));
+      return;
+    }
+    if (work.awaits_data()) ++requester.outstanding_reads;
+  }
+}
+
+Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  SendQueue& queue = qp.send_queue;
+  if (queue.next == queue.tail || (qp.state != QpState::rts && qp.state != QpState::sqd)) return Sent::nothing;
+  SendWork& work = queue.at(queue.next);
+  if (work.status != CompletionStatus::success) {
+    retire(nic, qp);
+    return Sent::nothing;
+  }
+  if (!may_send(qp, work)) return Sent::nothing;
+
+  Requester& requester = qp.requester;
+  const std::uint32_t packet = requester.next_packet;
+  const wire::Transport transport = qp.type == QpType::rc ? wire::Transport::rc : wire::Transport::uc;
+  const wire::Opcode opcode = wire::make_opcode(transport, operation_code(work, packet));
+  const wire::OpcodeInfo& info = wire::opcode_info(opcode);
+  const std::uint32_t offset = packet * qp.mtu;
+  const std::uint32_t payload = info.has_payload ? std::min(qp.mtu, work.length - offset) : 0;
+
+  const std::span<std::byte> room =
+      port.reserve({qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint},
+                   wire::frame_bytes(qp.frame_template, opcode, payload));
+  if (room.empty()) return Sent::blocked;
+  wire::Bth bth;
+  bth.opcode = opcode;
+  bth.dest_qp = qp.attributes.dest_qpn;
+  bth.psn = requester.next_psn;
+  if (qp.type == QpType::rc) {
+    const bool probes = requester.credits_known && work.consumes_receive() &&
+                        wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) < 0;
+    bth.ack_request = info.ends_message() || probes || ++requester.packets_since_ack_request >= kPacketsPerAckRequest;
+    if (bth.ack_request) requester.packets_since_ack_request = 0;
+  }
+  bth.solicited = work.solicited && info.consumes_receive && info.ends_message();
+  wire::PacketBuilder builder(room, qp.frame_template, bth, payload);
+  append_extensions(builder, qp, work, info, packet);
+  if (payload > 0 && !gather_payload(nic, qp, queue.next, offset, payload, builder)) {
+    port.cancel();
+    fail_locally(nic, qp, work, CompletionStatus::local_protection_error);
+    return Sent::nothing;
+  }
+  const std::size_t bytes = builder.finish();
+  port.commit(bytes);
+  nic.counters.add(Counter::tx_packets);
+  nic.counters.add(Counter::tx_bytes, bytes);
+  advance(nic, qp, work, now);
+  return Sent::packet;
+}
+
+}  // namespace verbena::nic

@@ -1,0 +1,478 @@
+// The responder: an ordered list of checks on a request, each with a verdict; one place says what a verdict means.
+// IBTA vol 1, 9.7.4 (RC, order of checks figure 84), 9.8.2 (UC), 9.9.3 (responder's errors, tables 60 and 61).
+#include <algorithm>
+
+#include "emulator/nic/nic_state.h"
+#include "wire/aeth.h"
+
+namespace verbena::nic {
+namespace {
+
+using wire::distance;
+using wire::Operation;
+using wire::PacketView;
+using wire::Position;
+using wire::Psn;
+using Message = Responder::Message;
+using Acknowledge = Responder::Acknowledge;
+
+enum class Verdict : std::uint8_t {
+  pass,
+  drop,                // says nothing
+  duplicate,           // behind the expected PSN
+  sequence_error,      // ahead of it, the first to show the gap
+  receiver_not_ready,  // no receive work request
+  invalid_request,     // operation, order, length or alignment
+  remote_access,       // rkey, bounds, rights
+  receive_too_short,   // the message does not fit the receive work request
+  local_protection,    // the receive work request names memory that is not allowed
+  fault,               // the memory itself is gone
+};
+
+void schedule_nak(NicState& nic, Qp& qp, std::uint8_t syndrome, Psn psn) {
+  qp.responder.acknowledge = Acknowledge::nak;
+  qp.responder.nak_syndrome = syndrome;
+  qp.responder.acknowledge_psn = psn;
+  nic.make_ready(qp);
+}
+
+void schedule_acknowledge(NicState& nic, Qp& qp) {
+  if (qp.responder.acknowledge == Acknowledge::none) qp.responder.acknowledge = Acknowledge::ack;
+  nic.make_ready(qp);
+}
+
+// -- The checks, in the order of the specification ------------------------------------------------------------------
+
+Verdict check_psn(NicState& nic, Qp& qp, const PacketView& packet) {
+  Responder& responder = qp.responder;
+  const std::int32_t ahead = distance(responder.expected_psn, packet.bth().psn);
+  if (ahead == 0) {
+    responder.silent = false;
+    return Verdict::pass;
+  }
+  if (qp.type == QpType::uc) {  // 9.8.2.2.4: the message is lost; the next one that starts is received
+    if (responder.message != Message::none && responder.message != Message::discard)
+      nic.counters.add(Counter::uc_dropped_messages);
+    nic.counters.add(ahead > 0 ? Counter::out_of_sequence : Counter::duplicate_request);
+    responder.message = Message::none;
+    responder.expected_psn = packet.bth().psn;
+    return Verdict::pass;
+  }
+  if (ahead < 0) return Verdict::duplicate;
+  nic.counters.add(Counter::out_of_sequence);
+  return responder.silent ? Verdict::drop : Verdict::sequence_error;
+}
+
+Verdict check_sequence(NicState&, Qp& qp, const PacketView& packet) {
+  const wire::OpcodeInfo& opcode = packet.opcode();
+  const bool continues = !opcode.starts_message();
+  const bool in_order = [&] {
+    switch (qp.responder.message) {
+      case Message::none:
+      case Message::discard:
+        return !continues;
+      case Message::send:
+        return continues && opcode.operation == Operation::send;
+      case Message::write:
+        return continues && opcode.operation == Operation::write;
+    }
+    return false;
+  }();
+  if (in_order) return Verdict::pass;
+  if (qp.type == QpType::rc) return Verdict::invalid_request;
+  // UC: the rest of a damaged message is dropped; a new message ends the old one (9.8.2.2.6).
+  if (continues) return Verdict::drop;
+  qp.responder.message = Message::none;
+  return Verdict::pass;
+}
+
+Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
+  const std::uint32_t access = qp.attributes.access;
+  const auto allowed = [&](std::uint32_t right, bool rc_only) {
+    return (access & right) != 0 && (!rc_only || qp.type == QpType::rc) ? Verdict::pass : Verdict::invalid_request;
+  };
+  switch (packet.opcode().operation) {
+    case Operation::send:
+      return packet.opcode().has_invalidate ? Verdict::invalid_request : Verdict::pass;
+    case Operation::write:
+      return allowed(kRemoteWrite, false);
+    case Operation::read_request:
+      return allowed(kRemoteRead, true);
+    case Operation::compare_swap:
+    case Operation::fetch_add:
+      return allowed(kRemoteAtomic, true);
+    case Operation::read_response:
+    case Operation::acknowledge:
+    case Operation::atomic_acknowledge:
+    case Operation::congestion_notification:
+      break;
+  }
+  return Verdict::drop;
+}
+
+Verdict check_resources(NicState& nic, Qp& qp, const PacketView& packet) {
+  const wire::OpcodeInfo& opcode = packet.opcode();
+  const bool wants_receive = opcode.operation == Operation::send ? opcode.starts_message() : opcode.consumes_receive;
+  if (wants_receive) {
+    if (!take_receive(nic, qp)) return Verdict::receiver_not_ready;
+    return Verdict::pass;
+  }
+  if (opcode.operation == Operation::read_request || opcode.has_atomic_eth) {
+    const std::size_t outstanding = qp.responder.jobs.size() - qp.responder.jobs_head;
+    if (outstanding >= qp.attributes.max_dest_read_atomic) return Verdict::invalid_request;  // 9.7.4.1.6
+  }
+  return Verdict::pass;
+}
+
+Verdict check_length(NicState& nic, Qp& qp, const PacketView& packet) {
+  const wire::OpcodeInfo& opcode = packet.opcode();
+  const std::size_t payload = packet.payload().size();
+  if (opcode.has_payload) {
+    const bool full = opcode.position == Position::first || opcode.position == Position::middle;
+    const bool fits =
+        full ? payload == qp.mtu : payload <= qp.mtu && (payload > 0 || opcode.position == Position::only);
+    if (!fits) return Verdict::invalid_request;
+  }
+  switch (opcode.operation) {
+    case Operation::send:
+      return payload > receive_room(qp) ? Verdict::receive_too_short : Verdict::pass;
+    case Operation::write: {
+      const std::uint32_t left = opcode.has_reth ? packet.reth().length : qp.responder.write_left;
+      if (opcode.has_reth && left > nic.config.limits.max_message_bytes) return Verdict::invalid_request;
+      const bool fits = opcode.ends_message() ? payload == left : payload < left;
+      return fits ? Verdict::pass : Verdict::invalid_request;
+    }
+    case Operation::read_request:
+      return packet.reth().length <= nic.config.limits.max_message_bytes ? Verdict::pass : Verdict::invalid_request;
+    case Operation::compare_swap:
+    case Operation::fetch_add:
+      return packet.atomic_eth().address % sizeof(std::uint64_t) == 0 ? Verdict::pass : Verdict::invalid_request;
+    case Operation::read_response:
+    case Operation::acknowledge:
+    case Operation::atomic_acknowledge:
+    case Operation::congestion_notification:
+      break;
+  }
+  return Verdict::drop;
+}
+
+Verdict check_remote_access(NicState& nic, Qp& qp, const PacketView& packet) {
+  const wire::OpcodeInfo& opcode = packet.opcode();
+  std::uint64_t unused;
+  if (opcode.has_reth) {
+    const wire::Reth& reth = packet.reth();
+    if (reth.length == 0) return Verdict::pass;  // 9.7.4.1.5: a zero-length access is not checked
+    const std::uint32_t right = opcode.operation == Operation::write ? kRemoteWrite : kRemoteRead;
+    if (!nic.regions.translate(reth.rkey.value, qp.pd, reth.address, reth.length, right, unused))
+      return Verdict::remote_access;
+  } else if (opcode.has_atomic_eth) {
+    const wire::AtomicEth& atomic = packet.atomic_eth();
+    if (!nic.regions.translate(atomic.rkey.value, qp.pd, atomic.address, sizeof(std::uint64_t), kRemoteAtomic, unused))
+      return Verdict::remote_access;
+  }
+  return Verdict::pass;
+}
+
+template <auto... kChecks>
+Verdict first_objection(NicState& nic, Qp& qp, const PacketView& packet) {
+  Verdict verdict = Verdict::pass;
+  (void)(((verdict = kChecks(nic, qp, packet)) == Verdict::pass) && ...);
+  return verdict;
+}
+
+// -- Execution ----------------------------------------------------------------------------------------------------
+
+Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
+  Responder& responder = qp.responder;
+  const std::span<const std::byte> payload = packet.payload();
+  if (packet.opcode().operation == Operation::send) {
+    if (!scatter_receive(nic, qp, payload)) return Verdict::local_protection;
+    return Verdict::pass;
+  }
+  if (packet.opcode().has_reth) {
+    const wire::Reth& reth = packet.reth();
+    responder.write_address = reth.address;
+    responder.write_rkey = reth.rkey.value;
+    responder.write_left = responder.write_length = reth.length;
+  }
+  if (payload.empty()) return Verdict::pass;
+  std::uint64_t to;  // again for each packet: the region may be deregistered in mid-message
+  if (!nic.regions.translate(responder.write_rkey, qp.pd, responder.write_address, payload.size(), kRemoteWrite, to))
+    return Verdict::remote_access;
+  if (!nic.memory.write(to, payload)) return Verdict::fault;
+  responder.write_address += payload.size();
+  responder.write_left -= static_cast<std::uint32_t>(payload.size());
+  return Verdict::pass;
+}
+
+void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
+  Responder& responder = qp.responder;
+  const wire::OpcodeInfo& opcode = packet.opcode();
+  responder.msn = (responder.msn + 1) & Psn::kMask;
+  responder.message = Message::none;
+  if (!opcode.consumes_receive) return;
+  Completion completion;
+  completion.wr_id = responder.receive_wr_id;
+  const bool write = opcode.operation == Operation::write;
+  completion.opcode = write ? CompletionOpcode::receive_rdma_with_immediate : CompletionOpcode::receive;
+  completion.byte_count = write ? responder.write_length : responder.receive_offset;
+  completion.has_immediate = opcode.has_immediate;
+  if (opcode.has_immediate) completion.immediate = packet.immediate().data;
+  responder.receive_held = false;
+  nic.complete_receive(qp, completion, packet.bth().solicited);
+}
+
+void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
+  auto& jobs = qp.responder.jobs;
+  if (qp.responder.jobs_head == jobs.size()) {
+    jobs.clear();
+    qp.responder.jobs_head = 0;
+  } else if (jobs.size() == jobs.capacity()) {
+    jobs.erase(jobs.begin(), jobs.begin() + qp.responder.jobs_head);
+    qp.responder.jobs_head = 0;
+  }
+  if (jobs.size() == jobs.capacity()) return;  // a duplicate storm; the requester asks again
+  const auto later = std::find_if(jobs.begin() + qp.responder.jobs_head, jobs.end(),
+                                  [&](const ResponseJob& other) { return distance(job.psn, other.psn) > 0; });
+  jobs.insert(later, job);
+  nic.make_ready(qp);
+}
+
+void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t msn) {
+  const wire::Reth& reth = packet.reth();
+  ResponseJob job;
+  job.psn = packet.bth().psn;
+  job.packets_left = qp.packets_of(reth.length);
+  job.bytes_left = reth.length;
+  job.address = reth.address;
+  job.rkey = reth.rkey.value;
+  job.msn = msn;
+  push_job(nic, qp, job);
+}
+
+void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record) {
+  ResponseJob job;
+  job.psn = record.psn;
+  job.packets_left = 1;
+  job.is_atomic = true;
+  job.original = record.original;
+  job.msn = record.msn;
+  push_job(nic, qp, job);
+}
+
+Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
+  Responder& responder = qp.responder;
+  const wire::AtomicEth& atomic = packet.atomic_eth();
+  std::uint64_t address;
+  if (!nic.regions.translate(atomic.rkey.value, qp.pd, atomic.address, sizeof(std::uint64_t), kRemoteAtomic, address))
+    return Verdict::remote_access;
+  if (address % sizeof(std::uint64_t) != 0) return Verdict::invalid_request;
+  const auto original = packet.opcode().operation == Operation::compare_swap
+                            ? nic.memory.compare_swap(address, atomic.compare, atomic.swap_or_add)
+                            : nic.memory.fetch_add(address, atomic.swap_or_add);
+  if (!original) return Verdict::fault;
+  responder.msn = (responder.msn + 1) & Psn::kMask;
+  const AtomicRecord record{packet.bth().psn, *original, responder.msn};
+  responder.atomics[responder.atomics_next++ % responder.atomics.size()] = record;
+  push_atomic(nic, qp, record);
+  return Verdict::pass;
+}
+
+Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
+  Responder& responder = qp.responder;
+  std::uint32_t psns = 1;
+  const wire::OpcodeInfo& opcode = packet.opcode();
+  if (opcode.operation == Operation::send || opcode.operation == Operation::write) {
+    nic.counters.add(opcode.operation == Operation::send ? Counter::rx_send_requests : Counter::rx_write_requests,
+                     opcode.starts_message());
+    const Verdict verdict = execute_payload(nic, qp, packet);
+    if (verdict != Verdict::pass) return verdict;
+    responder.message = opcode.operation == Operation::send ? Message::send : Message::write;
+    if (opcode.ends_message()) finish_message(nic, qp, packet);
+  } else if (opcode.operation == Operation::read_request) {
+    nic.counters.add(Counter::rx_read_requests);
+    psns = qp.packets_of(packet.reth().length);
+    responder.msn = (responder.msn + 1) & Psn::kMask;
+    push_read(nic, qp, packet, responder.msn);
+  } else {
+    nic.counters.add(Counter::rx_atomic_requests);
+    const Verdict verdict = execute_atomic(nic, qp, packet);
+    if (verdict != Verdict::pass) return verdict;
+  }
+  responder.expected_psn = responder.expected_psn + psns;
+  const bool answers_itself = opcode.operation == Operation::read_request || opcode.has_atomic_eth;
+  if (qp.type == QpType::rc && packet.bth().ack_request && !answers_itself && qp.state != QpState::error)
+    schedule_acknowledge(nic, qp);
+  return Verdict::pass;
+}
+
+// -- Verdicts -------------------------------------------------------------------------------------------------------
+
+/// 9.7.5.1.4 and 9.7.1: executed before; the answer may have been lost.
+void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
+  nic.counters.add(Counter::duplicate_request);
+  Responder& responder = qp.responder;
+  const Psn psn = packet.bth().psn;
+  const bool pending = std::any_of(responder.jobs.begin() + responder.jobs_head, responder.jobs.end(),
+                                   [&](const ResponseJob& job) { return job.psn == psn && !job.started; });
+  switch (packet.opcode().operation) {
+    case Operation::send:
+    case Operation::write:
+      schedule_acknowledge(nic, qp);
+      break;
+    case Operation::read_request: {
+      const wire::Reth& reth = packet.reth();
+      const std::uint32_t psns = qp.packets_of(reth.length);
+      if (pending || distance(psn + psns, responder.expected_psn) < 0) return;
+      if (check_enabled(nic, qp, packet) != Verdict::pass || check_length(nic, qp, packet) != Verdict::pass ||
+          check_remote_access(nic, qp, packet) != Verdict::pass)
+        return;  // it no longer names what it named: dropped, as a stale packet
+      // What is left of an answer under way to the same request begins again where it was asked for.
+      std::erase_if(responder.jobs, [&, i = std::size_t{0}](const ResponseJob& job) mutable {
+        return i++ >= responder.jobs_head && !job.is_atomic && distance(psn, job.psn) >= 0 &&
+               distance(job.psn, psn + psns) > 0;
+      });
+      push_read(nic, qp, packet, responder.msn);
+      break;
+    }
+    case Operation::compare_swap:
+    case Operation::fetch_add:
+      if (pending) return;
+      for (const AtomicRecord& record : responder.atomics)
+        if (record.psn == psn && record.msn != AtomicRecord::kNone) {
+          push_atomic(nic, qp, record);
+          return;
+        }
+      break;
+    case Operation::read_response:
+    case Operation::acknowledge:
+    case Operation::atomic_acknowledge:
+    case Operation::congestion_notification:
+      break;
+  }
+}
+
+void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
+  if (!qp.responder.receive_held) return;
+  qp.responder.receive_held = false;
+  Completion completion;
+  completion.wr_id = qp.responder.receive_wr_id;
+  completion.status = status;
+  completion.opcode = CompletionOpcode::receive;
+  nic.complete_receive(qp, completion, true);
+}
+
+struct FatalVerdict {
+  wire::NakCode nak;
+  Counter counter;
+  CompletionStatus receive_status;  // of a receive work request in progress
+  std::optional<AsyncEventType> event;
+};
+
+/// Tables 60 and 61: classes B and C. The NAK leaves, the QP goes to error.
+void fail_connection(NicState& nic, Qp& qp, const FatalVerdict& fatal, Psn psn) {
+  nic.counters.add(fatal.counter);
+  schedule_nak(nic, qp, wire::nak_syndrome(fatal.nak), psn);
+  fail_receive(nic, qp, fatal.receive_status);
+  if (fatal.event) nic.raise(*fatal.event, qp);
+  nic.enter_error(qp);
+}
+
+void apply_reliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict verdict) {
+  const Psn psn = packet.bth().psn;
+  switch (verdict) {
+    case Verdict::pass:
+    case Verdict::drop:
+      return;
+    case Verdict::duplicate:
+      answer_duplicate(nic, qp, packet);
+      return;
+    case Verdict::sequence_error:
+      qp.responder.silent = true;
+      schedule_nak(nic, qp, wire::nak_syndrome(wire::NakCode::psn_sequence_error), qp.responder.expected_psn);
+      return;
+    case Verdict::receiver_not_ready:
+      qp.responder.silent = true;
+      nic.counters.add(Counter::rnr_nak_sent);
+      schedule_nak(nic, qp, wire::rnr_syndrome(qp.attributes.min_rnr_timer), psn);
+      return;
+    case Verdict::invalid_request:
+      fail_connection(nic, qp,
+                      {wire::NakCode::invalid_request, Counter::nak_sent_invalid_request,
+                       CompletionStatus::remote_invalid_request, AsyncEventType::qp_request_error},
+                      psn);
+      return;
+    case Verdict::remote_access:
+      fail_connection(nic, qp,
+                      {wire::NakCode::remote_access_error, Counter::nak_sent_access,
+                       CompletionStatus::remote_access_error, AsyncEventType::qp_access_error},
+                      psn);
+      return;
+    case Verdict::receive_too_short:
+      fail_connection(nic, qp,
+                      {wire::NakCode::invalid_request, Counter::nak_sent_invalid_request,
+                       CompletionStatus::local_length_error, std::nullopt},
+                      psn);
+      return;
+    case Verdict::local_protection:
+      fail_connection(nic, qp,
+                      {wire::NakCode::remote_operational_error, Counter::nak_sent_operation,
+                       CompletionStatus::local_protection_error, std::nullopt},
+                      psn);
+      return;
+    case Verdict::fault:
+      fail_connection(nic, qp,
+                      {wire::NakCode::remote_access_error, Counter::nak_sent_access,
+                       CompletionStatus::remote_access_error, AsyncEventType::qp_access_error},
+                      psn);
+      return;
+  }
+}
+
+/// 9.8.2.2 and table 62: nothing is answered; the message is dropped, and only a broken receive work request is an
+/// error.
+void apply_unreliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict verdict) {
+  Responder& responder = qp.responder;
+  switch (verdict) {
+    case Verdict::pass:
+      return;
+    case Verdict::receive_too_short:
+    case Verdict::local_protection:
+      fail_receive(nic, qp,
+                   verdict == Verdict::receive_too_short ? CompletionStatus::local_length_error
+                                                         : CompletionStatus::local_protection_error);
+      nic.enter_error(qp);
+      return;
+    case Verdict::receiver_not_ready:
+    case Verdict::invalid_request:
+    case Verdict::remote_access:
+    case Verdict::fault:
+      nic.counters.add(Counter::uc_dropped_messages);
+      break;
+    case Verdict::drop:
+    case Verdict::duplicate:
+    case Verdict::sequence_error:
+      break;
+  }
+  responder.message = packet.opcode().ends_message() ? Message::none : Message::discard;
+  responder.expected_psn = packet.bth().psn + 1;
+}
+
+}  // namespace
+
+void receive_request(NicState& nic, Qp& qp, const PacketView& packet) {
+  if (qp.state == QpState::rtr && !qp.responder.communication_established) {
+    qp.responder.communication_established = true;
+    nic.raise(AsyncEventType::communication_established, qp);
+  }
+  Verdict verdict =
+      first_objection<check_psn, check_sequence, check_enabled, check_resources, check_length, check_remote_access>(
+          nic, qp, packet);
+  if (verdict == Verdict::pass) verdict = execute(nic, qp, packet);
+  if (qp.type == QpType::rc)
+    apply_reliable(nic, qp, packet, verdict);
+  else
+    apply_unreliable(nic, qp, packet, verdict);
+}
+
+}  // namespace verbena::nic

@@ -1,0 +1,161 @@
+// What the responder sends: acknowledgements, NAKs, read data, atomic results, in PSN order (IBTA 9.7.5.1). Also the
+// receive work request that a message in progress holds.
+#include <algorithm>
+
+#include "emulator/nic/nic_state.h"
+#include "wire/aeth.h"
+
+namespace verbena::nic {
+namespace {
+
+using wire::OperationCode;
+
+/// Credits (9.7.7.2.2): an SRQ does not count them.
+std::uint8_t acknowledge_syndrome(const Qp& qp) {
+  return wire::ack_syndrome(qp.srq != nullptr ? wire::kUnlimitedCredits
+                                              : wire::credit_code_of(qp.receive_queue.depth()));
+}
+
+std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, std::size_t payload) {
+  return port.reserve({qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint},
+                      wire::frame_bytes(qp.frame_template, opcode, payload));
+}
+
+wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn) {
+  wire::Bth bth;
+  bth.opcode = opcode;
+  bth.dest_qp = qp.attributes.dest_qpn;
+  bth.psn = psn;
+  return bth;
+}
+
+void commit(NicState& nic, TransmitPort& port, wire::PacketBuilder& builder) {
+  const std::size_t bytes = builder.finish();
+  port.commit(bytes);
+  nic.counters.add(Counter::tx_packets);
+  nic.counters.add(Counter::tx_bytes, bytes);
+}
+
+OperationCode read_response_code(const ResponseJob& job) {
+  if (job.packets_left == 1) return job.started ? OperationCode::read_response_last : OperationCode::read_response_only;
+  return job.started ? OperationCode::read_response_middle : OperationCode::read_response_first;
+}
+
+Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitPort& port) {
+  const wire::Opcode opcode = wire::make_opcode(wire::Transport::rc, OperationCode::atomic_acknowledge);
+  const std::span<std::byte> room = reserve(qp, port, opcode, 0);
+  if (room.empty()) return Sent::blocked;
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), 0);
+  builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
+  builder.append(wire::AtomicAckEth{job.original});
+  commit(nic, port, builder);
+  ++qp.responder.jobs_head;
+  return Sent::packet;
+}
+
+/// The memory went away between the request and this response packet.
+void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
+  nic.counters.add(Counter::nak_sent_access);
+  nic.enter_error(qp);
+  nic.raise(AsyncEventType::qp_access_error, qp);
+  qp.responder.acknowledge = Responder::Acknowledge::nak;
+  qp.responder.nak_syndrome = wire::nak_syndrome(wire::NakCode::remote_access_error);
+  qp.responder.acknowledge_psn = psn;
+}
+
+Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& port) {
+  const wire::Opcode opcode = wire::make_opcode(wire::Transport::rc, read_response_code(job));
+  const std::uint32_t payload = std::min(qp.mtu, job.bytes_left);
+  const std::span<std::byte> room = reserve(qp, port, opcode, payload);
+  if (room.empty()) return Sent::blocked;
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), payload);
+  if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
+  std::uint64_t from;
+  if (payload > 0 && (!nic.regions.translate(job.rkey, qp.pd, job.address, payload, kRemoteRead, from) ||
+                      !nic.memory.read(from, builder.payload(payload), builder.icrc()))) {
+    port.cancel();
+    fail_read(nic, qp, job.psn);
+    return send_response(nic, qp, port);
+  }
+  commit(nic, port, builder);
+  job.started = true;
+  ++job.psn;
+  job.address += payload;
+  job.bytes_left -= payload;
+  if (--job.packets_left == 0) ++qp.responder.jobs_head;
+  return Sent::packet;
+}
+
+Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
+  Responder& responder = qp.responder;
+  const wire::Opcode opcode = wire::make_opcode(wire::Transport::rc, OperationCode::acknowledge);
+  const std::span<std::byte> room = reserve(qp, port, opcode, 0);
+  if (room.empty()) return Sent::blocked;
+  const bool nak = responder.acknowledge == Responder::Acknowledge::nak;
+  // One acknowledgement for everything executed so far: requests of a batch coalesce (9.7.5.1.2).
+  const wire::Psn psn = nak ? responder.acknowledge_psn : responder.expected_psn - 1;
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, psn), 0);
+  builder.append(wire::Aeth{nak ? responder.nak_syndrome : acknowledge_syndrome(qp), responder.msn});
+  commit(nic, port, builder);
+  nic.counters.add(Counter::tx_acknowledges);
+  responder.acknowledge = Responder::Acknowledge::none;
+  return Sent::packet;
+}
+
+}  // namespace
+
+Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
+  Responder& responder = qp.responder;
+  if (qp.type != QpType::rc || qp.state == QpState::reset || qp.state == QpState::init) return Sent::nothing;
+  if (responder.jobs_head < responder.jobs.size()) {
+    ResponseJob& job = responder.jobs[responder.jobs_head];
+    return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);
+  }
+  return responder.acknowledge != Responder::Acknowledge::none ? send_acknowledge(nic, qp, port) : Sent::nothing;
+}
+
+bool take_receive(NicState& nic, Qp& qp) {
+  ReceiveQueue& queue = qp.srq != nullptr ? qp.srq->queue : qp.receive_queue;
+  Responder& responder = qp.responder;
+  responder.receive_offset = 0;
+  if (responder.receive_held) return true;  // UC: kept from a message that was dropped
+  if (queue.empty()) return false;
+  const ReceiveRequest request = queue.front();
+  responder.receive_held = true;
+  responder.receive_wr_id = request.wr_id;
+  responder.receive_sges = static_cast<std::uint32_t>(request.sges.size());
+  std::copy(request.sges.begin(), request.sges.end(), qp.held_sges.begin());
+  queue.pop();
+  if (qp.srq != nullptr && qp.srq->limit != 0 && queue.depth() < qp.srq->limit) {
+    qp.srq->limit = 0;  // one event per arming (IBTA 11.2.3.3)
+    nic.raise(AsyncEventType::srq_limit_reached, qp.srq->handle.index, qp.srq->context);
+  }
+  return true;
+}
+
+std::uint64_t receive_room(const Qp& qp) {
+  std::uint64_t room = 0;
+  for (std::uint32_t i = 0; i < qp.responder.receive_sges; ++i) room += qp.held_sges[i].length;
+  return room - std::min<std::uint64_t>(room, qp.responder.receive_offset);
+}
+
+bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload) {
+  std::uint32_t skip = qp.responder.receive_offset;
+  qp.responder.receive_offset += static_cast<std::uint32_t>(payload.size());
+  for (std::uint32_t i = 0; i < qp.responder.receive_sges && !payload.empty(); ++i) {
+    const Sge& sge = qp.held_sges[i];
+    if (skip >= sge.length) {
+      skip -= sge.length;
+      continue;
+    }
+    const std::size_t part = std::min<std::size_t>(payload.size(), sge.length - skip);
+    std::uint64_t to;
+    if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + skip, part, kLocalWrite, to)) return false;
+    if (!nic.memory.write(to, payload.first(part))) return false;
+    payload = payload.subspan(part);
+    skip = 0;
+  }
+  return true;
+}
+
+}  // namespace verbena::nic

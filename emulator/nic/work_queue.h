@@ -1,0 +1,157 @@
+// SendQueue and ReceiveQueue: rings of work requests with their scatter/gather lists, sized once.
+//
+// Positions are free-running 32-bit counters; the storage is a power of two, the capacity what was asked for.
+// Solely storage: what a work request means is known to post.cc, requester.cc and responder.cc.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "emulator/nic/verbs.h"
+
+namespace verbena::nic {
+
+struct AddressHandle {
+  AhHandle handle;
+  PdHandle pd;
+  AddressVector address_vector;
+  wire::FrameTemplate frame_template;
+  std::uint32_t route_hint = 0;
+};
+
+/// A posted send work request and how far it has got.
+struct SendWork {
+  std::uint64_t wr_id = 0;
+  std::uint64_t remote_address = 0;
+  std::uint64_t compare_or_add = 0;
+  std::uint64_t swap = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t immediate = 0;
+  std::uint32_t length = 0;            // octets of the whole message
+  std::uint32_t packets = 0;           // PSNs that it takes (a read takes those of its responses)
+  std::uint32_t received_packets = 0;  // read, atomic: responses that have arrived
+  std::uint32_t ssn = 0;               // send sequence number, for end-to-end credits (IBTA 9.7.7.2)
+  std::uint32_t remote_qkey = 0;
+  wire::Psn first_psn;
+  wire::Qpn remote_qpn;
+  AhHandle address_handle;
+  SendOpcode opcode = SendOpcode::send;
+  CompletionStatus status = CompletionStatus::success;  // else: failed here, completes so when its turn comes
+  std::uint8_t sge_count = 0;
+  bool signaled = false;
+  bool solicited = false;
+  bool fence = false;
+  bool inline_data = false;
+
+  bool is_read() const { return opcode == SendOpcode::rdma_read; }
+  bool is_atomic() const { return opcode == SendOpcode::compare_and_swap || opcode == SendOpcode::fetch_and_add; }
+  bool awaits_data() const { return is_read() || is_atomic(); }
+  bool is_write() const { return opcode == SendOpcode::rdma_write || opcode == SendOpcode::rdma_write_with_immediate; }
+  bool consumes_receive() const { return !awaits_data() && opcode != SendOpcode::rdma_write; }
+};
+
+class SendQueue {
+ public:
+  void allocate(std::uint32_t capacity, std::uint32_t sges_max, std::uint32_t inline_max) {
+    capacity_ = capacity;
+    sges_max_ = std::max(sges_max, 1u);
+    inline_max_ = inline_max;
+    const std::uint32_t storage = std::bit_ceil(std::max(capacity, 1u));
+    mask_ = storage - 1;
+    work_.resize(storage);
+    sges_.resize(std::size_t{storage} * sges_max_);
+    inline_.resize(std::size_t{storage} * inline_max_);
+  }
+  void clear() { head = next = tail = 0; }
+
+  bool full() const { return tail - head >= capacity_; }
+  SendWork& at(std::uint32_t position) { return work_[position & mask_]; }
+  std::span<Sge> sges(std::uint32_t position) {
+    return std::span(sges_).subspan(std::size_t{position & mask_} * sges_max_, sges_max_);
+  }
+  std::span<std::byte> inline_data(std::uint32_t position) {
+    return std::span(inline_).subspan(std::size_t{position & mask_} * inline_max_, inline_max_);
+  }
+
+  std::uint32_t head = 0;  // the oldest one not completed
+  std::uint32_t next = 0;  // the one that is being sent
+  std::uint32_t tail = 0;  // where the next post goes
+
+ private:
+  std::uint32_t capacity_ = 0;
+  std::uint32_t sges_max_ = 1;
+  std::uint32_t inline_max_ = 0;
+  std::uint32_t mask_ = 0;
+  std::vector<SendWork> work_;
+  std::vector<Sge> sges_;
+  std::vector<std::byte> inline_;
+};
+
+class ReceiveQueue {
+ public:
+  void allocate(std::uint32_t capacity, std::uint32_t sges_max) {
+    capacity_ = capacity;
+    sges_max_ = std::max(sges_max, 1u);
+    const std::uint32_t storage = std::bit_ceil(std::max(capacity, 1u));
+    mask_ = storage - 1;
+    work_.resize(storage);
+    sges_.resize(std::size_t{storage} * sges_max_);
+  }
+  void clear() { head_ = tail_ = 0; }
+  std::uint32_t capacity() const { return capacity_; }
+  std::uint32_t depth() const { return tail_ - head_; }
+  bool full() const { return depth() >= capacity_; }
+  bool empty() const { return head_ == tail_; }
+
+  /// Asserts room; the caller has checked full() and the number of SGEs.
+  void push(const ReceiveRequest& request) {
+    VERBENA_ASSERT(!full() && request.sges.size() <= sges_max_);
+    work_[tail_ & mask_] = {request.wr_id, static_cast<std::uint32_t>(request.sges.size())};
+    std::copy(request.sges.begin(), request.sges.end(), sges_.begin() + index_of_sges(tail_));
+    ++tail_;
+  }
+  ReceiveRequest front() const {
+    const Work& work = work_[head_ & mask_];
+    return {work.wr_id, std::span(sges_).subspan(static_cast<std::size_t>(index_of_sges(head_)), work.sge_count)};
+  }
+  void pop() { ++head_; }
+  /// Keeps what waits.
+  void grow(std::uint32_t capacity) {
+    ReceiveQueue bigger;
+    bigger.allocate(capacity, sges_max_);
+    for (; !empty(); pop()) bigger.push(front());
+    *this = std::move(bigger);
+  }
+
+ private:
+  struct Work {
+    std::uint64_t wr_id = 0;
+    std::uint32_t sge_count = 0;
+  };
+  std::ptrdiff_t index_of_sges(std::uint32_t position) const {
+    return static_cast<std::ptrdiff_t>(std::size_t{position & mask_} * sges_max_);
+  }
+  std::uint32_t capacity_ = 0;
+  std::uint32_t sges_max_ = 1;
+  std::uint32_t mask_ = 0;
+  std::uint32_t head_ = 0;
+  std::uint32_t tail_ = 0;
+  std::vector<Work> work_;
+  std::vector<Sge> sges_;
+};
+
+/// Receive queue shared by QPs (IBTA 10.2.9).
+struct SharedReceiveQueue {
+  SrqHandle handle;
+  PdHandle pd;
+  std::uint64_t context = 0;
+  std::uint32_t users = 0;
+  std::uint32_t limit = 0;  // 0: not armed
+  std::uint32_t max_sge = 0;
+  ReceiveQueue queue;
+};
+
+}  // namespace verbena::nic

@@ -122,8 +122,8 @@ class Fabric:
         for node in self.nodes:
             node.reservation.close()
 
-    def exec_argv(self, node, argv, *, faults=(), seed=1, capture=None, stats=False, extra=()):
-        words = [self.verbena, "exec", "--fabric", self.name, "--node", str(node.number), "--link", self.link,
+    def exec_argv(self, node, argv, *, faults=(), seed=1, capture=None, stats=False, extra=(), prefix=()):
+        words = [*prefix, self.verbena, "exec", "--fabric", self.name, "--node", str(node.number), "--link", self.link,
                  "--seed", str(seed)]
         for fault in faults:
             words += ["--fault", fault]

@@ -1,0 +1,101 @@
+// The limit of a shared-memory link on this machine: bytes that cross between two cores with two copies and nothing
+// else.
+//
+// Solely responsible for three figures: bandwidth of a single-producer single-consumer ring of 4 KiB slots (the payload
+// is copied in on one core and out on the other), its rate with 64-octet messages, and the one-way time of a cache
+// line. Source and target are 64 KiB each and cache-hot, as those of perftest are. No headers, no CRC: it is a bound,
+// not a model.
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "bench/limits/measure.h"
+
+namespace verbena::bench {
+namespace {
+
+constexpr std::size_t kSlotBytes = 4096;
+constexpr std::size_t kSlots = 64;
+constexpr std::size_t kRegionBytes = 65536;
+constexpr std::size_t kPublishBatch = 16;  // small messages: indices cross once per batch
+
+struct alignas(128) Index {
+  std::atomic<std::size_t> value{0};
+};
+
+struct Ring {
+  Index head;
+  Index tail;
+  alignas(128) std::byte slots[kSlots][kSlotBytes];
+};
+
+void consume(Ring& ring, std::size_t message_bytes, std::size_t messages) {
+  pin(kCoreB);
+  std::vector<std::byte> target(kRegionBytes);
+  const std::size_t places = kRegionBytes / message_bytes;
+  for (std::size_t taken = 0; taken < messages;) {
+    const std::size_t ready = ring.head.value.load(std::memory_order_acquire);
+    for (; taken != ready; ++taken) {
+      std::memcpy(&target[taken % places * message_bytes], ring.slots[taken % kSlots], message_bytes);
+    }
+    ring.tail.value.store(taken, std::memory_order_release);
+  }
+}
+
+double messages_per_second(std::size_t message_bytes, std::size_t messages, std::size_t batch) {
+  auto ring = std::make_unique<Ring>();
+  const std::vector<std::byte> source(kRegionBytes, std::byte{1});
+  const std::size_t places = kRegionBytes / message_bytes;
+  std::thread consumer([&] { consume(*ring, message_bytes, messages); });
+  pin(kCoreA);
+  const Stopwatch watch;
+  std::size_t free_until = kSlots;
+  for (std::size_t made = 0; made < messages;) {
+    while (made == free_until) free_until = ring->tail.value.load(std::memory_order_acquire) + kSlots;
+    std::memcpy(ring->slots[made % kSlots], &source[made % places * message_bytes], message_bytes);
+    ++made;
+    if (made % batch == 0 || made == free_until || made == messages) {
+      ring->head.value.store(made, std::memory_order_release);
+    }
+  }
+  consumer.join();
+  return static_cast<double>(messages) / watch.seconds();
+}
+
+double one_way_nanoseconds(std::size_t rounds) {
+  struct Lines {
+    Index ping;
+    Index pong;
+  };
+  auto lines = std::make_unique<Lines>();
+  std::thread other([&] {
+    pin(kCoreB);
+    for (std::size_t round = 1; round <= rounds; ++round) {
+      while (lines->ping.value.load(std::memory_order_acquire) != round) {
+      }
+      lines->pong.value.store(round, std::memory_order_release);
+    }
+  });
+  pin(kCoreA);
+  const Stopwatch watch;
+  for (std::size_t round = 1; round <= rounds; ++round) {
+    lines->ping.value.store(round, std::memory_order_release);
+    while (lines->pong.value.load(std::memory_order_acquire) != round) {
+    }
+  }
+  const double elapsed = watch.seconds();
+  other.join();
+  return elapsed / static_cast<double>(rounds) / 2 * 1e9;
+}
+
+}  // namespace
+}  // namespace verbena::bench
+
+int main() {
+  using namespace verbena::bench;
+  report("bandwidth_gbytes", messages_per_second(kSlotBytes, 1'000'000, 1) * kSlotBytes / 1e9);
+  report("message_rate_millions", messages_per_second(64, 20'000'000, kPublishBatch) / 1e6);
+  report("latency_microseconds", one_way_nanoseconds(1'000'000) / 1e3);
+}

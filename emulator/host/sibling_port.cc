@@ -1,0 +1,206 @@
+#include "emulator/host/sibling_port.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "emulator/host/node_directory.h"
+#include "emulator/host/socket_option.h"
+
+namespace verbena::host {
+namespace {
+
+/// A message: this, then frames, each behind its size in two octets of host order. No frames: a greeting.
+struct MessageHead {
+  std::uint32_t magic = 0;
+  std::uint8_t sender_slot = 0;
+};
+constexpr std::uint32_t kMagic = 0x76667231;
+constexpr std::size_t kHeadBytes = 5;
+constexpr std::size_t kSizeBytes = 2;
+constexpr int kSendBufferBytes = 1 << 20;
+
+struct PortName {
+  sockaddr_un name{};
+  socklen_t bytes = 0;
+};
+
+PortName port_name(const wire::Gid& address, std::uint8_t slot) {
+  PortName result;
+  result.name.sun_family = AF_UNIX;
+  // A leading zero octet makes the name abstract (unix(7)).
+  const int text_bytes =
+      std::snprintf(result.name.sun_path + 1, sizeof result.name.sun_path - 1, "verbena-frames/%u/%s/%u",
+                    static_cast<unsigned>(::geteuid()), address_text(address).c_str(), unsigned{slot});
+  VERBENA_ASSERT(text_bytes > 0 && static_cast<std::size_t>(text_bytes) < sizeof result.name.sun_path - 1);
+  result.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(text_bytes));
+  return result;
+}
+
+void write_head(std::byte* into, std::uint8_t sender_slot) {
+  std::memcpy(into, &kMagic, sizeof kMagic);
+  into[4] = std::byte{sender_slot};
+}
+
+/// Abstract names have no permissions; SO_PASSCRED makes the kernel say who sent a datagram.
+bool is_from_our_user(msghdr& header) {
+  for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
+    if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred credentials{};
+    std::memcpy(&credentials, CMSG_DATA(item), sizeof credentials);
+    return credentials.uid == ::geteuid();
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SiblingPort>, std::string> SiblingPort::open(const wire::Gid& address, std::uint8_t slot) {
+  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return Failure{std::string("cannot open a unix socket: ") + std::strerror(errno)};
+  std::unique_ptr<SiblingPort> port(new SiblingPort(fd, address, slot));
+  set_option(fd, SOL_SOCKET, SO_PASSCRED, 1);
+  set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBufferBytes);
+  const PortName at = port_name(address, slot);
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0) {
+    if (errno == EADDRINUSE)
+      return Failure{"node " + address_text(address) +
+                     " is in use by another fabric: give this fabric's node another address"};
+    return Failure{std::string("cannot bind a unix socket: ") + std::strerror(errno)};
+  }
+  for (std::uint32_t other = 0; other < kSlots; ++other)
+    if (other != slot) port->greet(static_cast<std::uint8_t>(other));
+  return port;
+}
+
+SiblingPort::SiblingPort(int socket, const wire::Gid& address, std::uint8_t slot)
+    : socket_(socket),
+      address_(address),
+      slot_(slot),
+      staging_(std::make_unique_for_overwrite<std::byte[]>(kMessageBytesMax)),
+      incoming_(std::make_unique_for_overwrite<std::byte[]>(kMessageBytesMax)) {}
+
+SiblingPort::~SiblingPort() {
+  ::close(socket_);
+}
+
+bool SiblingPort::knows(std::uint8_t slot) const {
+  return (known_[slot / 64].load(std::memory_order_relaxed) >> (slot % 64) & 1) != 0;
+}
+
+void SiblingPort::set_known(std::uint8_t slot, bool known) {
+  const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
+  if (known)
+    known_[slot / 64].fetch_or(bit, std::memory_order_relaxed);
+  else
+    known_[slot / 64].fetch_and(~bit, std::memory_order_relaxed);
+}
+
+bool SiblingPort::has_siblings() const {
+  for (const auto& word : known_)
+    if (word.load(std::memory_order_relaxed) != 0) return true;
+  return false;
+}
+
+void SiblingPort::greet(std::uint8_t slot) {
+  std::byte message[kHeadBytes];
+  write_head(message, slot_);
+  send_to(slot, message, 0);
+}
+
+void SiblingPort::send_to(std::uint8_t slot, std::span<const std::byte> message, std::size_t frames) {
+  const PortName to = port_name(address_, slot);
+  ssize_t sent = -1;
+  do {
+    sent = ::sendto(socket_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                    reinterpret_cast<const sockaddr*>(&to.name), to.bytes);
+  } while (sent < 0 && errno == EINTR);
+  if (sent >= 0) {
+    set_known(slot, true);
+    return;
+  }
+  if (errno == ECONNREFUSED) set_known(slot, false);
+  frames_dropped_.fetch_add(frames, std::memory_order_relaxed);
+}
+
+void SiblingPort::stage(std::uint8_t slot, std::span<const std::byte> head, std::span<const std::byte> tail) {
+  const std::size_t bytes = head.size() + tail.size();
+  VERBENA_ASSERT(bytes <= wire::kFrameBytesMax);
+  if (staged_frames_ != 0 && (slot != staged_slot_ || staged_frames_ == kBatchFramesMax ||
+                              staged_bytes_ + kSizeBytes + bytes > kMessageBytesMax))
+    send_staged();
+  if (staged_frames_ == 0) {
+    write_head(staging_.get(), slot_);
+    staged_bytes_ = kHeadBytes;
+    staged_slot_ = slot;
+  }
+  std::byte* into = staging_.get() + staged_bytes_;
+  const auto size = static_cast<std::uint16_t>(bytes);
+  std::memcpy(into, &size, kSizeBytes);
+  std::memcpy(into + kSizeBytes, head.data(), head.size());
+  if (!tail.empty()) std::memcpy(into + kSizeBytes + head.size(), tail.data(), tail.size());
+  staged_bytes_ += kSizeBytes + bytes;
+  ++staged_frames_;
+}
+
+void SiblingPort::stage_for_all(std::span<const std::byte> head, std::span<const std::byte> tail) {
+  for (std::uint32_t slot = 0; slot < kSlots; ++slot)
+    if (knows(static_cast<std::uint8_t>(slot))) stage(static_cast<std::uint8_t>(slot), head, tail);
+}
+
+void SiblingPort::send_staged() {
+  if (staged_frames_ == 0) return;
+  send_to(staged_slot_, {staging_.get(), staged_bytes_}, staged_frames_);
+  staged_frames_ = 0;
+}
+
+bool SiblingPort::receive(FrameRing& into) {
+  bool moved = false;
+  for (unsigned i = 0; i < kReceiveMessagesMax && into.free_slots() >= kBatchFramesMax; ++i) {
+    alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(ucred))];
+    iovec piece{incoming_.get(), kMessageBytesMax};
+    msghdr header{};
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    const ssize_t bytes = ::recvmsg(socket_, &header, MSG_DONTWAIT);
+    if (bytes < 0) break;
+    if ((header.msg_flags & MSG_TRUNC) != 0 || !is_from_our_user(header)) continue;
+    const std::size_t free_before = into.free_slots();
+    accept({incoming_.get(), static_cast<std::size_t>(bytes)}, into);
+    moved = moved || into.free_slots() < free_before;
+  }
+  if (moved) into.publish();
+  return moved;
+}
+
+void SiblingPort::accept(std::span<const std::byte> message, FrameRing& into) {
+  std::uint32_t magic = 0;
+  if (message.size() < kHeadBytes) return;
+  std::memcpy(&magic, message.data(), sizeof magic);
+  const auto sender = static_cast<std::uint8_t>(message[4]);
+  if (magic != kMagic || sender >= kSlots || sender == slot_) return;
+  if (!knows(sender)) {
+    set_known(sender, true);
+    greet(sender);
+  }
+  message = message.subspan(kHeadBytes);
+  for (std::size_t frames = 0; message.size() >= kSizeBytes && frames < kBatchFramesMax; ++frames) {
+    std::uint16_t size = 0;
+    std::memcpy(&size, message.data(), kSizeBytes);
+    message = message.subspan(kSizeBytes);
+    if (size > message.size() || size > wire::kFrameBytesMax) return;
+    const std::span<std::byte> room = into.reserve(size);
+    if (room.empty()) return;
+    std::memcpy(room.data(), message.data(), size);
+    into.commit(size);
+    message = message.subspan(size);
+  }
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,88 @@
+// UdpLink: RoCE v2 over the kernel's UDP sockets, port 4791, without privileges.
+//
+// Solely responsible for a node's socket, its options and its rules; sending is in udp_transmitter.h, receiving in
+// udp_receiver.h, processes that share the node's address in sibling_port.h.
+//
+// Rules
+// - The socket is unconnected and sets IP_PMTUDISC_DO: the kernel sends DF and IPv4 identification 0, which the ICRC
+// covers.
+//   The UDP source port is the socket's, 4791, and the ICRC covers it too: frames must be built with
+//   OpenedLink::udp_source_port.
+// - Segmentation (UDP_SEGMENT) gives each packet another identification when it reaches an interface. So it is used
+// between
+//   loopback addresses only: what is sent from a loopback address arrives at a loopback address, where only our own
+//   nodes can be and where the receiver sees no identification anyway. A node with an interface's address never
+//   segments, and its packets are right for rxe and hardware (checksum 0 as in annex A17).
+// - All processes of a node bind (address, 4791) with SO_REUSEPORT; the kernel gives a datagram to any of them, by a
+// hash of
+//   the sender's address. One process: always the right one. Several: the one that got it passes it on by the slot in
+//   the destination QPN (sibling_port.h). A process that ends, in whatever way, leaves the group at once.
+// - wait_descriptors().frames is an epoll descriptor over both sockets and level-triggered: it is readable whenever a
+//   datagram waits in the kernel, also while the application polls. arm() and disarm() cannot change that without a
+//   system call, so a progress thread leaves it out of its wait while application threads poll.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "emulator/host/engine_config.h"
+#include "emulator/host/link.h"
+#include "emulator/host/node_directory.h"
+#include "emulator/host/sibling_port.h"
+#include "emulator/host/udp_receiver.h"
+#include "emulator/host/udp_transmitter.h"
+
+namespace verbena::host {
+
+class UdpLink final : public Link {
+ public:
+  struct Options {
+    wire::Gid address;
+    std::uint8_t slot = 0;
+  };
+  /// The error is one line for the user.
+  static Result<std::unique_ptr<UdpLink>, std::string> open(const Options& options);
+  ~UdpLink() override;
+  UdpLink(const UdpLink&) = delete;
+  UdpLink& operator=(const UdpLink&) = delete;
+
+  /// Keeps the process's slot for as long as the link lives.
+  void hold(NodeDirectory seat) { seat_ = std::move(seat); }
+  /// The largest path MTU whose packets fit the interface.
+  std::uint32_t mtu_bytes() const { return mtu_bytes_; }
+  const UdpReceiver& receiver() const { return *receiver_; }
+  const UdpTransmitter& transmitter() const { return *transmitter_; }
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
+  void commit(std::size_t bytes) override;
+  void cancel() override;
+  void publish() override;
+  std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
+  std::optional<Time> next_deadline() const override;
+  bool fetch() override;
+  void flush() override;
+  void service() override {}
+  WaitDescriptors wait_descriptors() const override { return {.frames = wait_, .control = -1}; }
+  bool arm() override { return !receiver_->has_frames(); }
+  void disarm() override {}
+  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+
+ private:
+  UdpLink() = default;
+
+  wire::Gid address_;
+  unsigned interface_index_ = 0;
+  std::uint32_t mtu_bytes_ = 4096;
+  int socket_ = -1;
+  int wait_ = -1;  // epoll over socket_ and the siblings' port
+  std::optional<NodeDirectory> seat_;
+  std::unique_ptr<SiblingPort> siblings_;
+  std::unique_ptr<UdpReceiver> receiver_;
+  std::unique_ptr<UdpTransmitter> transmitter_;
+  Time last_receive_;
+};
+
+/// Takes a slot on the node and opens the link there.
+Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config);
+
+}  // namespace verbena::host

@@ -1,0 +1,226 @@
+#include "emulator/host/udp_receiver.h"
+
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/host/node_directory.h"
+#include "wire/icrc.h"
+#include "wire/packet_view.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr std::size_t kSegmentBytesMin = wire::BthLayout::bytes + wire::kIcrcBytes;
+constexpr std::size_t kHeaderBytesMax = wire::EthernetLayout::bytes + wire::Ipv6Layout::bytes + wire::UdpLayout::bytes;
+constexpr std::size_t kSegmentBytesMax = wire::kFrameBytesMax - kHeaderBytesMax;
+
+wire::Qpn destination_qpn(std::span<const std::byte> segment) {
+  return wire::BthLayout::parse(segment.first<wire::BthLayout::bytes>()).dest_qp;
+}
+
+/// QP0, QP1 and the multicast QPN belong to the node, not to one process.
+bool is_node_wide(wire::Qpn qpn) {
+  return qpn.value() <= 1 || slot_of(qpn) == kSlots;
+}
+
+}  // namespace
+
+struct UdpReceiver::Batch {
+  std::array<mmsghdr, kBatchMax> headers;
+  std::array<iovec, kBatchMax> pieces;
+  std::array<SocketAddress, kBatchMax> from;
+  struct Control {
+    alignas(cmsghdr) std::array<std::byte, 4 * CMSG_SPACE(sizeof(int))> octets;
+  };
+  std::array<Control, kBatchMax> control;
+};
+
+UdpReceiver::UdpReceiver(const Options& options, SiblingPort& siblings)
+    : options_(options),
+      solves_identification_(options.address.is_ipv4() && !is_loopback(options.address)),
+      siblings_(siblings),
+      storage_(std::make_unique_for_overwrite<std::byte[]>(kBuffers * kBufferBytes)),
+      passed_on_(kPassedOnFrames),
+      batch_(std::make_unique<Batch>()) {
+  static_assert(kHeaderBytesMax <= kHeadroomBytes);
+  passing_header_.source = header_.source = options.address;
+  refresh(header_, Datagram{.source = options.address});
+  refresh(passing_header_, Datagram{.source = options.address});
+}
+UdpReceiver::~UdpReceiver() = default;
+
+bool UdpReceiver::has_frames() const {
+  return fetched_.load(std::memory_order_acquire) != consumed_.load(std::memory_order_acquire) ||
+         passed_on_.waiting() != 0;
+}
+
+bool UdpReceiver::fetch() {
+  if (gate_.try_enter()) {
+    read_socket();
+    if (siblings_.has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
+      fetches_since_siblings_ = 0;
+      siblings_.receive(passed_on_);
+    }
+    gate_.leave();
+  }
+  return has_frames();
+}
+
+void UdpReceiver::read_socket() {
+  const std::uint64_t fetched = fetched_.load(std::memory_order_relaxed);
+  const std::size_t room = kBuffers - static_cast<std::size_t>(fetched - consumed_.load(std::memory_order_acquire));
+  const std::size_t wanted = std::min(room, kBatchMax);
+  if (wanted == 0) return;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    batch_->pieces[i] = {payload_of((fetched + i) % kBuffers), kBufferBytes - kHeadroomBytes};
+    msghdr& header = batch_->headers[i].msg_hdr;
+    header = {};
+    header.msg_name = &batch_->from[i];
+    header.msg_namelen = sizeof batch_->from[i];
+    header.msg_iov = &batch_->pieces[i];
+    header.msg_iovlen = 1;
+    header.msg_control = batch_->control[i].octets.data();
+    header.msg_controllen = batch_->control[i].octets.size();
+  }
+  // An error is either "nothing there" or a pending ICMP report, which a wire would not give either.
+  const int received =
+      ::recvmmsg(options_.socket, batch_->headers.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+  if (received <= 0) return;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(received); ++i) {
+    const std::size_t buffer = (fetched + i) % kBuffers;
+    datagrams_[buffer] = describe(batch_->headers[i].msg_hdr, batch_->from[i], batch_->headers[i].msg_len);
+    pass_on_others(datagrams_[buffer], payload_of(buffer));
+  }
+  siblings_.send_staged();
+  fetched_.store(fetched + static_cast<std::uint64_t>(received), std::memory_order_release);
+}
+
+UdpReceiver::Datagram UdpReceiver::describe(const msghdr& header, const SocketAddress& from, std::size_t bytes) const {
+  Datagram datagram{.bytes = bytes, .segment_bytes = bytes, .source = gid_of(from).value_or(wire::Gid{})};
+  datagram.source_port = port_of(from);
+  auto& items = const_cast<msghdr&>(header);  // CMSG_NXTHDR takes no const
+  for (cmsghdr* item = CMSG_FIRSTHDR(&items); item != nullptr; item = CMSG_NXTHDR(&items, item)) {
+    int value = 0;
+    const std::size_t value_bytes = item->cmsg_len - CMSG_LEN(0);
+    if (item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_TOS) {
+      std::memcpy(&datagram.traffic_class, CMSG_DATA(item), 1);
+      continue;
+    }
+    if (value_bytes < sizeof value) continue;
+    std::memcpy(&value, CMSG_DATA(item), sizeof value);
+    if (item->cmsg_level == SOL_UDP && item->cmsg_type == UDP_GRO && value > 0)
+      datagram.segment_bytes = static_cast<std::size_t>(value);
+    if (item->cmsg_level == IPPROTO_IPV6 && item->cmsg_type == IPV6_TCLASS)
+      datagram.traffic_class = static_cast<std::uint8_t>(value);
+    if ((item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_TTL) ||
+        (item->cmsg_level == IPPROTO_IPV6 && item->cmsg_type == IPV6_HOPLIMIT))
+      datagram.hop_limit = static_cast<std::uint8_t>(value);
+  }
+  const bool is_frame_size = datagram.segment_bytes >= kSegmentBytesMin && datagram.segment_bytes <= kSegmentBytesMax;
+  const bool same_family = from.any.sa_family == (options_.address.is_ipv4() ? AF_INET : AF_INET6);
+  if (!is_frame_size || !same_family) datagram.bytes = 0;
+  return datagram;
+}
+
+void UdpReceiver::refresh(Header& header, const Datagram& datagram) const {
+  if (header.source == datagram.source && header.source_port == datagram.source_port &&
+      header.traffic_class == datagram.traffic_class && header.hop_limit == datagram.hop_limit)
+    return;
+  header.source = datagram.source;
+  header.source_port = datagram.source_port;
+  header.traffic_class = datagram.traffic_class;
+  header.hop_limit = datagram.hop_limit;
+  header.octets = wire::FrameTemplate(wire::FramePath{.source_mac = node_mac(datagram.source),
+                                                      .destination_mac = options_.mac,
+                                                      .source = datagram.source,
+                                                      .destination = options_.address,
+                                                      .traffic_class = datagram.traffic_class,
+                                                      .hop_limit = datagram.hop_limit,
+                                                      .udp_source_port = datagram.source_port});
+}
+
+bool UdpReceiver::is_ours(std::span<const std::byte> segment) const {
+  const wire::Qpn qpn = destination_qpn(segment);
+  return is_node_wide(qpn) || slot_of(qpn) == options_.slot;
+}
+
+void UdpReceiver::pass_on_others(const Datagram& datagram, std::byte* payload) {
+  if (datagram.bytes == 0) {
+    datagrams_dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  for (std::size_t offset = 0; offset < datagram.bytes; offset += datagram.segment_bytes) {
+    const std::span<const std::byte> segment(payload + offset,
+                                             std::min(datagram.segment_bytes, datagram.bytes - offset));
+    if (segment.size() < kSegmentBytesMin) {
+      datagrams_dropped_.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
+    const wire::Qpn qpn = destination_qpn(segment);
+    if (!is_node_wide(qpn) && slot_of(qpn) == options_.slot) continue;
+    std::array<std::byte, kHeaderBytesMax> head;
+    refresh(passing_header_, datagram);
+    const std::size_t head_bytes = passing_header_.octets.header_bytes();
+    passing_header_.octets.emit(std::span(head).first(head_bytes), segment.size());
+    if (is_node_wide(qpn)) {
+      siblings_.stage_for_all(std::span(head).first(head_bytes), segment);
+    } else {
+      siblings_.stage(slot_of(qpn), std::span(head).first(head_bytes), segment);
+      frames_passed_on_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget) {
+  std::size_t frames = 0;
+  while (frames < budget) {
+    const std::uint64_t consumed = consumed_.load(std::memory_order_relaxed);
+    if (consumed == fetched_.load(std::memory_order_acquire)) break;
+    const std::size_t buffer = consumed % kBuffers;
+    frames += hand_up(buffer, sink, budget - frames);
+    if (segment_offset_ < datagrams_[buffer].bytes) return frames;
+    segment_offset_ = 0;
+    consumed_.store(consumed + 1, std::memory_order_release);
+  }
+  for (; frames < budget && passed_on_.waiting() != 0; ++frames) {
+    hand_up_segment(passed_on_.frame(0), sink);
+    passed_on_.release(1);
+  }
+  return frames;
+}
+
+std::size_t UdpReceiver::hand_up(std::size_t buffer, FrameSink& sink, std::size_t budget) {
+  const Datagram& datagram = datagrams_[buffer];
+  std::size_t frames = 0;
+  while (segment_offset_ < datagram.bytes && frames < budget) {
+    std::byte* const payload = payload_of(buffer) + segment_offset_;
+    const std::size_t bytes = std::min(datagram.segment_bytes, datagram.bytes - segment_offset_);
+    segment_offset_ += bytes;
+    if (bytes < kSegmentBytesMin || !is_ours({payload, bytes})) continue;
+    refresh(header_, datagram);
+    // The headers overwrite the end of the segment before, which has been handed up.
+    const std::size_t header_bytes = header_.octets.header_bytes();
+    const std::span<std::byte> frame(payload - header_bytes, header_bytes + bytes);
+    header_.octets.emit(frame.first(header_bytes), bytes);
+    hand_up_segment(frame, sink);
+    ++frames;
+  }
+  return frames;
+}
+
+void UdpReceiver::hand_up_segment(std::span<std::byte> frame, FrameSink& sink) const {
+  // What comes to a loopback address was sent by one of us, with identification 0: the NIC checks the ICRC.
+  if (!solves_identification_) return sink.frame(frame, false);
+  const auto view = wire::parse_frame(frame);
+  if (!view) return sink.frame(frame, false);
+  if (view->icrc_is_valid()) return sink.frame(frame, true);
+  if (const auto identification = wire::solve_ipv4_identification(frame)) {
+    wire::set_ipv4_identification(frame, *identification);
+    return sink.frame(frame, true);
+  }
+  sink.frame(frame, false);
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,107 @@
+// UdpReceiver: the receiving half of a UDP link: datagrams come in in batches, whole frames go up.
+//
+// Solely responsible for reading the socket (recvmmsg, UDP_GRO), for writing the Ethernet, IP and UDP headers that the
+// socket does not show in front of each payload, and for passing on frames that belong to another process of the node.
+// The headers are rebuilt with IPv4 identification 0, which is what our own links send; frames of foreign senders whose
+// ICRC does not fit get the identification that makes it fit, if there is one (wire/icrc.h): 16 bits of protection
+// remain. It does not parse: the NIC does.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "emulator/host/frame_ring.h"
+#include "emulator/host/link.h"
+#include "emulator/host/sibling_port.h"
+#include "emulator/host/udp_address.h"
+#include "wire/packet_builder.h"
+
+namespace verbena::host {
+
+class UdpReceiver {
+ public:
+  struct Options {
+    int socket = -1;
+    wire::Gid address;
+    wire::MacAddress mac;
+    std::uint8_t slot = 0;
+  };
+  /// `siblings` outlives the receiver.
+  UdpReceiver(const Options& options, SiblingPort& siblings);
+  ~UdpReceiver();
+
+  /// Any thread; a thread that finds another one reading leaves it to that one. Returns whether frames wait.
+  bool fetch();
+  bool has_frames() const;
+  /// Under the engine's lock.
+  std::size_t receive(FrameSink& sink, std::size_t budget);
+
+  /// Datagrams that cannot be a frame: shorter than BTH and ICRC, or longer than any frame.
+  std::uint64_t datagrams_dropped() const { return datagrams_dropped_.load(std::memory_order_relaxed); }
+  /// Frames of this node that came to the wrong process and were passed on.
+  std::uint64_t frames_passed_on() const { return frames_passed_on_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t kBuffers = 64;  // a power of two
+  static constexpr std::size_t kBatchMax = 16;
+  static constexpr std::size_t kHeadroomBytes = 64;
+  static constexpr std::size_t kBufferBytes = kHeadroomBytes + 65536;
+  static constexpr std::size_t kPassedOnFrames = 256;
+  static constexpr std::uint32_t kSiblingPollInterval = 64;
+
+  /// What one recvmmsg entry brought: segments of equal size one after the other, the last may be shorter.
+  struct Datagram {
+    std::size_t bytes = 0;
+    std::size_t segment_bytes = 0;
+    wire::Gid source;
+    std::uint16_t source_port = 0;
+    std::uint8_t traffic_class = 0;
+    std::uint8_t hop_limit = 64;
+    bool operator==(const Datagram&) const = default;
+  };
+  struct Batch;
+  /// The headers of the frames from one sender, kept from one datagram to the next.
+  struct Header {
+    wire::Gid source;
+    std::uint16_t source_port = 0;
+    std::uint8_t traffic_class = 0;
+    std::uint8_t hop_limit = 0;
+    wire::FrameTemplate octets;
+  };
+
+  void read_socket();
+  Datagram describe(const msghdr& header, const SocketAddress& from, std::size_t bytes) const;
+  void pass_on_others(const Datagram& datagram, std::byte* payload);
+  bool is_ours(std::span<const std::byte> segment) const;
+  void refresh(Header& header, const Datagram& datagram) const;
+  std::size_t hand_up(std::size_t buffer, FrameSink& sink, std::size_t budget);
+  void hand_up_segment(std::span<std::byte> frame, FrameSink& sink) const;
+  std::byte* payload_of(std::size_t buffer) { return storage_.get() + buffer * kBufferBytes + kHeadroomBytes; }
+
+  const Options options_;
+  const bool solves_identification_;
+  SiblingPort& siblings_;
+  std::unique_ptr<std::byte[]> storage_;
+  std::array<Datagram, kBuffers> datagrams_;
+  FrameRing passed_on_;  // frames that siblings passed on to us
+  std::atomic<std::uint64_t> fetched_{0};
+  std::atomic<std::uint64_t> consumed_{0};
+  std::atomic<std::uint64_t> datagrams_dropped_{0};
+  std::atomic<std::uint64_t> frames_passed_on_{0};
+
+  // Under the gate.
+  CombiningGate gate_;
+  std::unique_ptr<Batch> batch_;
+  std::uint32_t fetches_since_siblings_ = 0;
+  Header passing_header_;
+
+  // Under the engine's lock.
+  std::size_t segment_offset_ = 0;  // in the oldest datagram
+  Header header_;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,138 @@
+// ShmChannel: the memory that two processes share to exchange frames, and how it changes hands.
+//
+// Solely responsible for making, sealing, checking and mapping shared memory and for the two messages of the handshake.
+// A channel is one memfd with two rings (shm_ring.h). Every process also has one page with its `asleep` word and one
+// eventfd, its doorbell. The caller sends (memfd, doorbell, page) over a unix socket, the called answers (doorbell,
+// page). Whatever is received is checked before it is mapped: sealed against shrinking (a peer could else make us
+// fault) and of the expected size. It does not decide when to connect, ring or forget (shm_link.h).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "emulator/host/shm_ring.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::host {
+
+/// A file descriptor that is closed with its owner.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+/// A shared mapping of a sealed memfd. Not inherited by children.
+class SharedMapping {
+ public:
+  SharedMapping() = default;
+  ~SharedMapping();
+  SharedMapping(SharedMapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  SharedMapping& operator=(SharedMapping&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  /// Maps a memfd of exactly `bytes` octets that can neither shrink nor grow; else empty.
+  static SharedMapping map(int memfd, std::size_t bytes);
+  std::byte* base() const { return base_; }
+  explicit operator bool() const { return base_ != nullptr; }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// A new memfd of `bytes` zero octets, sealed; invalid when the kernel has none to give.
+Descriptor make_sealed_memory(const char* name, std::size_t bytes);
+
+/// What a process tells all its peers without being asked.
+struct ProcessPage {
+  /// 1: nobody polls, ring the doorbell after publishing. Whoever takes it from 1 to 0 rings.
+  alignas(64) std::uint32_t asleep;
+  /// Grows while the application polls.
+  alignas(64) std::uint64_t polls;
+};
+inline constexpr std::size_t kProcessPageBytes = 4096;
+static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
+
+inline constexpr std::size_t kChannelHeaderBytes = 4096;
+inline constexpr std::size_t kChannelBytes = kChannelHeaderBytes + 2 * kRingBytes;
+/// Ring 0 goes from the caller to the called, ring 1 back. `base` is a mapping of kChannelBytes.
+RingMemory ring_of_channel(std::byte* base, unsigned index);
+
+/// Everything one end has of a channel. The ring ends belong to the data path (under the engine's lock); `peer_page`
+/// and `doorbell` appear once, when the peer has answered; `dead` is set once, when its connection has ended.
+struct ShmChannel {
+  SharedMapping memory;
+  RingWriter tx;
+  RingReader rx;
+
+  SharedMapping peer_page_memory;
+  Descriptor doorbell_descriptor;
+  std::atomic<ProcessPage*> peer_page{nullptr};
+  std::atomic<int> doorbell{-1};
+  std::atomic<bool> dead{false};
+
+  // Data path only.
+  std::uint32_t route = 0;
+  int connection = -1;            // names the connection towards the control side; -1: loopback
+  bool dirty = false;             // committed, not published
+  bool unsettled = false;         // published, not seen consumed
+  bool backoff = false;           // rung already, and the peer still does not consume
+  Time settle_at{};               // when to look again; zero: not known yet
+  Duration patience{};            // how long the peer may take until we ring
+  std::uint64_t tail_seen = 0;    // the consumer's position when we last looked
+  std::uint64_t polls_seen = 0;   // the peer's polls when we last looked
+  std::uint64_t drain_limit = 0;  // dead: read up to here and no further
+  Time full_since{};              // zero: not full
+  std::uint64_t full_tail = 0;    // the consumer's position at full_since
+
+  void meet(SharedMapping page, Descriptor bell);
+};
+
+/// The first (and only) message in each direction.
+struct Greeting {
+  static constexpr std::uint64_t kMagic = 0x3161'6e65'6272'6576;  // "verbena1" in memory
+  std::uint64_t magic = kMagic;
+  std::uint32_t version = 1;
+  std::uint32_t is_answer = 0;
+  std::uint64_t ring_bytes = kRingBytes;
+  std::array<std::uint8_t, 16> address{};  // the sender's node
+  std::uint64_t slot = 0;                  // and process
+};
+
+struct ReceivedGreeting {
+  Greeting greeting;
+  std::array<Descriptor, 3> descriptors;
+  std::size_t descriptor_count = 0;
+};
+enum class GreetingStatus : std::uint8_t { received, not_yet, closed, invalid };
+
+bool send_greeting(int socket, const Greeting& greeting, std::span<const int> descriptors);
+/// Never blocks. A message of another size, or with other descriptors than `descriptor_count`, is invalid.
+GreetingStatus receive_greeting(int socket, std::size_t descriptor_count, ReceivedGreeting& into);
+
+/// Whether the process at the other end runs as our user (SO_PEERCRED).
+bool peer_is_same_user(int socket);
+
+}  // namespace verbena::host

@@ -1,0 +1,106 @@
+// ShmControl: who is connected to whom over shared memory: calls, answers, and notices when a peer is gone.
+//
+// Solely responsible for the sockets of the handshake and for handing finished channels to the data path. It never
+// touches a ring and knows no frames (shm_link.h). All of it may enter the kernel and may be called from several
+// threads, except take_changes(), which the data path calls under the engine's lock and which does not.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/host/node_directory.h"
+#include "emulator/host/shm_channel.h"
+#include "emulator/host/spin_lock.h"
+
+namespace verbena::host {
+
+/// A process as others reach it.
+struct PeerName {
+  wire::Gid address;
+  std::uint8_t slot = 0;
+  bool operator==(const PeerName&) const = default;
+};
+
+class ShmControl {
+ public:
+  struct Init {
+    std::string fabric;
+    wire::Gid address;
+    NodeDirectory seat;
+  };
+  static Result<std::unique_ptr<ShmControl>, std::string> open(Init init);
+  /// Closes everything and says nothing to anybody, so that it also serves a child after fork(). Peers see the end of
+  /// the connection once no process holds it.
+  ~ShmControl();
+
+  const PeerName& own_name() const { return own_; }
+  ProcessPage& page() { return *reinterpret_cast<ProcessPage*>(page_memory_.base()); }
+  int doorbell() const { return doorbell_.get(); }
+  /// Readable when service() has something to do.
+  int wait_descriptor() const { return epoll_.get(); }
+  /// A channel of this process with itself: ring 0 both ways, own page, own doorbell.
+  std::shared_ptr<ShmChannel> make_loopback();
+
+  /// Calls a peer. A change follows: opened or refused.
+  void connect(const PeerName& peer);
+  /// Accepts, answers, notices the end of connections; empties the doorbell.
+  void service();
+  /// Ends the connection of a channel that the data path has given up. It becomes dead as if the peer had gone.
+  void hang_up(const ShmChannel& channel);
+
+  struct Change {
+    enum class Kind : std::uint8_t { opened, accepted, refused, ended };
+    Kind kind{};
+    PeerName peer;
+    std::shared_ptr<ShmChannel> channel;  // not with refused
+  };
+  bool has_changes() const { return changed_.load(std::memory_order_acquire); }
+  /// Moves what has changed into `into`, oldest first.
+  void take_changes(std::vector<Change>& into);
+
+ private:
+  enum class Stage : std::uint8_t { greeting, awaiting_answer, open };
+  struct Connection {
+    Descriptor socket;
+    Stage stage{};
+    PeerName peer;
+    std::shared_ptr<ShmChannel> channel;
+  };
+  static constexpr std::size_t kConnectionsMax = 4096;
+  static constexpr std::size_t kStrangersMax = 64;  // connections that have not said who they are
+
+  ShmControl() = default;
+  std::string open_descriptors();
+  void accept_all();
+  void on_readable(int fd);
+  bool on_greeting(Connection& connection);
+  bool on_answer(Connection& connection);
+  void drop(int fd);
+  bool watch(int fd);
+  void tell(Change change);
+  Greeting greeting(bool is_answer) const;
+
+  std::string fabric_;
+  PeerName own_;
+  std::unique_ptr<NodeDirectory> seat_;
+  Descriptor page_descriptor_;
+  SharedMapping page_memory_;
+  Descriptor doorbell_;
+  Descriptor epoll_;
+  Descriptor spare_;  // given up for a moment when descriptors run out, to turn callers away
+
+  std::mutex mutex_;  // guards what follows; held across system calls
+  std::unordered_map<int, Connection> connections_;
+  std::size_t strangers_ = 0;
+
+  SpinLock changes_lock_;  // guards changes_
+  std::vector<Change> changes_;
+  std::atomic<bool> changed_{false};
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,382 @@
+#include "emulator/host/shm_link.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/host/clock.h"
+
+namespace verbena::host {
+namespace {
+constexpr std::size_t kErrandsAtOnce = 16;
+constexpr std::size_t kExpectedPeers = 64;  // room made beforehand; more is only slower once
+}  // namespace
+
+Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config) {
+  auto link = ShmLink::open(config);
+  if (!link) return Failure{link.error()};
+  OpenedLink opened;
+  opened.slot = (*link)->slot();
+  opened.mac = node_mac(config.address);
+  opened.link = std::move(*link);
+  return opened;
+}
+
+Result<std::unique_ptr<ShmLink>, std::string> ShmLink::open(const EngineConfig& config) {
+  auto seat = NodeDirectory::join(config.fabric, config.address);
+  if (!seat) return Failure{seat.error()};
+  auto control = ShmControl::open({config.fabric, config.address, std::move(*seat)});
+  if (!control) return Failure{control.error()};
+  std::unique_ptr<ShmLink> link(new ShmLink(std::move(*control)));
+  auto loopback = link->control_->make_loopback();
+  if (loopback == nullptr) return Failure{std::string("cannot make shared memory for the loopback")};
+  const std::uint32_t own = link->route_index(link->control_->own_name());
+  loopback->route = own;
+  link->routes_[own].tx = loopback;
+  link->channels_.push_back(std::move(loopback));
+  return link;
+}
+
+ShmLink::ShmLink(std::unique_ptr<ShmControl> control) : control_(std::move(control)) {
+  routes_.reserve(kExpectedPeers);
+  channels_.reserve(kExpectedPeers);
+  dirty_.reserve(kExpectedPeers);
+  unsettled_.reserve(kExpectedPeers);
+  errands_.reserve(kExpectedPeers);
+}
+
+ShmLink::~ShmLink() = default;
+
+std::size_t ShmLink::PeerHash::operator()(const PeerName& name) const {
+  std::uint64_t hash = name.slot;
+  for (const std::uint8_t octet : name.address.octets) hash = (hash ^ octet) * 0x100000001b3;
+  return static_cast<std::size_t>(hash ^ hash >> 32);
+}
+
+// -- Sending
+// -----------------------------------------------------------------------------------------------------------
+
+std::uint32_t ShmLink::route_index(const PeerName& peer) {
+  const auto [place, is_new] = route_of_.try_emplace(peer, static_cast<std::uint32_t>(routes_.size()));
+  if (is_new) {
+    Route route;
+    route.peer = peer;
+    routes_.push_back(std::move(route));
+  }
+  return place->second;
+}
+
+ShmLink::Route* ShmLink::route_to(const nic::Destination& destination) {
+  const std::uint8_t slot = slot_of(destination.qpn);
+  if (destination.route_hint != 0 && destination.route_hint <= routes_.size()) {
+    Route& route = routes_[destination.route_hint - 1];
+    if (route.peer.slot == slot && route.peer.address == destination.address) return &route;
+  }
+  const PeerName peer{destination.address, slot};
+  if (routes_.size() >= kRoutesMax && !route_of_.contains(peer)) return nullptr;
+  const std::uint32_t index = route_index(peer);
+  destination.route_hint = index + 1;
+  return &routes_[index];
+}
+
+std::span<std::byte> ShmLink::reserve(const nic::Destination& destination, std::size_t bytes) {
+  if (destination.qpn == wire::kMulticastQpn || destination.address.is_multicast())
+    return vanish(statistics_.vanished_multicast, bytes);
+  Route* route = route_to(destination);
+  if (route == nullptr) return vanish(statistics_.vanished_unreachable, bytes);
+  if (route->tx == nullptr && control_->has_changes()) {
+    apply_changes();
+    route = route_to(destination);  // routes may have moved
+    if (route == nullptr) return vanish(statistics_.vanished_unreachable, bytes);
+  }
+  if (route->tx == nullptr) return reserve_without_channel(*route, bytes);
+  ShmChannel& channel = *route->tx;
+  const std::span<std::byte> room = channel.tx.reserve(bytes);
+  if (room.empty()) return reserve_in_full_ring(channel, bytes);
+  current_ = &channel;
+  return room;
+}
+
+std::span<std::byte> ShmLink::vanish(std::uint64_t& counter, std::size_t bytes) {
+  VERBENA_ASSERT(bytes <= scratch_.size());
+  current_ = nullptr;
+  vanish_counter_ = &counter;
+  return {scratch_.data(), bytes};
+}
+
+std::span<std::byte> ShmLink::reserve_without_channel(Route& route, std::size_t bytes) {
+  const Time now = clock_now();
+  if (route.connecting) {
+    if (now < route.give_up_at) return {};
+    return vanish(statistics_.vanished_unreachable, bytes);
+  }
+  if (now < route.retry_at || route.peer.slot >= kSlots) return vanish(statistics_.vanished_unreachable, bytes);
+  route.connecting = true;
+  route.give_up_at = now + kConnectMax;
+  send_errand({Errand::Kind::connect, route.peer, nullptr});
+  return {};
+}
+
+std::span<std::byte> ShmLink::reserve_in_full_ring(ShmChannel& channel, std::size_t bytes) {
+  // A paused wire is paused for some time only: behind a process that is stopped, other destinations must not starve.
+  const std::uint64_t tail = channel.tx.read_tail();
+  if (channel.full_since == Time{} || tail != channel.full_tail) {
+    channel.full_since = last_now_;
+    channel.full_tail = tail;
+  }
+  if (last_now_ - channel.full_since < kStallMax) return {};
+  return vanish(statistics_.vanished_stalled, bytes);
+}
+
+void ShmLink::commit(std::size_t bytes) {
+  if (current_ == nullptr) {
+    VERBENA_ASSERT(vanish_counter_ != nullptr);
+    ++*vanish_counter_;
+    return;
+  }
+  ShmChannel& channel = *current_;
+  // Before this frame, so that one is left for publish(), which fences and looks whether the peer sleeps.
+  if (channel.tx.unpublished_bytes() >= kPublishBytes) channel.tx.publish(false);
+  channel.tx.commit(bytes);
+  if (channel.dirty) return;
+  channel.dirty = true;
+  dirty_.push_back(&channel);
+}
+
+void ShmLink::cancel() {}
+
+void ShmLink::publish() {
+  for (ShmChannel* channel : dirty_) publish_channel(*channel);
+  dirty_.clear();
+}
+
+void ShmLink::publish_channel(ShmChannel& channel) {
+  channel.dirty = false;
+  channel.tx.publish(!channel.unsettled);
+  bool rung = false;
+  if (ProcessPage* page = channel.peer_page.load(std::memory_order_acquire); page != nullptr) {
+    const std::atomic_ref<std::uint32_t> asleep(page->asleep);
+    if (asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_acq_rel) != 0) {
+      ++statistics_.wakes;
+      ring(channel);
+      rung = true;
+    }
+  }
+  if (!channel.unsettled) {
+    channel.unsettled = true;
+    channel.settle_at = Time{};
+    channel.backoff = rung;
+    if (channel.patience == Duration{} || rung) channel.patience = rung ? kBackoffMin : kPatienceMin;
+    unsettled_.push_back(&channel);
+  }
+}
+
+void ShmLink::ring(ShmChannel& channel) {
+  const auto& shared = routes_[channel.route].tx;
+  if (shared.get() == &channel) send_errand({Errand::Kind::ring, {}, shared});
+}
+
+// -- Receiving
+// ---------------------------------------------------------------------------------------------------------
+
+std::size_t ShmLink::receive(Time now, FrameSink& sink, std::size_t budget) {
+  last_now_ = now;
+  if (control_->has_changes()) apply_changes();
+  std::size_t count = 0;
+  const std::size_t channels = channels_.size();
+  if (++first_ >= channels) first_ = 0;
+  bool ended = false;
+  for (std::size_t i = 0; i < channels && count < budget; ++i) {
+    ShmChannel& channel = *channels_[first_ + i < channels ? first_ + i : first_ + i - channels];
+    count += channel.rx.read(budget - count, [&sink](std::span<const std::byte> frame) { sink.frame(frame, false); });
+    ended = ended || channel.dead.load(std::memory_order_relaxed) || channel.rx.broken();
+  }
+  if (ended) bury();
+  if (!unsettled_.empty()) settle(now);
+  return count;
+}
+
+void ShmLink::bury() {
+  for (std::size_t i = channels_.size(); i-- > 0;) {
+    ShmChannel& channel = *channels_[i];
+    if (channel.rx.broken() && !channel.dead.exchange(true, std::memory_order_relaxed)) {
+      ++statistics_.broken_channels;
+      send_errand({Errand::Kind::hang_up, {}, channels_[i]});
+    }
+    if (!channel.dead.load(std::memory_order_relaxed)) continue;
+    // What a peer left in the ring before it ended still counts: it may be its last acknowledgement.
+    if (!channel.rx.waiting() || (channel.drain_limit != 0 && channel.rx.position() >= channel.drain_limit)) remove(i);
+  }
+}
+
+void ShmLink::apply_changes() {
+  control_->take_changes(arriving_);
+  for (ShmControl::Change& change : arriving_) {
+    using Kind = ShmControl::Change::Kind;
+    if (routes_.size() >= kRoutesMax && !route_of_.contains(change.peer)) continue;  // its frames are not taken
+    const std::uint32_t index = route_index(change.peer);
+    Route& route = routes_[index];
+    switch (change.kind) {
+      case Kind::opened:
+      case Kind::accepted:
+        change.channel->route = index;
+        if (change.kind == Kind::opened) route.connecting = false;
+        // One direction stays on one channel for as long as it lives, so that frames keep their order.
+        if (route.tx == nullptr) route.tx = change.channel;
+        channels_.push_back(std::move(change.channel));
+        break;
+      case Kind::refused:
+        route.connecting = false;
+        route.retry_at = clock_now() + kRetryInterval;
+        break;
+      case Kind::ended:
+        change.channel->drain_limit = change.channel->rx.position() + kRingBytes;
+        leave(*change.channel);
+        send_errand({Errand::Kind::release, {}, std::move(change.channel)});
+        break;
+    }
+  }
+  arriving_.clear();
+}
+
+void ShmLink::leave(const ShmChannel& channel) {
+  Route& route = routes_[channel.route];
+  if (route.tx.get() != &channel) return;
+  route.tx = nullptr;
+  for (const auto& other : channels_)
+    if (other->route == channel.route && !other->dead.load(std::memory_order_relaxed)) route.tx = other;
+}
+
+void ShmLink::remove(std::size_t index) {
+  std::shared_ptr<ShmChannel> channel = std::move(channels_[index]);
+  channels_.erase(channels_.begin() + static_cast<std::ptrdiff_t>(index));
+  std::erase(dirty_, channel.get());
+  std::erase(unsettled_, channel.get());
+  if (current_ == channel.get()) current_ = nullptr;
+  leave(*channel);
+  send_errand({Errand::Kind::release, {}, std::move(channel)});
+}
+
+// -- Waking
+// ------------------------------------------------------------------------------------------------------------
+
+void ShmLink::settle(Time now) {
+  for (std::size_t i = unsettled_.size(); i-- > 0;) {
+    ShmChannel& channel = *unsettled_[i];
+    if (channel.settle_at == Time{}) {
+      channel.settle_at = now + channel.patience;
+      continue;
+    }
+    if (now < channel.settle_at || !settle_channel(channel, now)) continue;
+    channel.unsettled = false;
+    unsettled_[i] = unsettled_.back();
+    unsettled_.pop_back();
+  }
+}
+
+bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
+  const std::uint64_t tail = channel.tx.read_tail();
+  if (channel.tx.drained()) {
+    channel.patience = std::min(std::max(channel.patience, kPatienceMin) * 2, kPatienceMax);
+    channel.tail_seen = tail;
+    return true;
+  }
+  ProcessPage* page = channel.peer_page.load(std::memory_order_acquire);
+  const std::uint64_t polls =
+      page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
+  const bool moves = tail != channel.tail_seen || polls != channel.polls_seen;
+  channel.tail_seen = tail;
+  channel.polls_seen = polls;
+  if (moves) {
+    channel.patience = kPatienceMin;
+    channel.backoff = false;
+  } else {
+    channel.patience = channel.backoff ? std::min(channel.patience * 2, kBackoffMax) : kBackoffMin;
+    channel.backoff = true;
+    if (page != nullptr) {
+      ++statistics_.kicks;
+      ring(channel);
+    }
+  }
+  channel.settle_at = now + channel.patience;
+  return false;
+}
+
+std::optional<Time> ShmLink::next_deadline() const {
+  std::optional<Time> earliest;
+  for (const ShmChannel* channel : unsettled_) {
+    const Time at = channel->settle_at == Time{} ? last_now_ + channel->patience : channel->settle_at;
+    if (!earliest || at < *earliest) earliest = at;
+  }
+  return earliest;
+}
+
+bool ShmLink::arm() {
+  const std::atomic_ref<std::uint32_t> asleep(control_->page().asleep);
+  asleep.store(1, std::memory_order_seq_cst);
+  bool waiting = control_->has_changes();
+  for (const auto& channel : channels_) waiting = waiting || channel->rx.waiting();
+  if (waiting) asleep.store(0, std::memory_order_relaxed);
+  return !waiting;
+}
+
+void ShmLink::disarm() {
+  ProcessPage& page = control_->page();
+  const std::atomic_ref<std::uint32_t> asleep(page.asleep);
+  if (asleep.load(std::memory_order_relaxed) != 0) asleep.store(0, std::memory_order_relaxed);
+  const std::atomic_ref<std::uint64_t> polls(page.polls);
+  polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+// -- Outside the lock
+// --------------------------------------------------------------------------------------------------
+
+void ShmLink::send_errand(Errand errand) {
+  const std::lock_guard guard(errands_lock_);
+  errands_.push_back(std::move(errand));
+  has_errands_.store(true, std::memory_order_release);
+}
+
+void ShmLink::flush() {
+  while (has_errands_.load(std::memory_order_acquire)) {
+    std::array<Errand, kErrandsAtOnce> batch;
+    std::size_t count = 0;
+    {
+      const std::lock_guard guard(errands_lock_);
+      count = std::min(errands_.size(), batch.size());
+      const auto end = errands_.begin() + static_cast<std::ptrdiff_t>(count);
+      std::move(errands_.begin(), end, batch.begin());
+      errands_.erase(errands_.begin(), end);
+      has_errands_.store(!errands_.empty(), std::memory_order_release);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      switch (batch[i].kind) {
+        case Errand::Kind::ring:
+          if (const int bell = batch[i].channel->doorbell.load(std::memory_order_acquire); bell >= 0) {
+            const std::uint64_t one = 1;
+            [[maybe_unused]] const ssize_t written = write(bell, &one, sizeof one);  // full: rung already
+          }
+          break;
+        case Errand::Kind::connect:
+          control_->connect(batch[i].peer);
+          break;
+        case Errand::Kind::hang_up:
+          control_->hang_up(*batch[i].channel);
+          break;
+        case Errand::Kind::release:
+          break;  // the destructor unmaps
+      }
+    }
+  }
+}
+
+std::optional<wire::MacAddress> ShmLink::resolve(const wire::Gid& address) {
+  const auto& octets = address.octets;
+  if (!address.is_multicast()) return node_mac(address);
+  if (address.is_ipv4())  // RFC 1112, 6.4
+    return wire::MacAddress{{0x01, 0x00, 0x5e, static_cast<std::uint8_t>(octets[13] & 0x7f), octets[14], octets[15]}};
+  return wire::MacAddress{{0x33, 0x33, octets[12], octets[13], octets[14], octets[15]}};  // RFC 2464, 7
+}
+
+}  // namespace verbena::host

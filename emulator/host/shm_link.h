@@ -1,0 +1,123 @@
+// ShmLink: the link between processes of one machine: rings in shared memory, doorbells only for sleepers.
+//
+// Solely responsible for which ring a frame goes into, for taking frames out of all rings, and for waking peers. Rings:
+// shm_ring.h; memory: shm_channel.h; connections: shm_control.h. No lock and no pointer lies in shared memory, so that
+// a process killed at any instruction leaves the others whole; its frames vanish as with a dead NIC.
+//
+// Waking: a sender that publishes into an idle ring fences, reads the peer's `asleep` word and rings if it was 1. While
+// earlier frames are still on their way it does not look; instead it looks later whether the peer moves at all (a check
+// of "unsettled" channels, in receive()), and rings a peer that neither sleeps nor polls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/host/engine_config.h"
+#include "emulator/host/link.h"
+#include "emulator/host/shm_control.h"
+
+namespace verbena::host {
+
+Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config);
+
+class ShmLink final : public Link {
+ public:
+  static Result<std::unique_ptr<ShmLink>, std::string> open(const EngineConfig& config);
+  ~ShmLink() override;
+
+  std::uint8_t slot() const { return control_->own_name().slot; }
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
+  void commit(std::size_t bytes) override;
+  void cancel() override;
+  void publish() override;
+  std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
+  std::optional<Time> next_deadline() const override;
+  bool fetch() override { return false; }
+  bool fetches() const override { return false; }
+  void flush() override;
+  void service() override { control_->service(); }
+  WaitDescriptors wait_descriptors() const override { return {control_->doorbell(), control_->wait_descriptor()}; }
+  bool arm() override;
+  void disarm() override;
+  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+
+  /// What happened to frames and peers; read under the engine's lock.
+  struct Statistics {
+    std::uint64_t vanished_unreachable = 0;  // nobody there, or gone
+    std::uint64_t vanished_multicast = 0;
+    std::uint64_t vanished_stalled = 0;  // the peer has not consumed for kStallMax
+    std::uint64_t broken_channels = 0;   // a peer wrote what no peer writes
+    std::uint64_t wakes = 0;             // doorbells for peers that said they sleep
+    std::uint64_t kicks = 0;             // doorbells for peers that did not move
+  };
+  const Statistics& statistics() const { return statistics_; }
+
+  static constexpr std::size_t kPublishBytes = 16 * 1024;  // a longer batch becomes visible in parts
+  static constexpr std::size_t kRoutesMax = 1 << 16;
+  static constexpr Duration kRetryInterval = milliseconds(20);
+  static constexpr Duration kConnectMax = seconds(1);
+  static constexpr Duration kStallMax = milliseconds(200);
+  static constexpr Duration kPatienceMin = microseconds(5);
+  static constexpr Duration kPatienceMax = microseconds(50);
+  static constexpr Duration kBackoffMin = microseconds(200);
+  static constexpr Duration kBackoffMax = milliseconds(10);
+
+ private:
+  struct Route {
+    PeerName peer;
+    std::shared_ptr<ShmChannel> tx;
+    bool connecting = false;
+    Time give_up_at{};
+    Time retry_at{};
+  };
+  /// What the data path wants done outside the lock.
+  struct Errand {
+    enum class Kind : std::uint8_t { ring, connect, hang_up, release };
+    Kind kind{};
+    PeerName peer;
+    std::shared_ptr<ShmChannel> channel;
+  };
+  struct PeerHash {
+    std::size_t operator()(const PeerName& name) const;
+  };
+
+  explicit ShmLink(std::unique_ptr<ShmControl> control);
+  Route* route_to(const nic::Destination& destination);
+  std::uint32_t route_index(const PeerName& peer);
+  std::span<std::byte> reserve_without_channel(Route& route, std::size_t bytes);
+  std::span<std::byte> reserve_in_full_ring(ShmChannel& channel, std::size_t bytes);
+  std::span<std::byte> vanish(std::uint64_t& counter, std::size_t bytes);
+  void publish_channel(ShmChannel& channel);
+  void ring(ShmChannel& channel);
+  void settle(Time now);
+  bool settle_channel(ShmChannel& channel, Time now);
+  void apply_changes();
+  void bury();
+  void leave(const ShmChannel& channel);
+  void remove(std::size_t index);
+  void send_errand(Errand errand);
+
+  std::unique_ptr<ShmControl> control_;
+  std::vector<Route> routes_;
+  std::unordered_map<PeerName, std::uint32_t, PeerHash> route_of_;
+  std::vector<std::shared_ptr<ShmChannel>> channels_;  // all that may hold frames for us
+  std::vector<ShmChannel*> dirty_;
+  std::vector<ShmChannel*> unsettled_;
+  std::vector<ShmControl::Change> arriving_;
+  std::size_t first_ = 0;          // whose turn it is in receive()
+  ShmChannel* current_ = nullptr;  // reserved in; null: in scratch_
+  std::uint64_t* vanish_counter_ = nullptr;
+  Time last_now_{};
+  Statistics statistics_;
+  alignas(64) std::array<std::byte, wire::kFrameBytesMax> scratch_;
+
+  SpinLock errands_lock_;  // guards errands_
+  std::vector<Errand> errands_;
+  std::atomic<bool> has_errands_{false};
+};
+
+}  // namespace verbena::host

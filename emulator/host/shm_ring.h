@@ -1,0 +1,161 @@
+// The ring in shared memory: one producer, one consumer, frames in place, flags in band.
+//
+// Solely responsible for the protocol of one direction. It does not own the memory (shm_channel.h) and knows no peers.
+// Records begin at multiples of 64 octets: a word of eight octets, then the frame in one piece. The word is 0 while
+// nothing is there, the frame's size once it is, or kRingSkip: go on at the start of the ring. Before a record becomes
+// visible the producer has zeroed the word of the place behind it, so that the consumer polls one word and finds flag
+// and data in the same cache line. Only the consumer's position travels back, once per batch, and the producer reads it
+// only when the ring seems full. Both ends bear a hostile other end: whatever it writes, nothing outside the ring is
+// touched, and the work per call is bounded.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "wire/assert.h"
+#include "wire/types.h"
+
+namespace verbena::host {
+
+inline constexpr std::size_t kRingBytes = 256 * 1024;  // of data, per direction
+inline constexpr std::size_t kRingRecordAlign = 64;
+inline constexpr std::size_t kRingWordBytes = 8;
+inline constexpr std::uint64_t kRingSkip = ~std::uint64_t{0};
+static_assert(kRingBytes % kRingRecordAlign == 0 && (kRingBytes & (kRingBytes - 1)) == 0);
+static_assert(kRingBytes >= 8 * wire::kFrameBytesMax);
+
+/// Where the ring lies. All zero at first.
+struct RingMemory {
+  std::byte* data = nullptr;          // kRingBytes, aligned to a record
+  std::uint64_t* consumed = nullptr;  // octets consumed since the start; a cache line of its own
+};
+
+constexpr std::size_t ring_record_bytes(std::size_t frame_bytes) {
+  return (kRingWordBytes + frame_bytes + kRingRecordAlign - 1) & ~(kRingRecordAlign - 1);
+}
+inline std::atomic_ref<std::uint64_t> ring_word(std::byte* data, std::uint64_t position) {
+  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(data + (position & (kRingBytes - 1))));
+}
+
+class RingWriter {
+ public:
+  RingWriter() = default;
+  explicit RingWriter(RingMemory memory) : memory_(memory) {}
+
+  /// Room for one frame, or an empty span: the ring is full.
+  std::span<std::byte> reserve(std::size_t bytes) {
+    VERBENA_ASSERT(bytes != 0 && bytes <= wire::kFrameBytesMax);
+    const std::size_t record = ring_record_bytes(bytes);
+    const std::size_t rest = kRingBytes - (head_ & (kRingBytes - 1));
+    const std::size_t need = record <= rest ? record : rest + record;
+    // One more place stays free behind the record: its word has to be zeroed.
+    if (head_ + need + kRingRecordAlign - tail_ > kRingBytes) {
+      read_tail();
+      if (head_ + need + kRingRecordAlign - tail_ > kRingBytes) return {};
+    }
+    if (record > rest) {
+      append(kRingSkip, rest);
+    }
+    return {memory_.data + (head_ & (kRingBytes - 1)) + kRingWordBytes, bytes};
+  }
+
+  /// The frame in the reserved room is complete. `bytes` is at most what was reserved.
+  void commit(std::size_t bytes) { append(bytes, ring_record_bytes(bytes)); }
+
+  std::size_t unpublished_bytes() const { return pending_word_ == 0 ? 0 : static_cast<std::size_t>(head_ - pending_); }
+
+  /// Makes all committed frames visible with one store. `fenced`: loads that follow see what the consumer stored before
+  /// it looked at the ring (it may be about to sleep). Returns whether there was anything.
+  bool publish(bool fenced) {
+    if (pending_word_ == 0) return false;
+    const auto word = ring_word(memory_.data, pending_);
+    if (fenced)
+      word.store(pending_word_, std::memory_order_seq_cst);
+    else
+      word.store(pending_word_, std::memory_order_release);
+    pending_word_ = 0;
+    return true;
+  }
+
+  /// What the consumer has let go of, in octets since the start, read anew.
+  std::uint64_t read_tail() {
+    const std::uint64_t tail = std::atomic_ref<std::uint64_t>(*memory_.consumed).load(std::memory_order_acquire);
+    // Anything but a step forward within what was written is a lie; believing it would only lose frames, but the room
+    // computation relies on it.
+    if (tail - tail_ <= head_ - tail_ && tail % kRingRecordAlign == 0) tail_ = tail;
+    return tail_;
+  }
+  /// Of the position last read.
+  bool drained() const { return tail_ == (pending_word_ == 0 ? head_ : pending_); }
+
+ private:
+  void append(std::uint64_t word, std::size_t record) {
+    const std::uint64_t at = head_;
+    head_ += record;
+    ring_word(memory_.data, head_).store(0, std::memory_order_relaxed);
+    if (pending_word_ == 0) {
+      pending_ = at;
+      pending_word_ = word;
+    } else {
+      ring_word(memory_.data, at).store(word, std::memory_order_relaxed);  // hidden behind the first of the batch
+    }
+  }
+
+  RingMemory memory_;
+  std::uint64_t head_ = 0;          // octets written, published or not
+  std::uint64_t tail_ = 0;          // octets consumed, as last read
+  std::uint64_t pending_ = 0;       // the first unpublished record ...
+  std::uint64_t pending_word_ = 0;  // ... and its word, 0: none
+};
+
+class RingReader {
+ public:
+  RingReader() = default;
+  explicit RingReader(RingMemory memory) : memory_(memory) {}
+
+  /// Hands up to `budget` frames to deliver(std::span<const std::byte>). Returns how many.
+  template <class Deliver>
+  std::size_t read(std::size_t budget, Deliver&& deliver) {
+    std::size_t count = 0;
+    while (count < budget && !broken_) {
+      const std::uint64_t word = ring_word(memory_.data, position_).load(std::memory_order_acquire);
+      if (word == 0) break;
+      const std::size_t offset = position_ & (kRingBytes - 1);
+      if (word == kRingSkip && offset != 0) {
+        position_ += kRingBytes - offset;
+        continue;  // the next word lies at offset 0, where a skip is invalid: this cannot go on for ever
+      }
+      if (word > wire::kFrameBytesMax || kRingWordBytes + word > kRingBytes - offset) {
+        broken_ = true;
+        break;
+      }
+      deliver(std::span<const std::byte>(memory_.data + offset + kRingWordBytes, static_cast<std::size_t>(word)));
+      position_ += ring_record_bytes(static_cast<std::size_t>(word));
+      ++count;
+      if (position_ - told_ >= kRingBytes / 4) tell();
+    }
+    if (position_ != told_) tell();
+    return count;
+  }
+
+  /// Whether read() would find something, ordered after all stores before it (see RingWriter::publish).
+  bool waiting() const { return !broken_ && ring_word(memory_.data, position_).load(std::memory_order_seq_cst) != 0; }
+  /// The producer has written what no producer writes; read() yields nothing any more.
+  bool broken() const { return broken_; }
+  std::uint64_t position() const { return position_; }
+
+ private:
+  void tell() {
+    told_ = position_;
+    std::atomic_ref<std::uint64_t>(*memory_.consumed).store(told_, std::memory_order_release);
+  }
+
+  RingMemory memory_;
+  std::uint64_t position_ = 0;
+  std::uint64_t told_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace verbena::host

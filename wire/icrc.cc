@@ -91,9 +91,8 @@ constexpr auto kBackOctets = [] {
 std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte> frame) {
   const auto view = parse_frame(frame);
   if (!view || !view->is_ipv4()) return std::nullopt;
-  const std::size_t ip_offset = EthernetLayout::bytes + (view->vlan() ? VlanLayout::bytes : 0);
-  const std::span<const std::byte> covered =
-      view->frame().subspan(ip_offset).first(view->frame().size() - ip_offset - kIcrcBytes);
+  const std::span<const std::byte> packet = view->frame().subspan(view->ip_offset());
+  const std::span<const std::byte> covered = packet.first(packet.size() - kIcrcBytes);
   const std::uint32_t difference = compute_icrc(covered, true) ^ view->icrc();
   // The difference that the identification makes, taken back to where its two octets enter the CRC: they are its low
   // half.

@@ -34,17 +34,24 @@ std::string_view to_string(ParseError error) {
 
 bool PacketView::icrc_is_valid() const {
   if (!is_whole_) return false;
-  const std::size_t ip_offset = EthernetLayout::bytes + (vlan_ ? VlanLayout::bytes : 0);
-  return compute_icrc(frame_.subspan(ip_offset).first(frame_.size() - ip_offset - kIcrcBytes), is_ipv4_) == icrc_;
+  return compute_icrc(frame_.subspan(ip_offset_).first(frame_.size() - ip_offset_ - kIcrcBytes), is_ipv4_) == icrc_;
 }
 
 /// Takes header by header off the front of a frame; the first thing that is wrong ends it.
 class FrameParser {
  public:
-  static Result<PacketView, ParseError> parse(std::span<const std::byte> frame, bool may_be_cut) {
+  enum class Begins : std::uint8_t { with_ethernet, with_ip };
+  struct Options {
+    Begins begins = Begins::with_ethernet;
+    bool may_be_cut = false;
+  };
+
+  static Result<PacketView, ParseError> parse(std::span<const std::byte> frame, Options options) {
     Result<PacketView, ParseError> result(std::in_place, PacketView::Unparsed());
-    FrameParser parser(frame, may_be_cut);
-    if (!parser.parse_headers(*result)) result = Failure{parser.error_};
+    FrameParser parser(frame, options.may_be_cut);
+    const bool has_link =
+        options.begins == Begins::with_ethernet ? parser.parse_ethernet(*result) : parser.parse_ip_version(*result);
+    if (!has_link || !parser.parse_packet(*result)) result = Failure{parser.error_};
     return result;
   }
 
@@ -52,9 +59,10 @@ class FrameParser {
   FrameParser(std::span<const std::byte> frame, bool may_be_cut)
       : frame_(frame), rest_(frame), may_be_cut_(may_be_cut) {}
 
-  bool parse_headers(PacketView& view) {
-    return parse_ethernet(view) && (view.is_ipv4_ ? parse_ipv4(view) : parse_ipv6(view)) && parse_udp(view) &&
-           parse_bth(view) && parse_extensions(view) && parse_payload(view);
+  bool parse_packet(PacketView& view) {
+    view.ip_offset_ = static_cast<std::uint8_t>(frame_.size() - rest_.size());
+    return (view.is_ipv4_ ? parse_ipv4(view) : parse_ipv6(view)) && parse_udp(view) && parse_bth(view) &&
+           parse_extensions(view) && parse_payload(view);
   }
 
   bool fail(ParseError error) {
@@ -81,6 +89,14 @@ class FrameParser {
     }
     view.is_ipv4_ = ether_type == kEtherTypeIpv4;
     return view.is_ipv4_ || ether_type == kEtherTypeIpv6 || fail(ParseError::not_ip);
+  }
+
+  bool parse_ip_version(PacketView& view) {
+    if (rest_.empty()) return fail(ParseError::truncated);
+    const auto version = std::to_integer<unsigned>(rest_[0] >> 4);
+    view.is_ipv4_ = version == 4;
+    view.ethernet_.ether_type = view.is_ipv4_ ? kEtherTypeIpv4 : kEtherTypeIpv6;
+    return view.is_ipv4_ || version == 6 || fail(ParseError::not_ip);
   }
 
   /// `bytes`: what the IP header says that follows it. Cuts Ethernet padding off.
@@ -166,11 +182,15 @@ class FrameParser {
 };
 
 Result<PacketView, ParseError> parse_frame(std::span<const std::byte> frame) {
-  return FrameParser::parse(frame, false);
+  return FrameParser::parse(frame, {});
 }
 
 Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame) {
-  return FrameParser::parse(frame, true);
+  return FrameParser::parse(frame, {.may_be_cut = true});
+}
+
+Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet) {
+  return FrameParser::parse(packet, {.begins = FrameParser::Begins::with_ip, .may_be_cut = true});
 }
 
 }  // namespace verbena::wire

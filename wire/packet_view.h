@@ -102,6 +102,8 @@ class PacketView {
   std::size_t payload_bytes() const { return payload_bytes_; }
   /// The whole frame up to and with the ICRC; trailing Ethernet padding is left off.
   std::span<const std::byte> frame() const { return frame_; }
+  /// Where the IP header begins in frame().
+  std::size_t ip_offset() const { return ip_offset_; }
   /// False: the capture's snap length cut the end off (parse_cut_frame), the ICRC included.
   bool is_whole() const { return is_whole_; }
   std::uint32_t icrc() const { return icrc_; }
@@ -134,6 +136,7 @@ class PacketView {
   Bth bth_;
   bool is_ipv4_ = true;
   bool is_whole_ = true;
+  std::uint8_t ip_offset_ = 0;
   std::uint32_t icrc_ = 0;
   const OpcodeInfo* info_ = nullptr;
   std::span<const std::byte> frame_;
@@ -148,5 +151,9 @@ Result<PacketView, ParseError> parse_frame(std::span<const std::byte> frame);
 
 /// The same for a frame of which a capture may have cut off the end: only the headers need be there.
 Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame);
+
+/// The same for a packet that begins with its IP header (captures of link types without Ethernet): ethernet() is all
+/// zeros but for the type, frame() begins with the IP header.
+Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet);
 
 }  // namespace verbena::wire

@@ -1,0 +1,316 @@
+#include "wire/pcap_file.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace verbena::wire {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr std::uint32_t kPcapMicroseconds = 0xa1b2c3d4;
+constexpr std::uint32_t kPcapNanoseconds = 0xa1b23c4d;
+constexpr std::uint64_t kPcapHeaderBytes = 24;
+constexpr std::uint64_t kPcapRecordBytes = 16;
+
+constexpr std::uint32_t kSectionBlock = 0x0a0d0d0a;  // reads the same in both byte orders
+constexpr std::uint32_t kByteOrderMagic = 0x1a2b3c4d;
+constexpr std::uint32_t kInterfaceBlock = 1;
+constexpr std::uint32_t kObsoletePacketBlock = 2;
+constexpr std::uint32_t kSimplePacketBlock = 3;
+constexpr std::uint32_t kEnhancedPacketBlock = 6;
+constexpr std::uint64_t kBlockBytesMin = 12;
+constexpr std::uint64_t kSectionBytesMin = 28;
+
+constexpr std::uint16_t kOptionEnd = 0;
+constexpr std::uint16_t kOptionComment = 1;
+constexpr std::uint16_t kOptionInterfaceName = 2;
+constexpr std::uint16_t kOptionPacketFlags = 2;
+constexpr std::uint16_t kOptionTimeResolution = 9;
+constexpr std::uint16_t kOptionTimeOffset = 14;
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+/// if_tsresol: 10^-n seconds a tick, or 2^-n with the top bit set.
+Time to_time(std::uint64_t ticks, std::uint8_t resolution, std::int64_t offset_seconds) {
+  Wide ns = ticks;
+  const unsigned exponent = resolution & 0x7f;
+  if ((resolution & 0x80) != 0) {
+    ns = ns * kNsPerSecond >> exponent;
+  } else {
+    for (unsigned i = exponent; i < 9; ++i) ns *= 10;
+    for (unsigned i = 9; i < exponent && ns != 0; ++i) ns /= 10;
+  }
+  ns += Wide{offset_seconds} * kNsPerSecond;
+  constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
+  return {static_cast<std::int64_t>(std::clamp(ns, -kMax, kMax))};
+}
+
+}  // namespace
+
+/// A pcapng block whose two lengths agree and which lies within the file.
+struct CaptureReader::Block {
+  std::uint32_t type = 0;
+  std::uint64_t offset = 0;  // of the block
+  std::uint64_t body = 0;    // of what is behind type and length
+  std::uint64_t end = 0;     // of the body
+};
+
+std::uint16_t CaptureReader::u16(std::uint64_t offset) const {
+  const auto octet = [&](std::size_t i) { return std::to_integer<unsigned>(file_[offset + i]); };
+  return static_cast<std::uint16_t>(swapped_ ? octet(0) << 8 | octet(1) : octet(1) << 8 | octet(0));
+}
+std::uint32_t CaptureReader::u32(std::uint64_t offset) const {
+  const std::uint32_t first = u16(offset);
+  const std::uint32_t second = u16(offset + 2);
+  return swapped_ ? first << 16 | second : second << 16 | first;
+}
+std::uint64_t CaptureReader::u64(std::uint64_t offset) const {
+  const std::uint64_t first = u32(offset);
+  const std::uint64_t second = u32(offset + 4);
+  return swapped_ ? first << 32 | second : second << 32 | first;
+}
+std::string_view CaptureReader::text(std::uint64_t offset, std::size_t bytes) const {
+  std::string_view all(reinterpret_cast<const char*>(file_.data()) + offset, bytes);
+  return all.substr(0, all.find('\0'));
+}
+
+bool CaptureReader::fail(std::uint64_t offset, std::string_view what) {
+  error_ = CaptureError{offset, what};
+  return false;
+}
+
+Result<CaptureReader, CaptureError> CaptureReader::open(std::span<const std::byte> file) {
+  CaptureReader reader(file);
+  if (file.size() < 4) return Failure{CaptureError{0, "too short for a capture file"}};
+  if (reader.u32(0) == kSectionBlock) {
+    reader.is_pcapng_ = true;
+    Block section;
+    if (!reader.read_block(section)) return Failure{*reader.error_};
+    reader.position_ = 0;
+    return reader;
+  }
+  for (const bool swapped : {false, true}) {
+    reader.swapped_ = swapped;
+    const std::uint32_t magic = reader.u32(0);
+    if (magic != kPcapMicroseconds && magic != kPcapNanoseconds) continue;
+    if (file.size() < kPcapHeaderBytes) return Failure{CaptureError{file.size(), "pcap header is cut off"}};
+    reader.nanoseconds_ = magic == kPcapNanoseconds;
+    // The upper bits tell about a frame check sequence.
+    reader.link_type_ = static_cast<LinkType>(reader.u32(20) & 0x0fffffff);
+    reader.position_ = kPcapHeaderBytes;
+    return reader;
+  }
+  return Failure{CaptureError{0, "neither pcap nor pcapng"}};
+}
+
+Result<std::optional<CapturedPacket>, CaptureError> CaptureReader::next() {
+  if (!error_) {
+    const Packet packet = is_pcapng_ ? next_pcapng() : next_pcap();
+    if (!error_) return packet;
+  }
+  return Failure{*error_};
+}
+
+CaptureReader::Packet CaptureReader::next_pcap() {
+  if (left() == 0) return std::nullopt;
+  if (left() < kPcapRecordBytes) {
+    fail(position_, "packet header is cut off");
+    return std::nullopt;
+  }
+  const std::uint32_t kept = u32(position_ + 8);
+  if (left() - kPcapRecordBytes < kept) {
+    fail(position_, "packet is cut off or its length is wrong");
+    return std::nullopt;
+  }
+  CapturedPacket packet;
+  const std::int64_t fraction = u32(position_ + 4);
+  packet.time.ns = u32(position_) * kNsPerSecond + fraction * (nanoseconds_ ? 1 : 1000);
+  packet.bytes = file_.subspan(position_ + kPcapRecordBytes, kept);
+  packet.original_bytes = std::max(kept, u32(position_ + 12));
+  packet.link_type = link_type_;
+  packet.file_offset = position_;
+  position_ += kPcapRecordBytes + kept;
+  return packet;
+}
+
+CaptureReader::Packet CaptureReader::next_pcapng() {
+  while (left() != 0) {
+    Block block;
+    if (!read_block(block)) return std::nullopt;
+    switch (block.type) {
+      case kSectionBlock:
+        interfaces_.clear();
+        break;
+      case kInterfaceBlock:
+        if (!read_interface(block)) return std::nullopt;
+        break;
+      case kEnhancedPacketBlock:
+        return read_enhanced_packet(block);
+      case kObsoletePacketBlock:
+        return read_obsolete_packet(block);
+      case kSimplePacketBlock:
+        return read_simple_packet(block);
+      default:  // names, statistics, whatever comes later
+        break;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Moves behind the block. A section header sets the byte order before its own length is read.
+bool CaptureReader::read_block(Block& block) {
+  const std::uint64_t offset = position_;
+  if (left() < kBlockBytesMin) return fail(offset, "block header is cut off");
+  if (u32(offset) == kSectionBlock) {
+    swapped_ = false;
+    if (u32(offset + 8) != kByteOrderMagic) swapped_ = true;
+    if (u32(offset + 8) != kByteOrderMagic) return fail(offset + 8, "section without byte order magic");
+  }
+  block.type = u32(offset);
+  const std::uint64_t total = u32(offset + 4);
+  const std::uint64_t least = block.type == kSectionBlock ? kSectionBytesMin : kBlockBytesMin;
+  if (total < least || total % 4 != 0) return fail(offset + 4, "block length is wrong");
+  if (total > left()) return fail(offset, "block is cut off or its length is wrong");
+  if (u32(offset + total - 4) != total) return fail(offset + total - 4, "the two lengths of a block disagree");
+  block.offset = offset;
+  block.body = offset + 8;
+  block.end = offset + total - 4;
+  position_ = offset + total;
+  return true;
+}
+
+template <class Visit>
+void CaptureReader::for_each_option(std::uint64_t begin, std::uint64_t end, Visit visit) const {
+  while (end - begin >= 4) {
+    const std::uint16_t code = u16(begin);
+    const std::uint64_t bytes = u16(begin + 2);
+    begin += 4;
+    if (code == kOptionEnd || bytes > end - begin) return;
+    visit(code, begin, static_cast<std::size_t>(bytes));
+    begin += std::min((bytes + 3) / 4 * 4, end - begin);
+  }
+}
+
+bool CaptureReader::read_interface(const Block& block) {
+  constexpr std::uint64_t kFixedBytes = 8;
+  if (block.end - block.body < kFixedBytes) return fail(block.offset, "interface description is too short");
+  Interface interface;
+  interface.link_type = static_cast<LinkType>(u16(block.body));
+  interface.snap_bytes = u32(block.body + 4);
+  for_each_option(block.body + kFixedBytes, block.end, [&](std::uint16_t code, std::uint64_t at, std::size_t bytes) {
+    if (code == kOptionInterfaceName) interface.name = text(at, bytes);
+    if (code == kOptionTimeResolution && bytes >= 1) interface.resolution = std::to_integer<std::uint8_t>(file_[at]);
+    if (code == kOptionTimeOffset && bytes >= 8) interface.time_offset_seconds = static_cast<std::int64_t>(u64(at));
+  });
+  interfaces_.push_back(interface);
+  return true;
+}
+
+/// `header_bytes` of the block stand before the packet's data, the last 16 of them time, kept and original length.
+CaptureReader::Packet CaptureReader::make_packet(const Block& block, std::uint32_t interface,
+                                                 std::uint64_t header_bytes) {
+  if (interface >= interfaces_.size()) {
+    fail(block.offset, "packet of an interface that is not described");
+    return std::nullopt;
+  }
+  const std::uint64_t data = block.body + header_bytes;
+  const std::uint32_t kept = u32(data - 8);
+  if (kept > block.end - data) {
+    fail(block.offset, "packet is longer than its block");
+    return std::nullopt;
+  }
+  const Interface& from = interfaces_[interface];
+  CapturedPacket packet;
+  packet.time =
+      to_time(std::uint64_t{u32(data - 16)} << 32 | u32(data - 12), from.resolution, from.time_offset_seconds);
+  packet.bytes = file_.subspan(data, kept);
+  packet.original_bytes = std::max(kept, u32(data - 4));
+  packet.link_type = from.link_type;
+  packet.interface = interface;
+  packet.interface_name = from.name;
+  packet.file_offset = block.offset;
+  read_packet_options(packet, std::min(data + (std::uint64_t{kept} + 3) / 4 * 4, block.end), block.end);
+  return packet;
+}
+
+void CaptureReader::read_packet_options(CapturedPacket& packet, std::uint64_t begin, std::uint64_t end) const {
+  for_each_option(begin, end, [&](std::uint16_t code, std::uint64_t at, std::size_t bytes) {
+    if (code == kOptionComment && packet.comment.empty()) packet.comment = text(at, bytes);
+    if (code == kOptionPacketFlags && bytes == 4) {
+      const std::uint32_t direction = u32(at) & 3;
+      if (direction != 3) packet.direction = static_cast<Direction>(direction);
+    }
+  });
+}
+
+CaptureReader::Packet CaptureReader::read_enhanced_packet(const Block& block) {
+  constexpr std::uint64_t kFixedBytes = 20;
+  if (block.end - block.body < kFixedBytes) {
+    fail(block.offset, "packet block is too short");
+    return std::nullopt;
+  }
+  return make_packet(block, u32(block.body), kFixedBytes);
+}
+
+CaptureReader::Packet CaptureReader::read_obsolete_packet(const Block& block) {
+  constexpr std::uint64_t kFixedBytes = 20;
+  if (block.end - block.body < kFixedBytes) {
+    fail(block.offset, "packet block is too short");
+    return std::nullopt;
+  }
+  return make_packet(block, u16(block.body), kFixedBytes);
+}
+
+/// Its kept length is not stored: the original one, or the snap length of interface 0 where that is less.
+CaptureReader::Packet CaptureReader::read_simple_packet(const Block& block) {
+  constexpr std::uint64_t kFixedBytes = 4;
+  if (block.end - block.body < kFixedBytes || interfaces_.empty()) {
+    fail(block.offset,
+         interfaces_.empty() ? "packet of an interface that is not described" : "packet block is too short");
+    return std::nullopt;
+  }
+  CapturedPacket packet;
+  packet.original_bytes = u32(block.body);
+  std::uint64_t kept = packet.original_bytes;
+  if (interfaces_[0].snap_bytes != 0) kept = std::min<std::uint64_t>(kept, interfaces_[0].snap_bytes);
+  kept = std::min(kept, block.end - block.body - kFixedBytes);
+  packet.bytes = file_.subspan(block.body + kFixedBytes, kept);
+  packet.link_type = interfaces_[0].link_type;
+  packet.interface_name = interfaces_[0].name;
+  packet.file_offset = block.offset;
+  return packet;
+}
+
+Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet) {
+  constexpr std::size_t kSllBytes = 16;
+  constexpr std::size_t kSll2Bytes = 20;
+  const auto behind = [&](std::size_t link_bytes) -> Result<PacketView, ParseError> {
+    if (packet.bytes.size() < link_bytes) return Failure{ParseError::truncated};
+    return parse_cut_ip_packet(packet.bytes.subspan(link_bytes));
+  };
+  const auto protocol_is_ip = [&](std::size_t offset) {
+    if (packet.bytes.size() < offset + 2) return false;
+    const auto protocol = static_cast<std::uint16_t>(std::to_integer<unsigned>(packet.bytes[offset]) << 8 |
+                                                     std::to_integer<unsigned>(packet.bytes[offset + 1]));
+    return protocol == kEtherTypeIpv4 || protocol == kEtherTypeIpv6;
+  };
+  switch (packet.link_type) {
+    case LinkType::ethernet:
+      return parse_cut_frame(packet.bytes);
+    case LinkType::raw_ip:
+    case LinkType::ipv4:
+    case LinkType::ipv6:
+      return behind(0);
+    case LinkType::linux_sll:
+      if (!protocol_is_ip(14)) return Failure{ParseError::not_ip};
+      return behind(kSllBytes);
+    case LinkType::linux_sll2:
+      if (!protocol_is_ip(0)) return Failure{ParseError::not_ip};
+      return behind(kSll2Bytes);
+  }
+  return Failure{ParseError::not_ip};
+}
+
+}  // namespace verbena::wire

@@ -16,7 +16,7 @@ build: setup
 demo: setup
 	@scripts/setup.sh demo
 	@scripts/build.sh release
-	@python3 scripts/demo.py
+	@/usr/bin/python3 scripts/demo.py
 
 test:
 	@scripts/test.sh $(STAGES)
@@ -24,7 +24,7 @@ test:
 bench: setup
 	@scripts/setup.sh bench
 	@scripts/build.sh release
-	@python3 bench/bench.py $(BENCH_ARGS)
+	@/usr/bin/python3 bench/bench.py $(BENCH_ARGS)
 
 format:
 	@scripts/setup.sh test

@@ -19,7 +19,7 @@ stage_fuzz()     { scripts/build.sh fuzz && ctest_of build/fuzz -L fuzz -j "$job
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
 stage_tsan()     { scripts/build.sh tsan core_tests && ctest_of build/tsan -L core -j "$jobs"; }
 stage_tidy()     { scripts/build.sh release --configure-only && scripts/clang_tidy.sh; }
-stage_leftovers() { python3 scripts/leftovers.py compare "$before" "$VERBENA_TEST_RUN" "$TMPDIR"; }
+stage_leftovers() { /usr/bin/python3 scripts/leftovers.py compare "$before" "$VERBENA_TEST_RUN" "$TMPDIR"; }
 
 stages=("$@")
 [[ $# -eq 0 ]] && stages=("${all_stages[@]}")
@@ -39,7 +39,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-abort_on_error=0:detect_leaks=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}"
 before="build/leftovers-before.json"
-python3 scripts/leftovers.py snapshot "$before" "$TMPDIR" || exit 1
+/usr/bin/python3 scripts/leftovers.py snapshot "$before" "$TMPDIR" || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
 
 failed=0

@@ -1,0 +1,54 @@
+#include "emulator/host/capturing_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/host/clock.h"
+
+namespace verbena::host {
+
+class CapturingLink::Recorder final : public FrameSink {
+ public:
+  Recorder(CaptureFile& file, Time now, FrameSink& above) : file_(file), now_(now), above_(above) {}
+  void frame(std::span<const std::byte> frame, bool icrc_trusted) override {
+    above_.frame(frame, icrc_trusted);
+    file_.record(now_, frame, Direction::rx, file_.take_annotation());
+  }
+
+ private:
+  CaptureFile& file_;
+  const Time now_;
+  FrameSink& above_;
+};
+
+CapturingLink::CapturingLink(std::unique_ptr<Link> inner, std::unique_ptr<CaptureFile> file)
+    : file_(std::move(file)), inner_(std::move(inner)) {}
+CapturingLink::~CapturingLink() = default;
+
+std::span<std::byte> CapturingLink::reserve(const nic::Destination& destination, std::size_t bytes) {
+  return room_ = inner_->reserve(destination, bytes);
+}
+
+void CapturingLink::commit(std::size_t bytes) {
+  file_->record(kNever, room_.first(bytes), Direction::tx, file_->take_annotation());
+  inner_->commit(bytes);
+}
+
+std::size_t CapturingLink::receive(Time now, FrameSink& sink, std::size_t budget) {
+  Recorder recorder(*file_, now, sink);
+  return inner_->receive(now, recorder, budget);
+}
+
+std::optional<Time> CapturingLink::next_deadline() const {
+  const std::optional<Time> below = inner_->next_deadline();
+  const std::optional<Time> due = file_->next_deadline();
+  if (!below || !due) return below ? below : due;
+  return std::min(*below, *due);
+}
+
+void CapturingLink::flush() {
+  inner_->flush();
+  if (file_->wants_writing(clock_now())) file_->write_out();
+}
+
+}  // namespace verbena::host

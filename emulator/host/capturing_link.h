@@ -1,0 +1,45 @@
+// CapturingLink: a link whose frames are recorded, both ways. A decorator; the link below does not know.
+//
+// Solely responsible for when a frame is recorded (capture_file.h says who records what) and for having the capture
+// written from flush(), outside the engine's lock. Frames out are recorded when they are committed, frames in after the
+// sinks above have seen them, before the NIC's answer is built.
+#pragma once
+
+#include <memory>
+
+#include "emulator/host/capture_file.h"
+#include "emulator/host/link.h"
+
+namespace verbena::host {
+
+class CapturingLink final : public Link {
+ public:
+  CapturingLink(std::unique_ptr<Link> inner, std::unique_ptr<CaptureFile> file);
+  ~CapturingLink() override;
+
+  /// For the fault decorator around this link; lives as long as this link.
+  CaptureTap& tap() { return *file_; }
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
+  void commit(std::size_t bytes) override;
+  void cancel() override { inner_->cancel(); }
+  void publish() override { inner_->publish(); }
+  std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
+  std::optional<Time> next_deadline() const override;
+  bool fetch() override { return inner_->fetch(); }
+  bool fetches() const override { return inner_->fetches(); }
+  void flush() override;
+  void service() override { inner_->service(); }
+  WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
+  bool arm() override { return inner_->arm(); }
+  void disarm() override { inner_->disarm(); }
+  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
+
+ private:
+  class Recorder;
+  std::unique_ptr<CaptureFile> file_;  // outlives the link below, which may still flush
+  std::unique_ptr<Link> inner_;
+  std::span<std::byte> room_;
+};
+
+}  // namespace verbena::host

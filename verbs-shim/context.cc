@@ -1,0 +1,280 @@
+// A context: filling its layout, and what can be asked of device and port: query_device .. query_gid_table.
+#include <net/if.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "verbs-shim/context_ops.h"
+#include "verbs-shim/objects.h"
+#include "verbs-shim/process.h"
+#include "verbs-shim/translate.h"
+
+namespace verbena::shim {
+namespace {
+
+constexpr std::size_t kCompatPortBytes = 48;  // struct ibv_port_attr before port_cap_flags2
+constexpr std::uint16_t kDefaultPkey = 0xffff;
+constexpr std::uint8_t kWidth4x = 2;
+constexpr std::uint8_t kSpeedEdr = 32;  // 25 Gb/s per lane
+constexpr std::uint8_t kPhysicalLinkUp = 5;
+constexpr std::uint32_t kVendorNone = 0xffffff;
+
+const nic::NicConfig& config_of(ibv_context* context) {
+  return engine_of(context)->nic_config();
+}
+
+int as_int(std::uint64_t value) {
+  return static_cast<int>(std::min<std::uint64_t>(value, INT32_MAX));
+}
+
+int compat_query_device(ibv_context* context, ibv_device_attr* attributes) {
+  ibv_device_attr_ex extended{};
+  const int error = query_device_ex(context, nullptr, &extended, sizeof extended);
+  if (error == 0) *attributes = extended.orig_attr;
+  return error;
+}
+
+int compat_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_attr* attributes) {
+  return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatPortBytes);
+}
+
+void fill_limits(const nic::NicConfig& config, ibv_device_attr& into) {
+  const nic::NicLimits& limits = config.limits;
+  into.max_mr_size = limits.max_mr_bytes;
+  into.page_size_cap = 0xfffff000;
+  into.max_qp = as_int(limits.max_qp);
+  into.max_qp_wr = as_int(limits.max_qp_wr);
+  into.max_sge = as_int(limits.max_sge);
+  into.max_sge_rd = as_int(limits.max_sge_read);
+  into.max_cq = as_int(limits.max_cq);
+  into.max_cqe = as_int(limits.max_cqe);
+  into.max_mr = as_int(limits.max_mr);
+  into.max_pd = as_int(limits.max_pd);
+  into.max_qp_rd_atom = limits.max_read_atomic;
+  into.max_qp_init_rd_atom = limits.max_read_atomic;
+  into.max_res_rd_atom = as_int(std::uint64_t{limits.max_qp} * limits.max_read_atomic);
+  into.atomic_cap = IBV_ATOMIC_GLOB;  // the target's own threads see them as atomic (design: the data path)
+  into.max_ah = as_int(limits.max_ah);
+  into.max_srq = as_int(limits.max_srq);
+  into.max_srq_wr = as_int(limits.max_srq_wr);
+  into.max_srq_sge = as_int(limits.max_srq_sge);
+  into.max_pkeys = limits.pkeys;
+}
+
+}  // namespace
+
+void fill_context(Context& context, Device& device) {
+  context.sz = sizeof(verbs_context);
+  context.priv = reinterpret_cast<verbs_ex_private*>(context.provider_private);
+  fill_unsupported(context);
+  context.query_port = query_port;
+  context.query_device_ex = query_device_ex;
+  context.query_rt_values = query_rt_values;
+  context.create_cq_ex = create_cq_ex;
+  context.create_qp_ex = create_qp_ex;
+  context.create_srq_ex = create_srq_ex;
+  context.modify_qp_rate_limit = modify_qp_rate_limit;
+  context.alloc_td = alloc_td;
+  context.dealloc_td = dealloc_td;
+  context.alloc_parent_domain = alloc_parent_domain;
+
+  ibv_context& base = context.context;
+  base.device = &device.device;
+  base.cmd_fd = -1;
+  base.async_fd = -1;
+  base.num_comp_vectors = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  pthread_mutex_init(&base.mutex, nullptr);
+  base.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  base.ops._compat_query_device = compat_query_device;
+  base.ops._compat_query_port = compat_query_port;
+  base.ops.poll_cq = poll_cq;
+  base.ops.req_notify_cq = req_notify_cq;
+  base.ops.post_send = post_send;
+  base.ops.post_recv = post_recv;
+  base.ops.post_srq_recv = post_srq_recv;
+}
+
+void release_objects(Context& context) {
+  host::Engine* const engine = context.engine.load(std::memory_order_relaxed);
+  if (engine == nullptr) return;
+  for (const auto& live : Process::instance().objects_of(context)) {
+    engine->run([&live](nic::Nic& nic, Time) {
+      // A refusal (an object of another context still uses it) leaves the object to that context's end.
+      switch (live.kind) {
+        case Kind::qp:
+          static_cast<void>(nic.destroy_qp(static_cast<Qp*>(live.object)->nic));
+          break;
+        case Kind::ah:
+          static_cast<void>(nic.destroy_ah(static_cast<Ah*>(live.object)->nic));
+          break;
+        case Kind::mr:
+          static_cast<void>(nic.deregister_memory(static_cast<Mr*>(live.object)->nic));
+          break;
+        case Kind::srq:
+          static_cast<void>(nic.destroy_srq(static_cast<Srq*>(live.object)->nic));
+          break;
+        case Kind::cq:
+          static_cast<void>(nic.destroy_cq(static_cast<Cq*>(live.object)->nic));
+          break;
+        case Kind::pd:
+          static_cast<void>(nic.deallocate_pd(static_cast<Pd*>(live.object)->nic));
+          break;
+        case Kind::channel:
+        case Kind::thread_domain:
+        case Kind::parent_domain:
+        case Kind::context:
+          break;
+      }
+    });
+  }
+}
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
+                    std::size_t size) {
+  if (input != nullptr && input->comp_mask != 0) return EINVAL;
+  if (size < sizeof(ibv_device_attr)) return EINVAL;
+  if (engine_of(context) == nullptr) return kNoDevice;
+  ibv_device_attr_ex full{};
+  ibv_device_attr& plain = full.orig_attr;
+  fill_limits(config_of(context), plain);
+  std::snprintf(plain.fw_ver, sizeof plain.fw_ver, "%s", VERBENA_VERSION);
+  plain.node_guid = device_of(context->device)->guid;
+  plain.sys_image_guid = plain.node_guid;
+  plain.vendor_id = kVendorNone;
+  plain.hw_ver = 1;
+  plain.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
+                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
+  plain.phys_port_cnt = 1;
+  full.completion_timestamp_mask = UINT64_MAX;
+  full.hca_core_clock = 1'000'000;  // kHz: timestamps are nanoseconds
+  full.device_cap_flags_ex = plain.device_cap_flags;
+  full.phys_port_cnt_ex = 1;
+  std::memset(static_cast<void*>(attributes), 0, size);
+  std::memcpy(static_cast<void*>(attributes), &full, std::min(size, sizeof full));
+  return 0;
+}
+
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) {
+  if (port != 1) return EINVAL;
+  if (engine_of(context) == nullptr) return kNoDevice;
+  const nic::NicConfig& config = config_of(context);
+  ibv_port_attr full{};
+  full.state = IBV_PORT_ACTIVE;
+  full.max_mtu = IBV_MTU_4096;
+  full.active_mtu = mtu_to(config.port_mtu_bytes);
+  full.gid_tbl_len = config.gid_count;
+  full.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+  full.max_msg_sz = config.limits.max_message_bytes;
+  full.lid = lid_of(config);
+  full.pkey_tbl_len = config.limits.pkeys;
+  full.max_vl_num = 1;
+  full.active_width = kWidth4x;
+  full.active_speed = kSpeedEdr;
+  full.phys_state = kPhysicalLinkUp;
+  full.link_layer = IBV_LINK_LAYER_ETHERNET;
+  full.flags = IBV_QPF_GRH_REQUIRED;
+  std::memset(static_cast<void*>(attributes), 0, size);
+  std::memcpy(static_cast<void*>(attributes), &full, std::min(size, sizeof full));
+  return 0;
+}
+
+int query_rt_values(ibv_context* context, ibv_values_ex* values) {
+  if ((values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EOPNOTSUPP;
+  host::Engine* const engine = engine_of(context);
+  if (engine == nullptr) return kNoDevice;
+  if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) == 0) return 0;
+  const std::int64_t now_ns = engine->run([](nic::Nic&, Time now) { return now.ns; });
+  // The unit of hca_core_clock, in the two halves of a timespec.
+  values->raw_clock.tv_sec = now_ns / 1'000'000'000;
+  values->raw_clock.tv_nsec = now_ns % 1'000'000'000;
+  return 0;
+}
+
+}  // namespace verbena::shim
+
+using namespace verbena::shim;
+
+VERBENA_ABI int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
+  return compat_query_device(context, device_attr);
+}
+
+VERBENA_ABI int ibv_query_port(ibv_context* context, std::uint8_t port_num, _compat_ibv_port_attr* port_attr) {
+  return compat_query_port(context, port_num, port_attr);
+}
+
+VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid_index,
+                                  ibv_gid_entry* entry, std::uint32_t flags, std::size_t entry_size) {
+  if (flags != 0) return EOPNOTSUPP;
+  if (port_num != 1) return EINVAL;
+  if (engine_of(context) == nullptr) return kNoDevice;
+  const verbena::nic::NicConfig& config = config_of(context);
+  if (gid_index >= config.gid_count) return EINVAL;
+  const verbena::wire::Gid& gid = config.gids[gid_index];
+  if (gid == verbena::wire::Gid{}) return ENODATA;
+  ibv_gid_entry full{};
+  full.gid = gid_to(gid);
+  full.gid_index = gid_index;
+  full.port_num = port_num;
+  full.gid_type = IBV_GID_TYPE_ROCE_V2;
+  if (gid.is_ipv4() && gid.octets[12] == 127) full.ndev_ifindex = if_nametoindex("lo");
+  std::memset(static_cast<void*>(entry), 0, entry_size);
+  std::memcpy(static_cast<void*>(entry), &full, std::min(entry_size, sizeof full));
+  return 0;
+}
+
+VERBENA_ABI ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
+                                         std::uint32_t flags, std::size_t entry_size) {
+  if (engine_of(context) == nullptr) return -kNoDevice;
+  auto* into = reinterpret_cast<std::byte*>(entries);
+  std::size_t count = 0;
+  for (std::uint32_t index = 0; index < config_of(context).gid_count && count < max_entries; ++index) {
+    const int error = _ibv_query_gid_ex(context, 1, index, reinterpret_cast<ibv_gid_entry*>(into + count * entry_size),
+                                        flags, entry_size);
+    if (error == ENODATA) continue;
+    if (error != 0) return -error;
+    ++count;
+  }
+  return static_cast<ssize_t>(count);
+}
+
+VERBENA_ABI int ibv_query_gid(ibv_context* context, std::uint8_t port_num, int index, ibv_gid* gid) {
+  ibv_gid_entry entry{};
+  const int error = _ibv_query_gid_ex(context, port_num, static_cast<std::uint32_t>(index), &entry, 0, sizeof entry);
+  if (error != 0 && error != ENODATA) {
+    errno = error;
+    return -1;
+  }
+  *gid = entry.gid;
+  return 0;
+}
+
+// Private to rdma-core, but called by its own ibv_devinfo: 0 is RoCE v1 (or InfiniBand), 1 is RoCE v2, as in sysfs.
+VERBENA_ABI int ibv_query_gid_type(ibv_context* context, std::uint8_t port_num, unsigned int index, int* type) {
+  ibv_gid_entry entry{};
+  const int error = _ibv_query_gid_ex(context, port_num, index, &entry, 0, sizeof entry);
+  if (error != 0 && error != ENODATA) {
+    errno = error;
+    return -1;
+  }
+  *type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;
+  return 0;
+}
+
+VERBENA_ABI int ibv_query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
+  if (engine_of(context) == nullptr || port_num != 1 || index < 0 || index >= config_of(context).limits.pkeys) {
+    errno = EINVAL;
+    return -1;
+  }
+  *pkey = kDefaultPkey;  // the same in either byte order
+  return 0;
+}
+
+VERBENA_ABI int ibv_get_pkey_index(ibv_context* context, std::uint8_t port_num, __be16 pkey) {
+  __be16 found = 0;
+  for (int index = 0; ibv_query_pkey(context, port_num, index, &found) == 0; ++index)
+    if (found == pkey) return index;
+  errno = EINVAL;
+  return -1;
+}

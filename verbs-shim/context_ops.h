@@ -1,0 +1,42 @@
+// The functions that inline verbs reach through struct ibv_context and struct verbs_context, each defined in the file
+// of its object; context.cc puts them into their slots.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+
+#include "verbs-shim/objects.h"
+
+namespace verbena::shim {
+
+void fill_context(Context& context, Device& device);
+/// Gives every NIC object of the context back; the C structures stay until the application destroys them.
+void release_objects(Context& context);
+
+int poll_cq(ibv_cq* cq, int entries, ibv_wc* into);
+int req_notify_cq(ibv_cq* cq, int solicited_only);
+int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad_request);
+int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad_request);
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad_request);
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes);
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attributes);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
+int dealloc_td(ibv_td* thread_domain);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
+                    std::size_t size);
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
+
+/// Fills the slots of verbs that are not built, each with a function that says EOPNOTSUPP (unsupported.cc).
+void fill_unsupported(Context& context);
+/// Fills the reading slots of a CQ (cq_ex.cc), and the building slots of a QP (qp_ex.cc).
+void fill_reading(Cq& cq);
+void fill_building(Qp& qp);
+
+}  // namespace verbena::shim

@@ -1,0 +1,201 @@
+// Completion queues and channels: creating, resizing, destroying, polling, arming.
+#include <algorithm>
+#include <cstddef>
+#include <ctime>
+#include <new>
+
+#include "verbs-shim/context_ops.h"
+#include "verbs-shim/events.h"
+#include "verbs-shim/objects.h"
+#include "verbs-shim/process.h"
+#include "verbs-shim/translate.h"
+
+namespace verbena::shim {
+namespace {
+
+constexpr std::size_t kPollAtOnce = 32;
+
+struct CqInit {
+  std::uint32_t entries = 0;
+  void* user_context = nullptr;
+  ibv_comp_channel* channel = nullptr;
+  std::uint32_t vector = 0;
+  bool single_threaded = false;
+  bool wall_clock = false;
+};
+
+/// What to add to the engine's time to get nanoseconds since 1970.
+std::int64_t wall_clock_offset_ns(host::Engine& engine) {
+  return engine.run([](nic::Nic&, Time now) {
+    timespec wall{};
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return std::int64_t{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec - now.ns;
+  });
+}
+
+Cq* create(ibv_context* context, const CqInit& init) {
+  host::Engine* const engine = engine_of(context);
+  if (engine == nullptr) return fail(kNoDevice);
+  if (init.entries == 0 || init.entries > engine->nic_config().limits.max_cqe) return fail(EINVAL);
+  if (init.vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) return fail(EINVAL);
+  auto* const cq = new (std::nothrow) Cq();
+  if (cq == nullptr) return fail(ENOMEM);
+  cq->context = context;
+  cq->channel = init.channel;
+  cq->cq_context = init.user_context;
+  cq->single_threaded = init.single_threaded;
+  pthread_mutex_init(&cq->mutex, nullptr);
+  pthread_cond_init(&cq->cond, nullptr);
+  fill_reading(*cq);
+  cq->id = Process::instance().enlist(Kind::cq, cq, context);
+  const auto made = engine->run([&](nic::Nic& nic, Time) {
+    auto handle = nic.create_cq(init.entries, cq->id);
+    if (handle) cq->cqe = static_cast<int>(nic.cq_entries(*handle));
+    return handle;
+  });
+  if (!made) {
+    Process::instance().withdraw(Kind::cq, cq);
+    release(context_of(context));
+    delete cq;
+    return fail(errno_of(made));
+  }
+  cq->nic = *made;
+  cq->handle = made->index;
+  if (init.wall_clock) cq->wall_clock_offset_ns = wall_clock_offset_ns(*engine);
+  if (init.channel != nullptr) {
+    pthread_mutex_lock(&context->mutex);
+    ++init.channel->refcnt;
+    pthread_mutex_unlock(&context->mutex);
+  }
+  return cq;
+}
+
+}  // namespace
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
+  constexpr std::uint64_t kFlagsKnown = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                        IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+  constexpr std::uint32_t kMaskKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+  if ((attributes->wc_flags & ~kFlagsKnown) != 0 || (attributes->comp_mask & ~kMaskKnown) != 0) return fail(EOPNOTSUPP);
+  CqInit init{.entries = attributes->cqe,
+              .user_context = attributes->cq_context,
+              .channel = attributes->channel,
+              .vector = attributes->comp_vector,
+              .wall_clock = (attributes->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0};
+  if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0) {
+    // Overrun is not ignored: a queue that overflows fails, as it does without the flag.
+    if ((attributes->flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0) return fail(EOPNOTSUPP);
+    init.single_threaded = (attributes->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  }
+  return create(context, init);
+}
+
+int poll_cq(ibv_cq* cq, int entries, ibv_wc* into) {
+  host::Engine* const engine = engine_of(cq->context);
+  if (engine == nullptr || entries < 0) return -1;
+  // Room without construction: the NIC fills what it returns, and an empty poll must cost nothing.
+  alignas(nic::Completion) std::byte room[kPollAtOnce * sizeof(nic::Completion)];
+  auto* const completions = reinterpret_cast<nic::Completion*>(room);
+  const nic::CqHandle handle = cq_of(cq)->nic;
+  int taken = 0;
+  while (taken < entries) {
+    const std::size_t wanted = std::min(static_cast<std::size_t>(entries - taken), kPollAtOnce);
+    const std::size_t got = engine->poll_cq(handle, {completions, wanted});
+    for (std::size_t i = 0; i < got; ++i) completion_to(completions[i], into[taken++]);
+    if (got < wanted) break;
+  }
+  return taken;
+}
+
+int req_notify_cq(ibv_cq* cq, int solicited_only) {
+  host::Engine* const engine = engine_of(cq->context);
+  if (engine == nullptr) return kNoDevice;
+  return errno_of(engine->run([cq, solicited_only](nic::Nic& nic, Time) {
+    return nic.request_notification(cq_of(cq)->nic, solicited_only != 0);
+  }));
+}
+
+}  // namespace verbena::shim
+
+using namespace verbena::shim;
+
+VERBENA_ABI ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  if (engine_of(context) == nullptr) return fail(kNoDevice);
+  auto* const channel = new (std::nothrow) Channel();
+  if (channel == nullptr) return fail(ENOMEM);
+  if (const int error = channel->events.open(); error != 0) {
+    delete channel;
+    return fail(error);
+  }
+  channel->context = context;
+  channel->fd = channel->events.descriptor();
+  Process::instance().enlist(Kind::channel, channel, context);
+  return channel;
+}
+
+VERBENA_ABI int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  auto* const object = static_cast<Channel*>(channel);
+  Process& process = Process::instance();
+  if (!process.is_live(Kind::channel, object)) return EINVAL;
+  ibv_context* const context = channel->context;
+  pthread_mutex_lock(&context->mutex);
+  const bool busy = channel->refcnt != 0;
+  pthread_mutex_unlock(&context->mutex);
+  if (busy) return EBUSY;
+  process.withdraw(Kind::channel, object);
+  delete object;
+  release(context_of(context));
+  return 0;
+}
+
+VERBENA_ABI ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
+                                  int comp_vector) {
+  if (cqe < 0 || comp_vector < 0) return fail(EINVAL);
+  Cq* const cq = create(context, {.entries = static_cast<std::uint32_t>(cqe),
+                                  .user_context = cq_context,
+                                  .channel = channel,
+                                  .vector = static_cast<std::uint32_t>(comp_vector)});
+  return cq == nullptr ? nullptr : cq_base(cq);
+}
+
+VERBENA_ABI int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  verbena::host::Engine* const engine = engine_of(cq->context);
+  if (engine == nullptr) return kNoDevice;
+  if (cqe < 1 || static_cast<std::uint32_t>(cqe) > engine->nic_config().limits.max_cqe) return EINVAL;
+  return errno_of(engine->run([cq, cqe](verbena::nic::Nic& nic, verbena::Time) {
+    const auto resized = nic.resize_cq(cq_of(cq)->nic, static_cast<std::uint32_t>(cqe));
+    if (resized) cq->cqe = static_cast<int>(nic.cq_entries(cq_of(cq)->nic));
+    return resized;
+  }));
+}
+
+VERBENA_ABI int ibv_destroy_cq(ibv_cq* cq) {
+  Cq* const object = cq_of(cq);
+  Process& process = Process::instance();
+  if (!process.is_live(Kind::cq, object)) return EINVAL;
+  ibv_context* const context = cq->context;
+  const bool connected = engine_of(context) != nullptr;
+  if (verbena::host::Engine* const engine = engine_of(context)) {
+    const auto gone =
+        engine->run([object](verbena::nic::Nic& nic, verbena::Time) { return nic.destroy_cq(object->nic); });
+    if (!gone) return errno_of(gone);
+  }
+  process.withdraw(Kind::cq, object);
+  Acknowledged owed(cq->mutex, cq->cond);
+  owed.add(context_of(context)->async_events.cancel(object->async_events), cq->async_events_completed);
+  if (cq->channel != nullptr) {
+    auto& events = static_cast<Channel*>(cq->channel)->events;
+    owed.add(events.cancel(object->completion_events), cq->comp_events_completed);
+  }
+  if (connected) owed.wait();
+  if (cq->channel != nullptr) {
+    pthread_mutex_lock(&context->mutex);
+    --cq->channel->refcnt;
+    pthread_mutex_unlock(&context->mutex);
+  }
+  pthread_mutex_destroy(&cq->mutex);
+  pthread_cond_destroy(&cq->cond);
+  delete object;
+  release(context_of(context));
+  return 0;
+}

@@ -1,0 +1,119 @@
+// The device list, and opening and closing a device: ibv_get_device_list .. ibv_close_device.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "emulator/host/environment.h"
+#include "emulator/host/node_directory.h"
+#include "verbs-shim/context_ops.h"
+#include "verbs-shim/objects.h"
+#include "verbs-shim/process.h"
+#include "verbs-shim/translate.h"
+
+namespace verbena::shim {
+namespace {
+
+// What no provider's device has at its operations pointer.
+constexpr std::byte kNoProvider[512] = {};
+
+void print_into(char* into, std::size_t size, const char* prefix, const char* name) {
+  std::snprintf(into, size, "%s%s", prefix, name);
+}
+
+/// The process's one device, described by its environment; null when the environment is wrong, which is said once.
+Device* the_device() {
+  static Device* const device = []() -> Device* {
+    auto config = host::config_from_environment();
+    if (!config) {
+      std::fprintf(stderr, "%s\n", config.error().c_str());
+      return nullptr;
+    }
+    auto* const made = new (std::nothrow) Device();
+    if (made == nullptr) return nullptr;
+    made->config = *config;
+    made->provider_operations = kNoProvider;
+    made->device.node_type = IBV_NODE_CA;
+    made->device.transport_type = IBV_TRANSPORT_IB;
+    print_into(made->device.name, sizeof made->device.name, "", config->device_name.c_str());
+    print_into(made->device.dev_name, sizeof made->device.dev_name, "", "uverbs0");
+    print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/", "uverbs0");
+    print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/", made->device.name);
+    made->guid = guid_of(host::node_mac(config->address));
+    return made;
+  }();
+  return device;
+}
+
+ibv_context* open_context(Device* device) {
+  auto* const context = new (std::nothrow) Context();
+  if (context == nullptr) return fail(ENOMEM);
+  fill_context(*context, *device);
+  if (const int error = context->async_events.open(); error != 0) {
+    delete context;
+    return fail(error);
+  }
+  context->context.async_fd = context->async_events.descriptor();
+  context->context.cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (Process::instance().attach(*context, *device) == nullptr) {
+    const int error = errno;
+    if (context->context.cmd_fd >= 0) close(context->context.cmd_fd);
+    delete context;
+    return fail(error);
+  }
+  return &context->context;
+}
+
+}  // namespace
+}  // namespace verbena::shim
+
+using namespace verbena::shim;
+
+VERBENA_ABI ibv_device** ibv_get_device_list(int* num_devices) {
+  Device* const device = the_device();
+  auto** const list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
+  if (num_devices != nullptr) *num_devices = 0;
+  if (list == nullptr) return fail(ENOMEM);
+  if (device != nullptr) {
+    list[0] = &device->device;
+    if (num_devices != nullptr) *num_devices = 1;
+  }
+  return list;
+}
+
+VERBENA_ABI void ibv_free_device_list(ibv_device** list) {
+  std::free(list);
+}
+
+VERBENA_ABI const char* ibv_get_device_name(ibv_device* device) {
+  return device->name;
+}
+
+VERBENA_ABI int ibv_get_device_index(ibv_device*) {
+  return 0;
+}
+
+VERBENA_ABI __be64 ibv_get_device_guid(ibv_device* device) {
+  return device_of(device)->guid;
+}
+
+VERBENA_ABI ibv_context* ibv_open_device(ibv_device* device) {
+  if (device == nullptr || device_of(device) != the_device()) return fail(ENODEV);
+  return open_context(device_of(device));
+}
+
+VERBENA_ABI int ibv_close_device(ibv_context* context) {
+  if (context == nullptr) return EINVAL;
+  Context* const closing = context_of(context);
+  Process& process = Process::instance();
+  if (!process.is_live(Kind::context, closing)) return EINVAL;
+  release_objects(*closing);
+  if (!process.detach(*closing)) return EINVAL;
+  if (closing->context.cmd_fd >= 0) close(closing->context.cmd_fd);
+  closing->context.cmd_fd = -1;
+  release(closing);
+  return 0;
+}

@@ -1,0 +1,158 @@
+// The shim's objects: each is the C structure that applications see, with what the shim keeps behind it.
+//
+// Solely responsible for layout: which C structure a pointer of the ABI stands for, and what follows it. The NIC's
+// objects are owned by the engine's NIC (their handles are kept here); these structures are owned by whoever created
+// them through the ABI.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "emulator/host/engine.h"
+#include "verbs-shim/event_queue.h"
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+/// Marks a definition that libibverbs exports; its version comes from abi/libibverbs.symbols.
+#define VERBENA_ABI extern "C" __attribute__((visibility("default")))
+
+namespace verbena::shim {
+
+/// One device: struct ibv_device, and behind it the pointer by which the providers' libraries (mlx5dv_is_supported and
+/// the like) recognise their own devices. Here it points at nothing they know.
+struct Device {
+  ibv_device device;
+  const void* provider_operations;
+  std::byte provider_rest[256];
+  std::uint64_t guid;  // network order
+  host::EngineConfig config;
+};
+
+/// struct ibv_context in its newest layout. Lives until it is closed and its last object is gone, so that objects may
+/// be destroyed after it. `engine` is null once the context is closed, or inherited through fork.
+struct Context : verbs_context {
+  std::atomic<host::Engine*> engine{nullptr};
+  std::atomic<std::uint32_t> references{1};
+  EventQueue async_events;
+  std::byte provider_private[512];  // where verbs_context::priv points; never read here
+};
+
+struct Pd : ibv_pd {
+  nic::PdHandle nic;
+  std::atomic<std::uint32_t> children{0};  // parent domains made from it
+};
+
+struct ThreadDomain : ibv_td {
+  std::atomic<std::uint32_t> users{0};
+};
+
+/// A parent domain is a Pd that shares the NIC's handle with the one it was made from.
+struct ParentDomain : Pd {
+  Pd* parent = nullptr;
+  ThreadDomain* thread_domain = nullptr;
+};
+
+struct Mr : ibv_mr {
+  nic::MrHandle nic;
+};
+
+struct Ah : ibv_ah {
+  nic::AhHandle nic;
+};
+
+struct Channel : ibv_comp_channel {
+  EventQueue events;
+};
+
+/// An event queue holds pointers to these. `delivered` counts what the application got and must acknowledge; guarded by
+/// the queue's lock.
+struct Cq : ibv_cq_ex {
+  nic::CqHandle nic;
+  std::uint64_t id = 0;
+  EventSource completion_events;
+  EventSource async_events;
+  // The polling session of the extended interface: the lock is held from start_poll to end_poll.
+  std::mutex poll_mutex;
+  bool single_threaded = false;
+  nic::Completion current;
+  std::int64_t wall_clock_offset_ns = 0;
+};
+
+struct Srq : ibv_srq {
+  nic::SrqHandle nic;
+  std::uint64_t id = 0;
+  EventSource async_events;
+};
+
+struct StagedRequests;
+
+struct Qp : ibv_qp_ex {
+  nic::QpHandle nic;
+  std::uint64_t id = 0;
+  EventSource async_events;
+  bool signal_all = false;
+  nic::QpCapabilities capabilities;
+  std::uint64_t send_operations = 0;       // enum ibv_qp_create_send_ops_flags; none: not an extended QP
+  std::unique_ptr<StagedRequests> staged;  // only of an extended QP
+  ~Qp();
+};
+
+inline Context* context_of(const ibv_context* context) {
+  auto* bytes = reinterpret_cast<std::byte*>(const_cast<ibv_context*>(context));
+  return static_cast<Context*>(reinterpret_cast<verbs_context*>(bytes - offsetof(verbs_context, context)));
+}
+inline Device* device_of(ibv_device* device) {
+  return reinterpret_cast<Device*>(device);
+}
+inline Cq* cq_of(ibv_cq* cq) {
+  return static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq));
+}
+inline ibv_cq* cq_base(Cq* cq) {
+  return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(cq));
+}
+inline Qp* qp_of(ibv_qp* qp) {
+  return static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp));
+}
+
+inline host::Engine* engine_of(const ibv_context* context) {
+  return context_of(context)->engine.load(std::memory_order_relaxed);
+}
+
+/// The errno value of a NIC's refusal.
+constexpr int errno_of(nic::VerbsError error) {
+  switch (error) {
+    case nic::VerbsError::invalid_argument:
+      return EINVAL;
+    case nic::VerbsError::no_memory:
+      return ENOMEM;
+    case nic::VerbsError::busy:
+      return EBUSY;
+    case nic::VerbsError::not_supported:
+      return EOPNOTSUPP;
+    case nic::VerbsError::fault:
+      return EFAULT;
+  }
+  return EINVAL;
+}
+template <class T>
+int errno_of(const Result<T, nic::VerbsError>& result) {
+  return result.ok() ? 0 : errno_of(result.error());
+}
+
+/// For functions that return a pointer: sets errno and returns null.
+inline std::nullptr_t fail(int error) {
+  errno = error;
+  return nullptr;
+}
+
+/// What a function says whose context has no device behind it any more: closed, or inherited through fork.
+inline constexpr int kNoDevice = EIO;
+
+}  // namespace verbena::shim

@@ -1,0 +1,285 @@
+// Queue pairs: ibv_create_qp .. ibv_destroy_qp, and posting to them.
+#include <endian.h>
+
+#include <new>
+
+#include "verbs-shim/context_ops.h"
+#include "verbs-shim/events.h"
+#include "verbs-shim/objects.h"
+#include "verbs-shim/process.h"
+#include "verbs-shim/requests.h"
+#include "verbs-shim/staged_requests.h"
+#include "verbs-shim/translate.h"
+
+namespace verbena::shim {
+
+Qp::~Qp() = default;
+
+namespace {
+
+bool is_known_type(ibv_qp_type type) {
+  return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
+}
+
+/// Whether everything the attributes name belongs to the context: a NIC knows the handles of one context only.
+bool is_of_context(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
+  return attributes.pd != nullptr && attributes.pd->context == context && attributes.send_cq != nullptr &&
+         attributes.send_cq->context == context && attributes.recv_cq != nullptr &&
+         attributes.recv_cq->context == context && (attributes.srq == nullptr || attributes.srq->context == context);
+}
+
+/// The operations that a QP of the type can be asked to build.
+std::uint64_t operations_of(ibv_qp_type type) {
+  constexpr std::uint64_t kSends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  if (type == IBV_QPT_UD) return kSends;
+  if (type == IBV_QPT_UC) return kSends | kWrites;
+  return kSends | kWrites | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+         IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+}
+
+int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
+  constexpr std::uint32_t kKnown =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if (!is_known_type(attributes.qp_type) || (attributes.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
+  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || !is_of_context(context, attributes)) return EINVAL;
+  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attributes.create_flags != 0) return EOPNOTSUPP;
+  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+      (attributes.send_ops_flags & ~operations_of(attributes.qp_type)) != 0)
+    return EOPNOTSUPP;
+  return 0;
+}
+
+void fill_base(ibv_qp& base, const ibv_qp_init_attr_ex& attributes) {
+  base.context = attributes.pd->context;
+  base.qp_context = attributes.qp_context;
+  base.pd = attributes.pd;
+  base.send_cq = attributes.send_cq;
+  base.recv_cq = attributes.recv_cq;
+  base.srq = attributes.srq;
+  base.state = IBV_QPS_RESET;
+  base.qp_type = attributes.qp_type;
+  pthread_mutex_init(&base.mutex, nullptr);
+  pthread_cond_init(&base.cond, nullptr);
+}
+
+/// Lets the NIC make the QP behind `qp`. 0 or an errno value.
+int create_on_nic(host::Engine& engine, const ibv_qp_init_attr_ex& attributes, Qp& qp) {
+  nic::QpInit init{.pd = static_cast<Pd*>(attributes.pd)->nic,
+                   .type = static_cast<nic::QpType>(attributes.qp_type),
+                   .send_cq = cq_of(attributes.send_cq)->nic,
+                   .recv_cq = cq_of(attributes.recv_cq)->nic,
+                   .capabilities = capabilities_of(attributes.cap),
+                   .signal_all = attributes.sq_sig_all != 0,
+                   .context = qp.id};
+  if (attributes.srq != nullptr) init.srq = static_cast<Srq*>(attributes.srq)->nic;
+  const auto made = engine.run([&](nic::Nic& nic, Time) {
+    auto handle = nic.create_qp(init);
+    if (handle) qp.qp_base.qp_num = nic.qpn(*handle).value();
+    return handle;
+  });
+  if (!made) return errno_of(made);
+  qp.nic = *made;
+  qp.qp_base.handle = made->index;
+  qp.capabilities = init.capabilities;
+  return 0;
+}
+
+ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
+  host::Engine* const engine = engine_of(context);
+  if (engine == nullptr) return fail(kNoDevice);
+  if (const int error = refusal_of(context, attributes); error != 0) return fail(error);
+  auto* const qp = new (std::nothrow) Qp();
+  if (qp == nullptr) return fail(ENOMEM);
+  fill_base(qp->qp_base, attributes);
+  qp->signal_all = attributes.sq_sig_all != 0;
+  fill_building(*qp);
+  qp->id = Process::instance().enlist(Kind::qp, qp, context);
+  int error = create_on_nic(*engine, attributes, *qp);
+  if (error == 0 && (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+    qp->send_operations = attributes.send_ops_flags;
+    qp->staged = StagedRequests::make(qp->capabilities);
+    if (!qp->staged) {
+      static_cast<void>(engine->run([qp](nic::Nic& nic, Time) { return nic.destroy_qp(qp->nic); }));
+      error = ENOMEM;
+    }
+  }
+  if (error != 0) {
+    Process::instance().withdraw(Kind::qp, qp);
+    release(context_of(context));
+    delete qp;
+    return fail(error);
+  }
+  capabilities_to(qp->capabilities, attributes.cap);
+  return &qp->qp_base;
+}
+
+/// The NIC's form of one request. False: nothing the NIC could be asked for.
+bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) {
+  if (from.num_sge < 0 || from.opcode > IBV_WR_SEND_WITH_INV || (from.send_flags & IBV_SEND_IP_CSUM) != 0) return false;
+  to.wr_id = from.wr_id;
+  to.opcode = static_cast<nic::SendOpcode>(from.opcode);
+  to.signaled = (from.send_flags & IBV_SEND_SIGNALED) != 0;
+  to.solicited = (from.send_flags & IBV_SEND_SOLICITED) != 0;
+  to.fence = (from.send_flags & IBV_SEND_FENCE) != 0;
+  to.inline_data = (from.send_flags & IBV_SEND_INLINE) != 0;
+  to.sges = sges_of(from.sg_list, from.num_sge);
+  switch (from.opcode) {
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      to.immediate = be32toh(from.imm_data);
+      [[fallthrough]];
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_READ:
+      to.remote_address = from.wr.rdma.remote_addr;
+      to.rkey = from.wr.rdma.rkey;
+      break;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      to.remote_address = from.wr.atomic.remote_addr;
+      to.rkey = from.wr.atomic.rkey;
+      to.compare_or_add = from.wr.atomic.compare_add;
+      to.swap = from.wr.atomic.swap;
+      break;
+    case IBV_WR_SEND_WITH_IMM:
+      to.immediate = be32toh(from.imm_data);
+      break;
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_LOCAL_INV:
+      to.invalidate_rkey = from.invalidate_rkey;
+      break;
+    default:
+      break;
+  }
+  if (type != IBV_QPT_UD) return true;
+  if (from.wr.ud.ah == nullptr) return false;
+  to.address_handle = static_cast<Ah*>(from.wr.ud.ah)->nic;
+  to.remote_qpn = wire::Qpn(from.wr.ud.remote_qpn);
+  to.remote_qkey = from.wr.ud.remote_qkey;
+  return true;
+}
+
+}  // namespace
+
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
+  return create(context, *attributes);
+}
+
+int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad_request) {
+  host::Engine* const engine = engine_of(qp->context);
+  if (engine == nullptr) {
+    *bad_request = request;
+    return kNoDevice;
+  }
+  return engine->run([&](nic::Nic& nic, Time now) {
+    const nic::QpHandle handle = qp_of(qp)->nic;
+    for (; request != nullptr; request = request->next) {
+      nic::SendRequest send;
+      const int error = translate(*request, qp->qp_type, send) ? errno_of(nic.post_send(handle, send, now)) : EINVAL;
+      if (error != 0) {
+        *bad_request = request;
+        return error;
+      }
+    }
+    return 0;
+  });
+}
+
+int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad_request) {
+  return post_receive_list(engine_of(qp->context), request, bad_request,
+                           [handle = qp_of(qp)->nic](nic::Nic& nic, const nic::ReceiveRequest& receive) {
+                             return nic.post_receive(handle, receive);
+                           });
+}
+
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attributes) {
+  host::Engine* const engine = engine_of(qp->context);
+  if (engine == nullptr) return kNoDevice;
+  if (attributes->comp_mask != 0 || attributes->max_burst_sz != 0 || attributes->typical_pkt_sz != 0) return EOPNOTSUPP;
+  const nic::QpAttributes wanted{.rate_limit_kbps = attributes->rate_limit};
+  return errno_of(engine->run(
+      [&](nic::Nic& nic, Time now) { return nic.modify_qp(qp_of(qp)->nic, wanted, nic::kQpRateLimit, now); }));
+}
+
+}  // namespace verbena::shim
+
+using namespace verbena::shim;
+
+VERBENA_ABI ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
+  ibv_qp_init_attr_ex attributes{};
+  attributes.qp_context = qp_init_attr->qp_context;
+  attributes.send_cq = qp_init_attr->send_cq;
+  attributes.recv_cq = qp_init_attr->recv_cq;
+  attributes.srq = qp_init_attr->srq;
+  attributes.cap = qp_init_attr->cap;
+  attributes.qp_type = qp_init_attr->qp_type;
+  attributes.sq_sig_all = qp_init_attr->sq_sig_all;
+  attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
+  attributes.pd = pd;
+  ibv_qp* const qp = create(pd->context, attributes);
+  if (qp != nullptr) qp_init_attr->cap = attributes.cap;
+  return qp;
+}
+
+VERBENA_ABI ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  return qp_of(qp)->staged ? qp_of(qp) : nullptr;
+}
+
+VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
+  verbena::host::Engine* const engine = engine_of(qp->context);
+  if (engine == nullptr) return kNoDevice;
+  verbena::nic::QpAttributes attributes;
+  if (const int error = qp_attributes_of(*attr, attr_mask, *engine, attributes); error != 0) return error;
+  const auto modified = engine->run([&](verbena::nic::Nic& nic, verbena::Time now) {
+    return nic.modify_qp(qp_of(qp)->nic, attributes, static_cast<std::uint32_t>(attr_mask), now);
+  });
+  if (!modified) return errno_of(modified);
+  if ((attr_mask & IBV_QP_STATE) != 0) qp->state = attr->qp_state;
+  return 0;
+}
+
+VERBENA_ABI int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
+  verbena::host::Engine* const engine = engine_of(qp->context);
+  if (engine == nullptr) return kNoDevice;
+  const Qp& object = *qp_of(qp);
+  const auto found = engine->run([&object](verbena::nic::Nic& nic, verbena::Time) { return nic.query_qp(object.nic); });
+  if (!found) return errno_of(found);
+  qp_attributes_to(*found, *attr);
+  qp->state = attr->qp_state;
+  if (init_attr != nullptr) {
+    *init_attr = {.qp_context = qp->qp_context,
+                  .send_cq = qp->send_cq,
+                  .recv_cq = qp->recv_cq,
+                  .srq = qp->srq,
+                  .cap = attr->cap,
+                  .qp_type = qp->qp_type,
+                  .sq_sig_all = object.signal_all ? 1 : 0};
+  }
+  return 0;
+}
+
+// The NIC writes in increasing address order, the last octet last (emulator/nic/memory.h).
+VERBENA_ABI int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t flags) {
+  return flags == 0 ? 1 : 0;
+}
+
+VERBENA_ABI int ibv_destroy_qp(ibv_qp* qp) {
+  Qp* const object = qp_of(qp);
+  Process& process = Process::instance();
+  if (!process.is_live(Kind::qp, object)) return EINVAL;
+  ibv_context* const context = qp->context;
+  const bool connected = engine_of(context) != nullptr;
+  if (verbena::host::Engine* const engine = engine_of(context)) {
+    const auto gone =
+        engine->run([object](verbena::nic::Nic& nic, verbena::Time) { return nic.destroy_qp(object->nic); });
+    if (!gone) return errno_of(gone);
+  }
+  process.withdraw(Kind::qp, object);
+  Acknowledged owed(qp->mutex, qp->cond);
+  owed.add(context_of(context)->async_events.cancel(object->async_events), qp->events_completed);
+  if (connected) owed.wait();
+  pthread_mutex_destroy(&qp->mutex);
+  pthread_cond_destroy(&qp->cond);
+  delete object;
+  release(context_of(context));
+  return 0;
+}

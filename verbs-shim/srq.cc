@@ -1,0 +1,118 @@
+// Shared receive queues: ibv_create_srq .. ibv_destroy_srq, and posting to them.
+#include "verbs-shim/context_ops.h"
+#include "verbs-shim/events.h"
+#include "verbs-shim/objects.h"
+#include "verbs-shim/process.h"
+#include "verbs-shim/requests.h"
+
+namespace verbena::shim {
+namespace {
+
+Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes) {
+  host::Engine* const engine = engine_of(pd->context);
+  if (engine == nullptr) return fail(kNoDevice);
+  auto* const srq = new (std::nothrow) Srq();
+  if (srq == nullptr) return fail(ENOMEM);
+  srq->context = pd->context;
+  srq->srq_context = attributes.srq_context;
+  srq->pd = pd;
+  pthread_mutex_init(&srq->mutex, nullptr);
+  pthread_cond_init(&srq->cond, nullptr);
+  srq->id = Process::instance().enlist(Kind::srq, srq, pd->context);
+  // The limit is not part of creation: ibv_modify_srq arms it.
+  const nic::SrqInit init{.pd = static_cast<Pd*>(pd)->nic,
+                          .max_wr = attributes.attr.max_wr,
+                          .max_sge = attributes.attr.max_sge,
+                          .context = srq->id};
+  const auto made = engine->run([&](nic::Nic& nic, Time) {
+    auto handle = nic.create_srq(init);
+    if (!handle) return handle;
+    if (const auto granted = nic.query_srq(*handle)) {
+      attributes.attr.max_wr = granted->max_wr;
+      attributes.attr.max_sge = granted->max_sge;
+    }
+    return handle;
+  });
+  if (!made) {
+    Process::instance().withdraw(Kind::srq, srq);
+    release(context_of(pd->context));
+    delete srq;
+    return fail(errno_of(made));
+  }
+  srq->nic = *made;
+  srq->handle = made->index;
+  return srq;
+}
+
+}  // namespace
+
+ibv_srq* create_srq_ex(ibv_context*, ibv_srq_init_attr_ex* attributes) {
+  constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+  const bool basic = (attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0 || attributes->srq_type == IBV_SRQT_BASIC;
+  if (!basic || (attributes->comp_mask & ~kKnown) != 0) return fail(EOPNOTSUPP);
+  if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return fail(EINVAL);
+  ibv_srq_init_attr plain{.srq_context = attributes->srq_context, .attr = attributes->attr};
+  Srq* const srq = create(attributes->pd, plain);
+  if (srq != nullptr) attributes->attr = plain.attr;
+  return srq;
+}
+
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad_request) {
+  return post_receive_list(engine_of(srq->context), request, bad_request,
+                           [handle = static_cast<Srq*>(srq)->nic](nic::Nic& nic, const nic::ReceiveRequest& receive) {
+                             return nic.post_srq_receive(handle, receive);
+                           });
+}
+
+}  // namespace verbena::shim
+
+using namespace verbena::shim;
+
+VERBENA_ABI ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+  return create(pd, *srq_init_attr);
+}
+
+VERBENA_ABI int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
+  verbena::host::Engine* const engine = engine_of(srq->context);
+  if (engine == nullptr) return kNoDevice;
+  if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
+  std::optional<std::uint32_t> max_wr;
+  std::optional<std::uint32_t> limit;
+  if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) max_wr = srq_attr->max_wr;
+  if ((srq_attr_mask & IBV_SRQ_LIMIT) != 0) limit = srq_attr->srq_limit;
+  return errno_of(engine->run([&](verbena::nic::Nic& nic, verbena::Time) {
+    return nic.modify_srq(static_cast<Srq*>(srq)->nic, max_wr, limit);
+  }));
+}
+
+VERBENA_ABI int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
+  verbena::host::Engine* const engine = engine_of(srq->context);
+  if (engine == nullptr) return kNoDevice;
+  const auto found =
+      engine->run([srq](verbena::nic::Nic& nic, verbena::Time) { return nic.query_srq(static_cast<Srq*>(srq)->nic); });
+  if (!found) return errno_of(found);
+  *srq_attr = {.max_wr = found->max_wr, .max_sge = found->max_sge, .srq_limit = found->limit};
+  return 0;
+}
+
+VERBENA_ABI int ibv_destroy_srq(ibv_srq* srq) {
+  auto* const object = static_cast<Srq*>(srq);
+  Process& process = Process::instance();
+  if (!process.is_live(Kind::srq, object)) return EINVAL;
+  ibv_context* const context = srq->context;
+  const bool connected = engine_of(context) != nullptr;
+  if (verbena::host::Engine* const engine = engine_of(context)) {
+    const auto gone =
+        engine->run([object](verbena::nic::Nic& nic, verbena::Time) { return nic.destroy_srq(object->nic); });
+    if (!gone) return errno_of(gone);
+  }
+  process.withdraw(Kind::srq, object);
+  Acknowledged owed(srq->mutex, srq->cond);
+  owed.add(context_of(context)->async_events.cancel(object->async_events), srq->events_completed);
+  if (connected) owed.wait();
+  pthread_mutex_destroy(&srq->mutex);
+  pthread_cond_destroy(&srq->cond);
+  delete object;
+  release(context_of(context));
+  return 0;
+}

@@ -21,5 +21,5 @@ check_one() {
 }
 export -f check_one
 
-find wire emulator verbs-shim scenarios cli bench \( -name '*.cc' -o -name '*.c' \) -print0 | sort -z |
+find . -path ./build -prune -o -path ./tests -prune -o \( -name '*.cc' -o -name '*.c' \) -print0 | sort -z |
   xargs -0 -r -n 1 -P "$(nproc)" bash -c 'grep -q "$0\"" build/compile_commands.json || exit 0; check_one "$0"'

@@ -8,5 +8,5 @@ case "${1-check}" in
   write) arguments=(-i) ;;
   *) echo "usage: scripts/format.sh [check|write]" >&2; exit 2 ;;
 esac
-find wire emulator verbs-shim scenarios cli bench tests \( -name '*.cc' -o -name '*.h' -o -name '*.c' \) -print0 |
+find . -path ./build -prune -o -path ./.git -prune -o \( -name '*.cc' -o -name '*.h' -o -name '*.c' \) -print0 |
   xargs -0 -r -n 32 -P "$(nproc)" clang-format-19 "${arguments[@]}"

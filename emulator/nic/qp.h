@@ -51,6 +51,7 @@ struct ResponseJob {
   std::uint32_t msn = 0;
   bool is_atomic = false;
   bool started = false;  // the FIRST packet of this response went out
+  bool replay = false;   // answers a duplicate: takes up none of the responder's resources
 };
 
 /// The result of an executed atomic, kept so that a duplicate is answered and not executed again (IBTA 9.7.5.1.5).

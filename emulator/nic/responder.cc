@@ -118,7 +118,9 @@ Verdict check_resources(NicState& nic, Qp& qp, const PacketView& packet) {
     return Verdict::pass;
   }
   if (opcode.operation == Operation::read_request || opcode.has_atomic_eth) {
-    const std::size_t outstanding = qp.responder.jobs.size() - qp.responder.jobs_head;
+    // Replays do not count: a duplicate from the network may come when the requester has had its answer long since.
+    const auto outstanding = std::count_if(qp.responder.jobs.begin() + qp.responder.jobs_head, qp.responder.jobs.end(),
+                                           [](const ResponseJob& job) { return !job.replay; });
     if (outstanding >= qp.attributes.max_dest_read_atomic) return Verdict::invalid_request;  // 9.7.4.1.6
   }
   return Verdict::pass;
@@ -238,7 +240,7 @@ void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
   nic.make_ready(qp);
 }
 
-void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t msn) {
+void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t msn, bool replay) {
   const wire::Reth& reth = packet.reth();
   ResponseJob job;
   job.psn = packet.bth().psn;
@@ -247,16 +249,18 @@ void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t ms
   job.address = reth.address;
   job.rkey = reth.rkey.value;
   job.msn = msn;
+  job.replay = replay;
   push_job(nic, qp, job);
 }
 
-void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record) {
+void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool replay) {
   ResponseJob job;
   job.psn = record.psn;
   job.packets_left = 1;
   job.is_atomic = true;
   job.original = record.original;
   job.msn = record.msn;
+  job.replay = replay;
   push_job(nic, qp, job);
 }
 
@@ -274,7 +278,7 @@ Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
   responder.msn = (responder.msn + 1) & Psn::kMask;
   const AtomicRecord record{packet.bth().psn, *original, responder.msn};
   responder.atomics[responder.atomics_next++ % responder.atomics.size()] = record;
-  push_atomic(nic, qp, record);
+  push_atomic(nic, qp, record, false);
   return Verdict::pass;
 }
 
@@ -293,7 +297,7 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
     nic.counters.add(Counter::rx_read_requests);
     psns = qp.packets_of(packet.reth().length);
     responder.msn = (responder.msn + 1) & Psn::kMask;
-    push_read(nic, qp, packet, responder.msn);
+    push_read(nic, qp, packet, responder.msn, false);
   } else {
     nic.counters.add(Counter::rx_atomic_requests);
     const Verdict verdict = execute_atomic(nic, qp, packet);
@@ -332,7 +336,7 @@ void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
         return i++ >= responder.jobs_head && !job.is_atomic && distance(psn, job.psn) >= 0 &&
                distance(job.psn, psn + psns) > 0;
       });
-      push_read(nic, qp, packet, responder.msn);
+      push_read(nic, qp, packet, responder.msn, true);
       break;
     }
     case Operation::compare_swap:
@@ -340,7 +344,7 @@ void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
       if (pending) return;
       for (const AtomicRecord& record : responder.atomics)
         if (record.psn == psn && record.msn != AtomicRecord::kNone) {
-          push_atomic(nic, qp, record);
+          push_atomic(nic, qp, record, true);
           return;
         }
       break;

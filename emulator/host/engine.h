@@ -1,24 +1,31 @@
 // Engine: one NIC alive in a process: its lock, its link, its clock, its progress thread.
 //
 // Solely responsible for when the NIC runs. App threads run it to completion (post, poll); the progress thread serves
-// passive targets and timers and sleeps in the kernel at 0 % CPU otherwise. It does not know the C ABI (verbs-shim) and
-// no protocol (emulator/nic).
+// passive targets and timers and sleeps in the kernel at 0 % CPU otherwise (progress_thread.h). It does not know the C
+// ABI (verbs-shim) and no protocol (emulator/nic). After fork() the child's engine is on its own: its link is gone,
+// frames vanish, the objects can still be destroyed (engine_fork.cc does this by itself).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
-#include <vector>
+#include <type_traits>
 
+#include "emulator/host/app_memory.h"
+#include "emulator/host/clock.h"
 #include "emulator/host/engine_config.h"
 #include "emulator/host/link.h"
+#include "emulator/host/progress_thread.h"
+#include "emulator/host/spin_lock.h"
+#include "emulator/host/stats_file.h"
 #include "emulator/nic/nic.h"
 
 namespace verbena::host {
 
-/// Receives what the NIC has to tell, outside the engine's lock, from whichever thread found it.
+/// Receives what the NIC has to tell, outside the engine's lock, from whichever thread found it; never two calls at
+/// once, in the NIC's order. A sink may call back into the engine.
 class EventSink {
  public:
   virtual ~EventSink() = default;
@@ -26,30 +33,113 @@ class EventSink {
   virtual void completion_event(const nic::CompletionEvent& event) = 0;
 };
 
-class Engine {
+class Engine final : private Progress {
  public:
   /// Joins the node: takes a process slot, opens the link, starts the progress thread (all signals blocked).
   /// The error is one line for the user, without a trailing newline.
   static Result<std::unique_ptr<Engine>, std::string> open(const EngineConfig& config, EventSink& events);
-  ~Engine();
+  /// Over a link that is open already (in_process_link.h): for tests and embedding.
+  static Result<std::unique_ptr<Engine>, std::string> open_on(OpenedLink opened, const EngineConfig& config,
+                                                              EventSink& events);
+  /// Drains for a few milliseconds, then leaves the node.
+  ~Engine() override;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
-  const nic::NicConfig& nic_config() const;
-  const nic::Counters& counters() const;
+  const nic::NicConfig& nic_config() const { return nic_->config(); }
+  const nic::Counters& counters() const { return stats_->counters(); }
 
   /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For post_send, modify_qp, create_... .
   template <class Call>
-  auto run(Call&& call);
+  auto run(Call&& call) {
+    const Time now = clock_now();
+    lock_.lock();
+    if constexpr (std::is_void_v<std::invoke_result_t<Call, nic::Nic&, Time>>) {
+      call(*nic_, now);
+      finish_call(now);
+    } else {
+      auto result = call(*nic_, now);
+      finish_call(now);
+      return result;
+    }
+  }
 
   /// ibv_poll_cq: completions that wait, else one pass over the link. Never blocks.
   std::size_t poll_cq(nic::CqHandle cq, std::span<nic::Completion> into);
 
+  /// The caller is about to sleep until an event (ibv_get_cq_event after ibv_req_notify_cq): peers ring the progress
+  /// thread from now on. A hint: without it the first frame comes some microseconds later.
+  void expect_sleep();
+
   /// One pass (see link.h). Returns whether anything was received or sent.
   bool progress();
+
+  /// Runs passes until the NIC owes nothing (acknowledgements, posted work that may leave), at most for `limit`.
+  void drain(Duration limit);
 
   std::optional<wire::MacAddress> resolve(const wire::Gid& address);
 
   /// In the child after fork(): forgets threads and descriptors of the parent without touching what is shared with it.
+  /// Called by the fork handler that open() installs; calling it again does nothing.
   void abandon_after_fork();
+
+  /// How often the progress thread has left the kernel; for tests and statistics.
+  std::uint64_t thread_wakes() const { return thread_ ? thread_->wakes() : 0; }
+  /// Under the engine's lock: run([&](nic::Nic&, Time) { ... link() ... }).
+  Link& link() { return *link_; }
+
+ private:
+  friend class ForkRegistry;
+  class Sink;
+
+  Engine(const EngineConfig& config, EventSink& events);
+
+  // Progress: what the thread asks of us.
+  bool pass() override { return progress(); }
+  Time prepare_sleep(bool listen, Time longest, bool& ready) override;
+  void woke() override;
+  void service() override { link_->service(); }
+  Link::WaitDescriptors wait_descriptors() const override { return link_->wait_descriptors(); }
+  bool frames_need_kernel() const override { return kernel_frames_; }
+  Activity activity() const override;
+
+  struct Traffic {
+    std::size_t received = 0;
+    std::size_t sent = 0;
+  };
+  Traffic pass_locked(bool fresh_clock);
+  void finish_call(Time now);
+  void after_unlock(bool kick);
+  bool thread_must_wake();
+  Time deadline_locked(Time now) const;
+  void dispatch_events();
+
+  SpinLock lock_;  // guards nic_, the link's data path, last_now_, empty_passes_
+  bool kernel_frames_ = true;
+  bool exact_time_ = false;  // captures and delays want the time of every pass
+  bool abandoned_ = false;
+  std::uint32_t empty_passes_ = 0;
+  Time last_now_{};
+  std::unique_ptr<nic::Nic> nic_;
+  std::unique_ptr<Link> link_;
+  Link* base_link_ = nullptr;  // link_ without its decorators
+
+  // Read by the progress thread without the lock.
+  alignas(64) std::atomic<std::uint64_t> app_polls_{0};
+  std::atomic<std::uint64_t> app_calls_{0};
+  // Until when the thread sleeps; kAwake: it does not. Changed under the lock, or by the thread when it wakes.
+  alignas(64) std::atomic<std::int64_t> thread_sleeps_until_ns_{kAwake};
+  std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:
+  bool thread_listens_ = false;
+  std::atomic<bool> events_waiting_{false};
+  std::atomic<std::uint32_t> dispatchers_{0};
+  static constexpr std::int64_t kAwake = 0;
+
+  EngineConfig config_;
+  EventSink& events_;
+  AppMemory memory_;
+  std::unique_ptr<StatsBlock> stats_;
+  std::unique_ptr<ProgressThread> thread_;
 };
 
 }  // namespace verbena::host

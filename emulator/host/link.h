@@ -63,6 +63,15 @@ class Link : public nic::TransmitPort {
   /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).
   virtual std::optional<wire::MacAddress> resolve(const wire::Gid& address) = 0;
+
+  // Around fork(), called on the innermost link by the forking thread, which holds the engine's lock.
+  /// Waits until no other thread is inside the link, and keeps it so until release_after_fork().
+  virtual void hold_for_fork() {}
+  /// In the parent, and in the child before abandon_after_fork().
+  virtual void release_after_fork() {}
+  /// In the child: closes descriptors and mappings and says nothing to anybody, so that the parent's end is seen by its
+  /// peers. The link is not used again, and not destroyed.
+  virtual void abandon_after_fork() {}
 };
 
 /// What opening a link yields: it, and where the process stands behind it.

@@ -53,6 +53,16 @@ class ShmControl {
   /// Ends the connection of a channel that the data path has given up. It becomes dead as if the peer had gone.
   void hang_up(const ShmChannel& channel);
 
+  /// Around fork(): keeps other threads out.
+  void hold() {
+    mutex_.lock();
+    changes_lock_.lock();
+  }
+  void release() {
+    changes_lock_.unlock();
+    mutex_.unlock();
+  }
+
   struct Change {
     enum class Kind : std::uint8_t { opened, accepted, refused, ended };
     Kind kind{};

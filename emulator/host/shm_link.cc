@@ -371,6 +371,27 @@ void ShmLink::flush() {
   }
 }
 
+void ShmLink::hold_for_fork() {
+  control_->hold();
+  errands_lock_.lock();
+}
+
+void ShmLink::release_after_fork() {
+  errands_lock_.unlock();
+  control_->release();
+}
+
+void ShmLink::abandon_after_fork() {
+  dirty_.clear();
+  unsettled_.clear();
+  channels_.clear();
+  routes_.clear();
+  route_of_.clear();
+  errands_.clear();
+  arriving_.clear();
+  control_.reset();
+}
+
 std::optional<wire::MacAddress> ShmLink::resolve(const wire::Gid& address) {
   const auto& octets = address.octets;
   if (!address.is_multicast()) return node_mac(address);

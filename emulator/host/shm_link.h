@@ -44,6 +44,9 @@ class ShmLink final : public Link {
   bool arm() override;
   void disarm() override;
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  void hold_for_fork() override;
+  void release_after_fork() override;
+  void abandon_after_fork() override;
 
   /// What happened to frames and peers; read under the engine's lock.
   struct Statistics {

@@ -1,0 +1,187 @@
+#include "emulator/host/app_memory.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csetjmp>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+namespace verbena::host {
+namespace {
+
+/// The range of application memory that a copy under way may touch, and where to go if it faults.
+struct Guard {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  std::jmp_buf escape;
+};
+
+// initial-exec: the first use in a thread must not allocate, it may happen in a signal handler.
+__attribute__((tls_model("initial-exec"))) thread_local Guard* volatile current_guard = nullptr;
+
+/// Runs `copy` guarded. False: it faulted within the range and was left in the middle.
+template <class Copy>
+__attribute__((noinline)) bool guarded(std::uint64_t address, std::size_t bytes, Copy&& copy) {
+  Guard guard;
+  guard.begin = static_cast<std::uintptr_t>(address);
+  guard.end = guard.begin + bytes;
+  if (guard.end < guard.begin) return false;
+  if (_setjmp(guard.escape) != 0) {
+    current_guard = nullptr;
+    return false;
+  }
+  current_guard = &guard;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  copy();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  current_guard = nullptr;
+  return true;
+}
+
+/// Keeps the stores before it before the stores behind it, for whoever polls the last octet.
+inline void store_fence() {
+#if defined(__x86_64__) || defined(__i386__)
+  asm volatile("" ::: "memory");  // the CPU keeps stores in order
+#else
+  std::atomic_thread_fence(std::memory_order_release);
+#endif
+}
+
+constexpr std::size_t kTailBytes = 64;
+
+/// A library memcpy may store the tail before the head. The head goes through it, the tail in order.
+void copy_ascending(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes > kTailBytes) {
+    const std::size_t head = bytes - kTailBytes;
+    std::memcpy(to, from, head);
+    to += head;
+    from += head;
+    bytes = kTailBytes;
+    store_fence();
+  }
+  for (; bytes > sizeof(std::uint64_t); bytes -= sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+    to += sizeof(std::uint64_t);
+    from += sizeof(std::uint64_t);
+    store_fence();
+  }
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));  // one store
+    return;
+  }
+  for (; bytes != 0; --bytes) {
+    *to++ = *from++;
+    store_fence();
+  }
+}
+
+std::byte* pointer(std::uint64_t address) {
+  return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address));
+}
+
+struct sigaction previous_segv;
+struct sigaction previous_bus;
+
+/// What would have happened without us.
+void pass_on(int signal, siginfo_t* info, void* context) {
+  struct sigaction& previous = signal == SIGSEGV ? previous_segv : previous_bus;
+  const bool is_fault = info->si_code > 0;  // the kernel's, not kill(2)
+  if ((previous.sa_flags & SA_SIGINFO) == 0 && previous.sa_handler == SIG_IGN && !is_fault) return;
+  if ((previous.sa_flags & SA_SIGINFO) == 0 && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
+    // Returning runs the faulting instruction again: the process ends as it would have, core and address included.
+    struct sigaction normal{};
+    normal.sa_handler = SIG_DFL;
+    sigaction(signal, &normal, nullptr);
+    if (!is_fault) syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info);
+    return;
+  }
+  struct sigaction chosen = previous;
+  if ((chosen.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+    previous.sa_flags = 0;
+    previous.sa_handler = SIG_DFL;
+  }
+  sigset_t before;
+  sigset_t during = chosen.sa_mask;
+  if ((chosen.sa_flags & SA_NODEFER) == 0) sigaddset(&during, signal);
+  pthread_sigmask(SIG_BLOCK, &during, &before);
+  if ((chosen.sa_flags & SA_SIGINFO) != 0)
+    chosen.sa_sigaction(signal, info, context);
+  else
+    chosen.sa_handler(signal);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (!handle_fault(signal, info, context)) pass_on(signal, info, context);
+}
+
+}  // namespace
+
+bool handle_fault(int, siginfo_t* info, void*) {
+  Guard* const guard = current_guard;
+  if (guard == nullptr || info->si_code <= 0) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  // x86 does not tell the address of an access outside the canonical range.
+  const bool ours = info->si_code == SI_KERNEL || (address >= guard->begin && address < guard->end);
+  if (!ours) return false;
+  std::longjmp(guard->escape, 1);
+}
+
+void install_fault_handler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action{};
+    action.sa_sigaction = on_fault;
+    // NODEFER: longjmp leaves the mask as it is, so the signal must not be in it.
+    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    sigaction(SIGSEGV, &action, &previous_segv);
+    sigaction(SIGBUS, &action, &previous_bus);
+  });
+}
+
+bool AppMemory::read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) {
+  return guarded(address, into.size(), [&] {
+    const std::byte* from = pointer(address);
+    std::span<std::byte> rest = into;
+    while (!rest.empty()) {
+      const std::size_t bytes = std::min(rest.size(), kStageBytes);
+      std::memcpy(stage_.data(), from, bytes);
+      crc.update(stage_.data(), bytes);
+      std::memcpy(rest.data(), stage_.data(), bytes);
+      rest = rest.subspan(bytes);
+      from += bytes;
+    }
+  });
+}
+
+bool AppMemory::write(std::uint64_t address, std::span<const std::byte> from) {
+  return guarded(address, from.size(), [&] { copy_ascending(pointer(address), from.data(), from.size()); });
+}
+
+std::optional<std::uint64_t> AppMemory::compare_swap(std::uint64_t address, std::uint64_t compare, std::uint64_t swap) {
+  if (address % alignof(std::uint64_t) != 0) return std::nullopt;
+  std::uint64_t before = compare;
+  const bool done = guarded(address, sizeof before, [&] {
+    std::atomic_ref<std::uint64_t> cell(*reinterpret_cast<std::uint64_t*>(pointer(address)));
+    cell.compare_exchange_strong(before, swap);
+  });
+  if (!done) return std::nullopt;
+  return before;
+}
+
+std::optional<std::uint64_t> AppMemory::fetch_add(std::uint64_t address, std::uint64_t add) {
+  if (address % alignof(std::uint64_t) != 0) return std::nullopt;
+  std::uint64_t before = 0;
+  const bool done = guarded(address, sizeof before, [&] {
+    std::atomic_ref<std::uint64_t> cell(*reinterpret_cast<std::uint64_t*>(pointer(address)));
+    before = cell.fetch_add(add);
+  });
+  if (!done) return std::nullopt;
+  return before;
+}
+
+}  // namespace verbena::host

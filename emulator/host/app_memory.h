@@ -1,0 +1,38 @@
+// AppMemory: nic::Memory over this process's own address space. A copy that faults fails; it never ends the process.
+//
+// Solely responsible for the copies and for the handler of SIGSEGV and SIGBUS that makes them safe. Bounds and keys are
+// checked before (emulator/nic/memory_table.h). The handler takes faults of guarded copies only; every other one goes
+// where it would have gone without us.
+#pragma once
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+
+#include "emulator/nic/memory.h"
+
+namespace verbena::host {
+
+/// One per engine, used under its lock.
+class AppMemory final : public nic::Memory {
+ public:
+  bool read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) override;
+  bool write(std::uint64_t address, std::span<const std::byte> from) override;
+  std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare, std::uint64_t swap) override;
+  std::optional<std::uint64_t> fetch_add(std::uint64_t address, std::uint64_t add) override;
+
+ private:
+  // What is sent and what the CRC covers must be the same octets even while the application changes them: they are
+  // read once, into here.
+  static constexpr std::size_t kStageBytes = 4096;
+  alignas(64) std::array<std::byte, kStageBytes> stage_;
+};
+
+/// Puts our handler above whatever handles SIGSEGV and SIGBUS now. Once per process; calling it again does nothing.
+void install_fault_handler();
+
+/// For whoever interposes sigaction(): call this first from a handler that has replaced ours. If the fault belongs to a
+/// guarded copy it does not return; else it returns false and has done nothing.
+bool handle_fault(int signal, siginfo_t* info, void* context);
+
+}  // namespace verbena::host

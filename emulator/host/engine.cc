@@ -1,0 +1,307 @@
+#include "emulator/host/engine.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "emulator/fabric/fault_plan.h"
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/host/capturing_link.h"
+#include "emulator/host/engine_fork.h"
+#include "emulator/host/faulty_link.h"
+#include "emulator/host/node_directory.h"
+
+namespace verbena::host {
+Result<OpenedLink, std::string> open_link(const EngineConfig& config);  // link_factory.h
+
+namespace {
+constexpr std::size_t kReceiveBudget = 64;   // frames per pass
+constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
+constexpr std::uint32_t kPassesPerClock = 16;
+constexpr Duration kBackPressureRetry = microseconds(50);
+// A deadline this much before the end of the thread's sleep is not worth a wake-up.
+constexpr Duration kDeadlineSlack = milliseconds(1);
+constexpr Duration kCloseDrain = milliseconds(5);
+constexpr std::size_t kEventsAtOnce = 16;
+
+/// The fault plan and the capture around a link, in the order that capture_file.h says.
+Result<std::unique_ptr<Link>, std::string> decorate(std::unique_ptr<Link> link, const EngineConfig& config,
+                                                    std::uint8_t slot) {
+  CaptureTap* tap = nullptr;
+  if (!config.capture_path.empty()) {
+    auto file = CaptureFile::open({.path = config.capture_path, .snap_bytes = config.capture_snap_bytes});
+    if (!file) return Failure{file.error()};
+    auto capturing = std::make_unique<CapturingLink>(std::move(link), std::move(*file));
+    tap = &capturing->tap();
+    link = std::move(capturing);
+  }
+  if (config.faults.empty()) return link;
+  std::vector<fabric::FaultRule> rules;
+  for (const std::string& text : config.faults) {
+    auto rule = fabric::parse_fault(text);
+    if (!rule) return Failure{"fault '" + text + "': " + rule.error()};
+    rules.push_back(std::move(*rule));
+  }
+  const std::string name = address_text(config.address) + "/" + std::to_string(slot);
+  return make_faulty_link(std::move(link), rules, config.seed, name, tap);
+}
+}  // namespace
+
+/// Hands frames to the NIC. The clock is read at the first frame of a pass, and only then.
+class Engine::Sink final : public FrameSink {
+ public:
+  Sink(nic::Nic& nic, Time now, bool fresh) : now_(now), nic_(nic), fresh_(fresh) {}
+  void frame(std::span<const std::byte> frame, bool icrc_trusted) override { nic_.receive(now(), frame, icrc_trusted); }
+  Time now() {
+    if (!fresh_) now_ = clock_now();
+    fresh_ = true;
+    return now_;
+  }
+  bool fresh() const { return fresh_; }
+
+ private:
+  Time now_;
+  nic::Nic& nic_;
+  bool fresh_;
+};
+
+Engine::Engine(const EngineConfig& config, EventSink& events) : config_(config), events_(events) {}
+
+Result<std::unique_ptr<Engine>, std::string> Engine::open(const EngineConfig& config, EventSink& events) {
+  auto opened = open_link(config);
+  if (!opened) return Failure{opened.error()};
+  return open_on(std::move(*opened), config, events);
+}
+
+Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, const EngineConfig& config,
+                                                             EventSink& events) {
+  std::unique_ptr<Engine> engine(new Engine(config, events));
+  engine->base_link_ = opened.link.get();
+  auto link = decorate(std::move(opened.link), config, opened.slot);
+  if (!link) return Failure{link.error()};
+  engine->link_ = std::move(*link);
+  engine->kernel_frames_ = engine->link_->fetches();
+  engine->exact_time_ = engine->link_.get() != engine->base_link_;
+  engine->stats_ = StatsBlock::open(config.stats_path, config.address, opened.slot);
+
+  nic::NicConfig nic_config;
+  nic_config.qpn_base = qpn_base_of(opened.slot);
+  nic_config.qpn_bits = kSlotShift;
+  nic_config.mac = opened.mac;
+  nic_config.gids[0] = config.address;
+  nic_config.port_mtu_bytes = opened.mtu_bytes;
+  nic_config.seed = config.seed;
+  install_fault_handler();
+  engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());
+  ForkRegistry::add(*engine);
+  if (config.progress_thread) {
+    auto thread = ProgressThread::start(*engine);
+    if (!thread) return Failure{thread.error()};
+    engine->thread_ = std::move(*thread);
+  }
+  return engine;
+}
+
+Engine::~Engine() {
+  if (nic_ == nullptr) return;
+  if (!abandoned_) drain(kCloseDrain);
+  thread_.reset();
+  ForkRegistry::remove(*this);
+}
+
+// -- Passes
+// ------------------------------------------------------------------------------------------------------------
+
+Engine::Traffic Engine::pass_locked(bool fresh_clock) {
+  if (exact_time_ || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
+  Sink sink(*nic_, fresh_clock ? clock_now() : last_now_, fresh_clock);
+  Traffic traffic;
+  traffic.received = link_->receive(fresh_clock ? sink.now() : last_now_, sink, kReceiveBudget);
+  if (sink.fresh()) {
+    if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
+  }
+  if (nic_->has_work()) traffic.sent = nic_->transmit(sink.now(), *link_, kTransmitBudget);
+  if (traffic.sent != 0 || sink.fresh()) link_->publish();
+  if (sink.fresh()) last_now_ = sink.now();
+  if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
+  return traffic;
+}
+
+void Engine::finish_call(Time now) {
+  if (nic_->has_work() && nic_->transmit(now, *link_, kTransmitBudget) != 0) link_->publish();
+  last_now_ = std::max(last_now_, now);
+  if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
+  app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const bool kick = thread_must_wake();
+  lock_.unlock();
+  after_unlock(kick);
+}
+
+void Engine::after_unlock(bool kick) {
+  link_->flush();
+  if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
+  if (kick && thread_ != nullptr) thread_->kick();
+}
+
+bool Engine::progress() {
+  if (thread_ == nullptr) link_->service();
+  link_->fetch();
+  lock_.lock();
+  const Traffic traffic = pass_locked(true);
+  lock_.unlock();
+  after_unlock(false);
+  return traffic.received != 0 || traffic.sent != 0;
+}
+
+std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
+  lock_.lock();
+  app_polls_.store(app_polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  std::size_t count = nic_->poll_cq(cq, into);
+  if (count != 0) {
+    lock_.unlock();
+    return count;
+  }
+  if (kernel_frames_) {
+    lock_.unlock();
+    link_->fetch();
+    lock_.lock();
+  }
+  link_->disarm();
+  const Traffic traffic = pass_locked(false);
+  count = nic_->poll_cq(cq, into);
+  const bool kick = (traffic.received != 0 || traffic.sent != 0) && thread_must_wake();
+  lock_.unlock();
+  after_unlock(kick);
+  return count;
+}
+
+void Engine::drain(Duration limit) {
+  const Time end = clock_now() + limit;
+  for (;;) {
+    progress();
+    lock_.lock();
+    const bool owes = nic_->has_work() || link_->next_deadline().has_value();
+    lock_.unlock();
+    if (!owes || clock_now() >= end) return;
+    sched_yield();
+  }
+}
+
+std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
+  return link_->resolve(address);
+}
+
+// -- The thread's sleep
+// ------------------------------------------------------------------------------------------------
+
+Progress::Activity Engine::activity() const {
+  return {app_polls_.load(std::memory_order_relaxed), app_calls_.load(std::memory_order_relaxed)};
+}
+
+Time Engine::deadline_locked(Time now) const {
+  Time deadline = kNever;
+  if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);
+  if (const auto due = link_->next_deadline()) deadline = std::min(deadline, *due);
+  if (nic_->has_work()) deadline = std::min(deadline, now + kBackPressureRetry);
+  return deadline;
+}
+
+Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
+  const std::lock_guard guard(lock_);
+  // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
+  ready = !listen || link_->arm();
+  if (!ready) return {};
+  const Time until = std::min(longest, deadline_locked(clock_now()));
+  polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
+  thread_listens_ = listen;
+  thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
+  return until;
+}
+
+void Engine::woke() {
+  thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
+}
+
+/// Whether something is due that the sleeping thread does not know of and that nobody else will look after.
+bool Engine::thread_must_wake() {
+  const Time until{thread_sleeps_until_ns_.load(std::memory_order_relaxed)};
+  if (until.ns == kAwake) return false;
+  const Time deadline = deadline_locked(last_now_);
+  if (deadline == kNever) return false;
+  const bool app_polls = app_polls_.load(std::memory_order_relaxed) != polls_at_sleep_;
+  if (until != kNever && (app_polls || deadline + kDeadlineSlack >= until)) return false;
+  thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);  // one kick is enough
+  return true;
+}
+
+void Engine::expect_sleep() {
+  bool kick = false;
+  {
+    const std::lock_guard guard(lock_);
+    const bool asleep = thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake;
+    const bool armed = link_->arm();
+    kick = asleep && (!armed || (kernel_frames_ && !thread_listens_));
+    if (kick) thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
+  }
+  if (kick && thread_ != nullptr) thread_->kick();
+}
+
+// -- Events
+// ------------------------------------------------------------------------------------------------------------
+
+void Engine::dispatch_events() {
+  // One thread dispatches at a time; the others leave a ticket, and it goes on until no ticket is left.
+  std::uint32_t tickets = dispatchers_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  if (tickets != 1) return;
+  do {
+    for (;;) {
+      std::array<nic::AsyncEvent, kEventsAtOnce> async;
+      std::array<nic::CompletionEvent, kEventsAtOnce> completions;
+      std::size_t async_count = 0;
+      std::size_t completion_count = 0;
+      {
+        const std::lock_guard guard(lock_);
+        while (async_count < async.size()) {
+          const auto event = nic_->poll_event();
+          if (!event) break;
+          async[async_count++] = *event;
+        }
+        while (completion_count < completions.size()) {
+          const auto event = nic_->poll_completion_event();
+          if (!event) break;
+          completions[completion_count++] = *event;
+        }
+        events_waiting_.store(nic_->has_events(), std::memory_order_relaxed);
+      }
+      if (async_count == 0 && completion_count == 0) break;
+      for (std::size_t i = 0; i < async_count; ++i) events_.async_event(async[i]);
+      for (std::size_t i = 0; i < completion_count; ++i) events_.completion_event(completions[i]);
+    }
+  } while (!dispatchers_.compare_exchange_strong(tickets, 0, std::memory_order_acq_rel));
+}
+
+// -- fork()
+// ------------------------------------------------------------------------------------------------------------
+
+void Engine::abandon_after_fork() {
+  if (abandoned_) return;
+  abandoned_ = true;
+  base_link_->abandon_after_fork();
+  // Decorators would write down what the parent writes as well: they are left alone, with what they hold.
+  [[maybe_unused]] const Link* forgotten_link = link_.release();
+  link_ = std::make_unique<NullLink>();
+  base_link_ = link_.get();
+  kernel_frames_ = false;
+  if (thread_ != nullptr) {
+    thread_->abandon();
+    [[maybe_unused]] const ProgressThread* forgotten_thread = thread_.release();
+  }
+  stats_->make_private();
+  dispatchers_.store(0, std::memory_order_relaxed);
+  thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,59 @@
+#include "emulator/host/engine_fork.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "emulator/host/engine.h"
+
+namespace verbena::host {
+
+ForkRegistry& ForkRegistry::instance() {
+  static auto* registry = new ForkRegistry;  // never destroyed: a fork may happen during exit
+  return *registry;
+}
+
+void ForkRegistry::add(Engine& engine) {
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(prepare, parent, child); });
+  ForkRegistry& registry = instance();
+  const std::lock_guard guard(registry.mutex_);
+  registry.engines_.push_back(&engine);
+}
+
+void ForkRegistry::remove(Engine& engine) {
+  ForkRegistry& registry = instance();
+  const std::lock_guard guard(registry.mutex_);
+  std::erase(registry.engines_, &engine);
+}
+
+void ForkRegistry::prepare() {
+  ForkRegistry& registry = instance();
+  registry.mutex_.lock();
+  for (Engine* engine : registry.engines_) {
+    engine->lock_.lock();
+    engine->base_link_->hold_for_fork();
+  }
+}
+
+void ForkRegistry::parent() {
+  ForkRegistry& registry = instance();
+  for (Engine* engine : registry.engines_) {
+    engine->base_link_->release_after_fork();
+    engine->lock_.unlock();
+  }
+  registry.mutex_.unlock();
+}
+
+void ForkRegistry::child() {
+  ForkRegistry& registry = instance();
+  for (Engine* engine : registry.engines_) {
+    engine->base_link_->release_after_fork();
+    engine->lock_.unlock();
+    engine->abandon_after_fork();
+  }
+  registry.engines_.clear();
+  registry.mutex_.unlock();
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,55 @@
+// ForkRegistry: keeps the engines of this process whole across fork().
+//
+// Solely responsible for the process's fork handlers: before fork() it brings every engine to rest, after it the
+// parent's go on and the child's are abandoned (Engine::abandon_after_fork). NullLink is what an abandoned engine is
+// left with.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "emulator/host/link.h"
+
+namespace verbena::host {
+
+class Engine;
+
+class ForkRegistry {
+ public:
+  static void add(Engine& engine);
+  static void remove(Engine& engine);
+
+ private:
+  static ForkRegistry& instance();
+  static void prepare();
+  static void parent();
+  static void child();
+
+  std::mutex mutex_;  // guards engines_; held across fork()
+  std::vector<Engine*> engines_;
+};
+
+/// A cable to nowhere: frames vanish, none arrive.
+class NullLink final : public Link {
+ public:
+  std::span<std::byte> reserve(const nic::Destination&, std::size_t bytes) override { return {scratch_.data(), bytes}; }
+  void commit(std::size_t) override {}
+  void cancel() override {}
+  void publish() override {}
+  std::size_t receive(Time, FrameSink&, std::size_t) override { return 0; }
+  bool fetch() override { return false; }
+  bool fetches() const override { return false; }
+  void flush() override {}
+  void service() override {}
+  WaitDescriptors wait_descriptors() const override { return {}; }
+  bool arm() override { return true; }
+  void disarm() override {}
+  std::optional<wire::MacAddress> resolve(const wire::Gid&) override { return std::nullopt; }
+
+ private:
+  std::array<std::byte, wire::kFrameBytesMax> scratch_{};
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,100 @@
+#include "emulator/host/environment.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "emulator/fabric/fault_plan.h"
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/host/node_directory.h"
+
+namespace verbena::host {
+namespace {
+constexpr std::size_t kInterfaceNameBytesMax = 15;  // IFNAMSIZ without the zero
+constexpr std::size_t kDeviceNameBytesMax = 63;     // IB_DEVICE_NAME_MAX without the zero
+
+/// An empty value counts as unset.
+std::optional<std::string_view> variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+template <class Number>
+bool parse_number(std::string_view text, Number& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+std::string complaint(const char* name, std::string_view value, std::string_view right) {
+  return std::string(name) + "='" + std::string(value) + "': " + std::string(right);
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end != 0) lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+}  // namespace
+
+bool is_link_name(std::string_view text) {
+  if (text == "shm" || text == "udp") return true;
+  if (!text.starts_with("raw:")) return false;
+  text.remove_prefix(4);
+  return !text.empty() && text.size() <= kInterfaceNameBytesMax && text.find_first_of("/ \t\n") == text.npos;
+}
+
+bool is_device_name(std::string_view text) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  return !text.empty() && text.size() <= kDeviceNameBytesMax && text != "." && text != ".." &&
+         std::all_of(text.begin(), text.end(), fits);
+}
+
+Result<EngineConfig, std::string> config_from_environment() {
+  EngineConfig config;
+  if (const auto value = variable(kFabricVariable)) {
+    if (!is_fabric_name(*value))
+      return Failure{complaint(kFabricVariable, *value, "want 1 to 40 letters, digits, '.', '_' or '-'")};
+    config.fabric = *value;
+  }
+  if (const auto value = variable(kNodeVariable)) {
+    const auto node = parse_node(*value);
+    if (!node) return Failure{complaint(kNodeVariable, *value, "want a node number from 1 to 254 or an IP address")};
+    config.address = *node;
+  }
+  if (const auto value = variable(kLinkVariable)) {
+    if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want shm, udp or raw:INTERFACE")};
+    config.link = *value;
+  }
+  if (const auto value = variable(kDeviceNameVariable)) {
+    if (!is_device_name(*value))
+      return Failure{complaint(kDeviceNameVariable, *value, "want 1 to 63 letters, digits, '.', '_' or '-'")};
+    config.device_name = *value;
+  }
+  if (const auto value = variable(kSeedVariable); value && !parse_number(*value, config.seed))
+    return Failure{complaint(kSeedVariable, *value, "want a number from 0 to 2^64 - 1")};
+  if (const auto value = variable(kPcapSnapVariable); value && !parse_number(*value, config.capture_snap_bytes))
+    return Failure{complaint(kPcapSnapVariable, *value, "want a number of octets, 0 for whole frames")};
+  if (const auto value = variable(kFaultsVariable)) {
+    config.faults = lines_of(*value);
+    for (const std::string& fault : config.faults) {
+      const auto rule = fabric::parse_fault(fault);
+      if (!rule) return Failure{complaint(kFaultsVariable, fault, rule.error())};
+    }
+  }
+  if (const auto value = variable(kPcapVariable)) config.capture_path = *value;
+  if (const auto value = variable(kStatsVariable)) config.stats_path = *value;
+  return config;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,37 @@
+// The environment that `verbena exec` sets for the programs it runs, read into an EngineConfig.
+//
+// Solely responsible for the names and the syntax of the variables. Unset ones keep the defaults of EngineConfig.
+//   VERBENA_FABRIC       name                          VERBENA_SEED         number, seeds the fault plan
+//   VERBENA_NODE         K or an address               VERBENA_DEVICE_NAME  what ibv_devices shows
+//   VERBENA_LINK         shm | udp | raw:IFACE         VERBENA_PCAP         file for the capture
+//   VERBENA_FAULTS       one fault per line            VERBENA_PCAP_SNAP    octets kept per frame
+//   VERBENA_STATS        file of counters (stats_file.h)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "emulator/host/engine_config.h"
+#include "wire/result.h"
+
+namespace verbena::host {
+
+inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";
+inline constexpr const char* kNodeVariable = "VERBENA_NODE";
+inline constexpr const char* kLinkVariable = "VERBENA_LINK";
+inline constexpr const char* kPcapVariable = "VERBENA_PCAP";
+inline constexpr const char* kPcapSnapVariable = "VERBENA_PCAP_SNAP";
+inline constexpr const char* kFaultsVariable = "VERBENA_FAULTS";
+inline constexpr const char* kSeedVariable = "VERBENA_SEED";
+inline constexpr const char* kDeviceNameVariable = "VERBENA_DEVICE_NAME";
+inline constexpr const char* kStatsVariable = "VERBENA_STATS";
+
+/// The error names the variable and what would be right, in one line.
+Result<EngineConfig, std::string> config_from_environment();
+
+/// "shm", "udp" or "raw:" and the name of an interface.
+bool is_link_name(std::string_view text);
+/// 1 to 63 letters, digits, '.', '_' or '-', not "." or "..": it becomes the name of a directory that programs see.
+bool is_device_name(std::string_view text);
+
+}  // namespace verbena::host

@@ -1,0 +1,132 @@
+#include "emulator/host/progress_thread.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "emulator/host/clock.h"
+
+namespace verbena::host {
+
+Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::start(Progress& progress) {
+  const int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (kick < 0) return Failure{std::string("cannot make an eventfd: ") + std::strerror(errno)};
+  std::unique_ptr<ProgressThread> thread(new ProgressThread(progress, kick));
+  // The mask is inherited: no signal of the application ever runs on this thread.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::string error;
+  try {
+    thread->thread_ = std::thread([self = thread.get()] { self->main(); });
+  } catch (const std::system_error& failure) {
+    error = std::string("cannot start a thread: ") + failure.what();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!error.empty()) return Failure{std::move(error)};
+  return thread;
+}
+
+ProgressThread::~ProgressThread() {
+  stop_.store(true, std::memory_order_release);
+  kick();
+  if (thread_.joinable()) thread_.join();
+  if (kick_ >= 0) close(kick_);
+}
+
+void ProgressThread::abandon() {
+  if (kick_ >= 0) close(kick_);
+  kick_ = -1;
+}
+
+void ProgressThread::kick() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(kick_, &one, sizeof one);  // full: kicked already
+}
+
+void ProgressThread::main() {
+  pthread_setname_np(pthread_self(), "verbena");
+  prctl(PR_SET_TIMERSLACK, 1);  // nanosecond; the default of 50 us would blur RNR timers
+  // A synchronous fault must reach its handler even here: the NIC copies from and to application memory.
+  sigset_t faults;
+  sigemptyset(&faults);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigaddset(&faults, fault);
+  pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+
+  Progress::Activity mark = progress_.activity();  // where the present look began
+  std::uint64_t calls_before_sleep = mark.calls;
+  bool timed_out = false;
+  Time busy_until = clock_now() + kSpin;
+  Duration watch = kWatchMin;
+  while (!stop_.load(std::memory_order_acquire)) {
+    const bool worked = progress_.pass();
+    const Progress::Activity seen = progress_.activity();
+    const bool app_polls = seen.polls != mark.polls;
+    if (!app_polls) {
+      const Time now = clock_now();
+      if (worked) {
+        busy_until = now + kSpin;
+        timed_out = false;
+      }
+      if (!timed_out && now < busy_until) {
+        sched_yield();  // an app thread that wants this core gets it
+        continue;
+      }
+    }
+    const bool active = app_polls || seen.calls != calls_before_sleep;
+    const Time longest = active ? clock_now() + watch : kNever;
+    watch = active ? std::min(watch * 2, kWatchMax) : kWatchMin;
+    bool ready = true;
+    const Time until = progress_.prepare_sleep(!app_polls, longest, ready);
+    if (!ready) {
+      timed_out = false;
+      busy_until = clock_now() + kSpin;
+      progress_.woke();
+      continue;
+    }
+    mark = seen;
+    calls_before_sleep = seen.calls;
+    timed_out = !sleep(until, !app_polls);
+    progress_.woke();
+    if (!timed_out) {
+      mark = progress_.activity();
+      busy_until = clock_now() + kSpin;
+    }
+  }
+}
+
+/// Returns whether anything but the end of the time woke us.
+bool ProgressThread::sleep(Time until, bool listen) {
+  const Link::WaitDescriptors link = progress_.wait_descriptors();
+  const bool frames = listen || !progress_.frames_need_kernel();
+  std::array<pollfd, 3> descriptors{
+      {{kick_, POLLIN, 0}, {frames ? link.frames : -1, POLLIN, 0}, {link.control, POLLIN, 0}}};
+  timespec timeout{};
+  if (until != kNever) {
+    const std::int64_t left_ns = std::max<std::int64_t>((until - clock_now()).ns, 0);
+    timeout.tv_sec = left_ns / 1'000'000'000;
+    timeout.tv_nsec = left_ns % 1'000'000'000;
+  }
+  const int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
+  wakes_.store(wakes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (count <= 0) return false;
+  if (descriptors[0].revents != 0) {
+    std::uint64_t kicks = 0;
+    [[maybe_unused]] const ssize_t got = read(kick_, &kicks, sizeof kicks);
+  }
+  if (descriptors[1].revents != 0 || descriptors[2].revents != 0) progress_.service();
+  return true;
+}
+
+}  // namespace verbena::host

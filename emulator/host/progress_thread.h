@@ -1,0 +1,75 @@
+// ProgressThread: the thread that runs the NIC when no application thread does.
+//
+// Solely responsible for when to look, when to spin and when to sleep; what a pass is belongs to Progress (engine.h).
+// It sleeps in ppoll over the link's descriptors and its own eventfd until the next deadline. Three ways to sleep:
+//   nobody polls        armed: peers ring the doorbell; for ever if there is no deadline
+//   the app polls       not armed: the app serves the link, peers ring only when they see no progress
+//   calls, but no polls armed, but not longer than a few milliseconds: deadlines made meanwhile need no wake-up each
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "emulator/host/link.h"
+#include "wire/result.h"
+#include "wire/time.h"
+
+namespace verbena::host {
+
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  /// Takes and sends frames, runs timers. Returns whether there was anything to do.
+  virtual bool pass() = 0;
+  /// How often the application has polled and called; the values only change.
+  struct Activity {
+    std::uint64_t polls = 0;
+    std::uint64_t calls = 0;
+  };
+  virtual Activity activity() const = 0;
+  /// Announces a sleep until the next deadline, at most until `longest`; returns the end. `listen`: asks the link to be
+  /// woken by frames; `ready` becomes false when some wait already, then there is no sleep.
+  virtual Time prepare_sleep(bool listen, Time longest, bool& ready) = 0;
+  virtual void woke() = 0;
+  virtual void service() = 0;
+  virtual Link::WaitDescriptors wait_descriptors() const = 0;
+  /// Frames come out of the kernel, and `frames` is readable whether or not anybody armed the link.
+  virtual bool frames_need_kernel() const = 0;
+};
+
+class ProgressThread {
+ public:
+  /// All signals are blocked in the thread. `progress` outlives it.
+  static Result<std::unique_ptr<ProgressThread>, std::string> start(Progress& progress);
+  /// Stops and joins.
+  ~ProgressThread();
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+  /// Wakes it. Async-signal-safe, from any thread.
+  void kick();
+  /// Times it came back from ppoll.
+  std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+  /// In the child of fork(), where the thread does not exist: closes the descriptor. The object must then be leaked.
+  void abandon();
+
+  static constexpr Duration kSpin = microseconds(20);
+  static constexpr Duration kWatchMin = milliseconds(1);
+  static constexpr Duration kWatchMax = milliseconds(8);
+
+ private:
+  ProgressThread(Progress& progress, int kick_descriptor) : progress_(progress), kick_(kick_descriptor) {}
+  void main();
+  bool sleep(Time until, bool listen);
+
+  Progress& progress_;
+  int kick_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> wakes_{0};
+  std::thread thread_;
+};
+
+}  // namespace verbena::host

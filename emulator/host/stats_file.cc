@@ -1,0 +1,76 @@
+#include "emulator/host/stats_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace verbena::host {
+namespace {
+StatsFile* map_file(int descriptor) {
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size < static_cast<off_t>(kStatsFileBytes))
+    return nullptr;
+  void* base = mmap(nullptr, kStatsFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return base == MAP_FAILED ? nullptr : static_cast<StatsFile*>(base);
+}
+}  // namespace
+
+std::size_t StatsFile::used() const {
+  return std::min<std::size_t>(claimed.load(std::memory_order_acquire), kBlocks);
+}
+
+bool make_stats_file(int descriptor) {
+  if (ftruncate(descriptor, static_cast<off_t>(kStatsFileBytes)) != 0) return false;
+  StatsFile* file = map_file(descriptor);
+  if (file == nullptr) return false;
+  file->counters.store(nic::kCounters, std::memory_order_relaxed);
+  file->magic.store(StatsFile::kMagic, std::memory_order_release);
+  munmap(file, kStatsFileBytes);
+  return true;
+}
+
+std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const wire::Gid& address, std::uint8_t slot) {
+  std::unique_ptr<StatsBlock> block(new StatsBlock);
+  if (path.empty()) return block;
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return block;
+  StatsFile* file = map_file(descriptor);
+  close(descriptor);
+  if (file == nullptr) return block;
+  const bool usable = file->magic.load(std::memory_order_acquire) == StatsFile::kMagic &&
+                      file->counters.load(std::memory_order_relaxed) == nic::kCounters &&
+                      file->claimed.load(std::memory_order_relaxed) < StatsFile::kBlocks;
+  const std::uint32_t index = usable ? file->claimed.fetch_add(1, std::memory_order_acq_rel) : StatsFile::kBlocks;
+  if (index >= StatsFile::kBlocks) {
+    munmap(file, kStatsFileBytes);
+    return block;
+  }
+  StatsFile::Block& mine = file->blocks[index];
+  for (std::size_t i = 0; i < address.octets.size(); ++i)
+    mine.address[i].store(address.octets[i], std::memory_order_relaxed);
+  mine.slot.store(slot, std::memory_order_relaxed);
+  mine.process_id.store(static_cast<std::uint32_t>(getpid()), std::memory_order_release);
+  block->file_ = file;
+  block->counters_ = &mine.counters;
+  return block;
+}
+
+StatsBlock::~StatsBlock() {
+  if (file_ != nullptr) munmap(file_, kStatsFileBytes);
+}
+
+void StatsBlock::make_private() {
+  if (file_ == nullptr) return;
+  std::vector<std::byte> copy(kStatsFileBytes);
+  std::memcpy(copy.data(), static_cast<const void*>(file_), copy.size());
+  void* base = mmap(file_, kStatsFileBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (base != MAP_FAILED) std::memcpy(base, copy.data(), copy.size());
+}
+
+}  // namespace verbena::host

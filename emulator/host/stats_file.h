@@ -1,0 +1,66 @@
+// StatsFile: the counters of all processes of one `verbena exec`, in one file that it reads at the end.
+//
+// Solely responsible for the layout and for who writes where. The file is made by the reader (usually a memfd, passed
+// as VERBENA_STATS=/proc/PID/fd/N); each process claims one block and keeps it, so that counters outlive the process. A
+// file that is full or not ours yields private counters: statistics never keep a program from running.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "emulator/nic/counters.h"
+#include "wire/types.h"
+
+namespace verbena::host {
+
+struct StatsFile {
+  static constexpr std::uint64_t kMagic = 0x3173'7461'7473'6276;  // "vbstats1" in memory
+  static constexpr std::size_t kBlocks = 64;
+
+  struct Block {
+    std::atomic<std::uint32_t> process_id{0};  // 0: free
+    std::atomic<std::uint32_t> slot{0};
+    std::array<std::atomic<std::uint8_t>, 16> address{};  // the node's
+    nic::Counters counters;
+  };
+
+  std::atomic<std::uint64_t> magic{0};
+  std::atomic<std::uint32_t> counters{0};  // nic::kCounters of the writer
+  std::atomic<std::uint32_t> claimed{0};   // blocks given out, may exceed kBlocks
+  std::array<Block, kBlocks> blocks;
+
+  /// For the reader: blocks that hold something.
+  std::size_t used() const;
+};
+inline constexpr std::size_t kStatsFileBytes = sizeof(StatsFile);
+
+/// Makes an empty file in `descriptor` (its size and header). False: errno says why.
+bool make_stats_file(int descriptor);
+
+/// The counters of this process.
+class StatsBlock {
+ public:
+  /// An empty path, or a file that cannot be used, gives private counters.
+  static std::unique_ptr<StatsBlock> open(const std::string& path, const wire::Gid& address, std::uint8_t slot);
+  ~StatsBlock();
+  StatsBlock(const StatsBlock&) = delete;
+  StatsBlock& operator=(const StatsBlock&) = delete;
+
+  nic::Counters& counters() { return *counters_; }
+  const nic::Counters& counters() const { return *counters_; }
+  bool shared() const { return file_ != nullptr; }
+  /// In the child of fork(): goes on at the same address with private copies.
+  void make_private();
+
+ private:
+  StatsBlock() = default;
+  StatsFile* file_ = nullptr;
+  nic::Counters private_;
+  nic::Counters* counters_ = &private_;
+};
+
+}  // namespace verbena::host

@@ -31,6 +31,14 @@ class Script {
     spec.dest_qp = end.qpn();
     raw(make_frame(2, 1, spec));
   }
+  /// Several packets that arrive in one batch.
+  void peer_batch(std::initializer_list<PacketSpec> specs) {
+    for (PacketSpec spec : specs) {
+      spec.dest_qp = end.qpn();
+      world.inject(1, make_frame(2, 1, spec));
+    }
+    world.run_until(world.now());
+  }
   void raw(std::vector<std::byte> frame) {
     world.inject(1, std::move(frame));
     world.run_until(world.now());
@@ -54,6 +62,10 @@ class Script {
   void expect_acknowledge(std::uint32_t psn) {
     const Traced traced = expect(rc(OperationCode::acknowledge), psn);
     BOOST_CHECK(wire::Syndrome::decode(traced.syndrome).kind == wire::Syndrome::Kind::ack);
+  }
+  void expect_rnr_nak(std::uint8_t timer_code, std::uint32_t psn) {
+    const Traced traced = expect(rc(OperationCode::acknowledge), psn);
+    BOOST_TEST(traced.syndrome == wire::rnr_syndrome(timer_code));
   }
   void expect_nak(wire::NakCode code, std::uint32_t psn) {
     const Traced traced = expect(rc(OperationCode::acknowledge), psn);

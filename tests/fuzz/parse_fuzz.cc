@@ -62,7 +62,8 @@ void as_file(std::span<const std::byte> bytes) {
     if (!*packet) return;
     if (const auto view = parse_captured(**packet)) look_at((*packet)->bytes, *view);
     std::vector<std::byte> room(encoded_packet_bytes_max((*packet)->bytes.size(), (*packet)->comment.size()));
-    require(encode_pcapng_packet(room, {.bytes = (*packet)->bytes, .comment = (*packet)->comment}) != 0);
+    require(encode_pcapng_packet(
+                room, {.time = (*packet)->time, .bytes = (*packet)->bytes, .comment = (*packet)->comment}) != 0);
   }
   require(false);
 }

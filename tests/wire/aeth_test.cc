@@ -1,3 +1,4 @@
+// AETH syndromes and their tables against the values of IBTA 9.7.5.
 #include "wire/aeth.h"
 
 #include <boost/test/unit_test.hpp>

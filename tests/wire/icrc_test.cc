@@ -1,3 +1,4 @@
+// The ICRC against a reference of its own: what it covers, what it masks, and solving for the IPv4 identification.
 #include "wire/icrc.h"
 
 #include <set>

@@ -1,3 +1,4 @@
+// How packets, syndromes and addresses read.
 #include "wire/packet_text.h"
 
 #include "tests/wire/wire_support.h"

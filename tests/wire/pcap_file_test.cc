@@ -1,3 +1,4 @@
+// Capture files: round trips, files of others written by hand, and everything cut or bent.
 #include "wire/pcap_file.h"
 
 #include "tests/wire/wire_support.h"

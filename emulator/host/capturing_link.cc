@@ -21,7 +21,7 @@ class CapturingLink::Recorder final : public FrameSink {
   FrameSink& above_;
 };
 
-CapturingLink::CapturingLink(std::unique_ptr<Link> inner, std::unique_ptr<CaptureFile> file)
+CapturingLink::CapturingLink(std::unique_ptr<Link> inner, std::shared_ptr<CaptureFile> file)
     : file_(std::move(file)), inner_(std::move(inner)) {}
 CapturingLink::~CapturingLink() = default;
 

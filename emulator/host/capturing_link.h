@@ -14,7 +14,7 @@ namespace verbena::host {
 
 class CapturingLink final : public Link {
  public:
-  CapturingLink(std::unique_ptr<Link> inner, std::unique_ptr<CaptureFile> file);
+  CapturingLink(std::unique_ptr<Link> inner, std::shared_ptr<CaptureFile> file);
   ~CapturingLink() override;
 
   /// For the fault decorator around this link; lives as long as this link.
@@ -37,7 +37,7 @@ class CapturingLink final : public Link {
 
  private:
   class Recorder;
-  std::unique_ptr<CaptureFile> file_;  // outlives the link below, which may still flush
+  std::shared_ptr<CaptureFile> file_;
   std::unique_ptr<Link> inner_;
   std::span<std::byte> room_;
 };

@@ -36,6 +36,11 @@ class FrameRing {
     if (bytes > slot_bytes_ || free_slots() == 0) return {};
     return {slot(committed_), bytes};
   }
+  /// The whole slot of the index-th frame from here; index < free_slots(). For producers that fill several at once.
+  std::span<std::byte> room(std::size_t index) {
+    VERBENA_ASSERT(index < free_slots());
+    return {slot(committed_ + index), slot_bytes_};
+  }
   void commit(std::size_t bytes) {
     VERBENA_ASSERT(bytes <= slot_bytes_ && free_slots() != 0);
     sizes_[committed_ & (slots_ - 1)] = static_cast<std::uint32_t>(bytes);

@@ -120,7 +120,7 @@ void SiblingPort::send_to(std::uint8_t slot, std::span<const std::byte> message,
                     reinterpret_cast<const sockaddr*>(&to.name), to.bytes);
   } while (sent < 0 && errno == EINTR);
   if (sent >= 0) {
-    set_known(slot, true);
+    if (slot != slot_) set_known(slot, true);
     return;
   }
   if (errno == ECONNREFUSED) set_known(slot, false);
@@ -184,8 +184,8 @@ void SiblingPort::accept(std::span<const std::byte> message, FrameRing& into) {
   if (message.size() < kHeadBytes) return;
   std::memcpy(&magic, message.data(), sizeof magic);
   const auto sender = static_cast<std::uint8_t>(message[4]);
-  if (magic != kMagic || sender >= kSlots || sender == slot_) return;
-  if (!knows(sender)) {
+  if (magic != kMagic || sender >= kSlots) return;
+  if (sender != slot_ && !knows(sender)) {
     set_known(sender, true);
     greet(sender);
   }

@@ -1,0 +1,107 @@
+#include "emulator/host/raw_filter.h"
+
+#include <sys/socket.h>
+
+#include "emulator/host/node_directory.h"
+#include "wire/headers.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr std::uint32_t kWholeFrame = 0xffffffff;
+constexpr std::uint32_t kIp = wire::EthernetLayout::bytes;
+constexpr std::uint32_t kUdpDestinationPort = 2;
+constexpr std::uint32_t kDestinationQpn = wire::UdpLayout::bytes + 5;
+
+/// A straight line of tests: each goes on when it holds and rejects otherwise.
+class FilterBuilder {
+ public:
+  void load_octet(std::uint32_t at) { add(BPF_LD | BPF_B | BPF_ABS, at); }
+  void load_half(std::uint32_t at) { add(BPF_LD | BPF_H | BPF_ABS, at); }
+  void load_word(std::uint32_t at) { add(BPF_LD | BPF_W | BPF_ABS, at); }
+  void load_octet_behind_ip(std::uint32_t at) { add(BPF_LD | BPF_B | BPF_IND, kIp + at); }
+  void load_half_behind_ip(std::uint32_t at) { add(BPF_LD | BPF_H | BPF_IND, kIp + at); }
+  /// What is loaded relative to the end of the IP header takes its size from here.
+  void take_ipv4_header_size() { add(BPF_LDX | BPF_B | BPF_MSH, kIp); }
+  void set_ip_header_size(std::uint32_t bytes) { add(BPF_LDX | BPF_IMM, bytes); }
+  void require_equal(std::uint32_t value) {
+    rejections_.push_back(program_.size());
+    add(BPF_JMP | BPF_JEQ | BPF_K, value);
+  }
+  void require_clear(std::uint32_t mask) {
+    add(BPF_ALU | BPF_AND | BPF_K, mask);
+    require_equal(0);
+  }
+  void accept_if_equal(std::uint32_t value) {
+    program_.push_back({BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value});
+    add(BPF_RET | BPF_K, kWholeFrame);
+  }
+  void accept_if_at_most(std::uint32_t value) {
+    program_.push_back({BPF_JMP | BPF_JGT | BPF_K, 1, 0, value});
+    add(BPF_RET | BPF_K, kWholeFrame);
+  }
+  std::vector<sock_filter> finish() {
+    for (const std::size_t at : rejections_) program_[at].jf = static_cast<std::uint8_t>(program_.size() - at - 1);
+    add(BPF_RET | BPF_K, 0);
+    return program_;
+  }
+
+ private:
+  void add(unsigned code, std::uint32_t value) { program_.push_back({static_cast<std::uint16_t>(code), 0, 0, value}); }
+  std::vector<sock_filter> program_;
+  std::vector<std::size_t> rejections_;
+};
+
+std::uint32_t word_of(const wire::Gid& address, std::size_t word) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | address.octets[word * 4 + i];
+  return value;
+}
+
+}  // namespace
+
+std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_t slot) {
+  FilterBuilder filter;
+  filter.load_half(kIp - 2);
+  if (address.is_ipv4()) {
+    filter.require_equal(wire::kEtherTypeIpv4);
+    filter.load_octet(kIp + 9);
+    filter.require_equal(wire::kIpProtocolUdp);
+    filter.load_half(kIp + 6);
+    filter.require_clear(0x3fff);  // more fragments, fragment offset
+    filter.load_word(kIp + 16);
+    filter.require_equal(address.ipv4());
+    filter.take_ipv4_header_size();
+  } else {
+    filter.require_equal(wire::kEtherTypeIpv6);
+    filter.load_octet(kIp + 6);
+    filter.require_equal(wire::kIpProtocolUdp);
+    for (std::uint32_t word = 0; word < 4; ++word) {
+      filter.load_word(kIp + 24 + 4 * word);
+      filter.require_equal(word_of(address, word));
+    }
+    filter.set_ip_header_size(wire::Ipv6Layout::bytes);
+  }
+  filter.load_half_behind_ip(kUdpDestinationPort);
+  filter.require_equal(wire::kRoceUdpPort);
+  filter.load_octet_behind_ip(kDestinationQpn);
+  filter.accept_if_equal(slot);
+  filter.accept_if_equal(kSlots);
+  filter.require_equal(0);
+  filter.load_half_behind_ip(kDestinationQpn + 1);
+  filter.accept_if_at_most(1);
+  return filter.finish();
+}
+
+std::vector<sock_filter> nothing_at_all() {
+  return {{BPF_RET | BPF_K, 0, 0, 0}};
+}
+
+bool attach_filter(int socket, const std::vector<sock_filter>& program) {
+  sock_fprog attached{};
+  attached.len = static_cast<unsigned short>(program.size());
+  attached.filter = const_cast<sock_filter*>(program.data());
+  return ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &attached, sizeof attached) == 0;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,22 @@
+// The classic BPF programs of the raw link: which frames of an interface are for this process.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "wire/types.h"
+
+namespace verbena::host {
+
+/// Accepts whole Ethernet frames: UDP to (address, 4791), not a fragment, whose destination QPN lies in the slot or
+/// belongs to the whole node (QP0, QP1, multicast).
+std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_t slot);
+
+/// Accepts nothing.
+std::vector<sock_filter> nothing_at_all();
+
+bool attach_filter(int socket, const std::vector<sock_filter>& program);
+
+}  // namespace verbena::host

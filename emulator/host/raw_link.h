@@ -1,0 +1,110 @@
+// RawLink: whole RoCE v2 frames on an Ethernet interface, through an AF_PACKET socket (CAP_NET_RAW).
+//
+// Solely responsible for the sockets and for taking frames from and to the interface. Nothing of the frame is lost on
+// the way, so all 32 bits of the ICRC are checked by the NIC. Next hops are in neighbour.h, the filter in raw_filter.h.
+//
+// Rules
+// - The node's address is one of the interface's, its MAC is the interface's: the kernel goes on answering ARP.
+// - The kernel would answer UDP port 4791 with ICMP port unreachable. A UDP socket that accepts nothing holds the port.
+// - Each process of a node has a packet socket of its own, whose filter lets only frames of its slot pass.
+// - The interface does not bring back what a node sends to itself: such frames go round inside, or to the other process
+// of
+//   the node over sibling_port.h.
+// - recvmmsg and sendmmsg with one slot per frame, not a TPACKET_V3 ring: a ring hands frames over by block, when a
+// block is
+//   full or its timer (1 ms at least) runs out, which costs more latency than the copy does time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "emulator/host/engine_config.h"
+#include "emulator/host/frame_ring.h"
+#include "emulator/host/link.h"
+#include "emulator/host/node_directory.h"
+#include "emulator/host/sibling_port.h"
+#include "emulator/host/udp_address.h"
+
+namespace verbena::host {
+
+class RawLink final : public Link {
+ public:
+  struct Options {
+    std::string interface;
+    wire::Gid address;
+    std::uint8_t slot = 0;
+  };
+  /// The error is one line for the user.
+  static Result<std::unique_ptr<RawLink>, std::string> open(const Options& options);
+  ~RawLink() override;
+  RawLink(const RawLink&) = delete;
+  RawLink& operator=(const RawLink&) = delete;
+
+  /// Keeps the process's slot for as long as the link lives.
+  void hold(NodeDirectory seat) { seat_ = std::move(seat); }
+  const wire::MacAddress& mac() const { return mac_; }
+  std::uint32_t mtu_bytes() const { return mtu_bytes_; }
+  std::uint64_t frames_refused() const { return frames_refused_.load(std::memory_order_relaxed); }
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
+  void commit(std::size_t bytes) override;
+  void cancel() override { reserved_ = nullptr; }
+  void publish() override;
+  std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
+  std::optional<Time> next_deadline() const override;
+  bool fetch() override;
+  void flush() override;
+  void service() override {}
+  WaitDescriptors wait_descriptors() const override { return {.frames = wait_, .control = -1}; }
+  bool arm() override { return !has_frames(); }
+  void disarm() override {}
+  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+
+ private:
+  static constexpr std::size_t kRingFrames = 256;
+  static constexpr std::size_t kBatchMax = 64;
+  struct Batch;
+
+  RawLink();
+  std::optional<std::string> open_packet_socket(const Options& options, unsigned interface_index);
+  std::optional<std::string> open_guard_socket();
+  std::optional<std::string> open_wait_descriptor();
+  bool has_frames() const;
+  void read_socket();
+  bool send_waiting();
+  bool goes_to_ourselves(std::span<const std::byte> frame) const;
+  void loop(std::span<const std::byte> frame);
+  /// Sends the first frames of what waits, all of them for the interface. False: the kernel takes no more.
+  bool send_batch(std::size_t frames);
+
+  wire::Gid address_;
+  wire::MacAddress mac_;
+  LocalInterface interface_;
+  std::uint8_t slot_ = 0;
+  std::uint32_t mtu_bytes_ = 4096;
+  int packets_ = -1;
+  int guard_ = -1;
+  int wait_ = -1;  // epoll over packets_ and the siblings' port
+  std::optional<NodeDirectory> seat_;
+  std::unique_ptr<SiblingPort> siblings_;
+
+  FrameRing outgoing_;
+  FrameRing looped_;  // from us to us; both sides under the engine's lock
+  FrameRing incoming_;
+  FrameRing from_siblings_;
+  FrameRing* reserved_ = nullptr;
+  CombiningGate transmit_gate_;
+  CombiningGate receive_gate_;
+  std::unique_ptr<Batch> transmit_batch_;  // under its gate
+  std::unique_ptr<Batch> receive_batch_;   // under its gate
+  std::uint32_t fetches_since_siblings_ = 0;
+  std::atomic<bool> stuck_{false};
+  std::atomic<std::uint64_t> frames_refused_{0};
+  Time last_receive_;
+};
+
+/// `config.link` is "raw:IFACE". Takes a slot on the node and opens the link there.
+Result<OpenedLink, std::string> open_raw_link(const EngineConfig& config);
+
+}  // namespace verbena::host

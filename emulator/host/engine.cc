@@ -12,11 +12,10 @@
 #include "emulator/host/capturing_link.h"
 #include "emulator/host/engine_fork.h"
 #include "emulator/host/faulty_link.h"
+#include "emulator/host/link_factory.h"
 #include "emulator/host/node_directory.h"
 
 namespace verbena::host {
-Result<OpenedLink, std::string> open_link(const EngineConfig& config);  // link_factory.h
-
 namespace {
 constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest

@@ -1,4 +1,5 @@
-// The encoders of pcap_file.h: files in little-endian byte order, timestamps in nanoseconds. Reading is in pcap_file.cc.
+// The encoders of pcap_file.h: files in little-endian byte order, timestamps in nanoseconds. Reading is in
+// pcap_file.cc.
 #include <algorithm>
 #include <cstring>
 

@@ -14,10 +14,10 @@ std::uint32_t reference_icrc(std::span<const std::byte> frame, std::size_t ip_of
   covered.insert(covered.end(), frame.begin() + static_cast<std::ptrdiff_t>(ip_offset), frame.end() - 4);
   const std::size_t udp = 8 + (is_ipv4 ? 20u : 40u);
   if (is_ipv4) {
-    for (const std::size_t i : {1, 8, 10, 11}) covered[8 + i] = std::byte{0xff};
+    for (const std::size_t i : std::initializer_list<std::size_t>{1, 8, 10, 11}) covered[8 + i] = std::byte{0xff};
   } else {
     covered[8] |= std::byte{0x0f};
-    for (const std::size_t i : {1, 2, 3, 7}) covered[8 + i] = std::byte{0xff};
+    for (const std::size_t i : std::initializer_list<std::size_t>{1, 2, 3, 7}) covered[8 + i] = std::byte{0xff};
   }
   covered[udp + 6] = covered[udp + 7] = std::byte{0xff};
   covered[udp + 8 + 4] = std::byte{0xff};
@@ -53,7 +53,7 @@ std::set<std::size_t> masked_octets(const FramePath& path) {
 
 BOOST_AUTO_TEST_CASE(built_frames_carry_the_icrc_of_the_annex) {
   for (const FramePath& path : all_paths()) {
-    for (const std::size_t payload : {0, 1, 2, 3, 4, 64, 191, 1024, 4095, 4096}) {
+    for (const std::size_t payload : std::initializer_list<std::size_t>{0, 1, 2, 3, 4, 64, 191, 1024, 4095, 4096}) {
       const Bytes frame = sample(path, kRcWriteOnly, payload);
       const auto view = parse_frame(frame);
       BOOST_REQUIRE(view.ok());
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(crc_in_pieces_is_the_crc_of_the_whole) {
 
 BOOST_AUTO_TEST_CASE(any_identification_can_be_solved_for_at_any_size) {
   for (const bool vlan : {false, true}) {
-    for (const std::size_t payload : {0, 1, 100, 1024, 4096}) {
+    for (const std::size_t payload : std::initializer_list<std::size_t>{0, 1, 100, 1024, 4096}) {
       for (const unsigned identification : {0u, 1u, 0x80u, 0x100u, 0x1234u, 0xffffu}) {
         FramePath path = vlan ? with_vlan(ipv4_path()) : ipv4_path();
         path.ipv4_identification = static_cast<std::uint16_t>(identification);

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(headers_lie_as_the_specification_draws_them) {
 BOOST_AUTO_TEST_CASE(every_opcode_parses_as_it_was_built_on_every_path) {
   for (const FramePath& path : all_paths()) {
     for (const Opcode opcode : defined_opcodes()) {
-      for (const std::size_t payload : {0, 1, 2, 3, 4, 16, 1021}) {
+      for (const std::size_t payload : std::initializer_list<std::size_t>{0, 1, 2, 3, 4, 16, 1021}) {
         const Bytes frame = sample(path, opcode, payload);
         const auto view = parse_frame(frame);
         if (!view) BOOST_FAIL(opcode_info(opcode).name << ": " << to_string(view.error()));

@@ -159,15 +159,15 @@ void ShmControl::accept_all() {
       spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
       continue;
     }
-    if (!peer_is_same_user(socket.get()) || strangers_ >= kStrangersMax || connections_.size() >= kConnectionsMax)
-      continue;
+    if (!peer_is_same_user(socket.get()) || connections_.size() >= kConnectionsMax) continue;
+    if (strangers_.size() >= kStrangersMax) drop(strangers_.front());  // who wants something says so at once
     const int fd = socket.get();
     if (!watch(fd)) continue;
     Connection connection;
     connection.socket = std::move(socket);
     connection.stage = Stage::greeting;
     connections_.emplace(fd, std::move(connection));
-    ++strangers_;
+    strangers_.push_back(fd);
     on_readable(fd);  // callers greet at once: it is most likely there
   }
 }
@@ -215,7 +215,7 @@ bool ShmControl::on_greeting(Connection& connection) {
   connection.peer = {wire::Gid{received.greeting.address}, static_cast<std::uint8_t>(received.greeting.slot)};
   connection.channel = channel;
   connection.stage = Stage::open;
-  --strangers_;
+  std::erase(strangers_, connection.socket.get());
   tell({Change::Kind::accepted, connection.peer, std::move(channel)});
   return true;
 }
@@ -239,7 +239,7 @@ void ShmControl::drop(int fd) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   Connection connection = std::move(found->second);
   connections_.erase(found);
-  if (connection.stage == Stage::greeting) --strangers_;
+  std::erase(strangers_, fd);
   if (!connection.channel) return;
   connection.channel->dead.store(true, std::memory_order_release);
   tell({Change::Kind::ended, connection.peer, std::move(connection.channel)});

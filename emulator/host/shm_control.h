@@ -106,7 +106,7 @@ class ShmControl {
 
   std::mutex mutex_;  // guards what follows; held across system calls
   std::unordered_map<int, Connection> connections_;
-  std::size_t strangers_ = 0;
+  std::vector<int> strangers_;  // connections in Stage::greeting, oldest first
 
   SpinLock changes_lock_;  // guards changes_
   std::vector<Change> changes_;

@@ -29,6 +29,7 @@ using namespace verbena::shim;
 
 VERBENA_ABI int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
   if (!is_connected(channel->context)) return -1;
+  engine_of(channel->context)->expect_sleep();
   const auto event = static_cast<Channel*>(channel)->events.take();
   if (!event) return -1;
   *cq = cq_base(static_cast<Cq*>(event->object));

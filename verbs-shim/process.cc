@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace verbena::shim {
 namespace {
@@ -55,11 +56,6 @@ Process& Process::instance() {
   return *process;
 }
 
-Process::Process() {
-  pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
-                 [] { instance().after_fork(true); });
-}
-
 void Process::before_fork() {
   engine_mutex_.lock();
   objects_mutex_.lock();
@@ -87,6 +83,11 @@ host::Engine* Process::attach(Context& context, const Device& device) {
       return fail(ENODEV);
     }
     engine_ = std::move(*opened);
+    // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
+    // around the closing of an engine, which takes the engine's.
+    if (!std::exchange(watches_forks_, true))
+      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                     [] { instance().after_fork(true); });
   }
   ++attached_;
   const std::scoped_lock objects_lock(objects_mutex_);

@@ -51,13 +51,14 @@ class Process final : public host::EventSink {
     Context* context;
     std::uint64_t id;
   };
-  Process();
+  Process() = default;
   void before_fork();
   void after_fork(bool in_child);
 
   std::mutex engine_mutex_;  // taken before objects_mutex_
   std::unique_ptr<host::Engine> engine_;
   std::uint32_t attached_ = 0;
+  bool watches_forks_ = false;
 
   std::mutex objects_mutex_;
   std::unordered_map<const void*, Entry> by_address_;

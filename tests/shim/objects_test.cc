@@ -1,0 +1,199 @@
+// Objects: what creating, asking, changing and destroying them answers, in any order.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/shim/verbs_fixture.h"
+
+using namespace verbs_test;
+
+BOOST_AUTO_TEST_CASE(an_object_in_use_is_busy_and_a_stale_pointer_is_invalid) {
+  Endpoint endpoint({.with_channel = true});
+  BOOST_CHECK_EQUAL(ibv_dealloc_pd(endpoint.pd), EBUSY);
+  BOOST_CHECK_EQUAL(ibv_destroy_cq(endpoint.cq), EBUSY);
+  BOOST_CHECK_EQUAL(ibv_destroy_comp_channel(endpoint.channel), EBUSY);
+  ibv_qp* const qp = endpoint.qp;
+  endpoint.qp = nullptr;
+  BOOST_CHECK_EQUAL(ibv_destroy_qp(qp), 0);
+  BOOST_CHECK_EQUAL(ibv_destroy_qp(qp), EINVAL);
+  ibv_mr* const mr = endpoint.mr;
+  endpoint.mr = nullptr;
+  BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
+  BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), EINVAL);
+}
+
+BOOST_AUTO_TEST_CASE(objects_may_be_destroyed_after_their_context) {
+  OpenDevice other;
+  Endpoint endpoint({.with_channel = true, .with_srq = true});
+  ibv_context* const context = endpoint.device.context;
+  endpoint.device.context = nullptr;
+  BOOST_CHECK_EQUAL(ibv_close_device(context), 0);
+  ibv_wc completion{};
+  BOOST_CHECK_EQUAL(ibv_poll_cq(endpoint.cq, 1, &completion), -1);
+  BOOST_CHECK_NE(endpoint.post_receive(1, 0, 8), 0);
+  BOOST_CHECK(ibv_alloc_pd(other.context) != nullptr);  // left to the closing of its context
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_is_not_there_cannot_be_registered) {
+  Endpoint endpoint;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  BOOST_REQUIRE(memory != MAP_FAILED);
+  munmap(static_cast<char*>(memory) + page, page);
+  BOOST_CHECK(ibv_reg_mr(endpoint.pd, memory, 2 * page, IBV_ACCESS_LOCAL_WRITE) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EFAULT);
+  ibv_mr* const mr = ibv_reg_mr(endpoint.pd, memory, page, IBV_ACCESS_LOCAL_WRITE);
+  BOOST_REQUIRE(mr != nullptr);
+  BOOST_CHECK_EQUAL(mr->length, page);
+  BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
+  munmap(memory, page);
+}
+
+BOOST_AUTO_TEST_CASE(remote_writing_needs_local_writing) {
+  Endpoint endpoint;
+  BOOST_CHECK(ibv_reg_mr(endpoint.pd, endpoint.buffer.data(), 64, IBV_ACCESS_REMOTE_WRITE) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EINVAL);
+  int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING;  // a hint: accepted
+  ibv_mr* const mr = ibv_reg_mr(endpoint.pd, endpoint.buffer.data(), 64, access);
+  BOOST_REQUIRE(mr != nullptr);
+  BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_completion_queue_can_be_resized) {
+  Endpoint endpoint;
+  BOOST_CHECK_EQUAL(ibv_resize_cq(endpoint.cq, 500), 0);
+  BOOST_CHECK_GE(endpoint.cq->cqe, 500);
+  BOOST_CHECK_EQUAL(ibv_resize_cq(endpoint.cq, 0), EINVAL);
+}
+
+BOOST_AUTO_TEST_CASE(a_qp_takes_objects_of_its_own_context_only) {
+  Endpoint endpoint;
+  Endpoint other;
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = other.cq;
+  attributes.recv_cq = endpoint.cq;
+  attributes.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+  attributes.qp_type = IBV_QPT_RC;
+  BOOST_CHECK(ibv_create_qp(endpoint.pd, &attributes) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EINVAL);
+  attributes.send_cq = endpoint.cq;
+  attributes.qp_type = IBV_QPT_RAW_PACKET;
+  BOOST_CHECK(ibv_create_qp(endpoint.pd, &attributes) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EOPNOTSUPP);
+}
+
+BOOST_AUTO_TEST_CASE(a_qp_reports_what_it_was_told) {
+  Endpoint a;
+  Endpoint b;
+  connect(a, b);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr init{};
+  BOOST_REQUIRE_EQUAL(ibv_query_qp(a.qp, &attributes, IBV_QP_STATE, &init), 0);
+  BOOST_CHECK_EQUAL(attributes.qp_state, IBV_QPS_RTS);
+  BOOST_CHECK_EQUAL(attributes.path_mtu, IBV_MTU_1024);
+  BOOST_CHECK_EQUAL(attributes.dest_qp_num, b.qp->qp_num);
+  BOOST_CHECK_EQUAL(attributes.timeout, 14);
+  BOOST_CHECK_EQUAL(attributes.ah_attr.grh.dgid.raw[15], 1);
+  BOOST_CHECK(init.qp_context == &a && init.send_cq == a.cq);
+  BOOST_CHECK_GE(init.cap.max_send_wr, 16u);
+  BOOST_CHECK_EQUAL(ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 0), 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_transition_changes_nothing) {
+  Endpoint a;
+  Endpoint b;
+  BOOST_CHECK_EQUAL(to_rts(a), EINVAL);
+  BOOST_CHECK_EQUAL(a.qp->state, IBV_QPS_RESET);
+  BOOST_REQUIRE_EQUAL(to_init(a), 0);
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTR;
+  attributes.path_mtu = out_of_range<ibv_mtu>(9);
+  attributes.ah_attr = address_of(b);
+  BOOST_CHECK_EQUAL(ibv_modify_qp(a.qp, &attributes,
+                                  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+                    EINVAL);
+  BOOST_CHECK_EQUAL(a.qp->state, IBV_QPS_INIT);
+  BOOST_CHECK_EQUAL(to_rtr(a, b), 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_address_needs_a_grh_or_a_lid) {
+  Endpoint endpoint;
+  ibv_ah_attr attributes = address_of(endpoint);
+  ibv_ah* ah = ibv_create_ah(endpoint.pd, &attributes);
+  BOOST_REQUIRE(ah != nullptr);
+  BOOST_CHECK_EQUAL(ibv_destroy_ah(ah), 0);
+  attributes.is_global = 0;
+  BOOST_CHECK(ibv_create_ah(endpoint.pd, &attributes) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EINVAL);
+  attributes.dlid = 0x5b01;
+  ah = ibv_create_ah(endpoint.pd, &attributes);
+  BOOST_REQUIRE(ah != nullptr);
+  BOOST_CHECK_EQUAL(ibv_destroy_ah(ah), 0);
+  attributes.port_num = 2;
+  BOOST_CHECK(ibv_create_ah(endpoint.pd, &attributes) == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(the_ethernet_address_of_a_group_follows_from_its_address) {
+  Endpoint endpoint;
+  ibv_ah_attr attributes = address_of(endpoint);
+  std::uint8_t mac[6] = {};
+  std::uint16_t vlan = 0;
+  BOOST_REQUIRE_EQUAL(ibv_resolve_eth_l2_from_gid(endpoint.context, &attributes, mac, &vlan), 0);
+  const std::uint8_t own[6] = {0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x01};
+  BOOST_CHECK_EQUAL_COLLECTIONS(mac, mac + 6, own, own + 6);
+  const std::uint8_t ipv4_group[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 129, 2, 3};
+  std::copy(ipv4_group, ipv4_group + 16, attributes.grh.dgid.raw);
+  BOOST_REQUIRE_EQUAL(ibv_resolve_eth_l2_from_gid(endpoint.context, &attributes, mac, &vlan), 0);
+  const std::uint8_t ipv4_mac[6] = {0x01, 0x00, 0x5e, 0x01, 2, 3};
+  BOOST_CHECK_EQUAL_COLLECTIONS(mac, mac + 6, ipv4_mac, ipv4_mac + 6);
+  const std::uint8_t ipv6_group[16] = {0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4};
+  std::copy(ipv6_group, ipv6_group + 16, attributes.grh.dgid.raw);
+  BOOST_REQUIRE_EQUAL(ibv_resolve_eth_l2_from_gid(endpoint.context, &attributes, mac, &vlan), 0);
+  const std::uint8_t ipv6_mac[6] = {0x33, 0x33, 1, 2, 3, 4};
+  BOOST_CHECK_EQUAL_COLLECTIONS(mac, mac + 6, ipv6_mac, ipv6_mac + 6);
+}
+
+BOOST_AUTO_TEST_CASE(a_parent_domain_stands_for_its_domain) {
+  Endpoint endpoint;
+  ibv_td_init_attr td_attributes{};
+  ibv_td* const td = ibv_alloc_td(endpoint.context, &td_attributes);
+  BOOST_REQUIRE(td != nullptr);
+  ibv_parent_domain_init_attr attributes{};
+  attributes.pd = endpoint.pd;
+  attributes.td = td;
+  ibv_pd* const domain = ibv_alloc_parent_domain(endpoint.context, &attributes);
+  BOOST_REQUIRE(domain != nullptr);
+  BOOST_CHECK_EQUAL(ibv_dealloc_td(td), EBUSY);
+  ibv_mr* const mr = ibv_reg_mr(domain, endpoint.buffer.data(), 64, IBV_ACCESS_LOCAL_WRITE);
+  BOOST_REQUIRE(mr != nullptr);
+  BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
+  BOOST_CHECK_EQUAL(ibv_dealloc_pd(domain), 0);
+  BOOST_CHECK_EQUAL(ibv_dealloc_td(td), 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_built_is_not_supported) {
+  Endpoint endpoint;
+  const auto refused = [](const void* object) { return object == nullptr && errno == EOPNOTSUPP; };
+  BOOST_CHECK(refused(ibv_alloc_mw(endpoint.pd, IBV_MW_TYPE_1)));
+  BOOST_CHECK(refused(ibv_alloc_null_mr(endpoint.pd)));
+  ibv_alloc_dm_attr dm{};
+  BOOST_CHECK(refused(ibv_alloc_dm(endpoint.context, &dm)));
+  ibv_xrcd_init_attr xrcd{};
+  BOOST_CHECK(refused(ibv_open_xrcd(endpoint.context, &xrcd)));
+  ibv_flow_attr flow{};
+  BOOST_CHECK(refused(ibv_create_flow(endpoint.qp, &flow)));
+  ibv_wq_init_attr wq{};
+  BOOST_CHECK(refused(ibv_create_wq(endpoint.context, &wq)));
+  ibv_counters_init_attr counters{};
+  BOOST_CHECK(refused(ibv_create_counters(endpoint.context, &counters)));
+  BOOST_CHECK(refused(ibv_reg_dmabuf_mr(endpoint.pd, 0, 64, 0, 0, 0)));
+  BOOST_CHECK(refused(ibv_import_device(0)));
+  BOOST_CHECK_EQUAL(ibv_advise_mr(endpoint.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, nullptr, 0), EOPNOTSUPP);
+  ibv_modify_cq_attr moderation{};
+  BOOST_CHECK_EQUAL(ibv_modify_cq(endpoint.cq, &moderation), EOPNOTSUPP);
+  ibv_ece ece{};
+  BOOST_CHECK_EQUAL(ibv_query_ece(endpoint.qp, &ece), EOPNOTSUPP);
+  BOOST_CHECK_EQUAL(ibv_rereg_mr(endpoint.mr, 0, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
+}

@@ -145,7 +145,8 @@ class Traffic {
 std::uint64_t run_world(std::uint64_t seed) {
   fabric::Dice dice(seed);
   constexpr std::array<std::uint32_t, 5> kMtus{256, 512, 1024, 2048, 4096};
-  const std::string percent = std::to_string(dice.below(8)) + "." + std::to_string(dice.below(10)) + "%";
+  // Each fault up to 3.9 %: with more, seven retries of one packet run out by chance now and then.
+  const std::string percent = std::to_string(dice.below(4)) + "." + std::to_string(dice.below(10)) + "%";
   WorldOptions options;
   options.nodes = 2 + static_cast<unsigned>(dice.below(2));
   options.seed = seed;

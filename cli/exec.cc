@@ -1,9 +1,5 @@
 // `verbena exec`: checks what the user wants and runs the program on a node (exec/launch.h does the running).
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <net/if.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <climits>
@@ -12,13 +8,15 @@
 #include "cli/command.h"
 #include "cli/exec/launch.h"
 #include "cli/exec/program.h"
+#include "cli/exec/stats_report.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/host/capture_file.h"
+#include "emulator/host/node_directory.h"
 
 namespace verbena::cli {
 
 namespace {
 
-constexpr std::uint64_t kNodeMax = 254;
 constexpr std::size_t kFabricNameBytesMax = 32;
 constexpr std::size_t kDeviceNameBytesMax = 63;  // IBV_SYSFS_NAME_MAX less the final zero
 
@@ -64,11 +62,6 @@ bool is_name(std::string_view text, std::size_t bytes_max) {
   return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") == text.npos;
 }
 
-bool is_address(const std::string& text) {
-  in6_addr address{};
-  return inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1;
-}
-
 std::optional<std::string> wrong_link(const std::string& link) {
   if (link == "shm" || link == "udp") return std::nullopt;
   if (!link.starts_with("raw:")) return fmt::format("--link {}: unknown kind, try shm, udp or raw:INTERFACE", link);
@@ -83,8 +76,8 @@ std::optional<std::string> find_error(const Options& options) {
   if (!is_name(options.fabric, kFabricNameBytesMax))
     return fmt::format("--fabric '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.fabric,
                        kFabricNameBytesMax);
-  if (!parse_number(options.node, 1, kNodeMax) && !is_address(options.node))
-    return fmt::format("--node {}: not a number from 1 to {} nor an IP address", options.node, kNodeMax);
+  if (!host::parse_node(options.node))
+    return fmt::format("--node {}: not a number from 1 to 254 nor an IP address", options.node);
   if (auto error = wrong_link(options.link)) return error;
   if (!parse_number(options.seed, 0, UINT64_MAX)) return fmt::format("--seed {}: not a whole number", options.seed);
   if (!parse_number(options.pcap_snap, 0, UINT32_MAX))
@@ -92,8 +85,7 @@ std::optional<std::string> find_error(const Options& options) {
   if (options.pcap_snap != "0" && options.pcap.empty()) return "--pcap-snap needs --pcap";
   for (const auto& fault : options.faults) {
     if (fault.find('\n') != fault.npos) return "--fault: one fault is one line";
-    if (const auto parsed = fabric::parse_fault(fault); !parsed)
-      return fmt::format("--fault '{}': {}", fault, parsed.error());
+    if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
   if (!is_name(options.device_name, kDeviceNameBytesMax))
     return fmt::format("--device-name '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.device_name,
@@ -103,9 +95,7 @@ std::optional<std::string> find_error(const Options& options) {
 
 /// Makes the file, so that a wrong path is told before the program runs. Fills in the absolute path.
 std::optional<std::string> prepare_capture(const std::string& path, std::string& absolute) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return fmt::format("--pcap {}: {}", path, std::strerror(errno));
-  close(fd);
+  if (const auto created = host::create_capture_file(path); !created) return fmt::format("--pcap: {}", created.error());
   char resolved[PATH_MAX];
   if (realpath(path.c_str(), resolved) == nullptr) return fmt::format("--pcap {}: {}", path, std::strerror(errno));
   absolute = resolved;
@@ -151,8 +141,16 @@ int run_exec(const Arguments& arguments) {
   const LaunchPlan plan = plan_of(options, capture_path, split.program);
   set_environment(plan, *libraries);
   std::string error;
-  const int status = options.stats ? run_and_wait(plan.program, error) : replace_process(plan.program, error);
-  return error.empty() ? status : fail(app, status, error);
+  if (!options.stats) {
+    const int failed = replace_process(plan.program, error);
+    return fail(app, failed, error);
+  }
+  StatsReport report;
+  if (!report.open()) return fail(app, kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
+  const int status = run_and_wait(plan.program, error);
+  if (!error.empty()) return fail(app, status, error);
+  fmt::print(stderr, "{}", report.text(options.node));
+  return status;
 }
 
 }  // namespace verbena::cli

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "emulator/host/environment.h"
 
 namespace verbena::cli {
 
@@ -83,15 +84,15 @@ std::optional<std::string> find_library_directory() {
 }
 
 void set_environment(const LaunchPlan& plan, const std::string& library_directory) {
-  set_or_unset("VERBENA_FABRIC", plan.fabric);
-  set_or_unset("VERBENA_NODE", plan.node);
-  set_or_unset("VERBENA_LINK", plan.link);
-  set_or_unset("VERBENA_PCAP", plan.capture_path);
-  set_or_unset("VERBENA_PCAP_SNAP", plan.capture_snap_bytes);
-  set_or_unset("VERBENA_FAULTS", join_lines(plan.faults));
-  set_or_unset("VERBENA_SEED", plan.seed);
-  set_or_unset("VERBENA_DEVICE_NAME", plan.device_name);
-  unsetenv("VERBENA_STATS");
+  set_or_unset(host::kFabricVariable, plan.fabric);
+  set_or_unset(host::kNodeVariable, plan.node);
+  set_or_unset(host::kLinkVariable, plan.link);
+  set_or_unset(host::kPcapVariable, plan.capture_path);
+  set_or_unset(host::kPcapSnapVariable, plan.capture_snap_bytes);
+  set_or_unset(host::kFaultsVariable, join_lines(plan.faults));
+  set_or_unset(host::kSeedVariable, plan.seed);
+  set_or_unset(host::kDeviceNameVariable, plan.device_name);
+  unsetenv(host::kStatsVariable);
   prepend("LD_PRELOAD", fmt::format("{0}/{1}:{0}/{2}", library_directory, kPathLibrary, kVerbsLibrary), ':');
   prepend("LD_LIBRARY_PATH", library_directory, ':');
 }

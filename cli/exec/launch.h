@@ -1,7 +1,7 @@
 // Running a program under Verbena: its environment, and the two ways to start it.
 //
-// Solely responsible for the names of the environment variables on the writing side (the reading side is
-// emulator/host/environment.h) and for finding Verbena's own libraries. Knows nothing of options.
+// Solely responsible for writing the environment (emulator/host/environment.h names and reads it) and for finding
+// Verbena's own libraries. Knows nothing of options.
 #pragma once
 
 #include <cstdint>

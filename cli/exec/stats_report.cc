@@ -1,0 +1,47 @@
+#include "cli/exec/stats_report.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "emulator/host/environment.h"
+#include "emulator/host/stats_file.h"
+
+namespace verbena::cli {
+
+StatsReport::~StatsReport() {
+  if (mapping_ != nullptr) munmap(mapping_, host::kStatsFileBytes);
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool StatsReport::open() {
+  descriptor_ = memfd_create("verbena-stats", MFD_CLOEXEC);
+  if (descriptor_ < 0 || !host::make_stats_file(descriptor_)) return false;
+  void* mapping = mmap(nullptr, host::kStatsFileBytes, PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (mapping == MAP_FAILED) return false;
+  mapping_ = mapping;
+  return setenv(host::kStatsVariable, fmt::format("/proc/{}/fd/{}", getpid(), descriptor_).c_str(), 1) == 0;
+}
+
+std::string StatsReport::text(std::string_view node) const {
+  const auto& file = *static_cast<const host::StatsFile*>(mapping_);
+  const std::size_t blocks = std::min(file.used(), host::StatsFile::kBlocks);
+  std::string text = fmt::format("verbena: counters of node {}, {} process{}\n", node, blocks, blocks == 1 ? "" : "es");
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < nic::kCounters; ++i)
+    width = std::max(width, nic::to_string(static_cast<nic::Counter>(i)).size());
+  for (std::size_t i = 0; i < nic::kCounters; ++i) {
+    const auto counter = static_cast<nic::Counter>(i);
+    std::uint64_t sum = 0;
+    for (std::size_t block = 0; block < blocks; ++block) sum += file.blocks[block].counters.get(counter);
+    if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", nic::to_string(counter), width, sum);
+  }
+  if (file.claimed.load() > host::StatsFile::kBlocks)
+    text += fmt::format("  (only the first {} processes are counted)\n", host::StatsFile::kBlocks);
+  return text;
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,26 @@
+// The counters that `verbena exec --stats` prints: the file that the program's processes write, and its text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace verbena::cli {
+
+class StatsReport {
+ public:
+  StatsReport() = default;
+  ~StatsReport();
+  StatsReport(const StatsReport&) = delete;
+  StatsReport& operator=(const StatsReport&) = delete;
+
+  /// Makes the file (a memfd: nothing can stay behind) and sets the variable that names it. False: errno says why.
+  bool open();
+  /// Counters that are not zero, summed over the processes, one a line.
+  std::string text(std::string_view node) const;
+
+ private:
+  int descriptor_ = -1;
+  void* mapping_ = nullptr;
+};
+
+}  // namespace verbena::cli

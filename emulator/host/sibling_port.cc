@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,13 +15,12 @@
 namespace verbena::host {
 namespace {
 
-/// A message: this, then frames, each behind its size in two octets of host order. No frames: a greeting.
-struct MessageHead {
-  std::uint32_t magic = 0;
-  std::uint8_t sender_slot = 0;
-};
+// A message: magic (4 octets, host order), the sender's slot, the kind (1 octet each). Then, for frames: frames, each
+// behind its size in two octets of host order, none of them is a greeting. For a note: its two octets.
 constexpr std::uint32_t kMagic = 0x76667231;
-constexpr std::size_t kHeadBytes = 5;
+constexpr std::size_t kHeadBytes = 6;
+constexpr std::byte kFrames{0};
+constexpr std::byte kNote{1};
 constexpr std::size_t kSizeBytes = 2;
 constexpr int kSendBufferBytes = 1 << 20;
 
@@ -41,9 +41,10 @@ PortName port_name(const wire::Gid& address, std::uint8_t slot) {
   return result;
 }
 
-void write_head(std::byte* into, std::uint8_t sender_slot) {
+void write_head(std::byte* into, std::uint8_t sender_slot, std::byte kind) {
   std::memcpy(into, &kMagic, sizeof kMagic);
   into[4] = std::byte{sender_slot};
+  into[5] = kind;
 }
 
 /// Abstract names have no permissions; SO_PASSCRED makes the kernel say who sent a datagram.
@@ -81,7 +82,6 @@ SiblingPort::SiblingPort(int socket, const wire::Gid& address, std::uint8_t slot
     : socket_(socket),
       address_(address),
       slot_(slot),
-      staging_(std::make_unique_for_overwrite<std::byte[]>(kMessageBytesMax)),
       incoming_(std::make_unique_for_overwrite<std::byte[]>(kMessageBytesMax)) {}
 
 SiblingPort::~SiblingPort() {
@@ -108,7 +108,14 @@ bool SiblingPort::has_siblings() const {
 
 void SiblingPort::greet(std::uint8_t slot) {
   std::byte message[kHeadBytes];
-  write_head(message, slot_);
+  write_head(message, slot_, kFrames);
+  send_to(slot, message, 0);
+}
+
+void SiblingPort::tell(std::uint8_t slot, std::uint16_t note) {
+  std::byte message[kHeadBytes + sizeof note];
+  write_head(message, slot_, kNote);
+  std::memcpy(message + kHeadBytes, &note, sizeof note);
   send_to(slot, message, 0);
 }
 
@@ -130,21 +137,22 @@ void SiblingPort::send_to(std::uint8_t slot, std::span<const std::byte> message,
 void SiblingPort::stage(std::uint8_t slot, std::span<const std::byte> head, std::span<const std::byte> tail) {
   const std::size_t bytes = head.size() + tail.size();
   VERBENA_ASSERT(bytes <= wire::kFrameBytesMax);
-  if (staged_frames_ != 0 && (slot != staged_slot_ || staged_frames_ == kBatchFramesMax ||
-                              staged_bytes_ + kSizeBytes + bytes > kMessageBytesMax))
-    send_staged();
-  if (staged_frames_ == 0) {
-    write_head(staging_.get(), slot_);
-    staged_bytes_ = kHeadBytes;
-    staged_slot_ = slot;
+  if (!staging_[slot]) staging_[slot] = std::make_unique<Staging>();
+  Staging& staging = *staging_[slot];
+  if (staging.frames == kBatchFramesMax || staging.bytes + kSizeBytes + bytes > kMessageBytesMax) send_staging(slot);
+  if (staging.frames == 0) {
+    write_head(staging.message.data(), slot_, kFrames);
+    staging.bytes = kHeadBytes;
+    const auto end = staged_slots_.begin() + static_cast<std::ptrdiff_t>(staged_slot_count_);
+    if (std::find(staged_slots_.begin(), end, slot) == end) staged_slots_[staged_slot_count_++] = slot;
   }
-  std::byte* into = staging_.get() + staged_bytes_;
+  std::byte* into = staging.message.data() + staging.bytes;
   const auto size = static_cast<std::uint16_t>(bytes);
   std::memcpy(into, &size, kSizeBytes);
   std::memcpy(into + kSizeBytes, head.data(), head.size());
   if (!tail.empty()) std::memcpy(into + kSizeBytes + head.size(), tail.data(), tail.size());
-  staged_bytes_ += kSizeBytes + bytes;
-  ++staged_frames_;
+  staging.bytes += kSizeBytes + bytes;
+  ++staging.frames;
 }
 
 void SiblingPort::stage_for_all(std::span<const std::byte> head, std::span<const std::byte> tail) {
@@ -153,12 +161,18 @@ void SiblingPort::stage_for_all(std::span<const std::byte> head, std::span<const
 }
 
 void SiblingPort::send_staged() {
-  if (staged_frames_ == 0) return;
-  send_to(staged_slot_, {staging_.get(), staged_bytes_}, staged_frames_);
-  staged_frames_ = 0;
+  for (std::size_t i = 0; i < staged_slot_count_; ++i) send_staging(staged_slots_[i]);
+  staged_slot_count_ = 0;
 }
 
-bool SiblingPort::receive(FrameRing& into) {
+void SiblingPort::send_staging(std::uint8_t slot) {
+  Staging& staging = *staging_[slot];
+  if (staging.frames == 0) return;
+  send_to(slot, std::span(staging.message).first(staging.bytes), staging.frames);
+  staging.frames = staging.bytes = 0;
+}
+
+bool SiblingPort::receive(FrameRing& into, NoteSink* notes) {
   bool moved = false;
   for (unsigned i = 0; i < kReceiveMessagesMax && into.free_slots() >= kBatchFramesMax; ++i) {
     alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(ucred))];
@@ -172,14 +186,14 @@ bool SiblingPort::receive(FrameRing& into) {
     if (bytes < 0) break;
     if ((header.msg_flags & MSG_TRUNC) != 0 || !is_from_our_user(header)) continue;
     const std::size_t free_before = into.free_slots();
-    accept({incoming_.get(), static_cast<std::size_t>(bytes)}, into);
+    accept({incoming_.get(), static_cast<std::size_t>(bytes)}, into, notes);
     moved = moved || into.free_slots() < free_before;
   }
   if (moved) into.publish();
   return moved;
 }
 
-void SiblingPort::accept(std::span<const std::byte> message, FrameRing& into) {
+void SiblingPort::accept(std::span<const std::byte> message, FrameRing& into, NoteSink* notes) {
   std::uint32_t magic = 0;
   if (message.size() < kHeadBytes) return;
   std::memcpy(&magic, message.data(), sizeof magic);
@@ -189,7 +203,15 @@ void SiblingPort::accept(std::span<const std::byte> message, FrameRing& into) {
     set_known(sender, true);
     greet(sender);
   }
+  const std::byte kind = message[5];
   message = message.subspan(kHeadBytes);
+  if (kind == kNote && message.size() == sizeof(std::uint16_t)) {
+    std::uint16_t value = 0;
+    std::memcpy(&value, message.data(), sizeof value);
+    if (notes != nullptr) notes->note(sender, value);
+    return;
+  }
+  if (kind != kFrames) return;
   for (std::size_t frames = 0; message.size() >= kSizeBytes && frames < kBatchFramesMax; ++frames) {
     std::uint16_t size = 0;
     std::memcpy(&size, message.data(), kSizeBytes);

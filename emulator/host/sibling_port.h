@@ -10,6 +10,7 @@
 // sides may be different threads.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +43,19 @@ class SiblingPort {
   void stage_for_all(std::span<const std::byte> head, std::span<const std::byte> tail);
   void send_staged();
 
-  /// Moves what siblings sent into the ring and publishes it. Returns whether it moved anything.
-  bool receive(FrameRing& into);
+  /// A few octets that are not a frame, sent at once (udp_steering.h).
+  void tell(std::uint8_t slot, std::uint16_t note);
+
+  class NoteSink {
+   public:
+    virtual ~NoteSink() = default;
+    virtual void note(std::uint8_t sender_slot, std::uint16_t note) = 0;
+  };
+  /// Moves what siblings sent into the ring and publishes it; notes go to the sink, if there is one. Returns whether it
+  /// moved any frame.
+  bool receive(FrameRing& into, NoteSink* notes = nullptr);
+  /// Whether that process of the node has been heard of and not yet been missed.
+  bool knows(std::uint8_t slot) const;
 
   std::uint64_t frames_dropped() const { return frames_dropped_.load(std::memory_order_relaxed); }
 
@@ -55,8 +67,7 @@ class SiblingPort {
   SiblingPort(int socket, const wire::Gid& address, std::uint8_t slot);
   void greet(std::uint8_t slot);
   void send_to(std::uint8_t slot, std::span<const std::byte> message, std::size_t frames);
-  void accept(std::span<const std::byte> message, FrameRing& into);
-  bool knows(std::uint8_t slot) const;
+  void accept(std::span<const std::byte> message, FrameRing& into, NoteSink* notes);
   void set_known(std::uint8_t slot, bool known);
 
   const int socket_;
@@ -65,10 +76,16 @@ class SiblingPort {
   std::atomic<std::uint64_t> known_[4] = {};
   std::atomic<std::uint64_t> frames_dropped_{0};
 
-  std::uint8_t staged_slot_ = 0;
-  std::size_t staged_frames_ = 0;
-  std::size_t staged_bytes_ = 0;
-  std::unique_ptr<std::byte[]> staging_;
+  /// Frames on their way to one slot. Made when the slot is first sent to.
+  struct Staging {
+    std::size_t frames = 0;
+    std::size_t bytes = 0;
+    std::array<std::byte, kMessageBytesMax> message;
+  };
+  void send_staging(std::uint8_t slot);
+  std::array<std::unique_ptr<Staging>, 256> staging_;
+  std::array<std::uint8_t, 256> staged_slots_{};  // those with frames
+  std::size_t staged_slot_count_ = 0;
   std::unique_ptr<std::byte[]> incoming_;
 };
 

@@ -83,10 +83,12 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
 
   link->transmitter_ = std::make_unique<UdpTransmitter>(UdpTransmitter::Options{
       .socket = link->socket_, .interface_index = link->interface_index_, .segmentation = loopback});
-  link->receiver_ = std::make_unique<UdpReceiver>(
-      UdpReceiver::Options{
-          .socket = link->socket_, .address = options.address, .mac = node_mac(options.address), .slot = options.slot},
-      *link->siblings_);
+  link->receiver_ = std::make_unique<UdpReceiver>(UdpReceiver::Options{.socket = link->socket_,
+                                                                       .address = options.address,
+                                                                       .mac = node_mac(options.address),
+                                                                       .slot = options.slot,
+                                                                       .interface_index = link->interface_index_},
+                                                  *link->siblings_);
   return link;
 }
 

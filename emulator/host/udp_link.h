@@ -13,10 +13,9 @@
 //   loopback addresses only: what is sent from a loopback address arrives at a loopback address, where only our own
 //   nodes can be and where the receiver sees no identification anyway. A node with an interface's address never
 //   segments, and its packets are right for rxe and hardware (checksum 0 as in annex A17).
-// - All processes of a node bind (address, 4791) with SO_REUSEPORT; the kernel gives a datagram to any of them, by a
-// hash of
-//   the sender's address. One process: always the right one. Several: the one that got it passes it on by the slot in
-//   the destination QPN (sibling_port.h). A process that ends, in whatever way, leaves the group at once.
+// - All processes of a node bind (address, 4791) with SO_REUSEPORT. The kernel is taught to choose by the slot in the
+//   destination QPN (udp_steering.h); whenever it chooses wrong, because a process has come or gone, the one that got
+//   the frame passes it on (sibling_port.h). A process that ends, in whatever way, leaves the group at once.
 // - wait_descriptors().frames is an epoll descriptor over both sockets and level-triggered: it is readable whenever a
 //   datagram waits in the kernel, also while the application polls. arm() and disarm() cannot change that without a
 //   system call, so a progress thread leaves it out of its wait while application threads poll.

@@ -43,7 +43,12 @@ UdpReceiver::UdpReceiver(const Options& options, SiblingPort& siblings)
       siblings_(siblings),
       storage_(std::make_unique_for_overwrite<std::byte[]>(kBuffers * kBufferBytes)),
       passed_on_(kPassedOnFrames),
-      batch_(std::make_unique<Batch>()) {
+      batch_(std::make_unique<Batch>()),
+      steering_({.socket = options.socket,
+                 .address = options.address,
+                 .slot = options.slot,
+                 .interface_index = options.interface_index},
+                siblings) {
   static_assert(kHeaderBytesMax <= kHeadroomBytes);
   passing_header_.source = header_.source = options.address;
   refresh(header_, Datagram{.source = options.address});
@@ -61,7 +66,8 @@ bool UdpReceiver::fetch() {
     read_socket();
     if (siblings_.has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
       fetches_since_siblings_ = 0;
-      siblings_.receive(passed_on_);
+      siblings_.receive(passed_on_, &steering_);
+      steering_.step();
     }
     gate_.leave();
   }
@@ -90,7 +96,13 @@ void UdpReceiver::read_socket() {
   if (received <= 0) return;
   for (std::size_t i = 0; i < static_cast<std::size_t>(received); ++i) {
     const std::size_t buffer = (fetched + i) % kBuffers;
-    datagrams_[buffer] = describe(batch_->headers[i].msg_hdr, batch_->from[i], batch_->headers[i].msg_len);
+    const std::size_t bytes = batch_->headers[i].msg_len;
+    datagrams_[buffer] = describe(batch_->headers[i].msg_hdr, batch_->from[i], bytes);
+    if (datagrams_[buffer].bytes == 0) {
+      if (!steering_.take_probe({payload_of(buffer), bytes}, batch_->from[i]))
+        datagrams_dropped_.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
     pass_on_others(datagrams_[buffer], payload_of(buffer));
   }
   siblings_.send_staged();
@@ -147,10 +159,6 @@ bool UdpReceiver::is_ours(std::span<const std::byte> segment) const {
 }
 
 void UdpReceiver::pass_on_others(const Datagram& datagram, std::byte* payload) {
-  if (datagram.bytes == 0) {
-    datagrams_dropped_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
   for (std::size_t offset = 0; offset < datagram.bytes; offset += datagram.segment_bytes) {
     const std::span<const std::byte> segment(payload + offset,
                                              std::min(datagram.segment_bytes, datagram.bytes - offset));
@@ -168,6 +176,7 @@ void UdpReceiver::pass_on_others(const Datagram& datagram, std::byte* payload) {
       siblings_.stage_for_all(std::span(head).first(head_bytes), segment);
     } else {
       siblings_.stage(slot_of(qpn), std::span(head).first(head_bytes), segment);
+      steering_.note_misdelivery(slot_of(qpn));
       frames_passed_on_.fetch_add(1, std::memory_order_relaxed);
     }
   }

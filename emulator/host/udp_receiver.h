@@ -18,6 +18,7 @@
 #include "emulator/host/link.h"
 #include "emulator/host/sibling_port.h"
 #include "emulator/host/udp_address.h"
+#include "emulator/host/udp_steering.h"
 #include "wire/packet_builder.h"
 
 namespace verbena::host {
@@ -29,6 +30,7 @@ class UdpReceiver {
     wire::Gid address;
     wire::MacAddress mac;
     std::uint8_t slot = 0;
+    unsigned interface_index = 0;
   };
   /// `siblings` outlives the receiver.
   UdpReceiver(const Options& options, SiblingPort& siblings);
@@ -96,6 +98,7 @@ class UdpReceiver {
   // Under the gate.
   CombiningGate gate_;
   std::unique_ptr<Batch> batch_;
+  UdpSteering steering_;
   std::uint32_t fetches_since_siblings_ = 0;
   Header passing_header_;
 

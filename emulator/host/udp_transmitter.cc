@@ -19,11 +19,13 @@ constexpr std::uint8_t kDefaultHopLimit = 64;
 /// What a socket needs to know of a frame.
 struct Datagram {
   wire::Gid destination;
+  std::byte process{};  // of the node: the receiver is steered by it (udp_steering.h)
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = kDefaultHopLimit;
   std::span<std::byte> payload;
   bool goes_with(const Datagram& other) const {
-    return destination == other.destination && traffic_class == other.traffic_class && hop_limit == other.hop_limit;
+    return destination == other.destination && process == other.process && traffic_class == other.traffic_class &&
+           hop_limit == other.hop_limit;
   }
 };
 
@@ -34,15 +36,25 @@ std::optional<Datagram> datagram_of(std::span<std::byte> frame) {
   if (frame.size() < kIp + Ipv4Layout::bytes + UdpLayout::bytes) return std::nullopt;
   const auto ether_type = static_cast<std::uint16_t>(std::to_integer<unsigned>(frame[kIp - 2]) << 8 |
                                                      std::to_integer<unsigned>(frame[kIp - 1]));
+  Datagram datagram;
   if (ether_type == kEtherTypeIpv4) {
     const Ipv4 ip = Ipv4Layout::parse(frame.subspan(kIp).first<Ipv4Layout::bytes>());
-    return Datagram{Gid::from_ipv4(ip.destination), static_cast<std::uint8_t>(ip.dscp << 2 | ip.ecn), ip.time_to_live,
-                    frame.subspan(kIp + Ipv4Layout::bytes + UdpLayout::bytes)};
+    datagram.destination = Gid::from_ipv4(ip.destination);
+    datagram.traffic_class = static_cast<std::uint8_t>(ip.dscp << 2 | ip.ecn);
+    datagram.hop_limit = ip.time_to_live;
+    datagram.payload = frame.subspan(kIp + Ipv4Layout::bytes + UdpLayout::bytes);
+  } else if (ether_type == kEtherTypeIpv6 && frame.size() >= kIp + Ipv6Layout::bytes + UdpLayout::bytes) {
+    const Ipv6 ip = Ipv6Layout::parse(frame.subspan(kIp).first<Ipv6Layout::bytes>());
+    datagram.destination = ip.destination;
+    datagram.traffic_class = ip.traffic_class;
+    datagram.hop_limit = ip.hop_limit;
+    datagram.payload = frame.subspan(kIp + Ipv6Layout::bytes + UdpLayout::bytes);
+  } else {
+    return std::nullopt;
   }
-  if (ether_type != kEtherTypeIpv6 || frame.size() < kIp + Ipv6Layout::bytes + UdpLayout::bytes) return std::nullopt;
-  const Ipv6 ip = Ipv6Layout::parse(frame.subspan(kIp).first<Ipv6Layout::bytes>());
-  return Datagram{ip.destination, ip.traffic_class, ip.hop_limit,
-                  frame.subspan(kIp + Ipv6Layout::bytes + UdpLayout::bytes)};
+  constexpr std::size_t kQpnHighOctet = 5;  // of the BTH
+  if (datagram.payload.size() > kQpnHighOctet) datagram.process = datagram.payload[kQpnHighOctet];
+  return datagram;
 }
 
 }  // namespace

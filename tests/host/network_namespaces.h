@@ -5,13 +5,17 @@
 #pragma once
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -80,6 +84,32 @@ class NetworkNamespaces {
     run("ip addr add 10.47.0.1/24 dev va");
     run("ip addr add fd47::1/64 dev va nodad");
     run("ip link set va up");
+    if (problem_.empty() && !(carries(a_, b_, kAddressB) && carries(b_, a_, kAddressA)))
+      problem_ = "the veth pair carries nothing";
+  }
+
+  /// A new interface drops what it is given until the kernel has attached its queue.
+  bool carries(int from, int to, std::uint32_t address) {
+    enter(to);
+    const int receiver = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    enter(from);
+    const int sender = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(9);
+    at.sin_addr.s_addr = htonl(address);
+    bool arrived = ::bind(receiver, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    if (arrived) {
+      arrived = false;
+      for (int attempt = 0; attempt < 500 && !arrived; ++attempt) {
+        ::sendto(sender, "", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&at), sizeof at);
+        pollfd wait{receiver, POLLIN, 0};
+        arrived = ::poll(&wait, 1, 20) == 1;
+      }
+    }
+    ::close(receiver);
+    ::close(sender);
+    return arrived;
   }
 
   void enter(int descriptor) {
@@ -93,6 +123,9 @@ class NetworkNamespaces {
     no_permission_ = errno == EPERM && ::getuid() != 0;
     problem_ = std::string(what) + " (" + std::strerror(errno) + "): this test needs CAP_NET_ADMIN";
   }
+
+  static constexpr std::uint32_t kAddressA = 0x0a2f0001;
+  static constexpr std::uint32_t kAddressB = 0x0a2f0002;
 
   pid_t holder_ = -1;
   int a_ = -1;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <mutex>
 #include <thread>
@@ -182,6 +183,55 @@ BOOST_FIXTURE_TEST_CASE(threads_that_flush_at_once_keep_the_order, TwoLinks) {
   BOOST_REQUIRE(complete);
   for (std::uint32_t i = 0; i < kFrames; ++i)
     if (psn_of(collector.frames[i]) != i) BOOST_FAIL("frame " << i << " is out of order");
+}
+
+BOOST_AUTO_TEST_CASE(the_kernel_learns_which_process_a_frame_is_for_and_learns_anew_when_one_leaves) {
+  const wire::Gid shared = node(206);
+  const auto sender = TwoLinks::open(kA);
+  std::array<std::unique_ptr<UdpLink>, 3> members;
+  for (std::uint8_t slot = 0; slot < members.size(); ++slot) {
+    auto member = UdpLink::open({.address = shared, .slot = slot});
+    BOOST_REQUIRE(member.ok());
+    members[slot] = std::move(*member);
+  }
+  std::array<std::uint64_t, 3> received{};
+  const auto pump_all = [&] {
+    for (std::size_t slot = 0; slot < members.size(); ++slot) {
+      Collector collector;
+      if (members[slot]) pump(*members[slot], collector);
+      for (const auto& frame : collector.frames) {
+        const auto view = wire::parse_frame(frame);
+        BOOST_REQUIRE((view.ok() && slot_of(view->bth().dest_qp) == slot));
+        ++received[slot];
+      }
+    }
+  };
+  // One frame to each member; returns how many of them had to be passed on.
+  const auto round = [&] {
+    std::array<std::uint64_t, 3> wanted = received;
+    std::uint64_t passed_on_before = 0;
+    std::uint64_t passed_on_after = 0;
+    for (std::uint32_t slot = 0; slot < members.size(); ++slot) {
+      if (!members[slot]) continue;
+      passed_on_before += members[slot]->receiver().frames_passed_on();
+      ++wanted[slot];
+      BOOST_REQUIRE(commit(*sender, {.source = kA, .destination = shared, .qpn = wire::Qpn(slot << 16 | 0x11)}));
+    }
+    sender->publish();
+    sender->flush();
+    BOOST_REQUIRE(until([&] { return received == wanted; }, pump_all));
+    for (const auto& member : members)
+      if (member) passed_on_after += member->receiver().frames_passed_on();
+    return passed_on_after - passed_on_before;
+  };
+  BOOST_TEST(round() > 0);  // one flow, three processes: the kernel cannot know yet
+  BOOST_TEST(until([&] { return round() == 0; }));
+  for (int i = 0; i < 100; ++i) BOOST_TEST(round() == 0);
+  members[0].reset();  // the last one takes its number
+  BOOST_TEST(until([&] { return round() == 0; }));
+  for (int i = 0; i < 100; ++i) BOOST_TEST(round() == 0);
+  BOOST_TEST(received[0] < received[1]);
+  BOOST_TEST(received[1] == received[2]);
 }
 
 BOOST_FIXTURE_TEST_CASE(foreign_datagrams_are_handed_up_or_dropped_and_do_no_harm, TwoLinks) {

@@ -1,0 +1,193 @@
+// UdpLink: several processes on one node, one of them killed at a bad moment.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "emulator/host/udp_link.h"
+#include "tests/host/link_frames.h"
+
+using namespace verbena;
+using namespace verbena::host;
+using namespace verbena::host::test;
+
+namespace {
+
+const wire::Gid kNode = node(211);    // several processes
+const wire::Gid kSender = node(212);  // this one
+constexpr std::uint32_t kWindow = 40;
+
+EngineConfig config_of(const wire::Gid& address) {
+  EngineConfig config;
+  config.fabric = "udp-processes-test";
+  config.address = address;
+  config.link = "udp";
+  return config;
+}
+
+/// A process of the node: says its slot, then acknowledges the frames of its slot by their number.
+struct Process {
+  pid_t id = -1;
+  int reports = -1;  // frames received so far, as 32-bit numbers
+  std::uint8_t slot = 0;
+  std::uint32_t sent = 0;
+  std::uint32_t received = 0;
+  std::uint32_t resent = 0;  // times that we went back
+  Time last_progress;
+
+  void read_report() {
+    std::array<std::uint32_t, 64> reports_read{};
+    const ssize_t bytes = ::read(reports, reports_read.data(), sizeof reports_read);
+    const Time now = clock_now();
+    if (bytes >= 4) {
+      received = reports_read[static_cast<std::size_t>(bytes) / 4 - 1];
+      last_progress = now;
+    } else if (sent == received) {
+      last_progress = now;
+    } else if (now - last_progress > milliseconds(20)) {
+      sent = received;  // go back: frames may be lost while processes come and go
+      last_progress = now;
+      ++resent;
+    }
+  }
+};
+
+/// Counts frames in order, as a responder does: what is not the expected one does not count.
+class Counter : public FrameSink {
+ public:
+  explicit Counter(std::uint8_t slot) : slot_(slot) {}
+  void frame(std::span<const std::byte> frame, bool) override {
+    const auto view = wire::parse_frame(frame);
+    if (!view || !is_intact(frame) || slot_of(view->bth().dest_qp) != slot_ || view->bth().psn.value() != count) return;
+    ++count;
+  }
+  std::uint32_t count = 0;
+
+ private:
+  std::uint8_t slot_;
+};
+
+[[noreturn]] void serve(int report) {
+  auto opened = open_udp_link(config_of(kNode));
+  if (!opened) ::_exit(1);
+  const std::uint32_t slot = opened->slot;
+  if (::write(report, &slot, sizeof slot) != sizeof slot) ::_exit(2);
+  Counter counter(opened->slot);
+  std::uint32_t reported = 0;
+  // Ends with its parent: the report cannot be written any more (SIGPIPE), or nothing has come for long.
+  const Time end = clock_now() + seconds(90);
+  while (clock_now() < end) {
+    opened->link->fetch();
+    if (opened->link->receive(clock_now(), counter, 64) == 0) ::usleep(50);
+    if (counter.count == reported) continue;
+    reported = counter.count;
+    if (::write(report, &reported, sizeof reported) != sizeof reported) ::_exit(3);
+  }
+  ::_exit(4);
+}
+
+Process start_process() {
+  int pipe_ends[2];
+  BOOST_REQUIRE(::pipe2(pipe_ends, O_CLOEXEC) == 0);
+  Process process;
+  process.id = ::fork();
+  if (process.id == 0) {
+    ::close(pipe_ends[0]);
+    serve(pipe_ends[1]);
+  }
+  ::close(pipe_ends[1]);
+  process.reports = pipe_ends[0];
+  std::uint32_t slot = 255;
+  BOOST_REQUIRE(::read(process.reports, &slot, sizeof slot) == sizeof slot);
+  process.slot = static_cast<std::uint8_t>(slot);
+  BOOST_REQUIRE(::fcntl(process.reports, F_SETFL, O_NONBLOCK) == 0);
+  return process;
+}
+
+void kill_process(Process& process) {
+  if (process.id <= 0) return;
+  ::kill(process.id, SIGKILL);
+  ::waitpid(process.id, nullptr, 0);
+  ::close(process.reports);
+  process.id = -1;
+}
+
+struct Node {
+  ~Node() {
+    for (Process& process : processes) kill_process(process);
+  }
+  /// Sends to everyone in turn, within a window, until all have `frames`. Returns whether they got there.
+  bool exchange(std::uint32_t frames, std::size_t payload_bytes) {
+    const auto all_done = [&] {
+      for (const Process& process : processes)
+        if (process.id > 0 && process.received < frames) return false;
+      return true;
+    };
+    return until(
+        all_done,
+        [&] {
+          for (Process& process : processes) {
+            if (process.id <= 0) continue;
+            process.read_report();
+            if (process.sent >= frames || process.sent - process.received >= kWindow) continue;
+            const wire::Qpn qpn(std::uint32_t{process.slot} << 16 | 0x11);
+            const FrameRequest request{.source = kSender,
+                                       .destination = kNode,
+                                       .qpn = qpn,
+                                       .psn = process.sent,
+                                       .payload_bytes = payload_bytes};
+            if (commit(*sender, request)) ++process.sent;
+          }
+          sender->publish();
+          sender->flush();
+        },
+        std::chrono::seconds(60));
+  }
+  std::unique_ptr<UdpLink> sender = std::move(*UdpLink::open({.address = kSender, .slot = 0}));
+  std::vector<Process> processes;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(each_process_gets_its_own_frames_in_order_and_survives_the_death_of_another, Node) {
+  for (std::uint8_t slot = 0; slot < 3; ++slot) {
+    processes.push_back(start_process());
+    BOOST_TEST(processes.back().slot == slot);
+  }
+  BOOST_TEST(exchange(1000, 1024));
+
+  // Whoever had the sender's flow, its frames must find their way after the death of any process.
+  kill_process(processes[0]);
+  BOOST_TEST(exchange(2000, 64));
+
+  // The slot is free at once, and the newcomer is a full member.
+  processes[0] = start_process();
+  BOOST_TEST(processes[0].slot == 0);
+  kill_process(processes[2]);
+  for (Process& process : processes) process.sent = process.received = 0;
+  BOOST_TEST(processes[0].id > 0);
+  processes[1].sent = processes[1].received = 2000;
+  BOOST_TEST(exchange(3000, 200));
+  BOOST_TEST(processes[0].received == 3000);
+  BOOST_TEST(processes[1].received == 3000);
+}
+
+BOOST_FIXTURE_TEST_CASE(frames_in_flight_to_a_killed_process_hurt_nobody_else, Node) {
+  for (int i = 0; i < 3; ++i) processes.push_back(start_process());
+  BOOST_TEST(exchange(200, 1024));
+  ::kill(processes[1].id, SIGKILL);  // not reaped, and still sent to below
+  for (std::uint32_t psn = 0; psn < 30; ++psn) {
+    const FrameRequest request{
+        .source = kSender, .destination = kNode, .qpn = wire::Qpn(0x010011), .psn = psn, .payload_bytes = 4096};
+    BOOST_REQUIRE(commit(*sender, request));
+  }
+  sender->publish();
+  sender->flush();
+  kill_process(processes[1]);
+  BOOST_TEST(exchange(1200, 1024));
+}

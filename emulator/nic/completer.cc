@@ -234,7 +234,8 @@ void retire(NicState& nic, Qp& qp) {
     qp.sq_draining = false;
     if (qp.sq_drained_notify) nic.raise(AsyncEventType::sq_drained, qp);
   }
-  if (queue.next != queue.tail) nic.make_ready(qp);
+  // One that failed here waits for those before it; nothing is to be sent until then.
+  if (queue.next != queue.tail && queue.at(queue.next).status == CompletionStatus::success) nic.make_ready(qp);
 }
 
 void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {

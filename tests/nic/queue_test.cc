@@ -1,0 +1,282 @@
+// Completion queues, notifications, shared receive queues, limits, and what may be destroyed when.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/endpoint.h"
+
+using namespace verbena;
+using namespace verbena::test;
+using enum CompletionStatus;
+
+namespace {
+
+std::size_t completion_events(Nic& nic, CqHandle cq) {
+  std::size_t count = 0;
+  while (const auto event = nic.poll_completion_event())
+    if (event->cq == cq) ++count;
+  return count;
+}
+
+void send_to_b(Pair& pair, bool solicited) {
+  pair.b.receive(1, {});
+  pair.a.post({.opcode = SendOpcode::send, .solicited = solicited});
+  pair.world.run_to_rest();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_notification_comes_once_for_the_next_completion) {
+  Pair pair;
+  Nic& nic = pair.b.nic();
+  send_to_b(pair, false);
+  BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 0u);
+  BOOST_TEST(nic.request_notification(pair.b.recv_cq, false).ok());
+  BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 0u);  // what is there already does not count
+  send_to_b(pair, false);
+  send_to_b(pair, false);
+  BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_solicited_notification_waits_for_a_solicited_or_failed_completion) {
+  Pair pair;
+  Nic& nic = pair.b.nic();
+  BOOST_TEST(nic.request_notification(pair.b.recv_cq, true).ok());
+  send_to_b(pair, false);
+  BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 0u);
+  send_to_b(pair, true);
+  BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 1u);
+  BOOST_TEST(nic.request_notification(pair.b.recv_cq, true).ok());
+  pair.b.receive(1, {});
+  pair.b.to_state(QpState::error);
+  BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(asking_for_solicited_ones_does_not_weaken_asking_for_all) {
+  Pair pair;
+  Nic& nic = pair.b.nic();
+  BOOST_TEST(nic.request_notification(pair.b.recv_cq, false).ok());
+  BOOST_TEST(nic.request_notification(pair.b.recv_cq, true).ok());
+  send_to_b(pair, false);
+  BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(an_overrun_cq_says_so_once_and_its_queue_pairs_fail) {
+  Pair pair({.cq_entries = 4});
+  for (int i = 0; i < 10; ++i) pair.a.post({.opcode = SendOpcode::rdma_write});
+  pair.world.run_to_rest();
+  const auto events = pair.a.poll_events();
+  BOOST_TEST(std::count(events.begin(), events.end(), AsyncEventType::cq_error) == 1);
+  BOOST_TEST(std::count(events.begin(), events.end(), AsyncEventType::qp_fatal) == 1);
+  BOOST_CHECK(pair.a.state() == QpState::error);
+  BOOST_TEST(pair.a.poll_sent().size() <= 4u);
+}
+
+BOOST_AUTO_TEST_CASE(a_cq_holds_what_it_promised_and_can_be_resized_with_completions_inside) {
+  Pair pair({.cq_entries = 8});
+  Nic& nic = pair.a.nic();
+  const std::uint32_t entries = nic.cq_entries(pair.a.send_cq);
+  BOOST_TEST(entries >= 8u);
+  for (std::uint64_t i = 0; i < entries; ++i) pair.a.post({.wr_id = i, .opcode = SendOpcode::rdma_write});
+  pair.world.run_to_rest();
+  BOOST_TEST(nic.cq_depth(pair.a.send_cq) == entries);
+  BOOST_TEST(!nic.resize_cq(pair.a.send_cq, entries - 1).ok());
+  BOOST_TEST(nic.resize_cq(pair.a.send_cq, 100).ok());
+  for (std::uint64_t i = 0; i < 20; ++i) pair.a.post({.wr_id = entries + i, .opcode = SendOpcode::rdma_write});
+  pair.world.run_to_rest();
+  const auto sent = pair.a.poll_sent();
+  BOOST_TEST_REQUIRE(sent.size() == entries + 20);
+  for (std::uint64_t i = 0; i < sent.size(); ++i) BOOST_TEST(sent[i].wr_id == i);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_send_queue_refuses_and_takes_again_after_a_completion) {
+  Pair pair;
+  pair.world.cut(1, 2);
+  std::uint32_t posted = 0;
+  while (pair.a.try_post({.opcode = SendOpcode::rdma_write}).ok()) BOOST_TEST_REQUIRE(++posted < 100'000);
+  BOOST_TEST(posted >= pair.a.options().capabilities.max_send_wr);
+  BOOST_CHECK(pair.a.try_post({.opcode = SendOpcode::rdma_write}).error() == VerbsError::no_memory);
+  pair.world.run_for(microseconds(100));
+  pair.world.cut(1, 2, false);
+  pair.world.run_to_rest();
+  BOOST_TEST(pair.a.poll_sent().size() == posted);
+  BOOST_TEST(pair.a.try_post({.opcode = SendOpcode::rdma_write}).ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_full_receive_queue_and_too_many_sges_are_refused) {
+  Pair pair;
+  std::uint32_t posted = 0;
+  while (pair.b.try_receive(1, {}).ok()) BOOST_TEST_REQUIRE(++posted < 100'000);
+  BOOST_TEST(posted >= pair.b.options().capabilities.max_recv_wr);
+  const std::vector<Sge> many(40, pair.a_buffer.sge(0, 1));
+  BOOST_CHECK(pair.a.try_post({.opcode = SendOpcode::send, .sges = many}).error() == VerbsError::invalid_argument);
+  BOOST_CHECK(pair.a.try_receive(1, many).error() == VerbsError::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(a_shared_receive_queue_feeds_several_queue_pairs_in_order) {
+  World world({.nodes = 3});
+  Endpoint seed(world, 1);
+  const SrqHandle srq = Endpoint::take(seed.nic().create_srq({.pd = seed.pd, .max_wr = 8, .max_sge = 2, .context = 5}));
+  QpOptions shared;
+  shared.srq = srq;
+  Endpoint first(seed, shared), second(seed, shared);
+  Endpoint left(world, 2), right(world, 3);
+  first.connect(2, left.qpn());
+  second.connect(3, right.qpn());
+  left.connect(1, first.qpn());
+  right.connect(1, second.qpn());
+  BOOST_TEST(!first.try_receive(1, {}).ok());
+  for (std::uint64_t i = 0; i < 4; ++i) BOOST_REQUIRE(seed.nic().post_srq_receive(srq, {i, {}}).ok());
+  for (Endpoint* sender : {&left, &right, &left, &right}) {
+    sender->post({.opcode = SendOpcode::send});
+    world.run_to_rest();
+  }
+  const auto received = seed.poll_received();
+  BOOST_TEST_REQUIRE(received.size() == 4u);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    BOOST_TEST(received[i].wr_id == i);
+    BOOST_CHECK(received[i].qpn == (i % 2 == 0 ? first.qpn() : second.qpn()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_limit_event_of_a_shared_receive_queue_comes_once_per_arming) {
+  World world;
+  Endpoint seed(world, 1);
+  const SrqHandle srq =
+      Endpoint::take(seed.nic().create_srq({.pd = seed.pd, .max_wr = 16, .max_sge = 1, .context = 77}));
+  QpOptions shared;
+  shared.srq = srq;
+  Endpoint end(seed, shared);
+  Endpoint peer(world, 2);
+  end.connect(2, peer.qpn());
+  peer.connect(1, end.qpn());
+  for (std::uint64_t i = 0; i < 10; ++i) BOOST_REQUIRE(seed.nic().post_srq_receive(srq, {i, {}}).ok());
+  BOOST_REQUIRE(seed.nic().modify_srq(srq, std::nullopt, 8).ok());
+  const auto consume_one = [&] {
+    peer.post({.opcode = SendOpcode::send});
+    world.run_to_rest();
+    std::size_t count = 0;
+    while (const auto event = seed.nic().poll_event())
+      if (event->type == AsyncEventType::srq_limit_reached && event->context == 77) ++count;
+    return count;
+  };
+  BOOST_TEST(consume_one() == 0u);  // 9 left
+  BOOST_TEST(consume_one() == 0u);  // 8
+  BOOST_TEST(consume_one() == 1u);  // 7: below the limit
+  BOOST_TEST(consume_one() == 0u);
+  BOOST_TEST(Endpoint::take(seed.nic().query_srq(srq)).limit == 0u);
+  BOOST_REQUIRE(seed.nic().modify_srq(srq, std::nullopt, 6).ok());
+  BOOST_TEST(consume_one() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_queue_pair_of_a_shared_receive_queue_says_when_its_last_receive_is_used) {
+  World world;
+  Endpoint seed(world, 1);
+  const SrqHandle srq = Endpoint::take(seed.nic().create_srq({.pd = seed.pd, .max_wr = 16, .max_sge = 1}));
+  QpOptions shared;
+  shared.srq = srq;
+  Endpoint end(seed, shared);
+  end.connect(2, wire::Qpn(0x20077));
+  BOOST_REQUIRE(seed.nic().post_srq_receive(srq, {1, {}}).ok());
+  end.to_state(QpState::error);
+  const auto events = end.poll_events();
+  BOOST_TEST(std::count(events.begin(), events.end(), AsyncEventType::qp_last_wqe_reached) == 1);
+  BOOST_TEST(end.poll_received().empty());  // the SRQ keeps its receives
+}
+
+BOOST_AUTO_TEST_CASE(what_is_in_use_is_busy_and_what_is_unknown_is_invalid) {
+  World world;
+  Endpoint end(world, 1);
+  Nic& nic = end.nic();
+  const auto mr_buffer = std::make_unique<Buffer>(nic, end.pd, 64);
+  BOOST_CHECK(nic.deallocate_pd(end.pd).error() == VerbsError::busy);
+  BOOST_CHECK(nic.destroy_cq(end.send_cq).error() == VerbsError::busy);
+  BOOST_CHECK(nic.destroy_cq(end.recv_cq).error() == VerbsError::busy);
+  const SrqHandle srq = Endpoint::take(nic.create_srq({.pd = end.pd, .max_wr = 4, .max_sge = 1}));
+  QpOptions shared;
+  shared.srq = srq;
+  Endpoint user(end, shared);
+  BOOST_CHECK(nic.destroy_srq(srq).error() == VerbsError::busy);
+
+  BOOST_TEST(nic.destroy_qp(user.qp).ok());
+  BOOST_CHECK(nic.destroy_qp(user.qp).error() == VerbsError::invalid_argument);
+  BOOST_TEST(nic.destroy_srq(srq).ok());
+  BOOST_TEST(nic.destroy_qp(end.qp).ok());
+  BOOST_TEST(nic.destroy_cq(end.send_cq).ok());
+  BOOST_TEST(nic.destroy_cq(end.recv_cq).ok());
+  BOOST_CHECK(nic.deallocate_pd(end.pd).error() == VerbsError::busy);  // the memory region
+  BOOST_TEST(nic.deregister_memory(mr_buffer->mr()).ok());
+  BOOST_CHECK(nic.deregister_memory(mr_buffer->mr()).error() == VerbsError::invalid_argument);
+  BOOST_TEST(nic.deallocate_pd(end.pd).ok());
+  BOOST_CHECK(nic.deallocate_pd(end.pd).error() == VerbsError::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(objects_beyond_the_announced_limits_are_refused_and_the_last_one_within_is_granted) {
+  World world;  // limits: 64 QPs, 64 CQs, 256 MRs
+  Nic& nic = world.nic(1);
+  const PdHandle pd = Endpoint::take(nic.allocate_pd());
+  std::vector<CqHandle> cqs;
+  for (int i = 0; i < 64; ++i) cqs.push_back(Endpoint::take(nic.create_cq(4, 0)));
+  BOOST_CHECK(nic.create_cq(4, 0).error() == VerbsError::no_memory);
+  BOOST_TEST(nic.destroy_cq(cqs.back()).ok());
+  BOOST_TEST(nic.create_cq(4, 0).ok());
+  for (int i = 0; i < 64; ++i) {
+    QpInit init{.pd = pd, .send_cq = cqs[0], .recv_cq = cqs[0]};
+    BOOST_TEST_REQUIRE(nic.create_qp(init).ok());
+  }
+  QpInit init{.pd = pd, .send_cq = cqs[0], .recv_cq = cqs[0]};
+  BOOST_CHECK(nic.create_qp(init).error() == VerbsError::no_memory);
+  alignas(8) static std::byte memory[64];
+  MemoryRegionInit region{
+      .pd = pd, .address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory)), .length = 64};
+  for (int i = 0; i < 256; ++i) BOOST_TEST_REQUIRE(nic.register_memory(region).ok());
+  BOOST_CHECK(nic.register_memory(region).error() == VerbsError::no_memory);
+  init.capabilities.max_send_wr = nic.config().limits.max_qp_wr + 1;
+  BOOST_CHECK(nic.create_qp(init).error() == VerbsError::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(remote_rights_without_the_local_right_to_write_are_refused) {
+  World world;
+  Nic& nic = world.nic(1);
+  const PdHandle pd = Endpoint::take(nic.allocate_pd());
+  alignas(8) static std::byte memory[64];
+  MemoryRegionInit region{
+      .pd = pd, .address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory)), .length = 64};
+  for (const std::uint32_t access : {std::uint32_t{kRemoteWrite}, std::uint32_t{kRemoteAtomic}}) {
+    region.access = access;
+    BOOST_CHECK(nic.register_memory(region).error() == VerbsError::invalid_argument);
+    region.access = access | kLocalWrite;
+    BOOST_TEST(nic.register_memory(region).ok());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_destroyed_queue_pair_takes_its_completions_events_and_timers_with_it) {
+  Pair pair({.timeout = 4, .retry_count = 1});
+  pair.world.cut(1, 2);
+  pair.a.post({.opcode = SendOpcode::rdma_write});
+  pair.world.run_for(microseconds(1));
+  pair.a.receive(1, {});
+  pair.a.to_state(QpState::error);
+  BOOST_TEST(pair.a.nic().destroy_qp(pair.a.qp).ok());
+  BOOST_TEST(pair.a.poll_sent().empty());
+  BOOST_TEST(pair.a.poll_received().empty());
+  BOOST_TEST(!pair.a.nic().next_deadline().has_value());
+  BOOST_TEST(!pair.a.nic().has_events());
+}
+
+BOOST_AUTO_TEST_CASE(a_port_without_room_is_back_pressure_and_nothing_is_lost_or_retried) {
+  WorldOptions narrow;
+  narrow.port_frames = 1;
+  Pair pair({.mtu = 256}, 1 << 16, narrow);
+  const Sge sge = pair.a_buffer.sge(0, 1 << 16);
+  pair.a.post({.opcode = SendOpcode::rdma_write,
+               .sges = {&sge, 1},
+               .remote_address = pair.b_buffer.address(),
+               .rkey = pair.b_buffer.rkey()});
+  pair.a.post({.opcode = SendOpcode::rdma_read,
+               .sges = {&sge, 1},
+               .remote_address = pair.b_buffer.address(),
+               .rkey = pair.b_buffer.rkey()});
+  pair.world.run_to_rest();
+  check_statuses(pair.a.poll_sent(), {success, success});
+  BOOST_TEST(same_bytes(pair.a_buffer.bytes(), pair.b_buffer.bytes()));
+  BOOST_TEST(pair.a.counters().get(Counter::tx_retransmitted_packets) == 0u);
+}

@@ -16,7 +16,7 @@ HOSTILE_PACKETS = 3000
 
 
 def transfer(fabric, seconds, *options, nodes=None, **arguments):
-    argv = ["ib_write_bw", "-F", "-p", "{port}", "-u", "10", "-D", str(seconds), "-s", "65536", *options]
+    argv = ["ib_write_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-D", str(seconds), "-s", "65536", *options]
     return harness.Pair(fabric, argv, argv + ["{server}"], nodes, arguments, arguments)
 
 

@@ -11,7 +11,7 @@ EXPERT_ERROR = 8388608  # PI_ERROR of Wireshark's expert information
 
 
 def perftest(tool, *options):
-    return [tool, "-F", "-p", "{port}", "-u", "10", "-n", "20", *options]
+    return [tool, "-F", "-p", "{port}", "-u", "{timeout}", "-n", "20", *options]
 
 
 RUNS = {

@@ -1,9 +1,9 @@
 """Several processes on one node at once, and more than two nodes on a fabric."""
 import harness
 
-WRITE = ["ib_write_bw", "-F", "-p", "{port}", "-u", "10", "-n", "200", "-s", "16384"]
-SEND = ["ib_send_bw", "-F", "-p", "{port}", "-u", "10", "-n", "200", "-s", "4096"]
-READ = ["ib_read_bw", "-F", "-p", "{port}", "-u", "10", "-n", "100", "-s", "16384"]
+WRITE = ["ib_write_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-n", "200", "-s", "16384"]
+SEND = ["ib_send_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-n", "200", "-s", "4096"]
+READ = ["ib_read_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-n", "100", "-s", "16384"]
 PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "50", "-c"]
 
 

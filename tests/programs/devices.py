@@ -27,7 +27,7 @@ def tests(context):
             node = fabric.nodes[0]
             program = fabric.run(node, ["ibv_devinfo", "-v"])
             require(program, "hca_id:\tverbena0", "PORT_ACTIVE (4)", "active_mtu:\t\t4096 (5)", "Ethernet",
-                    f"::ffff:{node.address}", "RoCE v2", guid_of(node, ":"), "ATOMIC_HCA")
+                    f"::ffff:{node.address}", "RoCE v2", guid_of(node, ":"), "ATOMIC_GLOB")
 
     def takes_another_name():
         with context.fabric(1) as fabric:

@@ -1,6 +1,6 @@
 """What must run unmodified: the programs and the options that every link and fault plan has to carry.
 
-A case is data. `{port}` and `{server}` are filled in by the harness; server and client get the same options, and the client
+A case is data. `{port}`, `{server}` and `{timeout}` are filled in by the harness; server and client get the same options, and the client
 the server's address at the end. Counts are small: what is tested is that it works, not how fast.
 """
 from dataclasses import dataclass, field
@@ -30,8 +30,8 @@ class Case:
 
 
 def perftest(family, tool, *options, reliable=True, rows=1, iterations=100, name="", timeout=60):
-    # -u 10: a lost tail costs 4 ms and not the default 67 ms. -F: no remark on CPU frequencies.
-    argv = [tool, "-F", "-p", "{port}", "-u", "10", "-n", str(iterations), *options]
+    # -F: no remark on CPU frequencies.
+    argv = [tool, "-F", "-p", "{port}", "-u", "{timeout}", "-n", str(iterations), *options]
     return Case(name or " ".join([tool, *options]), argv, PERFTEST_ROW, reliable, timeout, family, rows)
 
 

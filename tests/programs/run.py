@@ -52,7 +52,7 @@ def run_case(context, case):
 def loss_is_real(context):
     """Guards the runs under loss against a fault plan that does nothing: packets must have been sent again."""
     with context.fabric() as fabric:
-        argv = ["ib_write_bw", "-F", "-p", "{port}", "-u", "10", "-n", "200", "-s", "65536"]
+        argv = ["ib_write_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-n", "200", "-s", "65536"]
         done = harness.pair(fabric, argv, argv + ["{server}"], faults=context.faults, stats=True)
         if done.client.counters().get("tx_retransmitted_packets", 0) == 0:
             raise harness.Failure(f"nothing was retransmitted under {context.faults}\n{done.describe()}")

@@ -85,13 +85,25 @@ std::byte* pointer(std::uint64_t address) {
 
 struct sigaction previous_segv;
 struct sigaction previous_bus;
+struct sigaction& previous_of(int signal) {
+  return signal == SIGSEGV ? previous_segv : previous_bus;
+}
+
+/// The signal that the previous handler got last, and from which depth: one that hands it on to us in turn must not go
+/// round in circles. A handler may also never return (longjmp), so that this cannot be a flag.
+__attribute__((tls_model("initial-exec"))) thread_local const siginfo_t* volatile passed_info = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local std::uintptr_t volatile passed_depth = 0;
 
 /// What would have happened without us.
 void pass_on(int signal, siginfo_t* info, void* context) {
-  struct sigaction& previous = signal == SIGSEGV ? previous_segv : previous_bus;
+  struct sigaction& previous = previous_of(signal);
   const bool is_fault = info->si_code > 0;  // the kernel's, not kill(2)
   if ((previous.sa_flags & SA_SIGINFO) == 0 && previous.sa_handler == SIG_IGN && !is_fault) return;
-  if ((previous.sa_flags & SA_SIGINFO) == 0 && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
+  const bool has_none =
+      (previous.sa_flags & SA_SIGINFO) == 0 && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN);
+  const auto depth = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const bool in_circles = passed_info == info && depth < passed_depth;
+  if (has_none || in_circles) {
     // Returning runs the faulting instruction again: the process ends as it would have, core and address included.
     struct sigaction normal{};
     normal.sa_handler = SIG_DFL;
@@ -108,10 +120,13 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   sigset_t during = chosen.sa_mask;
   if ((chosen.sa_flags & SA_NODEFER) == 0) sigaddset(&during, signal);
   pthread_sigmask(SIG_BLOCK, &during, &before);
+  passed_info = info;
+  passed_depth = depth;
   if ((chosen.sa_flags & SA_SIGINFO) != 0)
     chosen.sa_sigaction(signal, info, context);
   else
     chosen.sa_handler(signal);
+  passed_info = nullptr;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -132,15 +147,19 @@ bool handle_fault(int, siginfo_t* info, void*) {
 }
 
 void install_fault_handler() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  static std::mutex mutex;
+  const std::lock_guard guard(mutex);
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    struct sigaction present{};
+    sigaction(signal, nullptr, &present);
+    if ((present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == on_fault) continue;
+    previous_of(signal) = present;
     struct sigaction action{};
     action.sa_sigaction = on_fault;
     // NODEFER: longjmp leaves the mask as it is, so the signal must not be in it.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    sigaction(SIGSEGV, &action, &previous_segv);
-    sigaction(SIGBUS, &action, &previous_bus);
-  });
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 bool AppMemory::read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) {

@@ -28,7 +28,7 @@ class AppMemory final : public nic::Memory {
   alignas(64) std::array<std::byte, kStageBytes> stage_;
 };
 
-/// Puts our handler above whatever handles SIGSEGV and SIGBUS now. Once per process; calling it again does nothing.
+/// Puts our handler above whatever handles SIGSEGV and SIGBUS now, unless it is ours already.
 void install_fault_handler();
 
 /// For whoever interposes sigaction(): call this first from a handler that has replaced ours. If the fault belongs to a

@@ -1,12 +1,12 @@
 // The shared-memory ring alone: order, wrap, back pressure, batches, hostile ends.
-#include "emulator/host/shm_ring.h"
-
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
+
+#include "emulator/host/shm_ring.h"
 
 namespace {
 using namespace verbena::host;
@@ -142,8 +142,9 @@ BOOST_AUTO_TEST_CASE(two_threads_exchange_many_frames_without_loss) {
 }
 
 BOOST_AUTO_TEST_CASE(impossible_lengths_break_the_reader_and_are_never_followed) {
-  const std::uint64_t lies[] = {wire::kFrameBytesMax + 1, kRingBytes, kRingBytes * 2, std::uint64_t{1} << 40,
-                                kRingSkip - 1,            kRingSkip,  std::uint64_t{1} << 63};
+  const std::uint64_t lies[] = {wire::kFrameBytesMax + 1, kRingBytes,    kRingBytes * 2,
+                                std::uint64_t{1} << 40,   kRingSkip - 1, kRingSkip,
+                                std::uint64_t{1} << 63};
   for (const std::uint64_t lie : lies) {
     std::memset(static_cast<void*>(data.get()), 0, kRingBytes);
     RingReader victim(RingMemory{data.get(), &consumed});

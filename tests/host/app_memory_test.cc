@@ -1,0 +1,242 @@
+// Copies in and out of application memory: contents, order, faults, and everybody else's faults.
+#include "emulator/host/app_memory.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <csetjmp>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace {
+using namespace verbena;
+using namespace verbena::host;
+
+struct Handler {
+  Handler() {
+    install_fault_handler();
+  }  // before Boost.Test puts its own in place, which it does only if there is none
+};
+
+std::uint64_t address_of(const void* place) {
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(place));
+}
+
+/// Two pages, the second of which cannot be touched.
+class HalfMapped {
+ public:
+  HalfMapped()
+      : base_(static_cast<std::byte*>(
+            mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    BOOST_REQUIRE(base_ != MAP_FAILED);
+    BOOST_REQUIRE(munmap(base_ + kPage, kPage) == 0);
+  }
+  ~HalfMapped() { munmap(base_, kPage); }
+  std::byte* end() const { return base_ + kPage; }
+  static constexpr std::size_t kPage = 4096;
+
+ private:
+  std::byte* base_;
+};
+
+/// Runs `body` in a child; the signal that ended it, or -status.
+template <class Body>
+int how_it_ends(Body&& body) {
+  const pid_t child = fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL);  // not Boost.Test's
+    signal(SIGBUS, SIG_DFL);
+    install_fault_handler();
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  BOOST_REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
+}
+
+volatile sig_atomic_t seen_signal = 0;
+void* volatile seen_address = nullptr;
+std::jmp_buf way_out;
+void jump_out(int signal, siginfo_t* info, void*) {
+  seen_signal = signal;
+  seen_address = info->si_addr;
+  std::longjmp(way_out, 1);
+}
+void hand_on(int signal, siginfo_t* info, void* context) {
+  // As an interposed sigaction would have it: ours first, then the application's.
+  if (handle_fault(signal, info, context)) return;
+  jump_out(signal, info, context);
+}
+void use_handler(void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action{};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(app_memory, Handler)
+
+BOOST_AUTO_TEST_CASE(copies_of_every_size_and_alignment_are_exact) {
+  AppMemory memory;
+  std::mt19937 random(3);
+  std::vector<std::byte> source(9000);
+  for (auto& octet : source) octet = static_cast<std::byte>(random());
+  for (std::size_t bytes = 0; bytes <= 4200; bytes += bytes < 300 ? 1 : 97) {
+    for (const std::size_t offset : {0, 1, 7, 63}) {
+      std::vector<std::byte> target(bytes + 200, std::byte{0xee});
+      BOOST_REQUIRE(memory.write(address_of(target.data() + 64), {source.data() + offset, bytes}));
+      BOOST_REQUIRE(std::memcmp(target.data() + 64, source.data() + offset, bytes) == 0);
+      BOOST_REQUIRE(target[63] == std::byte{0xee});
+      BOOST_REQUIRE(target[64 + bytes] == std::byte{0xee});
+
+      std::vector<std::byte> read(bytes);
+      wire::Icrc crc;
+      wire::Icrc expected;
+      expected.update(source.data() + offset, bytes);
+      BOOST_REQUIRE(memory.read(address_of(source.data() + offset), read, crc));
+      BOOST_REQUIRE(std::memcmp(read.data(), source.data() + offset, bytes) == 0);
+      BOOST_REQUIRE(crc.value() == expected.value());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_last_octet_appears_last) {
+  // Another thread watches the last octet and then looks at all the others.
+  AppMemory memory;
+  std::vector<std::byte> target(4096);
+  std::atomic<int> torn{0};
+  for (const std::size_t bytes : {2, 8, 9, 15, 64, 65, 100, 1024, 4096}) {
+    std::atomic<bool> stop{false};
+    std::atomic<int> seen{0};
+    std::thread watcher([&] {
+      while (!stop.load()) {
+        const auto last = std::atomic_ref(target[bytes - 1]).load(std::memory_order_acquire);
+        // The others carry the same round, or the next one already.
+        const auto round = static_cast<unsigned>(last);
+        for (std::size_t i = 0; i + 1 < bytes; i += bytes > 200 ? 37 : 1) {
+          const auto other = static_cast<unsigned>(std::atomic_ref(target[i]).load(std::memory_order_acquire));
+          if (((other - round) & 0xff) >= 0x80) ++torn;
+        }
+        ++seen;
+      }
+    });
+    std::vector<std::byte> source(bytes);
+    for (unsigned round = 1; round < 3000 || seen.load() < 5; ++round) {
+      std::memset(source.data(), static_cast<int>(round & 0x7f), bytes);
+      if ((round & 0x7f) == 0) continue;  // the comparison is cyclic: keep the rounds close together
+      BOOST_REQUIRE(memory.write(address_of(target.data()), source));
+      if (round % 64 == 0) std::this_thread::yield();
+      if ((round & 0x7f) == 0x7f) {  // start over from zero, unseen
+        stop = true;
+        watcher.join();
+        std::memset(target.data(), 0, target.size());
+        stop = false;
+        break;
+      }
+    }
+    stop = true;
+    if (watcher.joinable()) watcher.join();
+  }
+  BOOST_TEST(torn.load() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_faults_fails_and_the_next_one_works) {
+  AppMemory memory;
+  const HalfMapped pages;
+  std::vector<std::byte> bytes(256);
+  wire::Icrc crc;
+  for (int round = 0; round < 100; ++round) {
+    BOOST_REQUIRE(!memory.write(address_of(pages.end() - 128), bytes));
+    BOOST_REQUIRE(!memory.read(address_of(pages.end() - 128), bytes, crc));
+    BOOST_REQUIRE(!memory.compare_swap(address_of(pages.end()), 0, 1));
+    BOOST_REQUIRE(!memory.fetch_add(address_of(pages.end()), 1));
+    BOOST_REQUIRE(!memory.write(16, bytes));
+    BOOST_REQUIRE(!memory.write(std::uint64_t{1} << 62, bytes));  // not even an address
+    BOOST_REQUIRE(!memory.write(~std::uint64_t{0} - 10, bytes));
+    BOOST_REQUIRE(memory.write(address_of(pages.end() - 256), bytes));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_was_cut_short_is_a_fault_like_any_other) {
+  AppMemory memory;
+  const int file = memfd_create("test", MFD_CLOEXEC);
+  BOOST_REQUIRE(ftruncate(file, 4096) == 0);
+  void* base = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  BOOST_REQUIRE(base != MAP_FAILED);
+  BOOST_REQUIRE(ftruncate(file, 0) == 0);
+  const std::vector<std::byte> bytes(64);
+  BOOST_TEST(!memory.write(address_of(base), bytes));  // SIGBUS
+  munmap(base, 4096);
+  close(file);
+}
+
+BOOST_AUTO_TEST_CASE(several_threads_may_fault_at_once) {
+  const HalfMapped pages;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      AppMemory memory;
+      const std::vector<std::byte> bytes(64);
+      for (int i = 0; i < 2000; ++i) {
+        wrong += memory.write(address_of(pages.end()), bytes);
+        wrong += !memory.write(address_of(pages.end() - 64), bytes);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  BOOST_TEST(wrong.load() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(atomics_return_what_was_there) {
+  AppMemory memory;
+  alignas(8) std::uint64_t cell = 5;
+  BOOST_TEST((memory.fetch_add(address_of(&cell), 3) == 5U));
+  BOOST_TEST(cell == 8U);
+  BOOST_TEST((memory.compare_swap(address_of(&cell), 8, 100) == 8U));
+  BOOST_TEST(cell == 100U);
+  BOOST_TEST((memory.compare_swap(address_of(&cell), 8, 1) == 100U));
+  BOOST_TEST(cell == 100U);
+  BOOST_TEST(!memory.fetch_add(address_of(&cell) + 1, 1).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(faults_of_others_end_as_they_would_without_us) {
+  const HalfMapped pages;
+  volatile auto* const bad = reinterpret_cast<volatile int*>(pages.end());
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have handlers of their own
+  BOOST_TEST(how_it_ends([&] { *bad = 1; }) == SIGSEGV);
+  BOOST_TEST(how_it_ends([&] { raise(SIGSEGV); }) == SIGSEGV);
+  BOOST_TEST(how_it_ends([&] { kill(getpid(), SIGBUS); }) == SIGBUS);
+#endif
+  // A handler that was there before us gets the signal with its address; ours is above it again.
+  BOOST_TEST(how_it_ends([&] {
+               for (int round = 0; round < 3; ++round) {
+                 use_handler(jump_out);
+                 install_fault_handler();
+                 if (setjmp(way_out) == 0) *bad = 1;
+                 if (seen_signal != SIGSEGV || seen_address != const_cast<int*>(bad)) _exit(1);
+                 seen_signal = 0;
+                 AppMemory memory;
+                 const std::vector<std::byte> bytes(64);
+                 if (memory.write(address_of(pages.end()), bytes) || seen_signal != 0) _exit(2);
+               }
+             }) == 0);
+  // One that was installed after us and asks us first.
+  BOOST_TEST(how_it_ends([&] {
+               use_handler(hand_on);
+               AppMemory memory;
+               const std::vector<std::byte> bytes(64);
+               if (memory.write(address_of(pages.end()), bytes) || seen_signal != 0) _exit(1);
+               if (setjmp(way_out) == 0) *bad = 1;
+               if (seen_signal != SIGSEGV) _exit(2);
+             }) == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -23,6 +23,7 @@ inline constexpr int kExitNotFound = 127;
 using Arguments = std::vector<std::string>;
 
 int run_exec(const Arguments& arguments);
+int run_explain(const Arguments& arguments);
 
 /// The first line of the help text.
 void set_usage(CLI::App& app, std::string usage);

@@ -16,6 +16,7 @@ struct Subcommand {
 
 constexpr std::array kSubcommands = {
     Subcommand{"exec", run_exec, "run an RDMA program on a node of a fabric"},
+    Subcommand{"explain", run_explain, "tell the story of a RoCE v2 capture"},
 };
 
 void print_help() {

@@ -1,0 +1,125 @@
+// `verbena explain`: a capture as a story. Reads the options and puts the parts of explain/ together.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/explain/capture.h"
+#include "cli/explain/conversations.h"
+#include "cli/explain/flow_tracker.h"
+#include "cli/explain/ladder.h"
+#include "cli/explain/summary.h"
+
+namespace verbena::cli {
+
+namespace {
+
+constexpr std::size_t kWidthDefault = 120;
+constexpr std::uint64_t kWidthMin = 60;
+constexpr std::uint64_t kWidthMax = 1000;
+constexpr std::size_t kWriteBytes = 1 << 16;
+
+struct Options {
+  std::string file;
+  bool only_summary = false;
+  bool only_problems = false;
+  bool all = false;
+  std::string qp;
+  std::string width;
+};
+
+void declare(CLI::App& app, Options& options) {
+  set_usage(app, "verbena explain [OPTIONS] FILE");
+  app.add_option("FILE", options.file, "a capture: pcap or pcapng, of Verbena, Linux rxe or hardware")->required();
+  app.add_flag("--summary", options.only_summary, "only the numbers of each conversation")->disable_flag_override();
+  app.add_flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it")
+      ->disable_flag_override();
+  app.add_flag("--all", options.all, "each packet on a line of its own: fold no runs")->disable_flag_override();
+  app.add_option("--qp", options.qp, "only conversations of this queue pair (17, 0x11)")->type_name("QPN");
+  app.add_option("--width", options.width, "columns of the output; the terminal's, or 120")->type_name("N");
+}
+
+std::optional<wire::Qpn> parse_qpn(const std::string& text) {
+  const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
+  if (!is_hex) {
+    const auto value = parse_number(text, 0, wire::Qpn::kMask);
+    return value ? std::optional(wire::Qpn(static_cast<std::uint32_t>(*value))) : std::nullopt;
+  }
+  if (text.size() < 3 || text.size() > 8 || text.find_first_not_of("0123456789abcdefABCDEF", 2) != text.npos)
+    return std::nullopt;
+  return wire::Qpn(static_cast<std::uint32_t>(std::stoul(text.substr(2), nullptr, 16)));
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= kWidthMin)
+    return size.ws_col;
+  return kWidthDefault;
+}
+
+bool has_qp(const explain::Conversation& conversation, wire::Qpn qpn) {
+  return std::any_of(conversation.ends.begin(), conversation.ends.end(),
+                     [&](const explain::End& end) { return end.qpn == qpn; });
+}
+
+void flush(std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  text.clear();
+}
+
+void tell(const explain::Capture& capture, const explain::Conversation& conversation, std::size_t number,
+          const Options& options, const explain::LadderOptions& ladder_options) {
+  std::string text;
+  explain::FlowTracker tracker(conversation);
+  explain::Ladder ladder(ladder_options, text);
+  if (!options.only_summary) ladder.header(conversation, number);
+  for (const std::uint32_t index : conversation.packets) {
+    const explain::Packet& packet = capture.packets()[index];
+    const auto view = wire::parse_captured(packet.captured);
+    if (!view) continue;  // parsed before, and the file may have changed under us
+    const explain::Step& step = tracker.step(packet, *view);
+    if (!options.only_summary) ladder.add(packet, *view, step);
+    if (text.size() > kWriteBytes) flush(text);
+  }
+  if (!options.only_summary) ladder.finish();
+  text += explain::summary(conversation, number, tracker) + "\n";
+  flush(text);
+}
+
+}  // namespace
+
+int run_explain(const Arguments& arguments) {
+  CLI::App app("Tells the story of a RoCE v2 capture: each conversation as a ladder, with what went wrong.\n",
+               "verbena explain");
+  Options options;
+  declare(app, options);
+  if (const auto status = parse(app, arguments)) return *status;
+  explain::LadderOptions ladder_options{terminal_width(), !options.all, options.only_problems};
+  if (!options.width.empty()) {
+    const auto width = parse_number(options.width, kWidthMin, kWidthMax);
+    if (!width)
+      return fail(app, kExitUsage,
+                  fmt::format("--width {}: not a number from {} to {}", options.width, kWidthMin, kWidthMax));
+    ladder_options.width = *width;
+  }
+  std::optional<wire::Qpn> qpn;
+  if (!options.qp.empty() && !(qpn = parse_qpn(options.qp)))
+    return fail(app, kExitUsage, fmt::format("--qp {}: not a queue pair number (24 bits)", options.qp));
+
+  const auto capture = explain::Capture::open(options.file);
+  if (!capture) return fail(app, kExitUsage, fmt::format("{}: {}", options.file, capture.error()));
+  const auto conversations = explain::find_conversations(*capture);
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < conversations.size(); ++i) {
+    if (qpn && !has_qp(conversations[i], *qpn)) continue;
+    tell(*capture, conversations[i], i + 1, options, ladder_options);
+    ++told;
+  }
+  if (qpn && told == 0) fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
+  fmt::print("{}", explain::summary(*capture));
+  return capture->damage().empty() ? 0 : 1;
+}
+
+}  // namespace verbena::cli

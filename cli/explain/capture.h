@@ -1,0 +1,66 @@
+// A capture file in memory: its RoCE v2 packets as references into the mapped file, and a count of everything else.
+//
+// Solely responsible for reading; keeps some 60 bytes per packet and copies none. Who talks with whom is found by
+// conversations.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/packet_view.h"
+#include "wire/pcap_file.h"
+#include "wire/result.h"
+
+namespace verbena::explain {
+
+/// A packet of the file. Its octets, and those of the comment, belong to the Capture.
+struct Packet {
+  std::uint32_t number = 0;  // in the file, from 1, as Wireshark counts
+  Time time;                 // since the first packet of the file
+  wire::CapturedPacket captured;
+
+  bool is_whole() const { return captured.bytes.size() >= captured.original_bytes; }
+  bool was_dropped() const { return captured.comment.starts_with(wire::kDroppedPrefix); }
+};
+
+struct MalformedPacket {
+  std::uint32_t number = 0;
+  Time time;
+  wire::ParseError error{};
+};
+
+class Capture {
+ public:
+  static constexpr std::size_t kMalformedKept = 1000;
+
+  /// Maps and reads FILE. The error is one line, without the file's name.
+  static Result<Capture, std::string> open(const std::string& path);
+
+  const std::vector<Packet>& packets() const { return packets_; }
+  const std::vector<MalformedPacket>& malformed() const { return malformed_; }  // the first kMalformedKept
+  std::uint64_t malformed_count() const { return malformed_count_; }
+  /// Packets that are not RoCE v2, or not IP at all.
+  std::uint64_t skipped_count() const { return skipped_count_; }
+  std::uint64_t total_count() const { return total_count_; }
+  /// What is wrong with the file from some point on; empty if it was read to its end.
+  const std::string& damage() const { return damage_; }
+
+ private:
+  class Mapping;
+  void read(wire::CaptureReader& reader);
+  void sort_in(const wire::CapturedPacket& captured, Time begin);
+
+  std::shared_ptr<const Mapping> mapping_;
+  std::vector<Packet> packets_;
+  std::vector<MalformedPacket> malformed_;
+  std::uint64_t malformed_count_ = 0;
+  std::uint64_t skipped_count_ = 0;
+  std::uint64_t total_count_ = 0;
+  std::string damage_;
+};
+
+}  // namespace verbena::explain

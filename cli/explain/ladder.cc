@@ -1,0 +1,147 @@
+#include "cli/explain/ladder.h"
+
+#include <fmt/format.h>
+
+#include "cli/explain/packet_words.h"
+#include "wire/packet_text.h"
+
+namespace verbena::explain {
+
+namespace {
+
+constexpr std::size_t kMarginColumns = 22;  // time and packet number
+
+std::string_view transport_name(wire::Transport transport) {
+  switch (transport) {
+    case wire::Transport::rc:
+      return "RC";
+    case wire::Transport::uc:
+      return "UC";
+    case wire::Transport::rd:
+      return "RD";
+    case wire::Transport::ud:
+      return "UD";
+    case wire::Transport::cnp:
+      return "CNP";
+    case wire::Transport::xrc:
+      return "XRC";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string to_text(const End& end) {
+  const std::string address = wire::to_text(end.address);
+  return end.qpn ? fmt::format("{} qp {:#x}", address, end.qpn->value()) : fmt::format("{} qp unknown", address);
+}
+
+void Ladder::header(const Conversation& conversation, std::size_t number) {
+  out_ += fmt::format("Conversation {}: {}, {} packets", number, transport_name(conversation.transport),
+                      conversation.packets.size());
+  if (conversation.path_mtu_bytes != 0) out_ += fmt::format(", path MTU {}", conversation.path_mtu_bytes);
+  const std::string left = to_text(conversation.ends[0]);
+  const std::string right = to_text(conversation.ends[1]);
+  const std::size_t used = kMarginColumns + left.size() + right.size();
+  const std::size_t space = options_.width > used ? options_.width - used : 4;
+  out_ += fmt::format("\n{:>12} {:>8} {}{:{}}{}\n", "seconds", "packet", left, "", space, right);
+}
+
+std::string Ladder::draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const {
+  const std::size_t box = options_.width > kMarginColumns + 20 ? options_.width - kMarginColumns : 20;
+  const std::size_t used = text.size() + 9;
+  const std::string line(box > used ? box - used : 0, '-');
+  std::string rung =
+      fmt::format("{:12.6f} {:>8} ", static_cast<double>(packet.time.ns) / 1e9, fmt::format("#{}", packet.number));
+  if (sender == 0)
+    rung += fmt::format("|-- {} {}--{}|\n", text, line, is_lost ? 'X' : '>');
+  else
+    rung += fmt::format("|{}-- {} {}--|\n", is_lost ? 'X' : '<', text, line);
+  return rung;
+}
+
+/// Whether the packet is part of a run and has been kept in it.
+bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const Step& step) {
+  const bool may =
+      options_.fold && step.notes.empty() && !packet.was_dropped() && view.opcode().position == wire::Position::middle;
+  const std::string_view name = operation_name(view);
+  const wire::Psn psn = view.bth().psn;
+  if (run_ && (!may || run_->sender != step.sender || run_->is_again != step.is_again || run_->name != name ||
+               !(psn == run_->last_psn + 1)))
+    end_run();
+  if (!may) return false;
+  if (!run_) {
+    run_.emplace();
+    run_->name = name;
+    run_->sender = step.sender;
+    run_->is_again = step.is_again;
+    run_->first = packet;
+    run_->first_psn = psn;
+    run_->first_relative = step.relative;
+  }
+  run_->last_psn = psn;
+  run_->payload_bytes += view.payload_bytes();
+  if (++run_->packets < kFoldMin) run_->rungs += draw(packet, step.sender, false, words(view, step));
+  return true;
+}
+
+void Ladder::end_run() {
+  if (!run_) return;
+  const Run run = std::move(*run_);
+  run_.reset();
+  if (run.packets < kFoldMin) {
+    emit(run.rungs, false, run.packets);
+    return;
+  }
+  std::string text =
+      fmt::format("{} x {}  psn {}..{}", run.name, run.packets, run.first_psn.value(), run.last_psn.value());
+  if (run.first_relative)
+    text += fmt::format(" ({:+}..{:+})", *run.first_relative,
+                        *run.first_relative + static_cast<std::int32_t>(run.packets) - 1);
+  text += fmt::format("  {} B{}", run.payload_bytes, run.is_again ? "  again" : "");
+  emit(draw(run.first, run.sender, false, text), false, run.packets);
+}
+
+void Ladder::add(const Packet& packet, const wire::PacketView& view, const Step& step) {
+  if (join_run(packet, view, step)) return;
+  std::string rung = draw(packet, step.sender, packet.was_dropped(), words(view, step));
+  bool has_problem = false;
+  for (const Note& note : step.notes) {
+    rung += fmt::format("{:{}} {} {}\n", "", kMarginColumns, note.is_problem ? '!' : '.', note.text);
+    has_problem = has_problem || note.is_problem;
+  }
+  emit(std::move(rung), has_problem, 1);
+}
+
+void Ladder::emit(std::string rung, bool has_problem, std::size_t packets) {
+  if (!options_.only_problems) {
+    out_ += rung;
+    return;
+  }
+  if (has_problem) {
+    if (left_out_ != 0) out_ += fmt::format("{:{}} ... {} packets without trouble\n", "", kMarginColumns, left_out_);
+    left_out_ = 0;
+    for (const auto& [text, count] : context_) out_ += text;
+    context_.clear();
+    out_ += rung;
+    context_left_ = kContextRungs;
+  } else if (context_left_ != 0) {
+    --context_left_;
+    out_ += rung;
+  } else {
+    context_.emplace_back(std::move(rung), packets);
+    if (context_.size() <= kContextRungs) return;
+    left_out_ += context_.front().second;
+    context_.pop_front();
+  }
+}
+
+void Ladder::finish() {
+  end_run();
+  for (const auto& [text, count] : context_) left_out_ += count;
+  context_.clear();
+  if (left_out_ != 0) out_ += fmt::format("{:{}} ... {} packets without trouble\n", "", kMarginColumns, left_out_);
+  left_out_ = 0;
+}
+
+}  // namespace verbena::explain

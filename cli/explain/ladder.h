@@ -1,0 +1,68 @@
+// Ladder: the packets of one conversation as rungs between its two ends, left and right.
+//
+// Solely responsible for the drawing: columns, folding of long runs, leaving out what is uneventful. Judgement comes
+// from flow_tracker.h, words from packet_words.h.
+//
+//        0.001368   #36  |<-- Acknowledge  psn 16191916 (+15)  ACK, msn 1 ------------|
+//                         ! what went wrong
+//                         . what is worth knowing
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "cli/explain/flow_tracker.h"
+
+namespace verbena::explain {
+
+struct LadderOptions {
+  std::size_t width = 110;
+  bool fold = true;            // runs of middle packets become one rung
+  bool only_problems = false;  // with kContextRungs before and after
+};
+
+class Ladder {
+ public:
+  static constexpr std::size_t kContextRungs = 2;
+  static constexpr std::size_t kFoldMin = 3;
+
+  Ladder(const LadderOptions& options, std::string& out) : options_(options), out_(out) {}
+
+  void header(const Conversation& conversation, std::size_t number);
+  void add(const Packet& packet, const wire::PacketView& view, const Step& step);
+  /// Writes what is held back.
+  void finish();
+
+ private:
+  struct Run {  // packets that may become one rung
+    std::string name;
+    unsigned sender = 0;
+    bool is_again = false;
+    std::string rungs;  // as they are if the run stays short
+    std::size_t packets = 0;
+    std::size_t payload_bytes = 0;
+    Packet first;
+    wire::Psn first_psn;
+    wire::Psn last_psn;
+    std::optional<std::int32_t> first_relative;
+  };
+
+  bool join_run(const Packet& packet, const wire::PacketView& view, const Step& step);
+  void end_run();
+  std::string draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const;
+  void emit(std::string rung, bool has_problem, std::size_t packets);
+
+  LadderOptions options_;
+  std::string& out_;
+  std::optional<Run> run_;
+  std::deque<std::pair<std::string, std::size_t>> context_;
+  std::size_t context_left_ = 0;
+  std::size_t left_out_ = 0;
+};
+
+/// "127.47.91.1 qp 0x000011".
+std::string to_text(const End& end);
+
+}  // namespace verbena::explain

@@ -196,7 +196,8 @@ void FlowTracker::begin_run(Requester& requester, Totals& totals, Time now, cons
   const bool is_read = view.opcode().operation == wire::Operation::read_request;
   if (is_read) ++totals.read_re_requests;
   const std::string again = is_read ? "READ asked for again " : "retransmission ";
-  if (requester.nak && wire::distance(requester.nak->psn, psn) <= 0) {
+  const bool nak_was_lost = requester.nak && now - std::max(requester.previous_at, requester.nak->at) > kNakReactionMax;
+  if (requester.nak && !nak_was_lost && wire::distance(requester.nak->psn, psn) <= 0) {
     problem(fmt::format("{}{}: go-back-N after the NAK of {} ago", again, where, to_text(now - requester.nak->at)));
     requester.nak.reset();
   } else if (requester.rnr) {
@@ -207,7 +208,9 @@ void FlowTracker::begin_run(Requester& requester, Totals& totals, Time now, cons
     problem(fmt::format("{}{}: a response is missing (implied NAK)", again, where));
   } else {
     ++totals.timeouts;
-    problem(fmt::format("timeout: {}{}: no NAK, {} after the last packet", again, where, to_text(now - heard)));
+    problem(fmt::format("timeout: {}{}: {}, {} after the last packet", again, where,
+                        nak_was_lost ? "the NAK seems lost on its way" : "no NAK", to_text(now - heard)));
+    requester.nak.reset();
   }
 }
 

@@ -6,6 +6,7 @@
 //   retransmission  a request PSN that is not ahead. Its cause is, in this order: a NAK sequence error or RNR NAK that
 //   is not
 //                   answered yet; a gap in READ responses; else nothing was said, and it is a timeout
+//                   (a NAK that is followed by a silence of more than kNakReactionMax was lost behind the capture)
 //   late            it fills a gap, nobody asked for it, and less than kLateMax has passed since the packet before it
 //   duplicate       the same PSN as the packet just before it within kDuplicateMax: a copy made by the network
 //   new connection  the PSN jumps by more than kRestartPackets: the QP numbers are used again
@@ -26,6 +27,7 @@
 namespace verbena::explain {
 
 inline constexpr Duration kLateMax = microseconds(100);
+inline constexpr Duration kNakReactionMax = milliseconds(10);
 inline constexpr Duration kDuplicateMax = microseconds(100);
 inline constexpr std::int32_t kRestartPackets = 1 << 16;
 

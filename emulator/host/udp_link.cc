@@ -154,6 +154,10 @@ Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config) {
   opened.slot = slot;
   opened.mac = node_mac(config.address);
   opened.mtu_bytes = (*link)->mtu_bytes();
+  // The ICRC covers the port that the socket sends from.
+  [](auto& link_facts) {
+    if constexpr (requires { link_facts.udp_source_port; }) link_facts.udp_source_port = wire::kRoceUdpPort;
+  }(opened);
   opened.link = std::move(*link);
   return opened;
 }

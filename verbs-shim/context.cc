@@ -75,7 +75,6 @@ void fill_context(Context& context, Device& device) {
   context.create_cq_ex = create_cq_ex;
   context.create_qp_ex = create_qp_ex;
   context.create_srq_ex = create_srq_ex;
-  context.modify_qp_rate_limit = modify_qp_rate_limit;
   context.alloc_td = alloc_td;
   context.dealloc_td = dealloc_td;
   context.alloc_parent_domain = alloc_parent_domain;
@@ -229,11 +228,15 @@ VERBENA_ABI ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* en
   if (engine_of(context) == nullptr) return -kNoDevice;
   auto* into = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
-  for (std::uint32_t index = 0; index < config_of(context).gid_count && count < max_entries; ++index) {
-    const int error = _ibv_query_gid_ex(context, 1, index, reinterpret_cast<ibv_gid_entry*>(into + count * entry_size),
-                                        flags, entry_size);
+  for (std::uint32_t index = 0; index < config_of(context).gid_count; ++index) {
+    ibv_gid_entry entry{};
+    const int error = _ibv_query_gid_ex(context, 1, index, &entry, flags, sizeof entry);
     if (error == ENODATA) continue;
     if (error != 0) return -error;
+    if (count == max_entries) return -EINVAL;  // as the kernel answers when the table does not fit
+    std::memset(into, 0, entry_size);
+    std::memcpy(into, &entry, std::min(entry_size, sizeof entry));
+    into += entry_size;
     ++count;
   }
   return static_cast<ssize_t>(count);

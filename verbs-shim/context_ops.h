@@ -23,7 +23,6 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad_request)
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes);
-int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attributes);
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
 int dealloc_td(ibv_td* thread_domain);
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);

@@ -191,15 +191,6 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad_request) {
                            });
 }
 
-int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attributes) {
-  host::Engine* const engine = engine_of(qp->context);
-  if (engine == nullptr) return kNoDevice;
-  if (attributes->comp_mask != 0 || attributes->max_burst_sz != 0 || attributes->typical_pkt_sz != 0) return EOPNOTSUPP;
-  const nic::QpAttributes wanted{.rate_limit_kbps = attributes->rate_limit};
-  return errno_of(engine->run(
-      [&](nic::Nic& nic, Time now) { return nic.modify_qp(qp_of(qp)->nic, wanted, nic::kQpRateLimit, now); }));
-}
-
 }  // namespace verbena::shim
 
 using namespace verbena::shim;
@@ -227,6 +218,7 @@ VERBENA_ABI ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   verbena::host::Engine* const engine = engine_of(qp->context);
   if (engine == nullptr) return kNoDevice;
+  if ((attr_mask & IBV_QP_RATE_LIMIT) != 0) return EOPNOTSUPP;  // nothing paces packets
   verbena::nic::QpAttributes attributes;
   if (const int error = qp_attributes_of(*attr, attr_mask, *engine, attributes); error != 0) return error;
   const auto modified = engine->run([&](verbena::nic::Nic& nic, verbena::Time now) {

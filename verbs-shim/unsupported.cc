@@ -50,6 +50,7 @@ void fill_unsupported(Context& context) {
   refuse(context.destroy_flow_action);
   refuse(context.create_flow_action_esp);
   refuse(context.modify_cq);
+  refuse(context.modify_qp_rate_limit);
   context.post_srq_ops = refuse_post_srq_ops;
   refuse(context.destroy_rwq_ind_table);
   refuse(context.create_rwq_ind_table);

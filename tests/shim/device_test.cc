@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(the_gid_is_the_nodes_address) {
   BOOST_CHECK_EQUAL(ibv_query_gid_table(device.context, entries, 4, 0), 1);
   BOOST_CHECK_EQUAL(entries[0].gid_type, IBV_GID_TYPE_ROCE_V2);
   BOOST_CHECK_EQUAL(std::memcmp(entries[0].gid.raw, expected, sizeof expected), 0);
-  BOOST_CHECK_EQUAL(ibv_query_gid_table(device.context, entries, 0, 0), 0);
+  BOOST_CHECK_EQUAL(ibv_query_gid_table(device.context, entries, 0, 0), -EINVAL);
   BOOST_CHECK_EQUAL(ibv_query_gid_ex(device.context, 1, 0, &entries[1], 1), EOPNOTSUPP);
 }
 

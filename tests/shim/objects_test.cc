@@ -193,6 +193,8 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_is_not_supported) {
   BOOST_CHECK_EQUAL(ibv_advise_mr(endpoint.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, nullptr, 0), EOPNOTSUPP);
   ibv_modify_cq_attr moderation{};
   BOOST_CHECK_EQUAL(ibv_modify_cq(endpoint.cq, &moderation), EOPNOTSUPP);
+  ibv_qp_rate_limit_attr rate{};
+  BOOST_CHECK_EQUAL(ibv_modify_qp_rate_limit(endpoint.qp, &rate), EOPNOTSUPP);
   ibv_ece ece{};
   BOOST_CHECK_EQUAL(ibv_query_ece(endpoint.qp, &ece), EOPNOTSUPP);
   BOOST_CHECK_EQUAL(ibv_rereg_mr(endpoint.mr, 0, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);

@@ -1,6 +1,7 @@
 #include "emulator/host/app_memory.h"
 
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,36 @@ __attribute__((noinline)) bool guarded(std::uint64_t address, std::size_t bytes,
   return true;
 }
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define VERBENA_THREAD_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define VERBENA_THREAD_SANITIZER 1
+#endif
+
+/// A copy to or from application memory. To the application this is DMA, not a thread of the program: it synchronises
+/// by polling and by completions, which the thread sanitizer cannot know, so it is not shown these accesses.
+inline void raw_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+#if defined(VERBENA_THREAD_SANITIZER) && defined(__x86_64__)
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+#if defined(VERBENA_THREAD_SANITIZER)
+#define VERBENA_UNSEEN __attribute__((noinline, no_sanitize("thread")))
+#else
+#define VERBENA_UNSEEN inline
+#endif
+VERBENA_UNSEEN void raw_compare_swap(std::uint64_t* cell, std::uint64_t& before, std::uint64_t swap) {
+  __atomic_compare_exchange_n(cell, &before, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+VERBENA_UNSEEN std::uint64_t raw_fetch_add(std::uint64_t* cell, std::uint64_t add) {
+  return __atomic_fetch_add(cell, add, __ATOMIC_SEQ_CST);
+}
+
 /// Keeps the stores before it before the stores behind it, for whoever polls the last octet.
 inline void store_fence() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -57,24 +88,24 @@ constexpr std::size_t kTailBytes = 64;
 void copy_ascending(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes > kTailBytes) {
     const std::size_t head = bytes - kTailBytes;
-    std::memcpy(to, from, head);
+    raw_copy(to, from, head);
     to += head;
     from += head;
     bytes = kTailBytes;
     store_fence();
   }
   for (; bytes > sizeof(std::uint64_t); bytes -= sizeof(std::uint64_t)) {
-    std::memcpy(to, from, sizeof(std::uint64_t));
+    raw_copy(to, from, sizeof(std::uint64_t));
     to += sizeof(std::uint64_t);
     from += sizeof(std::uint64_t);
     store_fence();
   }
   if (bytes == sizeof(std::uint64_t)) {
-    std::memcpy(to, from, sizeof(std::uint64_t));  // one store
+    raw_copy(to, from, sizeof(std::uint64_t));  // one store
     return;
   }
   for (; bytes != 0; --bytes) {
-    *to++ = *from++;
+    raw_copy(to++, from++, 1);
     store_fence();
   }
 }
@@ -136,13 +167,22 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-bool handle_fault(int, siginfo_t* info, void*) {
+bool handle_fault(int signal, siginfo_t* info, void* context) {
   Guard* const guard = current_guard;
   if (guard == nullptr || info->si_code <= 0) return false;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   // x86 does not tell the address of an access outside the canonical range.
   const bool ours = info->si_code == SI_KERNEL || (address >= guard->begin && address < guard->end);
   if (!ours) return false;
+  // Ours does not block the signal, but the handler that calls us may.
+  if (context != nullptr) {
+    pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(context)->uc_sigmask, nullptr);
+  } else {
+    sigset_t fault;
+    sigemptyset(&fault);
+    sigaddset(&fault, signal);
+    pthread_sigmask(SIG_UNBLOCK, &fault, nullptr);
+  }
   std::longjmp(guard->escape, 1);
 }
 
@@ -168,7 +208,7 @@ bool AppMemory::read(std::uint64_t address, std::span<std::byte> into, wire::Icr
     std::span<std::byte> rest = into;
     while (!rest.empty()) {
       const std::size_t bytes = std::min(rest.size(), kStageBytes);
-      std::memcpy(stage_.data(), from, bytes);
+      raw_copy(stage_.data(), from, bytes);
       crc.update(stage_.data(), bytes);
       std::memcpy(rest.data(), stage_.data(), bytes);
       rest = rest.subspan(bytes);
@@ -185,8 +225,7 @@ std::optional<std::uint64_t> AppMemory::compare_swap(std::uint64_t address, std:
   if (address % alignof(std::uint64_t) != 0) return std::nullopt;
   std::uint64_t before = compare;
   const bool done = guarded(address, sizeof before, [&] {
-    std::atomic_ref<std::uint64_t> cell(*reinterpret_cast<std::uint64_t*>(pointer(address)));
-    cell.compare_exchange_strong(before, swap);
+    raw_compare_swap(reinterpret_cast<std::uint64_t*>(pointer(address)), before, swap);
   });
   if (!done) return std::nullopt;
   return before;
@@ -195,10 +234,8 @@ std::optional<std::uint64_t> AppMemory::compare_swap(std::uint64_t address, std:
 std::optional<std::uint64_t> AppMemory::fetch_add(std::uint64_t address, std::uint64_t add) {
   if (address % alignof(std::uint64_t) != 0) return std::nullopt;
   std::uint64_t before = 0;
-  const bool done = guarded(address, sizeof before, [&] {
-    std::atomic_ref<std::uint64_t> cell(*reinterpret_cast<std::uint64_t*>(pointer(address)));
-    before = cell.fetch_add(add);
-  });
+  const bool done = guarded(address, sizeof before,
+                            [&] { before = raw_fetch_add(reinterpret_cast<std::uint64_t*>(pointer(address)), add); });
   if (!done) return std::nullopt;
   return before;
 }

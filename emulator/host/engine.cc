@@ -97,9 +97,10 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());
   ForkRegistry::add(*engine);
   if (config.progress_thread) {
-    auto thread = ProgressThread::start(*engine);
+    auto thread = ProgressThread::create(*engine);
     if (!thread) return Failure{thread.error()};
-    engine->thread_ = std::move(*thread);
+    engine->thread_ = std::move(*thread);  // before it runs: it looks whether it is there
+    if (auto started = engine->thread_->start(); !started) return Failure{started.error()};
   }
   return engine;
 }
@@ -107,7 +108,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
 Engine::~Engine() {
   if (nic_ == nullptr) return;
   if (!abandoned_) drain(kCloseDrain);
-  thread_.reset();
+  if (thread_ != nullptr) thread_->stop();
   ForkRegistry::remove(*this);
 }
 

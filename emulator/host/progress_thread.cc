@@ -18,10 +18,13 @@
 
 namespace verbena::host {
 
-Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::start(Progress& progress) {
+Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::create(Progress& progress) {
   const int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (kick < 0) return Failure{std::string("cannot make an eventfd: ") + std::strerror(errno)};
-  std::unique_ptr<ProgressThread> thread(new ProgressThread(progress, kick));
+  return std::unique_ptr<ProgressThread>(new ProgressThread(progress, kick));
+}
+
+Result<void, std::string> ProgressThread::start() {
   // The mask is inherited: no signal of the application ever runs on this thread.
   sigset_t all;
   sigset_t before;
@@ -29,19 +32,23 @@ Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::start(Progr
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::string error;
   try {
-    thread->thread_ = std::thread([self = thread.get()] { self->main(); });
+    thread_ = std::thread([this] { main(); });
   } catch (const std::system_error& failure) {
     error = std::string("cannot start a thread: ") + failure.what();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!error.empty()) return Failure{std::move(error)};
-  return thread;
+  return {};
 }
 
-ProgressThread::~ProgressThread() {
+void ProgressThread::stop() {
   stop_.store(true, std::memory_order_release);
   kick();
   if (thread_.joinable()) thread_.join();
+}
+
+ProgressThread::~ProgressThread() {
+  stop();
   if (kick_ >= 0) close(kick_);
 }
 

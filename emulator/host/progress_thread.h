@@ -42,9 +42,12 @@ class Progress {
 
 class ProgressThread {
  public:
-  /// All signals are blocked in the thread. `progress` outlives it.
-  static Result<std::unique_ptr<ProgressThread>, std::string> start(Progress& progress);
-  /// Stops and joins.
+  /// `progress` outlives it.
+  static Result<std::unique_ptr<ProgressThread>, std::string> create(Progress& progress);
+  /// Once. All signals are blocked in the thread. A failure is one line.
+  Result<void, std::string> start();
+  /// Ends and joins it; once, and before the owner forgets this object.
+  void stop();
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;

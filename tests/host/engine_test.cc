@@ -19,6 +19,12 @@ using namespace verbena::host::test;
 using nic::CompletionStatus;
 using nic::SendOpcode;
 
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
 std::string fabric() {
   return "engine." + std::to_string(getpid());
 }
@@ -65,10 +71,10 @@ BOOST_AUTO_TEST_CASE(writes_reads_and_atomics_cross_two_nodes_while_both_sides_m
     BOOST_REQUIRE(a.poll(1).size() == 1U);
     BOOST_TEST(std::memcmp(a.bytes(), b.bytes(), bytes) == 0);
   }
-  b.buffer[0] = 41;
+  std::atomic_ref(b.buffer[0]).store(41);
   BOOST_TEST(a.post(SendOpcode::fetch_and_add, 8));
   BOOST_REQUIRE(a.poll(1).size() == 1U);
-  BOOST_TEST(b.buffer[0] == 42U);
+  BOOST_TEST(std::atomic_ref(b.buffer[0]).load() == 42U);
   BOOST_TEST(a.buffer[0] == 41U);
   BOOST_TEST(a.engine->counters().get(nic::Counter::local_ack_timeout_err) == 0U);
 }
@@ -246,7 +252,8 @@ BOOST_AUTO_TEST_CASE(a_child_of_fork_leaves_its_parents_engine_alone_and_can_ope
     nic::Completion one;
     for (int i = 0; i < 1000; ++i) a.engine->poll_cq(a.cq, {&one, 1});
     a.engine.reset();
-    EngineNode own(3, name);
+    // The thread sanitizer cannot start threads after a fork.
+    EngineNode own(3, name, !kThreadSanitizer);
     own.connect(own.contact());
     own.post(SendOpcode::rdma_write, 100);
     _exit(own.poll(1).size() == 1 ? 0 : 1);

@@ -1,0 +1,135 @@
+// The real `verbena` with wrong and right command lines.
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/cli/run_command.h"
+
+using verbena::test::Finished;
+using verbena::test::run_command;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Finished verbena_command(Words words) {
+  words.insert(words.begin(), VERBENA_COMMAND);
+  return run_command(words);
+}
+
+void check_refused(const Words& words, std::string_view names) {
+  const Finished finished = verbena_command(words);
+  std::string line;
+  for (const auto& word : words) line += " " + word;
+  BOOST_TEST_CONTEXT("verbena" << line << " -> " << finished.err) {
+    BOOST_TEST(finished.status == 2);
+    BOOST_TEST(finished.out == "");
+    BOOST_TEST(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+    BOOST_TEST(finished.err.starts_with("verbena"));
+    BOOST_TEST((finished.err.find(names) != std::string::npos));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_status_2) {
+  check_refused({}, "command");
+  check_refused({"dance"}, "dance");
+  check_refused({"--bogus"}, "--bogus");
+  check_refused({"exec"}, "program");
+  check_refused({"exec", "--"}, "program");
+  check_refused({"exec", "--bogus", "--", "true"}, "--bogus");
+  check_refused({"exec", "--node"}, "--node");
+  for (const char* node : {"0", "255", "-1", "x", "", "1.2.3", "127.47.91.300"})
+    check_refused({"exec", "--node", node, "true"}, "--node");
+  check_refused({"exec", "--node", "1", "--node=2", "true"}, "more than once");
+  check_refused({"exec", "--fabric", "a/b", "true"}, "--fabric");
+  check_refused({"exec", "--link", "tcp", "true"}, "shm, udp or raw:");
+  check_refused({"exec", "--link", "raw:", "true"}, "interface");
+  check_refused({"exec", "--link", "raw:no-such-if", "true"}, "no-such-if");
+  check_refused({"exec", "--seed", "abc", "true"}, "--seed");
+  check_refused({"exec", "--fault", "explode 1%", "true"}, "explode");
+  check_refused({"exec", "--fault", "drop 1%", "--fault", "drop 200%", "true"}, "--fault");
+  check_refused({"exec", "--fault", "drop 1%\ndrop 2%", "true"}, "--fault");
+  check_refused({"exec", "--pcap", "/nonexistent/file.pcapng", "true"}, "/nonexistent/file.pcapng");
+  check_refused({"exec", "--pcap-snap", "64", "true"}, "--pcap");
+  check_refused({"exec", "--device-name", "../x", "true"}, "--device-name");
+  check_refused({"explain"}, "FILE");
+  check_refused({"explain", "/nonexistent/file.pcap"}, "/nonexistent/file.pcap");
+  check_refused({"explain", VERBENA_COMMAND}, VERBENA_COMMAND);
+  check_refused({"explain", "--width", "wide", "x"}, "--width");
+  check_refused({"explain", "--qp", "0x1000000", "x"}, "--qp");
+}
+
+BOOST_AUTO_TEST_CASE(help_and_version_go_to_stdout) {
+  for (const Words& words :
+       {Words{"--help"}, Words{"exec", "--help"}, Words{"explain", "--help"}, Words{"--version"}}) {
+    const Finished finished = verbena_command(words);
+    BOOST_TEST(finished.status == 0);
+    BOOST_TEST(finished.err == "");
+    BOOST_TEST((finished.out.find("verbena ") != std::string::npos));
+    BOOST_TEST(std::count(finished.out.begin(), finished.out.end(), '\n') <= 30);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(explain_tells_a_capture_and_ends_well) {
+  const Finished finished = verbena_command({"explain", VERBENA_TEST_DATA "/07-loss2_write_bw.pcap"});
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(finished.err == "");
+  BOOST_TEST((finished.out.find("820 packets in the file: 778 RoCE v2, 42 others skipped") != std::string::npos));
+  const Finished none = verbena_command({"explain", "--qp", "0x77", VERBENA_TEST_DATA "/07-loss2_write_bw.pcap"});
+  BOOST_TEST((none.out.find("No conversation of queue pair 0x77") != std::string::npos));
+}
+
+#ifdef VERBENA_HAS_LIBRARIES
+BOOST_AUTO_TEST_CASE(exec_passes_the_status_on) {
+  for (const Words& stats : {Words{}, Words{"--stats"}}) {
+    const auto run = [&](const Words& program) {
+      Words words{"exec"};
+      words.insert(words.end(), stats.begin(), stats.end());
+      words.push_back("--");
+      words.insert(words.end(), program.begin(), program.end());
+      return verbena_command(words);
+    };
+    BOOST_TEST(run({"true"}).status == 0);
+    BOOST_TEST(run({"sh", "-c", "exit 42"}).status == 42);
+    BOOST_TEST(run({"sh", "-c", "kill -9 $$"}).status == 128 + 9);
+    const Finished missing = run({"no-such-program-anywhere"});
+    BOOST_TEST(missing.status == 127);
+    BOOST_TEST((missing.err.find("no-such-program-anywhere") != std::string::npos));
+    BOOST_TEST(run({"/etc/passwd"}).status == 126);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(exec_sets_the_environment_and_nesting_does_not_pile_it_up) {
+  const Finished finished =
+      verbena_command({"exec", "--node=127.47.91.9", "--fabric", "f", "--fault", "drop 1%", "--fault", "duplicate 2%",
+                       "--seed", "5", VERBENA_COMMAND, "exec", "--node", "3", "--", "env"});
+  BOOST_TEST(finished.status == 0);
+  const auto has = [&](std::string_view line) { return finished.out.find(line) != std::string::npos; };
+  BOOST_TEST(has("VERBENA_NODE=3\n"));
+  BOOST_TEST(has("VERBENA_FABRIC=default\n"));
+  BOOST_TEST(has("VERBENA_SEED=1\n"));
+  BOOST_TEST(!has("VERBENA_FAULTS"));
+  const std::size_t preload = finished.out.find("LD_PRELOAD=");
+  BOOST_REQUIRE(preload != std::string::npos);
+  const std::string line = finished.out.substr(preload, finished.out.find('\n', preload) - preload);
+  BOOST_TEST((line.find("libverbena-path.so") == line.rfind("libverbena-path.so")));
+  BOOST_TEST((line.find("libibverbs.so.1") != std::string::npos));
+}
+
+BOOST_AUTO_TEST_CASE(exec_with_stats_passes_signals_on_and_prints_counters_to_stderr) {
+  const Finished finished = verbena_command(
+      {"exec", "--stats", "--", "sh", "-c", "trap 'exit 7' TERM; kill -TERM $PPID; while :; do :; done"});
+  BOOST_TEST(finished.status == 7);
+  BOOST_TEST(finished.out == "");
+  BOOST_TEST((finished.err.find("verbena: counters of node 1") != std::string::npos));
+}
+
+BOOST_AUTO_TEST_CASE(exec_does_not_swallow_the_programs_own_options) {
+  const Finished finished = verbena_command({"exec", "--node", "2", "echo", "--node", "9", "--", "--help"});
+  BOOST_TEST(finished.status == 0);
+  BOOST_TEST(finished.out == "--node 9 -- --help\n");
+}
+#endif

@@ -1,0 +1,281 @@
+// explain on conversations made for the purpose: each trouble on its own, at times that decide what it is.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "cli/explain/capture.h"
+#include "cli/explain/conversations.h"
+#include "cli/explain/flow_tracker.h"
+#include "tests/support/frames.h"
+
+using namespace verbena;
+using namespace verbena::explain;
+using test::rc;
+using wire::OperationCode;
+
+namespace {
+
+constexpr wire::Qpn kClientQp{0x21};
+constexpr wire::Qpn kServerQp{0x22};
+
+/// Packets between node 1 (qp 0x21) and node 2 (qp 0x22), written to a capture in memory and told.
+class Script {
+ public:
+  Script() {
+    add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_section(into, "test"); });
+    add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_interface(into, {.name = "test"}); });
+  }
+
+  void frame(std::int64_t at_us, std::span<const std::byte> bytes, std::string_view comment = {}) {
+    add_encoded(wire::encoded_packet_bytes_max(bytes.size(), comment.size()), [&](std::span<std::byte> into) {
+      return wire::encode_pcapng_packet(into,
+                                        {.time = Time{} + microseconds(at_us), .bytes = bytes, .comment = comment});
+    });
+  }
+  void send(std::int64_t at_us, unsigned from, test::PacketSpec spec, std::string_view comment = {}) {
+    spec.dest_qp = from == 1 ? kServerQp : kClientQp;
+    if (wire::opcode_info(spec.opcode).has_payload && spec.payload.empty()) spec.payload.resize(256);
+    frame(at_us, test::make_frame(test::flow_between(from, 3 - from), spec), comment);
+  }
+  void write(std::int64_t at_us, std::uint32_t psn, std::string_view comment = {}) {
+    send(at_us, 1, {.opcode = rc(OperationCode::write_only), .psn = psn}, comment);
+  }
+  void answer(std::int64_t at_us, std::uint32_t psn, std::uint8_t syndrome) {
+    send(at_us, 2, {.opcode = rc(OperationCode::acknowledge), .psn = psn, .aeth = {syndrome, 1}});
+  }
+  void ack(std::int64_t at_us, std::uint32_t psn) { answer(at_us, psn, wire::ack_syndrome(5)); }
+
+  /// Tells all conversations; notes are joined.
+  void tell() {
+    const int fd = memfd_create("capture", MFD_CLOEXEC);
+    BOOST_REQUIRE(::write(fd, file_.data(), file_.size()) == static_cast<ssize_t>(file_.size()));
+    const auto capture = Capture::open("/proc/self/fd/" + std::to_string(fd));
+    close(fd);
+    BOOST_REQUIRE(capture.ok());
+    malformed = capture->malformed_count();
+    skipped = capture->skipped_count();
+    conversations = find_conversations(*capture);
+    BOOST_REQUIRE(!conversations.empty());
+    for (const auto& conversation : conversations) {
+      FlowTracker tracker(conversation);
+      for (const auto index : conversation.packets) {
+        const Packet& packet = capture->packets()[index];
+        for (const Note& note : tracker.step(packet, *wire::parse_captured(packet.captured)).notes)
+          notes += note.text + "\n";
+      }
+      client = tracker.totals()[0];
+      server = tracker.totals()[1];
+    }
+  }
+  bool says(std::string_view text) const { return notes.find(text) != notes.npos; }
+
+  std::vector<Conversation> conversations;
+  Totals client;
+  Totals server;
+  std::string notes;
+  std::uint64_t malformed = 0;
+  std::uint64_t skipped = 0;
+
+ private:
+  template <class Encode>
+  void add_encoded(std::size_t room, Encode encode) {
+    const std::size_t begin = file_.size();
+    file_.resize(begin + room);
+    file_.resize(begin + encode(std::span(file_).subspan(begin)));
+  }
+  std::vector<std::byte> file_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(silence_and_the_same_packet_again_is_a_timeout) {
+  Script script;
+  script.write(0, 10);
+  script.write(67'000, 10);
+  script.ack(67'100, 10);
+  script.tell();
+  BOOST_TEST(script.client.timeouts == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 1u);
+  BOOST_TEST(script.client.duplicates == 0u);
+  BOOST_TEST(
+      script.says("timeout: retransmission from psn 10 (+0), 1 packet back: no NAK, 67 ms after the last packet"));
+}
+
+BOOST_AUTO_TEST_CASE(the_same_packet_again_at_once_is_a_duplicate) {
+  Script script;
+  script.write(0, 10);
+  script.write(3, 10);
+  script.ack(20, 10);
+  script.tell();
+  BOOST_TEST(script.client.duplicates == 1u);
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.client.retransmitted_packets == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_overtaken_packet_is_late_and_not_a_retransmission) {
+  Script script;
+  for (const std::uint32_t psn : {10u, 12u, 13u, 11u, 14u}) script.write(psn, psn);
+  script.ack(40, 14);
+  script.tell();
+  BOOST_TEST(script.client.gaps == 1u);
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(go_back_n_after_a_nak_crosses_the_wrap_of_the_psn) {
+  Script script;
+  script.write(0, 0xfffffe);
+  script.write(1, 0);  // 0xffffff is lost
+  script.write(2, 1);
+  script.answer(20, 0xffffff, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
+  for (std::uint32_t i = 0; i < 3; ++i) script.write(30 + i, (0xffffff + i) & 0xffffff);
+  script.ack(50, 1);
+  script.tell();
+  BOOST_TEST(script.client.gaps == 1u);
+  BOOST_TEST(script.client.missing_packets == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 3u);
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.server.nak_sequence_errors == 1u);
+  BOOST_TEST(
+      script.says("retransmission from psn 16777215 (+1), 3 packets back: go-back-N after the NAK of 10 us ago"));
+}
+
+BOOST_AUTO_TEST_CASE(rnr_nak_is_told_with_its_timer_and_the_retry_with_its_delay) {
+  Script script;
+  script.send(0, 1, {.opcode = rc(OperationCode::send_only), .psn = 7});
+  script.answer(10, 7, wire::rnr_syndrome(14));  // 1.28 ms
+  script.send(1400, 1, {.opcode = rc(OperationCode::send_only), .psn = 7});
+  script.ack(1420, 7);
+  script.tell();
+  BOOST_TEST(script.server.rnr_naks == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 1u);
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.says("no receive was posted for psn 7 (+0), try again after " + to_text(wire::rnr_timer(14))));
+  BOOST_TEST(script.says("1.39 ms after the RNR NAK"));
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_read_response_is_asked_for_again) {
+  Script script;
+  const auto response = [&](std::int64_t at_us, OperationCode code, std::uint32_t psn) {
+    script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}});
+  };
+  script.send(0, 1, {.opcode = rc(OperationCode::read_request), .psn = 100, .reth = {0x1000, {5}, 1024}});
+  response(10, OperationCode::read_response_first, 100);
+  response(11, OperationCode::read_response_middle, 101);
+  response(13, OperationCode::read_response_last, 103);  // 102 is lost
+  script.send(20, 1, {.opcode = rc(OperationCode::read_request), .psn = 102, .reth = {0x1200, {5}, 512}});
+  response(30, OperationCode::read_response_first, 102);
+  response(31, OperationCode::read_response_last, 103);
+  script.write(40, 104);  // READ took four PSNs
+  script.ack(50, 104);
+  script.tell();
+  BOOST_TEST(script.conversations[0].path_mtu_bytes == 256u);
+  BOOST_TEST(script.server.gaps == 1u);
+  BOOST_TEST(script.server.missing_packets == 1u);
+  BOOST_TEST(script.server.repeated_responses == 2u);
+  BOOST_TEST(script.client.read_re_requests == 1u);
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.client.gaps == 0u);
+  BOOST_TEST(script.says("READ asked for again from psn 102 (+2), 2 packets back: a response is missing"));
+}
+
+BOOST_AUTO_TEST_CASE(an_access_error_is_told_in_words) {
+  Script script;
+  script.write(0, 1);
+  script.answer(5, 1, wire::nak_syndrome(wire::NakCode::remote_access_error));
+  script.tell();
+  BOOST_TEST(script.server.other_naks == 1u);
+  BOOST_TEST(script.server.nak_sequence_errors == 0u);
+  BOOST_TEST(script.says("remote access error"));
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_that_a_fault_dropped_leaves_no_gap_and_its_comment_is_shown) {
+  Script script;
+  script.write(0, 1);
+  script.write(1, 2, "verbena: dropped by fault 'drop 0.1%'");
+  script.write(2, 3);
+  script.ack(9, 1);
+  script.tell();
+  BOOST_TEST(script.client.dropped_by_fault == 1u);
+  BOOST_TEST(script.client.gaps == 0u);
+  BOOST_TEST(script.says("dropped by fault 'drop 0.1%'"));
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_icrc_is_found_and_the_packet_not_followed) {
+  Script script;
+  script.write(0, 1);
+  auto bad = test::make_frame(
+      test::flow_between(1, 2),
+      {.opcode = rc(OperationCode::write_only), .psn = 2, .dest_qp = kServerQp, .payload = std::vector<std::byte>(64)});
+  bad[bad.size() - 8] ^= std::byte{1};
+  script.frame(1, bad);
+  script.write(2, 3);
+  script.ack(9, 1);
+  script.tell();
+  BOOST_TEST(script.client.bad_icrc == 1u);
+  BOOST_TEST(script.client.gaps == 1u);  // as the receiver sees it
+  BOOST_TEST(script.says("bad ICRC"));
+}
+
+BOOST_AUTO_TEST_CASE(malformed_and_foreign_packets_are_counted_and_do_not_disturb) {
+  Script script;
+  script.write(0, 1);
+  const auto good = test::make_frame(
+      test::flow_between(1, 2),
+      {.opcode = rc(OperationCode::write_only), .psn = 2, .dest_qp = kServerQp, .payload = std::vector<std::byte>(64)});
+  auto unknown = good;
+  unknown[14 + 20 + 8] = std::byte{0x1f};  // the opcode
+  script.frame(1, unknown);
+  auto other_port = good;
+  other_port[14 + 20 + 2] = std::byte{0x00};
+  script.frame(2, other_port);
+  script.write(3, 2);
+  script.ack(9, 2);
+  script.tell();
+  BOOST_TEST(script.malformed == 1u);
+  BOOST_TEST(script.skipped == 1u);
+  BOOST_TEST(script.client.packets == 2u);
+  BOOST_TEST(script.notes == "");
+}
+
+BOOST_AUTO_TEST_CASE(several_queue_pairs_between_two_nodes_are_told_apart_by_what_they_acknowledge) {
+  Script script;
+  const auto send = [&](std::int64_t at_us, unsigned from, std::uint32_t qpn, OperationCode code, std::uint32_t psn) {
+    test::PacketSpec spec{
+        .opcode = rc(code), .psn = psn, .dest_qp = wire::Qpn(qpn), .aeth = {wire::ack_syndrome(31), 1}};
+    if (code == OperationCode::write_only) spec.payload.resize(32);
+    script.frame(at_us, test::make_frame(test::flow_between(from, 3 - from), spec));
+  };
+  for (std::uint32_t i = 0; i < 3; ++i) send(i, 1, 0x100 + i, OperationCode::write_only, 1000 * (i + 1));
+  for (std::uint32_t i = 3; i-- > 0;) send(20 - i, 2, 0x200 + i, OperationCode::acknowledge, 1000 * (i + 1));
+  script.tell();
+  BOOST_REQUIRE_EQUAL(script.conversations.size(), 3u);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    BOOST_TEST((script.conversations[i].ends[0].qpn == wire::Qpn(0x200 + i)));
+    BOOST_TEST((script.conversations[i].ends[1].qpn == wire::Qpn(0x100 + i)));
+    BOOST_TEST(script.conversations[i].packets.size() == 2u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_capture_that_begins_in_the_middle_is_told) {
+  Script script;
+  script.ack(0, 99);
+  script.write(5, 101);
+  script.write(6, 102);
+  script.ack(10, 102);
+  script.tell();
+  BOOST_TEST(script.conversations.size() == 1u);
+  BOOST_TEST(script.client.packets == 2u);
+  BOOST_TEST(script.server.packets == 2u);
+  BOOST_TEST(script.client.gaps + script.client.retransmitted_packets == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_a_capture_is_refused_in_words) {
+  const auto missing = Capture::open("/nonexistent/file.pcap");
+  BOOST_REQUIRE(!missing.ok());
+  BOOST_TEST(missing.error() == "No such file or directory");
+  BOOST_TEST(!Capture::open("/proc/self/exe").ok());
+  BOOST_TEST(!Capture::open("/tmp").ok());
+}

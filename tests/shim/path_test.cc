@@ -1,0 +1,167 @@
+// The path shim under real programs: ls, cat, find, grep, sh and python3 see the emulated device and not the host's.
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+
+#include "tests/cli/run_command.h"
+
+using verbena::test::Finished;
+using verbena::test::run_command;
+
+namespace {
+
+using Words = std::vector<std::string>;
+const std::string kDevice = "/sys/class/infiniband/mlx5_7";
+const std::string kReal = "/sys/devices/virtual/verbena/mlx5_7";
+
+Finished preloaded(const Words& words) {
+  return run_command(words, {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
+                             {"VERBENA_NODE", "7"},
+                             {"VERBENA_DEVICE_NAME", "mlx5_7"},
+                             {"LC_ALL", "C"}});
+}
+
+Finished sh(const std::string& script) {
+  return preloaded({"/bin/sh", "-c", script});
+}
+
+std::string output_of(const Words& words) {
+  const Finished finished = preloaded(words);
+  BOOST_TEST(finished.status == 0, words[0] << ": " << finished.err);
+  BOOST_TEST(finished.err == "");
+  return finished.out;
+}
+
+/// The distribution's, not one behind a wrapper script.
+std::string python(const std::string& script) {
+  return output_of({"/usr/bin/python3", "-c", script});
+}
+
+bool contains(const std::string& text, std::string_view what) {
+  return text.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
+  const std::pair<const char*, const char*> values[] = {
+      {"/node_guid", "0056:7fff:fe2f:5b07\n"},
+      {"/sys_image_guid", "0056:7fff:fe2f:5b07\n"},
+      {"/node_type", "1: CA\n"},
+      {"/ports/1/state", "4: ACTIVE\n"},
+      {"/ports/1/phys_state", "5: LinkUp\n"},
+      {"/ports/1/link_layer", "Ethernet\n"},
+      {"/ports/1/rate", "100 Gb/sec (4X EDR)\n"},
+      {"/ports/1/lid", "0x5b07\n"},
+      {"/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f2f:5b07\n"},
+      {"/ports/1/gid_attrs/types/0", "RoCE v2\n"},
+      {"/ports/1/gid_attrs/ndevs/0", "lo\n"},
+      {"/ports/1/pkeys/0", "0xffff\n"},
+      {"/device/numa_node", "-1\n"},
+  };
+  for (const auto& [file, value] : values) BOOST_TEST(output_of({"cat", kDevice + file}) == value, file);
+  BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/ibdev"}) == "mlx5_7\n");
+  BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/abi_version"}) == "6\n");
+  BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/device/vendor"}) == "0xffff\n");
+}
+
+BOOST_AUTO_TEST_CASE(ls_lists_recursively_with_links_and_devices) {
+  BOOST_TEST(output_of({"ls", "/sys/class/infiniband"}) == "mlx5_7\n");
+  const std::string classes = output_of({"ls", "-lR", "/sys/class/infiniband/"});
+  BOOST_TEST(contains(classes, "mlx5_7 -> ../../devices/virtual/verbena/mlx5_7/infiniband/mlx5_7"));
+  const std::string all = output_of({"ls", "-lR", kReal});
+  BOOST_TEST(contains(all, kReal + "/infiniband/mlx5_7/ports/1/gid_attrs/types:"));
+  const std::string devices = output_of({"ls", "-la", "/dev/infiniband"});
+  BOOST_TEST(contains(devices, "crw-rw-rw- 1 root root 231, 192"));
+  BOOST_TEST(contains(devices, " uverbs0"));
+}
+
+BOOST_AUTO_TEST_CASE(find_and_grep_walk_the_tree) {
+  const std::string files = output_of({"find", kDevice + "/", "-type", "f"});
+  BOOST_TEST(contains(files, kDevice + "/ports/1/gids/0\n"));
+  const auto count = std::count(files.begin(), files.end(), '\n');
+  BOOST_TEST(count == 22);
+  BOOST_TEST(output_of({"find", kReal, "-name", "uverbs*"}) == kReal + "/infiniband_verbs/uverbs0\n");
+  BOOST_TEST(output_of({"grep", "-r", "ACTIVE", kDevice + "/"}) == kDevice + "/ports/1/state:4: ACTIVE\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_opened_as_a_file_does_not_read_for_ever) {
+  const Finished finished = preloaded({"cat", kDevice});
+  BOOST_TEST(finished.status == 1);
+  BOOST_TEST(finished.out == "");
+}
+
+BOOST_AUTO_TEST_CASE(the_shell_expands_patterns_and_tests_files) {
+  const Finished finished =
+      sh("echo /sys/class/infiniband/*/ports/*; [ -d /sys/class/infiniband ] && echo directory; "
+         "[ -c /dev/infiniband/uverbs0 ] && [ -w /dev/infiniband/uverbs0 ] && echo device; "
+         "[ -e /dev/infiniband/rdma_cm ] || echo no cm; read type < " +
+         kDevice + "/node_type; echo $type; (read x < " + kDevice + "/hca_type; echo $x)");
+  BOOST_TEST(finished.out == "/sys/class/infiniband/mlx5_7/ports/1\ndirectory\ndevice\nno cm\n1: CA\nverbena\n");
+}
+
+BOOST_AUTO_TEST_CASE(links_resolve) {
+  BOOST_TEST(output_of({"readlink", kDevice}) == "../../devices/virtual/verbena/mlx5_7/infiniband/mlx5_7\n");
+  BOOST_TEST(output_of({"readlink", "-f", kDevice + "/device"}) == kReal + "\n");
+  BOOST_TEST(output_of({"realpath", "/sys/class/infiniband_verbs/uverbs0/device/infiniband"}) ==
+             kReal + "/infiniband\n");
+  BOOST_TEST(output_of({"ls", kDevice + "/device/infiniband_verbs"}) == "uverbs0\n");
+}
+
+BOOST_AUTO_TEST_CASE(python_sees_the_same_by_every_call) {
+  const std::string device = "'" + kDevice + "'";
+  BOOST_TEST(python("import os; print(os.listdir('/sys/class/infiniband'))") == "['mlx5_7']\n");
+  BOOST_TEST(python("import glob; print(glob.glob('/sys/class/infiniband/*/ports/*/gids/*'))") ==
+             "['" + kDevice + "/ports/1/gids/0']\n");
+  BOOST_TEST(
+      python("import os; print([(e.name, e.is_symlink(), e.is_dir()) for e in os.scandir('/sys/class/infiniband')])") ==
+      "[('mlx5_7', True, True)]\n");
+  BOOST_TEST(python("import os; print(os.path.realpath(" + device + "))") == kReal + "/infiniband/mlx5_7\n");
+  BOOST_TEST(
+      python("import os; d = os.open(" + device +
+             ", os.O_RDONLY | os.O_DIRECTORY); d = os.dup(d); print('ports' in os.listdir(d), "
+             "os.stat('node_type', dir_fd=d).st_size, os.read(os.open('node_type', os.O_RDONLY, dir_fd=d), 9))") ==
+      "True 4096 b'1: CA\\n'\n");
+  BOOST_TEST(python("import ctypes; c = ctypes.CDLL(None)\n"
+                    "n = ctypes.POINTER(ctypes.c_void_p)(); print(c.scandir(b'" +
+                    kDevice +
+                    "', ctypes.byref(n), None, None))\n"
+                    "b = ctypes.create_string_buffer(4096); c.realpath(b'" +
+                    kDevice + "/device', b); print(b.value.decode())") == "14\n" + kReal + "\n");
+}
+
+BOOST_AUTO_TEST_CASE(errors_are_those_of_sysfs) {
+  const auto error_of = [](const std::string& path, const std::string& mode) {
+    return python("import errno\ntry: open('" + path + "', '" + mode +
+                  "')\nexcept OSError as e: print(errno.errorcode[e.errno])");
+  };
+  BOOST_TEST(error_of(kDevice + "/node_guid", "w") == "EACCES\n");
+  BOOST_TEST(error_of(kDevice + "/nothing", "r") == "ENOENT\n");
+  BOOST_TEST(error_of("/sys/class/infiniband/other", "r") == "ENOENT\n");
+  BOOST_TEST(error_of("/sys/class/infiniband_mad/abi_version", "r") == "ENOENT\n");
+  BOOST_TEST(error_of("/dev/infiniband/rdma_cm", "r") == "ENOENT\n");
+  BOOST_TEST(error_of(kDevice + "/node_guid/x", "r") == "ENOTDIR\n");
+  BOOST_TEST(python("import os\ntry: os.listdir('" + kDevice +
+                    "/node_guid')\nexcept OSError as e: print(e.strerror)") == "Not a directory\n");
+}
+
+BOOST_AUTO_TEST_CASE(other_paths_are_untouched) {
+  BOOST_TEST(output_of({"ls", "/sys/class/net"}) == run_command({"ls", "/sys/class/net"}).out);
+  BOOST_TEST(output_of({"ls", "/sys/class/infiniband/../net"}) == run_command({"ls", "/sys/class/net"}).out);
+  BOOST_TEST(output_of({"cat", "/proc/sys/kernel/ostype"}) == "Linux\n");
+  const Finished missing = preloaded({"cat", "/sys/class/nothing"});
+  BOOST_TEST(contains(missing.err, "No such file or directory"));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_left_open_and_many_directories_can_be_open) {
+  BOOST_TEST(python("import os\nbefore = len(os.listdir('/proc/self/fd'))\n"
+                    "for i in range(1000):\n"
+                    "  list(os.scandir('/sys/class/infiniband')); open('" +
+                    kDevice +
+                    "/fw_ver').close()\n"
+                    "held = [os.scandir('" +
+                    kDevice +
+                    "') for i in range(40)]\n"
+                    "print(sum(1 for h in held for e in h), len(os.listdir('/proc/self/fd')) - before)") == "480 0\n");
+}

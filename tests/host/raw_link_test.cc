@@ -87,7 +87,8 @@ BOOST_AUTO_TEST_CASE(frames_of_every_size_arrive_octet_for_octet_both_ways) {
     RawLink& sender = from_a ? *a : *b;
     RawLink& receiver = from_a ? *b : *a;
     std::vector<std::vector<std::byte>> sent;
-    for (const std::size_t bytes : {0, 1, 3, 4, 64, 1000, 1024, 4093, 4096}) {
+    constexpr std::size_t kPayloadBytes[] = {0, 1, 3, 4, 64, 1000, 1024, 4093, 4096};
+    for (const std::size_t bytes : kPayloadBytes) {
       const FrameRequest request{.source = from_a ? kA : kB,
                                  .destination = from_a ? kB : kA,
                                  .psn = static_cast<std::uint32_t>(sent.size()),

@@ -44,7 +44,9 @@ BOOST_FIXTURE_TEST_CASE(frames_of_every_size_arrive_octet_for_octet, TwoLinks) {
   Collector collector;
   std::vector<std::vector<std::byte>> sent;
   std::uint32_t psn = 0;
-  for (std::size_t bytes : {0, 1, 2, 3, 4, 5, 63, 64, 65, 255, 256, 512, 1000, 1024, 2047, 2048, 4093, 4095, 4096}) {
+  constexpr std::size_t kPayloadBytes[] = {0,   1,   2,    3,    4,    5,    63,   64,   65,  255,
+                                           256, 512, 1000, 1024, 2047, 2048, 4093, 4095, 4096};
+  for (const std::size_t bytes : kPayloadBytes) {
     const FrameRequest request{.source = kA, .destination = kB, .psn = psn++, .payload_bytes = bytes};
     sent.push_back(build(request));
     BOOST_REQUIRE(commit(*a, request));
@@ -239,7 +241,8 @@ BOOST_FIXTURE_TEST_CASE(foreign_datagrams_are_handed_up_or_dropped_and_do_no_har
   Collector collector;
   std::size_t dropped = 0;
   std::size_t handed_up = 0;
-  for (const std::size_t bytes : {0, 1, 7, 15, 16, 17, 60, 1500, 4100, 5000, 65'000}) {
+  constexpr std::size_t kPayloadBytes[] = {0, 1, 7, 15, 16, 17, 60, 1500, 4100, 5000, 65'000};
+  for (const std::size_t bytes : kPayloadBytes) {
     // Zero octets: the QPN is 0, which belongs to the node.
     send_raw(stranger, kB, std::vector<std::byte>(bytes));
     bytes < 16 || bytes > 4150 ? ++dropped : ++handed_up;

@@ -23,6 +23,20 @@ struct LadderOptions {
   bool only_problems = false;  // with kContextRungs before and after
 };
 
+/// Packets that may become one rung.
+struct Run {
+  std::string name;
+  unsigned sender = 0;
+  bool is_again = false;
+  std::string rungs;  // as they are if the run stays short
+  std::size_t packets = 0;
+  std::size_t payload_bytes = 0;
+  Packet first;
+  wire::Psn first_psn;
+  wire::Psn last_psn;
+  std::optional<std::int32_t> first_relative;
+};
+
 class Ladder {
  public:
   static constexpr std::size_t kContextRungs = 2;
@@ -36,19 +50,6 @@ class Ladder {
   void finish();
 
  private:
-  struct Run {  // packets that may become one rung
-    std::string name;
-    unsigned sender = 0;
-    bool is_again = false;
-    std::string rungs;  // as they are if the run stays short
-    std::size_t packets = 0;
-    std::size_t payload_bytes = 0;
-    Packet first;
-    wire::Psn first_psn;
-    wire::Psn last_psn;
-    std::optional<std::int32_t> first_relative;
-  };
-
   bool join_run(const Packet& packet, const wire::PacketView& view, const Step& step);
   void end_run();
   std::string draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const;

@@ -231,6 +231,10 @@ void FlowTracker::response(Requester& requester, Totals& totals, const Packet& p
   const wire::Psn psn = view.bth().psn;
   step_.relative = wire::distance(requester.first, psn);
   if (wire::distance(requester.next, psn) >= 0) remark("answers a packet that the capture does not have");
+  if (packet.was_dropped()) {
+    lose_response(requester, psn);
+    return;
+  }
   if (view.opcode().has_aeth) {
     const wire::Syndrome syndrome = wire::Syndrome::decode(view.aeth().syndrome);
     if (syndrome.kind != wire::Syndrome::Kind::ack) {
@@ -244,6 +248,17 @@ void FlowTracker::response(Requester& requester, Totals& totals, const Packet& p
   if (!is_read || read_response(requester, totals, psn, view.opcode().ends_message())) acknowledge(requester, psn);
 }
 
+/// An answer that a fault took: the requester does not know what it said, but it will miss a READ response.
+void FlowTracker::lose_response(Requester& requester, wire::Psn psn) {
+  for (Read& read : requester.reads) {
+    const std::int32_t offset = wire::distance(read.first, psn);
+    if (offset < 0 || offset >= static_cast<std::int32_t>(read.count)) continue;
+    read.has_gap = true;
+    if (read.next == psn) read.next = psn + 1;
+    if (read.highest == psn) read.highest = psn + 1;
+  }
+}
+
 bool FlowTracker::read_response(Requester& requester, Totals& totals, wire::Psn psn, bool ends) {
   const auto repeat = [&](wire::Psn seen_before) {
     if (wire::distance(psn, seen_before) <= 0) return;
@@ -254,6 +269,10 @@ bool FlowTracker::read_response(Requester& requester, Totals& totals, wire::Psn 
     const std::int32_t offset = wire::distance(read->first, psn);
     if (offset < 0 || offset >= static_cast<std::int32_t>(read->count)) continue;
     const std::int32_t ahead = wire::distance(read->next, psn);
+    if (ahead > 0 && psn == read->highest) {  // still on its way when the READ was asked for again
+      ++read->highest;
+      return false;
+    }
     if (ahead > 0) {
       gap(requester, totals, read->next, static_cast<std::uint32_t>(ahead), " in READ responses");
       read->has_gap = true;

@@ -119,6 +119,7 @@ class FlowTracker {
   bool take_missing(Requester& requester, wire::Psn psn, std::uint32_t span);
   void note_read(Requester& requester, wire::Psn psn, std::uint32_t span);
   void response(Requester& requester, Totals& totals, const Packet& packet, const wire::PacketView& view);
+  void lose_response(Requester& requester, wire::Psn psn);
   /// Whether nothing is missing before it.
   bool read_response(Requester& requester, Totals& totals, wire::Psn psn, bool ends);
   void negative(Requester& requester, Totals& totals, Time now, const wire::PacketView& view,

@@ -92,6 +92,8 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   nic_config.mac = opened.mac;
   nic_config.gids[0] = config.address;
   nic_config.port_mtu_bytes = opened.mtu_bytes;
+  nic_config.udp_source_port = opened.udp_source_port;
+  if (opened.window_bytes != 0) nic_config.window_bytes = opened.window_bytes;
   nic_config.seed = config.seed;
   install_fault_handler();
   engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());

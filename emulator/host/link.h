@@ -79,7 +79,9 @@ struct OpenedLink {
   std::unique_ptr<Link> link;
   std::uint8_t slot = 0;  // QPNs begin at slot << 16
   wire::MacAddress mac;
-  std::uint32_t mtu_bytes = 4096;  // the largest path MTU that fits its frames
+  std::uint32_t mtu_bytes = 4096;     // the largest path MTU that fits its frames
+  std::uint16_t udp_source_port = 0;  // the one port that frames leave from; 0: any
+  std::uint32_t window_bytes = 0;     // what a QP may have unacknowledged without overrunning the peer; 0: any
 };
 
 }  // namespace verbena::host

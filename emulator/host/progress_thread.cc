@@ -13,8 +13,10 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "emulator/host/clock.h"
+#include "emulator/host/spin_lock.h"
 
 namespace verbena::host {
 
@@ -76,6 +78,7 @@ void ProgressThread::main() {
   bool timed_out = false;
   Time busy_until = clock_now() + kSpin;
   Duration watch = kWatchMin;
+  bool offered = false;  // this core to others, since the last sleep
   while (!stop_.load(std::memory_order_acquire)) {
     const bool worked = progress_.pass();
     const Progress::Activity seen = progress_.activity();
@@ -85,9 +88,15 @@ void ProgressThread::main() {
       if (worked) {
         busy_until = now + kSpin;
         timed_out = false;
+        offered = true;
       }
       if (!timed_out && now < busy_until) {
-        sched_yield();  // an app thread that wants this core gets it
+        // Woken for nothing: perhaps we stand in the way of the app thread that polls. Only once: on a busy machine
+        // every yield costs a time slice, while a sleeper is woken ahead of those that compute.
+        if (!worked && !std::exchange(offered, true))
+          sched_yield();
+        else
+          cpu_pause();
         continue;
       }
     }
@@ -105,6 +114,7 @@ void ProgressThread::main() {
     mark = seen;
     calls_before_sleep = seen.calls;
     timed_out = !sleep(until, !app_polls);
+    offered = false;
     progress_.woke();
     if (!timed_out) {
       mark = progress_.activity();

@@ -16,6 +16,9 @@ namespace {
 constexpr int kReceiveBufferBytes = 16 << 20;
 constexpr int kSendBufferBytes = 4 << 20;
 constexpr std::uint16_t kDiscardPort = 9;
+// A socket buffer of the default limit (net.core.rmem_max 212,992) holds about this much of one flow, overhead
+// included.
+constexpr std::uint32_t kWindowBytes = 128 * 1024;
 /// How soon to try again when the kernel took no more: about the time that 1 Gb/s needs for a handful of frames.
 constexpr Duration kRetryInterval = microseconds(100);
 
@@ -155,9 +158,8 @@ Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config) {
   opened.mac = node_mac(config.address);
   opened.mtu_bytes = (*link)->mtu_bytes();
   // The ICRC covers the port that the socket sends from.
-  [](auto& link_facts) {
-    if constexpr (requires { link_facts.udp_source_port; }) link_facts.udp_source_port = wire::kRoceUdpPort;
-  }(opened);
+  opened.udp_source_port = wire::kRoceUdpPort;
+  opened.window_bytes = kWindowBytes;
   opened.link = std::move(*link);
   return opened;
 }

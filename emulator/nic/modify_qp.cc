@@ -162,8 +162,13 @@ void take_requester_limits(Qp& qp) {
   requester.rnr_retries_left = qp.attributes.rnr_retry;
 }
 
-void start_requester(Qp& qp) {
+void start_requester(const NicState& nic, Qp& qp) {
+  constexpr std::uint32_t kWindowPacketsMax = 512;
+  constexpr std::uint32_t kAckRequestEveryMax = 64;
   Requester& requester = qp.requester;
+  const std::uint32_t window = std::clamp(nic.config.window_bytes / qp.mtu, 2u, kWindowPacketsMax);
+  requester.window_packets = static_cast<std::int32_t>(window);
+  requester.ack_request_every = std::min(window / 2, kAckRequestEveryMax);
   requester.una_psn = requester.next_psn = requester.sent_psn = requester.post_psn = qp.attributes.sq_psn;
   take_requester_limits(qp);
 }
@@ -172,7 +177,7 @@ void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask) 
   qp.state = to;
   if (to == rtr) start_responder(nic, qp);
   if (to == rts) {
-    if (from == rtr) start_requester(qp);
+    if (from == rtr) start_requester(nic, qp);
     nic.make_ready(qp);
   }
   if (to == sqd) {

@@ -23,8 +23,10 @@ struct Requester {
   wire::Psn post_psn;             // what the next posted work request starts with
   std::uint32_t next_packet = 0;  // within the work request at SendQueue::next
   std::uint32_t post_ssn = 1;
-  std::uint32_t limit_ssn = 0;  // end-to-end credits: the last SSN that may consume a receive
-  bool credits_known = false;   // nothing is limited before the responder spoke of credits
+  std::uint32_t limit_ssn = 0;          // end-to-end credits: the last SSN that may consume a receive
+  bool credits_known = false;           // nothing is limited before the responder spoke of credits
+  std::int32_t window_packets = 0;      // that may be unacknowledged
+  std::uint32_t ack_request_every = 1;  // packets of a long message
   std::uint32_t packets_since_ack_request = 0;
   std::uint32_t outstanding_reads = 0;  // reads and atomics sent and not answered
   bool read_retry_pending = false;      // the missing response was asked for again; stale ones behind it are no news

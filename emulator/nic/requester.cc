@@ -10,10 +10,6 @@ namespace {
 using wire::OperationCode;
 using wire::Psn;
 
-/// Packets that may be unacknowledged: bounds what go-back-N sends again. An acknowledgement is asked for well before.
-constexpr std::int32_t kWindowPackets = 512;
-constexpr std::uint32_t kPacketsPerAckRequest = 64;
-
 struct OpcodeRow {
   OperationCode first, middle, last, only;
 };
@@ -52,7 +48,7 @@ bool may_send(const Qp& qp, const SendWork& work) {
   if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
   if (qp.type != QpType::rc) return true;
   if (requester.rnr_waiting) return false;
-  if (wire::distance(requester.una_psn, requester.next_psn) >= kWindowPackets) return false;
+  if (wire::distance(requester.una_psn, requester.next_psn) >= requester.window_packets) return false;
   if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
   if (work.awaits_data() && requester.outstanding_reads >= qp.attributes.max_read_atomic) return false;
   return credits_allow(requester, work);
@@ -183,7 +179,8 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (qp.type == QpType::rc) {
     const bool probes = requester.credits_known && work.consumes_receive() &&
                         wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) < 0;
-    bth.ack_request = info.ends_message() || probes || ++requester.packets_since_ack_request >= kPacketsPerAckRequest;
+    bth.ack_request =
+        info.ends_message() || probes || ++requester.packets_since_ack_request >= requester.ack_request_every;
     if (bth.ack_request) requester.packets_since_ack_request = 0;
   }
   bth.solicited = work.solicited && info.consumes_receive && info.ends_message();

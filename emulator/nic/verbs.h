@@ -334,6 +334,9 @@ struct NicConfig {
   std::uint32_t port_mtu_bytes = 4096;
   /// 0: from the flow label or the QPNs (IBTA annex A17.3.2). A UDP socket link sends from one port and says so here.
   std::uint16_t udp_source_port = 0;
+  /// What one QP may have unacknowledged, in octets (at least two packets): bounds what go-back-N sends again, and what
+  /// a link without back pressure must hold.
+  std::uint32_t window_bytes = 2 << 20;
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
 };

@@ -181,6 +181,48 @@ BOOST_AUTO_TEST_CASE(a_missing_read_response_is_asked_for_again) {
   BOOST_TEST(script.says("READ asked for again from psn 102 (+2), 2 packets back: a response is missing"));
 }
 
+BOOST_AUTO_TEST_CASE(a_dropped_read_response_is_asked_for_and_those_under_way_are_no_gap) {
+  Script script;
+  const auto response = [&](std::int64_t at_us, OperationCode code, std::uint32_t psn, std::string_view comment = {}) {
+    script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}}, comment);
+  };
+  script.send(0, 1, {.opcode = rc(OperationCode::read_request), .psn = 100, .reth = {0x1000, {5}, 1280}});
+  response(10, OperationCode::read_response_first, 100);
+  response(11, OperationCode::read_response_middle, 101, "verbena: dropped by fault 'drop 2% dir=rx'");
+  response(12, OperationCode::read_response_middle, 102);
+  script.send(600, 1, {.opcode = rc(OperationCode::read_request), .psn = 101, .reth = {0x1100, {5}, 1024}});
+  response(601, OperationCode::read_response_middle, 103);
+  response(602, OperationCode::read_response_last, 104);
+  response(610, OperationCode::read_response_first, 101);
+  for (std::uint32_t i = 2; i < 4; ++i) response(610 + i, OperationCode::read_response_middle, 100 + i);
+  response(614, OperationCode::read_response_last, 104);
+  script.tell();
+  BOOST_TEST(script.client.read_re_requests == 1u);
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.server.gaps == 0u);
+  BOOST_TEST(script.server.repeated_responses == 4u);
+  BOOST_TEST(script.server.dropped_by_fault == 1u);
+  BOOST_TEST(script.says("a response is missing"));
+}
+
+BOOST_AUTO_TEST_CASE(a_nak_that_a_fault_dropped_leads_to_a_timeout) {
+  Script script;
+  script.write(0, 1);
+  script.write(1, 2, "verbena: dropped by fault 'drop 1%'");
+  script.write(2, 3);
+  script.send(9, 2,
+              {.opcode = rc(OperationCode::acknowledge),
+               .psn = 2,
+               .aeth = {wire::nak_syndrome(wire::NakCode::psn_sequence_error), 1}},
+              "verbena: dropped by fault 'drop 1%'");
+  script.write(4000, 2);
+  script.write(4001, 3);
+  script.ack(4020, 3);
+  script.tell();
+  BOOST_TEST(script.client.timeouts == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(an_access_error_is_told_in_words) {
   Script script;
   script.write(0, 1);

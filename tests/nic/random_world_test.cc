@@ -145,13 +145,13 @@ class Traffic {
 std::uint64_t run_world(std::uint64_t seed) {
   fabric::Dice dice(seed);
   constexpr std::array<std::uint32_t, 5> kMtus{256, 512, 1024, 2048, 4096};
-  // Each fault up to 3.9 %: with more, seven retries of one packet run out by chance now and then.
-  const std::string percent = std::to_string(dice.below(4)) + "." + std::to_string(dice.below(10)) + "%";
+  // Each fault up to 2.9 %: with more, seven retries of one packet run out by chance now and then.
+  const std::string percent = std::to_string(dice.below(3)) + "." + std::to_string(dice.below(10)) + "%";
   WorldOptions options;
   options.nodes = 2 + static_cast<unsigned>(dice.below(2));
   options.seed = seed;
-  options.faults = {"drop " + percent, "duplicate " + percent,     "reorder by=2 " + percent,
-                    "reorder by=7 1%", "delay by=30us " + percent, "corrupt " + percent};
+  options.faults = {"drop " + percent,          "duplicate " + percent, "reorder by=2 " + percent, "reorder by=7 1%",
+                    "delay by=30us " + percent, "delay by=3ms 0.5%",    "corrupt " + percent};
   World world(options);
   std::vector<std::unique_ptr<Traffic>> all;
   for (unsigned from = 1; from <= options.nodes; ++from) {

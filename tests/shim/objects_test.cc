@@ -8,6 +8,13 @@
 
 using namespace verbs_test;
 
+namespace {
+
+constexpr int kLocalWrite = IBV_ACCESS_LOCAL_WRITE;
+constexpr int kRemoteWrite = IBV_ACCESS_REMOTE_WRITE;
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(an_object_in_use_is_busy_and_a_stale_pointer_is_invalid) {
   Endpoint endpoint({.with_channel = true});
   BOOST_CHECK_EQUAL(ibv_dealloc_pd(endpoint.pd), EBUSY);
@@ -41,9 +48,9 @@ BOOST_AUTO_TEST_CASE(memory_that_is_not_there_cannot_be_registered) {
   void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   BOOST_REQUIRE(memory != MAP_FAILED);
   munmap(static_cast<char*>(memory) + page, page);
-  BOOST_CHECK(ibv_reg_mr(endpoint.pd, memory, 2 * page, IBV_ACCESS_LOCAL_WRITE) == nullptr);
+  BOOST_CHECK(ibv_reg_mr(endpoint.pd, memory, 2 * page, kLocalWrite) == nullptr);
   BOOST_CHECK_EQUAL(errno, EFAULT);
-  ibv_mr* const mr = ibv_reg_mr(endpoint.pd, memory, page, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = ibv_reg_mr(endpoint.pd, memory, page, kLocalWrite);
   BOOST_REQUIRE(mr != nullptr);
   BOOST_CHECK_EQUAL(mr->length, page);
   BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
@@ -52,9 +59,9 @@ BOOST_AUTO_TEST_CASE(memory_that_is_not_there_cannot_be_registered) {
 
 BOOST_AUTO_TEST_CASE(remote_writing_needs_local_writing) {
   Endpoint endpoint;
-  BOOST_CHECK(ibv_reg_mr(endpoint.pd, endpoint.buffer.data(), 64, IBV_ACCESS_REMOTE_WRITE) == nullptr);
+  BOOST_CHECK(ibv_reg_mr(endpoint.pd, endpoint.buffer.data(), 64, kRemoteWrite) == nullptr);
   BOOST_CHECK_EQUAL(errno, EINVAL);
-  int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING;  // a hint: accepted
+  int access = kLocalWrite | IBV_ACCESS_RELAXED_ORDERING;  // a hint: accepted
   ibv_mr* const mr = ibv_reg_mr(endpoint.pd, endpoint.buffer.data(), 64, access);
   BOOST_REQUIRE(mr != nullptr);
   BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
@@ -166,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_parent_domain_stands_for_its_domain) {
   ibv_pd* const domain = ibv_alloc_parent_domain(endpoint.context, &attributes);
   BOOST_REQUIRE(domain != nullptr);
   BOOST_CHECK_EQUAL(ibv_dealloc_td(td), EBUSY);
-  ibv_mr* const mr = ibv_reg_mr(domain, endpoint.buffer.data(), 64, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* const mr = ibv_reg_mr(domain, endpoint.buffer.data(), 64, kLocalWrite);
   BOOST_REQUIRE(mr != nullptr);
   BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
   BOOST_CHECK_EQUAL(ibv_dealloc_pd(domain), 0);

@@ -115,12 +115,11 @@ void FlowTracker::request(Requester& requester, Totals& totals, const Packet& pa
     if (!is_new) remark(fmt::format("psn jumps to {}: a new connection of the same queue pairs", psn.value()));
     start(requester, psn, span);
   } else if (ahead < 0 && wire::transport_of(view.bth().opcode) != wire::Transport::ud) {
-    behind(requester, totals, packet.time, view, span);
+    behind(requester, totals, packet, view, span);
   } else {
     if (ahead > 0) {
       gap(requester, totals, requester.next, static_cast<std::uint32_t>(ahead), "");
-      if (requester.missing.size() < kMissingRangesMax)
-        requester.missing.push_back({requester.next, static_cast<std::uint32_t>(ahead)});
+      remember_missing(requester, requester.next, static_cast<std::uint32_t>(ahead));
     } else if (ahead < 0) {
       ++totals.late_packets;
       problem("out of order");
@@ -132,6 +131,11 @@ void FlowTracker::request(Requester& requester, Totals& totals, const Packet& pa
   step_.relative = wire::distance(requester.first, psn);
   requester.previous = psn;
   requester.previous_at = packet.time;
+}
+
+void FlowTracker::remember_missing(Requester& requester, wire::Psn first, std::uint32_t count) {
+  if (requester.missing.size() == kMissingRangesMax) requester.missing.erase(requester.missing.begin());
+  requester.missing.push_back({first, count});
 }
 
 bool FlowTracker::take_missing(Requester& requester, wire::Psn psn, std::uint32_t span) {
@@ -153,14 +157,17 @@ bool FlowTracker::take_missing(Requester& requester, wire::Psn psn, std::uint32_
 }
 
 /// A request whose PSN has been passed already.
-void FlowTracker::behind(Requester& requester, Totals& totals, Time now, const wire::PacketView& view,
+void FlowTracker::behind(Requester& requester, Totals& totals, const Packet& packet, const wire::PacketView& view,
                          std::uint32_t span) {
+  const Time now = packet.time;
+  const bool was_reordered = packet.captured.comment.find("reordered") != std::string_view::npos;
   const wire::Psn psn = view.bth().psn;
   const bool was_missing = take_missing(requester, psn, span);
   const bool asked_for = requester.nak && requester.nak->psn == psn;
-  if (wire::transport_of(view.bth().opcode) == wire::Transport::uc ||
-      (was_missing && !asked_for && !requester.nak && !requester.resending && now - requester.previous_at < kLateMax &&
-       view.opcode().operation != wire::Operation::read_request)) {
+  const bool goes_on = requester.resending && wire::distance(*requester.resending, psn) >= 0;
+  const bool is_late = was_missing && !asked_for && !goes_on && now - requester.previous_at < kLateMax &&
+                       view.opcode().operation != wire::Operation::read_request;
+  if (wire::transport_of(view.bth().opcode) == wire::Transport::uc || is_late || was_reordered) {
     ++(was_missing ? totals.late_packets : totals.duplicates);
     problem(was_missing ? "late: it was missing, and comes out of order" : "duplicate");
     return;
@@ -174,10 +181,12 @@ void FlowTracker::behind(Requester& requester, Totals& totals, Time now, const w
   ++totals.retransmitted_packets;
   step_.is_again = true;
   const std::int32_t skipped = requester.resending ? wire::distance(*requester.resending, psn) : -1;
-  if (skipped < 0 || retry_asked)
+  if (skipped < 0 || retry_asked) {
     begin_run(requester, totals, now, view);
-  else if (skipped > 0)
+  } else if (skipped > 0) {
     gap(requester, totals, *requester.resending, static_cast<std::uint32_t>(skipped), " in the retransmission");
+    remember_missing(requester, *requester.resending, static_cast<std::uint32_t>(skipped));
+  }
   requester.resending = psn + span;
   if (wire::distance(requester.next, psn + span) > 0) requester.next = psn + span;
 }
@@ -206,6 +215,8 @@ void FlowTracker::begin_run(Requester& requester, Totals& totals, Time now, cons
     requester.rnr.reset();
   } else if (is_read && read != requester.reads.end() && read->has_gap) {
     problem(fmt::format("{}{}: a response is missing (implied NAK)", again, where));
+  } else if (now - heard < kTimeoutMin) {
+    problem(fmt::format("{}{}: nothing in the capture asked for it", again, where));
   } else {
     ++totals.timeouts;
     problem(fmt::format("timeout: {}{}: {}, {} after the last packet", again, where,

@@ -5,7 +5,7 @@
 //   gap             the PSN is ahead of the highest one seen in this direction: lost before the capture, or overtaken
 //   retransmission  a request PSN that is not ahead. Its cause is, in this order: a NAK sequence error or RNR NAK that
 //   is not
-//                   answered yet; a gap in READ responses; else nothing was said, and it is a timeout
+//                   answered yet; a gap in READ responses; else nothing was said, and after kTimeoutMin it is a timeout
 //                   (a NAK that is followed by a silence of more than kNakReactionMax was lost behind the capture)
 //   late            it fills a gap, nobody asked for it, and less than kLateMax has passed since the packet before it
 //   duplicate       the same PSN as the packet just before it within kDuplicateMax: a copy made by the network
@@ -27,6 +27,7 @@
 namespace verbena::explain {
 
 inline constexpr Duration kLateMax = microseconds(100);
+inline constexpr Duration kTimeoutMin = microseconds(100);
 inline constexpr Duration kNakReactionMax = milliseconds(10);
 inline constexpr Duration kDuplicateMax = microseconds(100);
 inline constexpr std::int32_t kRestartPackets = 1 << 16;
@@ -114,8 +115,10 @@ class FlowTracker {
   void request(Requester& requester, Totals& totals, const Packet& packet, const wire::PacketView& view);
   void start(Requester& requester, wire::Psn psn, std::uint32_t span);
   void gap(Requester& requester, Totals& totals, wire::Psn from, std::uint32_t count, std::string_view where);
-  void behind(Requester& requester, Totals& totals, Time now, const wire::PacketView& view, std::uint32_t span);
+  void behind(Requester& requester, Totals& totals, const Packet& packet, const wire::PacketView& view,
+              std::uint32_t span);
   void begin_run(Requester& requester, Totals& totals, Time now, const wire::PacketView& view);
+  void remember_missing(Requester& requester, wire::Psn first, std::uint32_t count);
   bool take_missing(Requester& requester, wire::Psn psn, std::uint32_t span);
   void note_read(Requester& requester, wire::Psn psn, std::uint32_t span);
   void response(Requester& requester, Totals& totals, const Packet& packet, const wire::PacketView& view);

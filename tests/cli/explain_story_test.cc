@@ -123,6 +123,20 @@ BOOST_AUTO_TEST_CASE(an_overtaken_packet_is_late_and_not_a_retransmission) {
   BOOST_TEST(script.client.retransmitted_packets == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_packet_overtaken_within_a_retransmission_starts_no_other_one) {
+  Script script;
+  for (std::uint32_t psn = 10; psn < 16; ++psn) script.write(psn, psn);
+  script.answer(20, 11, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
+  std::int64_t at_us = 30;
+  for (const std::uint32_t psn : {11u, 13u, 14u, 12u, 15u, 16u}) script.write(++at_us, psn);
+  script.ack(60, 16);
+  script.tell();
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 4u);
+}
+
 BOOST_AUTO_TEST_CASE(go_back_n_after_a_nak_crosses_the_wrap_of_the_psn) {
   Script script;
   script.write(0, 0xfffffe);

@@ -31,6 +31,8 @@ function(verbena_test name)
   target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK
     VERBENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} Boost::unit_test_framework)
+  # The test's own code unoptimised: with -O2 and a sanitizer one such file takes 45 s instead of 6 s to compile.
+  target_compile_options(test_${name} PRIVATE -O0)
   add_test(NAME ${name} COMMAND test_${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)

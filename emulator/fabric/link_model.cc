@@ -76,7 +76,7 @@ Submission LinkModel::submit(Time now, std::span<const std::byte> frame, const F
     ++counters_.dropped_full;
     return {true, "verbena: dropped, the link's queue is full"};
   }
-  std::memcpy(room.data(), frame.data(), frame.size());
+  if (!frame.empty()) std::memcpy(room.data(), frame.data(), frame.size());
   return submit_slot(now, frame.size(), tag);
 }
 

@@ -81,7 +81,7 @@ class Program:
 
     def counters(self):
         """What `verbena exec --stats` printed: name value, one a line, on stderr."""
-        return {name: int(value) for name, value in re.findall(r"^([a-z][a-z0-9_]*) +(\d+)$", self.err, re.M)}
+        return {name: int(value) for name, value in re.findall(r"^ *([a-z][a-z0-9_]*) +(\d+)$", self.err, re.M)}
 
     def describe(self):
         def indent(text):

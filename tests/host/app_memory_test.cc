@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csetjmp>
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(copies_of_every_size_and_alignment_are_exact) {
       wire::Icrc expected;
       expected.update(source.data() + offset, bytes);
       BOOST_REQUIRE(memory.read(address_of(source.data() + offset), read, crc));
-      BOOST_REQUIRE(std::memcmp(read.data(), source.data() + offset, bytes) == 0);
+      BOOST_REQUIRE(std::equal(read.begin(), read.end(), source.data() + offset));
       BOOST_REQUIRE(crc.value() == expected.value());
     }
   }

@@ -120,12 +120,14 @@ std::span<std::byte> ShmLink::reserve_without_channel(Route& route, std::size_t 
 
 std::span<std::byte> ShmLink::reserve_in_full_ring(ShmChannel& channel, std::size_t bytes) {
   // A paused wire is paused for some time only: behind a process that is stopped, other destinations must not starve.
+  // The clock itself, not last_now_: that may be from long before this burst of posts.
+  const Time now = clock_now();
   const std::uint64_t tail = channel.tx.read_tail();
   if (channel.full_since == Time{} || tail != channel.full_tail) {
-    channel.full_since = last_now_;
+    channel.full_since = now;
     channel.full_tail = tail;
   }
-  if (last_now_ - channel.full_since < kStallMax) return {};
+  if (now - channel.full_since < kStallMax) return {};
   return vanish(statistics_.vanished_stalled, bytes);
 }
 

@@ -137,6 +137,20 @@ BOOST_AUTO_TEST_CASE(a_full_ring_is_back_pressure_and_a_stopped_peer_loses_its_f
   BOOST_TEST(b.wait([&] { return b.received.back() == "back again"; }));
 }
 
+BOOST_AUTO_TEST_CASE(a_burst_after_a_long_silence_finds_back_pressure_and_loses_nothing) {
+  End a(1);
+  End b(2);
+  a.send(b, "hello");
+  BOOST_TEST(b.wait_for(1));
+  a.link->receive(clock_now() - seconds(10), a, 1);  // the last pass was long ago
+  const std::string frame(4000, 'x');
+  while (a.try_send(b.address, b.qpn(), frame)) {
+  }
+  a.pass();
+  BOOST_TEST(!a.try_send(b.address, b.qpn(), frame));
+  BOOST_TEST(a.link->statistics().vanished_stalled == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_peer_sent_before_it_left_still_arrives) {
   End b(2);
   {

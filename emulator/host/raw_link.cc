@@ -87,6 +87,13 @@ RawLink::~RawLink() {
     if (descriptor >= 0) ::close(descriptor);
 }
 
+void RawLink::abandon_after_fork() {
+  for (int* descriptor : {&wait_, &packets_, &guard_})
+    if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
+  siblings_.reset();
+  seat_.reset();
+}
+
 Result<std::unique_ptr<RawLink>, std::string> RawLink::open(const Options& options) {
   const unsigned interface_index = ::if_nametoindex(options.interface.c_str());
   if (interface_index == 0) return Failure{"there is no interface " + options.interface};

@@ -60,6 +60,7 @@ class RawLink final : public Link {
   bool arm() override { return !has_frames(); }
   void disarm() override {}
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  void abandon_after_fork() override;
 
  private:
   static constexpr std::size_t kRingFrames = 256;

@@ -132,6 +132,13 @@ void UdpLink::flush() {
   transmitter_->flush();
 }
 
+void UdpLink::abandon_after_fork() {
+  for (int* descriptor : {&wait_, &socket_})
+    if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
+  siblings_.reset();
+  seat_.reset();
+}
+
 std::optional<wire::MacAddress> UdpLink::resolve(const wire::Gid& address) {
   if (address.is_ipv4() != address_.is_ipv4()) return std::nullopt;
   // Connecting a datagram socket asks for the route and sends nothing.

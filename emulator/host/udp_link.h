@@ -65,6 +65,7 @@ class UdpLink final : public Link {
   bool arm() override { return !receiver_->has_frames(); }
   void disarm() override {}
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  void abandon_after_fork() override;
 
  private:
   UdpLink() = default;

@@ -77,7 +77,8 @@ void ProgressThread::main() {
   std::uint64_t calls_before_sleep = mark.calls;
   bool timed_out = false;
   Time busy_until = clock_now() + kSpin;
-  Duration watch = kWatchMin;
+  const Duration watch_min = progress_.frames_need_kernel() ? kWatchMinKernel : kWatchMin;
+  Duration watch = watch_min;
   bool offered = false;  // this core to others, since the last sleep
   while (!stop_.load(std::memory_order_acquire)) {
     const bool worked = progress_.pass();
@@ -102,7 +103,7 @@ void ProgressThread::main() {
     }
     const bool active = app_polls || seen.calls != calls_before_sleep;
     const Time longest = active ? clock_now() + watch : kNever;
-    watch = active ? std::min(watch * 2, kWatchMax) : kWatchMin;
+    watch = active && !worked ? std::min(watch * 2, kWatchMax) : watch_min;
     bool ready = true;
     const Time until = progress_.prepare_sleep(!app_polls, longest, ready);
     if (!ready) {

@@ -60,7 +60,10 @@ class ProgressThread {
   void abandon();
 
   static constexpr Duration kSpin = microseconds(20);
+  // While the application polls: how long until the thread looks whether it still does. Frames that wait in the kernel
+  // ring no bell then, so there the first look comes early; finding any says that the application has left.
   static constexpr Duration kWatchMin = milliseconds(1);
+  static constexpr Duration kWatchMinKernel = microseconds(100);
   static constexpr Duration kWatchMax = milliseconds(8);
 
  private:

@@ -177,6 +177,12 @@ std::size_t CaptureFile::bytes_waiting() const {
   return produced_.load(std::memory_order_acquire) - written;
 }
 
+std::size_t CaptureFile::frames_free() const {
+  if (failed_.load(std::memory_order_relaxed)) return SIZE_MAX;
+  return (options_.buffer_bytes - bytes_waiting()) /
+         wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax);
+}
+
 std::optional<Time> CaptureFile::next_deadline() const {
   if (bytes_waiting() == 0) return std::nullopt;
   return Time{due_ns_.load(std::memory_order_relaxed)};

@@ -64,6 +64,8 @@ class CaptureFile final : public CaptureTap {
   // -- Under the engine's lock --------------------------------------------------------------------------------------
   void record(Time now, std::span<const std::byte> frame, Direction direction, std::string_view comment) override;
   void annotate(std::string_view comment) override;
+  /// How many of the largest frames the buffer still takes; as many as anybody wants once the file takes no more.
+  std::size_t frames_free() const;
   /// What annotate() was told since the last time.
   std::string_view take_annotation();
   /// When write_out() is due, although the buffer is far from full: a while after the oldest frame in it.

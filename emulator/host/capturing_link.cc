@@ -25,7 +25,12 @@ CapturingLink::CapturingLink(std::unique_ptr<Link> inner, std::shared_ptr<Captur
     : file_(std::move(file)), inner_(std::move(inner)) {}
 CapturingLink::~CapturingLink() = default;
 
+std::size_t CapturingLink::frames_free() const {
+  return std::max(file_->frames_free(), kFramesReserved) - kFramesReserved;
+}
+
 std::span<std::byte> CapturingLink::reserve(const nic::Destination& destination, std::size_t bytes) {
+  if (frames_free() == 0) return {};
   return room_ = inner_->reserve(destination, bytes);
 }
 
@@ -36,7 +41,7 @@ void CapturingLink::commit(std::size_t bytes) {
 
 std::size_t CapturingLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   Recorder recorder(*file_, now, sink);
-  return inner_->receive(now, recorder, budget);
+  return inner_->receive(now, recorder, std::min(budget, frames_free()));
 }
 
 std::optional<Time> CapturingLink::next_deadline() const {

@@ -2,7 +2,8 @@
 //
 // Solely responsible for when a frame is recorded (capture_file.h says who records what) and for having the capture
 // written from flush(), outside the engine's lock. Frames out are recorded when they are committed, frames in after the
-// sinks above have seen them, before the NIC's answer is built.
+// sinks above have seen them, before the NIC's answer is built. A full buffer holds the traffic up, as a slow link
+// would, until it is written: a capture with holes would tell of losses that never were.
 #pragma once
 
 #include <memory>
@@ -37,6 +38,9 @@ class CapturingLink final : public Link {
 
  private:
   class Recorder;
+  static constexpr std::size_t kFramesReserved = 32;  // for what the fault decorator records without asking
+  std::size_t frames_free() const;
+
   std::shared_ptr<CaptureFile> file_;
   std::unique_ptr<Link> inner_;
   std::span<std::byte> room_;

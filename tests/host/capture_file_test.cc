@@ -270,3 +270,28 @@ BOOST_FIXTURE_TEST_CASE(a_capturing_link_records_both_directions_with_annotation
     BOOST_TEST((records[i].direction == (i < 2 ? wire::Direction::outbound : wire::Direction::inbound)));
   }
 }
+
+BOOST_FIXTURE_TEST_CASE(a_full_buffer_holds_the_traffic_up_instead_of_losing_frames, Folder) {
+  const wire::Gid here = node(1);
+  const wire::Gid there = node(2);
+  auto ends =
+      connect_in_process({.first = here, .second = there, .first_mac = node_mac(here), .second_mac = node_mac(there)});
+  CapturingLink link(std::move(ends.first), open_capture({.path = file, .buffer_bytes = std::size_t{1} << 18}));
+  Collector collector;
+  std::uint32_t sent = 0;
+  const auto send = [&] {
+    const bool committed = commit(link, {.source = here, .destination = there, .psn = sent, .payload_bytes = 4096});
+    sent += committed;
+    link.publish();
+    pump(*ends.second, collector);
+    return committed;
+  };
+  while (sent < 1000 && send()) {
+  }
+  BOOST_TEST(sent > 10);
+  BOOST_TEST(sent < 1000);
+  link.flush();
+  BOOST_TEST(send());
+  link.flush();
+  BOOST_TEST(read_back(file).size() >= sent - 1);
+}

@@ -373,7 +373,34 @@ struct FatalVerdict {
   std::optional<AsyncEventType> event;
 };
 
-/// Tables 60 and 61: classes B and C. The NAK leaves, the QP goes to error.
+/// Tables 60 and 61, classes B and C: what ends an RC connection, and how both sides are told.
+std::optional<FatalVerdict> fatal_verdict(Verdict verdict) {
+  using wire::NakCode;
+  switch (verdict) {
+    case Verdict::invalid_request:
+      return FatalVerdict{NakCode::invalid_request, Counter::nak_sent_invalid_request,
+                          CompletionStatus::remote_invalid_request, AsyncEventType::qp_request_error};
+    case Verdict::remote_access:
+    case Verdict::fault:
+      return FatalVerdict{NakCode::remote_access_error, Counter::nak_sent_access, CompletionStatus::remote_access_error,
+                          AsyncEventType::qp_access_error};
+    case Verdict::receive_too_short:
+      return FatalVerdict{NakCode::invalid_request, Counter::nak_sent_invalid_request,
+                          CompletionStatus::local_length_error, std::nullopt};
+    case Verdict::local_protection:
+      return FatalVerdict{NakCode::remote_operational_error, Counter::nak_sent_operation,
+                          CompletionStatus::local_protection_error, std::nullopt};
+    case Verdict::pass:
+    case Verdict::drop:
+    case Verdict::duplicate:
+    case Verdict::sequence_error:
+    case Verdict::receiver_not_ready:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// The NAK leaves, the QP goes to error.
 void fail_connection(NicState& nic, Qp& qp, const FatalVerdict& fatal, Psn psn) {
   nic.counters.add(fatal.counter);
   schedule_nak(nic, qp, wire::nak_syndrome(fatal.nak), psn);
@@ -384,52 +411,17 @@ void fail_connection(NicState& nic, Qp& qp, const FatalVerdict& fatal, Psn psn) 
 
 void apply_reliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict verdict) {
   const Psn psn = packet.bth().psn;
-  switch (verdict) {
-    case Verdict::pass:
-    case Verdict::drop:
-      return;
-    case Verdict::duplicate:
-      answer_duplicate(nic, qp, packet);
-      return;
-    case Verdict::sequence_error:
-      qp.responder.silent = true;
-      schedule_nak(nic, qp, wire::nak_syndrome(wire::NakCode::psn_sequence_error), qp.responder.expected_psn);
-      return;
-    case Verdict::receiver_not_ready:
-      qp.responder.silent = true;
-      nic.counters.add(Counter::rnr_nak_sent);
-      schedule_nak(nic, qp, wire::rnr_syndrome(qp.attributes.min_rnr_timer), psn);
-      return;
-    case Verdict::invalid_request:
-      fail_connection(nic, qp,
-                      {wire::NakCode::invalid_request, Counter::nak_sent_invalid_request,
-                       CompletionStatus::remote_invalid_request, AsyncEventType::qp_request_error},
-                      psn);
-      return;
-    case Verdict::remote_access:
-      fail_connection(nic, qp,
-                      {wire::NakCode::remote_access_error, Counter::nak_sent_access,
-                       CompletionStatus::remote_access_error, AsyncEventType::qp_access_error},
-                      psn);
-      return;
-    case Verdict::receive_too_short:
-      fail_connection(nic, qp,
-                      {wire::NakCode::invalid_request, Counter::nak_sent_invalid_request,
-                       CompletionStatus::local_length_error, std::nullopt},
-                      psn);
-      return;
-    case Verdict::local_protection:
-      fail_connection(nic, qp,
-                      {wire::NakCode::remote_operational_error, Counter::nak_sent_operation,
-                       CompletionStatus::local_protection_error, std::nullopt},
-                      psn);
-      return;
-    case Verdict::fault:
-      fail_connection(nic, qp,
-                      {wire::NakCode::remote_access_error, Counter::nak_sent_access,
-                       CompletionStatus::remote_access_error, AsyncEventType::qp_access_error},
-                      psn);
-      return;
+  if (const auto fatal = fatal_verdict(verdict)) {
+    fail_connection(nic, qp, *fatal, psn);
+  } else if (verdict == Verdict::duplicate) {
+    answer_duplicate(nic, qp, packet);
+  } else if (verdict == Verdict::sequence_error) {
+    qp.responder.silent = true;
+    schedule_nak(nic, qp, wire::nak_syndrome(wire::NakCode::psn_sequence_error), qp.responder.expected_psn);
+  } else if (verdict == Verdict::receiver_not_ready) {
+    qp.responder.silent = true;
+    nic.counters.add(Counter::rnr_nak_sent);
+    schedule_nak(nic, qp, wire::rnr_syndrome(qp.attributes.min_rnr_timer), psn);
   }
 }
 
@@ -473,6 +465,7 @@ void receive_request(NicState& nic, Qp& qp, const PacketView& packet) {
       first_objection<check_psn, check_sequence, check_enabled, check_resources, check_length, check_remote_access>(
           nic, qp, packet);
   if (verdict == Verdict::pass) verdict = execute(nic, qp, packet);
+  if (verdict == Verdict::pass) return;
   if (qp.type == QpType::rc)
     apply_reliable(nic, qp, packet, verdict);
   else

@@ -2,7 +2,7 @@
 """Verbena's speed beside what this machine can do at all, and beside what a user would pick instead.
 
 Every round measures all three one after the other; a figure is the median over the rounds, and the ratios are the result.
-Processes are pinned to cores 0 and 1. Rounds: BENCH_ROUNDS (3).
+Processes are pinned to cores 0 and 1, but for ib_write_lat's. Rounds: BENCH_ROUNDS (3).
 
   bench.py [--json FILE] [--rounds N] [--link shm|udp]
 """
@@ -30,12 +30,13 @@ LIMIT_NAME = {"shm": "two-copy ring", "udp": "raw UDP, GSO"}
 TIMEOUT_S = 60
 
 
-def perftest(link, tool, *options):
+def perftest(link, tool, *options, pinned=True):
     """The client's result row."""
+    pins = (SERVER_PIN, CLIENT_PIN) if pinned else ((), ())
     with harness.Fabric(os.path.join(BUILD, "verbena"), link) as fabric:
         argv = [tool, "-F", "-p", "{port}", *options]
-        done = harness.Pair(fabric, argv, argv + ["{server}"], server_options={"prefix": SERVER_PIN},
-                            client_options={"prefix": CLIENT_PIN}).finish(TIMEOUT_S)
+        done = harness.Pair(fabric, argv, argv + ["{server}"], server_options={"prefix": pins[0]},
+                            client_options={"prefix": pins[1]}).finish(TIMEOUT_S)
         row = re.search(r"^\s*(\d+\s+\d+\s+[\d.].*)$", done.client.out, re.M)
         if row is None:
             raise harness.Failure(f"no result row\n{done.describe()}")
@@ -71,13 +72,15 @@ MIB = 1 << 20
 FEW = {"shm": 20000, "udp": 5000}       # messages of 64 KiB
 MANY = {"shm": 500000, "udp": 200000}   # small messages
 TRIPS = {"shm": 100000, "udp": 20000}   # round trips
+WRITE_TRIPS = 5000
 
 
 def verbena_figures(link):
     figures = {}
     row = perftest(link, "ib_write_bw", "-s", "65536", "-m", "4096", "-n", str(FEW[link]))
     figures["bandwidth"] = row[3] * MIB / 1e9
-    figures["write latency"] = perftest(link, "ib_write_lat", "-s", "8", "-n", str(TRIPS[link]))[4]
+    # Its application polls memory and not a CQ, so the progress thread works for it and needs a place to run.
+    figures["write latency"] = perftest(link, "ib_write_lat", "-s", "8", "-n", str(WRITE_TRIPS), pinned=False)[4]
     figures["send latency"] = perftest(link, "ib_send_lat", "-s", "8", "-n", str(TRIPS[link]))[4]
     figures["message rate"] = perftest(link, "ib_write_bw", "-s", "64", "-n", str(MANY[link]))[4]
     return figures
@@ -140,7 +143,7 @@ def main():
         parser.error("at least one round")
     rows = []
     tables = [(link, measure(link, options.rounds)) for link in options.link or harness.LINKS]
-    print(f"\nMedians of {options.rounds} rounds, two processes on cores 0 and 1. Ratios above 1: Verbena is better.")
+    print(f"\nMedians of {options.rounds} rounds, two processes on cores 0 and 1 (ib_write_lat: not pinned). Ratios above 1: Verbena is better.")
     print("Limits: copies through a ring of 4 KiB slots and one cache line's way between two cores; UDP on loopback.")
     for link, values in tables:
         rows += report(link, values)

@@ -81,7 +81,10 @@ def latency(family, tool, inline, events, connections=("RC",)):
     if inline:
         yield perftest(family, tool, "-I", "64", "-s", "64")
     if events:
-        yield perftest(family, tool, "-e", "-s", "64")
+        # ib_send_lat waits for events of two CQs on one channel and takes them to come in turn: when an ACK is lost, the answer
+        # overtakes it, and the program polls the wrong CQ and judges a completion that it has not got. Seen with its send CQ
+        # of one entry, which then overruns.
+        yield perftest(family, tool, "-e", "-s", "64", reliable=tool != "ib_send_lat")
     for connection in connections:
         if connection != "RC":
             yield perftest(family, tool, "-c", connection, "-s", "64", reliable=False)

@@ -41,6 +41,7 @@ export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=0:second_deadlock_stack=1}"
 before="build/leftovers-before.json"
 /usr/bin/python3 scripts/leftovers.py snapshot "$before" "$TMPDIR" || exit 1
 trap 'rm -rf "$TMPDIR"' EXIT
+trap 'exit 143' TERM INT
 
 failed=0
 table=""

@@ -7,6 +7,11 @@
 namespace verbena::nic {
 namespace {
 
+// RoCE has no service level on the wire. ConnectX reports the kind of IP header in its place, and programs that support
+// both kinds (UCX) tell by it where in the GRH area the address lies.
+constexpr std::uint8_t kRoceV2Ipv6 = 1;
+constexpr std::uint8_t kRoceV2Ipv4 = 2;
+
 constexpr std::uint32_t kPrivilegedQkey = 0x80000000;  // the QP's own Q_Key goes out instead (10.2.5)
 
 wire::Opcode datagram_opcode(const SendWork& work) {
@@ -91,6 +96,7 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   completion.wr_id = qp.responder.receive_wr_id;
   completion.opcode = CompletionOpcode::receive;
   completion.has_grh = true;
+  completion.service_level = packet.is_ipv4() ? kRoceV2Ipv4 : kRoceV2Ipv6;
   completion.source_qpn = packet.deth().source_qp;
   completion.has_immediate = packet.opcode().has_immediate;
   if (completion.has_immediate) completion.immediate = packet.immediate().data;

@@ -59,6 +59,7 @@ BOOST_AUTO_TEST_CASE(a_datagram_arrives_behind_forty_octets_that_hold_the_ip_hea
     BOOST_TEST(received[0].wr_id == 9u);
     BOOST_TEST(received[0].byte_count == bytes + 40);
     BOOST_TEST(received[0].has_grh);
+    BOOST_TEST(received[0].service_level == 2);  // an IPv4 header, as ConnectX says it
     BOOST_CHECK(received[0].source_qpn == world.a.qpn());
     BOOST_CHECK(received[0].qpn == world.b.qpn());
     const auto area = world.b_buffer.bytes();

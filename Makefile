@@ -11,11 +11,11 @@ setup:
 	@scripts/setup.sh build
 
 build: setup
-	@scripts/build.sh release
+	@scripts/build.sh release product
 
 demo: setup
 	@scripts/setup.sh demo
-	@scripts/build.sh release
+	@scripts/build.sh release product
 	@/usr/bin/python3 scripts/demo.py
 
 test:

@@ -1,6 +1,7 @@
-// The real clock, read from user space. Once per batch, not per packet.
+// The real clock, read from user space, and a cheaper one for whoever asks in every pass.
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 
 #include "wire/time.h"
@@ -13,5 +14,30 @@ inline Time clock_now() {
   clock_gettime(CLOCK_MONOTONIC, &at);
   return Time{std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec};
 }
+
+/// Reads the clock only if the last reading is older than about a microsecond, which the processor's own counter tells
+/// for a third of the price. For one thread, or under a lock.
+class PassClock {
+ public:
+  Time now() {
+    const std::uint64_t ticks = counter();
+    if (ticks - read_at_ >= kFreshTicks) {
+      time_ = clock_now();
+      read_at_ = ticks;
+    }
+    return time_;
+  }
+
+ private:
+#if defined(__x86_64__) || defined(__i386__)
+  static constexpr std::uint64_t kFreshTicks = 2048;  // 0.4 to 1 us, from 5 GHz down to 2 GHz
+  static std::uint64_t counter() { return __builtin_ia32_rdtsc(); }
+#else
+  static constexpr std::uint64_t kFreshTicks = 0;
+  static std::uint64_t counter() { return 0; }
+#endif
+  Time time_;
+  std::uint64_t read_at_ = 0;
+};
 
 }  // namespace verbena::host

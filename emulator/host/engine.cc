@@ -52,18 +52,20 @@ Result<std::unique_ptr<Link>, std::string> decorate(std::unique_ptr<Link> link, 
 /// Hands frames to the NIC. The clock is read at the first frame of a pass, and only then.
 class Engine::Sink final : public FrameSink {
  public:
-  Sink(nic::Nic& nic, Time now, bool fresh) : now_(now), nic_(nic), fresh_(fresh) {}
+  Sink(nic::Nic& nic, PassClock& clock, Time now, bool fresh) : now_(now), nic_(nic), clock_(clock), fresh_(fresh) {}
   void frame(std::span<const std::byte> frame, bool icrc_trusted) override { nic_.receive(now(), frame, icrc_trusted); }
   Time now() {
-    if (!fresh_) now_ = clock_now();
+    if (!fresh_) now_ = clock_.now();
     fresh_ = true;
     return now_;
   }
   bool fresh() const { return fresh_; }
+  Time at_start() const { return now_; }
 
  private:
   Time now_;
   nic::Nic& nic_;
+  PassClock& clock_;
   bool fresh_;
 };
 
@@ -119,9 +121,9 @@ Engine::~Engine() {
 
 Engine::Traffic Engine::pass_locked(bool fresh_clock) {
   if (exact_time_ || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
-  Sink sink(*nic_, fresh_clock ? clock_now() : last_now_, fresh_clock);
+  Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
   Traffic traffic;
-  traffic.received = link_->receive(fresh_clock ? sink.now() : last_now_, sink, kReceiveBudget);
+  traffic.received = link_->receive(sink.at_start(), sink, kReceiveBudget);
   if (sink.fresh()) {
     if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
   }

@@ -52,8 +52,8 @@ class Engine final : private Progress {
   /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For post_send, modify_qp, create_... .
   template <class Call>
   auto run(Call&& call) {
-    const Time now = clock_now();
     lock_.lock();
+    const Time now = clock_.now();
     if constexpr (std::is_void_v<std::invoke_result_t<Call, nic::Nic&, Time>>) {
       call(*nic_, now);
       finish_call(now);
@@ -114,7 +114,8 @@ class Engine final : private Progress {
   Time deadline_locked(Time now) const;
   void dispatch_events();
 
-  SpinLock lock_;  // guards nic_, the link's data path, last_now_, empty_passes_
+  SpinLock lock_;  // guards nic_, the link's data path, clock_, last_now_, empty_passes_
+  PassClock clock_;
   bool kernel_frames_ = true;
   bool exact_time_ = false;  // captures and delays want the time of every pass
   bool abandoned_ = false;

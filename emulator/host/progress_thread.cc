@@ -76,7 +76,8 @@ void ProgressThread::main() {
   Progress::Activity mark = progress_.activity();  // where the present look began
   std::uint64_t calls_before_sleep = mark.calls;
   bool timed_out = false;
-  Time busy_until = clock_now() + kSpin;
+  PassClock clock;
+  Time busy_until = clock.now() + kSpin;
   const Duration watch_min = progress_.frames_need_kernel() ? kWatchMinKernel : kWatchMin;
   Duration watch = watch_min;
   bool offered = false;  // this core to others, since the last sleep
@@ -85,7 +86,7 @@ void ProgressThread::main() {
     const Progress::Activity seen = progress_.activity();
     const bool app_polls = seen.polls != mark.polls;
     if (!app_polls) {
-      const Time now = clock_now();
+      const Time now = clock.now();
       if (worked) {
         busy_until = now + kSpin;
         timed_out = false;

@@ -95,17 +95,19 @@ struct ShmChannel {
 
   // Data path only.
   std::uint32_t route = 0;
-  int connection = -1;            // names the connection towards the control side; -1: loopback
-  bool dirty = false;             // committed, not published
-  bool unsettled = false;         // published, not seen consumed
-  bool backoff = false;           // rung already, and the peer still does not consume
-  Time settle_at{};               // when to look again; zero: not known yet
-  Duration patience{};            // how long the peer may take until we ring
-  std::uint64_t tail_seen = 0;    // the consumer's position when we last looked
-  std::uint64_t polls_seen = 0;   // the peer's polls when we last looked
-  std::uint64_t drain_limit = 0;  // dead: read up to here and no further
-  Time full_since{};              // zero: not full
-  std::uint64_t full_tail = 0;    // the consumer's position at full_since
+  int connection = -1;             // names the connection towards the control side; -1: loopback
+  bool dirty = false;              // committed, not published
+  bool unsettled = false;          // published, not seen consumed
+  bool backoff = false;            // rung already, and the peer still does not consume
+  Time settle_at{};                // when to look again; zero: not known yet
+  Duration patience{};             // how long the peer may take until we ring
+  std::uint64_t tail_seen = 0;     // the consumer's position when we last looked
+  std::uint64_t polls_seen = 0;    // the peer's polls when we last looked
+  std::uint64_t lap_position = 0;  // where the sender was when it last thought of rewinding
+  Time lap_at{};                   // and when
+  std::uint64_t drain_limit = 0;   // dead: read up to here and no further
+  Time full_since{};               // zero: not full
+  std::uint64_t full_tail = 0;     // the consumer's position at full_since
 
   void meet(SharedMapping page, Descriptor bell);
 };

@@ -282,6 +282,7 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
   if (channel.tx.drained()) {
     channel.patience = std::min(std::max(channel.patience, kPatienceMin) * 2, kPatienceMax);
     channel.tail_seen = tail;
+    rewind_if_slow(channel, now);
     return true;
   }
   ProcessPage* page = channel.peer_page.load(std::memory_order_acquire);
@@ -303,6 +304,15 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
   }
   channel.settle_at = now + channel.patience;
   return false;
+}
+
+/// Little traffic need not go round the whole ring and make its memory resident.
+void ShmLink::rewind_if_slow(ShmChannel& channel, Time now) {
+  const std::uint64_t written = channel.tx.position() - channel.lap_position;
+  if (channel.dirty || written < kLapBytes) return;
+  if (now - channel.lap_at > kLapTime) channel.tx.rewind();
+  channel.lap_position = channel.tx.position();
+  channel.lap_at = now;
 }
 
 std::optional<Time> ShmLink::next_deadline() const {

@@ -68,6 +68,9 @@ class ShmLink final : public Link {
   static constexpr Duration kPatienceMax = microseconds(50);
   static constexpr Duration kBackoffMin = microseconds(200);
   static constexpr Duration kBackoffMax = milliseconds(10);
+  // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
+  static constexpr std::size_t kLapBytes = 128 * 1024;
+  static constexpr Duration kLapTime = milliseconds(1);
 
  private:
   struct Route {
@@ -97,6 +100,7 @@ class ShmLink final : public Link {
   void publish_channel(ShmChannel& channel);
   void ring(ShmChannel& channel);
   void settle(Time now);
+  static void rewind_if_slow(ShmChannel& channel, Time now);
   bool settle_channel(ShmChannel& channel, Time now);
   void apply_changes();
   void bury();

@@ -5,8 +5,10 @@
 // nothing is there, the frame's size once it is, or kRingSkip: go on at the start of the ring. Before a record becomes
 // visible the producer has zeroed the word of the place behind it, so that the consumer polls one word and finds flag
 // and data in the same cache line. Only the consumer's position travels back, once per batch, and the producer reads it
-// only when the ring seems full. Both ends bear a hostile other end: whatever it writes, nothing outside the ring is
-// touched, and the work per call is bounded.
+// only when the ring seems full. The ring is larger than the cores' own caches: lines that come back round are found in
+// the cache that the cores share, not in the other core's, which is several times slower (docs/performance.md). Both
+// ends bear a hostile other end: whatever it writes, nothing outside the ring is touched, and the work per call is
+// bounded.
 #pragma once
 
 #include <atomic>
@@ -19,7 +21,8 @@
 
 namespace verbena::host {
 
-inline constexpr std::size_t kRingBytes = 256 * 1024;  // of data, per direction
+inline constexpr std::size_t kRingBytes = 4 * 1024 * 1024;  // of data, per direction; memory only once it is used
+inline constexpr std::size_t kRingPrefetchBytes = 1024;     // so far ahead of the frame being written
 inline constexpr std::size_t kRingRecordAlign = 64;
 inline constexpr std::size_t kRingWordBytes = 8;
 inline constexpr std::uint64_t kRingSkip = ~std::uint64_t{0};
@@ -79,6 +82,18 @@ class RingWriter {
     return true;
   }
 
+  /// Goes on at the start of the ring, so that rare frames do not touch all of its memory. Only while nothing waits in
+  /// it.
+  void rewind() {
+    VERBENA_ASSERT(pending_word_ == 0);
+    const std::size_t offset = head_ & (kRingBytes - 1);
+    if (offset == 0 || tail_ != head_) return;
+    append(kRingSkip, kRingBytes - offset);
+    publish(false);
+  }
+  /// Octets written since the start, those skipped included.
+  std::uint64_t position() const { return head_; }
+
   /// What the consumer has let go of, in octets since the start, read anew.
   std::uint64_t read_tail() {
     const std::uint64_t tail = std::atomic_ref<std::uint64_t>(*memory_.consumed).load(std::memory_order_acquire);
@@ -101,6 +116,8 @@ class RingWriter {
     } else {
       ring_word(memory_.data, at).store(word, std::memory_order_relaxed);  // hidden behind the first of the batch
     }
+    for (std::size_t line = 0; line < record && line < kRingPrefetchBytes / 2; line += kRingRecordAlign)
+      __builtin_prefetch(memory_.data + ((head_ + kRingPrefetchBytes + line) & (kRingBytes - 1)), 1);
   }
 
   RingMemory memory_;

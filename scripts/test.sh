@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(format release core style programs fuzz asan tsan tidy leftovers)
+all_stages=(format release core style instructions programs fuzz asan tsan tidy leftovers)
 jobs="$(nproc)"
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"; }
@@ -14,6 +14,7 @@ stage_format()   { scripts/format.sh check; }
 stage_release()  { scripts/build.sh release; }
 stage_core()     { ctest_of build -L core -j "$jobs"; }
 stage_style()    { ctest_of build -L style; }
+stage_instructions() { ctest_of build -L instructions; }
 stage_programs() { ctest_of build -L programs; }
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
@@ -49,8 +50,8 @@ for stage in "${stages[@]}"; do
   printf '\n==== %s\n' "$stage"
   started=$SECONDS
   if "stage_$stage" </dev/null; then verdict=passed; else verdict=FAILED; failed=1; fi
-  table+="$(printf '%-10s %-7s %5d s' "$stage" "$verdict" $((SECONDS - started)))"$'\n'
+  table+="$(printf '%-12s %-7s %5d s' "$stage" "$verdict" $((SECONDS - started)))"$'\n'
 done
 
-printf '\n==== summary\n%s%-10s %-7s %5d s\n' "$table" total "$([[ $failed -eq 0 ]] && echo passed || echo FAILED)" "$SECONDS"
+printf '\n==== summary\n%s%-12s %-7s %5d s\n' "$table" total "$([[ $failed -eq 0 ]] && echo passed || echo FAILED)" "$SECONDS"
 exit $failed

@@ -13,10 +13,12 @@ tolerance fails as a loss does: record it, or the next loss hides behind it.
 """
 import argparse
 import collections
+import ctypes
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -91,6 +93,10 @@ def parse_dump(lines):
     return label, costs
 
 
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def take_counts(build):
     program = os.path.realpath(os.path.join(build, "bench", "packet_cost"))
     valgrind = shutil.which("valgrind")
@@ -100,11 +106,12 @@ def take_counts(build):
         raise Failure(f"{program} is not built; it needs valgrind's header when CMake configures")
     with tempfile.TemporaryDirectory(prefix="verbena-instructions-") as folder:
         argv = [valgrind, "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no", "--compress-pos=no",
-                f"--callgrind-out-file={folder}/dump", program]
+                "--vgdb=no", f"--callgrind-out-file={folder}/dump", program]
         try:
-            # No environment and no folder of the user's, which could hold other options for valgrind.
-            done = subprocess.run(argv, cwd=folder, env={"LC_ALL": "C"}, stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, timeout=TIMEOUT_S)
+            # Nothing of the user's environment or folder: both could hold other options for valgrind.
+            environment = {"LC_ALL": "C", "TMPDIR": folder, "VERBENA_TEST_RUN": os.environ.get("VERBENA_TEST_RUN", "")}
+            done = subprocess.run(argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=TIMEOUT_S, preexec_fn=_die_with_parent)
         except subprocess.TimeoutExpired as late:
             raise Failure(f"{program} under callgrind did not end within {TIMEOUT_S} s") from late
         if done.returncode != 0:

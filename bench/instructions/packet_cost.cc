@@ -158,11 +158,10 @@ class Runner {
   }
   /// Until the CQ is empty, as programs that poll in a loop do.
   template <class Each>
-  static std::size_t poll(End& end, Each&& each) {
-    std::array<nic::Completion, kPollEntries> completions;
+  std::size_t poll(End& end, Each&& each) {
     std::size_t total = 0;
-    while (const std::size_t count = end.nic.poll_cq(end.cq, completions)) {
-      for (const nic::Completion& completion : std::span(completions).first(count)) {
+    while (const std::size_t count = end.nic.poll_cq(end.cq, completions_)) {
+      for (const nic::Completion& completion : std::span(completions_).first(count)) {
         VERBENA_ASSERT(completion.status == nic::CompletionStatus::success);
         each(completion);
       }
@@ -175,6 +174,7 @@ class Runner {
   static constexpr std::size_t kPollEntries = 16;
   const Case& case_;
   Pair pair_;
+  std::array<nic::Completion, kPollEntries> completions_;
   Time now_{1'000'000};
   Phase counted_{};
   bool is_counting_ = false;

@@ -98,6 +98,8 @@ struct ShmChannel {
   int connection = -1;             // names the connection towards the control side; -1: loopback
   bool dirty = false;              // committed, not published
   bool unsettled = false;          // published, not seen consumed
+  bool kicked = false;             // in this burst, because the peer did not move
+  std::uint32_t kicks_in_row = 0;  // bursts that needed it, one after the other
   bool backoff = false;            // rung already, and the peer still does not consume
   Time settle_at{};                // when to look again; zero: not known yet
   Duration patience{};             // how long the peer may take until we ring

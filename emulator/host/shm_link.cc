@@ -155,6 +155,8 @@ void ShmLink::publish() {
 
 void ShmLink::publish_channel(ShmChannel& channel) {
   channel.dirty = false;
+  const bool lazy = channel.kicks_in_row >= kKicksExpected;
+  const bool starts = !channel.unsettled || (lazy && channel.tx.caught_up());
   channel.tx.publish(!channel.unsettled);
   bool rung = false;
   if (ProcessPage* page = channel.peer_page.load(std::memory_order_acquire); page != nullptr) {
@@ -165,13 +167,16 @@ void ShmLink::publish_channel(ShmChannel& channel) {
       rung = true;
     }
   }
-  if (!channel.unsettled) {
-    channel.unsettled = true;
-    channel.settle_at = Time{};
-    channel.backoff = rung;
-    if (channel.patience == Duration{} || rung) channel.patience = rung ? kBackoffMin : kPatienceMin;
-    unsettled_.push_back(&channel);
+  if (!starts) return;
+  if (!rung && lazy && ++channel.kicks_in_row % kKicksDoubted != 0) {
+    ++statistics_.kicks;
+    ring(channel);
+    rung = channel.kicked = true;
   }
+  channel.settle_at = Time{};
+  channel.backoff = rung;
+  if (channel.patience == Duration{} || rung) channel.patience = rung ? kBackoffMin : kPatienceMin;
+  if (!std::exchange(channel.unsettled, true)) unsettled_.push_back(&channel);
 }
 
 void ShmLink::ring(ShmChannel& channel) {
@@ -282,6 +287,7 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
   if (channel.tx.drained()) {
     channel.patience = std::min(std::max(channel.patience, kPatienceMin) * 2, kPatienceMax);
     channel.tail_seen = tail;
+    if (!std::exchange(channel.kicked, false)) channel.kicks_in_row = 0;
     rewind_if_slow(channel, now);
     return true;
   }
@@ -299,6 +305,7 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
     channel.backoff = true;
     if (page != nullptr) {
       ++statistics_.kicks;
+      if (!std::exchange(channel.kicked, true)) ++channel.kicks_in_row;
       ring(channel);
     }
   }

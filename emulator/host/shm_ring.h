@@ -102,6 +102,8 @@ class RingWriter {
     if (tail - tail_ <= head_ - tail_ && tail % kRingRecordAlign == 0) tail_ = tail;
     return tail_;
   }
+  /// Whether the consumer has taken all that was published; reads its position.
+  bool caught_up() { return read_tail() == (pending_word_ == 0 ? head_ : pending_); }
   /// Of the position last read.
   bool drained() const { return tail_ == (pending_word_ == 0 ? head_ : pending_); }
 
@@ -148,6 +150,10 @@ class RingReader {
         broken_ = true;
         break;
       }
+      // The rest of a short frame and the next word are on their way while the first line is looked at.
+      for (std::size_t line = kRingRecordAlign; line < kRingWordBytes + word && line < kRingPrefetchBytes / 4;
+           line += kRingRecordAlign)
+        __builtin_prefetch(memory_.data + offset + line);
       deliver(std::span<const std::byte>(memory_.data + offset + kRingWordBytes, static_cast<std::size_t>(word)));
       position_ += ring_record_bytes(static_cast<std::size_t>(word));
       ++count;

@@ -11,7 +11,7 @@ packages_of() {
     demo)  echo "perftest ibverbs-utils ibverbs-providers python3" ;;
     test)  echo "perftest ibverbs-utils ibverbs-providers qperf python3 tshark strace iproute2 git ccache valgrind
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
-    bench) echo "perftest ucx-utils python3 valgrind" ;;
+    bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench" >&2; exit 2 ;;
   esac
 }

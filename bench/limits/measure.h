@@ -5,8 +5,11 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string_view>
+#include <vector>
 
 namespace verbena::bench {
 
@@ -29,8 +32,23 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// The middle one, as the typical latency of perftest and UCX is: what preempted a few turns does not move it.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 inline void report(const char* name, double value) {
   std::printf("%s %.6g\n", name, value);
+}
+
+/// Whether the command line asks for this figure: it names some, or none and means all.
+inline bool chosen(int argc, char** argv, std::string_view figure) {
+  for (int at = 1; at < argc; ++at) {
+    if (argv[at] == figure) return true;
+  }
+  return argc == 1;
 }
 
 }  // namespace verbena::bench

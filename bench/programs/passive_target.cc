@@ -25,6 +25,8 @@ namespace verbena::bench {
 namespace {
 
 constexpr double kPatienceSeconds = 20;
+constexpr int kLocalAccess = IBV_ACCESS_LOCAL_WRITE;
+constexpr int kTargetAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
 /// The file, zero to begin with.
 struct Shared {
@@ -61,8 +63,7 @@ void be_target(Shared& shared) {
   sigaddset(&end, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &end, nullptr);
   const Device device(16);
-  ibv_mr* const mr =
-      ibv_reg_mr(device.pd, &shared.landed, sizeof shared.landed, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  ibv_mr* const mr = ibv_reg_mr(device.pd, &shared.landed, sizeof shared.landed, kTargetAccess);
   if (mr == nullptr) die("ibv_reg_mr");
   ibv_qp* const qp = device.create_qp(1, 1);
   shared.target = {.gid = device.gid,
@@ -94,7 +95,7 @@ inline long voluntary_switches(pid_t pid) {
 class Writer {
  public:
   explicit Writer(Shared& shared) : shared_(shared) {
-    mr_ = ibv_reg_mr(device_.pd, &value_, sizeof value_, IBV_ACCESS_LOCAL_WRITE);
+    mr_ = ibv_reg_mr(device_.pd, &value_, sizeof value_, kLocalAccess);
     if (mr_ == nullptr) die("ibv_reg_mr");
     qp_ = device_.create_qp(16, 1);
     wait_for(shared.target_published);

@@ -34,6 +34,7 @@ class CapturingLink final : public Link {
   WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
   bool arm() override { return inner_->arm(); }
   void disarm() override { inner_->disarm(); }
+  void touch() override { inner_->touch(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
 
  private:

@@ -139,9 +139,7 @@ void Engine::finish_call(Time now) {
   last_now_ = std::max(last_now_, now);
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const CoreShare::Caller caller = CoreShare::this_caller();
-  app_core_.store(caller.core, std::memory_order_relaxed);
-  app_cpu_clock_.store(caller.cpu_clock, std::memory_order_relaxed);
+  link_->touch();
   const bool kick = thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
@@ -205,9 +203,7 @@ std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
 // ------------------------------------------------------------------------------------------------
 
 Progress::Activity Engine::activity() const {
-  return {app_polls_.load(std::memory_order_relaxed),
-          app_calls_.load(std::memory_order_relaxed),
-          {app_core_.load(std::memory_order_relaxed), app_cpu_clock_.load(std::memory_order_relaxed)}};
+  return {app_polls_.load(std::memory_order_relaxed), app_calls_.load(std::memory_order_relaxed)};
 }
 
 Time Engine::deadline_locked(Time now) const {

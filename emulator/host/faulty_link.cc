@@ -115,6 +115,7 @@ class FaultyLink final : public Link {
     return inner_->arm();
   }
   void disarm() override { inner_->disarm(); }
+  void touch() override { inner_->touch(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
 
  private:

@@ -59,6 +59,8 @@ class Link : public nic::TransmitPort {
   virtual bool arm() = 0;
   /// The application is polling: peers need not wake anybody. Cheap; called on every empty poll.
   virtual void disarm() = 0;
+  /// The application calls, although it does not poll just now: it will, so peers are patient for a little longer.
+  virtual void touch() {}
 
   /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).

@@ -73,66 +73,60 @@ void ProgressThread::main() {
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigaddset(&faults, fault);
   pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
 
-  CoreShare core;
-  PassClock clock;
-  const bool needs_kernel = progress_.frames_need_kernel();
-  const Duration watch_min = needs_kernel ? kWatchMinKernel : kWatchMin;
-  Duration watch = watch_min;
   Progress::Activity mark = progress_.activity();  // where the present look began
   std::uint64_t calls_before_sleep = mark.calls;
-  Wake wake = Wake::event;
-  Time last_look = clock.now();
-  Time busy_until = last_look + core.spin(last_look);
-  bool offered = false;  // this core to others, since the last frame or sleep
+  bool timed_out = false;
+  PassClock clock;
+  Time busy_until = clock.now() + kSpin;
+  const Duration watch_min = progress_.frames_need_kernel() ? kWatchMinKernel : kWatchMin;
+  Duration watch = watch_min;
+  bool offered = false;  // this core to others, since the last sleep
   while (!stop_.load(std::memory_order_acquire)) {
     const bool worked = progress_.pass();
     const Progress::Activity seen = progress_.activity();
     const bool app_polls = seen.polls != mark.polls;
-    const Time now = clock.now();
-    core.note_gap(now - last_look, now);
-    last_look = now;
-    unattended_.note(wake, worked, now);
-    if (worked) wake = Wake::event;
     if (!app_polls) {
+      const Time now = clock.now();
       if (worked) {
-        core.spin_found();
-        busy_until = now + core.spin(now);
+        busy_until = now + kSpin;
+        timed_out = false;
         offered = true;
-        continue;
       }
-      if (wake == Wake::event && now < busy_until) {
-        // Perhaps we stand in the way of the app thread that polls.
-        if (std::exchange(offered, true))
-          cpu_pause();
+      if (!timed_out && now < busy_until) {
+        // Woken for nothing: perhaps we stand in the way of the app thread that polls. Only once: on a busy machine
+        // every yield costs a time slice, while a sleeper is woken ahead of those that compute.
+        if (!worked && !std::exchange(offered, true))
+          sched_yield();
         else
-          core.offer(now);
+          cpu_pause();
         continue;
       }
     }
     const bool active = app_polls || seen.calls != calls_before_sleep;
-    const Time longest = active ? now + watch : kNever;
+    const Time longest = active ? clock_now() + watch : kNever;
     watch = active && !worked ? std::min(watch * 2, kWatchMax) : watch_min;
-    const bool listen = !app_polls || (needs_kernel && unattended_.expected(now));
     bool ready = true;
-    const Time until = progress_.prepare_sleep(listen, longest, ready);
-    if (ready) {
-      core.spin_missed();
-      core.choose_core(now, seen.caller);
-      mark = seen;
-      calls_before_sleep = seen.calls;
-      wake = sleep(until, listen);
+    const Time until = progress_.prepare_sleep(!app_polls, longest, ready);
+    if (!ready) {
+      timed_out = false;
+      busy_until = clock_now() + kSpin;
+      progress_.woke();
+      continue;
     }
-    progress_.woke();
-    last_look = clock.now();
-    if (!ready) wake = Wake::event;
-    if (wake == Wake::time) continue;
-    if (ready) mark = progress_.activity();
-    busy_until = last_look + core.spin(last_look);
+    mark = seen;
+    calls_before_sleep = seen.calls;
+    timed_out = !sleep(until, !app_polls);
     offered = false;
+    progress_.woke();
+    if (!timed_out) {
+      mark = progress_.activity();
+      busy_until = clock_now() + kSpin;
+    }
   }
 }
 
-ProgressThread::Wake ProgressThread::sleep(Time until, bool listen) {
+/// Returns whether anything but the end of the time woke us.
+bool ProgressThread::sleep(Time until, bool listen) {
   const Link::WaitDescriptors link = progress_.wait_descriptors();
   const bool frames = listen || !progress_.frames_need_kernel();
   std::array<pollfd, 3> descriptors{
@@ -145,13 +139,13 @@ ProgressThread::Wake ProgressThread::sleep(Time until, bool listen) {
   }
   const int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
   wakes_.store(wakes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (count <= 0) return Wake::time;
+  if (count <= 0) return false;
   if (descriptors[0].revents != 0) {
     std::uint64_t kicks = 0;
     [[maybe_unused]] const ssize_t got = read(kick_, &kicks, sizeof kicks);
   }
   if (descriptors[1].revents != 0 || descriptors[2].revents != 0) progress_.service();
-  return descriptors[1].revents != 0 ? Wake::frames : Wake::event;
+  return true;
 }
 
 }  // namespace verbena::host

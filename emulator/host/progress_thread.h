@@ -13,7 +13,6 @@
 #include <string>
 #include <thread>
 
-#include "emulator/host/core_share.h"
 #include "emulator/host/link.h"
 #include "wire/result.h"
 #include "wire/time.h"
@@ -29,7 +28,6 @@ class Progress {
   struct Activity {
     std::uint64_t polls = 0;
     std::uint64_t calls = 0;
-    CoreShare::Caller caller;  // of the last one
   };
   virtual Activity activity() const = 0;
   /// Announces a sleep until the next deadline, at most until `longest`; returns the end. `listen`: asks the link to be
@@ -61,6 +59,7 @@ class ProgressThread {
   /// In the child of fork(), where the thread does not exist: closes the descriptor. The object must then be leaked.
   void abandon();
 
+  static constexpr Duration kSpin = microseconds(20);
   // While the application polls: how long until the thread looks whether it still does. Frames that wait in the kernel
   // ring no bell then, so there the first look comes early; finding any says that the application has left.
   static constexpr Duration kWatchMin = milliseconds(1);
@@ -69,36 +68,11 @@ class ProgressThread {
 
  private:
   ProgressThread(Progress& progress, int kick_descriptor) : progress_(progress), kick_(kick_descriptor) {}
-  enum class Wake : std::uint8_t { time, frames, event };
-
-  /// Whether frames come that an application which polls now and then leaves in the kernel (ib_write_lat polls its
-  /// memory and the CQ in turn): then they wake the thread, although the application polls.
-  class Unattended {
-   public:
-    void note(Wake wake, bool worked, Time now) {
-      if (wake == Wake::event) return;
-      if (worked) {
-        expected_until_ = now + kExpected;
-        idle_wakes_ = 0;
-      } else if (wake == Wake::frames && ++idle_wakes_ >= kIdleWakesMax) {
-        expected_until_ = Time{};
-      }
-    }
-    bool expected(Time now) const { return now < expected_until_; }
-
-   private:
-    static constexpr Duration kExpected = milliseconds(20);
-    static constexpr int kIdleWakesMax = 8;
-    Time expected_until_{};
-    int idle_wakes_ = 0;
-  };
-
   void main();
-  Wake sleep(Time until, bool listen);
+  bool sleep(Time until, bool listen);
 
   Progress& progress_;
   int kick_;
-  Unattended unattended_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> wakes_{0};
   std::thread thread_;

@@ -69,7 +69,7 @@ Descriptor make_sealed_memory(const char* name, std::size_t bytes);
 struct ProcessPage {
   /// 1: nobody polls, ring the doorbell after publishing. Whoever takes it from 1 to 0 rings.
   alignas(64) std::uint32_t asleep;
-  /// Grows while the application polls.
+  /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
 };
 inline constexpr std::size_t kProcessPageBytes = 4096;
@@ -98,8 +98,6 @@ struct ShmChannel {
   int connection = -1;             // names the connection towards the control side; -1: loopback
   bool dirty = false;              // committed, not published
   bool unsettled = false;          // published, not seen consumed
-  bool kicked = false;             // in this burst, because the peer did not move
-  std::uint32_t kicks_in_row = 0;  // bursts that needed it, one after the other
   bool backoff = false;            // rung already, and the peer still does not consume
   Time settle_at{};                // when to look again; zero: not known yet
   Duration patience{};             // how long the peer may take until we ring

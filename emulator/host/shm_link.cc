@@ -155,8 +155,6 @@ void ShmLink::publish() {
 
 void ShmLink::publish_channel(ShmChannel& channel) {
   channel.dirty = false;
-  const bool lazy = channel.kicks_in_row >= kKicksExpected;
-  const bool starts = !channel.unsettled || (lazy && channel.tx.caught_up());
   channel.tx.publish(!channel.unsettled);
   bool rung = false;
   if (ProcessPage* page = channel.peer_page.load(std::memory_order_acquire); page != nullptr) {
@@ -167,16 +165,13 @@ void ShmLink::publish_channel(ShmChannel& channel) {
       rung = true;
     }
   }
-  if (!starts) return;
-  if (!rung && lazy && ++channel.kicks_in_row % kKicksDoubted != 0) {
-    ++statistics_.kicks;
-    ring(channel);
-    rung = channel.kicked = true;
+  if (!channel.unsettled) {
+    channel.unsettled = true;
+    channel.settle_at = Time{};
+    channel.backoff = rung;
+    if (channel.patience == Duration{} || rung) channel.patience = rung ? kBackoffMin : kPatienceMin;
+    unsettled_.push_back(&channel);
   }
-  channel.settle_at = Time{};
-  channel.backoff = rung;
-  if (channel.patience == Duration{} || rung) channel.patience = rung ? kBackoffMin : kPatienceMin;
-  if (!std::exchange(channel.unsettled, true)) unsettled_.push_back(&channel);
 }
 
 void ShmLink::ring(ShmChannel& channel) {
@@ -287,7 +282,6 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
   if (channel.tx.drained()) {
     channel.patience = std::min(std::max(channel.patience, kPatienceMin) * 2, kPatienceMax);
     channel.tail_seen = tail;
-    if (!std::exchange(channel.kicked, false)) channel.kicks_in_row = 0;
     rewind_if_slow(channel, now);
     return true;
   }
@@ -305,7 +299,6 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
     channel.backoff = true;
     if (page != nullptr) {
       ++statistics_.kicks;
-      if (!std::exchange(channel.kicked, true)) ++channel.kicks_in_row;
       ring(channel);
     }
   }
@@ -344,7 +337,11 @@ void ShmLink::disarm() {
   ProcessPage& page = control_->page();
   const std::atomic_ref<std::uint32_t> asleep(page.asleep);
   if (asleep.load(std::memory_order_relaxed) != 0) asleep.store(0, std::memory_order_relaxed);
-  const std::atomic_ref<std::uint64_t> polls(page.polls);
+  touch();
+}
+
+void ShmLink::touch() {
+  const std::atomic_ref<std::uint64_t> polls(control_->page().polls);
   polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 

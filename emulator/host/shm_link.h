@@ -43,6 +43,7 @@ class ShmLink final : public Link {
   WaitDescriptors wait_descriptors() const override { return {control_->doorbell(), control_->wait_descriptor()}; }
   bool arm() override;
   void disarm() override;
+  void touch() override;
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void hold_for_fork() override;
   void release_after_fork() override;
@@ -68,10 +69,6 @@ class ShmLink final : public Link {
   static constexpr Duration kPatienceMax = microseconds(50);
   static constexpr Duration kBackoffMin = microseconds(200);
   static constexpr Duration kBackoffMax = milliseconds(10);
-  // A peer that had to be kicked for so many bursts in a row (its application polls memory, not a CQ) is rung at once,
-  // but for every so many'th burst, to see whether that is still so.
-  static constexpr std::uint32_t kKicksExpected = 3;
-  static constexpr std::uint32_t kKicksDoubted = 16;
   // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
   static constexpr std::size_t kLapBytes = 128 * 1024;
   static constexpr Duration kLapTime = milliseconds(1);

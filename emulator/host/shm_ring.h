@@ -102,8 +102,6 @@ class RingWriter {
     if (tail - tail_ <= head_ - tail_ && tail % kRingRecordAlign == 0) tail_ = tail;
     return tail_;
   }
-  /// Whether the consumer has taken all that was published; reads its position.
-  bool caught_up() { return read_tail() == (pending_word_ == 0 ? head_ : pending_); }
   /// Of the position last read.
   bool drained() const { return tail_ == (pending_word_ == 0 ? head_ : pending_); }
 
@@ -150,7 +148,7 @@ class RingReader {
         broken_ = true;
         break;
       }
-      // The rest of a short frame and the next word are on their way while the first line is looked at.
+      // The rest of a short frame is on its way while the first line is looked at.
       for (std::size_t line = kRingRecordAlign; line < kRingWordBytes + word && line < kRingPrefetchBytes / 4;
            line += kRingRecordAlign)
         __builtin_prefetch(memory_.data + offset + line);

@@ -161,6 +161,15 @@ bool Engine::progress() {
   return traffic.received != 0 || traffic.sent != 0;
 }
 
+Progress::Look Engine::pass() {
+  link_->fetch();
+  if (!lock_.try_lock_briefly()) return Look::kept_out;
+  const Traffic traffic = pass_locked(true);
+  lock_.unlock();
+  after_unlock(false);
+  return traffic.received != 0 || traffic.sent != 0 ? Look::worked : Look::nothing;
+}
+
 std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   lock_.lock();
   app_polls_.store(app_polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -215,7 +224,8 @@ Time Engine::deadline_locked(Time now) const {
 }
 
 Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
-  const std::lock_guard guard(lock_);
+  if (!lock_.try_lock_briefly()) return std::min(longest, clock_now() + ProgressThread::kWatchMin);
+  const std::lock_guard guard(lock_, std::adopt_lock);
   // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
   ready = !listen || link_->arm();
   if (!ready) return {};

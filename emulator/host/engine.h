@@ -95,7 +95,7 @@ class Engine final : private Progress {
   Engine(const EngineConfig& config, EventSink& events);
 
   // Progress: what the thread asks of us.
-  bool pass() override { return progress(); }
+  Look pass() override;
   Time prepare_sleep(bool listen, Time longest, bool& ready) override;
   void woke() override;
   void service() override { link_->service(); }

@@ -80,25 +80,25 @@ void ProgressThread::main() {
   Time busy_until = clock.now() + kSpin;
   const Duration watch_min = progress_.frames_need_kernel() ? kWatchMinKernel : kWatchMin;
   Duration watch = watch_min;
-  bool offered = false;  // this core to others, since the last sleep
+  Time busy_since = busy_until;
+  bool fruitless = false;  // the last wake-up, so far
   while (!stop_.load(std::memory_order_acquire)) {
-    const bool worked = progress_.pass();
+    const Progress::Look look = progress_.pass();
+    const bool worked = look == Progress::Look::worked;
     const Progress::Activity seen = progress_.activity();
-    const bool app_polls = seen.polls != mark.polls;
+    const bool app_polls = look == Progress::Look::kept_out || seen.polls != mark.polls;
     if (!app_polls) {
       const Time now = clock.now();
       if (worked) {
-        busy_until = now + kSpin;
+        if (now >= busy_until) busy_since = now;
+        busy_until = now + (now - busy_since < kStream ? kSpin : kSpinInStream);
         timed_out = false;
-        offered = true;
+        fruitless = false;
       }
-      if (!timed_out && now < busy_until) {
-        // Woken for nothing: perhaps we stand in the way of the app thread that polls. Only once: on a busy machine
-        // every yield costs a time slice, while a sleeper is woken ahead of those that compute.
-        if (!worked && !std::exchange(offered, true))
-          sched_yield();
-        else
-          cpu_pause();
+      // Woken for nothing: perhaps we stand in the way of the app thread that polls. No yield: on a busy machine it
+      // costs a time slice, while a sleeper is woken ahead of those that compute.
+      if (!timed_out && !fruitless && now < busy_until) {
+        cpu_pause();
         continue;
       }
     }
@@ -108,7 +108,7 @@ void ProgressThread::main() {
     bool ready = true;
     const Time until = progress_.prepare_sleep(!app_polls, longest, ready);
     if (!ready) {
-      timed_out = false;
+      timed_out = fruitless = false;
       busy_until = clock_now() + kSpin;
       progress_.woke();
       continue;
@@ -116,7 +116,7 @@ void ProgressThread::main() {
     mark = seen;
     calls_before_sleep = seen.calls;
     timed_out = !sleep(until, !app_polls);
-    offered = false;
+    fruitless = true;
     progress_.woke();
     if (!timed_out) {
       mark = progress_.activity();

@@ -22,8 +22,9 @@ namespace verbena::host {
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// Takes and sends frames, runs timers. Returns whether there was anything to do.
-  virtual bool pass() = 0;
+  /// Takes and sends frames, runs timers. kept_out: an application thread does that right now.
+  enum class Look : std::uint8_t { worked, nothing, kept_out };
+  virtual Look pass() = 0;
   /// How often the application has polled and called; the values only change.
   struct Activity {
     std::uint64_t polls = 0;
@@ -60,6 +61,10 @@ class ProgressThread {
   void abandon();
 
   static constexpr Duration kSpin = microseconds(20);
+  // After so long a stream of frames the thread spins longer: a peer that is kept from its core for a moment goes on
+  // soon.
+  static constexpr Duration kStream = milliseconds(1);
+  static constexpr Duration kSpinInStream = microseconds(100);
   // While the application polls: how long until the thread looks whether it still does. Frames that wait in the kernel
   // ring no bell then, so there the first look comes early; finding any says that the application has left.
   static constexpr Duration kWatchMin = milliseconds(1);

@@ -65,8 +65,8 @@ class ShmLink final : public Link {
   static constexpr Duration kRetryInterval = milliseconds(20);
   static constexpr Duration kConnectMax = seconds(1);
   static constexpr Duration kStallMax = milliseconds(200);
-  static constexpr Duration kPatienceMin = microseconds(5);
-  static constexpr Duration kPatienceMax = microseconds(50);
+  static constexpr Duration kPatienceMin = microseconds(10);
+  static constexpr Duration kPatienceMax = microseconds(100);
   static constexpr Duration kBackoffMin = microseconds(200);
   static constexpr Duration kBackoffMax = milliseconds(10);
   // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).

@@ -21,6 +21,15 @@ class SpinLock {
   void lock() {
     while (locked_.exchange(true, std::memory_order_acquire)) wait();
   }
+  /// Gives up after a while, without offering its core: for a thread that may stand in the holder's way. Whoever offers
+  /// is made to wait for the end of the other's time slice.
+  bool try_lock_briefly() {
+    for (int spins = 0; spins < kSpins; ++spins) {
+      if (!locked_.load(std::memory_order_relaxed) && try_lock()) return true;
+      cpu_pause();
+    }
+    return false;
+  }
   bool try_lock() { return !locked_.exchange(true, std::memory_order_acquire); }
   void unlock() { locked_.store(false, std::memory_order_release); }
 

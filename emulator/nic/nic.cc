@@ -52,6 +52,8 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     return;
   }
   const wire::PacketView& packet = *parsed;
+  Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
+  if (qp != nullptr) prefetch(*qp);
   if (!icrc_trusted && !packet.icrc_is_valid()) {
     nic.counters.add(Counter::rx_dropped_icrc);
     return;
@@ -62,7 +64,6 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     nic.counters.add(Counter::rx_cnp);
     return;
   }
-  Qp* qp = nic.qpns.find(packet.bth().dest_qp);
   if (const auto reason = objection(nic, qp, packet)) {
     nic.counters.add(*reason);
     return;

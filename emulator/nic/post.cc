@@ -64,6 +64,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   nic.now = now;
   Qp* qp = nic.qps.find(handle);
   if (qp == nullptr) return Failure{VerbsError::invalid_argument};
+  prefetch(*qp);
   if (qp->state == QpState::reset || qp->state == QpState::init || qp->state == QpState::rtr)
     return Failure{VerbsError::invalid_argument};  // IBTA 11.4.1.1
   if (auto checked = check_opcode(*qp, request); !checked) return checked;

@@ -4,6 +4,7 @@
 // datagram.cc. Owned by NicState.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -44,25 +45,26 @@ struct Requester {
 
 /// A response that goes out packet by packet: a read's data, or an atomic's acknowledgement.
 struct ResponseJob {
-  wire::Psn psn;  // of the next response packet
+  std::uint64_t value = 0;  // read: the address of the next octet; atomic: what was there before
+  wire::Psn psn;            // of the next response packet
   std::uint32_t packets_left = 0;
   std::uint32_t bytes_left = 0;
-  std::uint64_t address = 0;
-  std::uint64_t original = 0;  // atomic
   std::uint32_t rkey = 0;
-  std::uint32_t msn = 0;
-  bool is_atomic = false;
-  bool started = false;  // the FIRST packet of this response went out
-  bool replay = false;   // answers a duplicate: takes up none of the responder's resources
+  std::uint32_t msn : 24 = 0;
+  bool is_atomic : 1 = false;
+  bool started : 1 = false;  // the FIRST packet of this response went out
+  bool replay : 1 = false;   // answers a duplicate: takes up none of the responder's resources
 };
+static_assert(sizeof(ResponseJob) <= 32);  // a QP has up to 24
 
 /// The result of an executed atomic, kept so that a duplicate is answered and not executed again (IBTA 9.7.5.1.5).
 struct AtomicRecord {
   static constexpr std::uint32_t kNone = UINT32_MAX;  // no MSN: the place is empty
-  wire::Psn psn;
   std::uint64_t original = 0;
+  wire::Psn psn;
   std::uint32_t msn = kNone;
 };
+static_assert(sizeof(AtomicRecord) <= 16);
 
 struct Responder {
   enum class Message : std::uint8_t { none, send, write, discard };  // discard: UC, the rest of a damaged message
@@ -127,5 +129,13 @@ struct Qp {
   }
   std::uint32_t packets_of(std::uint32_t bytes) const { return bytes == 0 ? 1 : (bytes - 1) / mtu + 1; }
 };
+
+/// With many QPs each packet finds another one, none of it in the nearest cache: its lines come all at once, not one
+/// after the other.
+inline void prefetch(const Qp& qp) {
+  constexpr std::size_t kLineBytes = 64;
+  const auto* const begin = reinterpret_cast<const std::byte*>(&qp);
+  for (std::size_t line = 0; line < sizeof(Qp); line += kLineBytes) __builtin_prefetch(begin + line, 1);
+}
 
 }  // namespace verbena::nic

@@ -246,9 +246,9 @@ void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t ms
   job.psn = packet.bth().psn;
   job.packets_left = qp.packets_of(reth.length);
   job.bytes_left = reth.length;
-  job.address = reth.address;
+  job.value = reth.address;
   job.rkey = reth.rkey.value;
-  job.msn = msn;
+  job.msn = msn & Psn::kMask;
   job.replay = replay;
   push_job(nic, qp, job);
 }
@@ -258,8 +258,8 @@ void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool replay)
   job.psn = record.psn;
   job.packets_left = 1;
   job.is_atomic = true;
-  job.original = record.original;
-  job.msn = record.msn;
+  job.value = record.original;
+  job.msn = record.msn & Psn::kMask;
   job.replay = replay;
   push_job(nic, qp, job);
 }
@@ -276,7 +276,7 @@ Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
                             : nic.memory.fetch_add(address, atomic.swap_or_add);
   if (!original) return Verdict::fault;
   responder.msn = (responder.msn + 1) & Psn::kMask;
-  const AtomicRecord record{packet.bth().psn, *original, responder.msn};
+  const AtomicRecord record{*original, packet.bth().psn, responder.msn};
   responder.atomics[responder.atomics_next++ % responder.atomics.size()] = record;
   push_atomic(nic, qp, record, false);
   return Verdict::pass;

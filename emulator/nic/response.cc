@@ -47,7 +47,7 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
   if (room.empty()) return Sent::blocked;
   wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), 0);
   builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
-  builder.append(wire::AtomicAckEth{job.original});
+  builder.append(wire::AtomicAckEth{job.value});
   commit(nic, port, builder);
   ++qp.responder.jobs_head;
   return Sent::packet;
@@ -71,7 +71,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), payload);
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   std::uint64_t from;
-  if (payload > 0 && (!nic.regions.translate(job.rkey, qp.pd, job.address, payload, kRemoteRead, from) ||
+  if (payload > 0 && (!nic.regions.translate(job.rkey, qp.pd, job.value, payload, kRemoteRead, from) ||
                       !nic.memory.read(from, builder.payload(payload), builder.icrc()))) {
     port.cancel();
     fail_read(nic, qp, job.psn);
@@ -80,7 +80,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   commit(nic, port, builder);
   job.started = true;
   ++job.psn;
-  job.address += payload;
+  job.value += payload;
   job.bytes_left -= payload;
   if (--job.packets_left == 0) ++qp.responder.jobs_head;
   return Sent::packet;

@@ -96,19 +96,31 @@ std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget) {
   NicState& nic = *state_;
   nic.now = now;
   std::size_t sent = 0;
-  std::size_t blocked = 0;  // in a row: once all have been refused, there is no point in going on
+  std::size_t blocked = 0;    // in a row: once all have been refused, there is no point in going on
+  Qp* interrupted = nullptr;  // in the middle of its turn
+  std::size_t turn = nic.turn_left != 0 ? nic.turn_left : kQuantumPackets;
+  nic.turn_left = 0;
   while (sent < budget && blocked <= nic.ready_count) {
     Qp* qp = nic.take_ready();
     if (qp == nullptr) break;
     Sent last = Sent::packet;
     const std::size_t before = sent;
-    while (last == Sent::packet && sent < budget && sent - before < kQuantumPackets) {
+    while (last == Sent::packet && sent < budget && sent - before < turn) {
       last = send_one(nic, *qp, now, port);
       sent += last == Sent::packet;
     }
-    if (last != Sent::nothing) nic.make_ready(*qp);
+    // It goes on first the next time: a message left half sent while all others have their turn runs into its ACK
+    // timer.
+    if (last != Sent::nothing && sent != before && sent - before < turn && interrupted == nullptr) {
+      interrupted = qp;
+      nic.turn_left = turn - (sent - before);
+    } else if (last != Sent::nothing) {
+      nic.make_ready(*qp);
+    }
     blocked = last == Sent::blocked && sent == before ? blocked + 1 : 0;
+    turn = kQuantumPackets;
   }
+  if (interrupted != nullptr) nic.make_ready_first(*interrupted);
   return sent;
 }
 

@@ -23,6 +23,15 @@ void NicState::make_ready(Qp& qp) {
   ++ready_count;
 }
 
+void NicState::make_ready_first(Qp& qp) {
+  if (qp.ready) return;
+  qp.ready = true;
+  qp.ready_next = ready_first;
+  ready_first = &qp;
+  if (ready_last == nullptr) ready_last = &qp;
+  ++ready_count;
+}
+
 Qp* NicState::take_ready() {
   Qp* qp = ready_first;
   if (qp == nullptr) return nullptr;
@@ -35,6 +44,7 @@ Qp* NicState::take_ready() {
 
 void NicState::drop_ready(Qp& qp) {
   if (!qp.ready) return;
+  if (&qp == ready_first) turn_left = 0;
   Qp* previous = nullptr;
   for (Qp* at = ready_first; at != &qp; at = at->ready_next) previous = at;
   (previous != nullptr ? previous->ready_next : ready_first) = qp.ready_next;

@@ -280,3 +280,27 @@ BOOST_AUTO_TEST_CASE(a_port_without_room_is_back_pressure_and_nothing_is_lost_or
   BOOST_TEST(same_bytes(pair.a_buffer.bytes(), pair.b_buffer.bytes()));
   BOOST_TEST(pair.a.counters().get(Counter::tx_retransmitted_packets) == 0u);
 }
+
+BOOST_AUTO_TEST_CASE(a_message_that_back_pressure_interrupts_goes_on_before_the_other_queue_pairs_have_their_turn) {
+  constexpr std::uint32_t kPackets = 8;
+  WorldOptions narrow;
+  narrow.port_frames = 3;
+  Pair pair({.mtu = 256}, 1 << 16, narrow);
+  Endpoint other_a(pair.a, {.mtu = 256});
+  Endpoint other_b(pair.b, {.mtu = 256});
+  other_a.connect(2, other_b.qpn());
+  other_b.connect(1, other_a.qpn());
+  const Sge sge = pair.a_buffer.sge(0, kPackets * 256);
+  for (Endpoint* endpoint : {&pair.a, &other_a})
+    endpoint->post({.opcode = SendOpcode::rdma_write,
+                    .sges = {&sge, 1},
+                    .remote_address = pair.b_buffer.address(),
+                    .rkey = pair.b_buffer.rkey()});
+  pair.world.run_to_rest();
+  std::vector<wire::Qpn> order;
+  for (const Traced& frame : pair.world.trace())
+    if (frame.payload_bytes != 0) order.push_back(frame.dest_qp);
+  BOOST_REQUIRE(order.size() == 2 * kPackets);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    BOOST_TEST(order[i].value() == (i < kPackets ? pair.b : other_b).qpn().value());
+}

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
 constexpr std::uint32_t kPassesPerClock = 16;
+constexpr std::uint32_t kBacklogPassesMax = 256;  // with full receive budgets in a row: then timers run all the same
 constexpr Duration kBackPressureRetry = microseconds(50);
 // A deadline this much before the end of the thread's sleep is not worth a wake-up.
 constexpr Duration kDeadlineSlack = milliseconds(1);
@@ -124,7 +125,9 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
   Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
   Traffic traffic;
   traffic.received = link_->receive(sink.at_start(), sink, kReceiveBudget);
-  if (sink.fresh()) {
+  // A timer does not run out over an answer that has arrived and waits its turn behind others.
+  backlog_passes_ = traffic.received == kReceiveBudget ? backlog_passes_ + 1 : 0;
+  if (sink.fresh() && backlog_passes_ % kBacklogPassesMax == 0) {
     if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
   }
   if (nic_->has_work()) traffic.sent = nic_->transmit(sink.now(), *link_, kTransmitBudget);

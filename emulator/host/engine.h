@@ -120,6 +120,7 @@ class Engine final : private Progress {
   bool exact_time_ = false;  // captures and delays want the time of every pass
   bool abandoned_ = false;
   std::uint32_t empty_passes_ = 0;
+  std::uint32_t backlog_passes_ = 0;
   Time last_now_{};
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;

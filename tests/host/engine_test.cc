@@ -169,6 +169,33 @@ BOOST_AUTO_TEST_CASE(timers_run_while_nobody_polls) {
   BOOST_TEST((done[0].status == CompletionStatus::retry_exceeded));
 }
 
+BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_behind_others) {
+  constexpr std::uint8_t kTimeout = 8;  // 1 ms
+  EngineNode a(1, fabric(), false);
+  EngineNode b(2, fabric(), false);
+  const auto write = [&] {
+    BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
+    b.engine->progress();
+  };
+  connect(a, b, kTimeout);
+  BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
+  BOOST_TEST(wait_until([&] {  // the link is up
+    b.engine->progress();
+    nic::Completion done;
+    return a.engine->poll_cq(a.cq, {&done, 1}) == 1;
+  }));
+  const std::uint64_t before = a.engine->counters().get(nic::Counter::local_ack_timeout_err);
+  for (int i = 0; i < 100; ++i) write();  // more answers than one pass takes
+  a.build();
+  b.build();
+  connect(a, b, kTimeout);
+  write();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i < 4; ++i) a.engine->progress();
+  BOOST_TEST(a.poll(1).size() == 1U);
+  BOOST_TEST(a.engine->counters().get(nic::Counter::local_ack_timeout_err) == before);
+}
+
 BOOST_AUTO_TEST_CASE(without_a_thread_the_caller_drives) {
   EngineNode a(1, fabric(), false);
   EngineNode b(2, fabric(), false);

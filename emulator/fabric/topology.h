@@ -1,0 +1,79 @@
+// Topology: which hosts and switches there are and which cables join them. A plain value; no clock, no frames.
+//
+// Solely the graph and the shapes it can be made from. Vertices: all hosts first (index = host number, from 0), then
+// all switches. How frames find their way is routing.h's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/result.h"
+#include "wire/time.h"
+
+namespace verbena::fabric {
+
+inline constexpr std::uint32_t kVerticesMax = 65'536;
+inline constexpr std::uint32_t kCablesMax = 262'144;
+
+/// What one cable is like, the same in both directions.
+struct CableParameters {
+  std::uint64_t rate_bits_per_second = 100'000'000'000;  // 0: frames take no time
+  Duration propagation = nanoseconds(500);
+  std::uint32_t queue_bytes = 1 << 20;    // of each egress port; what does not fit is lost
+  std::uint32_t ecn_threshold_bytes = 0;  // mark (ECN CE) above this queue; 0: never
+};
+
+enum class VertexKind : std::uint8_t { host, network_switch };
+
+struct Vertex {
+  std::string name;  // n1, n2, ... and s1, s2, ... unless the file names them
+  VertexKind kind = VertexKind::host;
+};
+
+struct Cable {
+  std::uint32_t a = 0;  // indices of vertices
+  std::uint32_t b = 0;
+  CableParameters parameters;
+};
+
+struct Topology {
+  std::vector<Vertex> vertices;
+  std::vector<Cable> cables;
+  std::uint32_t hosts = 0;
+
+  std::uint32_t switches() const { return static_cast<std::uint32_t>(vertices.size()) - hosts; }
+  bool is_host(std::uint32_t vertex) const { return vertex < hosts; }
+  /// "n1-s1".
+  std::string cable_name(std::uint32_t cable) const {
+    return vertices[cables[cable].a].name + "-" + vertices[cables[cable].b].name;
+  }
+};
+
+/// Parameters of the cables to hosts, and of those between switches.
+struct ShapeParameters {
+  CableParameters host_cable;
+  CableParameters trunk;
+};
+
+// The shapes. A host has one cable, except where a shape has no switches.
+Topology star(std::uint32_t hosts, const ShapeParameters& parameters);       // one switch
+Topology line(std::uint32_t hosts, const ShapeParameters& parameters);       // a switch per host, in a row
+Topology ring(std::uint32_t hosts, const ShapeParameters& parameters);       // a switch per host, in a ring
+Topology full_mesh(std::uint32_t hosts, const ShapeParameters& parameters);  // a switch per host, each joined to each
+Topology dumbbell(std::uint32_t hosts_per_side, const ShapeParameters& parameters);
+struct LeafSpine {
+  std::uint32_t leaves = 2;
+  std::uint32_t spines = 2;
+  std::uint32_t hosts_per_leaf = 2;
+};
+Topology leaf_spine(const LeafSpine& size, const ShapeParameters& parameters);
+/// k even: k pods, k^3/4 hosts (Al-Fares 2008).
+Topology fat_tree(std::uint32_t k, const ShapeParameters& parameters);
+
+/// One line that says what is wrong: a name used twice, a cable to nowhere or from a vertex to itself, a host with no
+/// cable or with several, hosts that cannot reach each other, too many of something.
+Result<void, std::string> check(const Topology& topology);
+
+}  // namespace verbena::fabric

@@ -1,0 +1,158 @@
+// World: NICs, switches and cables under virtual time, in one process.
+//
+// Solely responsible for the clock, the total order of events (time, kind, vertex, sequence) and for moving frames
+// between NICs through the fabric. The same topology, configuration, seed and calls give the same run, bit for bit,
+// with every compiler. It knows no workloads (scenarios/run): applications are called when there is something for them
+// to do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/fault_plan.h"
+#include "emulator/fabric/topology.h"
+#include "emulator/nic/nic.h"
+#include "wire/time.h"
+
+namespace verbena::sim {
+
+using HostId = std::uint32_t;  // index into Topology::vertices, below Topology::hosts
+
+/// One direction of a cable: cable index, and whether it goes from its end b to its end a.
+struct LinkId {
+  std::uint32_t cable = 0;
+  bool backward = false;
+  constexpr auto operator<=>(const LinkId&) const = default;
+};
+
+/// Runs on a host: posts work and polls its CQs through World::nic(). Called once at the start, then after every event
+/// in which the host's NIC made a completion or an event, and when a wake-up it asked for (World::wake_at) is due.
+/// Never reentered.
+class Application {
+ public:
+  virtual ~Application() = default;
+  virtual void run(Time now) = 0;
+};
+
+/// What happened to a frame on a link.
+enum class FrameEvent : std::uint8_t {
+  sent,        // it begins to be transmitted by the link's sender, unless another event follows that says otherwise
+  lost,        // by a fault; `comment` says which
+  overflowed,  // the egress queue was full
+  vanished,    // the link, the switch or the node behind it is dead, or there is no route
+  delivered,   // it has arrived at the far end
+};
+struct ObservedFrame {
+  Time time;
+  LinkId link;
+  FrameEvent event{};
+  std::span<const std::byte> frame;  // valid during the call; in a payload-free world its payload is undefined
+  std::string_view comment;          // what a fault did to it; empty: nothing
+  bool corrupted = false;
+};
+/// Sees frames in the order in which things happen to them. Costs nothing where none is attached.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void observe(const ObservedFrame& frame) = 0;
+};
+
+/// Micro-behaviour of a host's NIC that the world adds around it: delays before what it sends leaves.
+struct NicLatencies {
+  Duration nak{0};
+  Duration acknowledge{0};
+};
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  bool payload = true;  // false: nic::Memory moves no bytes and frames carry undefined payload
+  Duration detection = milliseconds(10);
+  std::uint32_t frames_max = 4 << 20;  // in flight in the whole world; beyond, frames are lost at the egress
+};
+
+class World {
+ public:
+  /// The topology has passed fabric::check(). `nics[i]` configures host i; addresses, MACs and QPN bases in it are
+  /// replaced by host_address(i), and so on. `latencies` may be empty.
+  World(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  const fabric::Topology& topology() const;
+  Time now() const;
+  /// Host 0 is 10.0.0.1: addresses count up from there.
+  static wire::Gid host_address(HostId host);
+
+  nic::Nic& nic(HostId host);
+  const nic::Counters& counters(HostId host) const;
+  void set_latencies(HostId host, const NicLatencies& latencies);
+  /// After calls on nic(host) from outside of Application::run: its new frames are looked for.
+  void touch(HostId host);
+
+  /// Both must outlive the world or be detached with nullptr. One application a host.
+  void attach(HostId host, Application* application);
+  void observe(Observer* observer);
+  /// Application::run(host) is called at `time` (again). Earlier requests stay.
+  void wake_at(HostId host, Time time);
+  /// Calls `task` once at `time`, before everything else that happens then.
+  void at(Time time, std::function<void(Time)> task);
+
+  // -- What can go wrong
+  // -------------------------------------------------------------------------------------------------
+  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none.
+  void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
+  /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection.
+  void set_link_up(LinkId link, bool up);
+  void set_link_rate(LinkId link, std::uint64_t bits_per_second);
+  void set_link_delay(LinkId link, Duration propagation, Duration jitter);
+  void set_switch_up(std::uint32_t vertex, bool up);
+  /// Frames from host to host vanish where they enter the network.
+  void set_partition(HostId from, HostId to, bool cut);
+  /// Crashed: the NIC is gone, frames to it vanish; its application is not called. Handles into it are invalid.
+  void crash(HostId host);
+  /// A new NIC in place of the old one, same configuration, QPNs and keys from the start. The application is called.
+  void restart(HostId host);
+  /// Frozen: no call is made on the NIC or the application; up to 1 MiB of frames wait at the port, more are lost.
+  void freeze(HostId host, bool frozen);
+  bool is_running(HostId host) const;
+
+  // -- Running
+  // -----------------------------------------------------------------------------------------------------------
+  /// Runs all that is due at the next instant at which something is. False: nothing is, up to `limit`.
+  bool step(Time limit = kNever);
+  /// Then the clock stands at `limit`.
+  void run_until(Time limit);
+
+  struct Statistics {
+    std::uint64_t arrivals = 0;       // frames that arrived, at switches and at hosts
+    std::uint64_t host_arrivals = 0;  // of these, at hosts
+    std::uint64_t events = 0;         // taken from the queue
+    std::uint64_t overflowed = 0;
+    std::uint64_t vanished = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t marked = 0;  // ECN
+  };
+  const Statistics& statistics() const;
+  struct LinkStatistics {
+    std::uint64_t frames = 0;
+    std::uint64_t octets = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t overflowed = 0;
+    std::uint32_t queue_octets = 0;  // now
+    std::uint32_t queue_octets_max = 0;
+  };
+  LinkStatistics link_statistics(LinkId link) const;
+  /// Of every frame's headers, time and fate, in order.
+  std::uint64_t trace_hash() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace verbena::sim

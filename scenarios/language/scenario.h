@@ -1,0 +1,238 @@
+// Scenario: what a scenario file says, as plain values with every default filled in and every name resolved.
+//
+// Solely the meaning; the text form (YAML, JSON Schema, errors with line and column) is read_scenario.h's, running it
+// is scenarios/run's. Times are from the start of the run. Probabilities are parts per billion, rates bits per second,
+// sizes octets.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/topology.h"
+#include "wire/time.h"
+
+namespace verbena::scenarios {
+
+/// Where in the file something was said, counted from 1; 0: nowhere.
+struct Place {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+
+enum class Clock : std::uint8_t { virtual_time, real_time };
+
+// -- NICs
+// --------------------------------------------------------------------------------------------------------------
+
+/// The micro-behaviour of a known NIC, as data (scenarios/profiles/*.yaml).
+struct NicProfile {
+  std::string name = "ideal";
+  Duration nak_latency{0};          // from the packet that is missing to the NAK on the wire
+  Duration acknowledge_latency{0};  // from a request to its acknowledgement
+  Duration timeout_min{0};          // local ACK timeouts below are rounded up to it
+  Duration cnp_interval{0};         // least time between two CNPs of a QP; 0: no CNPs are sent
+  std::uint32_t acknowledge_every =
+      0;  // packets of a long message between requests for an acknowledgement; 0: NIC's own choice
+};
+
+struct NicSettings {
+  NicProfile profile;
+  std::uint32_t mtu_bytes = 4096;  // path MTU: 256, 512, 1024, 2048, 4096
+  std::uint8_t timeout = 14;       // code: 4.096 us x 2^timeout; 0: none
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 7;              // 7: for ever
+  std::uint8_t min_rnr_timer = 12;         // code, IBTA table 46
+  std::uint8_t read_depth = 16;            // max_rd_atomic and max_dest_rd_atomic
+  std::uint64_t rate_bits_per_second = 0;  // of the NIC's own port; 0: the link's
+  std::uint32_t window_bytes = 2 << 20;
+};
+
+// -- Workloads
+// ---------------------------------------------------------------------------------------------------------
+
+enum class Verb : std::uint8_t { send, write, write_immediate, read, compare_swap, fetch_add, mixed };
+enum class Transport : std::uint8_t { rc, uc, ud };
+enum class Pattern : std::uint8_t { pair, incast, outcast, all_to_all, permutation, ring_allreduce };
+
+/// A message's size is drawn from the choices by their weights, then evenly between its least and most.
+struct SizeChoice {
+  std::uint32_t least = 0;
+  std::uint32_t most = 0;
+  std::uint32_t weight = 1;
+};
+
+struct Workload {
+  std::string name;
+  Place place;
+  Verb verb = Verb::write;
+  Transport transport = Transport::rc;
+  Pattern pattern = Pattern::pair;
+  /// Hosts by index in the topology. pair: {from, to} couples from[i] -> to[i]; incast: all of `from` to to[0];
+  /// outcast: from[0] to all of `to`; otherwise the members are in `from` and `to` is empty.
+  std::vector<std::uint32_t> from;
+  std::vector<std::uint32_t> to;
+  std::vector<SizeChoice> sizes;
+  std::uint64_t count = 0;  // messages per QP; 0: until `duration` is over
+  Duration duration{0};     // 0: until `count` messages
+  std::uint32_t queue_depth = 16;
+  std::uint32_t qps = 1;  // per pair of hosts
+  /// 0: a closed loop keeps queue_depth requests posted; otherwise an open loop, messages per second and QP.
+  std::uint64_t messages_per_second = 0;
+  bool check = true;  // every octet verified at the target, atomics exactly once
+  Duration start{0};
+  /// Receives that the target keeps posted per QP (send, write-imm); fewer than the sender's depth make RNR NAKs.
+  std::uint32_t receive_depth = 64;
+  /// How long the target waits before it posts a consumed receive anew.
+  Duration receive_delay{0};
+};
+
+/// `exec:`: an unmodified program on a node, real time only.
+struct Program {
+  std::string name;
+  Place place;
+  std::uint32_t host = 0;
+  std::vector<std::string> arguments;  // [0] is the program; ${n1} was replaced by the address of host n1
+  Duration start{0};
+  std::vector<std::string> after;  // programs that must have printed something or listen first; empty: none
+  int expected_status = 0;
+  bool background = false;  // a server: ended when all others have ended
+};
+
+// -- Faults
+// ------------------------------------------------------------------------------------------------------------
+
+/// When a fault begins: at a time, or when a condition first holds.
+struct Trigger {
+  Duration at{0};
+  /// "WORKLOAD completed N" or "link NAME carried N"; nothing: at `at`.
+  struct Condition {
+    enum class Kind : std::uint8_t { completions, packets } kind{};
+    std::string subject;
+    std::uint64_t count = 0;
+    Duration after{0};  // that it waits once the condition holds
+  };
+  std::optional<Condition> condition;
+  std::optional<Duration> until;  // a packet fault's end; nothing: it stays
+};
+
+/// A direction of a cable: from its end a to its end b, or back. `both`: two plans of their own.
+enum class Way : std::uint8_t { forward, backward, both };
+struct LinkChoice {
+  std::uint32_t cable = 0;  // index in Topology::cables
+  Way way = Way::both;
+};
+
+/// Packets on links.
+struct PacketFault {
+  fabric::FaultRule rule;
+  std::vector<LinkChoice> links;
+};
+/// Something that happens to a link, a switch or a node.
+struct ElementFault {
+  enum class Kind : std::uint8_t {
+    link_down,
+    link_up,
+    link_flap,   // down for `down`, up for `up`, `times` times
+    link_rate,   // `rate_bits_per_second` from now on
+    link_delay,  // `delay` and `jitter` from now on
+    partition,   // packets from any of `hosts` to any of `peers` vanish (one direction; the reader adds the other one)
+    heal,        // ends every partition
+    switch_crash,
+    switch_restart,
+    node_crash,   // the NIC vanishes, its peers hear nothing more
+    node_freeze,  // nothing runs on it; frames wait at its port as far as they fit
+    node_thaw,
+    node_restart,  // a new NIC with the same address, QPNs and keys; its workloads begin anew
+    port_error,    // IBV_EVENT_PORT_ERR, nothing goes in or out
+    port_active,
+    rnr_storm,             // the node's targets post no receives for `down`
+    completion_status,     // the next `times` completions of the workload have `status`
+    registration_failure,  // the next `times` registrations or posts of the node fail with no_memory
+    post_failure,
+  } kind{};
+  std::vector<LinkChoice> links;
+  std::vector<std::uint32_t> hosts;     // indices of hosts
+  std::vector<std::uint32_t> peers;     // partition
+  std::vector<std::uint32_t> switches;  // indices of vertices
+  std::string workload;
+  Duration down{0};
+  Duration up{0};
+  Duration delay{0};
+  Duration jitter{0};
+  std::uint32_t times = 1;
+  std::uint64_t rate_bits_per_second = 0;
+  std::uint8_t status = 0;  // nic::CompletionStatus
+};
+struct Fault {
+  std::string text;  // for reports: what it is in one line
+  Place place;
+  Trigger trigger;
+  std::variant<PacketFault, ElementFault> what;
+};
+
+// -- Expectations
+// ------------------------------------------------------------------------------------------------------
+
+/// A closed range; a missing end is open.
+struct Bounds {
+  std::optional<double> least;
+  std::optional<double> most;
+  bool contains(double value) const { return (!least || value >= *least) && (!most || value <= *most); }
+};
+
+struct Expectation {
+  enum class Kind : std::uint8_t {
+    completions,  // number of completions of `workload` with `status` (success if not said), within `time`
+    throughput,   // of `workload`, bits per second
+    latency,      // of `workload`, percentile `percentile`, nanoseconds
+    counter,      // `counter` of `hosts`, summed
+    qp_state,     // of all QPs of `workload` at their `side`
+    data_intact,  // of `workload` (empty: all)
+    silence,      // no packet on `links` (empty: all) from `time.least` to `time.most`
+    finished,     // `workload` is done by time.most
+    program,      // exit status and output of program `workload`
+    checker,      // `checker` reports nothing (all of them do so unless told otherwise; bounds: number of reports)
+    survivors,    // number of workload pairs that complete all their messages
+  } kind{};
+  std::string text;
+  Place place;
+  std::string workload;
+  std::optional<std::uint8_t> status;
+  double percentile = 50;
+  std::string counter;
+  std::string checker;
+  std::string output;  // program: a regular expression that its output must fit
+  std::vector<std::uint32_t> hosts;
+  std::vector<LinkChoice> links;
+  std::uint8_t qp_state = 3;
+  bool target_side = false;
+  Bounds value;
+  Bounds time_ns;
+};
+
+// -- The whole
+// ---------------------------------------------------------------------------------------------------------
+
+struct Scenario {
+  std::string name;
+  std::string description;
+  Clock clock = Clock::virtual_time;
+  std::uint64_t seed = 1;
+  Duration timeout = seconds(60);  // of the scenario's clock
+  Duration real_timeout = seconds(120);
+  bool payload = true;  // false: headers only, no content checks
+  fabric::Topology topology;
+  Duration detection = milliseconds(10);  // until switches route around a dead link or switch
+  std::vector<NicSettings> nics;          // one per host, by index
+  std::vector<Workload> workloads;
+  std::vector<Program> programs;
+  std::vector<Fault> faults;
+  std::vector<Expectation> expectations;
+};
+
+}  // namespace verbena::scenarios

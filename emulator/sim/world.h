@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/fabric/fault_plan.h"
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/network.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/nic/nic.h"
 #include "wire/time.h"
@@ -22,12 +23,11 @@ namespace verbena::sim {
 
 using HostId = std::uint32_t;  // index into Topology::vertices, below Topology::hosts
 
-/// One direction of a cable: cable index, and whether it goes from its end b to its end a.
-struct LinkId {
-  std::uint32_t cable = 0;
-  bool backward = false;
-  constexpr auto operator<=>(const LinkId&) const = default;
-};
+using fabric::FrameEvent;
+using fabric::LinkId;
+using fabric::LinkStatistics;
+using fabric::ObservedFrame;
+using fabric::Observer;
 
 /// Runs on a host: posts work and polls its CQs through World::nic(). Called once at the start, then after every event
 /// in which the host's NIC made a completion or an event, and when a wake-up it asked for (World::wake_at) is due.
@@ -36,29 +36,6 @@ class Application {
  public:
   virtual ~Application() = default;
   virtual void run(Time now) = 0;
-};
-
-/// What happened to a frame on a link.
-enum class FrameEvent : std::uint8_t {
-  sent,        // it begins to be transmitted by the link's sender, unless another event follows that says otherwise
-  lost,        // by a fault; `comment` says which
-  overflowed,  // the egress queue was full
-  vanished,    // the link, the switch or the node behind it is dead, or there is no route
-  delivered,   // it has arrived at the far end
-};
-struct ObservedFrame {
-  Time time;
-  LinkId link;
-  FrameEvent event{};
-  std::span<const std::byte> frame;  // valid during the call; in a payload-free world its payload is undefined
-  std::string_view comment;          // what a fault did to it; empty: nothing
-  bool corrupted = false;
-};
-/// Sees frames in the order in which things happen to them. Costs nothing where none is attached.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  virtual void observe(const ObservedFrame& frame) = 0;
 };
 
 /// Micro-behaviour of a host's NIC that the world adds around it: delays before what it sends leaves.
@@ -128,24 +105,8 @@ class World {
   /// Then the clock stands at `limit`.
   void run_until(Time limit);
 
-  struct Statistics {
-    std::uint64_t arrivals = 0;       // frames that arrived, at switches and at hosts
-    std::uint64_t host_arrivals = 0;  // of these, at hosts
-    std::uint64_t events = 0;         // taken from the queue
-    std::uint64_t overflowed = 0;
-    std::uint64_t vanished = 0;
-    std::uint64_t lost = 0;
-    std::uint64_t marked = 0;  // ECN
-  };
+  using Statistics = fabric::NetworkStatistics;
   const Statistics& statistics() const;
-  struct LinkStatistics {
-    std::uint64_t frames = 0;
-    std::uint64_t octets = 0;
-    std::uint64_t lost = 0;
-    std::uint64_t overflowed = 0;
-    std::uint32_t queue_octets = 0;  // now
-    std::uint32_t queue_octets_max = 0;
-  };
   LinkStatistics link_statistics(LinkId link) const;
   /// Of every frame's headers, time and fate, in order.
   std::uint64_t trace_hash() const;

@@ -1,8 +1,9 @@
-// Network: switches and cables between hosts, sans-IO: frames go in at one host and come out at another, later, or never.
+// Network: switches and cables between hosts, sans-IO: frames go in at one host and come out at another, later, or
+// never.
 //
-// Solely responsible for what happens to a frame between two NICs' ports: egress queues, rates, propagation, faults, ECN
-// marks, routing, dead links and switches, partitions. It reads no clock (time is an argument and never goes back) and
-// knows no NICs. sim::World runs it under virtual time, the fabric process (emulator/host) on the real clock.
+// Solely responsible for what happens to a frame between two NICs' ports: egress queues, rates, propagation, faults,
+// ECN marks, routing, dead links and switches, partitions. It reads no clock (time is an argument and never goes back)
+// and knows no NICs. sim::World runs it under virtual time, the fabric process (emulator/host) on the real clock.
 //
 // A frame lies in one pool from commit() to its arrival and is handed on by its number. Each direction of a cable is a
 // queue whose next arrival is one entry of a DeadlineQueue, so that work per hop does not grow with the number of
@@ -70,7 +71,8 @@ struct Arrival {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void arrived(const Arrival& arrival) = 0;
+  /// False: nobody is there to take it; it counts as vanished.
+  virtual bool arrived(const Arrival& arrival) = 0;
 };
 
 struct NetworkOptions {
@@ -119,11 +121,13 @@ class Network {
   void cancel();
   /// The same with a copy. Frames above kFrameBytesMax are lost.
   void submit(Time now, std::uint32_t host, std::span<const std::byte> frame);
-  /// When `host` may hand over its next frame without having more than kHostQueueFrames of the largest frames before it:
-  /// at or before `now` if it may at once. Nothing is enforced: a NIC's port looks before it asks for a frame.
-  /// `destination` matters only to a host with several cables.
+  /// When `host` may hand over its next frame without having more than a few of the largest frames before it: `now` if
+  /// at once. Nothing is enforced: a NIC's port looks before it asks for a frame. `destination` matters only to a host
+  /// with several cables.
   Time has_room_at(Time now, std::uint32_t host, const wire::Gid* destination = nullptr) const;
-  /// Until has_room_at says that there is no room: how many of the largest frames fit, at least 1 if any does.
+  /// It has a cable to each of several hosts: whether there is room depends on where a frame goes.
+  bool has_several_ways(std::uint32_t host) const;
+  /// How many of the largest frames fit before has_room_at says no, at least 1. For a host with one cable.
   std::uint32_t room_frames(Time now, std::uint32_t host) const;
 
   // -- Time -----------------------------------------------------------------------------------------------------------
@@ -154,8 +158,9 @@ class Network {
   std::uint64_t trace_hash() const;
   std::uint64_t memory_bytes() const;
 
+  struct State;  // network_state.h
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

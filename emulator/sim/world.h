@@ -53,8 +53,9 @@ struct WorldOptions {
 
 class World {
  public:
-  /// The topology has passed fabric::check(). `nics[i]` configures host i; addresses, MACs and QPN bases in it are
-  /// replaced by host_address(i), and so on. `latencies` may be empty.
+  /// The topology has passed fabric::check(). `nics[i]` configures host i; address, MAC, QPN base and seed in it are
+  /// replaced (host_address(i), ...). One element: the same for all hosts. Addresses that memory regions are registered
+  /// at are pointers into this process; in a payload-free world they are never followed.
   World(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& options);
   ~World();
   World(const World&) = delete;
@@ -64,6 +65,7 @@ class World {
   Time now() const;
   /// Host 0 is 10.0.0.1: addresses count up from there.
   static wire::Gid host_address(HostId host);
+  static wire::MacAddress host_mac(HostId host);
 
   nic::Nic& nic(HostId host);
   const nic::Counters& counters(HostId host) const;
@@ -76,11 +78,10 @@ class World {
   void observe(Observer* observer);
   /// Application::run(host) is called at `time` (again). Earlier requests stay.
   void wake_at(HostId host, Time time);
-  /// Calls `task` once at `time`, before everything else that happens then.
+  /// Calls `task` once at `time`, before everything else that happens then; in the past: at once.
   void at(Time time, std::function<void(Time)> task);
 
-  // -- What can go wrong
-  // -------------------------------------------------------------------------------------------------
+  // -- What can go wrong: see fabric::Network. From tasks and applications, not from observers ------------------------
   /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none.
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
   /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection.
@@ -90,26 +91,30 @@ class World {
   void set_switch_up(std::uint32_t vertex, bool up);
   /// Frames from host to host vanish where they enter the network.
   void set_partition(HostId from, HostId to, bool cut);
-  /// Crashed: the NIC is gone, frames to it vanish; its application is not called. Handles into it are invalid.
+  /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are
+  /// invalid.
   void crash(HostId host);
-  /// A new NIC in place of the old one, same configuration, QPNs and keys from the start. The application is called.
+  /// A new NIC in place of the old one, same configuration, QPNs and keys from the start. Counters go on. The
+  /// application is called.
   void restart(HostId host);
   /// Frozen: no call is made on the NIC or the application; up to 1 MiB of frames wait at the port, more are lost.
+  /// Thawed: the frames are received first, then timers run.
   void freeze(HostId host, bool frozen);
   bool is_running(HostId host) const;
 
-  // -- Running
-  // -----------------------------------------------------------------------------------------------------------
-  /// Runs all that is due at the next instant at which something is. False: nothing is, up to `limit`.
+  // -- Running --------------------------------------------------------------------------------------------------------
+  /// Runs what is due at the next instant at which something is. False: nothing is, up to `limit`.
   bool step(Time limit = kNever);
   /// Then the clock stands at `limit`.
   void run_until(Time limit);
 
   using Statistics = fabric::NetworkStatistics;
-  const Statistics& statistics() const;
+  Statistics statistics() const;
   LinkStatistics link_statistics(LinkId link) const;
   /// Of every frame's headers, time and fate, in order.
   std::uint64_t trace_hash() const;
+  /// Of the network: frames, routes, queues.
+  std::uint64_t memory_bytes() const;
 
  private:
   struct State;

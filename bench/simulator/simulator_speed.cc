@@ -70,7 +70,8 @@ int main(int argc, char** argv) {
   };
   const std::string_view shape = argc == 4 ? argv[1] : "";
   const bool is_tree = shape == "fat-tree";
-  if ((!is_tree && shape != "star") || !number(argv[2], size) || !number(argv[3], messages) || (is_tree && size % 2 != 0)) {
+  if ((!is_tree && shape != "star") || !number(argv[2], size) || !number(argv[3], messages) ||
+      (is_tree && size % 2 != 0)) {
     fmt::print(stderr, "usage: simulator_speed star|fat-tree SIZE MESSAGES (SIZE: hosts, or the k of the tree)\n");
     return 2;
   }

@@ -12,9 +12,9 @@ namespace {
 
 /// What a host's NIC may have handed over and not yet sent: enough to keep the wire busy, few enough that its window,
 /// its turns among QPs and its acknowledgements are not decided long before.
-constexpr std::uint64_t kHostQueueFrames = 4;
+constexpr std::uint32_t kHostQueueFrames = 4;
 /// The NIC is asked again when so much is left.
-constexpr std::uint64_t kHostQueueLowFrames = 1;
+constexpr std::uint32_t kHostQueueLowFrames = 1;
 constexpr std::uint32_t kHostQueueBytesMin = 16 * wire::kFrameBytesMax;
 
 std::vector<Direction> make_directions(const Topology& topology) {
@@ -53,8 +53,11 @@ void Direction::set_rate(std::uint64_t bits_per_second) {
   queue_octets_max = std::max(queue_octets_max, octets_of(backlog_max));
   backlog_max = {};
   rate = bits_per_second;
-  queue_max = time_for(std::min(queue_bytes, 2'000'000'000u));
-  mark_above = time_for(std::min(mark_bytes, 2'000'000'000u));
+  known_bytes = 0;
+  known_time = {};
+  largest_frame = time_of(wire::kFrameBytesMax);
+  queue_max = time_of(std::min(queue_bytes, 2'000'000'000u));
+  mark_above = time_of(std::min(mark_bytes, 2'000'000'000u));
 }
 
 std::uint32_t Direction::octets_of(Duration time) const {
@@ -157,8 +160,8 @@ Time Network::has_room_at(Time now, std::uint32_t host, const wire::Gid* destina
   }
   const Direction& direction = state_->directions[way];
   const Duration backlog = direction.backlog(now);
-  if (backlog <= direction.time_for((kHostQueueFrames - 1) * wire::kFrameBytesMax)) return now;
-  return now + (backlog - direction.time_for(kHostQueueLowFrames * wire::kFrameBytesMax));
+  if (backlog <= direction.largest_frame * (kHostQueueFrames - 1)) return now;
+  return now + (backlog - direction.largest_frame * kHostQueueLowFrames);
 }
 
 bool Network::has_several_ways(std::uint32_t host) const {
@@ -169,13 +172,10 @@ std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
   const DirectionNumber way = state_->single_way[host];
   if (way == kNoDirection) return kHostQueueFrames;
   const Direction& direction = state_->directions[way];
-  const Duration frame = direction.time_for(wire::kFrameBytesMax);
   const Duration backlog = direction.backlog(now);
-  if (frame.ns == 0 || backlog.ns == 0) return kHostQueueFrames;
-  const std::int64_t waiting = (backlog.ns + frame.ns - 1) / frame.ns;
-  return waiting >= static_cast<std::int64_t>(kHostQueueFrames)
-             ? 1
-             : static_cast<std::uint32_t>(kHostQueueFrames - static_cast<std::uint64_t>(waiting));
+  std::uint32_t room = kHostQueueFrames;
+  for (Duration waiting{}; waiting < backlog && room > 1; waiting = waiting + direction.largest_frame) --room;
+  return room;
 }
 
 std::optional<Time> Network::next_deadline() const {
@@ -199,10 +199,28 @@ void Network::run(Time now, Sink& sink) {
     state.queue.take_earliest(state.due);
     state.statistics.events += state.due.size();
     for (std::size_t i = 0; i < state.due.size(); ++i) {
-      constexpr std::size_t kAhead = 4;
-      if (i + kAhead < state.due.size()) __builtin_prefetch(&state.directions[state.due[i + kAhead]]);
+      state.look_ahead(i);
       state.run_direction(next, state.due[i], sink);
     }
+  }
+}
+
+/// What is done next is known: it is fetched from memory meanwhile, one step after the other.
+void Network::State::look_ahead(std::size_t i) const {
+  constexpr std::size_t kDirection = 9;
+  constexpr std::size_t kFrame = 6;
+  constexpr std::size_t kOctets = 3;
+  if (i + kDirection < due.size()) __builtin_prefetch(&directions[due[i + kDirection]]);
+  if (i + kFrame < due.size()) {
+    const Direction& direction = directions[due[i + kFrame]];
+    if (direction.head != kNoFrame) __builtin_prefetch(&pool.info(direction.head));
+  }
+  if (i + kOctets < due.size()) {
+    const Direction& direction = directions[due[i + kOctets]];
+    if (direction.head == kNoFrame) return;
+    const FrameInfo& info = pool.info(direction.head);
+    if (info.next != kNoFrame) __builtin_prefetch(&pool.info(info.next));
+    if (topology.is_host(direction.to)) pool.prefetch_octets(direction.head);
   }
 }
 

@@ -37,35 +37,49 @@ struct DirectionFaults {
 
 /// One direction of a cable: the egress queue before it and the frames on it, as one queue in the order of arrival. The
 /// queue is not kept apart: what waits is what the wire needs the time until `wire_free` for.
-struct Direction {
+struct alignas(64) Direction {
+  // What every frame needs lies together.
   Time wire_free{};
   Time last_due{};
   FrameNumber head = kNoFrame;
   FrameNumber tail = kNoFrame;
-  std::uint32_t from = 0;
   std::uint32_t to = 0;
-  Duration propagation{};
-  std::uint64_t rate = 0;  // bits per second; 0: frames take no time
-  Duration queue_max{};    // octets as time at this rate
-  Duration mark_above{};
+  std::uint16_t known_bytes = 0;  // the frame size of which time_for() keeps the time
   bool is_up = true;
   bool marks = false;
   bool is_loopback = false;
-  std::uint32_t queue_bytes = 0;
-  std::uint32_t mark_bytes = 0;
-  std::uint32_t queue_octets_max = 0;
-  Duration backlog_max{};
-  Duration jitter{};
-  std::uint64_t frames = 0;
-  std::uint64_t octets = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t overflowed = 0;
-  LinkId link;
+  Duration known_time{};
+  Duration propagation{};
   std::unique_ptr<DirectionFaults> faults;
 
-  Duration time_for(std::uint64_t bytes) const {
+  std::uint64_t frames = 0;
+  std::uint64_t octets = 0;
+  Duration backlog_max{};
+  Duration queue_max{};  // octets as time at this rate
+  Duration mark_above{};
+  Duration jitter{};
+  std::uint64_t rate = 0;    // bits per second; 0: frames take no time
+  Duration largest_frame{};  // the time that it takes
+
+  std::uint64_t lost = 0;
+  std::uint64_t overflowed = 0;
+  std::uint32_t queue_bytes = 0;
+  std::uint32_t mark_bytes = 0;
+  std::uint32_t queue_octets_max = 0;  // before the last change of the rate
+  std::uint32_t from = 0;
+  LinkId link;
+
+  Duration time_of(std::uint64_t bytes) const {
     if (rate == 0) return {};
     return {static_cast<std::int64_t>((bytes * 8'000'000'000u + rate - 1) / rate)};
+  }
+  /// Frames mostly come in one size.
+  Duration time_for(std::uint16_t bytes) {
+    if (bytes != known_bytes) {
+      known_bytes = bytes;
+      known_time = time_of(bytes);
+    }
+    return known_time;
   }
   Duration backlog(Time now) const { return wire_free > now ? wire_free - now : Duration{}; }
   std::uint32_t octets_of(Duration time) const;
@@ -82,6 +96,7 @@ struct Network::State {
   void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
   void arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
   void run_direction(Time now, DirectionNumber number, Sink& sink);
+  void look_ahead(std::size_t i) const;
   /// The frame ends here.
   void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
   void schedule(DirectionNumber number);

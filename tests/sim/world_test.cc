@@ -14,7 +14,7 @@ using test::TrafficWorld;
 namespace {
 
 constexpr Time kLong{10'000'000'000};
-constexpr std::uint64_t kTraceMarks = 13676848133364514351u;
+constexpr std::uint64_t kTraceMarks = 8569144459870342293u;
 
 fabric::ShapeParameters cables(std::uint64_t rate = 10'000'000'000) {
   fabric::ShapeParameters parameters;

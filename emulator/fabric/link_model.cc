@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/fabric/frame_damage.h"
 #include "wire/assert.h"
-#include "wire/icrc.h"
 #include "wire/packet_view.h"
 
 namespace verbena::fabric {
@@ -14,23 +14,26 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
   return a.due != b.due ? a.due > b.due : a.sequence > b.sequence;
 };
 
-std::uint32_t load_little_endian(std::span<const std::byte> bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(bytes[i]) << (8 * i);
-  return value;
-}
-
-void store_little_endian(std::span<std::byte> bytes, std::uint32_t value) {
-  for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(value >> (8 * i));
-}
-
-std::uint32_t crc_of(std::span<const std::byte> bytes) {
-  wire::Icrc crc;
-  crc.update(bytes.data(), bytes.size());
-  return crc.value();
-}
-
 }  // namespace
+
+struct LinkModel::Way {
+  LinkModel& link;
+
+  FaultCounters& counters() { return link.counters_; }
+  void damage(std::uint32_t slot, const Verdict& verdict) {
+    Frame& frame = link.frames_[slot];
+    frame.corrupted = true;
+    flip_bit(link.bytes_of(slot).first(frame.bytes), *verdict.flip_bit, verdict.repair_icrc);
+  }
+  std::uint32_t copy(std::uint32_t slot) {
+    const std::uint32_t made = link.take_slot();
+    if (made == kNoSlot) return kNoSlot;
+    link.frames_[made] = link.frames_[slot];
+    std::memcpy(link.bytes_of(made).data(), link.bytes_of(slot).data(), link.frames_[slot].bytes);
+    return made;
+  }
+  void send(Time sent, Duration extra, std::uint32_t slot) { link.schedule(sent, extra, slot); }
+};
 
 LinkModel::LinkModel(const LinkParameters& parameters, FaultPlan plan)
     : parameters_(parameters),
@@ -41,7 +44,6 @@ LinkModel::LinkModel(const LinkParameters& parameters, FaultPlan plan)
   free_.reserve(parameters.pool_frames);
   for (std::uint32_t slot = parameters.pool_frames; slot-- > 0;) free_.push_back(slot);
   arriving_.reserve(parameters.pool_frames);
-  held_.reserve(kHeldFramesMax);
 }
 
 std::span<std::byte> LinkModel::bytes_of(std::uint32_t slot) {
@@ -101,56 +103,8 @@ Submission LinkModel::submit_slot(Time now, std::size_t bytes, const FrameTag& t
   const std::uint32_t slot = open_slot_;
   open_slot_ = kNoSlot;
   frame.comment = verdict.comment;
-  return carry_out(now, slot, verdict);
-}
-
-Submission LinkModel::carry_out(Time now, std::uint32_t slot, const Verdict& verdict) {
-  if (verdict.flip_bit) corrupt(slot, verdict);
-  if (verdict.delay.ns != 0) ++counters_.delayed;
-  std::uint32_t copy = kNoSlot;
-  if (verdict.duplicate) copy = take_slot();
-  if (copy != kNoSlot) {
-    ++counters_.duplicated;
-    frames_[copy] = frames_[slot];
-    std::memcpy(bytes_of(copy).data(), bytes_of(slot).data(), frames_[slot].bytes);
-  }
-  const bool hold = verdict.reorder_packets != 0 && held_.size() < kHeldFramesMax;
-  if (verdict.reorder_packets != 0) ++(hold ? counters_.reordered : counters_.reorder_refused);
-  if (hold) {
-    // Its own place in the queue is found when it is released; a copy goes ahead now, as on a path that split.
-    held_.push_back({slot, verdict.flow_id, verdict.reorder_packets, now + verdict.hold_max, verdict.delay});
-    if (copy != kNoSlot) schedule(now, verdict.delay, copy);
-    return {false, verdict.comment};
-  }
-  schedule(now, verdict.delay, slot);
-  if (copy != kNoSlot) schedule(now, verdict.delay, copy);
-  if (!held_.empty()) release_overtaken(now, verdict.flow_id);
+  carrier_.carry_out(now, slot, verdict, Way{*this});
   return {false, verdict.comment};
-}
-
-void LinkModel::corrupt(std::uint32_t slot, const Verdict& verdict) {
-  ++counters_.corrupted;
-  Frame& frame = frames_[slot];
-  frame.corrupted = true;
-  const std::span<std::byte> bytes = bytes_of(slot).first(frame.bytes);
-  const std::size_t octet = *verdict.flip_bit / 8;
-  const auto bit = static_cast<std::byte>(1u << (*verdict.flip_bit % 8));
-  // The frame may be longer than the packet (Ethernet padding): the ICRC ends the packet.
-  const auto packet = wire::parse_frame(bytes);
-  VERBENA_ASSERT(packet && octet < packet->frame().size());
-  const std::size_t icrc_at = packet->frame().size() - wire::kIcrcBytes;
-  if (!verdict.repair_icrc || octet >= icrc_at) {
-    bytes[octet] ^= bit;
-    return;
-  }
-  // A CRC is affine: the change in the value is the change that the tail from the flipped octet on makes by itself, so
-  // the masked headers in front need not be known.
-  const std::span<const std::byte> tail = bytes.subspan(octet, icrc_at - octet);
-  const std::uint32_t before = crc_of(tail);
-  bytes[octet] ^= bit;
-  const std::uint32_t change = before ^ crc_of(tail);
-  const std::span<std::byte> stored = bytes.subspan(icrc_at, wire::kIcrcBytes);
-  store_little_endian(stored, load_little_endian(stored) ^ change);
 }
 
 void LinkModel::schedule(Time sent, Duration extra, std::uint32_t slot) {
@@ -166,32 +120,8 @@ void LinkModel::schedule(Time sent, Duration extra, std::uint32_t slot) {
   std::push_heap(arriving_.begin(), arriving_.end(), kLater);
 }
 
-void LinkModel::release_overtaken(Time now, std::uint32_t flow_id) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < held_.size(); ++i) {
-    Held held = held_[i];
-    if (held.flow_id == flow_id && --held.packets_left == 0)
-      schedule(now, held.delay, held.slot);
-    else
-      held_[kept++] = held;
-  }
-  held_.resize(kept);
-}
-
-void LinkModel::release_expired(Time now) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < held_.size(); ++i) {
-    const Held held = held_[i];
-    if (held.latest <= now)
-      schedule(held.latest, held.delay, held.slot);
-    else
-      held_[kept++] = held;
-  }
-  held_.resize(kept);
-}
-
 std::optional<Delivery> LinkModel::next_delivery(Time now) {
-  if (!held_.empty()) release_expired(now);
+  if (!carrier_.idle()) carrier_.release_expired(now, Way{*this});
   if (arriving_.empty() || arriving_.front().due > now) return std::nullopt;
   const std::uint32_t slot = arriving_.front().slot;
   const Frame& frame = frames_[slot];
@@ -209,7 +139,7 @@ void LinkModel::pop() {
 std::optional<Time> LinkModel::next_deadline() const {
   Time earliest = kNever;
   if (!arriving_.empty()) earliest = arriving_.front().due;
-  for (const Held& held : held_) earliest = std::min(earliest, held.latest);
+  earliest = std::min(earliest, carrier_.earliest());
   if (earliest == kNever) return std::nullopt;
   return earliest;
 }

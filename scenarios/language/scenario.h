@@ -31,7 +31,7 @@ enum class Clock : std::uint8_t { virtual_time, real_time };
 
 /// The micro-behaviour of a known NIC, as data (scenarios/profiles/*.yaml).
 struct NicProfile {
-  std::string name = "ideal";  // as the scenario calls it
+  std::string name = "ideal";       // as the scenario calls it
   Duration nak_latency{0};          // from the packet that is missing to the NAK on the wire
   Duration acknowledge_latency{0};  // from a request to its acknowledgement
   Duration timeout_min{0};          // local ACK timeouts below are rounded up to it

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/fabric/alter_frame.h"
 #include "wire/assert.h"
-#include "wire/icrc.h"
 #include "wire/packet_view.h"
 
 namespace verbena::fabric {
@@ -13,22 +13,6 @@ namespace {
 constexpr auto kLater = [](const auto& a, const auto& b) {
   return a.due != b.due ? a.due > b.due : a.sequence > b.sequence;
 };
-
-std::uint32_t load_little_endian(std::span<const std::byte> bytes) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(bytes[i]) << (8 * i);
-  return value;
-}
-
-void store_little_endian(std::span<std::byte> bytes, std::uint32_t value) {
-  for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(value >> (8 * i));
-}
-
-std::uint32_t crc_of(std::span<const std::byte> bytes) {
-  wire::Icrc crc;
-  crc.update(bytes.data(), bytes.size());
-  return crc.value();
-}
 
 }  // namespace
 
@@ -105,7 +89,7 @@ Submission LinkModel::submit_slot(Time now, std::size_t bytes, const FrameTag& t
 }
 
 Submission LinkModel::carry_out(Time now, std::uint32_t slot, const Verdict& verdict) {
-  if (verdict.flip_bit) corrupt(slot, verdict);
+  if (verdict.alters_frame()) alter(slot, verdict);
   if (verdict.delay.ns != 0) ++counters_.delayed;
   std::uint32_t copy = kNoSlot;
   if (verdict.duplicate) copy = take_slot();
@@ -128,29 +112,13 @@ Submission LinkModel::carry_out(Time now, std::uint32_t slot, const Verdict& ver
   return {false, verdict.comment};
 }
 
-void LinkModel::corrupt(std::uint32_t slot, const Verdict& verdict) {
-  ++counters_.corrupted;
+void LinkModel::alter(std::uint32_t slot, const Verdict& verdict) {
   Frame& frame = frames_[slot];
-  frame.corrupted = true;
-  const std::span<std::byte> bytes = bytes_of(slot).first(frame.bytes);
-  const std::size_t octet = *verdict.flip_bit / 8;
-  const auto bit = static_cast<std::byte>(1u << (*verdict.flip_bit % 8));
-  // The frame may be longer than the packet (Ethernet padding): the ICRC ends the packet.
-  const auto packet = wire::parse_frame(bytes);
-  VERBENA_ASSERT(packet && octet < packet->frame().size());
-  const std::size_t icrc_at = packet->frame().size() - wire::kIcrcBytes;
-  if (!verdict.repair_icrc || octet >= icrc_at) {
-    bytes[octet] ^= bit;
-    return;
-  }
-  // A CRC is affine: the change in the value is the change that the tail from the flipped octet on makes by itself, so
-  // the masked headers in front need not be known.
-  const std::span<const std::byte> tail = bytes.subspan(octet, icrc_at - octet);
-  const std::uint32_t before = crc_of(tail);
-  bytes[octet] ^= bit;
-  const std::uint32_t change = before ^ crc_of(tail);
-  const std::span<std::byte> stored = bytes.subspan(icrc_at, wire::kIcrcBytes);
-  store_little_endian(stored, load_little_endian(stored) ^ change);
+  const AlteredFrame altered = alter_frame(bytes_of(slot).first(frame.bytes), verdict);
+  frame.bytes = static_cast<std::uint32_t>(altered.bytes);
+  frame.corrupted = altered.corrupted;
+  if (altered.corrupted) ++counters_.corrupted;
+  if (verdict.mark) ++counters_.marked;
 }
 
 void LinkModel::schedule(Time sent, Duration extra, std::uint32_t slot) {

@@ -1,6 +1,6 @@
 // LinkModel: one direction of a cable: what goes in, what comes out, and when.
 //
-// Solely responsible for carrying out the fault plan's verdicts (lose, copy, hold, flip a bit) and for rate and
+// Solely responsible for carrying out the fault plan's verdicts (lose, copy, hold, alter) and for rate and
 // propagation delay. Sans-IO: time is an argument, frames are copied into a pool of fixed size made at construction and
 // handed out from there. It allocates nothing per frame. It owns the frames between submit() and pop(); it does not
 // know NICs or links.
@@ -40,7 +40,8 @@ struct LinkCounters {
   std::uint64_t duplicated = 0;
   std::uint64_t delayed = 0;
   std::uint64_t reordered = 0;
-  std::uint64_t corrupted = 0;
+  std::uint64_t corrupted = 0;        // or truncated
+  std::uint64_t marked = 0;           // ECN
   std::uint64_t reorder_refused = 0;  // more than kHeldFramesMax
   std::uint64_t unparsed = 0;         // no RoCE v2 packet: let through, untouched
 };
@@ -117,7 +118,7 @@ class LinkModel {
   std::span<const std::byte> bytes_of(std::uint32_t slot) const;
   std::uint32_t take_slot();
   Submission carry_out(Time now, std::uint32_t slot, const Verdict& verdict);
-  void corrupt(std::uint32_t slot, const Verdict& verdict);
+  void alter(std::uint32_t slot, const Verdict& verdict);
   void schedule(Time sent, Duration extra, std::uint32_t slot);
   void release_overtaken(Time now, std::uint32_t flow_id);
   void release_expired(Time now);

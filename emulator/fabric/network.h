@@ -1,8 +1,9 @@
-// Network: switches and cables between hosts, sans-IO: frames go in at one host and come out at another, later, or never.
+// Network: switches and cables between hosts, sans-IO: frames go in at one host and come out at another, later, or
+// never.
 //
-// Solely responsible for what happens to a frame between two NICs' ports: egress queues, rates, propagation, faults, ECN marks,
-// routing, dead links and switches. It reads no clock (time is an argument) and knows no NICs. sim::World runs it under virtual
-// time, the fabric process (emulator/host) on the real clock.
+// Solely responsible for what happens to a frame between two NICs' ports: egress queues, rates, propagation, faults,
+// ECN marks, routing, dead links and switches. It reads no clock (time is an argument) and knows no NICs. sim::World
+// runs it under virtual time, the fabric process (emulator/host) on the real clock.
 #pragma once
 // Owner: H1. Shape wanted (the letter is yours):
 //   Network(const Topology&, const NetworkOptions&)

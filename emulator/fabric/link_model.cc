@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/fabric/alter_frame.h"
+#include "emulator/fabric/frame_damage.h"
 #include "wire/assert.h"
 #include "wire/packet_view.h"
 
@@ -16,6 +16,25 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 
 }  // namespace
 
+struct LinkModel::Way {
+  LinkModel& link;
+
+  FaultCounters& counters() { return link.counters_; }
+  void damage(std::uint32_t slot, const Verdict& verdict) {
+    Frame& frame = link.frames_[slot];
+    frame.corrupted = true;
+    flip_bit(link.bytes_of(slot).first(frame.bytes), *verdict.flip_bit, verdict.repair_icrc);
+  }
+  std::uint32_t copy(std::uint32_t slot) {
+    const std::uint32_t made = link.take_slot();
+    if (made == kNoSlot) return kNoSlot;
+    link.frames_[made] = link.frames_[slot];
+    std::memcpy(link.bytes_of(made).data(), link.bytes_of(slot).data(), link.frames_[slot].bytes);
+    return made;
+  }
+  void send(Time sent, Duration extra, std::uint32_t slot) { link.schedule(sent, extra, slot); }
+};
+
 LinkModel::LinkModel(const LinkParameters& parameters, FaultPlan plan)
     : parameters_(parameters),
       plan_(std::move(plan)),
@@ -25,7 +44,6 @@ LinkModel::LinkModel(const LinkParameters& parameters, FaultPlan plan)
   free_.reserve(parameters.pool_frames);
   for (std::uint32_t slot = parameters.pool_frames; slot-- > 0;) free_.push_back(slot);
   arriving_.reserve(parameters.pool_frames);
-  held_.reserve(kHeldFramesMax);
 }
 
 std::span<std::byte> LinkModel::bytes_of(std::uint32_t slot) {
@@ -85,40 +103,8 @@ Submission LinkModel::submit_slot(Time now, std::size_t bytes, const FrameTag& t
   const std::uint32_t slot = open_slot_;
   open_slot_ = kNoSlot;
   frame.comment = verdict.comment;
-  return carry_out(now, slot, verdict);
-}
-
-Submission LinkModel::carry_out(Time now, std::uint32_t slot, const Verdict& verdict) {
-  if (verdict.alters_frame()) alter(slot, verdict);
-  if (verdict.delay.ns != 0) ++counters_.delayed;
-  std::uint32_t copy = kNoSlot;
-  if (verdict.duplicate) copy = take_slot();
-  if (copy != kNoSlot) {
-    ++counters_.duplicated;
-    frames_[copy] = frames_[slot];
-    std::memcpy(bytes_of(copy).data(), bytes_of(slot).data(), frames_[slot].bytes);
-  }
-  const bool hold = verdict.reorder_packets != 0 && held_.size() < kHeldFramesMax;
-  if (verdict.reorder_packets != 0) ++(hold ? counters_.reordered : counters_.reorder_refused);
-  if (hold) {
-    // Its own place in the queue is found when it is released; a copy goes ahead now, as on a path that split.
-    held_.push_back({slot, verdict.flow_id, verdict.reorder_packets, now + verdict.hold_max, verdict.delay});
-    if (copy != kNoSlot) schedule(now, verdict.delay, copy);
-    return {false, verdict.comment};
-  }
-  schedule(now, verdict.delay, slot);
-  if (copy != kNoSlot) schedule(now, verdict.delay, copy);
-  if (!held_.empty()) release_overtaken(now, verdict.flow_id);
+  carrier_.carry_out(now, slot, verdict, Way{*this});
   return {false, verdict.comment};
-}
-
-void LinkModel::alter(std::uint32_t slot, const Verdict& verdict) {
-  Frame& frame = frames_[slot];
-  const AlteredFrame altered = alter_frame(bytes_of(slot).first(frame.bytes), verdict);
-  frame.bytes = static_cast<std::uint32_t>(altered.bytes);
-  frame.corrupted = altered.corrupted;
-  if (altered.corrupted) ++counters_.corrupted;
-  if (verdict.mark) ++counters_.marked;
 }
 
 void LinkModel::schedule(Time sent, Duration extra, std::uint32_t slot) {
@@ -134,32 +120,8 @@ void LinkModel::schedule(Time sent, Duration extra, std::uint32_t slot) {
   std::push_heap(arriving_.begin(), arriving_.end(), kLater);
 }
 
-void LinkModel::release_overtaken(Time now, std::uint32_t flow_id) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < held_.size(); ++i) {
-    Held held = held_[i];
-    if (held.flow_id == flow_id && --held.packets_left == 0)
-      schedule(now, held.delay, held.slot);
-    else
-      held_[kept++] = held;
-  }
-  held_.resize(kept);
-}
-
-void LinkModel::release_expired(Time now) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < held_.size(); ++i) {
-    const Held held = held_[i];
-    if (held.latest <= now)
-      schedule(held.latest, held.delay, held.slot);
-    else
-      held_[kept++] = held;
-  }
-  held_.resize(kept);
-}
-
 std::optional<Delivery> LinkModel::next_delivery(Time now) {
-  if (!held_.empty()) release_expired(now);
+  if (!carrier_.idle()) carrier_.release_expired(now, Way{*this});
   if (arriving_.empty() || arriving_.front().due > now) return std::nullopt;
   const std::uint32_t slot = arriving_.front().slot;
   const Frame& frame = frames_[slot];
@@ -177,7 +139,7 @@ void LinkModel::pop() {
 std::optional<Time> LinkModel::next_deadline() const {
   Time earliest = kNever;
   if (!arriving_.empty()) earliest = arriving_.front().due;
-  for (const Held& held : held_) earliest = std::min(earliest, held.latest);
+  earliest = std::min(earliest, carrier_.earliest());
   if (earliest == kNever) return std::nullopt;
   return earliest;
 }

@@ -1,6 +1,6 @@
 // LinkModel: one direction of a cable: what goes in, what comes out, and when.
 //
-// Solely responsible for carrying out the fault plan's verdicts (lose, copy, hold, alter) and for rate and
+// Solely responsible for asking the fault plan, having its verdicts carried out (fault_carrier.h), and for rate and
 // propagation delay. Sans-IO: time is an argument, frames are copied into a pool of fixed size made at construction and
 // handed out from there. It allocates nothing per frame. It owns the frames between submit() and pop(); it does not
 // know NICs or links.
@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/fabric/fault_carrier.h"
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
 #include "wire/time.h"
@@ -23,8 +24,6 @@ namespace verbena::fabric {
 
 /// Frames that one direction can hold: about 17 MB of address space, of which only the slots in use are touched.
 inline constexpr std::uint32_t kPoolFramesDefault = 4096;
-/// Frames that can wait to be overtaken at one time. One more is let through in order.
-inline constexpr std::uint32_t kHeldFramesMax = 64;
 
 struct LinkParameters {
   std::uint64_t rate_bits_per_second = 0;  // 0: none, frames take no time
@@ -32,18 +31,12 @@ struct LinkParameters {
   std::uint32_t pool_frames = kPoolFramesDefault;
 };
 
-struct LinkCounters {
+struct LinkCounters : FaultCounters {
   std::uint64_t submitted = 0;
   std::uint64_t delivered = 0;
   std::uint64_t dropped_by_fault = 0;
   std::uint64_t dropped_full = 0;  // the pool was full
-  std::uint64_t duplicated = 0;
-  std::uint64_t delayed = 0;
-  std::uint64_t reordered = 0;
-  std::uint64_t corrupted = 0;        // or truncated
-  std::uint64_t marked = 0;           // ECN
-  std::uint64_t reorder_refused = 0;  // more than kHeldFramesMax
-  std::uint64_t unparsed = 0;         // no RoCE v2 packet: let through, untouched
+  std::uint64_t unparsed = 0;      // no RoCE v2 packet: let through, untouched
 };
 
 /// What the submitter wants back with the frame; the model does not look at it.
@@ -86,14 +79,12 @@ class LinkModel {
   void pop();
   /// When next_delivery() has something new to give. In the past: at once.
   std::optional<Time> next_deadline() const;
-  bool idle() const { return arriving_.empty() && held_.empty(); }
+  bool idle() const { return arriving_.empty() && carrier_.idle(); }
 
   const FaultPlan& plan() const { return plan_; }
   const LinkCounters& counters() const { return counters_; }
 
  private:
-  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
-
   struct Frame {
     std::uint32_t bytes = 0;
     bool corrupted = false;
@@ -105,23 +96,12 @@ class LinkModel {
     std::uint64_t sequence = 0;
     std::uint32_t slot = kNoSlot;
   };
-  /// A frame that waits until `packets_left` packets of its flow have overtaken it, or until `latest`.
-  struct Held {
-    std::uint32_t slot = kNoSlot;
-    std::uint32_t flow_id = UINT32_MAX;
-    std::uint32_t packets_left = 0;
-    Time latest;
-    Duration delay{0};
-  };
+  struct Way;  // what it lends to the carrier
 
   std::span<std::byte> bytes_of(std::uint32_t slot);
   std::span<const std::byte> bytes_of(std::uint32_t slot) const;
   std::uint32_t take_slot();
-  Submission carry_out(Time now, std::uint32_t slot, const Verdict& verdict);
-  void alter(std::uint32_t slot, const Verdict& verdict);
   void schedule(Time sent, Duration extra, std::uint32_t slot);
-  void release_overtaken(Time now, std::uint32_t flow_id);
-  void release_expired(Time now);
 
   LinkParameters parameters_;
   FaultPlan plan_;
@@ -130,7 +110,7 @@ class LinkModel {
   std::vector<Frame> frames_;
   std::vector<std::uint32_t> free_;  // a stack: the slot used last is the warmest
   std::vector<Arrival> arriving_;    // heap, first due on top
-  std::vector<Held> held_;
+  FaultCarrier carrier_;
   std::uint64_t next_sequence_ = 0;
   Time wire_free_{0};
   std::uint32_t open_slot_ = kNoSlot;

@@ -2,12 +2,166 @@
 // never.
 //
 // Solely responsible for what happens to a frame between two NICs' ports: egress queues, rates, propagation, faults,
-// ECN marks, routing, dead links and switches. It reads no clock (time is an argument) and knows no NICs. sim::World
-// runs it under virtual time, the fabric process (emulator/host) on the real clock.
+// ECN marks, routing, dead links and switches, partitions. It reads no clock (time is an argument and never goes back)
+// and knows no NICs. sim::World runs it under virtual time, the fabric process (emulator/host) on the real clock.
+//
+// A frame lies in one pool from commit() to its arrival and is handed on by its number. Each direction of a cable is a
+// queue whose next arrival is one entry of a DeadlineQueue, so that work per hop does not grow with the number of
+// frames or hosts. Switches are bridges: they change nothing in a frame but the ECN bits; TTL and MAC addresses stay.
+// Order: what is due at one time is done by (vertex where it arrives, cable).
 #pragma once
-// Owner: H1. Shape wanted (the letter is yours):
-//   Network(const Topology&, const NetworkOptions&)
-//   bool/FrameRef submit(Time now, std::uint32_t host, frame bytes or a slot of the frame pool, built in place)
-//   std::optional<Time> next_deadline() const;
-//   void run(Time now, Sink&)          // Sink::arrived(host, time, frame)
-//   set_faults / set_link_up / set_link_rate / set_link_delay / set_switch_up / set_partition / statistics / observe
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/topology.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::fabric {
+
+/// One direction of a cable: cable index, and whether it goes from its end b to its end a.
+struct LinkId {
+  std::uint32_t cable = 0;
+  bool backward = false;
+  constexpr auto operator<=>(const LinkId&) const = default;
+};
+
+/// What happened to a frame on a link.
+enum class FrameEvent : std::uint8_t {
+  sent,        // accepted for transmission, which begins at `time` unless `vanished` follows
+  lost,        // by a fault; `comment` says which
+  overflowed,  // the egress queue, or the pool of the whole network, was full
+  vanished,    // the link, the switch or the host behind it is dead, the pair is cut, or there is no route
+  delivered,   // it has arrived at the far end
+};
+
+struct ObservedFrame {
+  Time time;  // `sent` and `lost`: when its transmission begins, at or after the present. Never goes back on one link
+  LinkId link;
+  FrameEvent event{};
+  std::span<const std::byte> frame;  // valid during the call; in a payload-free network its payload is undefined
+  std::string_view comment;          // what a fault did to it; empty: nothing
+  bool corrupted = false;
+};
+
+/// Sees frames in the order in which things happen to them. Costs nothing where none is attached. Not told of frames
+/// that a host sends to itself: no cable carries them.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void observe(const ObservedFrame& frame) = 0;
+};
+
+/// A frame that has reached a host.
+struct Arrival {
+  Time time;
+  std::uint32_t host = 0;
+  std::span<const std::byte> frame;  // valid during the call
+  bool corrupted = false;            // a fault changed it
+  bool icrc_fits = true;             // false: corrupted, and the ICRC was not repaired
+};
+
+/// Where Network::run delivers. It may call the network (commit, set_...) but not run().
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  /// False: nobody is there to take it; it counts as vanished.
+  virtual bool arrived(const Arrival& arrival) = 0;
+};
+
+struct NetworkOptions {
+  std::uint64_t seed = 1;
+  bool payload = true;  // false: only the first kStoredBytes octets of a frame are carried, enough for all its headers
+  Duration detection = milliseconds(10);  // a change must last so long before routes follow it
+  std::uint32_t frames_max = 4 << 20;     // in the whole network at one time; beyond, frames are lost at the egress
+};
+
+struct NetworkStatistics {
+  std::uint64_t arrivals = 0;       // frames that arrived, at switches and at hosts
+  std::uint64_t host_arrivals = 0;  // of these, at hosts
+  std::uint64_t events = 0;         // taken from the queue
+  std::uint64_t overflowed = 0;
+  std::uint64_t vanished = 0;
+  std::uint64_t lost = 0;    // by faults
+  std::uint64_t marked = 0;  // ECN
+};
+
+struct LinkStatistics {
+  std::uint64_t frames = 0;  // accepted for transmission
+  std::uint64_t octets = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t overflowed = 0;
+  std::uint32_t queue_octets = 0;  // now, the rest of the frame that is being sent included
+  std::uint32_t queue_octets_max = 0;
+};
+
+class Network {
+ public:
+  /// The topology has passed check().
+  Network(const Topology& topology, const NetworkOptions& options);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  const Topology& topology() const;
+  /// Frames to `address` go to `host`. A host may have several addresses; the last host named has it.
+  void add_address(std::uint32_t host, const wire::Gid& address);
+
+  // -- Frames in ------------------------------------------------------------------------------------------------------
+  /// Room for one frame of at most `bytes` octets, at most kFrameBytesMax; never refuses. commit() or cancel() follows.
+  std::span<std::byte> reserve(std::size_t bytes);
+  /// The frame in the reserved room leaves from `host`, behind what waits there.
+  void commit(Time now, std::uint32_t host, std::size_t bytes);
+  void cancel();
+  /// The same with a copy. Frames above kFrameBytesMax are lost.
+  void submit(Time now, std::uint32_t host, std::span<const std::byte> frame);
+  /// When `host` may hand over its next frame without having more than a few of the largest frames before it: `now` if
+  /// at once. Nothing is enforced: a NIC's port looks before it asks for a frame. `destination` matters only to a host
+  /// with several cables.
+  Time has_room_at(Time now, std::uint32_t host, const wire::Gid* destination = nullptr) const;
+  /// It has a cable to each of several hosts: whether there is room depends on where a frame goes.
+  bool has_several_ways(std::uint32_t host) const;
+  /// How many of the largest frames fit before has_room_at says no, at least 1. For a host with one cable.
+  std::uint32_t room_frames(Time now, std::uint32_t host) const;
+
+  // -- Time -----------------------------------------------------------------------------------------------------------
+  /// When run() has something to do.
+  std::optional<Time> next_deadline() const;
+  /// Does everything that is due by `now`, in order.
+  void run(Time now, Sink& sink);
+
+  // -- What can go wrong ----------------------------------------------------------------------------------------------
+  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none.
+  void set_faults(LinkId link, const std::vector<FaultRule>& rules);
+  /// A dead link loses what is on it and in its queue. Routes change after NetworkOptions::detection.
+  void set_link_up(Time now, LinkId link, bool up);
+  /// Frames whose transmission has not begun go at the new rate. 0: frames take no time.
+  void set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second);
+  /// For frames from now on, which never overtake each other: jitter adds up to so much, drawn per frame.
+  void set_link_delay(LinkId link, Duration propagation, Duration jitter);
+  /// A dead switch loses what is in its queues and what arrives.
+  void set_switch_up(Time now, std::uint32_t vertex, bool up);
+  /// Frames from host to host vanish where they enter the network.
+  void set_partition(std::uint32_t from, std::uint32_t to, bool cut);
+
+  // -- What can be seen -----------------------------------------------------------------------------------------------
+  void observe(Observer* observer);
+  const NetworkStatistics& statistics() const;
+  LinkStatistics link_statistics(Time now, LinkId link) const;
+  /// Of every frame's headers, time and fate, in order.
+  std::uint64_t trace_hash() const;
+  std::uint64_t memory_bytes() const;
+
+  struct State;  // network_state.h
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace verbena::fabric

@@ -16,6 +16,7 @@ namespace verbena::fabric {
 
 inline constexpr std::uint32_t kVerticesMax = 65'536;
 inline constexpr std::uint32_t kCablesMax = 262'144;
+inline constexpr std::uint64_t kRoutesMax = std::uint64_t{1} << 26;  // switches times switches
 
 /// What one cable is like, the same in both directions.
 struct CableParameters {
@@ -74,7 +75,8 @@ Topology leaf_spine(const LeafSpine& size, const ShapeParameters& parameters);
 Topology fat_tree(std::uint32_t k, const ShapeParameters& parameters);
 
 /// One line that says what is wrong: a name used twice, a cable to nowhere or from a vertex to itself, a host with no
-/// cable or with several, hosts that cannot reach each other, too many of something.
+/// cable or with several, hosts that cannot reach each other, too many of something. Without switches a host has a
+/// cable to each other host: hosts do not forward.
 Result<void, std::string> check(const Topology& topology);
 
 }  // namespace verbena::fabric

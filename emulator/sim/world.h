@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/fabric/fault_plan.h"
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/network.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/nic/nic.h"
 #include "wire/time.h"
@@ -22,12 +23,11 @@ namespace verbena::sim {
 
 using HostId = std::uint32_t;  // index into Topology::vertices, below Topology::hosts
 
-/// One direction of a cable: cable index, and whether it goes from its end b to its end a.
-struct LinkId {
-  std::uint32_t cable = 0;
-  bool backward = false;
-  constexpr auto operator<=>(const LinkId&) const = default;
-};
+using fabric::FrameEvent;
+using fabric::LinkId;
+using fabric::LinkStatistics;
+using fabric::ObservedFrame;
+using fabric::Observer;
 
 /// Runs on a host: posts work and polls its CQs through World::nic(). Called once at the start, then after every event
 /// in which the host's NIC made a completion or an event, and when a wake-up it asked for (World::wake_at) is due.
@@ -36,29 +36,6 @@ class Application {
  public:
   virtual ~Application() = default;
   virtual void run(Time now) = 0;
-};
-
-/// What happened to a frame on a link.
-enum class FrameEvent : std::uint8_t {
-  sent,        // it begins to be transmitted by the link's sender, unless another event follows that says otherwise
-  lost,        // by a fault; `comment` says which
-  overflowed,  // the egress queue was full
-  vanished,    // the link, the switch or the node behind it is dead, or there is no route
-  delivered,   // it has arrived at the far end
-};
-struct ObservedFrame {
-  Time time;
-  LinkId link;
-  FrameEvent event{};
-  std::span<const std::byte> frame;  // valid during the call; in a payload-free world its payload is undefined
-  std::string_view comment;          // what a fault did to it; empty: nothing
-  bool corrupted = false;
-};
-/// Sees frames in the order in which things happen to them. Costs nothing where none is attached.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  virtual void observe(const ObservedFrame& frame) = 0;
 };
 
 /// Micro-behaviour of a host's NIC that the world adds around it: delays before what it sends leaves.
@@ -76,8 +53,9 @@ struct WorldOptions {
 
 class World {
  public:
-  /// The topology has passed fabric::check(). `nics[i]` configures host i; addresses, MACs and QPN bases in it are
-  /// replaced by host_address(i), and so on. `latencies` may be empty.
+  /// The topology has passed fabric::check(). `nics[i]` configures host i; address, MAC, QPN base and seed in it are
+  /// replaced (host_address(i), ...). One element: the same for all hosts. Addresses that memory regions are registered
+  /// at are pointers into this process; in a payload-free world they are never followed.
   World(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& options);
   ~World();
   World(const World&) = delete;
@@ -87,6 +65,7 @@ class World {
   Time now() const;
   /// Host 0 is 10.0.0.1: addresses count up from there.
   static wire::Gid host_address(HostId host);
+  static wire::MacAddress host_mac(HostId host);
 
   nic::Nic& nic(HostId host);
   const nic::Counters& counters(HostId host) const;
@@ -99,11 +78,10 @@ class World {
   void observe(Observer* observer);
   /// Application::run(host) is called at `time` (again). Earlier requests stay.
   void wake_at(HostId host, Time time);
-  /// Calls `task` once at `time`, before everything else that happens then.
+  /// Calls `task` once at `time`, before everything else that happens then; in the past: at once.
   void at(Time time, std::function<void(Time)> task);
 
-  // -- What can go wrong
-  // -------------------------------------------------------------------------------------------------
+  // -- What can go wrong: see fabric::Network. From tasks and applications, not from observers ------------------------
   /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none.
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
   /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection.
@@ -113,42 +91,30 @@ class World {
   void set_switch_up(std::uint32_t vertex, bool up);
   /// Frames from host to host vanish where they enter the network.
   void set_partition(HostId from, HostId to, bool cut);
-  /// Crashed: the NIC is gone, frames to it vanish; its application is not called. Handles into it are invalid.
+  /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are
+  /// invalid.
   void crash(HostId host);
-  /// A new NIC in place of the old one, same configuration, QPNs and keys from the start. The application is called.
+  /// A new NIC in place of the old one, same configuration, QPNs and keys from the start. Counters go on. The
+  /// application is called.
   void restart(HostId host);
   /// Frozen: no call is made on the NIC or the application; up to 1 MiB of frames wait at the port, more are lost.
+  /// Thawed: the frames are received first, then timers run.
   void freeze(HostId host, bool frozen);
   bool is_running(HostId host) const;
 
-  // -- Running
-  // -----------------------------------------------------------------------------------------------------------
-  /// Runs all that is due at the next instant at which something is. False: nothing is, up to `limit`.
+  // -- Running --------------------------------------------------------------------------------------------------------
+  /// Runs what is due at the next instant at which something is. False: nothing is, up to `limit`.
   bool step(Time limit = kNever);
   /// Then the clock stands at `limit`.
   void run_until(Time limit);
 
-  struct Statistics {
-    std::uint64_t arrivals = 0;       // frames that arrived, at switches and at hosts
-    std::uint64_t host_arrivals = 0;  // of these, at hosts
-    std::uint64_t events = 0;         // taken from the queue
-    std::uint64_t overflowed = 0;
-    std::uint64_t vanished = 0;
-    std::uint64_t lost = 0;
-    std::uint64_t marked = 0;  // ECN
-  };
-  const Statistics& statistics() const;
-  struct LinkStatistics {
-    std::uint64_t frames = 0;
-    std::uint64_t octets = 0;
-    std::uint64_t lost = 0;
-    std::uint64_t overflowed = 0;
-    std::uint32_t queue_octets = 0;  // now
-    std::uint32_t queue_octets_max = 0;
-  };
+  using Statistics = fabric::NetworkStatistics;
+  Statistics statistics() const;
   LinkStatistics link_statistics(LinkId link) const;
   /// Of every frame's headers, time and fate, in order.
   std::uint64_t trace_hash() const;
+  /// Of the network: frames, routes, queues.
+  std::uint64_t memory_bytes() const;
 
  private:
   struct State;

@@ -1,0 +1,81 @@
+#include "emulator/fabric/frame_look.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/fabric/chance.h"
+#include "wire/headers.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr std::size_t kEthernet = wire::EthernetLayout::bytes;
+
+std::uint32_t load_u16(const std::byte* at) {
+  return std::to_integer<std::uint32_t>(at[0]) << 8 | std::to_integer<std::uint32_t>(at[1]);
+}
+
+/// In an order of octets that is the same on every machine.
+std::uint64_t load_u64(const std::byte* at) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < 8; ++i) value |= std::to_integer<std::uint64_t>(at[i]) << (8 * i);
+  return value;
+}
+
+std::uint32_t digest_of(std::span<const std::byte> headers) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;
+  std::uint64_t state = headers.size();
+  std::size_t done = 0;
+  for (; done + 8 <= headers.size(); done += 8) {
+    state = (state ^ load_u64(headers.data() + done)) * kOdd;
+    state ^= state >> 29;
+  }
+  for (; done < headers.size(); ++done) state = (state ^ std::to_integer<std::uint64_t>(headers[done])) * kOdd;
+  return static_cast<std::uint32_t>((state ^ state >> 32) * kOdd >> 32);
+}
+
+/// Up to the payload. The opcode is behind the UDP header.
+std::size_t header_bytes(std::span<const std::byte> stored, std::size_t udp) {
+  const std::size_t bth = udp + wire::UdpLayout::bytes;
+  if (stored.size() < bth + wire::BthLayout::bytes) return stored.size();
+  const auto opcode = static_cast<wire::Opcode>(stored[bth]);
+  return std::min(stored.size(), bth + wire::BthLayout::bytes + wire::opcode_info(opcode).extension_bytes);
+}
+
+}  // namespace
+
+FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes) {
+  FrameLook look;
+  stored = stored.first(std::min(stored.size(), bytes));
+  const std::byte* const octets = stored.data();
+  std::size_t ip = kEthernet;
+  std::uint32_t type = stored.size() >= ip ? load_u16(octets + ip - 2) : 0;
+  if (type == wire::kEtherTypeVlan && stored.size() >= ip + wire::VlanLayout::bytes) {
+    ip += wire::VlanLayout::bytes;
+    type = load_u16(octets + ip - 2);
+  }
+  std::size_t udp = 0;
+  std::uint64_t addresses = 0;
+  if (type == wire::kEtherTypeIpv4 && stored.size() >= ip + wire::Ipv4Layout::bytes + wire::UdpLayout::bytes) {
+    udp = ip + wire::Ipv4Layout::bytes;
+    look.ecn_capable = ((octets[ip + 1] ^ octets[ip + 1] >> 1) & std::byte{1}) != std::byte{0};
+    addresses = load_u64(octets + ip + 12);
+    look.destination.octets[10] = look.destination.octets[11] = 0xff;
+    std::memcpy(look.destination.octets.data() + 12, octets + ip + 16, 4);
+  } else if (type == wire::kEtherTypeIpv6 && stored.size() >= ip + wire::Ipv6Layout::bytes + wire::UdpLayout::bytes) {
+    udp = ip + wire::Ipv6Layout::bytes;
+    look.ecn_capable = ((octets[ip + 1] ^ octets[ip + 1] >> 1) & std::byte{0x10}) != std::byte{0};
+    addresses = mix_all({load_u64(octets + ip + 8), load_u64(octets + ip + 16), load_u64(octets + ip + 24),
+                         load_u64(octets + ip + 32)});
+    std::memcpy(look.destination.octets.data(), octets + ip + 24, 16);
+  } else {
+    look.digest = digest_of(stored.first(std::min<std::size_t>(stored.size(), 64)));
+    return look;
+  }
+  look.is_ip = true;
+  look.flow_hash = static_cast<std::uint32_t>(mix(mix(addresses) ^ load_u16(octets + udp)));
+  look.digest = digest_of(stored.first(header_bytes(stored, udp)).subspan(ip));
+  return look;
+}
+
+}  // namespace verbena::fabric

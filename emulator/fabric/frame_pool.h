@@ -1,0 +1,78 @@
+// FramePool: the frames that are somewhere in a network, each known by its number.
+//
+// Solely responsible for their memory: grown by chunks when needed, never given back, the place used last first in use
+// again. What a hop needs to know of a frame (FrameInfo) lies apart from its octets, which a hop does not touch. In a
+// payload-free network only the first kStoredBytes octets of a frame have a place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "wire/assert.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::fabric {
+
+using FrameNumber = std::uint32_t;
+inline constexpr FrameNumber kNoFrame = UINT32_MAX;
+/// Enough for the largest headers of a RoCE v2 frame: Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, XRCETH 4,
+/// AtomicETH 28. A frame without payload lies here whole.
+inline constexpr std::size_t kStoredBytes = 128;
+
+inline constexpr std::uint32_t kNoHost = UINT32_MAX;
+
+/// Half a cache line: the part of a frame that every hop reads.
+struct FrameInfo {
+  Time due{};                   // where it arrives next
+  FrameNumber next = kNoFrame;  // behind it in its queue
+  std::uint32_t destination = kNoHost;
+  std::uint32_t flow_hash = 0;  // of addresses and UDP source port
+  std::uint32_t digest = 0;     // of its headers
+  std::uint16_t bytes = 0;
+  std::uint16_t comment = 0;  // what faults did to it, as a number; 0: nothing
+  bool corrupted = false;
+  bool icrc_fits = true;
+  bool ecn_capable = false;  // and not yet marked
+};
+static_assert(sizeof(FrameInfo) <= 32);
+
+class FramePool {
+ public:
+  FramePool(bool payload, std::uint32_t frames_max)
+      : stride_(payload ? wire::kFrameBytesMax : kStoredBytes), frames_max_(frames_max) {}
+
+  /// kNoFrame: as many as there may be are in use. References from info() are void after it.
+  FrameNumber take() {
+    if (free_.empty() && !grow()) return kNoFrame;
+    const FrameNumber frame = free_.back();
+    free_.pop_back();
+    return frame;
+  }
+  void give_back(FrameNumber frame) { free_.push_back(frame); }
+
+  FrameInfo& info(FrameNumber frame) { return infos_[frame]; }
+  const FrameInfo& info(FrameNumber frame) const { return infos_[frame]; }
+  /// What is stored of a frame, or can be.
+  std::span<std::byte> octets(FrameNumber frame) {
+    return {chunks_[frame / kChunkFrames].get() + frame % kChunkFrames * stride_, stride_};
+  }
+  std::uint64_t memory_bytes() const { return infos_.size() * (sizeof(FrameInfo) + stride_ + sizeof(FrameNumber)); }
+  std::uint32_t in_use() const { return static_cast<std::uint32_t>(infos_.size() - free_.size()); }
+
+ private:
+  static constexpr std::uint32_t kChunkFrames = 256;
+
+  bool grow();
+
+  std::size_t stride_;
+  std::uint32_t frames_max_;
+  std::vector<FrameInfo> infos_;
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::vector<FrameNumber> free_;  // a stack: the place used last is the warmest
+};
+
+}  // namespace verbena::fabric

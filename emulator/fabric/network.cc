@@ -1,0 +1,235 @@
+// The surface of a network: how it is made, how frames get in, how time passes.
+#include "emulator/fabric/network.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/fabric/network_state.h"
+#include "wire/assert.h"
+
+namespace verbena::fabric {
+namespace {
+
+/// What a host's NIC may have handed over and not yet sent: enough to keep the wire busy, few enough that its window,
+/// its turns among QPs and its acknowledgements are not decided long before.
+constexpr std::uint64_t kHostQueueFrames = 4;
+/// The NIC is asked again when so much is left.
+constexpr std::uint64_t kHostQueueLowFrames = 1;
+constexpr std::uint32_t kHostQueueBytesMin = 16 * wire::kFrameBytesMax;
+
+std::vector<Direction> make_directions(const Topology& topology) {
+  std::vector<Direction> directions;
+  directions.reserve(2 * topology.cables.size() + topology.hosts);
+  const auto add = [&](std::uint32_t from, std::uint32_t to, const CableParameters& parameters, LinkId link) {
+    Direction& direction = directions.emplace_back();
+    direction.from = from;
+    direction.to = to;
+    direction.propagation = parameters.propagation;
+    // A host's own queue holds what its NIC hands over while there is room (has_room_at), and is no switch's.
+    const bool from_host = topology.is_host(from);
+    direction.queue_bytes = from_host ? std::max(parameters.queue_bytes, kHostQueueBytesMin) : parameters.queue_bytes;
+    direction.marks = parameters.ecn_threshold_bytes != 0 && !from_host;
+    direction.mark_bytes = parameters.ecn_threshold_bytes;
+    direction.link = link;
+    direction.set_rate(parameters.rate_bits_per_second);
+  };
+  for (std::uint32_t i = 0; i < topology.cables.size(); ++i) {
+    const Cable& cable = topology.cables[i];
+    add(cable.a, cable.b, cable.parameters, {i, false});
+    add(cable.b, cable.a, cable.parameters, {i, true});
+  }
+  for (std::uint32_t host = 0; host < topology.hosts; ++host) {
+    add(host, host, {.propagation = Duration{}}, {UINT32_MAX, false});
+    directions.back().is_loopback = true;
+  }
+  std::sort(directions.begin(), directions.end(),
+            [](const Direction& a, const Direction& b) { return a.to != b.to ? a.to < b.to : a.link < b.link; });
+  return directions;
+}
+
+}  // namespace
+
+void Direction::set_rate(std::uint64_t bits_per_second) {
+  queue_octets_max = std::max(queue_octets_max, octets_of(backlog_max));
+  backlog_max = {};
+  rate = bits_per_second;
+  queue_max = time_for(std::min(queue_bytes, 2'000'000'000u));
+  mark_above = time_for(std::min(mark_bytes, 2'000'000'000u));
+}
+
+std::uint32_t Direction::octets_of(Duration time) const {
+  // In two steps, so that no product is too large: whole microseconds, then the rest.
+  const auto ns = static_cast<std::uint64_t>(time.ns);
+  return static_cast<std::uint32_t>(ns / 1000 * (rate / 1000) / 8000 + ns % 1000 * (rate / 1000) / 8'000'000);
+}
+
+Network::State::State(const Topology& of, const NetworkOptions& with)
+    : topology(of),
+      options(with),
+      directions(make_directions(of)),
+      by_link(2 * of.cables.size()),
+      loopbacks(of.hosts),
+      single_way(of.hosts, kNoDirection),
+      pool(with.payload, with.frames_max),
+      queue(static_cast<std::uint32_t>(directions.size())),
+      is_dead(of.vertices.size()),
+      link_epochs(directions.size()),
+      switch_epochs(of.vertices.size()),
+      link_believed_up(directions.size(), true),
+      switch_believed_up(of.vertices.size(), true) {
+  std::vector<Hop> hops;
+  std::vector<std::uint32_t> ways(of.hosts);
+  for (DirectionNumber number = 0; number < directions.size(); ++number) {
+    const Direction& direction = directions[number];
+    if (direction.is_loopback) {
+      loopbacks[direction.to] = number;
+      continue;
+    }
+    by_link[2 * std::size_t{direction.link.cable} + direction.link.backward] = number;
+    hops.push_back({direction.from, direction.to, number});
+    if (of.is_host(direction.from)) single_way[direction.from] = ways[direction.from]++ == 0 ? number : kNoDirection;
+  }
+  routing = std::make_unique<Routing>(topology, hops, options.seed);
+  rebuild_routes();
+}
+
+Network::Network(const Topology& topology, const NetworkOptions& options)
+    : state_(std::make_unique<State>(topology, options)) {}
+Network::~Network() = default;
+
+const Topology& Network::topology() const {
+  return state_->topology;
+}
+
+void Network::add_address(std::uint32_t host, const wire::Gid& address) {
+  VERBENA_ASSERT(host < state_->topology.hosts);
+  state_->addresses.add(address, host);
+}
+
+std::span<std::byte> Network::reserve(std::size_t bytes) {
+  State& state = *state_;
+  VERBENA_ASSERT(!state.is_open && bytes <= wire::kFrameBytesMax);
+  state.is_open = true;
+  if (state.open == kNoFrame) state.open = state.pool.take();
+  state.is_open_in_scratch = state.open == kNoFrame || (!state.options.payload && bytes > kStoredBytes);
+  return state.is_open_in_scratch ? std::span(state.build_scratch).first(bytes)
+                                  : state.pool.octets(state.open).first(bytes);
+}
+
+void Network::cancel() {
+  VERBENA_ASSERT(state_->is_open);
+  state_->is_open = false;  // the place is kept for the next one
+}
+
+void Network::commit(Time now, std::uint32_t host, std::size_t bytes) {
+  State& state = *state_;
+  VERBENA_ASSERT(state.is_open && bytes <= wire::kFrameBytesMax && host < state.topology.hosts);
+  state.is_open = false;
+  const FrameNumber frame = state.open;
+  if (frame == kNoFrame) {
+    ++state.statistics.overflowed;
+    return;
+  }
+  state.open = kNoFrame;
+  if (state.is_open_in_scratch) std::memcpy(state.pool.octets(frame).data(), state.build_scratch.data(), kStoredBytes);
+  FrameInfo& info = state.pool.info(frame);
+  info = {};
+  info.bytes = static_cast<std::uint16_t>(bytes);
+  state.enter(now, host, frame);
+}
+
+void Network::submit(Time now, std::uint32_t host, std::span<const std::byte> frame) {
+  if (frame.size() > wire::kFrameBytesMax) {
+    ++state_->statistics.overflowed;
+    return;
+  }
+  const std::span<std::byte> room = reserve(frame.size());
+  if (!frame.empty()) std::memcpy(room.data(), frame.data(), frame.size());
+  commit(now, host, frame.size());
+}
+
+Time Network::has_room_at(Time now, std::uint32_t host, const wire::Gid* destination) const {
+  DirectionNumber way = state_->single_way[host];
+  if (way == kNoDirection) {
+    const std::uint32_t to = destination != nullptr ? state_->addresses.find(*destination) : kNoHost;
+    way = to == host ? state_->loopbacks[host] : to == kNoHost ? kNoDirection : state_->routing->first(host, to);
+    if (way == kNoDirection) return now;
+  }
+  const Direction& direction = state_->directions[way];
+  const Duration backlog = direction.backlog(now);
+  if (backlog <= direction.time_for((kHostQueueFrames - 1) * wire::kFrameBytesMax)) return now;
+  return now + (backlog - direction.time_for(kHostQueueLowFrames * wire::kFrameBytesMax));
+}
+
+bool Network::has_several_ways(std::uint32_t host) const {
+  return state_->single_way[host] == kNoDirection;
+}
+
+std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
+  const DirectionNumber way = state_->single_way[host];
+  if (way == kNoDirection) return kHostQueueFrames;
+  const Direction& direction = state_->directions[way];
+  const Duration frame = direction.time_for(wire::kFrameBytesMax);
+  const Duration backlog = direction.backlog(now);
+  if (frame.ns == 0 || backlog.ns == 0) return kHostQueueFrames;
+  const std::int64_t waiting = (backlog.ns + frame.ns - 1) / frame.ns;
+  return waiting >= static_cast<std::int64_t>(kHostQueueFrames)
+             ? 1
+             : static_cast<std::uint32_t>(kHostQueueFrames - static_cast<std::uint64_t>(waiting));
+}
+
+std::optional<Time> Network::next_deadline() const {
+  Time earliest = state_->queue.earliest();
+  if (!state_->changes.empty()) earliest = std::min(earliest, state_->changes.front().due);
+  if (earliest == kNever) return std::nullopt;
+  return earliest;
+}
+
+void Network::run(Time now, Sink& sink) {
+  State& state = *state_;
+  for (;;) {
+    const Time next = state.queue.earliest();
+    const Time change = state.changes.empty() ? kNever : state.changes.front().due;
+    if (std::min(next, change) > now) return;
+    if (change <= next) {
+      state.apply_changes(change);
+      continue;
+    }
+    state.due.clear();
+    state.queue.take_earliest(state.due);
+    state.statistics.events += state.due.size();
+    for (std::size_t i = 0; i < state.due.size(); ++i) {
+      constexpr std::size_t kAhead = 4;
+      if (i + kAhead < state.due.size()) __builtin_prefetch(&state.directions[state.due[i + kAhead]]);
+      state.run_direction(next, state.due[i], sink);
+    }
+  }
+}
+
+const NetworkStatistics& Network::statistics() const {
+  return state_->statistics;
+}
+
+LinkStatistics Network::link_statistics(Time now, LinkId link) const {
+  const Direction& direction = state_->directions[state_->direction_of(link)];
+  return {direction.frames,
+          direction.octets,
+          direction.lost,
+          direction.overflowed,
+          direction.octets_of(direction.backlog(now)),
+          std::max(direction.queue_octets_max, direction.octets_of(direction.backlog_max))};
+}
+
+void Network::observe(Observer* observer) {
+  state_->observer = observer;
+}
+
+std::uint64_t Network::trace_hash() const {
+  return state_->hash;
+}
+
+std::uint64_t Network::memory_bytes() const {
+  return state_->pool.memory_bytes() + state_->routing->memory_bytes() + state_->directions.size() * sizeof(Direction);
+}
+
+}  // namespace verbena::fabric

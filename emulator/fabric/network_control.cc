@@ -1,0 +1,150 @@
+// What can go wrong in a network, and when its routes take notice.
+#include <algorithm>
+
+#include "emulator/fabric/network_state.h"
+#include "wire/assert.h"
+
+namespace verbena::fabric {
+namespace {
+
+std::string direction_name(const Topology& topology, LinkId link) {
+  const Cable& cable = topology.cables[link.cable];
+  const std::string& a = topology.vertices[cable.a].name;
+  const std::string& b = topology.vertices[cable.b].name;
+  return link.backward ? b + ">" + a : a + ">" + b;
+}
+
+}  // namespace
+
+void Network::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
+  State& state = *state_;
+  Direction& direction = state.directions[state.direction_of(link)];
+  FaultPlan plan(rules, state.options.seed, direction_name(state.topology, link));
+  // Frames that the earlier rules hold stay held: they leave when their time is up.
+  if (direction.faults)
+    direction.faults->plan = std::move(plan);
+  else if (!rules.empty())
+    direction.faults = std::make_unique<DirectionFaults>(DirectionFaults{std::move(plan), {}, {}, {}, 0});
+}
+
+void Network::set_link_up(Time now, LinkId link, bool up) {
+  State& state = *state_;
+  const DirectionNumber number = state.direction_of(link);
+  Direction& direction = state.directions[number];
+  if (direction.is_up == up) return;
+  direction.is_up = up;
+  if (!up) state.lose_all(now, number, true);
+  state.expect_change(now, false, number, up);
+}
+
+void Network::set_switch_up(Time now, std::uint32_t vertex, bool up) {
+  State& state = *state_;
+  VERBENA_ASSERT(vertex < state.topology.vertices.size() && !state.topology.is_host(vertex));
+  if ((state.is_dead[vertex] == 0) == up) return;
+  state.is_dead[vertex] = up ? 0 : 1;
+  if (!up)
+    for (DirectionNumber number = 0; number < state.directions.size(); ++number)
+      if (state.directions[number].from == vertex) state.lose_all(now, number, false);
+  state.expect_change(now, true, vertex, up);
+}
+
+void Network::set_partition(std::uint32_t from, std::uint32_t to, bool cut) {
+  VERBENA_ASSERT(from < state_->topology.hosts && to < state_->topology.hosts);
+  const std::uint64_t pair = std::uint64_t{from} << 32 | to;
+  if (cut)
+    state_->cut_pairs.insert(pair);
+  else
+    state_->cut_pairs.erase(pair);
+}
+
+void Network::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
+  VERBENA_ASSERT(propagation.ns >= 0 && jitter.ns >= 0);
+  Direction& direction = state_->directions[state_->direction_of(link)];
+  direction.propagation = propagation;
+  direction.jitter = jitter;
+}
+
+void Network::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second) {
+  State& state = *state_;
+  const DirectionNumber number = state.direction_of(link);
+  Direction& direction = state.directions[number];
+  // When each of those in the queue was to begin follows from when it was to arrive; jitter made some a little late.
+  std::vector<std::pair<FrameNumber, Time>> queued;
+  for (FrameNumber frame = direction.head; frame != kNoFrame; frame = state.pool.info(frame).next) {
+    const FrameInfo& info = state.pool.info(frame);
+    const Duration taken = direction.propagation + direction.time_for(info.bytes);
+    if (info.due - now >= taken) queued.emplace_back(frame, Time{info.due.ns - taken.ns});
+  }
+  const Duration propagation = direction.propagation;
+  direction.set_rate(bits_per_second);
+  if (!queued.empty()) {
+    direction.wire_free = queued.front().second;
+    direction.last_due = {};
+    for (FrameNumber frame = direction.head; frame != queued.front().first; frame = state.pool.info(frame).next)
+      direction.last_due = state.pool.info(frame).due;
+    for (const auto& [frame, start] : queued) {
+      FrameInfo& info = state.pool.info(frame);
+      direction.wire_free = direction.wire_free + direction.time_for(info.bytes);
+      info.due = direction.last_due = std::max(direction.last_due, direction.wire_free + propagation);
+    }
+  }
+  state.schedule(number);
+}
+
+void Network::State::lose_all(Time now, DirectionNumber number, bool also_on_the_wire) {
+  Direction& direction = directions[number];
+  FrameNumber frame = direction.head;
+  FrameNumber last_kept = kNoFrame;
+  while (frame != kNoFrame && !also_on_the_wire && pool.info(frame).due <= now + direction.propagation) {
+    last_kept = frame;
+    frame = pool.info(frame).next;
+  }
+  (last_kept != kNoFrame ? pool.info(last_kept).next : direction.head) = kNoFrame;
+  direction.tail = last_kept;
+  while (frame != kNoFrame) {
+    const FrameNumber next = pool.info(frame).next;
+    end(now, number, frame, FrameEvent::vanished);
+    frame = next;
+  }
+  if (direction.faults) {
+    DirectionFaults& faults = *direction.faults;
+    if (also_on_the_wire) {
+      std::sort_heap(faults.strays.begin(), faults.strays.end());
+      for (const DirectionFaults::Stray& stray : faults.strays) end(now, number, stray.frame, FrameEvent::vanished);
+      faults.strays.clear();
+    }
+    faults.carrier.clear([&](FrameNumber held) { end(now, number, held, FrameEvent::vanished); });
+  }
+  direction.wire_free = now;
+  direction.last_due = last_kept != kNoFrame ? pool.info(last_kept).due : Time{};
+  schedule(number);
+}
+
+void Network::State::expect_change(Time now, bool is_switch, std::uint32_t index, bool up) {
+  const std::uint32_t epoch = ++(is_switch ? switch_epochs : link_epochs)[index];
+  changes.push_back({now + options.detection, is_switch, index, up, epoch});
+}
+
+void Network::State::apply_changes(Time now) {
+  bool has_changed = false;
+  for (; !changes.empty() && changes.front().due <= now; changes.pop_front()) {
+    const Change& change = changes.front();
+    // A change that did not last is not noticed.
+    if (change.epoch != (change.is_switch ? switch_epochs : link_epochs)[change.index]) continue;
+    (change.is_switch ? switch_believed_up : link_believed_up)[change.index] = change.up;
+    has_changed = true;
+  }
+  ++statistics.events;
+  if (has_changed) rebuild_routes();
+}
+
+void Network::State::rebuild_routes() {
+  std::vector<bool> alive(directions.size());
+  for (DirectionNumber number = 0; number < directions.size(); ++number) {
+    const Direction& direction = directions[number];
+    alive[number] = link_believed_up[number] && switch_believed_up[direction.from] && switch_believed_up[direction.to];
+  }
+  routing->rebuild(alive);
+}
+
+}  // namespace verbena::fabric

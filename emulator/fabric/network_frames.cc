@@ -1,0 +1,250 @@
+// The way of a frame: into the queue of a direction, over the wire, to the next switch or to a host.
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/fabric/chance.h"
+#include "emulator/fabric/frame_damage.h"
+#include "emulator/fabric/frame_look.h"
+#include "emulator/fabric/network_state.h"
+#include "wire/assert.h"
+#include "wire/packet_view.h"
+
+namespace verbena::fabric {
+
+void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame) {
+  FrameInfo& info = pool.info(frame);
+  const FrameLook look = look_at(pool.octets(frame), info.bytes);
+  info.ecn_capable = look.ecn_capable;
+  info.flow_hash = look.flow_hash;
+  info.digest = look.digest;
+  if (look.is_ip) info.destination = addresses.find(look.destination);
+
+  DirectionNumber way = single_way[host];
+  const bool has_destination = info.destination != kNoHost;
+  if (info.destination == host) {
+    way = loopbacks[host];
+  } else if (way == kNoDirection) {
+    // Nobody's frames have to go somewhere: out of the first cable, if there is one.
+    way = has_destination ? routing->first(host, info.destination) : kNoDirection;
+    if (way == kNoDirection) way = loopbacks[host];
+  }
+  const bool is_cut =
+      !cut_pairs.empty() && has_destination && cut_pairs.contains(std::uint64_t{host} << 32 | info.destination);
+  if (has_destination && !is_cut) {
+    enqueue(now, way, frame);
+    return;
+  }
+  // It takes its time on the wire all the same, so that a sender without a window does not send for ever at once.
+  Direction& direction = directions[way];
+  direction.wire_free = std::max(direction.wire_free, now) + direction.time_for(info.bytes);
+  end(now, way, frame, FrameEvent::vanished);
+}
+
+void Network::State::enqueue(Time now, DirectionNumber number, FrameNumber frame) {
+  Direction& direction = directions[number];
+  FrameInfo& info = pool.info(frame);
+  const Duration waiting = direction.backlog(now);
+  if (waiting.ns > 0 && waiting + direction.time_for(info.bytes) > direction.queue_max) {
+    ++direction.overflowed;
+    ++statistics.overflowed;
+    end(now, number, frame, FrameEvent::overflowed);
+    return;
+  }
+  if (direction.marks && info.ecn_capable && waiting > direction.mark_above) mark(frame);
+  if (!direction.is_up) {
+    direction.wire_free = now + waiting + direction.time_for(info.bytes);
+    end(now, number, frame, FrameEvent::vanished);
+  } else if (direction.faults && !direction.faults->plan.empty()) {
+    judge_and_launch(now, number, frame);
+  } else {
+    launch(now, number, frame, {});
+  }
+}
+
+/// The octets of a frame that was marked are its own from then on as before: only the wire's header checksum knows.
+void Network::State::mark(FrameNumber frame) {
+  FrameInfo& info = pool.info(frame);
+  info.ecn_capable = false;
+  ++statistics.marked;
+  mark_congestion(pool.octets(frame));
+}
+
+namespace {
+/// What a network lends to the carrier of one direction's faults.
+struct Way {
+  Network::State& network;
+  Direction& direction;
+  DirectionNumber number;
+
+  FaultCounters& counters() { return direction.faults->counters; }
+  FrameNumber copy(FrameNumber frame) { return network.copy(frame); }
+  void damage(FrameNumber frame, const Verdict& verdict) { network.damage(frame, verdict); }
+  void send(Time sent, Duration extra, FrameNumber frame) { network.launch(sent, number, frame, extra); }
+};
+}  // namespace
+
+void Network::State::judge_and_launch(Time now, DirectionNumber number, FrameNumber frame) {
+  Direction& direction = directions[number];
+  const auto packet = wire::parse_frame(view(frame));
+  if (!packet) {
+    launch(now, number, frame, {});
+    return;
+  }
+  const Verdict verdict = direction.faults->plan.judge(*packet);
+  if (!verdict.comment.empty()) pool.info(frame).comment = comment_number(verdict.comment);
+  if (!verdict.drop) {
+    direction.faults->carrier.carry_out(now, frame, verdict, Way{*this, direction, number});
+    schedule(number);
+    return;
+  }
+  ++direction.lost;
+  ++statistics.lost;
+  // Lost on the wire: it was sent.
+  const Time start = std::max(direction.wire_free, now);
+  direction.wire_free = start + direction.time_for(pool.info(frame).bytes);
+  end(start, number, frame, FrameEvent::lost);
+}
+
+void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra) {
+  Direction& direction = directions[number];
+  FrameInfo& info = pool.info(frame);
+  const Time start = std::max(direction.wire_free, now);
+  direction.wire_free = start + direction.time_for(info.bytes);
+  direction.backlog_max = std::max(direction.backlog_max, direction.wire_free - now);
+  ++direction.frames;
+  direction.octets += info.bytes;
+  note(start, number, info, FrameEvent::sent);
+  show(start, number, frame, FrameEvent::sent);
+  Duration flight = direction.propagation;
+  if (direction.jitter.ns > 0) {
+    const std::uint64_t draw = mix_all({options.seed, number, direction.frames});
+    flight = flight + Duration{static_cast<std::int64_t>(draw % (static_cast<std::uint64_t>(direction.jitter.ns) + 1))};
+  }
+  if (extra.ns > 0) {
+    DirectionFaults& faults = *direction.faults;
+    info.due = direction.wire_free + flight + extra;
+    faults.strays.push_back({info.due, faults.next_sequence++, frame});
+    std::push_heap(faults.strays.begin(), faults.strays.end());
+    schedule(number);
+    return;
+  }
+  info.due = direction.last_due = std::max(direction.last_due, direction.wire_free + flight);
+  info.next = kNoFrame;
+  if (direction.head == kNoFrame) {
+    direction.head = direction.tail = frame;
+    schedule(number);
+  } else {
+    pool.info(direction.tail).next = frame;
+    direction.tail = frame;
+  }
+}
+
+void Network::State::schedule(DirectionNumber number) {
+  const Direction& direction = directions[number];
+  Time next = direction.head != kNoFrame ? pool.info(direction.head).due : kNever;
+  if (direction.faults) {
+    if (!direction.faults->strays.empty()) next = std::min(next, direction.faults->strays.front().due);
+    next = std::min(next, direction.faults->carrier.earliest());
+  }
+  queue.set(number, next);
+}
+
+void Network::State::run_direction(Time now, DirectionNumber number, Sink& sink) {
+  Direction& direction = directions[number];
+  while (direction.head != kNoFrame && pool.info(direction.head).due <= now) {
+    const FrameNumber frame = direction.head;
+    direction.head = pool.info(frame).next;
+    if (direction.head != kNoFrame) __builtin_prefetch(&pool.info(direction.head));
+    arrive(now, number, frame, sink);
+  }
+  if (direction.faults) {
+    DirectionFaults& faults = *direction.faults;
+    while (!faults.strays.empty() && faults.strays.front().due <= now) {
+      const FrameNumber frame = faults.strays.front().frame;
+      std::pop_heap(faults.strays.begin(), faults.strays.end());
+      faults.strays.pop_back();
+      arrive(now, number, frame, sink);
+    }
+    faults.carrier.release_expired(now, Way{*this, direction, number});
+  }
+  schedule(number);
+}
+
+void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink) {
+  const Direction& direction = directions[number];
+  const FrameInfo& info = pool.info(frame);
+  ++statistics.arrivals;
+  if (!topology.is_host(direction.to)) {
+    const DirectionNumber next =
+        is_dead[direction.to] ? kNoDirection : routing->next(direction.to, info.destination, info.flow_hash);
+    if (next == kNoDirection) {
+      end(now, number, frame, FrameEvent::vanished);
+      return;
+    }
+    note(now, number, info, FrameEvent::delivered);
+    show(now, number, frame, FrameEvent::delivered);
+    enqueue(now, next, frame);
+    return;
+  }
+  ++statistics.host_arrivals;
+  const bool is_taken = sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc_fits});
+  end(now, number, frame, is_taken ? FrameEvent::delivered : FrameEvent::vanished);
+}
+
+void Network::State::end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event) {
+  if (event == FrameEvent::vanished) ++statistics.vanished;
+  note(now, number, pool.info(frame), event);
+  show(now, number, frame, event);
+  pool.give_back(frame);
+}
+
+std::span<const std::byte> Network::State::view(FrameNumber frame) {
+  const std::size_t bytes = pool.info(frame).bytes;
+  const std::span<const std::byte> stored = pool.octets(frame);
+  if (bytes <= stored.size()) return stored.first(bytes);
+  std::memcpy(view_scratch.data(), stored.data(), kStoredBytes);
+  return std::span(view_scratch).first(bytes);
+}
+
+void Network::State::damage(FrameNumber frame, const Verdict& verdict) {
+  FrameInfo& info = pool.info(frame);
+  const std::uint32_t bit = *verdict.flip_bit;
+  info.corrupted = true;
+  info.digest ^= static_cast<std::uint32_t>(mix(bit));
+  const std::span<std::byte> stored = pool.octets(frame);
+  if (info.bytes <= stored.size()) {
+    info.icrc_fits = flip_bit(stored.first(info.bytes), bit, verdict.repair_icrc) && info.icrc_fits;
+    return;
+  }
+  // Without payload: what is not stored cannot be changed, only be said to be wrong.
+  if (bit / 8 < stored.size()) stored[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+  info.icrc_fits = info.icrc_fits && verdict.repair_icrc && bit / 8 < info.bytes - wire::kIcrcBytes;
+}
+
+FrameNumber Network::State::copy(FrameNumber frame) {
+  const FrameNumber made = pool.take();
+  if (made == kNoFrame) return kNoFrame;
+  pool.info(made) = pool.info(frame);
+  const std::span<const std::byte> from = pool.octets(frame);
+  std::memcpy(pool.octets(made).data(), from.data(), std::min<std::size_t>(from.size(), pool.info(frame).bytes));
+  return made;
+}
+
+void Network::State::show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event) {
+  const Direction& direction = directions[number];
+  if (direction.is_loopback) return;
+  const FrameInfo& info = pool.info(frame);
+  observer->observe({time, direction.link, event, view(frame), comment_texts[info.comment], info.corrupted});
+}
+
+std::uint16_t Network::State::comment_number(std::string_view comment) {
+  const auto found = comment_numbers.find(comment);
+  if (found != comment_numbers.end()) return found->second;
+  if (comment_texts.size() > UINT16_MAX) return 0;
+  const auto number = static_cast<std::uint16_t>(comment_texts.size());
+  comment_texts.emplace_back(comment);
+  comment_numbers.emplace(comment_texts.back(), number);
+  return number;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,156 @@
+// NetworkState: what a Network owns, and the way of a frame through it.
+//
+// Private to network.cc, network_control.cc and network_frames.cc; network.h is the only way in from outside.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "emulator/fabric/address_table.h"
+#include "emulator/fabric/deadline_queue.h"
+#include "emulator/fabric/fault_carrier.h"
+#include "emulator/fabric/frame_pool.h"
+#include "emulator/fabric/network.h"
+#include "emulator/fabric/routing.h"
+
+namespace verbena::fabric {
+
+/// The faults of one direction, and the frames that they keep from going with the others.
+struct DirectionFaults {
+  /// On its way apart from the queue: it arrives later than those sent after it.
+  struct Stray {
+    Time due;
+    std::uint64_t sequence = 0;
+    FrameNumber frame = kNoFrame;
+    bool operator<(const Stray& other) const {  // as std::push_heap wants it: the first due on top
+      return due != other.due ? due > other.due : sequence > other.sequence;
+    }
+  };
+  FaultPlan plan;
+  FaultCarrier carrier;
+  FaultCounters counters;
+  std::vector<Stray> strays;
+  std::uint64_t next_sequence = 0;
+};
+
+/// One direction of a cable: the egress queue before it and the frames on it, as one queue in the order of arrival. The
+/// queue is not kept apart: what waits is what the wire needs the time until `wire_free` for.
+struct Direction {
+  Time wire_free{};
+  Time last_due{};
+  FrameNumber head = kNoFrame;
+  FrameNumber tail = kNoFrame;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  Duration propagation{};
+  std::uint64_t rate = 0;  // bits per second; 0: frames take no time
+  Duration queue_max{};    // octets as time at this rate
+  Duration mark_above{};
+  bool is_up = true;
+  bool marks = false;
+  bool is_loopback = false;
+  std::uint32_t queue_bytes = 0;
+  std::uint32_t mark_bytes = 0;
+  std::uint32_t queue_octets_max = 0;
+  Duration backlog_max{};
+  Duration jitter{};
+  std::uint64_t frames = 0;
+  std::uint64_t octets = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t overflowed = 0;
+  LinkId link;
+  std::unique_ptr<DirectionFaults> faults;
+
+  Duration time_for(std::uint64_t bytes) const {
+    if (rate == 0) return {};
+    return {static_cast<std::int64_t>((bytes * 8'000'000'000u + rate - 1) / rate)};
+  }
+  Duration backlog(Time now) const { return wire_free > now ? wire_free - now : Duration{}; }
+  std::uint32_t octets_of(Duration time) const;
+  void set_rate(std::uint64_t bits_per_second);
+};
+
+struct Network::State {
+  State(const Topology& of, const NetworkOptions& with);
+
+  // -- network_frames.cc: a frame's way
+  void enter(Time now, std::uint32_t host, FrameNumber frame);
+  void enqueue(Time now, DirectionNumber number, FrameNumber frame);
+  void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
+  void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
+  void arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+  void run_direction(Time now, DirectionNumber number, Sink& sink);
+  /// The frame ends here.
+  void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
+  void schedule(DirectionNumber number);
+  /// The frame at its full length; valid until the next call.
+  std::span<const std::byte> view(FrameNumber frame);
+  void damage(FrameNumber frame, const Verdict& verdict);
+  FrameNumber copy(FrameNumber frame);
+  void mark(FrameNumber frame);
+
+  void note(Time time, DirectionNumber number, const FrameInfo& frame, FrameEvent event) {
+    const std::uint64_t what =
+        std::uint64_t{frame.digest} << 32 | std::uint64_t{number} << 3 | static_cast<std::uint64_t>(event);
+    hash = (hash ^ (static_cast<std::uint64_t>(time.ns) * 0x9e3779b97f4a7c15u + what)) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 31;
+  }
+  void show(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event) {
+    if (observer != nullptr) show_to_observer(time, number, frame, event);
+  }
+  void show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event);
+  std::uint16_t comment_number(std::string_view comment);
+
+  // -- network_control.cc
+  /// The directions that belong to a cable's link.
+  DirectionNumber direction_of(LinkId link) const { return by_link[2 * std::size_t{link.cable} + link.backward]; }
+  /// What is in the queue is gone, what the switch has begun to send included; what is on the wire as well, if so said.
+  void lose_all(Time now, DirectionNumber number, bool also_on_the_wire);
+  void expect_change(Time now, bool is_switch, std::uint32_t index, bool up);
+  void apply_changes(Time now);
+  void rebuild_routes();
+
+  Topology topology;
+  NetworkOptions options;
+  std::vector<Direction> directions;        // ordered by (to, cable); loopbacks behind the cables of their host
+  std::vector<DirectionNumber> by_link;     // 2 * cable + backward
+  std::vector<DirectionNumber> loopbacks;   // of each host
+  std::vector<DirectionNumber> single_way;  // of each host with one cable: its way out
+  FramePool pool;
+  DeadlineQueue queue;
+  AddressTable addresses;
+  std::unique_ptr<Routing> routing;
+  std::vector<std::uint8_t> is_dead;            // of each vertex: a dead switch
+  std::unordered_set<std::uint64_t> cut_pairs;  // from << 32 | to
+
+  /// What has happened and is not yet noticed by the routes.
+  struct Change {
+    Time due;
+    bool is_switch = false;
+    std::uint32_t index = 0;  // vertex or direction
+    bool up = false;
+    std::uint32_t epoch = 0;  // later changes of the same thing void it
+  };
+  std::deque<Change> changes;
+  std::vector<std::uint32_t> link_epochs;
+  std::vector<std::uint32_t> switch_epochs;
+  std::vector<bool> link_believed_up;
+  std::vector<bool> switch_believed_up;
+
+  Observer* observer = nullptr;
+  NetworkStatistics statistics;
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  std::unordered_map<std::string_view, std::uint16_t> comment_numbers;  // looked up, never walked through
+  std::deque<std::string> comment_texts{std::string()};                 // by FrameInfo::comment
+
+  FrameNumber open = kNoFrame;  // reserved
+  bool is_open = false;
+  bool is_open_in_scratch = false;
+  std::vector<std::byte> build_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
+  std::vector<std::byte> view_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
+  std::vector<DirectionNumber> due;
+};
+
+}  // namespace verbena::fabric

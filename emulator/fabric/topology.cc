@@ -1,0 +1,127 @@
+#include "emulator/fabric/topology.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace verbena::fabric {
+namespace {
+
+using Outcome = Result<void, std::string>;
+
+Failure<std::string> wrong(std::string text) {
+  return Failure{std::move(text)};
+}
+
+std::string count_of(std::uint64_t count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what);
+}
+
+Outcome check_sizes(const Topology& topology) {
+  if (topology.hosts == 0) return wrong("the topology has no hosts");
+  if (topology.hosts > topology.vertices.size())
+    return wrong("the topology has fewer vertices than its " + count_of(topology.hosts, "hosts"));
+  if (topology.vertices.size() > kVerticesMax)
+    return wrong("the topology has " + count_of(topology.vertices.size(), "hosts and switches, more than ") +
+                 std::to_string(kVerticesMax));
+  if (topology.cables.size() > kCablesMax)
+    return wrong("the topology has " + count_of(topology.cables.size(), "cables, more than ") +
+                 std::to_string(kCablesMax));
+  if (std::uint64_t{topology.switches()} * topology.switches() > kRoutesMax)
+    return wrong("the topology has " + count_of(topology.switches(), "switches, too many to keep routes between all"));
+  return {};
+}
+
+Outcome check_vertices(const Topology& topology) {
+  std::unordered_set<std::string_view> names;
+  for (std::uint32_t i = 0; i < topology.vertices.size(); ++i) {
+    const Vertex& vertex = topology.vertices[i];
+    if (vertex.name.empty()) return wrong("vertex " + std::to_string(i) + " of the topology has no name");
+    if (!names.insert(vertex.name).second) return wrong("the name " + vertex.name + " is used twice");
+    if ((vertex.kind == VertexKind::host) != topology.is_host(i))
+      return wrong(vertex.name + " stands in the wrong place: all hosts come before all switches");
+  }
+  return {};
+}
+
+Outcome check_cables(const Topology& topology) {
+  std::vector<std::uint32_t> cables_of_host(topology.hosts);
+  std::unordered_set<std::uint64_t> pairs;
+  for (std::uint32_t i = 0; i < topology.cables.size(); ++i) {
+    const Cable& cable = topology.cables[i];
+    if (cable.a >= topology.vertices.size() || cable.b >= topology.vertices.size())
+      return wrong("cable " + std::to_string(i) + " leads to nowhere");
+    if (cable.a == cable.b) return wrong("a cable leads from " + topology.vertices[cable.a].name + " to itself");
+    if (cable.parameters.propagation < Duration{})
+      return wrong("cable " + topology.cable_name(i) + " has a negative delay");
+    if (cable.parameters.queue_bytes == 0) return wrong("cable " + topology.cable_name(i) + " has no queue");
+    if (cable.parameters.propagation == Duration{} && cable.parameters.rate_bits_per_second == 0)
+      return wrong("cable " + topology.cable_name(i) + " takes no time at all: it needs a rate or a delay");
+    // Switches may be joined by several cables; what a second cable of two hosts would carry, nothing says.
+    const std::uint64_t pair = std::uint64_t{std::min(cable.a, cable.b)} << 32 | std::max(cable.a, cable.b);
+    const bool touches_host = topology.is_host(cable.a) || topology.is_host(cable.b);
+    if (touches_host && !pairs.insert(pair).second)
+      return wrong("there are two cables between " + topology.vertices[cable.a].name + " and " +
+                   topology.vertices[cable.b].name);
+    for (const std::uint32_t end : {cable.a, cable.b})
+      if (topology.is_host(end)) ++cables_of_host[end];
+  }
+  for (std::uint32_t host = 0; host < topology.hosts; ++host) {
+    if (cables_of_host[host] == 0 && topology.hosts > 1)
+      return wrong("host " + topology.vertices[host].name + " has no cable");
+    if (cables_of_host[host] > 1 && topology.switches() != 0)
+      return wrong("host " + topology.vertices[host].name + " has " + count_of(cables_of_host[host], "cables") +
+                   "; beside switches a host has one");
+  }
+  return {};
+}
+
+/// Hosts do not forward: without switches each pair needs a cable.
+Outcome check_reach_without_switches(const Topology& topology) {
+  std::unordered_set<std::uint64_t> pairs;
+  for (const Cable& cable : topology.cables)
+    pairs.insert(std::uint64_t{std::min(cable.a, cable.b)} << 32 | std::max(cable.a, cable.b));
+  for (std::uint32_t a = 0; a < topology.hosts; ++a)
+    for (std::uint32_t b = a + 1; b < topology.hosts; ++b)
+      if (!pairs.contains(std::uint64_t{a} << 32 | b))
+        return wrong("hosts " + topology.vertices[a].name + " and " + topology.vertices[b].name +
+                     " cannot reach each other: there is neither a switch nor a cable between them");
+  return {};
+}
+
+Outcome check_reach(const Topology& topology) {
+  if (topology.switches() == 0) return check_reach_without_switches(topology);
+  std::vector<std::vector<std::uint32_t>> neighbours(topology.vertices.size());
+  for (const Cable& cable : topology.cables) {
+    neighbours[cable.a].push_back(cable.b);
+    neighbours[cable.b].push_back(cable.a);
+  }
+  std::vector<bool> reached(topology.vertices.size());
+  std::vector<std::uint32_t> border{0};
+  reached[0] = true;
+  while (!border.empty()) {
+    const std::uint32_t vertex = border.back();
+    border.pop_back();
+    for (const std::uint32_t neighbour : neighbours[vertex]) {
+      if (reached[neighbour]) continue;
+      reached[neighbour] = true;
+      border.push_back(neighbour);
+    }
+  }
+  for (std::uint32_t host = 0; host < topology.hosts; ++host)
+    if (!reached[host])
+      return wrong("hosts " + topology.vertices[0].name + " and " + topology.vertices[host].name +
+                   " cannot reach each other: no way of cables joins them");
+  return {};
+}
+
+}  // namespace
+
+Result<void, std::string> check(const Topology& topology) {
+  for (const auto part : {check_sizes, check_vertices, check_cables, check_reach}) {
+    Outcome outcome = part(topology);
+    if (!outcome) return outcome;
+  }
+  return {};
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,88 @@
+// Host: one NIC of a world, its application, and what the world keeps for both.
+//
+// Private to emulator/sim. Solely plain state and the port through which the NIC's frames get into the network; when
+// which of it runs is World's.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "emulator/fabric/network.h"
+#include "emulator/nic/nic.h"
+#include "emulator/sim/payload_free_memory.h"
+#include "emulator/sim/world.h"
+
+namespace verbena::sim {
+
+/// A frame that the world keeps back for a while: an acknowledgement before it leaves, or one that a frozen host has
+/// not looked at.
+struct KeptFrame {
+  Time due;
+  wire::Gid destination;
+  wire::Qpn qpn;
+  bool icrc_fits = true;
+  std::vector<std::byte> octets;
+};
+inline constexpr std::size_t kFrozenBytesMax = 1 << 20;
+
+/// Why a host is looked at.
+enum Reason : std::uint8_t {
+  kTouched = 1,
+  kNicTimer = 2,
+  kApplication = 4,  // it is to be called whether or not something completed
+  kWakeUp = 8,       // a request of wake_at, or a kept frame, may be due
+};
+
+struct Host {
+  nic::NicConfig config;
+  std::unique_ptr<nic::Memory> memory;
+  nic::Counters counters;
+  std::unique_ptr<nic::Nic> nic;  // null: crashed
+  Application* application = nullptr;
+  NicLatencies latencies;
+  std::uint8_t reasons = 0;
+  bool is_frozen = false;
+  std::uint64_t seen = 0;      // completions and events when the application was last called
+  std::vector<Time> wake_ups;  // heap, the earliest on top
+  std::deque<KeptFrame> leaving;
+  std::deque<KeptFrame> waiting;  // for a frozen host
+  std::size_t waiting_bytes = 0;
+
+  std::uint64_t news() const {
+    return counters.get(nic::Counter::completions) + counters.get(nic::Counter::async_events);
+  }
+  Time next_wake_up() const {
+    Time next = wake_ups.empty() ? kNever : wake_ups.front();
+    return leaving.empty() ? next : std::min(next, leaving.front().due);
+  }
+};
+
+/// The way out of one host.
+class Port final : public nic::TransmitPort {
+ public:
+  Port(fabric::Network& network, Host& host, HostId id, Time now)
+      : network_(network), host_(host), id_(id), now_(now) {}
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
+  void commit(std::size_t bytes) override;
+  void cancel() override { network_.cancel(); }
+
+  /// When a refused frame would have had room; kNever: none was refused.
+  Time room_at() const { return room_at_; }
+  /// The host has several cables: each frame has to ask for room.
+  bool asks = false;
+
+ private:
+  bool keep(std::span<const std::byte> frame);
+
+  fabric::Network& network_;
+  Host& host_;
+  HostId id_;
+  Time now_;
+  Time room_at_ = kNever;
+  std::span<std::byte> room_;
+};
+
+}  // namespace verbena::sim

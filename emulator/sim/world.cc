@@ -1,0 +1,359 @@
+#include "emulator/sim/world.h"
+
+#include "emulator/fabric/chance.h"
+#include "emulator/fabric/deadline_queue.h"
+#include "emulator/sim/host.h"
+#include "wire/assert.h"
+
+namespace verbena::sim {
+namespace {
+
+/// Of an application with its NIC at one instant; an application that goes on and on is continued a nanosecond later.
+constexpr std::uint32_t kRoundsMax = 64;
+/// Of one host at one instant, where the wire takes no time.
+constexpr std::size_t kFramesAtOnceMax = 4096;
+constexpr std::uint32_t kFirstAddress = 0x0a000001;
+
+struct Task {
+  Time due;
+  std::uint64_t sequence = 0;
+  std::function<void(Time)> work;
+  bool operator<(const Task& other) const {  // as std::push_heap wants it: the first due on top
+    return due != other.due ? due > other.due : sequence > other.sequence;
+  }
+};
+
+constexpr auto kLater = [](Time a, Time b) { return a > b; };
+
+}  // namespace
+
+struct World::State final : fabric::Sink {
+  State(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& with);
+
+  // Sources of the queue: the timers of all NICs, then the room at their ports, then wake-ups.
+  std::uint32_t timer_of(HostId host) const { return host; }
+  std::uint32_t room_of(HostId host) const { return count + host; }
+  std::uint32_t wake_up_of(HostId host) const { return 2 * count + host; }
+
+  bool arrived(const fabric::Arrival& arrival) override;
+  void look_at(HostId id, std::uint8_t reasons) {
+    Host& host = hosts[id];
+    if (host.reasons == 0) touched.push_back(id);
+    host.reasons |= reasons;
+  }
+  Time next() const;
+  void run_tasks();
+  void collect_due();
+  void run_touched();
+  void run_host(HostId id, std::uint8_t reasons);
+  void run_wake_ups(Host& host, HostId id, bool& call);
+  void transmit(Host& host, HostId id);
+  void arm(Host& host, HostId id);
+  void build_nic(Host& host);
+
+  WorldOptions options;
+  fabric::Network network;
+  std::uint32_t count;
+  std::deque<Host> hosts;
+  fabric::DeadlineQueue queue;
+  std::vector<Task> tasks;
+  std::uint64_t next_task = 0;
+  std::vector<HostId> touched;
+  std::vector<HostId> running;
+  std::vector<std::uint32_t> due;
+  std::uint64_t events = 0;
+  Time now{};
+};
+
+World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& with)
+    : options(with),
+      network(topology,
+              {.seed = with.seed, .payload = with.payload, .detection = with.detection, .frames_max = with.frames_max}),
+      count(topology.hosts),
+      hosts(topology.hosts),
+      queue(3 * topology.hosts) {
+  VERBENA_ASSERT(nics.size() == count || nics.size() == 1);
+  for (HostId id = 0; id < count; ++id) {
+    Host& host = hosts[id];
+    host.config = nics[nics.size() == 1 ? 0 : id];
+    host.config.mac = host_mac(id);
+    host.config.gids = {host_address(id)};
+    host.config.gid_count = 1;
+    host.config.qpn_base = wire::Qpn((id % 255 + 1) << 16);
+    host.config.seed = fabric::mix_all({with.seed, id});
+    if (with.payload)
+      host.memory = std::make_unique<nic::PlainMemory>();
+    else
+      host.memory = std::make_unique<PayloadFreeMemory>();
+    build_nic(host);
+    network.add_address(id, host_address(id));
+  }
+}
+
+void World::State::build_nic(Host& host) {
+  host.nic.reset();
+  host.nic = std::make_unique<nic::Nic>(host.config, *host.memory, host.counters);
+}
+
+bool World::State::arrived(const fabric::Arrival& arrival) {
+  Host& host = hosts[arrival.host];
+  if (host.nic == nullptr) return false;
+  if (host.is_frozen) {
+    if (host.waiting_bytes + arrival.frame.size() > kFrozenBytesMax) return false;
+    host.waiting_bytes += arrival.frame.size();
+    host.waiting.push_back({arrival.time, {}, {}, arrival.icrc_fits, {arrival.frame.begin(), arrival.frame.end()}});
+    return true;
+  }
+  // Without payload there is no ICRC to check; what would have a wrong one is known.
+  host.nic->receive(arrival.time, arrival.frame, !options.payload && arrival.icrc_fits);
+  look_at(arrival.host, kTouched);
+  return true;
+}
+
+Time World::State::next() const {
+  if (!touched.empty()) return now;
+  Time next = queue.earliest();
+  if (const auto deadline = network.next_deadline()) next = std::min(next, *deadline);
+  if (!tasks.empty()) next = std::min(next, tasks.front().due);
+  return next == kNever ? next : std::max(next, now);
+}
+
+void World::State::run_tasks() {
+  while (!tasks.empty() && tasks.front().due <= now) {
+    std::pop_heap(tasks.begin(), tasks.end());
+    const Task task = std::move(tasks.back());
+    tasks.pop_back();
+    ++events;
+    task.work(now);
+  }
+}
+
+void World::State::collect_due() {
+  while (queue.earliest() <= now) {
+    due.clear();
+    queue.take_earliest(due);
+    events += due.size();
+    for (const std::uint32_t source : due) {
+      const std::uint32_t kind = source / count;
+      look_at(source % count, kind == 0 ? kNicTimer : kind == 1 ? kTouched : kWakeUp);
+    }
+  }
+}
+
+void World::State::run_touched() {
+  running.swap(touched);
+  if (running.size() > 1) std::sort(running.begin(), running.end());
+  for (const HostId id : running) {
+    Host& host = hosts[id];
+    const std::uint8_t reasons = host.reasons;
+    host.reasons = 0;
+    run_host(id, reasons);
+  }
+  running.clear();
+}
+
+void World::State::run_host(HostId id, std::uint8_t reasons) {
+  Host& host = hosts[id];
+  if (host.nic == nullptr) return;
+  if (host.is_frozen) {  // until it thaws, only what must not be forgotten
+    host.reasons |= reasons & kApplication;
+    return;
+  }
+  if ((reasons & kNicTimer) != 0) host.nic->on_deadline(now);
+  bool call = (reasons & kApplication) != 0;
+  if ((reasons & kWakeUp) != 0) run_wake_ups(host, id, call);
+  std::uint32_t round = 0;
+  for (; round < kRoundsMax; ++round) {
+    if (host.application != nullptr && (call || host.news() != host.seen)) {
+      host.seen = host.news();
+      call = false;
+      host.application->run(now);
+      if (host.nic == nullptr || host.is_frozen) return;
+    }
+    if (host.nic->has_work()) transmit(host, id);
+    if (host.application == nullptr || host.news() == host.seen) break;
+  }
+  if (round == kRoundsMax) queue.set(room_of(id), now + nanoseconds(1));
+  arm(host, id);
+}
+
+void World::State::run_wake_ups(Host& host, HostId id, bool& call) {
+  while (!host.wake_ups.empty() && host.wake_ups.front() <= now) {
+    std::pop_heap(host.wake_ups.begin(), host.wake_ups.end(), kLater);
+    host.wake_ups.pop_back();
+    call = true;
+  }
+  for (; !host.leaving.empty() && host.leaving.front().due <= now; host.leaving.pop_front())
+    network.submit(now, id, host.leaving.front().octets);
+}
+
+void World::State::transmit(Host& host, HostId id) {
+  Port port(network, host, id, now);
+  port.asks = network.has_several_ways(id);
+  for (std::size_t sent = 0; host.nic->has_work();) {
+    const Time room_at = sent < kFramesAtOnceMax ? network.has_room_at(now, id) : now + nanoseconds(1);
+    if (room_at > now) {
+      queue.set(room_of(id), room_at);
+      return;
+    }
+    const std::size_t budget = network.room_frames(now, id);
+    const std::size_t made = host.nic->transmit(now, port, budget);
+    sent += made;
+    if (made < budget) break;
+  }
+  if (port.room_at() != kNever) queue.set(room_of(id), port.room_at());
+}
+
+void World::State::arm(Host& host, HostId id) {
+  // A timer that moved to a later time is left where it is: it is moved when it comes due.
+  if (const auto deadline = host.nic->next_deadline(); deadline && *deadline < queue.when(timer_of(id)))
+    queue.set(timer_of(id), *deadline);
+  const Time wake_up = host.next_wake_up();
+  if (wake_up != queue.when(wake_up_of(id))) queue.set(wake_up_of(id), wake_up);
+}
+
+World::World(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& options)
+    : state_(std::make_unique<State>(std::move(topology), nics, options)) {}
+World::~World() = default;
+
+const fabric::Topology& World::topology() const {
+  return state_->network.topology();
+}
+Time World::now() const {
+  return state_->now;
+}
+wire::Gid World::host_address(HostId host) {
+  return wire::Gid::from_ipv4(kFirstAddress + host);
+}
+wire::MacAddress World::host_mac(HostId host) {
+  const std::uint32_t address = kFirstAddress + host;
+  return {{0x02, 0x56, static_cast<std::uint8_t>(address >> 24), static_cast<std::uint8_t>(address >> 16),
+           static_cast<std::uint8_t>(address >> 8), static_cast<std::uint8_t>(address)}};
+}
+
+nic::Nic& World::nic(HostId host) {
+  VERBENA_ASSERT(is_running(host));
+  return *state_->hosts[host].nic;
+}
+const nic::Counters& World::counters(HostId host) const {
+  return state_->hosts[host].counters;
+}
+void World::set_latencies(HostId host, const NicLatencies& latencies) {
+  state_->hosts[host].latencies = latencies;
+}
+void World::touch(HostId host) {
+  state_->look_at(host, kTouched);
+}
+void World::attach(HostId host, Application* application) {
+  state_->hosts[host].application = application;
+  if (application != nullptr) state_->look_at(host, kApplication);
+}
+void World::observe(Observer* observer) {
+  state_->network.observe(observer);
+}
+void World::wake_at(HostId host, Time time) {
+  auto& wake_ups = state_->hosts[host].wake_ups;
+  wake_ups.push_back(std::max(time, state_->now));
+  std::push_heap(wake_ups.begin(), wake_ups.end(), kLater);
+  const std::uint32_t source = state_->wake_up_of(host);
+  if (wake_ups.front() < state_->queue.when(source)) state_->queue.set(source, wake_ups.front());
+}
+void World::at(Time time, std::function<void(Time)> task) {
+  state_->tasks.push_back({std::max(time, state_->now), state_->next_task++, std::move(task)});
+  std::push_heap(state_->tasks.begin(), state_->tasks.end());
+}
+
+void World::set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules) {
+  state_->network.set_faults(link, rules);
+}
+void World::set_link_up(LinkId link, bool up) {
+  state_->network.set_link_up(state_->now, link, up);
+}
+void World::set_link_rate(LinkId link, std::uint64_t bits_per_second) {
+  state_->network.set_link_rate(state_->now, link, bits_per_second);
+  // Its sender may have room earlier than it was told.
+  const fabric::Cable& cable = topology().cables[link.cable];
+  const std::uint32_t from = link.backward ? cable.b : cable.a;
+  if (topology().is_host(from)) touch(from);
+}
+void World::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
+  state_->network.set_link_delay(link, propagation, jitter);
+}
+void World::set_switch_up(std::uint32_t vertex, bool up) {
+  state_->network.set_switch_up(state_->now, vertex, up);
+}
+void World::set_partition(HostId from, HostId to, bool cut) {
+  state_->network.set_partition(from, to, cut);
+}
+
+void World::crash(HostId id) {
+  Host& host = state_->hosts[id];
+  host.nic.reset();
+  host.is_frozen = false;
+  host.wake_ups.clear();
+  host.leaving.clear();
+  host.waiting.clear();
+  host.waiting_bytes = 0;
+  for (const std::uint32_t source : {state_->timer_of(id), state_->room_of(id), state_->wake_up_of(id)})
+    state_->queue.set(source, kNever);
+}
+
+void World::restart(HostId id) {
+  crash(id);
+  state_->build_nic(state_->hosts[id]);
+  state_->look_at(id, kApplication);
+}
+
+void World::freeze(HostId id, bool frozen) {
+  Host& host = state_->hosts[id];
+  if (host.nic == nullptr || host.is_frozen == frozen) return;
+  host.is_frozen = frozen;
+  if (frozen) return;
+  for (; !host.waiting.empty(); host.waiting.pop_front()) {
+    const KeptFrame& frame = host.waiting.front();
+    host.nic->receive(state_->now, frame.octets, !state_->options.payload && frame.icrc_fits);
+  }
+  host.waiting_bytes = 0;
+  const std::uint8_t kept = host.reasons;
+  host.reasons = 0;
+  state_->look_at(id, static_cast<std::uint8_t>(kept | kTouched | kNicTimer | kWakeUp));
+}
+
+bool World::is_running(HostId host) const {
+  return state_->hosts[host].nic != nullptr;
+}
+
+bool World::step(Time limit) {
+  State& state = *state_;
+  const Time next = state.next();
+  if (next == kNever || next > limit) return false;
+  state.now = next;
+  state.run_tasks();
+  state.network.run(next, state);
+  state.collect_due();
+  state.run_touched();
+  return true;
+}
+
+void World::run_until(Time limit) {
+  while (step(limit)) {
+  }
+  state_->now = std::max(state_->now, limit);
+}
+
+World::Statistics World::statistics() const {
+  Statistics statistics = state_->network.statistics();
+  statistics.events += state_->events;
+  return statistics;
+}
+LinkStatistics World::link_statistics(LinkId link) const {
+  return state_->network.link_statistics(state_->now, link);
+}
+std::uint64_t World::trace_hash() const {
+  return state_->network.trace_hash();
+}
+std::uint64_t World::memory_bytes() const {
+  return state_->network.memory_bytes();
+}
+
+}  // namespace verbena::sim

@@ -39,7 +39,7 @@ ContentCheck::ContentCheck(Connection& connection, Ledger& ledger, const Message
       messages_(messages),
       layout_(layout),
       settings_(settings),
-      pattern_(settings.seed),
+      octets_(settings.seed),
       counter_(counter) {}
 
 void ContentCheck::begin(std::uint64_t first) {
@@ -54,11 +54,11 @@ ContentCheck::Operands ContentCheck::posting(std::uint64_t number, const Message
   if (message.verb == Verb::fetch_add) return {1, 0};
   if (!settings_.enabled) return {};
   if (message.verb == Verb::read) {
-    pattern_.fill(connection_.target_memory().subspan(layout_.target_slot(number), message.octets), number);
+    octets_.fill(connection_.target_memory().subspan(layout_.target_slot(number), message.octets), number);
     return {};
   }
   if (lossy() && number >= first_ + layout_.target_slots) verify_unnotified_write(number - layout_.target_slots, now);
-  pattern_.fill(connection_.initiator_memory().subspan(layout_.slot(number), message.octets), number);
+  octets_.fill(connection_.initiator_memory().subspan(layout_.slot(number), message.octets), number);
   return {};
 }
 
@@ -74,11 +74,11 @@ void ContentCheck::damaged(std::uint64_t number, const std::string& text, Time n
 }
 
 void ContentCheck::verify(std::span<const std::byte> octets, std::uint64_t number, const char* what, Time now) {
-  const auto wrong = pattern_.first_difference(octets, number);
+  const auto wrong = octets_.first_difference(octets, number);
   if (!wrong) return ledger_.verified(octets.size());
   damaged(number,
           fmt::format("octet {} of {} {} is 0x{:02x} instead of 0x{:02x}", *wrong, octets.size(), what,
-                      static_cast<unsigned>(octets[*wrong]), static_cast<unsigned>(pattern_.octet_at(number, *wrong))),
+                      static_cast<unsigned>(octets[*wrong]), static_cast<unsigned>(octets_.octet_at(number, *wrong))),
           now);
 }
 
@@ -118,7 +118,7 @@ std::optional<std::uint64_t> ContentCheck::message_received(const nic::Completio
     return number >= first_ && number <= last ? std::optional(number) : std::nullopt;
   }
   if (octets.size() >= 8) {
-    const std::uint64_t number = pattern_.message_of(octets);
+    const std::uint64_t number = octets_.message_of(octets);
     return number >= first_ && number < posted_ ? std::optional(number) : std::nullopt;
   }
   // Too short to say which it is: any recent one that it could be.
@@ -126,7 +126,7 @@ std::optional<std::uint64_t> ContentCheck::message_received(const nic::Completio
   const std::uint64_t oldest = posted_ - std::min(posted_ - first_, kRecentMax);
   for (std::uint64_t number = oldest; number < posted_; ++number) {
     const Message message = messages_.message(number);
-    if (message.verb == Verb::send && message.octets == octets.size() && !pattern_.first_difference(octets, number))
+    if (message.verb == Verb::send && message.octets == octets.size() && !octets_.first_difference(octets, number))
       return number;
   }
   return std::nullopt;
@@ -158,10 +158,10 @@ void ContentCheck::received(std::uint64_t receive, const nic::Completion& comple
 bool ContentCheck::may_hold(std::uint64_t number, std::size_t offset, std::byte octet) const {
   const std::uint64_t slots = layout_.target_slots;
   const std::uint64_t held = held_[number % slots];
-  if (octet == pattern_.octet_at(number, offset)) return true;
-  if (octet == (held == 0 ? std::byte{0} : pattern_.octet_at(held - 1, offset))) return true;
+  if (octet == octets_.octet_at(number, offset)) return true;
+  if (octet == (held == 0 ? std::byte{0} : octets_.octet_at(held - 1, offset))) return true;
   for (std::uint64_t k = 1; k <= kEarlierMax && number >= first_ + k * slots; ++k)
-    if (octet == pattern_.octet_at(number - k * slots, offset)) return true;
+    if (octet == octets_.octet_at(number - k * slots, offset)) return true;
   return octet == std::byte{0};
 }
 
@@ -171,7 +171,7 @@ void ContentCheck::verify_unnotified_write(std::uint64_t number, Time now) {
   const Message message = messages_.message(number);
   if (message.verb != Verb::write) return;
   const auto octets = connection_.target_memory().subspan(layout_.target_slot(number), message.octets);
-  if (!pattern_.first_difference(octets, number)) {
+  if (!octets_.first_difference(octets, number)) {
     held_[number % layout_.target_slots] = number + 1;
     return ledger_.verified(octets.size());
   }

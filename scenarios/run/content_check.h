@@ -11,7 +11,7 @@
 #include "scenarios/run/connection.h"
 #include "scenarios/run/ledger.h"
 #include "scenarios/run/message_plan.h"
-#include "scenarios/run/pattern.h"
+#include "scenarios/run/message_octets.h"
 #include "scenarios/run/shared_counter.h"
 
 namespace verbena::scenarios {
@@ -75,7 +75,7 @@ class ContentCheck {
   const MessagePlan& messages_;
   const MessageLayout& layout_;
   Settings settings_;
-  Pattern pattern_;
+  MessageOctets octets_;
   SharedCounter* counter_;
   std::uint32_t counter_generation_ = 0;
   std::uint64_t first_ = 0;          // message of this connection

@@ -1,4 +1,4 @@
-// Pattern: what a message's octets are, so that each can be verified, and a message be told from its octets.
+// MessageOctets: what a message's octets are, so that each can be verified, and a message be told from its octets.
 //
 // Solely the function of (connection, message, offset) and its comparison. Words are seed + message * kMessageStep +
 // offset/8 * kWordStep modulo 2^64: cheap, different at every place of every message, and the message's number can be
@@ -14,9 +14,9 @@
 
 namespace verbena::scenarios {
 
-class Pattern {
+class MessageOctets {
  public:
-  explicit constexpr Pattern(std::uint64_t seed) : seed_(seed) {}
+  explicit constexpr MessageOctets(std::uint64_t seed) : seed_(seed) {}
 
   constexpr std::uint64_t word(std::uint64_t message, std::uint64_t index) const {
     return seed_ + message * kMessageStep + index * kWordStep;

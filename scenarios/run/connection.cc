@@ -12,6 +12,8 @@ constexpr std::uint32_t kAccess = nic::kLocalWrite | nic::kRemoteWrite | nic::kR
 constexpr std::uint64_t kAddressBase = std::uint64_t{1} << 44;  // of all connections; the same in every run
 constexpr unsigned kAddressBits = 36;                            // of one end
 
+constexpr std::int64_t kTimeoutUnitNs = 4096;  // IBTA 9.7.6.1.3: 4.096 us x 2^code
+
 nic::QpType type_of(Transport transport) {
   switch (transport) {
     case Transport::rc:
@@ -27,9 +29,8 @@ nic::QpType type_of(Transport transport) {
 /// The code of the least timeout that the NIC's profile allows.
 std::uint8_t timeout_code(const NicSettings& settings) {
   std::uint8_t code = settings.timeout;
-  constexpr std::int64_t kUnitNs = 4096;
   if (code != 0)
-    while (code < 31 && (kUnitNs << code) < settings.profile.timeout_min.ns) ++code;
+    while (code < 31 && (kTimeoutUnitNs << code) < settings.profile.timeout_min.ns) ++code;
   return code;
 }
 
@@ -59,7 +60,7 @@ void Connection::unmake(End& end) {
     nic::Nic& nic = end.side.agent.nic();
     (void)nic.destroy_qp(end.qp);
     if (&end == &initiator_ && address_handle_.valid()) (void)nic.destroy_ah(address_handle_);
-    (void)nic.deregister_memory(end.region.handle);
+    end.side.agent.deregister_memory(end.region);
   }
   if (&end == &initiator_) address_handle_ = {};
   end.made = false;
@@ -89,7 +90,7 @@ bool Connection::make(End& end) {
                    .signal_all = true};
   const auto qp = agent.nic().create_qp(init);
   if (!qp) {
-    (void)agent.nic().deregister_memory(region->handle);
+    agent.deregister_memory(*region);
     return false;
   }
   end.region = *region;
@@ -161,9 +162,21 @@ bool Connection::set_up(Time now) {
     up_ = handle.ok();
     if (handle) address_handle_ = *handle;
   }
+  if (up_ && plan_.transport != Transport::ud) announce(forward, backward);
   world_.touch(initiator_.side.agent.host());
   world_.touch(target_.side.agent.host());
   return up_;
+}
+
+void Connection::announce(wire::Psn forward, wire::Psn backward) {
+  SetUpListener* listener = initiator_.side.agent.listener();
+  if (listener == nullptr) return;
+  const auto of = [](const End& end, wire::Psn psn) {
+    const std::uint8_t code = timeout_code(end.side.settings);
+    return ConnectedEnd{end.side.agent.host(), end.qpn, psn, Duration{code == 0 ? 0 : kTimeoutUnitNs << code}};
+  };
+  listener->connected(of(initiator_, forward), of(target_, backward),
+                      std::min(initiator_.side.settings.mtu_bytes, target_.side.settings.mtu_bytes));
 }
 
 nic::VerbsResult<void> Connection::post(nic::SendRequest request, Place local, std::uint64_t remote_offset, Time now) {

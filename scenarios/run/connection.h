@@ -88,6 +88,7 @@ class Connection {
   bool make(End& end);
   void unmake(End& end);
   bool connect(End& end, const End& peer, wire::Psn receive_psn, wire::Psn send_psn, Time now);
+  void announce(wire::Psn forward, wire::Psn backward);
   nic::AddressVector path_to(const End& peer) const;
 
   sim::World& world_;

@@ -19,6 +19,7 @@ void HostAgent::restarted() {
   running_ = true;
   ready_ = false;
   ++life_;
+  if (listener_ != nullptr) listener_->restarted(host_);
   wakes_ = {};
   receives_held_until_ = Time{0};
 }
@@ -89,7 +90,14 @@ nic::VerbsResult<nic::MemoryRegion> HostAgent::register_memory(const nic::Memory
     --registrations_to_fail_;
     return Failure{nic::VerbsError::no_memory};
   }
-  return nic().register_memory(init);
+  auto region = nic().register_memory(init);
+  if (region && listener_ != nullptr) listener_->registered(host_, init, *region);
+  return region;
+}
+
+void HostAgent::deregister_memory(const nic::MemoryRegion& region) {
+  (void)nic().deregister_memory(region.handle);
+  if (listener_ != nullptr) listener_->deregistered(host_, region);
 }
 
 nic::VerbsResult<void> HostAgent::post_send(nic::QpHandle qp, const nic::SendRequest& request, Time now) {

@@ -11,6 +11,7 @@
 
 #include "emulator/sim/world.h"
 #include "scenarios/run/journal.h"
+#include "scenarios/run/set_up_listener.h"
 
 namespace verbena::scenarios {
 
@@ -32,7 +33,8 @@ constexpr std::uint64_t work_request_id(EndId end, std::uint64_t number) {
 
 class HostAgent final : public sim::Application {
  public:
-  HostAgent(sim::World& world, sim::HostId host, Journal& journal) : world_(world), host_(host), journal_(journal) {}
+  HostAgent(sim::World& world, sim::HostId host, Journal& journal, SetUpListener* listener)
+      : world_(world), host_(host), journal_(journal), listener_(listener) {}
 
   /// Before the run: the owner outlives the agent's last run(). `work_requests`: what its QP may have outstanding.
   EndId add(EndOwner& owner, std::uint32_t send_requests, std::uint32_t receive_requests);
@@ -60,7 +62,10 @@ class HostAgent final : public sim::Application {
   void fail_posts(std::uint32_t times) { posts_to_fail_ += times; }
   void hold_receives(Time until) { receives_held_until_ = std::max(receives_held_until_, until); }
   Time receives_held_until() const { return receives_held_until_; }
+  /// Who hears of set-ups; null: nobody.
+  SetUpListener* listener() { return listener_; }
   nic::VerbsResult<nic::MemoryRegion> register_memory(const nic::MemoryRegionInit& init);
+  void deregister_memory(const nic::MemoryRegion& region);
   nic::VerbsResult<void> post_send(nic::QpHandle qp, const nic::SendRequest& request, Time now);
 
  private:
@@ -79,6 +84,7 @@ class HostAgent final : public sim::Application {
   sim::World& world_;
   sim::HostId host_;
   Journal& journal_;
+  SetUpListener* listener_;
   std::vector<EndOwner*> owners_;
   std::uint64_t send_requests_ = 0;
   std::uint64_t receive_requests_ = 0;

@@ -27,6 +27,8 @@ struct Progress {
   std::uint64_t octets = 0;
 };
 
+class HitRecorder;
+
 struct RunOptions {
   /// Captures, counters over time, event trace. The directory exists and is writable; empty: none are written.
   std::string out_directory;
@@ -35,6 +37,7 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const Progress&)> progress;
   bool checkers = true;
+  HitRecorder* recorder = nullptr;  // under virtual time: watches the frames; outlives the run
 };
 
 /// Completions that carry the same status.

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "emulator/sim/world.h"
+#include "scenarios/run/checker_feed.h"
 #include "scenarios/run/fault_driver.h"
+#include "scenarios/run/hit_recorder.h"
 #include "scenarios/run/judge.h"
 #include "scenarios/run/out_directory.h"
 #include "scenarios/run/outcome.h"
@@ -15,7 +18,6 @@ namespace {
 
 constexpr std::uint32_t kStepsBetweenLooks = 256;     // at whether all is done: it takes time to look
 constexpr std::uint32_t kLooksBetweenProgress = 16;
-constexpr std::size_t kViolationsReported = 20;
 
 std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
   std::vector<nic::NicConfig> configs;
@@ -38,7 +40,8 @@ class Run final : public sim::Observer {
         world_(scenario.topology, nic_configs(scenario),
                {.seed = scenario.seed, .payload = scenario.payload, .detection = scenario.detection}),
         begin_(world_.now()),
-        workloads_(world_, scenario, out_),
+        checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario) : nullptr),
+        workloads_(world_, scenario, out_, checkers_.get()),
         faults_(world_, scenario, workloads_, out_),
         judge_(world_, scenario, workloads_) {}
   ~Run() override { world_.observe(nullptr); }
@@ -60,6 +63,7 @@ class Run final : public sim::Observer {
   OutDirectory out_;
   sim::World world_;
   Time begin_;
+  std::unique_ptr<CheckerFeed> checkers_;
   WorkloadSet workloads_;
   FaultDriver faults_;
   Judge judge_;
@@ -68,6 +72,8 @@ class Run final : public sim::Observer {
 void Run::observe(const sim::ObservedFrame& frame) {
   faults_.observe(frame);
   if (judge_.counts_packets()) judge_.observe(frame);
+  if (checkers_) checkers_->observe(frame);
+  if (options_.recorder != nullptr) options_.recorder->observe(frame);
   out_.observe(frame);
 }
 
@@ -75,7 +81,7 @@ bool Run::needs_observer() const {
   const bool packet_faults = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), [](const Fault& fault) {
     return std::holds_alternative<PacketFault>(fault.what);
   });
-  return out_.open() || judge_.counts_packets() || faults_.counts_packets() || packet_faults;
+  return checkers_ || options_.recorder != nullptr || out_.open() || judge_.counts_packets() || faults_.counts_packets() || packet_faults;
 }
 
 void Run::set_up_nics() {
@@ -169,7 +175,8 @@ Outcome Run::run() {
   const auto written = out_.finish();
   outcome.notes = out_.notes();
   if (!written) return fail(written.error(), false);
-  judge_.judge(outcome, world_, {});
+  const CheckerReports reports = checkers_ ? checkers_->finish(outcome) : CheckerReports{};
+  judge_.judge(outcome, world_, reports);
   return outcome;
 }
 

@@ -20,10 +20,10 @@ constexpr std::uint64_t kCounterAddresses = std::uint64_t{1} << 62;
 
 }  // namespace
 
-WorkloadSet::WorkloadSet(sim::World& world, const Scenario& scenario, Journal& journal)
+WorkloadSet::WorkloadSet(sim::World& world, const Scenario& scenario, Journal& journal, SetUpListener* listener)
     : world_(world), scenario_(scenario) {
   for (sim::HostId host = 0; host < scenario.topology.hosts; ++host) {
-    agents_.push_back(std::make_unique<HostAgent>(world, host, journal));
+    agents_.push_back(std::make_unique<HostAgent>(world, host, journal, listener));
     world.attach(host, agents_.back().get());
   }
   std::uint64_t next_index = 0;

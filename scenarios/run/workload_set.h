@@ -18,7 +18,7 @@ namespace verbena::scenarios {
 
 class WorkloadSet {
  public:
-  WorkloadSet(sim::World& world, const Scenario& scenario, Journal& journal);
+  WorkloadSet(sim::World& world, const Scenario& scenario, Journal& journal, SetUpListener* listener);
   ~WorkloadSet();
 
   /// What makes the workloads impossible, as one line with its place: checked before anything is made.

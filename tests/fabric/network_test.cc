@@ -1,0 +1,423 @@
+// Frames between hosts: when they arrive, which are lost, marked, held up, and what dead parts do to them.
+#include "emulator/fabric/network.h"
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+
+#include "emulator/fabric/fault_plan.h"
+#include "tests/support/frames.h"
+
+using namespace verbena;
+using namespace verbena::fabric;
+using test::node_gid;
+using test::rc;
+using wire::OperationCode;
+
+namespace {
+
+constexpr std::size_t kAckBytes = 62;  // Ethernet, IPv4, UDP, BTH, AETH, ICRC
+
+struct Got {
+  std::int64_t ns;
+  std::uint32_t host;
+  std::uint32_t psn;
+  bool operator==(const Got&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Got& got) {
+  return out << got.ns << " ns: psn " << got.psn << " at host " << got.host;
+}
+
+/// A network whose host I is test node I + 1, and everything that arrives.
+struct Net final : Sink, Observer {
+  explicit Net(const Topology& topology, NetworkOptions options = {}) : network(topology, options) {
+    BOOST_TEST_REQUIRE(check(topology).ok());
+    for (std::uint32_t host = 0; host < topology.hosts; ++host) network.add_address(host, node_gid(host + 1));
+    network.observe(this);
+  }
+  static std::vector<std::byte> frame(std::uint32_t from, std::uint32_t to, std::uint32_t psn, std::size_t payload = 0,
+                                      std::uint8_t traffic_class = 0, std::uint16_t port = 0xc000) {
+    wire::FramePath path;
+    path.source = node_gid(from + 1);
+    path.destination = node_gid(to + 1);
+    path.traffic_class = traffic_class;
+    path.udp_source_port = port;
+    test::PacketSpec spec{.psn = psn};
+    if (payload == 0) {
+      spec.opcode = rc(OperationCode::acknowledge);
+    } else {
+      spec.opcode = rc(OperationCode::write_middle);
+      spec.payload = std::vector<std::byte>(payload, std::byte{0x5a});
+    }
+    return test::make_frame(wire::FrameTemplate(path), spec);
+  }
+  void send(std::int64_t ns, std::uint32_t from, std::uint32_t to, std::uint32_t psn, std::size_t payload = 0) {
+    network.submit(Time{ns}, from, frame(from, to, psn, payload));
+  }
+  bool arrived(const Arrival& arrival) override {
+    const auto packet = wire::parse_frame(arrival.frame);
+    got.push_back({arrival.time.ns, arrival.host, packet ? packet->bth().psn.value() : UINT32_MAX});
+    icrc_ok.push_back(packet && packet->icrc_is_valid());
+    flagged.push_back(arrival.corrupted);
+    ecn.push_back(packet ? packet->traffic_class() & 3 : 9);
+    last.assign(arrival.frame.begin(), arrival.frame.end());
+    return takes;
+  }
+  void observe(const ObservedFrame& observed) override {
+    ++events[observed.event];
+    if (!observed.comment.empty()) comments.emplace_back(observed.comment);
+  }
+  void run(std::int64_t until_ns = 1'000'000'000) { network.run(Time{until_ns}, *this); }
+  void set_faults(LinkId link, std::initializer_list<std::string_view> texts) {
+    std::vector<FaultRule> rules;
+    for (const auto text : texts) rules.push_back(*parse_fault(text));
+    network.set_faults(link, rules);
+  }
+  std::vector<std::uint32_t> psns() const {
+    std::vector<std::uint32_t> all;
+    for (const Got& one : got) all.push_back(one.psn);
+    return all;
+  }
+
+  Network network;
+  std::vector<Got> got;
+  std::vector<bool> icrc_ok;
+  std::vector<bool> flagged;
+  std::vector<int> ecn;
+  std::vector<std::byte> last;
+  std::map<FrameEvent, int> events;
+  std::vector<std::string> comments;
+  bool takes = true;
+};
+using Psns = std::vector<std::uint32_t>;
+
+/// 1 Gbit/s: 8 ns an octet.
+ShapeParameters slow(std::uint32_t queue_bytes = 1 << 20, std::uint32_t ecn = 0) {
+  const CableParameters cable{.rate_bits_per_second = 1'000'000'000,
+                              .propagation = nanoseconds(1000),
+                              .queue_bytes = queue_bytes,
+                              .ecn_threshold_bytes = ecn};
+  return {cable, cable};
+}
+constexpr std::int64_t kAckNs = kAckBytes * 8;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_frame_takes_its_time_on_each_wire_and_arrives_whole) {
+  Net net(star(2, slow()));
+  const auto sent = Net::frame(0, 1, 7, 100);
+  net.network.submit(Time{500}, 0, sent);
+  BOOST_CHECK(net.network.next_deadline() == Time{500 + static_cast<std::int64_t>(sent.size()) * 8 + 1000});
+  net.run();
+  BOOST_TEST_REQUIRE(net.got.size() == 1u);
+  BOOST_TEST(net.got[0] == (Got{500 + 2 * (static_cast<std::int64_t>(sent.size()) * 8 + 1000), 1, 7}));
+  BOOST_CHECK(net.last == sent);
+  BOOST_CHECK(!net.network.next_deadline());
+  BOOST_TEST(net.network.statistics().arrivals == 2u);
+  BOOST_TEST(net.network.statistics().host_arrivals == 1u);
+  BOOST_TEST(net.events[FrameEvent::sent] == 2);
+  BOOST_TEST(net.events[FrameEvent::delivered] == 2);
+}
+
+BOOST_AUTO_TEST_CASE(frames_queue_behind_each_other_and_never_overtake) {
+  Net net(star(2, slow()));
+  for (std::uint32_t psn = 0; psn < 3; ++psn) net.send(0, 0, 1, psn);
+  BOOST_TEST(net.network.link_statistics(Time{0}, {0, false}).queue_octets == 3 * kAckBytes);
+  BOOST_TEST(net.network.link_statistics(Time{kAckNs}, {0, false}).queue_octets == 2 * kAckBytes);
+  net.run();
+  for (std::uint32_t psn = 0; psn < 3; ++psn) BOOST_TEST(net.got[psn] == (Got{2000 + (2 + psn) * kAckNs, 1, psn}));
+  BOOST_TEST(net.network.link_statistics(Time{0}, {0, false}).queue_octets_max == 3 * kAckBytes);
+}
+
+BOOST_AUTO_TEST_CASE(hosts_on_one_cable_need_no_switch_and_hosts_in_a_mesh_have_a_cable_each) {
+  Topology topology;
+  topology.hosts = 3;
+  for (const char* name : {"a", "b", "c"}) topology.vertices.push_back({name, VertexKind::host});
+  const CableParameters cable = slow().trunk;
+  topology.cables = {{0, 1, cable}, {1, 2, cable}, {2, 0, cable}};
+  Net net(topology);
+  for (std::uint32_t from = 0; from < 3; ++from)
+    for (std::uint32_t to = 0; to < 3; ++to)
+      if (from != to) net.send(0, from, to, from * 10 + to);
+  net.run();
+  BOOST_TEST(net.got.size() == 6u);
+  for (const Got& got : net.got) {
+    BOOST_TEST(got.ns == 1000 + kAckNs);
+    BOOST_TEST(got.host == got.psn % 10);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_host_reaches_itself_without_a_cable) {
+  Net net(star(2, slow()));
+  net.send(0, 1, 1, 3);
+  net.run();
+  BOOST_TEST_REQUIRE(net.got.size() == 1u);
+  BOOST_TEST(net.got[0].host == 1u);
+  BOOST_TEST(net.events.empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_does_not_fit_into_a_switchs_queue_is_lost_and_counted) {
+  // Two hosts send to a third at twice what its cable carries; its queue holds ten frames.
+  Net net(star(3, slow(10 * kAckBytes)));
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    net.send(i * kAckNs, 0, 2, i);
+    net.send(i * kAckNs, 1, 2, 1000 + i);
+  }
+  net.run();
+  const auto& statistics = net.network.statistics();
+  BOOST_TEST(statistics.overflowed == 200 - net.got.size());
+  BOOST_TEST((net.got.size() > 100u && net.got.size() < 115u));
+  const LinkStatistics link = net.network.link_statistics(Time{1'000'000'000}, {2, true});
+  BOOST_TEST(link.overflowed == statistics.overflowed);
+  BOOST_TEST(link.queue_octets_max <= 10 * kAckBytes);
+  BOOST_TEST(link.queue_octets_max > 8 * kAckBytes);
+  BOOST_TEST(net.events[FrameEvent::overflowed] == static_cast<int>(statistics.overflowed));
+}
+
+BOOST_AUTO_TEST_CASE(frames_behind_a_long_queue_are_marked_if_they_are_ecn_capable_and_stay_valid) {
+  for (const int capable : {0, 1, 2, 3}) {
+    Net net(star(3, slow(1 << 20, 5 * kAckBytes)));
+    for (std::uint32_t i = 0; i < 40; ++i)
+      for (const std::uint32_t from : {0u, 1u})
+        net.network.submit(Time{i * kAckNs}, from,
+                           Net::frame(from, 2, i, 0, static_cast<std::uint8_t>(0x20 | capable)));
+    net.run();
+    BOOST_TEST_REQUIRE(net.got.size() == 80u);
+    BOOST_TEST(net.ecn.front() == capable);
+    BOOST_TEST(net.ecn.back() == (capable == 0 ? 0 : 3));
+    for (const bool valid : net.icrc_ok) BOOST_TEST(valid);
+    BOOST_TEST((net.network.statistics().marked > 20) == (capable == 1 || capable == 2));
+    // The header's checksum still fits: the sum over all its words is all ones.
+    std::uint32_t sum = 0;
+    for (std::size_t i = 14; i < 34; i += 2)
+      sum += std::to_integer<std::uint32_t>(net.last[i]) << 8 | std::to_integer<std::uint32_t>(net.last[i + 1]);
+    BOOST_TEST((sum & 0xffff) + (sum >> 16) == 0xffffu);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(faults_of_one_direction_hit_only_what_goes_that_way) {
+  Net net(star(2, slow()));
+  net.set_faults({0, false}, {"drop psn=1", "duplicate psn=3"});
+  for (std::uint32_t psn = 0; psn < 5; ++psn) {
+    net.send(psn * 1000, 0, 1, psn, 64);
+    net.send(psn * 1000, 1, 0, 100 + psn, 64);
+  }
+  net.run();
+  Psns forward, backward;
+  for (const Got& got : net.got) (got.host == 1 ? forward : backward).push_back(got.psn);
+  BOOST_CHECK((forward == Psns{0, 2, 3, 3, 4}));
+  BOOST_CHECK((backward == Psns{100, 101, 102, 103, 104}));
+  BOOST_TEST(net.network.statistics().lost == 1u);
+  BOOST_TEST(net.network.link_statistics(Time{0}, {0, false}).lost == 1u);
+  BOOST_TEST(net.comments[0] == "verbena: dropped by fault 'drop psn=1'");
+}
+
+BOOST_AUTO_TEST_CASE(delayed_and_reordered_frames_are_overtaken_and_corrupted_ones_are_flagged) {
+  for (const bool payload : {true, false}) {
+    Net net(star(2, slow()), {.payload = payload});
+    net.set_faults({0, false}, {"delay by=100us psn=0", "reorder by=2 psn=2", "corrupt where=header psn=5",
+                                "corrupt where=payload repair=yes psn=6"});
+    for (std::uint32_t psn = 0; psn < 7; ++psn) net.send(psn * 10'000, 0, 1, psn, 512);
+    net.run();
+    BOOST_TEST_REQUIRE(net.got.size() == 7u);
+    const Psns expected{1, 3, 4, 2};
+    const Psns psns = net.psns();
+    BOOST_CHECK(std::equal(expected.begin(), expected.end(), psns.begin()));
+    BOOST_TEST(psns.back() == 0u);
+    BOOST_TEST(net.flagged[4]);
+    BOOST_TEST(net.flagged[5]);
+    BOOST_TEST(!net.flagged[0]);
+    if (payload) {
+      BOOST_TEST(!net.icrc_ok[4]);
+      BOOST_TEST(net.icrc_ok[5]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_link_that_goes_down_loses_what_is_on_it_and_in_its_queue) {
+  Net net(star(2, slow()));
+  for (std::uint32_t psn = 0; psn < 10; ++psn) net.send(0, 0, 1, psn);
+  net.run(1000 + 2 * kAckNs);  // two have arrived at the switch
+  net.network.set_link_up(Time{1000 + 2 * kAckNs}, {0, false}, false);
+  net.send(5000, 0, 1, 50);
+  net.send(5000, 1, 0, 60);  // the other direction lives
+  net.run(50'000);
+  net.network.set_link_up(Time{50'000}, {0, false}, true);
+  net.send(50'000, 0, 1, 70);
+  net.run();
+  BOOST_CHECK((net.psns() == Psns{0, 1, 60, 70}));
+  BOOST_TEST(net.network.statistics().vanished == 9u);
+  BOOST_TEST(net.events[FrameEvent::vanished] == 9);
+}
+
+BOOST_AUTO_TEST_CASE(a_ring_goes_the_other_way_round_once_a_dead_link_is_noticed) {
+  const auto parameters = slow();
+  Net net(ring(4, parameters), {.detection = milliseconds(1)});
+  const std::uint32_t dead = 4;  // s1-s2, behind the four cables to hosts
+  net.network.set_link_up(Time{0}, {dead, false}, false);
+  net.network.set_link_up(Time{0}, {dead, true}, false);
+  net.send(10'000, 0, 1, 1);
+  net.run(999'999);
+  BOOST_TEST(net.got.empty());
+  net.send(1'000'000, 0, 1, 2);
+  net.run(2'000'000);
+  BOOST_TEST_REQUIRE(net.got.size() == 1u);
+  BOOST_TEST(net.got[0] == (Got{1'000'000 + 5 * (1000 + kAckNs), 1, 2}));  // s1, s4, s3, s2
+  net.network.set_link_up(Time{2'000'000}, {dead, false}, true);
+  net.send(2'500'000, 0, 1, 3);  // not yet noticed that it is back
+  net.send(3'500'000, 0, 1, 4);
+  net.run();
+  BOOST_TEST(net.got[1].ns == 2'500'000 + 5 * (1000 + kAckNs));
+  BOOST_TEST(net.got[2].ns == 3'500'000 + 3 * (1000 + kAckNs));
+}
+
+BOOST_AUTO_TEST_CASE(a_flap_shorter_than_the_detection_changes_no_route) {
+  Net net(ring(4, slow()), {.detection = milliseconds(1)});
+  net.network.set_link_up(Time{0}, {4, false}, false);
+  net.run(500'000);
+  net.network.set_link_up(Time{500'000}, {4, false}, true);
+  net.run(1'100'000);
+  net.send(1'200'000, 0, 1, 1);
+  net.run();
+  BOOST_TEST_REQUIRE(net.got.size() == 1u);
+  BOOST_TEST(net.got[0].ns == 1'200'000 + 3 * (1000 + kAckNs));
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_switch_takes_its_queues_along_and_is_gone_around) {
+  Net net(ring(4, slow()), {.detection = milliseconds(1)});
+  for (std::uint32_t psn = 0; psn < 4; ++psn) net.send(0, 0, 2, psn);  // by s1, then s2 or s4, then s3
+  net.run(1000 + 4 * kAckNs);
+  net.network.set_switch_up(Time{1000 + 4 * kAckNs}, 4 + 0, false);
+  net.run(900'000);
+  const std::size_t before = net.got.size();
+  BOOST_TEST(before < 4u);     // what s1 had not sent on is lost
+  BOOST_TEST(before > 0u);     // what was on the wire behind it is not
+  net.send(950'000, 1, 3, 9);  // between s2 and s4: by s1 or s3
+  net.send(1'500'000, 1, 3, 10);
+  net.send(1'500'000, 1, 0, 11);  // n1 is behind the dead switch
+  net.run();
+  BOOST_TEST(net.got.back() == (Got{1'500'000 + 4 * (1000 + kAckNs), 3, 10}));
+  BOOST_TEST(net.network.next_deadline().has_value() == false);
+  net.network.set_switch_up(Time{1'000'000'000}, 4 + 0, true);
+  net.run(2'000'000'000);
+  net.send(2'000'000'000, 1, 0, 12);
+  net.run(3'000'000'000);
+  BOOST_TEST(net.got.back().psn == 12u);
+}
+
+BOOST_AUTO_TEST_CASE(a_cut_pair_hears_nothing_until_it_is_healed_and_others_hear_all) {
+  Net net(star(3, slow()));
+  net.network.set_partition(0, 1, true);
+  net.send(0, 0, 1, 1);
+  net.send(0, 1, 0, 2);
+  net.send(0, 0, 2, 3);
+  net.run(100'000);
+  BOOST_CHECK((net.psns() == Psns{2, 3}));
+  net.network.set_partition(0, 1, false);
+  net.send(100'000, 0, 1, 4);
+  net.run();
+  BOOST_TEST(net.got.back().psn == 4u);
+  BOOST_TEST(net.network.statistics().vanished == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(frames_to_nobody_and_what_is_no_packet_vanish) {
+  Net net(star(2, slow()));
+  net.send(0, 0, 40, 1);
+  net.network.submit(Time{0}, 0, std::vector<std::byte>(60));
+  net.network.submit(Time{0}, 0, {});
+  net.network.submit(Time{0}, 0, std::vector<std::byte>(wire::kFrameBytesMax + 1));
+  net.run();
+  BOOST_TEST(net.got.empty());
+  BOOST_TEST(net.network.statistics().vanished == 3u);
+  BOOST_TEST(net.network.statistics().overflowed == 1u);
+  net.takes = false;
+  net.send(1'000'000'000, 0, 1, 2);
+  net.run(2'000'000'000);
+  BOOST_TEST(net.network.statistics().vanished == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_rate_holds_for_what_has_not_begun_to_leave) {
+  Net net(star(2, slow()));
+  for (std::uint32_t psn = 0; psn < 3; ++psn) net.send(0, 0, 1, psn);
+  net.network.set_link_rate(Time{100}, {0, false}, 2'000'000'000);
+  net.run();
+  BOOST_TEST(net.got[0].ns == 2000 + 2 * kAckNs);
+  // They come out of the slower second cable one after another.
+  BOOST_TEST(net.got[1].ns == 2000 + 3 * kAckNs);
+  BOOST_TEST(net.network.link_statistics(Time{100}, {0, false}).octets == 3 * kAckBytes);
+  Net other(star(2, slow()));
+  for (std::uint32_t psn = 0; psn < 3; ++psn) other.send(0, 0, 1, psn);
+  other.network.set_link_rate(Time{100}, {0, false}, 500'000'000);
+  other.run();
+  BOOST_TEST(other.got[2].ns == 2000 + kAckNs + 2 * 2 * kAckNs + kAckNs);
+}
+
+BOOST_AUTO_TEST_CASE(jitter_varies_the_delay_and_keeps_the_order) {
+  Net net(star(2, slow()));
+  net.network.set_link_delay({0, false}, microseconds(5), microseconds(20));
+  for (std::uint32_t psn = 0; psn < 200; ++psn) net.send(psn * 15'000, 0, 1, psn);
+  net.run();
+  BOOST_TEST_REQUIRE(net.got.size() == 200u);
+  std::int64_t least = INT64_MAX, most = 0;
+  for (std::uint32_t psn = 0; psn < 200; ++psn) {
+    BOOST_TEST(net.got[psn].psn == psn);
+    const std::int64_t took = net.got[psn].ns - psn * 15'000 - 2 * kAckNs - 1000;
+    least = std::min(least, took);
+    most = std::max(most, took);
+  }
+  BOOST_TEST((least >= 5000 && most <= 25'000 + kAckNs));
+  BOOST_TEST(most - least > 10'000);
+}
+
+BOOST_AUTO_TEST_CASE(beyond_its_frames_max_a_network_loses_frames_and_goes_on) {
+  Net net(star(2, slow()), {.frames_max = 5});
+  for (std::uint32_t psn = 0; psn < 8; ++psn) net.send(0, 0, 1, psn);
+  net.run(100'000);
+  BOOST_CHECK((net.psns() == Psns{0, 1, 2, 3, 4}));
+  BOOST_TEST(net.network.statistics().overflowed == 3u);
+  net.send(200'000, 0, 1, 9);
+  net.run();
+  BOOST_TEST(net.got.back().psn == 9u);
+}
+
+BOOST_AUTO_TEST_CASE(there_is_room_for_a_few_frames_and_again_when_they_have_left) {
+  Net net(star(2, slow()));
+  BOOST_CHECK(net.network.has_room_at(Time{0}, 0) == Time{0});
+  std::uint32_t sent = 0;
+  for (; net.network.has_room_at(Time{0}, 0) == Time{0} && sent < 100; ++sent) net.send(0, 0, 1, sent, 4096);
+  BOOST_TEST((sent >= 2 && sent <= 6));
+  const Time again = net.network.has_room_at(Time{0}, 0);
+  BOOST_CHECK(net.network.has_room_at(again, 0) == again);
+  BOOST_CHECK(net.network.has_room_at(Time{0}, 1) == Time{0});
+}
+
+BOOST_AUTO_TEST_CASE(one_flow_keeps_to_one_way_and_many_spread_over_all) {
+  Net net(leaf_spine({.leaves = 2, .spines = 4, .hosts_per_leaf = 1}, {}));
+  std::int64_t now = 0;
+  for (std::uint16_t port = 0; port < 400; ++port)
+    for (int i = 0; i < 2; ++i)
+      net.network.submit(Time{now += 1000}, 0, Net::frame(0, 1, port, 0, 0, static_cast<std::uint16_t>(0xc000 + port)));
+  net.run();
+  BOOST_TEST(net.got.size() == 800u);
+  std::uint64_t sum = 0;
+  for (std::uint32_t spine = 0; spine < 4; ++spine) {
+    const std::uint64_t frames = net.network.link_statistics(Time{0}, {2 + spine, false}).frames;
+    BOOST_TEST((frames > 120 && frames < 280));
+    BOOST_TEST(frames % 2 == 0u);
+    sum += frames;
+  }
+  BOOST_TEST(sum == 800u);
+}
+
+BOOST_AUTO_TEST_CASE(the_trace_hash_tells_runs_apart_and_equal_ones_not) {
+  const auto hash = [](std::uint32_t psn, std::int64_t at, bool payload) {
+    Net net(ring(4, slow()), {.payload = payload});
+    net.set_faults({0, false}, {"drop 20%"});
+    for (std::uint32_t i = 0; i < 50; ++i) net.send(at + i * 100, 0, 2, psn + i, 256);
+    net.run();
+    return net.network.trace_hash();
+  };
+  BOOST_TEST(hash(0, 0, true) == hash(0, 0, true));
+  BOOST_TEST(hash(0, 0, true) != hash(1, 0, true));
+  BOOST_TEST(hash(0, 0, true) != hash(0, 1, true));
+  BOOST_TEST(hash(0, 0, true) == hash(0, 0, false));
+}

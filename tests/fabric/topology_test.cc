@@ -1,0 +1,89 @@
+// The shapes, and what check() refuses.
+#include "emulator/fabric/topology.h"
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+using namespace verbena;
+using namespace verbena::fabric;
+
+namespace {
+
+struct Size {
+  std::uint32_t hosts, switches;
+  std::size_t cables;
+  bool operator==(const Size&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Size& size) {
+  return out << size.hosts << " hosts " << size.switches << " switches " << size.cables << " cables";
+}
+Size size_of(const Topology& topology) {
+  const auto checked = check(topology);
+  BOOST_TEST(checked.ok(), (checked.ok() ? "" : checked.error()));
+  return {topology.hosts, topology.switches(), topology.cables.size()};
+}
+std::string objection_to(Topology topology, const std::function<void(Topology&)>& spoil) {
+  BOOST_TEST_REQUIRE(check(topology).ok());
+  spoil(topology);
+  const auto checked = check(topology);
+  return checked.ok() ? "" : checked.error();
+}
+/// Hosts with cables and no switch.
+Topology direct(std::uint32_t hosts, std::initializer_list<std::pair<std::uint32_t, std::uint32_t>> cables) {
+  Topology topology;
+  topology.hosts = hosts;
+  for (std::uint32_t i = 1; i <= hosts; ++i) topology.vertices.push_back({"n" + std::to_string(i), VertexKind::host});
+  for (const auto& [a, b] : cables) topology.cables.push_back({a, b, {}});
+  return topology;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(shapes_have_the_hosts_switches_and_cables_that_their_names_promise) {
+  BOOST_TEST(size_of(star(5, {})) == (Size{5, 1, 5}));
+  BOOST_TEST(size_of(star(1, {})) == (Size{1, 1, 1}));
+  BOOST_TEST(size_of(line(4, {})) == (Size{4, 4, 4 + 3}));
+  BOOST_TEST(size_of(ring(4, {})) == (Size{4, 4, 4 + 4}));
+  BOOST_TEST(size_of(ring(2, {})) == (Size{2, 2, 2 + 1}));
+  BOOST_TEST(size_of(full_mesh(5, {})) == (Size{5, 5, 5 + 10}));
+  BOOST_TEST(size_of(dumbbell(3, {})) == (Size{6, 2, 6 + 1}));
+  BOOST_TEST(size_of(leaf_spine({.leaves = 4, .spines = 3, .hosts_per_leaf = 5}, {})) == (Size{20, 7, 20 + 12}));
+  BOOST_TEST(size_of(fat_tree(4, {})) == (Size{16, 20, 16 + 16 + 16}));
+  BOOST_TEST(size_of(fat_tree(16, {})) == (Size{1024, 320, 3 * 1024}));
+}
+
+BOOST_AUTO_TEST_CASE(shapes_use_one_kind_of_cable_to_hosts_and_the_other_between_switches) {
+  ShapeParameters parameters;
+  parameters.host_cable.rate_bits_per_second = 1;
+  parameters.trunk.rate_bits_per_second = 2;
+  for (const Topology& topology : {dumbbell(3, parameters), fat_tree(4, parameters), ring(5, parameters)})
+    for (const Cable& cable : topology.cables)
+      BOOST_TEST(cable.parameters.rate_bits_per_second == (topology.is_host(cable.a) ? 1u : 2u));
+}
+
+BOOST_AUTO_TEST_CASE(hosts_may_be_joined_without_a_switch) {
+  BOOST_TEST(check(direct(2, {{0, 1}})).ok());
+  BOOST_TEST(check(direct(3, {{0, 1}, {1, 2}, {2, 0}})).ok());
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_built_is_refused_in_one_line) {
+  const Topology good = star(3, {});
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.vertices[1].name = "n1"; }) == "the name n1 is used twice");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables[0].b = 99; }) == "cable 0 leads to nowhere");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables[0].b = 0; }) == "a cable leads from n1 to itself");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables.pop_back(); }) == "host n3 has no cable");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables.push_back({0, 1, {}}); }) ==
+             "host n1 has 2 cables; beside switches a host has one");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables.push_back(t.cables[0]); }) ==
+             "there are two cables between n1 and s1");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.hosts = 0; }) == "the topology has no hosts");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables[1].parameters.queue_bytes = 0; }) ==
+             "cable n2-s1 has no queue");
+  BOOST_TEST(objection_to(good, [](Topology& t) {
+               t.cables[1].parameters = {.rate_bits_per_second = 0, .propagation = {}};
+             }) == "cable n2-s1 takes no time at all: it needs a rate or a delay");
+  BOOST_TEST(objection_to(dumbbell(2, {}), [](Topology& t) { t.cables.pop_back(); }) ==
+             "hosts n1 and n3 cannot reach each other: no way of cables joins them");
+  BOOST_TEST(objection_to(direct(3, {{0, 1}, {1, 2}, {2, 0}}), [](Topology& t) { t.cables.pop_back(); }) ==
+             "hosts n1 and n3 cannot reach each other: there is neither a switch nor a cable between them");
+}

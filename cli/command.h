@@ -22,6 +22,7 @@ inline constexpr int kExitNotFound = 127;
 
 using Arguments = std::vector<std::string>;
 
+int run_check(const Arguments& arguments);
 int run_exec(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 

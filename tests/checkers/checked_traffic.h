@@ -88,7 +88,8 @@ inline void run_traffic(Pair& pair, std::uint64_t seed, unsigned count, bool rec
       request.compare_or_add = 1 + draw(3);
     }
     if (kind < 2) ++side.sends;
-    while (!receives_late && peer.receives < side.sends + 8) peer.end.receive(peer.receives++, {peer.own.sge(0, kHalf)});
+    while (!receives_late && peer.receives < side.sends + 8)
+      peer.end.receive(peer.receives++, {peer.own.sge(0, kHalf)});
     side.end.post(request);
     ++side.posted;
   };

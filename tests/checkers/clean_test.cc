@@ -1,5 +1,5 @@
-// What is right is not called wrong: our own NICs under every kind of fault, and captures of the Linux kernel's rxe, also
-// cut, begun in the middle, and with packets that the capture has missed.
+// What is right is not called wrong: our own NICs under every kind of fault, and captures of the Linux kernel's rxe,
+// also cut, begun in the middle, and with packets that the capture has missed.
 #include <boost/test/unit_test.hpp>
 
 #include "cli/check/capture_check.h"
@@ -10,8 +10,9 @@ using namespace verbena::test;
 
 namespace {
 
-const char* const kCaptures[] = {"01-rc_pingpong", "02-write_bw",       "03-read_bw",     "04-atomic_fadd", "05-ud_pingpong",
-                                 "06-rping_cm",    "07-loss2_write_bw", "08-uc_pingpong", "09-send_bw"};
+const char* const kCaptures[] = {"01-rc_pingpong",    "02-write_bw",    "03-read_bw",
+                                 "04-atomic_fadd",    "05-ud_pingpong", "06-rping_cm",
+                                 "07-loss2_write_bw", "08-uc_pingpong", "09-send_bw"};
 
 struct Traffic {
   std::vector<std::string> faults;
@@ -72,8 +73,11 @@ BOOST_AUTO_TEST_CASE(our_nics_break_no_rule_under_any_fault) {
       {.faults = {"drop 2%", "duplicate 2%", "reorder 2% by=5", "corrupt 1%"}, .options = {.mtu = 256}},
       {.faults = {"drop 2%"}, .data_requests = false},
       {.options = {.min_rnr_timer = 5}, .receives_late = true},
-      {.faults = {"drop 2%", "reorder 2% by=2"}, .options = {.mtu = 4096, .first_psn = 0xffffe0}, .receives_late = true},
-      {.faults = {"drop 4%", "duplicate 4%"}, .options = {.timeout = 6, .max_read_atomic = 1, .max_dest_read_atomic = 1}},
+      {.faults = {"drop 2%", "reorder 2% by=2"},
+       .options = {.mtu = 4096, .first_psn = 0xffffe0},
+       .receives_late = true},
+      {.faults = {"drop 4%", "duplicate 4%"},
+       .options = {.timeout = 6, .max_read_atomic = 1, .max_dest_read_atomic = 1}},
   };
   for (std::size_t kind = 0; kind < all.size(); ++kind) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {

@@ -10,6 +10,8 @@ using namespace verbena::test;
 
 namespace {
 
+constexpr std::uint64_t kSeeds = 4;  // of each kind
+
 const char* const kCaptures[] = {"01-rc_pingpong",    "02-write_bw",    "03-read_bw",
                                  "04-atomic_fadd",    "05-ud_pingpong", "06-rping_cm",
                                  "07-loss2_write_bw", "08-uc_pingpong", "09-send_bw"};
@@ -80,7 +82,7 @@ BOOST_AUTO_TEST_CASE(our_nics_break_no_rule_under_any_fault) {
        .options = {.timeout = 6, .max_read_atomic = 1, .max_dest_read_atomic = 1}},
   };
   for (std::size_t kind = 0; kind < all.size(); ++kind) {
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       BOOST_TEST_CONTEXT("kind " << kind << " seed " << seed) {
         checkers::Checkers checkers({.all_atomics_visible = true});
         const auto sightings = record(all[kind], seed, checkers);

@@ -52,16 +52,16 @@ void print_list() {
 
 nlohmann::ordered_json to_json(const CheckedFile& file) {
   const check::CaptureVerdict& verdict = file.verdict;
-  nlohmann::ordered_json json{{"file", file.name},
-                              {"packets", file.capture.packets().size()},
-                              {"other_packets", file.capture.skipped_count()},
-                              {"malformed_packets", file.capture.malformed_count()},
-                              {"seen", {{"sent", verdict.sent_count},
-                                        {"delivered", verdict.delivered_count},
-                                        {"passing", verdict.passing_count}}},
-                              {"ignored_packets", verdict.ignored_count},
-                              {"damage", file.capture.damage()},
-                              {"violations", verdict.violation_count}};
+  nlohmann::ordered_json json{
+      {"file", file.name},
+      {"packets", file.capture.packets().size()},
+      {"other_packets", file.capture.skipped_count()},
+      {"malformed_packets", file.capture.malformed_count()},
+      {"seen",
+       {{"sent", verdict.sent_count}, {"delivered", verdict.delivered_count}, {"passing", verdict.passing_count}}},
+      {"ignored_packets", verdict.ignored_count},
+      {"damage", file.capture.damage()},
+      {"violations", verdict.violation_count}};
   auto& rows = json["checkers"] = nlohmann::ordered_json::array();
   for (const auto& totals : verdict.totals)
     rows.push_back({{"checker", totals.row.name},
@@ -84,7 +84,7 @@ void print_remarks(const CheckedFile& file) {
   if (verdict.passing_count != 0)
     fmt::print("{} packets were seen on the way, so what their ends did cannot be judged{}\n", verdict.passing_count,
                verdict.departures_disturbed || verdict.arrivals_disturbed ? " (faults copied or held packets)"
-                                                                         : " (see --at)");
+                                                                          : " (see --at)");
   if (verdict.ignored_count != 0) fmt::print("{} packets were damaged or have no rules here\n", verdict.ignored_count);
   if (file.capture.malformed_count() != 0)
     fmt::print("{} packets are malformed and were not judged\n", file.capture.malformed_count());
@@ -109,14 +109,16 @@ void print_report(const CheckedFile& file, std::uint64_t shown_max) {
                violation.checker, violation.clause, violation.text);
   }
   if (verdict.violation_count > shown_max) fmt::print("... and {} more\n", verdict.violation_count - shown_max);
-  fmt::print("{}\n", verdict.violation_count == 0 ? "No violations." : fmt::format("{} violations.", verdict.violation_count));
+  fmt::print("{}\n",
+             verdict.violation_count == 0 ? "No violations." : fmt::format("{} violations.", verdict.violation_count));
 }
 
 }  // namespace
 
 int run_check(const Arguments& arguments) {
-  CLI::App app("Checks captures against the rules of the RDMA transport.\n\nExit status: 0 none broken, 1 violations.\n",
-               "verbena check");
+  CLI::App app(
+      "Checks captures against the rules of the RDMA transport.\n\nExit status: 0 none broken, 1 violations.\n",
+      "verbena check");
   Options options;
   declare(app, options);
   if (const auto status = parse(app, arguments)) return *status;

@@ -55,8 +55,8 @@ class CaptureCheck {
   void look_for_faults() {
     for (const explain::Packet& packet : capture_.packets()) {
       if (packet.captured.comment.empty()) continue;
-      const bool is_disturbed =
-          says(packet, "duplicated") || says(packet, "reordered") || says(packet, "delayed") || says(packet, "corrupted");
+      const bool is_disturbed = says(packet, "duplicated") || says(packet, "reordered") || says(packet, "delayed") ||
+                                says(packet, "corrupted");
       bool& disturbed = packet.captured.direction == wire::Direction::inbound ? verdict_.arrivals_disturbed
                                                                               : verdict_.departures_disturbed;
       disturbed = disturbed || is_disturbed;
@@ -78,11 +78,8 @@ class CaptureCheck {
       seen = Seen::delivered;
     ++(seen == Seen::passing ? verdict_.passing_count
                              : (seen == Seen::delivered ? verdict_.delivered_count : verdict_.sent_count));
-    checkers_.observe({.time = packet.time,
-                       .packet = view,
-                       .seen = seen,
-                       .corrupted = is_corrupted,
-                       .number = packet.number});
+    checkers_.observe(
+        {.time = packet.time, .packet = view, .seen = seen, .corrupted = is_corrupted, .number = packet.number});
   }
 
   const explain::Capture& capture_;

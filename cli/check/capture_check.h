@@ -1,4 +1,5 @@
-// Puts a capture before the checkers: which packet was seen where, who talks with whom, and what was changed on purpose.
+// Puts a capture before the checkers: which packet was seen where, who talks with whom, and what was changed on
+// purpose.
 //
 // Solely responsible for that; the rules are scenarios/checkers', reading captures is explain's.
 #pragma once

@@ -73,9 +73,10 @@ class AtomicChain final : public Rule {
       } else if (chain.balance == scramble(chain.most) - scramble(chain.least)) {
         outcomes.push_back(holds());
       } else {
-        outcomes.push_back(broken("the {} fetch-adds on va {:#x} do not form a chain from {:#x} to {:#x}: one was "
-                                  "executed twice, or not at all",
-                                  chain.answers, chain.word.address, chain.least, chain.most));
+        outcomes.push_back(
+            broken("the {} fetch-adds on va {:#x} do not form a chain from {:#x} to {:#x}: one was "
+                   "executed twice, or not at all",
+                   chain.answers, chain.word.address, chain.least, chain.most));
       }
     }
     return outcomes;

@@ -1,7 +1,8 @@
 // Checkers: watch a stream of RoCE v2 packets and say which rules of the transport were broken, by whom and where.
 //
-// Solely responsible for judging what is seen; it changes nothing and knows neither scenarios nor captures' formats. The
-// same code judges online (every packet where it leaves its sender and where it arrives, `verbena run`) and a capture
+// Solely responsible for judging what is seen; it changes nothing and knows neither scenarios nor captures' formats.
+// The same code judges online (every packet where it leaves its sender and where it arrives, `verbena run`) and a
+// capture
 // (`verbena check`). Who sees less is told less: a packet seen somewhere on the way may have been overtaken, copied or
 // lost before, and may yet be, so rules on what an end did are judged only where the stream was seen at that end. What
 // cannot be judged is counted as such; there are no guesses. Each rule is a class in a file of its own; rules.cc has
@@ -53,11 +54,11 @@ struct Violation {
 /// What is known of a queue pair beforehand.
 struct CheckedEnd {
   wire::Gid address;
-  std::optional<wire::Qpn> qpn;        // nothing: not known (a one-sided capture)
+  std::optional<wire::Qpn> qpn;  // nothing: not known (a one-sided capture)
   /// Of its own requests. Said only where every packet of the connection will be seen as sent (or lost); nothing: the
   /// stream may begin in the middle.
   std::optional<wire::Psn> first_psn;
-  Duration ack_timeout{0};             // local ACK timeout; 0: none, or not known
+  Duration ack_timeout{0};  // local ACK timeout; 0: none, or not known
 };
 struct CheckedConnection {
   std::array<CheckedEnd, 2> ends;
@@ -102,8 +103,8 @@ class Checkers {
   ~Checkers();
   Checkers(Checkers&&) noexcept;
 
-  /// Two queue pairs begin (again) to talk with each other. Without it a QP's requests are judged, but not together with
-  /// the answers to them: packets do not name the QP that they come from.
+  /// Two queue pairs begin (again) to talk with each other. Without it a QP's requests are judged, but not together
+  /// with the answers to them: packets do not name the QP that they come from.
   void connect(const CheckedConnection& connection);
   /// Memory that `host` lets others access. Where a host has named any, every access must lie in one, or be refused.
   void region(const CheckedRegion& region);

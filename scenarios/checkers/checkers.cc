@@ -151,8 +151,8 @@ void Checkers::State::observe(const CheckedPacket& sighting) {
   Observation seen{.sighting = sighting, .options = options, .packet = packet, .info = packet.opcode()};
   seen.psn = packet.bth().psn;
   const bool departs = sighting.seen == Seen::sent || sighting.seen == Seen::lost;
-  seen.views = {.content = sighting.seen != Seen::delivered, .departs = departs,
-                .arrives = sighting.seen == Seen::delivered};
+  seen.views = {
+      .content = sighting.seen != Seen::delivered, .departs = departs, .arrives = sighting.seen == Seen::delivered};
   const wire::Transport transport = wire::transport_of(packet.bth().opcode);
   if (is_connected(transport)) {
     bool is_known = false;

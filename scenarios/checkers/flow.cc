@@ -136,8 +136,7 @@ void note_answer_content(Flow& flow, const Observation& seen) {
   if (flow.mtu_bytes == 0 && is_full) flow.mtu_bytes = static_cast<std::uint32_t>(seen.packet.payload_bytes());
   if (seen.message == nullptr || !seen.message->awaits_data() || seen.is_acknowledge()) return;
   Message& message = *seen.message;
-  message.answered =
-      std::max(message.answered, static_cast<std::uint32_t>(distance(message.first, seen.psn)) + 1);
+  message.answered = std::max(message.answered, static_cast<std::uint32_t>(distance(message.first, seen.psn)) + 1);
   if (seen.info.has_atomic_ack_eth && !message.has_original) {
     message.has_original = true;
     message.original = seen.packet.atomic_ack_eth().original;

@@ -34,7 +34,7 @@ struct Message {
   std::uint64_t address = 0;
   std::uint64_t original = 0;  // atomic: the answer
   wire::Operation operation{};
-  std::uint64_t operand = 0;   // atomic: what is added
+  std::uint64_t operand = 0;  // atomic: what is added
   bool has_original = false;
 
   bool awaits_data() const {
@@ -102,15 +102,15 @@ struct Flow {
   wire::Psn expected;             // one behind what it may have executed, at most
   wire::Psn highest_arrived;      // one behind
   bool has_answered = false;
-  wire::Psn answered;                  // one behind what it has acknowledged
+  wire::Psn answered;                 // one behind what it has acknowledged
   std::optional<wire::Psn> nak_sent;  // a sequence error; nothing: what was missing has come since
 };
 
 /// Which ways of looking at a packet a sighting is.
 struct Views {
-  bool content = false;   // the first sighting of it: what it says counts now
-  bool departs = false;   // exactly where and when it left
-  bool arrives = false;   // exactly where and when it arrived
+  bool content = false;  // the first sighting of it: what it says counts now
+  bool departs = false;  // exactly where and when it left
+  bool arrives = false;  // exactly where and when it arrived
 };
 
 /// A NAK that ends a QP.
@@ -123,8 +123,8 @@ struct Connection {
   std::uint32_t generation = 0;
   CheckedConnection info;
   bool paired = false;
-  bool tainted = false;              // nothing can be said any more: a packet was changed and its ICRC repaired
-  std::array<Flow, 2> flows;         // requests of end 0, of end 1
+  bool tainted = false;                // nothing can be said any more: a packet was changed and its ICRC repaired
+  std::array<Flow, 2> flows;           // requests of end 0, of end 1
   std::array<bool, 2> sees_departs{};  // of what this end sends
   std::array<std::optional<Failed>, 2> failed;
 };
@@ -139,7 +139,7 @@ struct Observation {
   wire::Psn psn;
   std::uint32_t span = 1;  // PSNs that a request takes; 0: not known
   bool icrc_is_right = true;
-  unsigned sender = 0;     // an end of the connection
+  unsigned sender = 0;               // an end of the connection
   Connection* connection = nullptr;  // null: datagrams and the like
   Flow* flow = nullptr;              // the request stream that it belongs or answers to
   Message* message = nullptr;        // what its PSN lies in, if that is known

@@ -1,5 +1,5 @@
-// icrc: the invariant CRC of every packet is right where it leaves its sender. One that is wrong later was damaged on the
-// way, which is nobody's fault; no receiver takes it.
+// icrc: the invariant CRC of every packet is right where it leaves its sender. One that is wrong later was damaged on
+// the way, which is nobody's fault; no receiver takes it.
 #include "scenarios/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -1,5 +1,5 @@
-// message-order: FIRST, MIDDLE and LAST follow each other within one message, and a PSN always stands for the same part of
-// the same message, however often it is sent.
+// message-order: FIRST, MIDDLE and LAST follow each other within one message, and a PSN always stands for the same part
+// of the same message, however often it is sent.
 #include "scenarios/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -1,5 +1,5 @@
-// nak: a NAK names a request that has arrived (an RNR NAK or a refusal) or that is missing while a later one has arrived
-// (a sequence error); of a gap it is said once, until what was missing has come.
+// nak: a NAK names a request that has arrived (an RNR NAK or a refusal) or that is missing while a later one has
+// arrived (a sequence error); of a gap it is said once, until what was missing has come.
 #include "scenarios/checkers/rule.h"
 
 namespace verbena::checkers {
@@ -16,7 +16,8 @@ class Nak final : public Rule {
     if (syndrome->kind == wire::Syndrome::Kind::rnr_nak || is_fatal(*syndrome))
       return has_come ? holds() : broken("the request that it refuses has not arrived");
     if (!has_come) return broken("nothing behind psn {} has arrived: there is no gap", seen.psn.value());
-    if (flow.nak_sent == seen.psn) return broken("this gap was told of, and psn {} has not come since", seen.psn.value());
+    if (flow.nak_sent == seen.psn)
+      return broken("this gap was told of, and psn {} has not come since", seen.psn.value());
     return holds();
   }
 };

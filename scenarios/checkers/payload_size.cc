@@ -18,7 +18,8 @@ class PayloadSize final : public Rule {
     const std::size_t payload = seen.packet.payload_bytes();
     const std::uint32_t mtu = seen.flow->mtu_bytes;
     if (!seen.info.ends_message()) {
-      if (mtu != 0 ? payload != mtu : !is_mtu(payload)) return broken("payload {} is not the path MTU {}", payload, mtu);
+      if (mtu != 0 ? payload != mtu : !is_mtu(payload))
+        return broken("payload {} is not the path MTU {}", payload, mtu);
     } else if (payload > (mtu != 0 ? mtu : wire::kPayloadBytesMax)) {
       return broken("payload {} is more than the path MTU {}", payload, mtu);
     } else if (payload == 0 && seen.info.position == wire::Position::last) {

@@ -37,8 +37,7 @@ class ReadResponse final : public Rule {
     const Message& message = *seen.message;
     if (message.operation != wire::Operation::read_request) return not_concerned();  // message-order tells
     const wire::Reth& reth = seen.packet.reth();
-    const auto skipped =
-        static_cast<std::uint64_t>(wire::distance(message.first, seen.psn)) * seen.flow->mtu_bytes;
+    const auto skipped = static_cast<std::uint64_t>(wire::distance(message.first, seen.psn)) * seen.flow->mtu_bytes;
     if (reth.rkey == message.rkey && reth.address == message.address + skipped &&
         std::uint64_t{reth.length} + skipped == message.length)
       return holds();

@@ -22,8 +22,10 @@ inline constexpr int kExitNotFound = 127;
 
 using Arguments = std::vector<std::string>;
 
+int run_check(const Arguments& arguments);
 int run_exec(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
+int run_run(const Arguments& arguments);
 
 /// The first line of the help text.
 void set_usage(CLI::App& app, std::string usage);

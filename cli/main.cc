@@ -15,8 +15,10 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands = {
+    Subcommand{"check", run_check, "check a capture against the rules of the transport"},
     Subcommand{"exec", run_exec, "run an RDMA program on a node of a fabric"},
     Subcommand{"explain", run_explain, "tell the story of a RoCE v2 capture"},
+    Subcommand{"run", run_run, "run scenarios and judge their expectations"},
 };
 
 void print_help() {

@@ -37,10 +37,8 @@ class FaultCarrier {
   template <class Way>
   void carry_out(Time now, std::uint32_t slot, const Verdict& verdict, Way&& way) {
     FaultCounters& counters = way.counters();
-    if (verdict.flip_bit) {
-      ++counters.corrupted;
-      way.damage(slot, verdict);
-    }
+    if (verdict.flip_bit || verdict.truncate_to) ++counters.corrupted;
+    if (verdict.alters_frame()) way.damage(slot, verdict);
     if (verdict.delay.ns != 0) ++counters.delayed;
     const std::uint32_t copy = verdict.duplicate ? way.copy(slot) : kNoSlot;
     if (copy != kNoSlot) ++counters.duplicated;

@@ -5,6 +5,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/quantity.h"
 
 namespace verbena::fabric {
 namespace {
@@ -26,32 +27,15 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-template <class T>
-struct Named {
-  std::string_view name;
-  T value;
-};
-
-template <class T, std::size_t n>
-std::optional<T> find_named(const std::array<Named<T>, n>& table, std::string_view name) {
-  for (const Named<T>& entry : table)
-    if (entry.name == name) return entry.value;
-  return std::nullopt;
-}
-
-template <class T, std::size_t n>
-std::string names_of(const std::array<Named<T>, n>& table) {
-  std::string names;
-  for (const Named<T>& entry : table) names += (names.empty() ? "" : ", ") + std::string(entry.name);
-  return names;
-}
-
-constexpr std::array<Named<FaultAction>, 5> kActions{{{"drop", FaultAction::drop},
+constexpr std::array<Named<FaultAction>, 8> kActions{{{"drop", FaultAction::drop},
+                                                      {"burst-loss", FaultAction::burst_loss},
                                                       {"duplicate", FaultAction::duplicate},
                                                       {"delay", FaultAction::delay},
                                                       {"reorder", FaultAction::reorder},
-                                                      {"corrupt", FaultAction::corrupt}}};
-constexpr std::array<Named<PacketKind>, 10> kKinds{{{"any", PacketKind::any},
+                                                      {"corrupt", FaultAction::corrupt},
+                                                      {"truncate", FaultAction::truncate},
+                                                      {"mark", FaultAction::mark}}};
+constexpr std::array<Named<PacketKind>, 13> kKinds{{{"any", PacketKind::any},
                                                     {"write", PacketKind::write},
                                                     {"send", PacketKind::send},
                                                     {"read", PacketKind::read},
@@ -60,64 +44,31 @@ constexpr std::array<Named<PacketKind>, 10> kKinds{{{"any", PacketKind::any},
                                                     {"nak", PacketKind::nak},
                                                     {"atomic", PacketKind::atomic},
                                                     {"atomic-response", PacketKind::atomic_response},
-                                                    {"cm", PacketKind::cm}}};
+                                                    {"cm", PacketKind::cm},
+                                                    {"cnp", PacketKind::cnp},
+                                                    {"rnr-nak", PacketKind::rnr_nak},
+                                                    {"data", PacketKind::data}}};
 constexpr std::array<Named<FaultDirection>, 3> kDirections{
     {{"tx", FaultDirection::tx}, {"rx", FaultDirection::rx}, {"both", FaultDirection::both}}};
-constexpr std::array<Named<CorruptPlace>, 3> kPlaces{
-    {{"payload", CorruptPlace::payload}, {"header", CorruptPlace::header}, {"icrc", CorruptPlace::icrc}}};
-constexpr std::array<Named<std::int64_t>, 4> kTimeUnits{
-    {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// A whole decimal number of at most 10 digits.
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  if (text.empty() || text.size() > 10 || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
-  std::uint64_t value = 0;
-  for (const char c : text) value = value * 10 + static_cast<std::uint64_t>(c - '0');
-  return value;
-}
+constexpr std::array<Named<CorruptPlace>, 12> kPlaces{{{"payload", CorruptPlace::payload},
+                                                       {"header", CorruptPlace::header},
+                                                       {"icrc", CorruptPlace::icrc},
+                                                       {"opcode", CorruptPlace::opcode},
+                                                       {"pkey", CorruptPlace::pkey},
+                                                       {"dest-qp", CorruptPlace::dest_qp},
+                                                       {"psn", CorruptPlace::psn},
+                                                       {"address", CorruptPlace::address},
+                                                       {"rkey", CorruptPlace::rkey},
+                                                       {"length", CorruptPlace::length},
+                                                       {"syndrome", CorruptPlace::syndrome},
+                                                       {"msn", CorruptPlace::msn}}};
+constexpr std::array<Named<MessagePart>, 3> kParts{
+    {{"first", MessagePart::first}, {"middle", MessagePart::middle}, {"last", MessagePart::last}}};
 
 std::optional<std::uint32_t> parse_number_in(std::string_view text, std::uint64_t least, std::uint64_t most) {
   const auto value = parse_number(text);
   if (!value || *value < least || *value > most) return std::nullopt;
   return static_cast<std::uint32_t>(*value);
-}
-
-/// A decimal fraction times 10^scale_digits as an integer: "0.1" at 9 is 100000000. Digits beyond that are refused,
-/// because they would be lost; so is what does not fit.
-std::optional<std::uint64_t> parse_scaled(std::string_view text, int scale_digits) {
-  const std::size_t exponent_at = text.find_first_of("eE");
-  if (exponent_at != text.npos) {
-    std::string_view exponent = text.substr(exponent_at + 1);
-    const bool negative = !exponent.empty() && exponent.front() == '-';
-    if (negative) exponent.remove_prefix(1);
-    const auto digits = parse_number_in(exponent, 0, 9);
-    if (!digits) return std::nullopt;
-    scale_digits += negative ? -static_cast<int>(*digits) : static_cast<int>(*digits);
-    text = text.substr(0, exponent_at);
-  }
-  const std::size_t point = std::min(text.find('.'), text.size());
-  std::string digits(text.substr(0, point));
-  std::string_view fraction = point < text.size() ? text.substr(point + 1) : std::string_view{};
-  while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
-  if (digits.empty() && fraction.empty()) return std::nullopt;
-  if (scale_digits < 0 || fraction.size() > static_cast<std::size_t>(scale_digits)) return std::nullopt;
-  digits += fraction;
-  digits.append(static_cast<std::size_t>(scale_digits) - fraction.size(), '0');
-  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
-  return digits.empty() ? 0 : parse_number(digits);
-}
-
-std::optional<Duration> parse_duration(std::string_view text) {
-  const auto unit_at = static_cast<std::size_t>(
-      std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c); }) - text.begin());
-  const auto value = parse_number(text.substr(0, unit_at));
-  const auto unit = find_named(kTimeUnits, text.substr(unit_at));
-  if (!value || !unit || *value > static_cast<std::uint64_t>(kFaultTimeMax.ns / *unit)) return std::nullopt;
-  return nanoseconds(static_cast<std::int64_t>(*value) * *unit);
 }
 
 /// `4`, `4-7` or `all`.
@@ -159,41 +110,68 @@ class Parser {
   }
 
   Error take_word(std::string_view word) {
-    if (word.back() == '%')
-      return once("p", [&] { return take_probability(word, word.substr(0, word.size() - 1), 7); });
     const std::size_t equals = word.find('=');
+    if (equals == word.npos && word.back() == '%')
+      return once("p", [&] { return take_probability(word, word, rule_.probability_ppb); });
     if (equals == word.npos) return quote(word) + " is not understood: write a percentage such as 0.1%, or name=value";
-    return take_value(word, word.substr(0, equals), word.substr(equals + 1));
+    const std::string_view name = word.substr(0, equals);
+    std::optional<Error> taken = take_condition(word, name, word.substr(equals + 1));
+    if (!taken) taken = take_parameter(word, name, word.substr(equals + 1));
+    if (taken) return *taken;
+    return quote(name) + " does not belong to " + std::string(to_string(rule_.action)) + ": it takes " + names_taken();
   }
 
-  Error take_value(std::string_view word, std::string_view name, std::string_view value) {
-    if (name == "p") return once(name, [&] { return take_probability(word, value, 9); });
+  /// Which packets, whatever happens to them. Nothing: it is no condition's name.
+  std::optional<Error> take_condition(std::string_view word, std::string_view name, std::string_view value) {
+    if (name == "p") return once(name, [&] { return take_probability(word, value, rule_.probability_ppb); });
     if (name == "qp") return once(name, [&] { return take_range(word, value, 0, 0xffffff, rule_.flows); });
     if (name == "psn") return once(name, [&] { return take_range(word, value, 0, wire::Psn::kMask, rule_.psns); });
     if (name == "iter") return once(name, [&] { return take_range(word, value, 1, 1'000'000, rule_.iterations); });
+    if (name == "msg") return once(name, [&] { return take_range(word, value, 0, 1'000'000'000, rule_.messages); });
+    if (name == "packet")
+      return once(name, [&] { return take_range(word, value, 0, wire::Psn::kMask, rule_.packets_of_message); });
+    if (name == "round") return once(name, [&] { return take_range(word, value, 1, 1'000'000, rule_.rounds); });
+    if (name == "part") return once(name, [&] { return take_name(word, value, kParts, rule_.part); });
     if (name == "opcode") return once(name, [&] { return take_name(word, value, kKinds, rule_.kind); });
     if (name == "dir") return once(name, [&] { return take_name(word, value, kDirections, rule_.direction); });
     if (name == "every") return once(name, [&] { return take_number(word, value, 1, 1'000'000'000, rule_.every); });
     if (name == "count") return once(name, [&] { return take_number(word, value, 1, 1'000'000'000, rule_.count_max); });
-    if (name == "by" && rule_.action == FaultAction::delay)
+    return std::nullopt;
+  }
+
+  /// How the rule's own action is done. Nothing: the action has no such parameter.
+  std::optional<Error> take_parameter(std::string_view word, std::string_view name, std::string_view value) {
+    const FaultAction action = rule_.action;
+    if (action == FaultAction::burst_loss && name == "r")
+      return once(name, [&] { return take_probability(word, value, rule_.recovery_ppb); });
+    if (action == FaultAction::burst_loss && name == "good")
+      return once(name, [&] { return take_probability(word, value, rule_.good_loss_ppb); });
+    if (action == FaultAction::burst_loss && name == "bad")
+      return once(name, [&] { return take_probability(word, value, rule_.bad_loss_ppb); });
+    if (action == FaultAction::delay && name == "by")
       return once(name, [&] { return take_duration(word, value, rule_.delay); });
-    if (name == "by" && rule_.action == FaultAction::reorder)
+    if (action == FaultAction::delay && name == "jitter")
+      return once(name, [&] { return take_duration(word, value, rule_.jitter); });
+    if (action == FaultAction::reorder && name == "by")
       return once(name, [&] { return take_number(word, value, 1, kReorderPacketsMax, rule_.packets); });
-    if (name == "within" && rule_.action == FaultAction::reorder)
+    if (action == FaultAction::reorder && name == "within")
       return once(name, [&] { return take_duration(word, value, rule_.hold_max); });
-    if (name == "where" && rule_.action == FaultAction::corrupt)
+    if (action == FaultAction::corrupt && name == "where")
       return once(name, [&] { return take_name(word, value, kPlaces, rule_.place); });
-    if (name == "repair" && rule_.action == FaultAction::corrupt)
-      return once(name, [&] { return take_repair(word, value); });
-    return quote(name) + " does not belong to " + std::string(to_string(rule_.action)) + ": it takes " + names_taken();
+    if (action == FaultAction::corrupt && name == "repair") return once(name, [&] { return take_repair(word, value); });
+    if (action == FaultAction::truncate && name == "to")
+      return once(name, [&] { return take_number(word, value, kTruncateBytesMin, 65'535, rule_.truncate_to); });
+    return std::nullopt;
   }
 
   std::string names_taken() const {
     std::string own;
-    if (rule_.action == FaultAction::delay) own = "by, ";
+    if (rule_.action == FaultAction::burst_loss) own = "r, good, bad, ";
+    if (rule_.action == FaultAction::delay) own = "by, jitter, ";
     if (rule_.action == FaultAction::reorder) own = "by, within, ";
     if (rule_.action == FaultAction::corrupt) own = "where, repair, ";
-    return own + "p, qp, psn, iter, opcode, every, count, dir";
+    if (rule_.action == FaultAction::truncate) own = "to, ";
+    return own + "p, qp, psn, iter, msg, packet, round, part, opcode, every, count, dir";
   }
 
   template <class Take>
@@ -203,11 +181,10 @@ class Parser {
     return take();
   }
 
-  Error take_probability(std::string_view word, std::string_view value, int scale_digits) {
-    const auto ppb = parse_scaled(value, scale_digits);
-    if (!ppb || *ppb > kCertainPpb)
-      return quote(word) + " is not a probability: write 0% to 100% or p=0 to p=1, down to one in a billion";
-    rule_.probability_ppb = static_cast<std::uint32_t>(*ppb);
+  static Error take_probability(std::string_view word, std::string_view value, std::uint32_t& into) {
+    const auto ppb = parse_probability(value);
+    if (!ppb) return quote(word) + " is not a probability: write 0% to 100% or p=0 to p=1, down to one in a billion";
+    into = *ppb;
     return std::nullopt;
   }
 
@@ -232,7 +209,7 @@ class Parser {
   }
 
   static Error take_duration(std::string_view word, std::string_view value, Duration& into) {
-    const auto duration = parse_duration(value);
+    const auto duration = parse_duration(value, kFaultTimeMax);
     if (!duration) return quote(word) + " is not understood: write a time of at most 60s such as 500ns, 10us or 2ms";
     into = *duration;
     return std::nullopt;
@@ -253,7 +230,14 @@ class Parser {
   }
 
   Error check_whole() {
-    if (rule_.action == FaultAction::delay && rule_.delay.ns == 0) return "delay needs a time: by=10us";
+    const auto given = [this](std::string_view name) {
+      return std::find(seen_.begin(), seen_.end(), name) != seen_.end();
+    };
+    if (rule_.action == FaultAction::delay && rule_.delay.ns == 0 && rule_.jitter.ns == 0)
+      return "delay needs a time: by=10us";
+    if (rule_.action == FaultAction::truncate && !given("to")) return "truncate needs a size: to=60";
+    if (rule_.action == FaultAction::burst_loss && (!given("p") || !given("r")))
+      return "burst-loss needs the probabilities to turn bad and good again: p=0.001 r=0.2";
     if (rule_.repair_icrc && rule_.place == CorruptPlace::icrc) return "repair=yes would undo where=icrc";
     // A bit anywhere may be one of the ICRC itself, which a repair would undo.
     if (rule_.repair_icrc && rule_.place == CorruptPlace::anywhere)

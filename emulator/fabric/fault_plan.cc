@@ -13,11 +13,15 @@ namespace {
 
 // Draws of one packet differ by their purpose.
 constexpr std::uint64_t kDrawStrike = 0;
-constexpr std::uint64_t kDrawBit = 1;
+constexpr std::uint64_t kDrawDetail = 1;  // which bit, how much jitter
+constexpr std::uint64_t kDrawTurn = 2;    // good times and bad
 
-bool is_nak(const wire::PacketView& packet) {
-  if (packet.opcode().operation != wire::Operation::acknowledge) return false;
-  return wire::Syndrome::decode(packet.aeth().syndrome).kind != wire::Syndrome::Kind::ack;
+/// Of an acknowledgement.
+wire::Syndrome::Kind syndrome_of(const wire::PacketView& packet) {
+  return wire::Syndrome::decode(packet.aeth().syndrome).kind;
+}
+bool is_acknowledge(const wire::PacketView& packet) {
+  return packet.opcode().operation == wire::Operation::acknowledge;
 }
 
 bool is_kind(PacketKind kind, const wire::PacketView& packet) {
@@ -35,33 +39,59 @@ bool is_kind(PacketKind kind, const wire::PacketView& packet) {
     case PacketKind::read_response:
       return operation == Operation::read_response;
     case PacketKind::acknowledge:
-      return operation == Operation::acknowledge && !is_nak(packet);
+      return is_acknowledge(packet) && syndrome_of(packet) == wire::Syndrome::Kind::ack;
     case PacketKind::nak:
-      return is_nak(packet);
+      return is_acknowledge(packet) && syndrome_of(packet) != wire::Syndrome::Kind::ack;
+    case PacketKind::rnr_nak:
+      return is_acknowledge(packet) && syndrome_of(packet) == wire::Syndrome::Kind::rnr_nak;
     case PacketKind::atomic:
       return operation == Operation::compare_swap || operation == Operation::fetch_add;
     case PacketKind::atomic_response:
       return operation == Operation::atomic_acknowledge;
     case PacketKind::cm:
       return packet.bth().dest_qp == wire::kGsiQpn;
+    case PacketKind::cnp:
+      return operation == Operation::congestion_notification;
+    case PacketKind::data:
+      return packet.bth().dest_qp != wire::kGsiQpn &&
+             (operation == Operation::send || operation == Operation::write || operation == Operation::read_response);
   }
   return false;
 }
 
-bool names_response(PacketKind kind) {
+bool is_part(MessagePart part, const wire::OpcodeInfo& opcode) {
+  switch (part) {
+    case MessagePart::any:
+      return true;
+    case MessagePart::first:
+      return opcode.starts_message();
+    case MessagePart::middle:
+      return opcode.position == wire::Position::middle;
+    case MessagePart::last:
+      return opcode.ends_message();
+  }
+  return false;
+}
+
+/// Whether qp, psn and the like speak of packets of this class under this kind.
+bool speaks_of(PacketKind kind, FlowClass flow_class) {
   switch (kind) {
+    case PacketKind::data:
+      return flow_class != FlowClass::unnumbered;
     case PacketKind::read_response:
     case PacketKind::acknowledge:
     case PacketKind::nak:
+    case PacketKind::rnr_nak:
     case PacketKind::atomic_response:
-      return true;
+      return flow_class == FlowClass::responses;
     case PacketKind::any:
     case PacketKind::write:
     case PacketKind::send:
     case PacketKind::read:
     case PacketKind::atomic:
     case PacketKind::cm:
-      return false;
+    case PacketKind::cnp:
+      return flow_class == FlowClass::requests;
   }
   return false;
 }
@@ -79,20 +109,52 @@ Stretch transport_headers(const wire::PacketView& packet) {
   return {frame_bytes - body - headers, headers};
 }
 
-Stretch corruptible(CorruptPlace place, const wire::PacketView& packet) {
-  const Stretch headers = transport_headers(packet);
-  const auto frame_bytes = static_cast<std::uint32_t>(packet.frame().size());
+/// Where a field of the BTH or of the extension header behind it lies. No octets: the packet does not carry it.
+Stretch field(CorruptPlace place, const wire::PacketView& packet) {
+  const std::uint32_t bth = transport_headers(packet).first;
+  const wire::OpcodeInfo& info = packet.opcode();
+  const auto before = static_cast<std::uint32_t>((info.has_xrceth ? wire::XrcethLayout::bytes : 0) +
+                                                 (info.has_deth ? wire::DethLayout::bytes : 0));
+  const std::uint32_t extension = bth + static_cast<std::uint32_t>(wire::BthLayout::bytes) + before;
+  const bool has_address = info.has_reth || info.has_atomic_eth;  // both begin with the address and the R_Key
   switch (place) {
+    case CorruptPlace::opcode:
+      return {bth, 1};
+    case CorruptPlace::pkey:
+      return {bth + 2, 2};
+    case CorruptPlace::dest_qp:
+      return {bth + 5, 3};
+    case CorruptPlace::psn:
+      return {bth + 9, 3};
+    case CorruptPlace::address:
+      return {extension, has_address ? 8u : 0u};
+    case CorruptPlace::rkey:
+      return {extension + 8, has_address ? 4u : 0u};
+    case CorruptPlace::length:
+      return {extension + 12, info.has_reth ? 4u : 0u};
+    case CorruptPlace::syndrome:
+      return {extension, info.has_aeth ? 1u : 0u};
+    case CorruptPlace::msn:
+      return {extension + 1, info.has_aeth ? 3u : 0u};
     case CorruptPlace::anywhere:
-      return {headers.first, frame_bytes - headers.first};
-    case CorruptPlace::header:
-      return headers;
     case CorruptPlace::payload:
-      return {headers.first + headers.bytes, static_cast<std::uint32_t>(packet.payload().size())};
+    case CorruptPlace::header:
     case CorruptPlace::icrc:
-      return {frame_bytes - static_cast<std::uint32_t>(wire::kIcrcBytes), static_cast<std::uint32_t>(wire::kIcrcBytes)};
+      break;
   }
   return {};
+}
+
+Stretch corruptible(CorruptPlace place, const wire::PacketView& packet) {
+  const auto frame_bytes = static_cast<std::uint32_t>(packet.frame().size());
+  const auto icrc_bytes = static_cast<std::uint32_t>(wire::kIcrcBytes);
+  const Stretch headers = transport_headers(packet);
+  if (place == CorruptPlace::anywhere) return {headers.first, frame_bytes - headers.first};
+  if (place == CorruptPlace::header) return headers;
+  if (place == CorruptPlace::payload)
+    return {headers.first + headers.bytes, static_cast<std::uint32_t>(packet.payload().size())};
+  if (place == CorruptPlace::icrc) return {frame_bytes - icrc_bytes, icrc_bytes};
+  return field(place, packet);
 }
 
 /// Octet 4 of the BTH is outside the ICRC (annex A17.3.3): a flip there would not be a corruption that anyone can see.
@@ -105,54 +167,39 @@ std::uint32_t choose_bit(CorruptPlace place, const wire::PacketView& packet, std
   return octet * 8 + static_cast<std::uint32_t>(draw & 7);
 }
 
-int gravity(FaultAction action) {
-  switch (action) {
-    case FaultAction::drop:
-      return 5;
-    case FaultAction::corrupt:
-      return 4;
-    case FaultAction::duplicate:
-      return 3;
-    case FaultAction::reorder:
-      return 2;
-    case FaultAction::delay:
-      return 1;
-  }
-  return 0;
-}
+/// What an action is called, and how grave it is beside others.
+struct ActionWords {
+  std::string_view name;
+  std::string_view past;
+  int gravity = 0;
+};
 
-std::string_view past_tense(FaultAction action) {
+ActionWords words_of(FaultAction action) {
   switch (action) {
     case FaultAction::drop:
-      return "dropped";
-    case FaultAction::duplicate:
-      return "duplicated";
-    case FaultAction::delay:
-      return "delayed";
-    case FaultAction::reorder:
-      return "reordered";
+      return {"drop", "dropped", 7};
+    case FaultAction::burst_loss:
+      return {"burst-loss", "dropped", 7};
+    case FaultAction::truncate:
+      return {"truncate", "truncated", 6};
     case FaultAction::corrupt:
-      return "corrupted";
+      return {"corrupt", "corrupted", 5};
+    case FaultAction::duplicate:
+      return {"duplicate", "duplicated", 4};
+    case FaultAction::reorder:
+      return {"reorder", "reordered", 3};
+    case FaultAction::delay:
+      return {"delay", "delayed", 2};
+    case FaultAction::mark:
+      return {"mark", "marked", 1};
   }
-  return "hit";
+  return {"unknown", "hit", 0};
 }
 
 }  // namespace
 
 std::string_view to_string(FaultAction action) {
-  switch (action) {
-    case FaultAction::drop:
-      return "drop";
-    case FaultAction::duplicate:
-      return "duplicate";
-    case FaultAction::delay:
-      return "delay";
-    case FaultAction::reorder:
-      return "reorder";
-    case FaultAction::corrupt:
-      return "corrupt";
-  }
-  return "unknown";
+  return words_of(action).name;
 }
 
 struct FaultPlan::State {
@@ -160,23 +207,27 @@ struct FaultPlan::State {
     FaultRule rule;
     std::string comment;
     RuleCounters counters;
-    bool by_packet = false;  // has qp, psn or iter
+    bool by_packet = false;  // asks for a flow's numbers
+    bool bad_times = false;  // burst-loss
   };
   std::vector<Entry> entries;
   std::uint64_t key = 0;
   bool needs_time = false;
+  std::uint64_t packets = 0;  // judged so far
   FlowTable flows;
 
   State(const std::vector<FaultRule>& rules, std::uint64_t seed, std::string_view link_name)
       : key(mix_all({seed, hash_text(link_name)})),
-        flows(std::any_of(rules.begin(), rules.end(),
-                          [](const FaultRule& rule) { return rule.iterations.has_value(); })) {
+        flows(FlowTable::Wanted{
+            std::any_of(rules.begin(), rules.end(), [](const FaultRule& rule) { return rule.iterations.has_value(); }),
+            std::any_of(rules.begin(), rules.end(), [](const FaultRule& rule) { return rule.asks_for_message(); })}) {
     entries.reserve(rules.size());
     for (const FaultRule& rule : rules) {
       Entry entry;
       entry.rule = rule;
-      entry.comment = std::string("verbena: ") + std::string(past_tense(rule.action)) + " by fault '" + rule.text + "'";
-      entry.by_packet = rule.flows || rule.psns || rule.iterations;
+      entry.comment =
+          std::string("verbena: ") + std::string(words_of(rule.action).past) + " by fault '" + rule.text + "'";
+      entry.by_packet = rule.flows || rule.psns || rule.iterations || rule.asks_for_message();
       needs_time = needs_time || rule.action == FaultAction::delay || rule.action == FaultAction::reorder;
       entries.push_back(std::move(entry));
     }
@@ -211,27 +262,55 @@ std::uint64_t FaultPlan::untracked_packets() const {
 bool FaultPlan::fits(std::size_t index, const wire::PacketView& packet, const PacketRecord& record) const {
   const State::Entry& entry = state_->entries[index];
   const FaultRule& rule = entry.rule;
-  if (!is_kind(rule.kind, packet)) return false;
+  if (!is_kind(rule.kind, packet) || !is_part(rule.part, packet.opcode())) return false;
   if (entry.by_packet) {
-    if (record.ordinal == kNoFlow || record.is_response != names_response(rule.kind)) return false;
+    if (record.ordinal == kNoFlow || !speaks_of(rule.kind, record.flow_class)) return false;
     if (rule.flows && !rule.flows->contains(record.ordinal)) return false;
     if (rule.psns && !rule.psns->contains(record.relative_psn)) return false;
     if (rule.iterations && !rule.iterations->contains(record.iteration)) return false;
   }
+  if (rule.asks_for_message()) {
+    if (record.message == kNoMessage) return false;
+    if (rule.messages && !rule.messages->contains(record.message)) return false;
+    if (rule.packets_of_message && !rule.packets_of_message->contains(record.packet_of_message)) return false;
+    if (rule.rounds && !rule.rounds->contains(record.round)) return false;
+  }
+  if (rule.action == FaultAction::truncate) return rule.truncate_to < packet.frame().size();
   return rule.action != FaultAction::corrupt || corruptible(rule.place, packet).bytes != 0;
+}
+
+/// The times turn with every packet of the link's direction, whoever it is from and whatever becomes of it.
+void FaultPlan::turn_times() {
+  const std::uint64_t packet = state_->packets++;
+  for (std::size_t index = 0; index < state_->entries.size(); ++index) {
+    State::Entry& entry = state_->entries[index];
+    if (entry.rule.action != FaultAction::burst_loss) continue;
+    const std::uint32_t turns_ppb = entry.bad_times ? entry.rule.recovery_ppb : entry.rule.probability_ppb;
+    if (mix_all({state_->key, packet, index, kDrawTurn}) % kCertainPpb < turns_ppb) entry.bad_times = !entry.bad_times;
+  }
+}
+
+bool FaultPlan::strikes(std::size_t index, std::uint64_t packet_key) const {
+  const State::Entry& entry = state_->entries[index];
+  std::uint32_t chance_ppb = entry.rule.probability_ppb;
+  if (entry.rule.action == FaultAction::burst_loss)
+    chance_ppb = entry.bad_times ? entry.rule.bad_loss_ppb : entry.rule.good_loss_ppb;
+  return mix_all({packet_key, kDrawStrike}) % kCertainPpb < chance_ppb;
 }
 
 void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::uint64_t draw, Verdict& verdict) const {
   const FaultRule& rule = state_->entries[index].rule;
   switch (rule.action) {
     case FaultAction::drop:
+    case FaultAction::burst_loss:
       verdict.drop = true;
       break;
     case FaultAction::duplicate:
       verdict.duplicate = true;
       break;
     case FaultAction::delay:
-      verdict.delay = verdict.delay + rule.delay;
+      verdict.delay = verdict.delay + rule.delay +
+                      nanoseconds(static_cast<std::int64_t>(draw % (static_cast<std::uint64_t>(rule.jitter.ns) + 1)));
       break;
     case FaultAction::reorder:
       if (rule.packets > verdict.reorder_packets) {
@@ -243,6 +322,12 @@ void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::ui
       verdict.flip_bit = choose_bit(rule.place, packet, draw);
       verdict.repair_icrc = rule.repair_icrc;
       break;
+    case FaultAction::truncate:
+      verdict.truncate_to = std::min(verdict.truncate_to.value_or(rule.truncate_to), rule.truncate_to);
+      break;
+    case FaultAction::mark:
+      verdict.mark = true;
+      break;
   }
 }
 
@@ -250,6 +335,7 @@ Verdict FaultPlan::judge(const wire::PacketView& packet) {
   Verdict verdict;
   const PacketRecord record = state_->flows.record(packet);
   verdict.flow_id = record.flow_id;
+  turn_times();
   int gravest = 0;
   for (std::size_t index = 0; index < state_->entries.size() && !verdict.drop; ++index) {
     State::Entry& entry = state_->entries[index];
@@ -257,12 +343,12 @@ Verdict FaultPlan::judge(const wire::PacketView& packet) {
     ++entry.counters.matched;
     if (entry.counters.matched % entry.rule.every != 0 || entry.counters.applied >= entry.rule.count_max) continue;
     const std::uint64_t packet_key =
-        mix_all({state_->key, record.flow_hash, record.is_response ? 1u : 0u, record.index, index});
-    if (mix_all({packet_key, kDrawStrike}) % kCertainPpb >= entry.rule.probability_ppb) continue;
+        mix_all({state_->key, record.flow_hash, static_cast<std::uint64_t>(record.flow_class), record.index, index});
+    if (!strikes(index, packet_key)) continue;
     ++entry.counters.applied;
-    apply(index, packet, mix_all({packet_key, kDrawBit}), verdict);
-    if (gravity(entry.rule.action) > gravest) {
-      gravest = gravity(entry.rule.action);
+    apply(index, packet, mix_all({packet_key, kDrawDetail}), verdict);
+    if (words_of(entry.rule.action).gravity > gravest) {
+      gravest = words_of(entry.rule.action).gravity;
       verdict.comment = entry.comment;
     }
   }

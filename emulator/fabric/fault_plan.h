@@ -4,20 +4,38 @@
 // never of thread timing or of a clock. Carrying it out (holding, copying, dropping frames) is LinkModel's work.
 //
 // A fault is written as one action and its conditions, in any order after the action:
-//   drop | duplicate | delay by=10us | reorder by=3 (packets) [within=1ms] | corrupt [where=payload|header|icrc]
-//   [repair=yes] 0.1% or p=0.001          by probability qp=0 psn=4 iter=1        by exact packet: the (qp+1)-th flow
-//   seen on the link, PSN relative to the flow's first, the
+//   drop                                     it is lost
+//   burst-loss p=0.001 r=0.2 [good=0] [bad=1]  Gilbert-Elliott: with each packet of this direction of the link a good
+//                            time turns bad with probability p and a bad one good with r; a packet is lost with
+//                            probability `good` (0 if not said) or `bad` (1 if not said). Other conditions choose whom
+//                            it hits, the times turn with every packet.
+//   duplicate                a second copy goes out behind it
+//   delay by=10us [jitter=5us]   later by 10 us to 15 us, evenly
+//   reorder by=3 [within=1ms]    3 packets of its flow overtake it, or the time is over
+//   corrupt [where=PLACE] [repair=yes]   a bit is flipped: anywhere behind the UDP header, or in the payload, header,
+//                            icrc, or in one field: opcode, pkey, dest-qp, psn, address, rkey, length, syndrome, msn;
+//                            repair=yes makes the ICRC fit again
+//   truncate to=60           only the frame's first 60 octets arrive
+//   mark                     ECN congestion experienced is set
+// Conditions:
+//   0.1% or p=0.001          by probability (burst-loss: to turn bad)
+//   qp=0 psn=4 iter=1        by exact packet: the (qp+1)-th flow seen on the link, PSN relative to the flow's first,
+//   the
 //                            iter-th transmission of that PSN (from 1; `all` fits every one); each may be a range 4-7.
 //                            iter is 1 if psn is given and iter is not.
-//   opcode=write|send|read|read-response|ack|nak|atomic|atomic-response|cm|any   kind of packet
+//   msg=0 packet=3 round=1   the flow's messages from 0, the packets of a message from 0, and the rounds in which the
+//                            message is transmitted: each time that its sender goes back begins one (from 1)
+//   part=first|middle|last   of its message; a message of one packet is first and last
+//   opcode=write|send|read|read-response|ack|nak|rnr-nak|atomic|atomic-response|cm|cnp|data|any   kind of packet; data:
+//                            what Lumina calls data packets: sends, writes and read responses
 //   every=100 count=5        each hundredth match, at most five times
 //   dir=tx|rx|both           seen from the node that has the fault; tx if nothing is said
 //
 // A flow is what goes from one address to one QP of another. Requests and responses (acknowledgements, NAKs, read and
-// atomic responses) of a flow are numbered apart: qp, psn and iter speak of requests, unless opcode names a kind of
-// response; then qp counts flows by their first response and psn is relative to the PSN of the flow's first response.
-// Packets of QP1 (cm) are in no flow. Without qp, psn or iter a rule fits requests and responses alike. All rules are
-// tried on every packet; a drop ends it, other faults add up.
+// atomic responses) of a flow are numbered apart: qp, psn, iter, msg, packet and round speak of requests, unless opcode
+// names a kind of response or `data`; then qp counts flows by their first response and psn is relative to the PSN of
+// the flow's first response. Packets of QP1 (cm) and CNPs are in no flow. Without these words a rule fits requests and
+// responses alike. All rules are tried on every packet; a drop ends it, other faults add up.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +51,7 @@
 
 namespace verbena::fabric {
 
-enum class FaultAction : std::uint8_t { drop, duplicate, delay, reorder, corrupt };
+enum class FaultAction : std::uint8_t { drop, burst_loss, duplicate, delay, reorder, corrupt, truncate, mark };
 std::string_view to_string(FaultAction action);
 
 struct FaultRule;     // a plain value, defined in fault_rule.h
@@ -43,7 +61,8 @@ struct PacketRecord;  // what FlowTable knows of a packet, flow_table.h
 Result<FaultRule, std::string> parse_fault(std::string_view text);
 
 /// What is to be done with one packet. `comment` lives as long as the plan and is empty for a packet that nothing hit;
-/// where several rules hit, it is that of the gravest: drop, corrupt, duplicate, reorder, delay.
+/// where several rules hit, it is that of the gravest: drop, truncate, corrupt, duplicate, reorder, delay, mark.
+/// alter_frame() (alter_frame.h) carries out what changes the frame itself.
 struct Verdict {
   bool drop = false;
   bool duplicate = false;
@@ -53,11 +72,15 @@ struct Verdict {
   Duration hold_max{0};
   /// The bit to flip, counted from the frame's first octet; nothing: intact.
   std::optional<std::uint32_t> flip_bit;
+  /// Octets of the frame that arrive at most; nothing: all.
+  std::optional<std::uint32_t> truncate_to;
+  bool mark = false;  // ECN congestion experienced
   /// The flow's number within the link, for counting the packets that overtake a held one.
   std::uint32_t flow_id = UINT32_MAX;
   std::string_view comment;
 
   bool clean() const { return comment.empty(); }
+  bool alters_frame() const { return flip_bit || truncate_to || mark; }
 };
 
 struct RuleCounters {
@@ -79,7 +102,7 @@ class FaultPlan {
   std::size_t rules() const;
   const FaultRule& rule(std::size_t index) const;
   const RuleCounters& counters(std::size_t index) const;
-  /// Flows that came after FlowTable was full; their packets fit no rule with qp, psn or iter.
+  /// Flows that came after FlowTable was full; their packets fit no rule that asks for a flow's numbers.
   std::uint64_t untracked_packets() const;
 
   Verdict judge(const wire::PacketView& packet);
@@ -87,6 +110,8 @@ class FaultPlan {
  private:
   struct State;
   bool fits(std::size_t index, const wire::PacketView& packet, const PacketRecord& record) const;
+  void turn_times();
+  bool strikes(std::size_t index, std::uint64_t packet_key) const;
   void apply(std::size_t index, const wire::PacketView& packet, std::uint64_t draw, Verdict& verdict) const;
   std::unique_ptr<State> state_;
 };

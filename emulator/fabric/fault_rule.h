@@ -17,6 +17,8 @@ inline constexpr std::uint32_t kReorderPacketsMax = 1000;
 /// ever.
 inline constexpr Duration kReorderHoldDefault = milliseconds(1);
 inline constexpr Duration kFaultTimeMax = seconds(60);
+/// A frame cut shorter than this would not have the headers that tell whose it is on any medium.
+inline constexpr std::uint32_t kTruncateBytesMin = 14;
 
 enum class PacketKind : std::uint8_t {
   any,
@@ -28,10 +30,29 @@ enum class PacketKind : std::uint8_t {
   nak,
   atomic,
   atomic_response,
-  cm
+  cm,
+  cnp,
+  rnr_nak,
+  data
 };
 enum class FaultDirection : std::uint8_t { tx, rx, both };
-enum class CorruptPlace : std::uint8_t { anywhere, payload, header, icrc };
+enum class CorruptPlace : std::uint8_t {
+  anywhere,
+  payload,
+  header,
+  icrc,
+  opcode,
+  pkey,
+  dest_qp,
+  psn,
+  address,
+  rkey,
+  length,
+  syndrome,
+  msn
+};
+/// A packet's place in its message.
+enum class MessagePart : std::uint8_t { any, first, middle, last };
 
 struct Range {
   std::uint32_t first = 0;
@@ -43,20 +64,31 @@ struct Range {
 struct FaultRule {
   FaultAction action = FaultAction::drop;
   std::uint32_t probability_ppb = kCertainPpb;
-  std::optional<Range> flows;       // qp=, from 0
-  std::optional<Range> psns;        // relative to the flow's first
-  std::optional<Range> iterations;  // from 1
+  std::optional<Range> flows;               // qp=, from 0
+  std::optional<Range> psns;                // relative to the flow's first
+  std::optional<Range> iterations;          // from 1
+  std::optional<Range> messages;            // of the flow, from 0
+  std::optional<Range> packets_of_message;  // from 0
+  std::optional<Range> rounds;              // of the message's transmission, from 1
+  MessagePart part = MessagePart::any;
   PacketKind kind = PacketKind::any;
   std::uint32_t every = 1;
   std::uint32_t count_max = UINT32_MAX;
   FaultDirection direction = FaultDirection::tx;
   Duration delay{0};                        // delay by=
+  Duration jitter{0};                       // delay jitter=
   std::uint32_t packets = 1;                // reorder by=
   Duration hold_max = kReorderHoldDefault;  // reorder within=
   CorruptPlace place = CorruptPlace::anywhere;
   bool repair_icrc = false;
-  std::string text;  // as written, for comments and reports
+  std::uint32_t truncate_to = 0;
+  std::uint32_t recovery_ppb = 0;            // burst-loss r=
+  std::uint32_t good_loss_ppb = 0;           // burst-loss good=
+  std::uint32_t bad_loss_ppb = kCertainPpb;  // burst-loss bad=
+  std::string text;                          // as written, for comments and reports
 
+  /// Whether a message's number, packet or round is asked for.
+  constexpr bool asks_for_message() const { return messages || packets_of_message || rounds; }
   constexpr bool sees(FaultDirection way) const { return direction == FaultDirection::both || direction == way; }
 };
 

@@ -7,8 +7,7 @@
 namespace verbena::fabric {
 namespace {
 
-// Twice the limit, so that probing stays short; a power of two.
-constexpr std::uint32_t kBuckets = 2 * kFlowsMax;
+constexpr std::uint32_t kBucketsAtFirst = 32;
 
 std::uint64_t half(const wire::Gid& gid, std::size_t from) {
   std::uint64_t word = 0;
@@ -16,28 +15,47 @@ std::uint64_t half(const wire::Gid& gid, std::size_t from) {
   return word;
 }
 
+FlowClass class_of(const wire::PacketView& packet) {
+  if (packet.bth().dest_qp == wire::kGsiQpn || packet.bth().opcode == wire::Opcode::cnp) return FlowClass::unnumbered;
+  return packet.opcode().is_request ? FlowClass::requests : FlowClass::responses;
+}
+
 }  // namespace
 
-FlowTable::FlowTable(bool count_iterations) : flows_(kBuckets), count_iterations_(count_iterations) {}
+FlowTable::FlowTable(Wanted wanted) : buckets_(kBucketsAtFirst, kNoFlow), wanted_(wanted) {}
+
+std::uint32_t FlowTable::empty_bucket(std::uint64_t hash) const {
+  std::size_t bucket = hash % buckets_.size();
+  while (buckets_[bucket] != kNoFlow) bucket = (bucket + 1) % buckets_.size();
+  return static_cast<std::uint32_t>(bucket);
+}
+
+void FlowTable::grow() {
+  buckets_.assign(buckets_.size() * 2, kNoFlow);
+  for (std::uint32_t i = 0; i < flows_.size(); ++i) buckets_[empty_bucket(flows_[i].hash)] = i;
+}
 
 std::uint32_t FlowTable::find_or_add(const wire::Gid& source, const wire::Gid& destination, wire::Qpn qpn,
                                      std::uint64_t hash) {
-  std::uint32_t bucket = static_cast<std::uint32_t>(hash) % kBuckets;
-  for (; flows_[bucket].used; bucket = (bucket + 1) % kBuckets) {
-    const Flow& flow = flows_[bucket];
-    if (flow.qpn == qpn && flow.source == source && flow.destination == destination) return bucket;
+  for (std::size_t bucket = hash % buckets_.size(); buckets_[bucket] != kNoFlow;
+       bucket = (bucket + 1) % buckets_.size()) {
+    const Flow& flow = flows_[buckets_[bucket]];
+    if (flow.qpn == qpn && flow.source == source && flow.destination == destination) return buckets_[bucket];
   }
-  if (used_ == kFlowsMax) return kNoFlow;
-  ++used_;
-  Flow& flow = flows_[bucket];
-  flow.used = true;
+  if (flows_.size() == kFlowsMax) return kNoFlow;
+  // Half of the buckets stay empty, so that probing stays short.
+  if (2 * flows_.size() >= buckets_.size()) grow();
+  const auto index = static_cast<std::uint32_t>(flows_.size());
+  buckets_[empty_bucket(hash)] = index;
+  Flow& flow = flows_.emplace_back();
   flow.source = source;
   flow.destination = destination;
   flow.qpn = qpn;
-  return bucket;
+  flow.hash = hash;
+  return index;
 }
 
-std::uint32_t FlowTable::iteration_of(Sequence& sequence, wire::Psn psn) const {
+std::uint32_t FlowTable::iteration_of(Sequence& sequence, wire::Psn psn) {
   Transmissions& entry = sequence.transmissions[psn.value() % kIterationWindow];
   const bool ahead = sequence.packets == 0 || wire::distance(sequence.highest, psn) > 0;
   if (ahead) {
@@ -50,12 +68,38 @@ std::uint32_t FlowTable::iteration_of(Sequence& sequence, wire::Psn psn) const {
   return entry.times;
 }
 
+void FlowTable::place_in_message(Sequence& sequence, const wire::PacketView& packet, PacketRecord& record) {
+  if (packet.opcode().operation == wire::Operation::acknowledge) return;  // of no message
+  const wire::Psn psn = packet.bth().psn;
+  const bool begun = sequence.messages_begun != 0;
+  const bool ahead = sequence.packets == 0 || wire::distance(sequence.highest, psn) > 0;
+  if (begun && wire::distance(sequence.previous, psn) <= 0) ++sequence.rounds;
+  sequence.previous = psn;
+  if (ahead && packet.opcode().starts_message())
+    sequence.messages[sequence.messages_begun++ % kMessagesRemembered] = {psn, sequence.rounds};
+  // The youngest message that does not begin behind the packet.
+  std::uint32_t known = std::min(sequence.messages_begun, kMessagesRemembered);
+  std::uint32_t low = sequence.messages_begun - known;
+  while (known > 0) {
+    const std::uint32_t step = known / 2;
+    const Message& middle = sequence.messages[(low + step) % kMessagesRemembered];
+    const bool not_behind = wire::distance(middle.first, psn) >= 0;
+    low = not_behind ? low + step + 1 : low;
+    known = not_behind ? known - step - 1 : step;
+  }
+  if (low == sequence.messages_begun - std::min(sequence.messages_begun, kMessagesRemembered)) return;
+  const Message& message = sequence.messages[(low - 1) % kMessagesRemembered];
+  record.message = low - 1;
+  record.packet_of_message = (psn - message.first.value()).value();
+  record.round = sequence.rounds - message.rounds_before + 1;
+}
+
 PacketRecord FlowTable::record(const wire::PacketView& packet) {
   const wire::Gid source = packet.source();
   const wire::Gid destination = packet.destination();
   const wire::Qpn qpn = packet.bth().dest_qp;
   PacketRecord record;
-  record.is_response = !packet.opcode().is_request;
+  record.flow_class = class_of(packet);
   record.flow_hash =
       mix_all({half(source, 0), half(source, 8), half(destination, 0), half(destination, 8), qpn.value()});
   record.flow_id = find_or_add(source, destination, qpn, record.flow_hash);
@@ -63,16 +107,21 @@ PacketRecord FlowTable::record(const wire::PacketView& packet) {
     record.index = untracked_packets_++;
     return record;
   }
-  const std::size_t which = record.is_response ? 1 : 0;
+  const auto which = static_cast<std::size_t>(record.flow_class);
   Sequence& sequence = flows_[record.flow_id].sequences[which];
+  if (record.flow_class == FlowClass::unnumbered) {
+    record.index = sequence.packets++;
+    return record;
+  }
   const wire::Psn psn = packet.bth().psn;
   if (sequence.packets == 0) {
     sequence.first = sequence.highest = psn;
-    const bool numbered = qpn != wire::kGsiQpn && packet.bth().opcode != wire::Opcode::cnp;
-    if (numbered) sequence.ordinal = next_ordinal_[which]++;
-    if (numbered && count_iterations_) sequence.transmissions = std::make_unique<Transmissions[]>(kIterationWindow);
+    sequence.ordinal = next_ordinal_[which]++;
+    if (wanted_.iterations) sequence.transmissions = std::make_unique<Transmissions[]>(kIterationWindow);
+    if (wanted_.messages) sequence.messages = std::make_unique<Message[]>(kMessagesRemembered);
   }
   if (sequence.transmissions) record.iteration = iteration_of(sequence, psn);
+  if (sequence.messages) place_in_message(sequence, packet, record);
   if (wire::distance(sequence.highest, psn) > 0) sequence.highest = psn;
   record.ordinal = sequence.ordinal;
   record.relative_psn = (psn - sequence.first.value()).value();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/fabric/frame_damage.h"
+#include "emulator/fabric/alter_frame.h"
 #include "wire/assert.h"
 #include "wire/packet_view.h"
 
@@ -22,8 +22,9 @@ struct LinkModel::Way {
   FaultCounters& counters() { return link.counters_; }
   void damage(std::uint32_t slot, const Verdict& verdict) {
     Frame& frame = link.frames_[slot];
-    frame.corrupted = true;
-    flip_bit(link.bytes_of(slot).first(frame.bytes), *verdict.flip_bit, verdict.repair_icrc);
+    const AlteredFrame altered = alter_frame(link.bytes_of(slot).first(frame.bytes), verdict);
+    frame.bytes = static_cast<std::uint32_t>(altered.bytes);
+    frame.corrupted = frame.corrupted || altered.corrupted;
   }
   std::uint32_t copy(std::uint32_t slot) {
     const std::uint32_t made = link.take_slot();

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "emulator/fabric/chance.h"
-#include "emulator/fabric/frame_damage.h"
+#include "emulator/fabric/alter_frame.h"
 #include "emulator/fabric/frame_look.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
@@ -208,17 +208,29 @@ std::span<const std::byte> Network::State::view(FrameNumber frame) {
 
 void Network::State::damage(FrameNumber frame, const Verdict& verdict) {
   FrameInfo& info = pool.info(frame);
-  const std::uint32_t bit = *verdict.flip_bit;
-  info.corrupted = true;
-  info.digest ^= static_cast<std::uint32_t>(mix(bit));
   const std::span<std::byte> stored = pool.octets(frame);
+  const std::uint32_t bit = verdict.flip_bit.value_or(0);
+  if (verdict.flip_bit) {
+    info.digest ^= static_cast<std::uint32_t>(mix(bit));
+    info.icrc_fits = info.icrc_fits && verdict.repair_icrc && bit / 8 < info.bytes - wire::kIcrcBytes;
+  }
+  if (verdict.mark) mark(frame);
+  Verdict rest = verdict;
+  rest.mark = false;
   if (info.bytes <= stored.size()) {
-    info.icrc_fits = flip_bit(stored.first(info.bytes), bit, verdict.repair_icrc) && info.icrc_fits;
+    const AlteredFrame altered = alter_frame(stored.first(info.bytes), rest);
+    info.corrupted = info.corrupted || altered.corrupted;
+    info.icrc_fits = info.icrc_fits && altered.bytes == info.bytes;
+    info.bytes = static_cast<decltype(info.bytes)>(altered.bytes);
     return;
   }
   // Without payload: what is not stored cannot be changed, only be said to be wrong.
-  if (bit / 8 < stored.size()) stored[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
-  info.icrc_fits = info.icrc_fits && verdict.repair_icrc && bit / 8 < info.bytes - wire::kIcrcBytes;
+  if (verdict.flip_bit && bit / 8 < stored.size()) stored[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+  info.corrupted = info.corrupted || verdict.flip_bit || verdict.truncate_to;
+  if (verdict.truncate_to && *verdict.truncate_to < info.bytes) {
+    info.icrc_fits = false;
+    info.bytes = static_cast<decltype(info.bytes)>(*verdict.truncate_to);
+  }
 }
 
 FrameNumber Network::State::copy(FrameNumber frame) {

@@ -24,6 +24,7 @@ struct CableParameters {
   Duration propagation = nanoseconds(500);
   std::uint32_t queue_bytes = 1 << 20;    // of each egress port; what does not fit is lost
   std::uint32_t ecn_threshold_bytes = 0;  // mark (ECN CE) above this queue; 0: never
+  std::uint32_t mtu_bytes = 0;            // of an IP packet; larger ones are lost; 0: no limit
 };
 
 enum class VertexKind : std::uint8_t { host, network_switch };

@@ -31,7 +31,7 @@ enum class Clock : std::uint8_t { virtual_time, real_time };
 
 /// The micro-behaviour of a known NIC, as data (scenarios/profiles/*.yaml).
 struct NicProfile {
-  std::string name = "ideal";
+  std::string name = "ideal";       // as the scenario calls it
   Duration nak_latency{0};          // from the packet that is missing to the NAK on the wire
   Duration acknowledge_latency{0};  // from a request to its acknowledgement
   Duration timeout_min{0};          // local ACK timeouts below are rounded up to it
@@ -117,7 +117,8 @@ struct Trigger {
     Duration after{0};  // that it waits once the condition holds
   };
   std::optional<Condition> condition;
-  std::optional<Duration> until;  // a packet fault's end; nothing: it stays
+  std::optional<Duration> until;    // a packet fault's end, a time; nothing: it stays
+  std::optional<Duration> lasting;  // the same with a condition: the end counted from when the fault began
 };
 
 /// A direction of a cable: from its end a to its end b, or back. `both`: two plans of their own.
@@ -151,9 +152,9 @@ struct ElementFault {
     port_error,    // IBV_EVENT_PORT_ERR, nothing goes in or out
     port_active,
     rnr_storm,             // the node's targets post no receives for `down`
-    completion_status,     // the next `times` completions of the workload have `status`
-    registration_failure,  // the next `times` registrations or posts of the node fail with no_memory
-    post_failure,
+    completion_status,     // the next `times` completions of the workload have `status` (instead of their own)
+    registration_failure,  // the next `times` registrations of memory on the node fail with no_memory
+    post_failure,          // the next `times` posts on the node fail with no_memory
   } kind{};
   std::vector<LinkChoice> links;
   std::vector<std::uint32_t> hosts;     // indices of hosts

@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_s
 }
 
 BOOST_AUTO_TEST_CASE(help_and_version_go_to_stdout) {
-  for (const Words& words :
-       {Words{"--help"}, Words{"exec", "--help"}, Words{"explain", "--help"}, Words{"--version"}}) {
+  for (const Words& words : {Words{"--help"}, Words{"exec", "--help"}, Words{"explain", "--help"},
+                             Words{"check", "--help"}, Words{"--version"}}) {
     const Finished finished = verbena_command(words);
     BOOST_TEST(finished.status == 0);
     BOOST_TEST(finished.err == "");

@@ -99,8 +99,11 @@ BOOST_AUTO_TEST_CASE(an_exact_packet_means_its_first_transmission_unless_said_ot
 
 BOOST_AUTO_TEST_CASE(an_error_names_the_wrong_word_and_what_would_be_right_in_one_line) {
   BOOST_TEST(error_of("dorp 1%") ==
-             "fault 'dorp 1%': unknown action 'dorp': use one of drop, duplicate, delay, reorder, corrupt");
-  BOOST_TEST(error_of("") == "fault '': is empty: begin with one of drop, duplicate, delay, reorder, corrupt");
+             "fault 'dorp 1%': unknown action 'dorp': use one of drop, burst-loss, duplicate, delay, reorder, "
+             "corrupt, truncate, mark");
+  BOOST_TEST(error_of("") ==
+             "fault '': is empty: begin with one of drop, burst-loss, duplicate, delay, reorder, corrupt, "
+             "truncate, mark");
   BOOST_TEST(error_of("drop 101%").find("'101%' is not a probability") != std::string::npos);
   BOOST_TEST(error_of("drop opcode=rdma").find("'opcode=rdma' is not understood: use one of any, write") !=
              std::string::npos);

@@ -90,6 +90,8 @@ class World {
   void cut(unsigned from, unsigned to, bool is_cut = true) { cable(from, to).cut = is_cut; }
   /// Sees every frame before it is sent on; false loses it. May change it.
   std::function<bool(const Traced&, std::vector<std::byte>&)> filter;
+  /// Sees every frame just before a NIC gets it; `corrupted`: a fault has changed it.
+  std::function<void(unsigned to, std::span<const std::byte> frame, bool corrupted)> on_delivery;
 
   /// Puts a frame of the test's own on the way to a node.
   void inject(unsigned to, std::vector<std::byte> frame) { cable(to, to).arriving.push_back({now_, std::move(frame)}); }
@@ -229,12 +231,14 @@ class World {
       while (!way.arriving.empty() && way.arriving.front().due <= now_) {
         const std::vector<std::byte> frame = std::move(way.arriving.front().frame);
         way.arriving.pop_front();
+        if (on_delivery) on_delivery(node, frame, false);
         nic(node).receive(now_, frame);
         delivered = true;
       }
       while (way.model) {
         const auto delivery = way.model->next_delivery(now_);
         if (!delivery) break;
+        if (on_delivery) on_delivery(node, delivery->frame, delivery->corrupted);
         nic(node).receive(now_, delivery->frame);
         way.model->pop();
         delivered = true;

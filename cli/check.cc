@@ -1,0 +1,162 @@
+// `verbena check`: captures before the checkers. Reads the options and prints what came of it.
+#include <arpa/inet.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/check/capture_check.h"
+#include "cli/command.h"
+
+namespace verbena::cli {
+
+namespace {
+
+constexpr int kExitViolated = 1;
+constexpr std::uint64_t kShownDefault = 20;
+
+struct Options {
+  std::vector<std::string> files;
+  std::string at;
+  std::string show;
+  bool json = false;
+  bool list = false;
+};
+
+struct CheckedFile {
+  std::string name;
+  explain::Capture capture;
+  check::CaptureVerdict verdict;
+};
+
+void declare(CLI::App& app, Options& options) {
+  set_usage(app, "verbena check [OPTIONS] FILE...");
+  app.add_option("FILE", options.files, "captures: pcap or pcapng");
+  app.add_option("--at", options.at, "the captures were made at the host with this address, complete and in its order")
+      ->type_name("ADDRESS");
+  app.add_option("--show", options.show, "so many violations of a file in full; 20")->type_name("N");
+  app.add_flag("--json", options.json, "a report for programs")->disable_flag_override();
+  app.add_flag("--list", options.list, "the checkers, the clauses they check, and what they say")
+      ->disable_flag_override();
+}
+
+std::optional<wire::Gid> parse_address(const std::string& text) {
+  in_addr ipv4{};
+  if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return wire::Gid::from_ipv4(ntohl(ipv4.s_addr));
+  wire::Gid gid;
+  return inet_pton(AF_INET6, text.c_str(), gid.octets.data()) == 1 ? std::optional(gid) : std::nullopt;
+}
+
+void print_list() {
+  for (const auto& row : checkers::all_checkers()) fmt::print("{:18}{:18}{}\n", row.name, row.clause, row.what);
+}
+
+nlohmann::ordered_json to_json(const CheckedFile& file) {
+  const check::CaptureVerdict& verdict = file.verdict;
+  nlohmann::ordered_json json{
+      {"file", file.name},
+      {"packets", file.capture.packets().size()},
+      {"other_packets", file.capture.skipped_count()},
+      {"malformed_packets", file.capture.malformed_count()},
+      {"seen",
+       {{"sent", verdict.sent_count}, {"delivered", verdict.delivered_count}, {"passing", verdict.passing_count}}},
+      {"ignored_packets", verdict.ignored_count},
+      {"damage", file.capture.damage()},
+      {"violations", verdict.violation_count}};
+  auto& rows = json["checkers"] = nlohmann::ordered_json::array();
+  for (const auto& totals : verdict.totals)
+    rows.push_back({{"checker", totals.row.name},
+                    {"clause", totals.row.clause},
+                    {"judged", totals.judged},
+                    {"not_judged", totals.unjudged},
+                    {"violations", totals.violations}});
+  auto& found = json["found"] = nlohmann::ordered_json::array();
+  for (const auto& violation : verdict.violations)
+    found.push_back({{"packet", violation.number},
+                     {"time_ns", violation.time.ns},
+                     {"checker", violation.checker},
+                     {"clause", violation.clause},
+                     {"text", violation.text}});
+  return json;
+}
+
+void print_remarks(const CheckedFile& file) {
+  const check::CaptureVerdict& verdict = file.verdict;
+  if (verdict.passing_count != 0)
+    fmt::print("{} packets were seen on the way, so what their ends did cannot be judged{}\n", verdict.passing_count,
+               verdict.departures_disturbed || verdict.arrivals_disturbed ? " (faults copied or held packets)"
+                                                                          : " (see --at)");
+  if (verdict.ignored_count != 0) fmt::print("{} packets were damaged or have no rules here\n", verdict.ignored_count);
+  if (file.capture.malformed_count() != 0)
+    fmt::print("{} packets are malformed and were not judged\n", file.capture.malformed_count());
+  if (!file.capture.damage().empty())
+    fmt::print("The file is damaged: {}; judged up to there\n", file.capture.damage());
+}
+
+void print_report(const CheckedFile& file, std::uint64_t shown_max) {
+  const check::CaptureVerdict& verdict = file.verdict;
+  fmt::print("{}: {} RoCE v2 packets: {} seen as sent, {} as delivered, {} on the way\n", file.name,
+             file.capture.packets().size(), verdict.sent_count, verdict.delivered_count, verdict.passing_count);
+  fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", "checker", "clause", "judged", "not judged", "violations");
+  for (const auto& totals : verdict.totals)
+    if (totals.judged + totals.unjudged != 0)
+      fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", totals.row.name, totals.row.clause, totals.judged, totals.unjudged,
+                 totals.violations);
+  print_remarks(file);
+  std::uint64_t shown = 0;
+  for (const auto& violation : verdict.violations) {
+    if (shown++ == shown_max) break;
+    fmt::print("#{} {:.6f} {} ({}): {}\n", violation.number, static_cast<double>(violation.time.ns) / 1e9,
+               violation.checker, violation.clause, violation.text);
+  }
+  if (verdict.violation_count > shown_max) fmt::print("... and {} more\n", verdict.violation_count - shown_max);
+  fmt::print("{}\n",
+             verdict.violation_count == 0 ? "No violations." : fmt::format("{} violations.", verdict.violation_count));
+}
+
+}  // namespace
+
+int run_check(const Arguments& arguments) {
+  CLI::App app(
+      "Checks captures against the rules of the RDMA transport.\n\nExit status: 0 none broken, 1 violations.\n",
+      "verbena check");
+  Options options;
+  declare(app, options);
+  if (const auto status = parse(app, arguments)) return *status;
+  if (options.list) {
+    print_list();
+    return 0;
+  }
+  if (options.files.empty()) return fail(app, kExitUsage, "FILE is required (see verbena check --help)");
+  check::Vantage vantage;
+  if (!options.at.empty() && !(vantage.host = parse_address(options.at)))
+    return fail(app, kExitUsage, fmt::format("--at {}: not an IP address", options.at));
+  std::uint64_t shown_max = kShownDefault;
+  if (!options.show.empty()) {
+    const auto shown = parse_number(options.show, 0, checkers::kViolationsKept);
+    if (!shown)
+      return fail(app, kExitUsage,
+                  fmt::format("--show {}: not a number from 0 to {}", options.show, checkers::kViolationsKept));
+    shown_max = *shown;
+  }
+
+  std::vector<CheckedFile> files;
+  for (const std::string& name : options.files) {
+    auto capture = explain::Capture::open(name);
+    if (!capture) return fail(app, kExitUsage, fmt::format("{}: {}", name, capture.error()));
+    auto verdict = check::check_capture(*capture, vantage);
+    files.push_back({name, std::move(*capture), std::move(verdict)});
+  }
+  bool is_clean = true;
+  auto json = nlohmann::ordered_json::array();
+  for (const CheckedFile& file : files) {
+    is_clean = is_clean && file.verdict.violation_count == 0;
+    if (options.json)
+      json.push_back(to_json(file));
+    else
+      print_report(file, shown_max);
+  }
+  if (options.json) fmt::print("{}\n", json.dump(2));
+  return is_clean ? 0 : kExitViolated;
+}
+
+}  // namespace verbena::cli

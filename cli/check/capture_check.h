@@ -1,0 +1,39 @@
+// Puts a capture before the checkers: which packet was seen where, who talks with whom, and what was changed on
+// purpose.
+//
+// Solely responsible for that; the rules are scenarios/checkers', reading captures is explain's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/explain/capture.h"
+#include "scenarios/checkers/checker.h"
+
+namespace verbena::check {
+
+/// What a capture shows, packet by packet.
+struct Vantage {
+  /// Captured at this host: what it sends is seen as it leaves, what it gets as it arrives. Nothing: as the file says
+  /// (pcapng notes a direction), else on the way.
+  std::optional<wire::Gid> host;
+};
+
+struct CaptureVerdict {
+  std::vector<checkers::CheckerTotals> totals;
+  std::vector<checkers::Violation> violations;  // the first checkers::kViolationsKept
+  std::uint64_t violation_count = 0;
+  std::uint64_t sent_count = 0;       // seen as they left their sender
+  std::uint64_t delivered_count = 0;  // seen as they arrived
+  std::uint64_t passing_count = 0;    // seen on the way: little can be said of their ends
+  std::uint64_t ignored_count = 0;    // damaged, or of a transport without rules
+  /// Faults of this fabric that copied or held packets between their sender and the capture (or the other way).
+  bool departures_disturbed = false;
+  bool arrivals_disturbed = false;
+};
+
+CaptureVerdict check_capture(const explain::Capture& capture, const Vantage& vantage);
+
+}  // namespace verbena::check

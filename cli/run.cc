@@ -1,0 +1,18 @@
+// `verbena run`: scenarios from their files to their verdicts. Reads the options and puts the parts of run/ together.
+#include "cli/command.h"
+#include "cli/run/options.h"
+#include "cli/run/run_files.h"
+#include "cli/run/sweep_files.h"
+
+namespace verbena::cli {
+
+int run_run(const Arguments& arguments) {
+  CLI::App app("Runs scenarios and says which of their expectations held.\n", "verbena run");
+  run::Options options;
+  run::declare(app, options);
+  if (const auto status = parse(app, arguments)) return *status;
+  if (const auto error = run::find_error(options)) return fail(app, kExitUsage, *error);
+  return options.sweeps() ? run::sweep_files(app, options) : run::run_files(app, options);
+}
+
+}  // namespace verbena::cli

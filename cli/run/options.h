@@ -1,0 +1,41 @@
+// What `verbena run` was asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace verbena::cli::run {
+
+inline constexpr int kExitNotHeld = 1;
+inline constexpr int kExitInterrupted = 130;  // as the shell has it: 128 + SIGINT
+
+struct Options {
+  std::vector<std::string> files;
+  std::string seed;
+  std::string seeds;
+  std::string jobs;
+  std::string out;
+  std::string json;
+  bool shrink = false;
+  bool quiet = false;
+
+  bool sweeps() const { return !seeds.empty(); }
+};
+
+struct SeedRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
+void declare(CLI::App& app, Options& options);
+/// The first thing that is wrong, as one line.
+std::optional<std::string> find_error(const Options& options);
+/// Of options without error.
+SeedRange seed_range(const Options& options);
+unsigned job_count(const Options& options);
+
+}  // namespace verbena::cli::run

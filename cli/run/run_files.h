@@ -1,0 +1,11 @@
+// Runs of scenarios, one after the other, in this process.
+#pragma once
+
+#include "cli/run/options.h"
+
+namespace verbena::cli::run {
+
+/// The exit status.
+int run_files(const CLI::App& app, const Options& options);
+
+}  // namespace verbena::cli::run

@@ -1,0 +1,58 @@
+#include "cli/run/shrink_file.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "cli/run/interrupt.h"
+#include "cli/run/run_scenario.h"
+#include "scenarios/run/shrink.h"
+
+namespace verbena::cli::run {
+namespace {
+
+using scenarios::Outcome;
+using scenarios::Scenario;
+
+/// The texts of expectations that did not hold.
+std::vector<std::string> not_held(const Outcome& outcome) {
+  std::vector<std::string> texts;
+  for (const auto& expectation : outcome.expectations)
+    if (!expectation.held) texts.push_back(expectation.text);
+  return texts;
+}
+
+std::string read_text(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+std::optional<int> shrink_file(const CLI::App& app, const Scenario& scenario, const std::string& file) {
+  scenarios::RunOptions run;
+  run.stop = &interrupted();
+  const std::vector<std::string> original = not_held(run_scenario(scenario, run));
+  if (original.empty()) return fail(app, kExitInternal, file + ": --shrink: the run does not fail when it is repeated");
+  scenarios::ShrinkOptions options;
+  options.fails = [&](const Scenario& candidate) {
+    if (interrupted()) return false;
+    const auto texts = not_held(run_scenario(candidate, run));
+    return !texts.empty() && texts.front() == original.front();
+  };
+  options.hits = [&](const Scenario& candidate) {
+    scenarios::HitRecorder recorder(candidate);
+    scenarios::RunOptions recorded = run;
+    recorded.recorder = &recorder;
+    (void)run_scenario(candidate, recorded);
+    return recorder.unnamed() == 0 ? recorder.hits() : std::vector<scenarios::PacketHit>{};
+  };
+  const scenarios::Shrunk shrunk = scenarios::shrink(scenario, options);
+  fmt::print("\n# {}, seed {}: with these faults alone '{}' does not hold; {}{} attempts\n{}", file, scenario.seed,
+             original.front(), shrunk.is_minimal ? "" : "perhaps not the fewest, ", shrunk.attempts,
+             scenarios::faults_yaml(shrunk.scenario, read_text(file)));
+  return std::nullopt;
+}
+
+}  // namespace verbena::cli::run

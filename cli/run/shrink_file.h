@@ -1,0 +1,15 @@
+// The fewest faults with which a scenario still fails, printed as YAML.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "scenarios/language/scenario.h"
+
+namespace verbena::cli::run {
+
+/// A value: the process is to end with it.
+std::optional<int> shrink_file(const CLI::App& app, const scenarios::Scenario& scenario, const std::string& file);
+
+}  // namespace verbena::cli::run

@@ -1,0 +1,62 @@
+#include "cli/run/sweep_files.h"
+
+#include <unistd.h>
+
+#include "cli/run/interrupt.h"
+#include "cli/run/run_scenario.h"
+#include "cli/run/shrink_file.h"
+#include "scenarios/language/read_scenario.h"
+#include "scenarios/run/sweep.h"
+
+namespace verbena::cli::run {
+namespace {
+
+constexpr std::size_t kFailedShown = 50;
+
+void print_failed(const std::string& file, const scenarios::SweepResult& result) {
+  for (std::size_t i = 0; i < result.failed.size() && i < kFailedShown; ++i) {
+    const scenarios::FailedSeed& failed = result.failed[i];
+    fmt::print("NOT HELD  seed {}: {}\n          verbena run {} --seed {}\n", failed.seed, failed.why, file, failed.seed);
+  }
+  if (result.failed.size() > kFailedShown) fmt::print("... and {} more seeds\n", result.failed.size() - kFailedShown);
+}
+
+}  // namespace
+
+int sweep_files(const CLI::App& app, const Options& options) {
+  install_interrupt();
+  bool held = true;
+  for (const std::string& file : options.files) {
+    auto read = scenarios::read_scenario_file(file);
+    if (!read) return fail(app, kExitUsage, read.error().line());
+    const SeedRange range = seed_range(options);
+    const bool terminal = !options.quiet && isatty(STDOUT_FILENO) == 1;
+    scenarios::SweepOptions sweep;
+    sweep.first_seed = range.first;
+    sweep.last_seed = range.last;
+    sweep.jobs = job_count(options);
+    sweep.stop = &interrupted();
+    sweep.run = run_scenario;
+    sweep.progress = [&](std::uint64_t begun, std::uint64_t) {
+      if (!terminal) return;
+      fmt::print("\r{}: seed {} of {}\033[K", file, begun, range.last - range.first + 1);
+      std::fflush(stdout);
+    };
+    std::fflush(stdout);  // workers must not print it again
+    const scenarios::SweepResult result = scenarios::sweep(*read, sweep);
+    if (terminal) fmt::print("\r\033[K");
+    if (!result.error.empty()) return fail(app, kExitInternal, result.error);
+    if (!options.quiet || !result.failed.empty())
+      fmt::print("{}: {} seeds, {} failed{}\n", file, result.seeds_done, result.failed.size(),
+                 result.interrupted ? ", interrupted" : "");
+    print_failed(file, result);
+    held = held && result.failed.empty();
+    if (result.interrupted) return kExitInterrupted;
+    if (!options.shrink || result.failed.empty() || result.failed.front().crashed) continue;
+    read->seed = result.failed.front().seed;
+    if (const auto status = shrink_file(app, *read, file)) return *status;
+  }
+  return held ? 0 : kExitNotHeld;
+}
+
+}  // namespace verbena::cli::run

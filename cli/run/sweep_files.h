@@ -1,0 +1,11 @@
+// Runs of scenarios with many seeds, in processes of their own.
+#pragma once
+
+#include "cli/run/options.h"
+
+namespace verbena::cli::run {
+
+/// The exit status.
+int sweep_files(const CLI::App& app, const Options& options);
+
+}  // namespace verbena::cli::run

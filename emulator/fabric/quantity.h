@@ -1,0 +1,60 @@
+// Quantities as text: numbers, probabilities, times, ranges, strictly read into integers.
+//
+// Solely responsible for the spelling of numbers in faults and scenarios. What a number may be is its reader's
+// business. Nothing is rounded: a digit that would be lost makes the text wrong. Nothing here speaks in errors: the
+// reader knows what would have been right.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wire/time.h"
+
+namespace verbena::fabric {
+
+/// A name in the text and what it stands for.
+template <class T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+
+template <class T, std::size_t n>
+std::optional<T> find_named(const std::array<Named<T>, n>& table, std::string_view name) {
+  for (const Named<T>& entry : table)
+    if (entry.name == name) return entry.value;
+  return std::nullopt;
+}
+
+/// "drop, duplicate, delay".
+template <class T, std::size_t n>
+std::string names_of(const std::array<Named<T>, n>& table) {
+  std::string names;
+  for (const Named<T>& entry : table) names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  return names;
+}
+
+/// A unit is `factor` times ten to the `digits`; fractions may have as many digits.
+struct Unit {
+  std::string_view name;
+  int digits = 0;
+  std::uint64_t factor = 1;
+};
+
+/// A whole decimal number of at most 18 digits.
+std::optional<std::uint64_t> parse_number(std::string_view text);
+/// A decimal fraction, with an exponent if need be, times 10^digits as an integer: "0.1" at 9 is 100000000.
+std::optional<std::uint64_t> parse_scaled(std::string_view text, int digits);
+/// A number and one of the units, nothing between them: "1.5ms". What does not fit 63 bits is refused.
+std::optional<std::uint64_t> parse_quantity(std::string_view text, std::span<const Unit> units);
+
+/// "500ns", "1.5us", "2ms", "1s".
+std::optional<Duration> parse_duration(std::string_view text, Duration most);
+/// "0.1%", "0.001" or "1e-3" in parts per billion; at most 1.
+std::optional<std::uint32_t> parse_probability(std::string_view text);
+
+}  // namespace verbena::fabric

@@ -1,0 +1,26 @@
+// ack-order: acknowledgements are cumulative and never go backwards.
+#include "scenarios/checkers/rule.h"
+
+namespace verbena::checkers {
+namespace {
+
+class AckOrder final : public Rule {
+ public:
+  Outcome judge(const Observation& seen) override {
+    if (!seen.is_acknowledge()) return not_concerned();
+    const Flow& flow = *seen.flow;
+    if (!flow.has_answered) return holds();
+    const bool is_positive = seen.syndrome()->kind == wire::Syndrome::Kind::ack;
+    const wire::Psn behind = is_positive ? seen.psn + 1 : seen.psn;
+    if (wire::distance(flow.answered, behind) >= 0) return holds();
+    return broken("psn {} was acknowledged before", (flow.answered - 1).value());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> make_ack_order(const RegionTable&) {
+  return std::make_unique<AckOrder>();
+}
+
+}  // namespace verbena::checkers

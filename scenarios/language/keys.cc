@@ -1,0 +1,156 @@
+#include "scenarios/language/keys.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "wire/assert.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using Word = std::string_view;
+
+constexpr Word kScenario[] = {"name",      "description", "clock", "seed", "timeout",   "real-timeout", "payload",
+                              "detection", "topology",    "nic",   "nics", "workloads", "faults",       "expect"};
+constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-per-leaf", "k",
+                              "nodes", "switches", "link",   "trunk",  "links"};
+constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};
+constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu"};
+constexpr Word kNic[] = {
+    "profile", "mtu",    "timeout",     "retry-count",         "rnr-retry",   "min-rnr-timer", "read-depth",
+    "speed",   "window", "nak-latency", "acknowledge-latency", "timeout-min", "cnp-interval",  "acknowledge-every"};
+constexpr Word kProfile[] = {"name",        "description",  "nak-latency",      "acknowledge-latency",
+                             "timeout-min", "cnp-interval", "acknowledge-every"};
+constexpr Word kWorkload[] = {"name",  "verb",  "transport", "pattern",       "from",         "to",
+                              "among", "size",  "count",     "duration",      "depth",        "qps",
+                              "rate",  "check", "start",     "receive-depth", "receive-delay"};
+constexpr Word kSize[] = {"size", "from", "to", "weight"};
+constexpr Word kProgram[] = {"name", "exec", "node", "start", "after", "status", "background"};
+constexpr Word kCondition[] = {"workload", "completed", "link", "carried"};
+constexpr Word kPacketFault[] = {"packet", "on", "from", "until", "for", "when", "after"};
+constexpr Word kLuminaFault[] = {"data-pkt-events", "on", "from", "until", "for", "when", "after"};
+constexpr Word kLuminaEvent[] = {"qpn", "psn", "type", "iter", "dir", "opcode", "msg", "every", "count"};
+constexpr Word kLinkDown[] = {"link-down", "at", "until", "for", "when", "after"};
+constexpr Word kLinkUp[] = {"link-up", "at", "when", "after"};
+constexpr Word kLinkFlap[] = {"link-flap", "down", "up", "times", "at", "when", "after"};
+constexpr Word kLinkRate[] = {"link-rate", "rate", "at", "when", "after"};
+constexpr Word kLinkDelay[] = {"link-delay", "delay", "jitter", "at", "when", "after"};
+constexpr Word kPartition[] = {"partition", "peers", "one-way", "at", "until", "for", "when", "after"};
+constexpr Word kHeal[] = {"heal", "at", "when", "after"};
+constexpr Word kSwitchCrash[] = {"switch-crash", "at", "until", "for", "when", "after"};
+constexpr Word kSwitchRestart[] = {"switch-restart", "at", "when", "after"};
+constexpr Word kNodeCrash[] = {"node-crash", "at", "until", "for", "when", "after"};
+constexpr Word kNodeFreeze[] = {"node-freeze", "at", "until", "for", "when", "after"};
+constexpr Word kNodeThaw[] = {"node-thaw", "at", "when", "after"};
+constexpr Word kNodeRestart[] = {"node-restart", "at", "when", "after"};
+constexpr Word kPortError[] = {"port-error", "at", "until", "for", "when", "after"};
+constexpr Word kPortActive[] = {"port-active", "at", "when", "after"};
+constexpr Word kRnrStorm[] = {"rnr-storm", "at", "until", "for", "when", "after"};
+constexpr Word kCompletionStatus[] = {"completion-status", "status", "times", "at", "when", "after"};
+constexpr Word kRegistrationFailure[] = {"registration-failure", "times", "at", "when", "after"};
+constexpr Word kPostFailure[] = {"post-failure", "times", "at", "when", "after"};
+constexpr Word kCompletions[] = {"completions", "status", "is", "min", "max", "from", "until"};
+constexpr Word kThroughput[] = {"throughput", "min", "max"};
+constexpr Word kLatency[] = {"latency", "percentile", "min", "max"};
+constexpr Word kCounter[] = {"counter", "of", "is", "min", "max"};
+constexpr Word kQpState[] = {"qp-state", "state", "side"};
+constexpr Word kDataIntact[] = {"data-intact"};
+constexpr Word kSilence[] = {"silence", "from", "until"};
+constexpr Word kFinished[] = {"finished", "within"};
+constexpr Word kProgramEnds[] = {"program", "status", "output"};
+constexpr Word kChecker[] = {"checker", "is", "min", "max"};
+constexpr Word kSurvivors[] = {"survivors", "is", "min", "max"};
+
+constexpr std::array kSections{
+    SectionKeys{"scenario", kScenario},
+    SectionKeys{"topology", kTopology},
+    SectionKeys{"cable", kCable},
+    SectionKeys{"link", kLink},
+    SectionKeys{"nic", kNic},
+    SectionKeys{"profile", kProfile},
+    SectionKeys{"workload", kWorkload},
+    SectionKeys{"size", kSize},
+    SectionKeys{"exec", kProgram},
+    SectionKeys{"condition", kCondition},
+    SectionKeys{"packet", kPacketFault},
+    SectionKeys{"data-pkt-events", kLuminaFault},
+    SectionKeys{"data-pkt-event", kLuminaEvent},
+    SectionKeys{"link-down", kLinkDown},
+    SectionKeys{"link-up", kLinkUp},
+    SectionKeys{"link-flap", kLinkFlap},
+    SectionKeys{"link-rate", kLinkRate},
+    SectionKeys{"link-delay", kLinkDelay},
+    SectionKeys{"partition", kPartition},
+    SectionKeys{"heal", kHeal},
+    SectionKeys{"switch-crash", kSwitchCrash},
+    SectionKeys{"switch-restart", kSwitchRestart},
+    SectionKeys{"node-crash", kNodeCrash},
+    SectionKeys{"node-freeze", kNodeFreeze},
+    SectionKeys{"node-thaw", kNodeThaw},
+    SectionKeys{"node-restart", kNodeRestart},
+    SectionKeys{"port-error", kPortError},
+    SectionKeys{"port-active", kPortActive},
+    SectionKeys{"rnr-storm", kRnrStorm},
+    SectionKeys{"completion-status", kCompletionStatus},
+    SectionKeys{"registration-failure", kRegistrationFailure},
+    SectionKeys{"post-failure", kPostFailure},
+    SectionKeys{"completions", kCompletions},
+    SectionKeys{"throughput", kThroughput},
+    SectionKeys{"latency", kLatency},
+    SectionKeys{"counter", kCounter},
+    SectionKeys{"qp-state", kQpState},
+    SectionKeys{"data-intact", kDataIntact},
+    SectionKeys{"silence", kSilence},
+    SectionKeys{"finished", kFinished},
+    SectionKeys{"program", kProgramEnds},
+    SectionKeys{"checker", kChecker},
+    SectionKeys{"survivors", kSurvivors},
+};
+
+constexpr std::size_t kComparedCharactersMax = 40;
+
+/// Levenshtein's: letters put in, left out or changed.
+std::size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::span<const SectionKeys> all_sections() {
+  return kSections;
+}
+
+std::span<const std::string_view> keys_of(std::string_view section) {
+  const auto found = std::find_if(kSections.begin(), kSections.end(),
+                                  [section](const SectionKeys& entry) { return entry.section == section; });
+  VERBENA_ASSERT(found != kSections.end());
+  return found->keys;
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> words) {
+  if (word.size() > kComparedCharactersMax) return {};
+  std::string_view best;
+  std::size_t fewest = word.size() / 3 + 2;  // more changes than this make another word
+  for (const std::string_view candidate : words) {
+    const std::size_t edits = edits_between(word, candidate);
+    if (edits >= fewest) continue;
+    fewest = edits;
+    best = candidate;
+  }
+  return best;
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,23 @@
+// The keys of a scenario file, section by section: the one list of what may be written where.
+//
+// Solely the names. The reader refuses every key that is not listed and can ask only for listed ones;
+// docs/scenario.schema.json is held against the same list by a test.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace verbena::scenarios {
+
+struct SectionKeys {
+  std::string_view section;  // also its name in the schema's $defs
+  std::span<const std::string_view> keys;
+};
+
+std::span<const SectionKeys> all_sections();
+/// The section must be listed.
+std::span<const std::string_view> keys_of(std::string_view section);
+/// The listed word that is most like `word`; empty: none is.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> words);
+
+}  // namespace verbena::scenarios

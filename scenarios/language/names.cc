@@ -1,0 +1,173 @@
+#include "scenarios/language/names.h"
+
+#include <algorithm>
+
+#include "scenarios/language/keys.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using fabric::FaultDirection;
+
+constexpr unsigned kForward = 1;
+constexpr unsigned kBackward = 2;
+constexpr std::size_t kNamesSuggestedFrom = 2000;
+
+/// Bits of a cable for what leaves (tx) or enters (rx) its end `vertex`.
+unsigned seen_from(const fabric::Cable& cable, std::uint32_t vertex, FaultDirection direction) {
+  if (direction == FaultDirection::both) return kForward | kBackward;
+  const bool leaves = direction == FaultDirection::tx;
+  return (cable.a == vertex) == leaves ? kForward : kBackward;
+}
+
+}  // namespace
+
+Names::Names(const fabric::Topology& topology) : topology_(topology) {
+  for (std::uint32_t i = 0; i < topology.vertices.size(); ++i) vertices_.emplace(topology.vertices[i].name, i);
+}
+
+std::optional<std::uint32_t> Names::find_host(const std::string& name) const {
+  const auto found = vertices_.find(name);
+  if (found == vertices_.end() || !topology_.is_host(found->second)) return std::nullopt;
+  return found->second;
+}
+
+std::uint32_t Names::host(const Value& name) const {
+  const std::string word = name.word();
+  if (const auto index = find_host(word)) return *index;
+  if (vertices_.contains(word)) name.wrong("it is a switch, and a node is wanted");
+  std::vector<std::string_view> known;
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(topology_.hosts, kNamesSuggestedFrom); ++i)
+    known.push_back(topology_.vertices[i].name);
+  const std::string_view like = nearest(word, known);
+  name.wrong("there is no such node; there are " + std::string(known.front()) + " to " +
+             topology_.vertices[topology_.hosts - 1].name +
+             (like.empty() ? "" : ", '" + std::string(like) + "' among them"));
+}
+
+std::vector<std::uint32_t> Names::hosts(const Value& names) const {
+  std::vector<std::uint32_t> found;
+  if (names.is_word() && names.word() == "all") {
+    for (std::uint32_t i = 0; i < topology_.hosts; ++i) found.push_back(i);
+    return found;
+  }
+  std::vector<bool> seen(topology_.hosts);
+  for (const Value& name : names.items()) {
+    const std::uint32_t index = host(name);
+    if (seen[index]) name.wrong("it is named twice");
+    seen[index] = true;
+    found.push_back(index);
+  }
+  return found;
+}
+
+std::vector<std::uint32_t> Names::switches(const Value& names) const {
+  std::vector<std::uint32_t> found;
+  for (const Value& name : names.items()) {
+    const auto vertex = vertices_.find(name.word());
+    if (vertex == vertices_.end() || topology_.is_host(vertex->second)) {
+      if (topology_.switches() == 0) name.wrong("this topology has no switches");
+      name.wrong("there is no such switch; there are " + topology_.vertices[topology_.hosts].name + " to " +
+                 topology_.vertices.back().name);
+    }
+    if (std::find(found.begin(), found.end(), vertex->second) != found.end()) name.wrong("it is named twice");
+    found.push_back(vertex->second);
+  }
+  return found;
+}
+
+std::vector<std::uint32_t> Names::cables_between(const std::string& a, const std::string& b) const {
+  std::vector<std::uint32_t> found;
+  const auto first = vertices_.find(a);
+  const auto second = vertices_.find(b);
+  if (first == vertices_.end() || second == vertices_.end()) return found;
+  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
+    const fabric::Cable& cable = topology_.cables[i];
+    if ((cable.a == first->second && cable.b == second->second) ||
+        (cable.a == second->second && cable.b == first->second))
+      found.push_back(i);
+  }
+  return found;
+}
+
+void Names::choose_of_vertex(std::uint32_t vertex, FaultDirection direction, Chosen& chosen) const {
+  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
+    const fabric::Cable& cable = topology_.cables[i];
+    if (cable.a == vertex || cable.b == vertex) chosen[i] |= seen_from(cable, vertex, direction);
+  }
+}
+
+bool Names::choose_group(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
+  const std::string word = name.word();
+  const bool all = word == "all";
+  const bool of_hosts = word == "hosts";
+  if (!all && !of_hosts && word != "trunks") return false;
+  const bool one_way = direction && *direction != FaultDirection::both;
+  if (one_way && !of_hosts) name.wrong("dir= has no meaning here: name nodes, or directions such as n1->s1");
+  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
+    const fabric::Cable& cable = topology_.cables[i];
+    const bool host_cable = topology_.is_host(cable.a) || topology_.is_host(cable.b);
+    if (!all && host_cable != of_hosts) continue;
+    const std::uint32_t end = topology_.is_host(cable.a) ? cable.a : cable.b;
+    chosen[i] |= one_way ? seen_from(cable, end, *direction) : kForward | kBackward;
+  }
+  if (chosen.empty()) name.wrong("this topology has no such links");
+  return true;
+}
+
+void Names::choose_cable(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
+  const std::string word = name.word();
+  const std::size_t dash = word.find('-');
+  const bool arrow = dash != word.npos && dash + 1 < word.size() && word[dash + 1] == '>';
+  if (dash == word.npos)
+    name.wrong("there is no such node, switch or link: write names such as n1, n1-s1, n1->s1, hosts, trunks or all");
+  if (arrow && direction) name.wrong("it names a direction already: leave dir= out");
+  const std::string from = word.substr(0, dash);
+  const std::vector<std::uint32_t> cables = cables_between(from, word.substr(dash + (arrow ? 2 : 1)));
+  if (cables.empty())
+    name.wrong("there is no such link; there are " + topology_.cable_name(0) + " to " +
+               topology_.cable_name(static_cast<std::uint32_t>(topology_.cables.size() - 1)));
+  const FaultDirection way = arrow ? FaultDirection::tx : direction.value_or(FaultDirection::both);
+  for (const std::uint32_t cable : cables) chosen[cable] |= seen_from(topology_.cables[cable], vertices_.at(from), way);
+}
+
+void Names::choose(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
+  if (choose_group(name, direction, chosen)) return;
+  const auto vertex = vertices_.find(name.word());
+  if (vertex == vertices_.end()) return choose_cable(name, direction, chosen);
+  choose_of_vertex(vertex->second, direction.value_or(FaultDirection::tx), chosen);
+}
+
+std::vector<LinkChoice> Names::links_of(const Chosen& chosen) {
+  std::vector<LinkChoice> links;
+  for (const auto& [cable, bits] : chosen)
+    links.push_back({cable, bits == kForward ? Way::forward : bits == kBackward ? Way::backward : Way::both});
+  return links;
+}
+
+std::vector<LinkChoice> Names::cables(const Value& names) const {
+  Chosen chosen;
+  for (const Value& name : names.items()) {
+    if (name.word().find('>') != std::string::npos) name.wrong("a whole link is wanted: write it like n1-s1");
+    choose(name, FaultDirection::both, chosen);
+  }
+  return links_of(chosen);
+}
+
+std::vector<LinkChoice> Names::directions(const Value& names, std::optional<FaultDirection> direction) const {
+  Chosen chosen;
+  for (const Value& name : names.items()) choose(name, direction, chosen);
+  return links_of(chosen);
+}
+
+std::vector<LinkChoice> Names::out_of_hosts() const {
+  Chosen chosen;
+  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
+    const fabric::Cable& cable = topology_.cables[i];
+    if (topology_.is_host(cable.a)) chosen[i] |= seen_from(cable, cable.a, FaultDirection::tx);
+    if (topology_.is_host(cable.b)) chosen[i] |= seen_from(cable, cable.b, FaultDirection::tx);
+  }
+  return links_of(chosen);
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,54 @@
+// Names: what the names in a scenario stand for: hosts, switches, cables and their directions.
+//
+// Solely the look-up in a topology that has passed its check. A cable is called by its ends, `n1-s1`; `n1->s1` is its
+// direction from n1 to s1; a host's or switch's name stands for all its cables; `all`, `hosts` and `trunks` for all
+// cables, those of hosts and those between switches.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/topology.h"
+#include "scenarios/language/scenario.h"
+#include "scenarios/language/yaml_value.h"
+
+namespace verbena::scenarios {
+
+class Names {
+ public:
+  /// The topology must outlive this.
+  explicit Names(const fabric::Topology& topology);
+
+  const fabric::Topology& topology() const { return topology_; }
+  std::uint32_t host(const Value& name) const;
+  /// One name, a list, or `all`; in the order written, none twice.
+  std::vector<std::uint32_t> hosts(const Value& names) const;
+  std::vector<std::uint32_t> switches(const Value& names) const;
+  std::optional<std::uint32_t> find_host(const std::string& name) const;
+  /// The cables between two vertices.
+  std::vector<std::uint32_t> cables_between(const std::string& a, const std::string& b) const;
+  /// Whole cables, by number.
+  std::vector<LinkChoice> cables(const Value& names) const;
+  /// Directions of cables, by number. `direction` is what a packet fault says about the node that it is seen from;
+  /// nothing: a host's or switch's name means what leaves it, a cable's both ways.
+  std::vector<LinkChoice> directions(const Value& names, std::optional<fabric::FaultDirection> direction) const;
+  /// What leaves each host.
+  std::vector<LinkChoice> out_of_hosts() const;
+
+ private:
+  using Chosen = std::map<std::uint32_t, unsigned>;  // cable -> bits: 1 forward, 2 backward
+  void choose(const Value& name, std::optional<fabric::FaultDirection> direction, Chosen& chosen) const;
+  void choose_of_vertex(std::uint32_t vertex, fabric::FaultDirection direction, Chosen& chosen) const;
+  void choose_cable(const Value& name, std::optional<fabric::FaultDirection> direction, Chosen& chosen) const;
+  bool choose_group(const Value& name, std::optional<fabric::FaultDirection> direction, Chosen& chosen) const;
+  static std::vector<LinkChoice> links_of(const Chosen& chosen);
+
+  const fabric::Topology& topology_;
+  std::map<std::string, std::uint32_t> vertices_;
+};
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,223 @@
+#include "scenarios/language/random_scenario.h"
+
+#include <array>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/chance.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using fabric::Dice;
+
+std::string number(std::uint64_t value) {
+  return std::to_string(value);
+}
+
+/// The pieces of a braced list come about in the order in which they are written; those of a sum do not.
+std::string joined(std::initializer_list<std::string> pieces) {
+  std::string text;
+  for (const std::string& piece : pieces) text += piece;
+  return text;
+}
+
+class Writer {
+ public:
+  explicit Writer(std::uint64_t seed) : dice_(seed), seed_(seed) {}
+
+  std::string write() {
+    text_ = "name: random-" + number(seed_) + "\nseed: " + number(seed_ % 1'000'000) + "\ntimeout: 60s\n";
+    topology();
+    nic();
+    workloads();
+    faults();
+    // Frozen or cut off for less than a second: seven retries of 67 ms and more outlast it.
+    text_ += "expect:\n  - finished\n  - data-intact\n";
+    return text_;
+  }
+
+ private:
+  template <std::size_t n>
+  std::string_view one_of(const std::array<std::string_view, n>& words) {
+    return words[dice_.below(n)];
+  }
+  std::uint64_t between(std::uint64_t least, std::uint64_t most) { return least + dice_.below(most - least + 1); }
+  bool chance(std::uint64_t percent) { return dice_.below(100) < percent; }
+  std::string node() { return joined({"n", number(between(1, hosts_))}); }
+
+  void shape(std::string_view name, std::string_view sizes) {
+    text_ += "topology:\n  shape: " + std::string(name) + "\n" + std::string(sizes);
+  }
+
+  void topology() {
+    hosts_ = between(3, 6);
+    const std::string hosts = "  hosts: " + number(hosts_) + "\n";
+    switch (dice_.below(7)) {
+      case 0:
+        shape("star", hosts);
+        break;
+      case 1:
+        shape("line", hosts);
+        break;
+      case 2:
+        shape("ring", hosts);
+        break;
+      case 3:
+        shape("full-mesh", hosts);
+        break;
+      case 4:
+        shape("dumbbell", "  hosts: 2\n");
+        hosts_ = 4;
+        break;
+      case 5:
+        shape("leaf-spine", "  leaves: 2\n  spines: 2\n  hosts-per-leaf: 2\n");
+        hosts_ = 4;
+        break;
+      default:
+        shape("fat-tree", "  k: 2\n");
+        hosts_ = 2;
+        break;
+    }
+    constexpr std::array<std::string_view, 4> kRates{"1Gbps", "10Gbps", "25Gbps", "100Gbps"};
+    text_ += joined({"  link: {rate: ", std::string(one_of(kRates)), ", delay: ", number(between(100, 5000)),
+                     "ns, queue: ", number(between(64, 1024)), "KiB}\n"});
+  }
+
+  void nic() {
+    constexpr std::array<std::string_view, 5> kMtus{"256", "512", "1024", "2048", "4096"};
+    // The largest timeout code here is 137 ms.
+    text_ += joined({"nic: {mtu: ", std::string(one_of(kMtus)), ", timeout: ", number(between(14, 15)),
+                     ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)),
+                     ", read-depth: ", number(between(1, 16)), "}\n"});
+  }
+
+  // -- Traffic
+
+  void sides() {
+    if (hosts_ > 2 && chance(30)) {
+      text_ += "    pattern: all-to-all\n    among: all\n";
+    } else if (hosts_ > 2 && chance(20)) {
+      text_ += "    pattern: permutation\n    among: all\n";
+    } else if (hosts_ > 2 && chance(20)) {
+      text_ += "    pattern: incast\n    from: [n2, n3]\n    to: n1\n";
+    } else {
+      const std::uint64_t from = between(1, hosts_);
+      const std::uint64_t to = (from + between(0, hosts_ - 2)) % hosts_ + 1;
+      text_ += "    from: n" + number(from) + "\n    to: n" + number(to) + "\n";
+    }
+  }
+
+  void size() {
+    if (chance(30)) {
+      text_ += joined({"    size: [{size: 64, weight: 3}, {from: 1, to: ", number(between(1, 8192)),
+                       "}, {size: 16KiB, weight: 1}]\n"});
+    } else {
+      text_ += joined({"    size: ", number(between(0, 20'000)), "\n"});
+    }
+  }
+
+  void workloads() {
+    constexpr std::array<std::string_view, 7> kVerbs{"send", "write", "write-imm", "read", "cas", "fetch-add", "mixed"};
+    text_ += "workloads:\n";
+    workloads_ = between(1, 3);
+    for (std::uint64_t i = 1; i <= workloads_; ++i) {
+      const std::string_view verb = one_of(kVerbs);
+      text_ += "  - name: w" + number(i) + "\n    verb: " + std::string(verb) + "\n";
+      sides();
+      if (verb != "cas" && verb != "fetch-add") size();
+      text_ += joined({"    count: ", number(between(1, 40)), "\n    depth: ", number(between(1, 16)),
+                       "\n    qps: ", number(between(1, 3)), "\n"});
+      if (chance(20)) text_ += joined({"    rate: ", number(between(10'000, 200'000)), "\n"});
+      if (chance(30)) text_ += joined({"    start: ", number(between(1, 500)), "us\n"});
+      // Fewer receives than requests in flight: RNR NAKs, which rnr-retry: 7 outlasts.
+      if (chance(30))
+        text_ += joined(
+            {"    receive-depth: ", number(between(1, 8)), "\n    receive-delay: ", number(between(0, 20)), "us\n"});
+    }
+  }
+
+  // -- Faults
+
+  std::string packet_fault() {
+    constexpr std::array<std::string_view, 6> kKinds{
+        "", " opcode=ack", " opcode=nak", " opcode=data", " opcode=read-response", " part=last"};
+    const std::string kind(one_of(kKinds));
+    const std::string percent = number(between(1, 20)) + "e-3";
+    switch (dice_.below(9)) {
+      case 0:
+        return "burst-loss p=" + percent + " r=0.3 count=20" + kind;
+      case 1:
+        return "duplicate p=" + percent + kind;
+      case 2:
+        return joined(
+            {"delay by=", number(between(1, 50)), "us jitter=", number(between(0, 20)), "us p=", percent, kind});
+      case 3:
+        return joined({"reorder by=", number(between(1, 5)), " within=100us p=", percent, kind});
+      case 4:
+        return "corrupt p=" + percent + kind;
+      case 5:
+        return joined({"truncate to=", number(between(14, 60)), " p=", percent, kind});
+      case 6:
+        return "mark p=" + percent;
+      case 7:
+        return joined({"drop qp=0 psn=", number(between(0, 10)), " iter=", number(between(1, 2))});
+      default:
+        return "drop p=" + percent + kind;
+    }
+  }
+
+  std::string place() { return chance(50) ? "all" : node(); }
+
+  void element_fault() {
+    const std::string at = joined({", at: ", number(between(1, 400)), "us, for: ", number(between(1, 300)), "ms}\n"});
+    switch (dice_.below(4)) {
+      case 0:
+        text_ += "  - {link-down: " + (hosts_ > 2 ? node() : std::string("hosts")) + at;
+        break;
+      case 1:
+        text_ += joined({"  - {partition: ", node(), at});
+        break;
+      case 2:
+        text_ += joined({"  - {node-freeze: ", node(), at});
+        break;
+      default:
+        text_ += joined({"  - {rnr-storm: ", node(), at});
+        break;
+    }
+  }
+
+  void faults() {
+    const std::uint64_t many = between(0, 3);
+    if (many == 0) return;
+    text_ += "faults:\n";
+    bool interrupted = false;  // two interruptions in a row could outlast the retries
+    for (std::uint64_t i = 0; i < many; ++i) {
+      if (!interrupted && chance(20)) {
+        element_fault();
+        interrupted = true;
+      } else if (chance(15)) {
+        text_ += joined({"  - data-pkt-events: [{qpn: 0, psn: ", number(between(0, 5)), ", type: drop, iter: 1}]\n"});
+      } else {
+        // Seven losses of one packet in a row are out of reach: the fault ends.
+        text_ +=
+            joined({"  - {packet: ", packet_fault(), ", on: ", place(), ", until: ", number(between(1, 50)), "ms}\n"});
+      }
+    }
+  }
+
+  Dice dice_;
+  std::uint64_t seed_;
+  std::uint64_t hosts_ = 2;
+  std::uint64_t workloads_ = 1;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string random_scenario(std::uint64_t seed) {
+  return Writer(seed).write();
+}
+
+}  // namespace verbena::scenarios

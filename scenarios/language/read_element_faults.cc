@@ -1,0 +1,197 @@
+// Faults of a scenario that happen to links, switches, nodes and verbs, each with the key that says what happens.
+#include <algorithm>
+#include <array>
+
+#include "emulator/nic/verbs.h"
+#include "scenarios/language/parts.h"
+#include "wire/assert.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using Kind = ElementFault::Kind;
+
+constexpr std::uint64_t kTimesMax = 1'000'000;
+/// Longer flaps would make a trace of nothing else.
+constexpr std::uint64_t kFlapsMax = 100'000;
+
+/// What the kind's own key names.
+enum class Subject : std::uint8_t { links, hosts, switches, workload, partition, nothing };
+
+struct Word {
+  std::string_view key;
+  Kind kind;
+  Subject subject;
+  std::optional<Kind> end;  // what `until` and `for` make happen
+};
+
+constexpr std::array<Word, 19> kWords{{
+    {"link-down", Kind::link_down, Subject::links, Kind::link_up},
+    {"link-up", Kind::link_up, Subject::links, std::nullopt},
+    {"link-flap", Kind::link_flap, Subject::links, std::nullopt},
+    {"link-rate", Kind::link_rate, Subject::links, std::nullopt},
+    {"link-delay", Kind::link_delay, Subject::links, std::nullopt},
+    {"partition", Kind::partition, Subject::partition, Kind::heal},
+    {"heal", Kind::heal, Subject::nothing, std::nullopt},
+    {"switch-crash", Kind::switch_crash, Subject::switches, Kind::switch_restart},
+    {"switch-restart", Kind::switch_restart, Subject::switches, std::nullopt},
+    {"node-crash", Kind::node_crash, Subject::hosts, Kind::node_restart},
+    {"node-freeze", Kind::node_freeze, Subject::hosts, Kind::node_thaw},
+    {"node-thaw", Kind::node_thaw, Subject::hosts, std::nullopt},
+    {"node-restart", Kind::node_restart, Subject::hosts, std::nullopt},
+    {"port-error", Kind::port_error, Subject::hosts, Kind::port_active},
+    {"port-active", Kind::port_active, Subject::hosts, std::nullopt},
+    {"rnr-storm", Kind::rnr_storm, Subject::hosts, std::nullopt},
+    {"completion-status", Kind::completion_status, Subject::workload, std::nullopt},
+    {"registration-failure", Kind::registration_failure, Subject::hosts, std::nullopt},
+    {"post-failure", Kind::post_failure, Subject::hosts, std::nullopt},
+}};
+
+void read_partition(const Section& section, const Value& subject, const Names& names, ElementFault& fault) {
+  fault.hosts = names.hosts(subject);
+  if (const auto peers = section.find("peers")) {
+    fault.peers = names.hosts(*peers);
+  } else {
+    for (std::uint32_t i = 0; i < names.topology().hosts; ++i)
+      if (std::find(fault.hosts.begin(), fault.hosts.end(), i) == fault.hosts.end()) fault.peers.push_back(i);
+  }
+  if (fault.peers.empty()) subject.wrong("nobody is left on the other side");
+  for (const std::uint32_t host : fault.hosts)
+    if (std::find(fault.peers.begin(), fault.peers.end(), host) != fault.peers.end())
+      subject.wrong(names.topology().vertices[host].name + " is on both sides");
+}
+
+void read_subject(const Section& section, const Word& word, const Value& subject, const Names& names,
+                  const Scenario& scenario, ElementFault& fault) {
+  switch (word.subject) {
+    case Subject::links:
+      fault.links = names.cables(subject);
+      return;
+    case Subject::hosts:
+      fault.hosts = names.hosts(subject);
+      return;
+    case Subject::switches:
+      fault.switches = names.switches(subject);
+      return;
+    case Subject::workload:
+      fault.workload = read_workload_name(subject, scenario);
+      if (fault.workload.empty()) subject.wrong("name one workload");
+      return;
+    case Subject::partition:
+      read_partition(section, subject, names, fault);
+      return;
+    case Subject::nothing:
+      if (subject.word() != "all") subject.wrong("write heal: all");
+      return;
+  }
+}
+
+/// The numbers that some kinds have. `lasting` is what `until` or `for` said.
+void read_numbers(const Section& section, const Trigger& trigger, ElementFault& fault) {
+  switch (fault.kind) {
+    case Kind::link_flap:
+      fault.down = section.need("down", "1ms").duration();
+      fault.up = section.need("up", "1ms").duration();
+      if (fault.down.ns == 0) section.find("down")->wrong("write more than nothing");
+      if (fault.up.ns == 0) section.find("up")->wrong("write more than nothing");
+      if (const auto value = section.find("times"))
+        fault.times = static_cast<std::uint32_t>(value->number(1, kFlapsMax));
+      return;
+    case Kind::link_rate:
+      fault.rate_bits_per_second = section.need("rate", "1Gbps").rate();
+      return;
+    case Kind::link_delay:
+      fault.delay = section.need("delay", "10us").duration();
+      if (const auto value = section.find("jitter")) fault.jitter = value->duration();
+      return;
+    case Kind::rnr_storm:
+      if (!trigger.until && !trigger.lasting) complain(section.place(), "say how long: for: 1ms");
+      fault.down = trigger.lasting ? *trigger.lasting : *trigger.until - trigger.at;
+      return;
+    case Kind::completion_status:
+      fault.status = read_status(section.need("status", "remote_access_error"));
+      [[fallthrough]];
+    case Kind::registration_failure:
+    case Kind::post_failure:
+      if (const auto value = section.find("times"))
+        fault.times = static_cast<std::uint32_t>(value->number(1, kTimesMax));
+      return;
+    case Kind::link_down:
+    case Kind::link_up:
+    case Kind::partition:
+    case Kind::heal:
+    case Kind::switch_crash:
+    case Kind::switch_restart:
+    case Kind::node_crash:
+    case Kind::node_freeze:
+    case Kind::node_thaw:
+    case Kind::node_restart:
+    case Kind::port_error:
+    case Kind::port_active:
+      return;
+  }
+}
+
+/// All flaps are over before the scenario is, or it says more than can happen.
+void check_flaps(const Section& section, const Trigger& trigger, const ElementFault& fault, const Scenario& scenario) {
+  const std::int64_t left_ns = (scenario.timeout - trigger.at).ns;
+  const std::int64_t once_ns = fault.down.ns + fault.up.ns;
+  if (once_ns > left_ns || static_cast<std::int64_t>(fault.times) > left_ns / once_ns)
+    complain(section.place(), "link-flap: down and up, " + std::to_string(fault.times) +
+                                  " times, take longer than the scenario's timeout");
+}
+
+/// What ends it: the same subject, at the end.
+Fault end_of(const Fault& fault, const ElementFault& element, Kind end_kind) {
+  ElementFault end = element;
+  end.kind = end_kind;
+  Trigger trigger;
+  if (fault.trigger.condition) {
+    trigger.condition = fault.trigger.condition;
+    trigger.condition->after = trigger.condition->after + *fault.trigger.lasting;
+  } else {
+    trigger.at = *fault.trigger.until;
+  }
+  return {"end of " + fault.text, fault.place, trigger, end};
+}
+
+std::string subject_text(const Value& subject) {
+  std::string text;
+  for (const Value& item : subject.items()) text += (text.empty() ? "" : ", ") + item.word();
+  return text;
+}
+
+}  // namespace
+
+void read_element_fault(const Value& map, const std::string& kind, const Names& names, Scenario& scenario) {
+  const auto word = std::find_if(kWords.begin(), kWords.end(), [&](const Word& entry) { return entry.key == kind; });
+  VERBENA_ASSERT(word != kWords.end());
+  const Section section(map, kind);
+  const Value subject = *section.find(kind);
+  ElementFault element;
+  element.kind = word->kind;
+  read_subject(section, *word, subject, names, scenario, element);
+  Fault fault;
+  fault.text = kind + " " + subject_text(subject);
+  fault.place = map.place();
+  fault.trigger = read_trigger(section, "at", names, scenario);
+  read_numbers(section, fault.trigger, element);
+  if (element.kind == Kind::link_flap) check_flaps(section, fault.trigger, element, scenario);
+  const bool one_way = element.kind == Kind::partition && section.has("one-way") && section.find("one-way")->yes_no();
+  const bool ends = fault.trigger.until || fault.trigger.lasting;
+  std::vector<ElementFault> directions{element};
+  if (element.kind == Kind::partition && !one_way) {
+    std::swap(element.hosts, element.peers);
+    directions.push_back(element);
+  }
+  for (const ElementFault& direction : directions) {
+    Fault begin = fault;
+    begin.trigger.until.reset();
+    begin.trigger.lasting.reset();
+    begin.what = direction;
+    scenario.faults.push_back(begin);
+    if (ends && word->end) scenario.faults.push_back(end_of(fault, direction, *word->end));
+  }
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,273 @@
+// The `expect:` of a scenario, and the names of statuses, states and counters.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <regex>
+
+#include "emulator/nic/counters.h"
+#include "emulator/nic/verbs.h"
+#include "scenarios/language/keys.h"
+#include "scenarios/language/parts.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using Kind = Expectation::Kind;
+using nic::CompletionStatus;
+using nic::QpState;
+
+constexpr std::uint64_t kCountMax = 1'000'000'000'000;
+constexpr std::size_t kOutputPatternMax = 1000;
+
+constexpr std::array<fabric::Named<CompletionStatus>, 18> kStatuses{
+    {{"success", CompletionStatus::success},
+     {"local_length_error", CompletionStatus::local_length_error},
+     {"local_qp_operation_error", CompletionStatus::local_qp_operation_error},
+     {"local_eec_operation_error", CompletionStatus::local_eec_operation_error},
+     {"local_protection_error", CompletionStatus::local_protection_error},
+     {"flushed", CompletionStatus::flushed},
+     {"memory_window_bind_error", CompletionStatus::memory_window_bind_error},
+     {"bad_response", CompletionStatus::bad_response},
+     {"local_access_error", CompletionStatus::local_access_error},
+     {"remote_invalid_request", CompletionStatus::remote_invalid_request},
+     {"remote_access_error", CompletionStatus::remote_access_error},
+     {"remote_operation_error", CompletionStatus::remote_operation_error},
+     {"retry_exceeded", CompletionStatus::retry_exceeded},
+     {"rnr_retry_exceeded", CompletionStatus::rnr_retry_exceeded},
+     {"remote_aborted", CompletionStatus::remote_aborted},
+     {"fatal_error", CompletionStatus::fatal_error},
+     {"response_timeout", CompletionStatus::response_timeout},
+     {"general_error", CompletionStatus::general_error}}};
+
+constexpr std::array<fabric::Named<QpState>, 7> kQpStates{{{"reset", QpState::reset},
+                                                           {"init", QpState::init},
+                                                           {"rtr", QpState::rtr},
+                                                           {"rts", QpState::rts},
+                                                           {"sqd", QpState::sqd},
+                                                           {"sqe", QpState::sqe},
+                                                           {"error", QpState::error}}};
+
+// -- Bounds
+
+using Reading = std::function<double(const Value&)>;
+
+double read_count(const Value& value) {
+  return static_cast<double>(value.number(0, kCountMax));
+}
+double read_rate(const Value& value) {
+  return static_cast<double>(value.rate());
+}
+double read_time(const Value& value) {
+  return static_cast<double>(value.duration().ns);
+}
+
+Bounds read_bounds(const Section& section, std::string_view least, std::string_view most, const Reading& read) {
+  Bounds bounds;
+  if (const auto value = section.find(least)) bounds.least = read(*value);
+  if (const auto value = section.find(most)) {
+    bounds.most = read(*value);
+    if (bounds.least && *bounds.most < *bounds.least) value->wrong("it is below " + std::string(least));
+  }
+  return bounds;
+}
+
+/// `is:`, or `min:` and `max:`; one at least.
+Bounds read_number_bounds(const Section& section) {
+  section.exclude("is", "min");
+  section.exclude("is", "max");
+  Bounds bounds = read_bounds(section, "min", "max", read_count);
+  if (const auto value = section.find("is")) bounds.least = bounds.most = read_count(*value);
+  if (!bounds.least && !bounds.most) complain(section.place(), "say how many: is: 100, or min: and max:");
+  return bounds;
+}
+
+Bounds need_bounds(const Section& section, const Reading& read) {
+  const Bounds bounds = read_bounds(section, "min", "max", read);
+  if (!bounds.least && !bounds.most) complain(section.place(), "say how much: min: or max:");
+  return bounds;
+}
+
+// -- Kinds
+
+void read_completions(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+                      Expectation& expectation) {
+  expectation.workload = read_workload_name(subject, scenario);
+  if (const auto value = section.find("status")) expectation.status = read_status(*value);
+  expectation.value = read_number_bounds(section);
+  expectation.time_ns = read_bounds(section, "from", "until", read_time);
+}
+
+void read_throughput(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+                     Expectation& expectation) {
+  expectation.workload = read_workload_name(subject, scenario);
+  expectation.value = need_bounds(section, read_rate);
+}
+
+void read_latency(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+                  Expectation& expectation) {
+  expectation.workload = read_workload_name(subject, scenario);
+  if (const auto value = section.find("percentile")) expectation.percentile = value->percentile();
+  expectation.value = need_bounds(section, read_time);
+}
+
+void read_counter(const Section& section, const Value& subject, const Names& names, const Scenario&,
+                  Expectation& expectation) {
+  expectation.counter = subject.word();
+  std::vector<std::string_view> known;
+  for (std::size_t i = 0; i < nic::kCounters; ++i) known.push_back(nic::to_string(static_cast<nic::Counter>(i)));
+  if (std::find(known.begin(), known.end(), expectation.counter) == known.end()) {
+    const std::string_view like = nearest(expectation.counter, known);
+    subject.wrong("there is no such counter" +
+                  (like.empty() ? "; a node has tx_packets, rx_packets and others, as verbena stat shows"
+                                : ", did you mean " + std::string(like) + "?"));
+  }
+  if (const auto value = section.find("of")) {
+    expectation.hosts = names.hosts(*value);
+  } else {
+    for (std::uint32_t i = 0; i < names.topology().hosts; ++i) expectation.hosts.push_back(i);
+  }
+  expectation.value = read_number_bounds(section);
+}
+
+void read_qp_state(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+                   Expectation& expectation) {
+  constexpr std::array<fabric::Named<bool>, 2> kSides{{{"initiator", false}, {"target", true}}};
+  expectation.workload = read_workload_name(subject, scenario);
+  expectation.qp_state = static_cast<std::uint8_t>(section.need("state", "rts").choice(kQpStates));
+  if (const auto value = section.find("side")) expectation.target_side = value->choice(kSides);
+}
+
+void read_data_intact(const Section&, const Value& subject, const Names&, const Scenario& scenario,
+                      Expectation& expectation) {
+  if (!scenario.payload) subject.wrong("with payload: false there are no data to compare");
+  expectation.workload = read_workload_name(subject, scenario);
+  for (const Workload& workload : scenario.workloads)
+    if (workload.name == expectation.workload && !workload.check) subject.wrong("this workload has check: false");
+}
+
+void read_silence(const Section& section, const Value& subject, const Names& names, const Scenario&,
+                  Expectation& expectation) {
+  expectation.links = names.directions(subject, std::nullopt);
+  expectation.time_ns = read_bounds(section, "from", "until", read_time);
+  expectation.value.most = 0;
+}
+
+void read_finished(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+                   Expectation& expectation) {
+  expectation.workload = read_workload_name(subject, scenario);
+  expectation.time_ns = read_bounds(section, "within", "within", read_time);
+  expectation.time_ns.least.reset();
+}
+
+void read_program_end(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+                      Expectation& expectation) {
+  expectation.workload = subject.word();
+  const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
+                                 [&](const Program& program) { return program.name == expectation.workload; });
+  if (!known) subject.wrong("there is no program of this name");
+  expectation.status = 0;
+  if (const auto value = section.find("status")) expectation.status = static_cast<std::uint8_t>(value->number(0, 255));
+  const auto output = section.find("output");
+  if (!output) return;
+  expectation.output = output->word();
+  if (expectation.output.size() > kOutputPatternMax) output->wrong("the expression is too long");
+  try {
+    (void)std::regex(expectation.output);
+  } catch (const std::regex_error&) {
+    output->wrong("it is not a regular expression");
+  }
+}
+
+void read_checker(const Section& section, const Value& subject, const Names&, const Scenario&,
+                  Expectation& expectation) {
+  expectation.checker = subject.word();
+  expectation.value = read_number_bounds(section);
+}
+
+void read_survivors(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+                    Expectation& expectation) {
+  expectation.workload = read_workload_name(subject, scenario);
+  expectation.value = read_number_bounds(section);
+}
+
+struct Word {
+  std::string_view key;
+  Kind kind;
+  void (*read)(const Section&, const Value&, const Names&, const Scenario&, Expectation&);
+};
+constexpr std::array<Word, 11> kWords{{{"completions", Kind::completions, read_completions},
+                                       {"throughput", Kind::throughput, read_throughput},
+                                       {"latency", Kind::latency, read_latency},
+                                       {"counter", Kind::counter, read_counter},
+                                       {"qp-state", Kind::qp_state, read_qp_state},
+                                       {"data-intact", Kind::data_intact, read_data_intact},
+                                       {"silence", Kind::silence, read_silence},
+                                       {"finished", Kind::finished, read_finished},
+                                       {"program", Kind::program, read_program_end},
+                                       {"checker", Kind::checker, read_checker},
+                                       {"survivors", Kind::survivors, read_survivors}}};
+
+std::string bounds_text(const Section& section) {
+  std::string text;
+  for (const std::string_view key : keys_of(section.section())) {
+    const auto value = key == section.section() ? std::nullopt : section.find(key);
+    if (value && value->is_word()) text += ", " + std::string(key) + " " + value->text();
+  }
+  return text;
+}
+
+Expectation read_expectation(const Value& item, const Names& names, const Scenario& scenario) {
+  Expectation expectation;
+  expectation.place = item.place();
+  if (item.is_word()) {
+    constexpr std::array<fabric::Named<Kind>, 2> kPlain{
+        {{"data-intact", Kind::data_intact}, {"finished", Kind::finished}}};
+    expectation.kind = item.choice(kPlain);
+    if (expectation.kind == Kind::data_intact && !scenario.payload)
+      item.wrong("with payload: false there are no data to compare");
+    expectation.text = item.word();
+    return expectation;
+  }
+  const auto keys = keys_written(item);
+  std::string names_known;
+  for (const Word& word : kWords) {
+    names_known += (names_known.empty() ? "" : ", ") + std::string(word.key);
+    if (std::find(keys.begin(), keys.end(), word.key) == keys.end()) continue;
+    const Section section(item, word.key);
+    const Value subject = *section.find(word.key);
+    expectation.kind = word.kind;
+    word.read(section, subject, names, scenario, expectation);
+    expectation.text = std::string(word.key) + (subject.is_word() ? " " + subject.word() : "") + bounds_text(section);
+    return expectation;
+  }
+  item.wrong("write data-intact, finished, or a map with one of the keys " + names_known);
+}
+
+}  // namespace
+
+std::uint8_t read_status(const Value& name) {
+  return static_cast<std::uint8_t>(name.choice(kStatuses));
+}
+
+std::string read_workload_name(const Value& name, const Scenario& scenario) {
+  const std::string word = name.word();
+  if (word == "all") return {};
+  std::vector<std::string_view> known;
+  for (const Workload& workload : scenario.workloads) {
+    if (workload.name == word) return word;
+    known.push_back(workload.name);
+  }
+  const std::string_view like = nearest(word, known);
+  name.wrong("there is no workload of this name" + (like.empty() ? "" : ", did you mean '" + std::string(like) + "'?"));
+}
+
+void read_expectations(const Value& list, const Names& names, Scenario& scenario) {
+  std::size_t entries = 0;
+  for (const Value& item : list.items()) {
+    if (++entries > kEntriesMax)
+      complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " expectations");
+    scenario.expectations.push_back(read_expectation(item, names, scenario));
+  }
+}
+
+}  // namespace verbena::scenarios

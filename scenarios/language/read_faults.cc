@@ -1,0 +1,204 @@
+// The `faults:` of a scenario: packets on links, in Verbena's words or as Lumina's data-pkt-events. What happens to
+// links, switches and nodes is read_element_faults.cc's.
+#include <algorithm>
+#include <array>
+
+#include "scenarios/language/keys.h"
+#include "scenarios/language/parts.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::uint64_t kCountMax = 1'000'000'000'000;
+constexpr std::uint64_t kRangeMax = 1'000'000;
+
+Trigger::Condition read_condition(const Value& value, const Names& names, const Scenario& scenario) {
+  const Section section(value, "condition");
+  Trigger::Condition condition;
+  section.exclude("workload", "link");
+  if (const auto link = section.find("link")) {
+    condition.kind = Trigger::Condition::Kind::packets;
+    const std::vector<LinkChoice> links = names.cables(*link);
+    if (links.size() != 1) link->wrong("name one link, such as n1-s1");
+    condition.subject = names.topology().cable_name(links.front().cable);
+    condition.count = section.need("carried", "1000").number(1, kCountMax);
+    if (const auto other = section.find("completed")) other->wrong("it belongs to workload:");
+  } else {
+    condition.kind = Trigger::Condition::Kind::completions;
+    condition.subject = read_workload_name(section.need("workload", "NAME"), scenario);
+    if (condition.subject.empty()) section.find("workload")->wrong("name one workload");
+    condition.count = section.need("completed", "100").number(1, kCountMax);
+    if (const auto other = section.find("carried")) other->wrong("it belongs to link:");
+  }
+  return condition;
+}
+
+// -- Packets in Verbena's words
+
+bool says_direction(const fabric::FaultRule& rule) {
+  return rule.text.find(" dir=") != std::string::npos;
+}
+
+fabric::FaultRule read_rule(const Value& value) {
+  const auto rule = fabric::parse_fault(value.text());
+  if (!rule) complain(value.place(), rule.error());
+  return *rule;
+}
+
+std::vector<LinkChoice> whole_network(const Names& names) {
+  std::vector<LinkChoice> links;
+  for (std::uint32_t cable = 0; cable < names.topology().cables.size(); ++cable) links.push_back({cable, Way::both});
+  return links;
+}
+
+void add_packet_fault(const Value& text, const std::optional<Value>& on, const Trigger& trigger, const Names& names,
+                      Scenario& scenario) {
+  PacketFault fault;
+  fault.rule = read_rule(text);
+  std::optional<fabric::FaultDirection> direction;
+  if (says_direction(fault.rule)) direction = fault.rule.direction;
+  if (!on && direction && *direction != fabric::FaultDirection::both)
+    complain(text.place(), "dir= needs on: with the node that it is seen from");
+  fault.links = on ? names.directions(*on, direction) : whole_network(names);
+  scenario.faults.push_back({fault.rule.text, text.place(), trigger, fault});
+}
+
+// -- Lumina's events (the SIGCOMM 2023 tool): conf/example.yml and the switch program say what they mean. qpn is the
+// connection, in the order of their first data packet on the link; psn counts the packets of a message from 0 and means
+// every message's, unless msg names some; iter is the round in which the message is transmitted, which begins anew each
+// time that the sender goes back. A bit error makes the ICRC wrong. Lumina's restriction to one message in flight for
+// drops and errors is not needed: rounds are counted for each message.
+
+/// A number, a range `4-7` or `all`, as the fault's text takes it.
+std::string read_range(const Value& value, std::uint64_t least) {
+  const std::string word = value.word();
+  const std::size_t dash = word.find('-');
+  const auto first = fabric::parse_number(std::string_view(word).substr(0, dash));
+  const auto last = dash == word.npos ? first : fabric::parse_number(std::string_view(word).substr(dash + 1));
+  const bool fine = first && last && least <= *first && *first <= *last && *last <= kRangeMax;
+  if (word != "all" && !fine)
+    value.wrong("write a number from " + std::to_string(least) + " to " + std::to_string(kRangeMax) +
+                ", a range such as 4-7, or all");
+  return word;
+}
+
+std::string lumina_text(const Section& event) {
+  constexpr std::array<fabric::Named<std::string_view>, 3> kTypes{
+      {{"drop", "drop"}, {"ecn", "mark"}, {"bit-error", "corrupt where=icrc"}}};
+  constexpr std::array<fabric::Named<std::string_view>, 3> kDirections{{{"tx", "tx"}, {"rx", "rx"}, {"both", "both"}}};
+  std::string text(event.need("type", "drop").choice(kTypes));
+  const auto opcode = event.find("opcode");
+  text += " opcode=" + (opcode ? opcode->word() : std::string("data"));
+  text += " qp=" + read_range(event.need("qpn", "0"), 0);
+  text += " packet=" + read_range(event.need("psn", "0"), 0);
+  const auto iteration = event.find("iter");
+  text += " round=" + (iteration ? read_range(*iteration, 1) : std::string("1"));
+  if (const auto value = event.find("msg")) text += " msg=" + read_range(*value, 0);
+  if (const auto value = event.find("every")) text += " every=" + std::to_string(value->number(1, kRangeMax));
+  if (const auto value = event.find("count")) text += " count=" + std::to_string(value->number(1, kRangeMax));
+  if (const auto value = event.find("dir")) text += " dir=" + std::string(value->choice(kDirections));
+  return text;
+}
+
+std::vector<LinkChoice> turned(std::vector<LinkChoice> links) {
+  for (LinkChoice& link : links)
+    if (link.way != Way::both) link.way = link.way == Way::forward ? Way::backward : Way::forward;
+  return links;
+}
+
+void add_lumina_events(const Section& fault, const Trigger& trigger, const Names& names, Scenario& scenario) {
+  const auto on = fault.find("on");
+  std::size_t entries = 0;
+  for (const Value& item : fault.need("data-pkt-events", "[{qpn: 0, psn: 4, type: drop, iter: 1}]").items()) {
+    if (++entries > kEntriesMax)
+      complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " events");
+    const Section event(item, "data-pkt-event");
+    const auto rule = fabric::parse_fault(lumina_text(event));
+    if (!rule) complain(event.place(), rule.error());
+    PacketFault packet_fault{*rule, {}};
+    const auto direction = event.has("dir") ? std::optional(rule->direction) : std::nullopt;
+    if (on)
+      packet_fault.links = names.directions(*on, direction);
+    else if (rule->direction == fabric::FaultDirection::both)
+      packet_fault.links = whole_network(names);
+    else
+      packet_fault.links =
+          rule->direction == fabric::FaultDirection::rx ? turned(names.out_of_hosts()) : names.out_of_hosts();
+    scenario.faults.push_back({rule->text, item.place(), trigger, packet_fault});
+  }
+}
+
+// -- One entry of the list
+
+void read_fault(const Value& item, const Names& names, Scenario& scenario) {
+  if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
+  constexpr std::array<std::string_view, 21> kKinds{
+      "packet",      "data-pkt-events", "link-down",         "link-up",
+      "link-flap",   "link-rate",       "link-delay",        "partition",
+      "heal",        "switch-crash",    "switch-restart",    "node-crash",
+      "node-freeze", "node-thaw",       "node-restart",      "port-error",
+      "port-active", "rnr-storm",       "completion-status", "registration-failure",
+      "post-failure"};
+  std::string kind;
+  for (const std::string& key : keys_written(item)) {
+    if (std::find(kKinds.begin(), kKinds.end(), key) == kKinds.end()) continue;
+    if (!kind.empty()) complain(item.place(), "a fault is one thing: this says " + kind + " and " + key);
+    kind = key;
+  }
+  if (kind.empty()) {
+    std::string known;
+    for (const std::string_view name : kKinds) known += (known.empty() ? "" : ", ") + std::string(name);
+    item.wrong("write a fault such as drop 0.1%, or a map with one of the keys " + known);
+  }
+  if (kind != "packet" && kind != "data-pkt-events") return read_element_fault(item, kind, names, scenario);
+  const Section fault(item, kind);
+  const Trigger trigger = read_trigger(fault, "from", names, scenario);
+  if (kind == "packet")
+    add_packet_fault(*fault.find("packet"), fault.find("on"), trigger, names, scenario);
+  else
+    add_lumina_events(fault, trigger, names, scenario);
+}
+
+}  // namespace
+
+Trigger read_trigger(const Section& fault, std::string_view start, const Names& names, const Scenario& scenario) {
+  Trigger trigger;
+  const auto keys = keys_of(fault.section());
+  const bool can_end = std::find(keys.begin(), keys.end(), "until") != keys.end();
+  fault.exclude(start, "when");
+  if (can_end) fault.exclude("until", "for");
+  if (const auto at = fault.find(start)) {
+    trigger.at = at->duration();
+    if (trigger.at >= scenario.timeout) at->wrong("the scenario's timeout is over by then");
+  }
+  if (const auto when = fault.find("when")) trigger.condition = read_condition(*when, names, scenario);
+  if (const auto after = fault.find("after")) {
+    if (!trigger.condition) after->wrong("it is a time after a condition: write when:, or the time of the beginning");
+    trigger.condition->after = after->duration();
+  }
+  if (!can_end) return trigger;
+  if (const auto until = fault.find("until")) {
+    if (trigger.condition) until->wrong("with when: the end is not known beforehand: use for:");
+    trigger.until = until->duration();
+    if (*trigger.until <= trigger.at) until->wrong("the fault would end before it begins");
+  }
+  if (const auto lasting = fault.find("for")) {
+    if (lasting->duration().ns == 0) lasting->wrong("write more than nothing");
+    if (trigger.condition)
+      trigger.lasting = lasting->duration();
+    else
+      trigger.until = trigger.at + lasting->duration();
+  }
+  return trigger;
+}
+
+void read_faults(const Value& list, const Names& names, Scenario& scenario) {
+  std::size_t entries = 0;
+  for (const Value& item : list.items()) {
+    if (++entries > kEntriesMax)
+      complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " faults");
+    read_fault(item, names, scenario);
+  }
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,104 @@
+#include "scenarios/language/read_scenario.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "scenarios/language/parts.h"
+#include "scenarios/language/yaml_value.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::uint64_t kSeedMax = 999'999'999'999'999'999;
+/// Nodes of the real clock have addresses 127.47.91.K.
+constexpr std::uint32_t kRealHostsMax = 254;
+
+void read_frame(const Section& section, Scenario& scenario) {
+  constexpr std::array<fabric::Named<Clock>, 2> kClocks{{{"virtual", Clock::virtual_time}, {"real", Clock::real_time}}};
+  if (const auto value = section.find("name")) scenario.name = value->word();
+  if (const auto value = section.find("description")) scenario.description = value->text();
+  if (const auto value = section.find("clock")) scenario.clock = value->choice(kClocks);
+  if (const auto value = section.find("seed")) scenario.seed = value->number(0, kSeedMax);
+  if (const auto value = section.find("timeout")) {
+    scenario.timeout = value->duration();
+    if (scenario.timeout.ns == 0) value->wrong("write more than nothing");
+  }
+  if (const auto value = section.find("real-timeout")) {
+    scenario.real_timeout = value->duration();
+    if (scenario.real_timeout.ns == 0) value->wrong("write more than nothing");
+  }
+  if (const auto value = section.find("payload")) {
+    scenario.payload = value->yes_no();
+    if (!scenario.payload && scenario.clock == Clock::real_time)
+      value->wrong("with clock: real programs see their data");
+  }
+  if (const auto value = section.find("detection")) scenario.detection = value->duration();
+}
+
+void check_times(const Scenario& scenario) {
+  for (const Workload& workload : scenario.workloads)
+    if (workload.start + workload.duration >= scenario.timeout)
+      complain(workload.place, "workload '" + workload.name + "' begins or ends after the scenario's timeout");
+  for (const Program& program : scenario.programs)
+    if (program.start >= scenario.timeout)
+      complain(program.place, "program '" + program.name + "' begins after the scenario's timeout");
+}
+
+Scenario read(std::string_view text, const std::string& file_name, const ReadOptions& options) {
+  const Section section(parse_text(text), "scenario");
+  Scenario scenario;
+  scenario.name = std::filesystem::path(file_name).stem().string();
+  read_frame(section, scenario);
+  const Value topology = section.need("topology", "{shape: star, hosts: 2}");
+  scenario.topology = read_topology(topology);
+  if (scenario.clock == Clock::real_time && scenario.topology.hosts > kRealHostsMax)
+    complain(topology.place(), "with clock: real there are at most " + std::to_string(kRealHostsMax) + " nodes");
+  const Names names(scenario.topology);
+  scenario.nics = read_nics(section, names, file_name, options);
+  read_workloads(section.need("workloads", "[{verb: write, from: n1, to: n2, size: 64KiB, count: 100}]"), names,
+                 scenario);
+  check_times(scenario);
+  if (const auto faults = section.find("faults")) read_faults(*faults, names, scenario);
+  if (const auto expect = section.find("expect")) read_expectations(*expect, names, scenario);
+  return scenario;
+}
+
+}  // namespace
+
+std::string ReadError::line() const {
+  std::string whole = file_name;
+  if (place.line != 0) whole += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+  whole += ": " + text;
+  std::replace_if(whole.begin(), whole.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return whole;
+}
+
+Result<Scenario, ReadError> read_scenario(std::string_view text, std::string_view file_name,
+                                          const ReadOptions& options) {
+  const std::string name(file_name);
+  try {
+    return read(text, name, options);
+  } catch (ReadError& error) {
+    if (error.file_name.empty()) error.file_name = name;
+    return Failure<ReadError>{error};
+  } catch (const std::exception& error) {
+    return Failure<ReadError>{{name, {}, std::string("cannot be read: ") + error.what()}};
+  }
+}
+
+Result<Scenario, ReadError> read_scenario_file(const std::string& file_name, const ReadOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file_name, error))
+    return Failure<ReadError>{{file_name, {}, "there is no such file"}};
+  std::ifstream file(file_name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return Failure<ReadError>{{file_name, {}, "cannot be read"}};
+  return read_scenario(text.str(), file_name, options);
+}
+
+}  // namespace verbena::scenarios

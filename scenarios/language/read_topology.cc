@@ -1,0 +1,210 @@
+// The `topology:` of a scenario: a shape or explicit nodes, switches and links, and what each link is like.
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <set>
+
+#include "scenarios/language/parts.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using fabric::CableParameters;
+using fabric::ShapeParameters;
+using fabric::Topology;
+
+constexpr std::uint64_t kQueueBytesMax = 1u << 30;
+constexpr std::uint64_t kMtuMin = 256 + 60;  // the smallest path MTU and its headers
+constexpr std::uint64_t kMtuMax = 65'535;
+constexpr std::size_t kNameCharactersMax = 40;
+
+void read_cable(const Section& section, CableParameters& cable) {
+  if (const auto value = section.find("rate")) cable.rate_bits_per_second = value->rate();
+  if (const auto value = section.find("delay")) cable.propagation = value->duration();
+  if (const auto value = section.find("queue"))
+    cable.queue_bytes = static_cast<std::uint32_t>(value->size(2048, kQueueBytesMax));
+  if (const auto value = section.find("ecn"))
+    cable.ecn_threshold_bytes = static_cast<std::uint32_t>(value->size(0, kQueueBytesMax));
+  if (const auto value = section.find("mtu"))
+    cable.mtu_bytes = static_cast<std::uint32_t>(value->size(kMtuMin, kMtuMax));
+  if (cable.ecn_threshold_bytes > cable.queue_bytes)
+    complain(section.place(), "ecn " + std::to_string(cable.ecn_threshold_bytes) + " is above queue " +
+                                  std::to_string(cable.queue_bytes) + ": nothing would ever be marked");
+}
+
+ShapeParameters read_parameters(const Section& topology) {
+  ShapeParameters parameters;
+  if (const auto link = topology.find("link")) read_cable(Section(*link, "cable"), parameters.host_cable);
+  parameters.trunk = parameters.host_cable;
+  if (const auto trunk = topology.find("trunk")) read_cable(Section(*trunk, "cable"), parameters.trunk);
+  return parameters;
+}
+
+// -- Shapes
+
+/// A number of something, bounded so that no shape takes more memory than the largest topology.
+std::uint32_t count_of(const Section& topology, std::string_view key, std::string_view example, std::uint64_t least,
+                       std::uint64_t most) {
+  return static_cast<std::uint32_t>(topology.need(key, example).number(least, most));
+}
+
+struct Shape {
+  std::string_view name;
+  std::vector<std::string_view> keys;  // besides link, trunk and links
+  std::function<Topology(const Section&, const ShapeParameters&)> make;
+};
+
+const std::vector<Shape>& shapes() {
+  constexpr std::uint64_t kHalf = fabric::kVerticesMax / 2;
+  constexpr std::uint64_t kMeshMax = 700;    // of switches: each is joined to each
+  constexpr std::uint64_t kFatTreeMax = 58;  // pods: 48,778 hosts and 4,205 switches
+  static const std::vector<Shape> kShapes{
+      {"star",
+       {"hosts"},
+       [](const Section& s, const ShapeParameters& p) {
+         return fabric::star(count_of(s, "hosts", "4", 2, fabric::kVerticesMax - 1), p);
+       }},
+      {"line",
+       {"hosts"},
+       [](const Section& s, const ShapeParameters& p) { return fabric::line(count_of(s, "hosts", "4", 2, kHalf), p); }},
+      {"ring",
+       {"hosts"},
+       [](const Section& s, const ShapeParameters& p) { return fabric::ring(count_of(s, "hosts", "4", 3, kHalf), p); }},
+      {"full-mesh",
+       {"hosts"},
+       [](const Section& s, const ShapeParameters& p) {
+         return fabric::full_mesh(count_of(s, "hosts", "4", 2, kMeshMax), p);
+       }},
+      {"dumbbell",
+       {"hosts"},
+       [](const Section& s, const ShapeParameters& p) {
+         return fabric::dumbbell(count_of(s, "hosts", "4", 1, kHalf - 1), p);
+       }},
+      {"leaf-spine",
+       {"leaves", "spines", "hosts-per-leaf"},
+       [](const Section& s, const ShapeParameters& p) {
+         const fabric::LeafSpine size{count_of(s, "leaves", "2", 1, 512), count_of(s, "spines", "2", 1, 512),
+                                      count_of(s, "hosts-per-leaf", "2", 1, 64)};
+         return fabric::leaf_spine(size, p);
+       }},
+      {"fat-tree",
+       {"k"},
+       [](const Section& s, const ShapeParameters& p) {
+         const std::uint32_t k = count_of(s, "k", "4", 2, kFatTreeMax);
+         if (k % 2 != 0) s.find("k")->wrong("k of a fat tree is even");
+         return fabric::fat_tree(k, p);
+       }},
+  };
+  return kShapes;
+}
+
+Topology read_shape(const Section& topology, const ShapeParameters& parameters) {
+  const Value name = topology.need("shape", "star");
+  std::string names;
+  for (const Shape& shape : shapes()) {
+    names += (names.empty() ? "" : ", ") + std::string(shape.name);
+    if (shape.name != name.word()) continue;
+    for (const std::string_view key : {"hosts", "leaves", "spines", "hosts-per-leaf", "k"})
+      if (topology.has(key) && std::find(shape.keys.begin(), shape.keys.end(), key) == shape.keys.end())
+        complain(topology.find(key)->place(),
+                 "'" + std::string(key) + "' does not belong to shape " + std::string(shape.name));
+    return shape.make(topology, parameters);
+  }
+  name.wrong("use one of " + names + ", or write nodes:, switches: and links:");
+}
+
+// -- Nodes, switches and links
+
+std::string read_vertex_name(const Value& name) {
+  const std::string word = name.word();
+  const bool fine =
+      word.size() <= kNameCharactersMax && std::all_of(word.begin(), word.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+      });
+  if (!fine) name.wrong("a name has up to 40 letters, digits, _ and . (a - joins the ends of a link)");
+  if (word == "all" || word == "hosts" || word == "trunks")
+    name.wrong("this word means a group of links: use another name");
+  return word;
+}
+
+Topology read_explicit(const Section& topology) {
+  Topology made;
+  std::set<std::string> seen;
+  const auto add = [&](const Value& names, fabric::VertexKind kind) {
+    for (const Value& name : names.items()) {
+      const std::string word = read_vertex_name(name);
+      if (!seen.insert(word).second) name.wrong("the name is used twice");
+      if (made.vertices.size() == fabric::kVerticesMax) name.wrong("there are too many nodes and switches");
+      made.vertices.push_back({word, kind});
+    }
+  };
+  add(topology.need("nodes", "[n1, n2]"), fabric::VertexKind::host);
+  made.hosts = static_cast<std::uint32_t>(made.vertices.size());
+  if (const auto switches = topology.find("switches")) add(*switches, fabric::VertexKind::network_switch);
+  (void)topology.need("links", "[{between: [n1, s1]}]");
+  for (const std::string_view key : {"hosts", "leaves", "spines", "hosts-per-leaf", "k"})
+    if (topology.has(key)) complain(topology.find(key)->place(), "'" + std::string(key) + "' needs shape:");
+  return made;
+}
+
+std::pair<std::string, std::string> read_ends(const Value& between, const Names& names) {
+  const std::vector<Value> ends = between.items();
+  if (!between.is_list() || ends.size() != 2) between.wrong("write the two ends: [n1, s1]");
+  for (const Value& end : ends) {
+    const auto& vertices = names.topology().vertices;
+    const std::string word = end.word();
+    if (std::none_of(vertices.begin(), vertices.end(), [&](const fabric::Vertex& v) { return v.name == word; }))
+      end.wrong("there is no node or switch of this name");
+  }
+  if (ends[0].word() == ends[1].word()) between.wrong("a link joins two different ends");
+  return {ends[0].word(), ends[1].word()};
+}
+
+std::uint32_t vertex_of(const Topology& topology, const std::string& name) {
+  const auto found = std::find_if(topology.vertices.begin(), topology.vertices.end(),
+                                  [&](const fabric::Vertex& vertex) { return vertex.name == name; });
+  return static_cast<std::uint32_t>(found - topology.vertices.begin());
+}
+
+/// With a shape the links are there already and are changed; otherwise they are made here.
+void read_links(const Value& list, bool make, const ShapeParameters& parameters, Topology& topology) {
+  std::size_t entries = 0;
+  for (const Value& item : list.items()) {
+    if (++entries > kEntriesMax)
+      complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " links here");
+    const Section link(item, "link");
+    const Names names(topology);
+    const Value between = link.need("between", "[n1, s1]");
+    const auto [a, b] = read_ends(between, names);
+    if (make) {
+      const std::uint32_t from = vertex_of(topology, a);
+      const std::uint32_t to = vertex_of(topology, b);
+      const bool of_host = topology.is_host(from) || topology.is_host(to);
+      topology.cables.push_back({from, to, of_host ? parameters.host_cable : parameters.trunk});
+      read_cable(link, topology.cables.back().parameters);
+      continue;
+    }
+    const auto cables = names.cables_between(a, b);
+    if (cables.empty()) complain(between.place(), "there is no link between " + a + " and " + b + " in this shape");
+    for (const std::uint32_t cable : cables) read_cable(link, topology.cables[cable].parameters);
+  }
+}
+
+}  // namespace
+
+Topology read_topology(const Value& value) {
+  const Section section(value, "topology");
+  section.exclude("shape", "nodes");
+  section.exclude("shape", "switches");
+  const ShapeParameters parameters = read_parameters(section);
+  const bool has_shape = section.has("shape");
+  if (!has_shape && !section.has("nodes"))
+    complain(section.place(), "topology needs a shape, such as shape: star, or nodes:, switches: and links:");
+  Topology topology = has_shape ? read_shape(section, parameters) : read_explicit(section);
+  if (const auto links = section.find("links")) read_links(*links, !has_shape, parameters, topology);
+  if (const auto good = fabric::check(topology); !good)
+    complain(section.place(), "this topology is impossible: " + good.error());
+  return topology;
+}
+
+}  // namespace verbena::scenarios

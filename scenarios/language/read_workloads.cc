@@ -1,0 +1,303 @@
+// The `workloads:` of a scenario: traffic that the runner makes, and programs that it starts.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+
+#include "scenarios/language/parts.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::uint64_t kCountMax = 1'000'000'000'000;
+constexpr std::uint64_t kQueueDepthMax = 16'384;
+constexpr std::uint64_t kQpsMax = 16'384;
+constexpr std::uint64_t kMessageRateMax = 1'000'000'000;
+constexpr std::uint64_t kWeightMax = 1'000'000;
+constexpr std::size_t kArgumentsMax = 1000;
+constexpr std::uint32_t kAtomicBytes = 8;
+
+constexpr std::array<fabric::Named<Verb>, 7> kVerbs{{{"send", Verb::send},
+                                                     {"write", Verb::write},
+                                                     {"write-imm", Verb::write_immediate},
+                                                     {"read", Verb::read},
+                                                     {"cas", Verb::compare_swap},
+                                                     {"fetch-add", Verb::fetch_add},
+                                                     {"mixed", Verb::mixed}}};
+constexpr std::array<fabric::Named<Transport>, 3> kTransports{
+    {{"rc", Transport::rc}, {"uc", Transport::uc}, {"ud", Transport::ud}}};
+constexpr std::array<fabric::Named<Pattern>, 6> kPatterns{{{"pair", Pattern::pair},
+                                                           {"incast", Pattern::incast},
+                                                           {"outcast", Pattern::outcast},
+                                                           {"all-to-all", Pattern::all_to_all},
+                                                           {"permutation", Pattern::permutation},
+                                                           {"ring-allreduce", Pattern::ring_allreduce}}};
+
+bool is_atomic(Verb verb) {
+  return verb == Verb::compare_swap || verb == Verb::fetch_add;
+}
+
+/// Which verbs a transport has: IBTA vol 1, table 38.
+void check_transport(const Section& section, const Workload& workload) {
+  const bool fits =
+      workload.transport == Transport::rc || workload.verb == Verb::send ||
+      (workload.transport == Transport::uc && (workload.verb == Verb::write || workload.verb == Verb::write_immediate));
+  if (fits) return;
+  section.need("verb", "send")
+      .wrong(workload.transport == Transport::uc ? "uc has send, write and write-imm; use rc for others"
+                                                 : "ud has send only; use rc for others");
+}
+
+// -- Between whom
+
+/// Patterns that have two sides, and those that have members.
+bool has_sides(Pattern pattern) {
+  return pattern == Pattern::pair || pattern == Pattern::incast || pattern == Pattern::outcast;
+}
+
+void check_sides(const Section& section, const Workload& workload) {
+  const Value to = section.need("to", "n2");
+  if (workload.pattern == Pattern::pair && workload.from.size() != workload.to.size())
+    to.wrong("pattern pair joins each of from with one of to: " + std::to_string(workload.from.size()) + " and " +
+             std::to_string(workload.to.size()) + " do not match");
+  if (workload.pattern == Pattern::incast && workload.to.size() != 1) to.wrong("incast has one target");
+  if (workload.pattern == Pattern::outcast && workload.from.size() != 1)
+    to.wrong("outcast has one source: write one in from");
+  for (std::size_t i = 0; i < workload.from.size(); ++i)
+    for (std::size_t j = 0; j < workload.to.size(); ++j)
+      if (workload.from[i] == workload.to[j] && (workload.pattern != Pattern::pair || i == j))
+        to.wrong("a node does not send to itself: it is in from and in to");
+}
+
+void read_between(const Section& section, const Names& names, Workload& workload) {
+  if (const auto value = section.find("pattern")) workload.pattern = value->choice(kPatterns);
+  if (has_sides(workload.pattern)) {
+    if (section.has("among")) section.find("among")->wrong("this pattern has from: and to:");
+    workload.from = names.hosts(section.need("from", "n1"));
+    workload.to = names.hosts(section.need("to", "n2"));
+    check_sides(section, workload);
+    return;
+  }
+  for (const std::string_view key : {"from", "to"})
+    if (const auto value = section.find(key)) value->wrong("this pattern has among: [n1, n2, ...] or among: all");
+  if (const auto value = section.find("among")) {
+    workload.from = names.hosts(*value);
+    if (workload.from.size() < 2) value->wrong("name at least two nodes");
+  } else {
+    for (std::uint32_t i = 0; i < names.topology().hosts; ++i) workload.from.push_back(i);
+  }
+}
+
+// -- How much
+
+SizeChoice read_size_choice(const Value& value, std::uint32_t most) {
+  SizeChoice choice;
+  if (!value.is_map()) {
+    choice.least = choice.most = static_cast<std::uint32_t>(value.size(0, most));
+    return choice;
+  }
+  const Section section(value, "size");
+  section.exclude("size", "from");
+  section.exclude("size", "to");
+  if (const auto size = section.find("size")) {
+    choice.least = choice.most = static_cast<std::uint32_t>(size->size(0, most));
+  } else {
+    choice.least = static_cast<std::uint32_t>(section.need("from", "64").size(0, most));
+    const Value to = section.need("to", "4KiB");
+    choice.most = static_cast<std::uint32_t>(to.size(0, most));
+    if (choice.most < choice.least) to.wrong("it is below from");
+  }
+  if (const auto weight = section.find("weight"))
+    choice.weight = static_cast<std::uint32_t>(weight->number(1, kWeightMax));
+  return choice;
+}
+
+void read_sizes(const Section& section, std::uint32_t datagram_max, Workload& workload) {
+  const auto value = section.find("size");
+  if (is_atomic(workload.verb)) {
+    if (value && !(value->is_word() && value->size(0, kMessageBytesMax) == kAtomicBytes))
+      value->wrong("an atomic has 8 octets: leave size out");
+    workload.sizes = {{kAtomicBytes, kAtomicBytes, 1}};
+    return;
+  }
+  const std::uint32_t most = workload.transport == Transport::ud ? datagram_max : kMessageBytesMax;
+  for (const Value& item : section.need("size", "64KiB").items())
+    workload.sizes.push_back(read_size_choice(item, most));
+}
+
+void read_amount(const Section& section, Workload& workload) {
+  section.exclude("count", "duration");
+  if (const auto value = section.find("count")) workload.count = value->number(1, kCountMax);
+  if (const auto value = section.find("duration")) {
+    workload.duration = value->duration();
+    if (workload.duration.ns == 0) value->wrong("write more than nothing");
+  }
+  const bool rounds = workload.pattern == Pattern::ring_allreduce;
+  if (workload.count == 0 && workload.duration.ns == 0) {
+    if (!rounds) complain(section.place(), "say how much: count: 1000, or duration: 10ms");
+    workload.count = 1;
+  }
+  if (const auto value = section.find("depth"))
+    workload.queue_depth = static_cast<std::uint32_t>(value->number(1, kQueueDepthMax));
+  if (const auto value = section.find("qps")) workload.qps = static_cast<std::uint32_t>(value->number(1, kQpsMax));
+  if (const auto value = section.find("rate")) workload.messages_per_second = value->number(1, kMessageRateMax);
+  if (const auto value = section.find("start")) workload.start = value->duration();
+  if (const auto value = section.find("receive-depth"))
+    workload.receive_depth = static_cast<std::uint32_t>(value->number(1, kQueueDepthMax));
+  if (const auto value = section.find("receive-delay")) workload.receive_delay = value->duration();
+}
+
+/// The largest datagram that fits the path MTU of all who take part.
+std::uint32_t datagram_max(const Workload& workload, const Scenario& scenario) {
+  std::uint32_t most = 4096;
+  for (const auto* side : {&workload.from, &workload.to})
+    for (const std::uint32_t host : *side) most = std::min(most, scenario.nics[host].mtu_bytes);
+  return most;
+}
+
+Workload read_workload(const Value& item, const Names& names, const Scenario& scenario) {
+  const Section section(item, "workload");
+  Workload workload;
+  workload.place = item.place();
+  workload.verb = section.need("verb", "write").choice(kVerbs);
+  if (const auto value = section.find("transport")) workload.transport = value->choice(kTransports);
+  check_transport(section, workload);
+  read_between(section, names, workload);
+  if (workload.pattern == Pattern::ring_allreduce && workload.transport != Transport::rc)
+    section.need("transport", "rc").wrong("ring-allreduce needs rc");
+  read_sizes(section, datagram_max(workload, scenario), workload);
+  read_amount(section, workload);
+  workload.check = scenario.payload;
+  if (const auto value = section.find("check")) {
+    workload.check = value->yes_no();
+    if (workload.check && !scenario.payload) value->wrong("with payload: false there is nothing to check");
+  }
+  return workload;
+}
+
+// -- Programs
+
+std::vector<std::string> split_command(const Value& value) {
+  std::vector<std::string> arguments;
+  std::string argument;
+  bool open = false;  // an argument has begun
+  char quote = 0;
+  for (const char c : value.word()) {
+    if (quote != 0 && c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+      open = true;
+    } else if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      if (open) arguments.push_back(argument);
+      argument.clear();
+      open = false;
+    } else {
+      argument += c;
+      open = true;
+    }
+  }
+  if (quote != 0) value.wrong("a quotation mark is not closed");
+  if (open) arguments.push_back(argument);
+  return arguments;
+}
+
+/// The address that `verbena exec --node K` gives a node; K counts from 1.
+std::string address_of(std::uint32_t host) {
+  return "127.47.91." + std::to_string(host + 1);
+}
+
+std::string with_addresses(const Value& value, std::string argument, const Names& names) {
+  for (std::size_t at = argument.find("${"); at != std::string::npos; at = argument.find("${", at)) {
+    const std::size_t end = argument.find('}', at);
+    if (end == std::string::npos) value.wrong("'${' is not closed: write ${n1}");
+    const std::string name = argument.substr(at + 2, end - at - 2);
+    const auto host = names.find_host(name);
+    if (!host) value.wrong("${" + name + "}: there is no such node");
+    argument.replace(at, end + 1 - at, address_of(*host));
+  }
+  return argument;
+}
+
+Program read_program(const Value& item, const Names& names, const Scenario& scenario) {
+  const Section section(item, "exec");
+  Program program;
+  program.place = item.place();
+  const Value command = section.need("exec", "ib_write_bw ${n1}");
+  if (scenario.clock != Clock::real_time) command.wrong("a program needs clock: real");
+  program.host = names.host(section.need("node", "n1"));
+  if (command.is_list())
+    for (const Value& argument : command.items()) program.arguments.push_back(argument.text());
+  else
+    program.arguments = split_command(command);
+  if (program.arguments.empty() || program.arguments.front().empty()) command.wrong("name a program");
+  if (program.arguments.size() > kArgumentsMax) command.wrong("there are too many arguments");
+  if (!can_execute(program.arguments.front()))
+    complain(command.place(),
+             "exec: there is no program '" + program.arguments.front() + "': " +
+                 (program.arguments.front().find('/') == std::string::npos ? "it is not on PATH"
+                                                                           : "no such executable file"));
+  for (std::string& argument : program.arguments) argument = with_addresses(command, argument, names);
+  if (const auto value = section.find("start")) program.start = value->duration();
+  if (const auto value = section.find("status")) program.expected_status = static_cast<int>(value->number(0, 255));
+  if (const auto value = section.find("background")) program.background = value->yes_no();
+  if (const auto value = section.find("after"))
+    for (const Value& name : value->items()) {
+      const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
+                                     [&](const Program& other) { return other.name == name.word(); });
+      if (!known) name.wrong("no program of this name is written before");
+      program.after.push_back(name.word());
+    }
+  return program;
+}
+
+}  // namespace
+
+bool can_execute(const std::string& program) {
+  namespace files = std::filesystem;
+  const auto runs = [](const files::path& path) {
+    std::error_code error;
+    const files::file_status status = files::status(path, error);
+    constexpr files::perms kAny = files::perms::owner_exec | files::perms::group_exec | files::perms::others_exec;
+    return files::is_regular_file(status) && (status.permissions() & kAny) != files::perms::none;
+  };
+  if (program.find('/') != std::string::npos) return runs(program);
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    if (runs(files::path(rest.substr(0, end)) / program)) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+void read_workloads(const Value& list, const Names& names, Scenario& scenario) {
+  std::vector<std::string> taken;
+  std::size_t entries = 0;
+  for (const Value& item : list.items()) {
+    if (++entries > kEntriesMax)
+      complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " workloads");
+    const auto keys = keys_written(item);
+    const bool is_program = std::find(keys.begin(), keys.end(), "exec") != keys.end();
+    if (!is_program && scenario.clock == Clock::real_time)
+      complain(item.place(), "with clock: real every workload is a program: write exec:, or clock: virtual");
+    const Section section(item, is_program ? "exec" : "workload");
+    const auto own = section.find("name");
+    std::string name = own ? own->word() : (is_program ? "program" : "workload") + std::to_string(entries);
+    if (name == "all") own->wrong("'all' means every workload: use another name");
+    if (std::find(taken.begin(), taken.end(), name) != taken.end())
+      complain(own ? own->place() : item.place(), "two workloads are called '" + name + "': give each its own name");
+    taken.push_back(name);
+    if (is_program) {
+      scenario.programs.push_back(read_program(item, names, scenario));
+      scenario.programs.back().name = name;
+    } else {
+      scenario.workloads.push_back(read_workload(item, names, scenario));
+      scenario.workloads.back().name = name;
+    }
+  }
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,195 @@
+#include "scenarios/language/yaml_value.h"
+
+#include <algorithm>
+
+#include "scenarios/language/keys.h"
+#include "wire/assert.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::size_t kShownCharactersMax = 60;
+constexpr std::uint64_t kKibi = 1024;
+constexpr std::array<fabric::Unit, 5> kRateUnits{{{"bps", 0}, {"Kbps", 3}, {"Mbps", 6}, {"Gbps", 9}, {"Tbps", 12}}};
+constexpr std::array<fabric::Unit, 8> kSizeUnits{{{"", 0},
+                                                  {"B", 0},
+                                                  {"KB", 3},
+                                                  {"MB", 6},
+                                                  {"GB", 9},
+                                                  {"KiB", 0, kKibi},
+                                                  {"MiB", 0, kKibi* kKibi},
+                                                  {"GiB", 0, kKibi* kKibi* kKibi}}};
+
+Place place_of(const YAML::Mark& mark) {
+  if (mark.is_null()) return {};
+  return {static_cast<std::uint32_t>(mark.line) + 1, static_cast<std::uint32_t>(mark.column) + 1};
+}
+
+std::string quoted(std::string_view text) {
+  std::string shown(text.substr(0, kShownCharactersMax));
+  if (text.size() > kShownCharactersMax) shown += "...";
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');
+  return "'" + shown + "'";
+}
+
+std::string with_nearest(std::string_view word, std::span<const std::string_view> words) {
+  std::string text;
+  if (const std::string_view like = nearest(word, words); !like.empty())
+    text += "did you mean '" + std::string(like) + "'? ";
+  text += "Known here: ";
+  for (const std::string_view known : words) text += (known == words.front() ? "" : ", ") + std::string(known);
+  return text;
+}
+
+/// Calls `each` with key, place of the key, and the value's node.
+template <class Each>
+void for_each_member(const YAML::Node& map, const std::string& name, Each each) {
+  for (const auto& member : map) {
+    const Place place = place_of(member.first.Mark());
+    if (!member.first.IsScalar()) complain(place, "a key of " + name + " is not a plain word");
+    each(member.first.Scalar(), place, member.second);
+  }
+}
+
+}  // namespace
+
+void complain(Place place, const std::string& text) {
+  throw ReadError{{}, place, text};
+}
+
+std::string Value::shown() const {
+  if (is_map()) return "(a map)";
+  if (is_list()) return "(a list)";
+  if (!is_word()) return "(nothing)";
+  return quoted(node_.Scalar());
+}
+
+void Value::wrong(const std::string& help) const {
+  complain(place_, name_ + " " + shown() + " is not understood: " + help);
+}
+
+std::string Value::word() const {
+  if (!is_word() || node_.Scalar().empty()) wrong("write one word");
+  return node_.Scalar();
+}
+
+std::string Value::text() const {
+  if (!is_word()) wrong("write a text");
+  return node_.Scalar();
+}
+
+bool Value::yes_no() const {
+  constexpr std::array<fabric::Named<bool>, 4> kWords{{{"true", true}, {"false", false}, {"yes", true}, {"no", false}}};
+  return choice(kWords);
+}
+
+std::uint64_t Value::number(std::uint64_t least, std::uint64_t most) const {
+  const auto value = is_word() ? fabric::parse_number(node_.Scalar()) : std::nullopt;
+  if (!value || *value < least || *value > most)
+    wrong("write a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  return *value;
+}
+
+double Value::percentile() const {
+  const auto thousandths = is_word() ? fabric::parse_scaled(node_.Scalar(), 3) : std::nullopt;
+  if (!thousandths || *thousandths > 100'000) wrong("write a number from 0 to 100 such as 50, 99 or 99.9");
+  return static_cast<double>(*thousandths) / 1000;
+}
+
+Duration Value::duration() const {
+  const auto value = is_word() ? fabric::parse_duration(node_.Scalar(), kScenarioTimeMax) : std::nullopt;
+  if (!value) wrong("write a time of at most 86400s such as 500ns, 10us, 1.5ms or 2s");
+  return *value;
+}
+
+std::uint64_t Value::rate() const {
+  const auto value = is_word() ? fabric::parse_quantity(node_.Scalar(), kRateUnits) : std::nullopt;
+  if (!value || *value == 0 || *value > kRateMax)
+    wrong("write a rate above 0 and up to 100Tbps such as 10Mbps, 2.5Gbps or 100Gbps");
+  return *value;
+}
+
+std::uint64_t Value::size(std::uint64_t least, std::uint64_t most) const {
+  const auto value = is_word() ? fabric::parse_quantity(node_.Scalar(), kSizeUnits) : std::nullopt;
+  if (!value || *value < least || *value > most)
+    wrong("write a size from " + std::to_string(least) + " to " + std::to_string(most) +
+          " octets such as 64, 4KiB or 1MiB");
+  return *value;
+}
+
+std::vector<Value> Value::items() const {
+  if (!is_list()) return {*this};
+  std::vector<Value> found;
+  for (const YAML::Node& item : node_) found.emplace_back(item, name_, place_of(item.Mark()));
+  if (found.empty()) complain(place_, name_ + " is an empty list: leave it out, or write something in it");
+  return found;
+}
+
+Section::Section(const Value& map, std::string_view section) : section_(section), place_(map.place()) {
+  if (!map.is_map()) map.wrong("write a map with keys: " + with_nearest("", keys_of(section)));
+  const auto known = keys_of(section);
+  for_each_member(map.node_, map.name(), [&](const std::string& key, Place place, const YAML::Node& node) {
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      complain(place, "unknown key " + quoted(key) + " in " + map.name() + ": " + with_nearest(key, known));
+    if (has(key)) complain(place, "key " + quoted(key) + " is written twice in " + map.name());
+    const Place value_place = place_of(node.Mark());
+    entries_.emplace_back(key, Value(node, key, node.IsNull() || value_place.line == 0 ? place : value_place));
+  });
+}
+
+std::optional<Value> Section::find(std::string_view key) const {
+  const auto known = keys_of(section_);
+  VERBENA_ASSERT(std::find(known.begin(), known.end(), key) != known.end());
+  for (const auto& [name, value] : entries_)
+    if (name == key) return value;
+  return std::nullopt;
+}
+
+Value Section::need(std::string_view key, std::string_view example) const {
+  auto value = find(key);
+  if (!value)
+    complain(place_,
+             "key '" + std::string(key) + "' is missing: write " + std::string(key) + ": " + std::string(example));
+  return *value;
+}
+
+void Section::exclude(std::string_view one, std::string_view other) const {
+  if (!has(one) || !has(other)) return;
+  complain(find(other)->place(),
+           "'" + std::string(one) + "' and '" + std::string(other) + "' exclude each other: write one of them");
+}
+
+std::vector<std::string> keys_written(const Value& map) {
+  std::vector<std::string> keys;
+  if (map.is_map())
+    for (const auto& [key, value] : members(map)) keys.push_back(key);
+  return keys;
+}
+
+std::vector<std::pair<std::string, Value>> members(const Value& map) {
+  if (!map.is_map()) map.wrong("write a map");
+  std::vector<std::pair<std::string, Value>> found;
+  for_each_member(map.node(), map.name(), [&](const std::string& key, Place place, const YAML::Node& node) {
+    const Place value_place = place_of(node.Mark());
+    found.emplace_back(key, Value(node, key, node.IsNull() || value_place.line == 0 ? place : value_place));
+  });
+  return found;
+}
+
+Value parse_text(std::string_view text) {
+  if (text.size() > kScenarioBytesMax)
+    complain({}, "is larger than " + std::to_string(kScenarioBytesMax) + " octets: a scenario is a short text");
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.empty() || (documents.size() == 1 && documents.front().IsNull()))
+      complain({1, 1}, "is empty: write at least topology: and workloads:");
+    if (documents.size() > 1)
+      complain(place_of(documents[1].Mark()), "has several documents: write one scenario in a file");
+    return Value(documents.front(), "the scenario", place_of(documents.front().Mark()));
+  } catch (const YAML::Exception& error) {
+    complain(place_of(error.mark), "is not YAML: " + error.msg);
+  }
+}
+
+}  // namespace verbena::scenarios

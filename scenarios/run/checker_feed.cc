@@ -1,0 +1,120 @@
+#include "scenarios/run/checker_feed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "wire/packet_view.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::size_t kReported = 20;
+constexpr std::size_t kFramesAhead = 8;
+
+/// How long a frame may stand in its host's port, at the slowest rate that its cable ever has: a NIC hands over a few
+/// frames ahead.
+Duration departure_delay_max(const Scenario& scenario) {
+  std::uint64_t slowest = UINT64_MAX;
+  const auto consider = [&slowest](std::uint64_t rate) {
+    if (rate != 0) slowest = std::min(slowest, rate);
+  };
+  Duration latency{0};
+  for (const NicSettings& nic : scenario.nics) {
+    consider(nic.rate_bits_per_second);
+    latency = std::max({latency, nic.profile.nak_latency, nic.profile.acknowledge_latency});
+  }
+  for (const fabric::Cable& cable : scenario.topology.cables) consider(cable.parameters.rate_bits_per_second);
+  for (const Fault& fault : scenario.faults)
+    if (const auto* element = std::get_if<ElementFault>(&fault.what);
+        element != nullptr && element->kind == ElementFault::Kind::link_rate)
+      consider(element->rate_bits_per_second);
+  if (slowest == UINT64_MAX) return latency;
+  const double ns = static_cast<double>(kFramesAhead * wire::kFrameBytesMax) * 8e9 / static_cast<double>(slowest);
+  return Duration{static_cast<std::int64_t>(ns)} + latency;
+}
+
+}  // namespace
+
+CheckerFeed::CheckerFeed(const Scenario& scenario)
+    : scenario_(scenario),
+      checkers_(checkers::CheckerOptions{.verify_icrc = scenario.payload,
+                                         .all_atomics_visible = scenario.payload,
+                                         .departure_delay_max = departure_delay_max(scenario)}) {}
+
+void CheckerFeed::observe(const sim::ObservedFrame& frame) {
+  const fabric::Cable& cable = scenario_.topology.cables[frame.link.cable];
+  const std::uint32_t from = frame.link.backward ? cable.b : cable.a;
+  const std::uint32_t to = frame.link.backward ? cable.a : cable.b;
+  checkers::Seen seen = checkers::Seen::passing;
+  switch (frame.event) {
+    case sim::FrameEvent::sent:
+      if (!scenario_.topology.is_host(from)) return;
+      seen = checkers::Seen::sent;
+      break;
+    case sim::FrameEvent::lost:
+    case sim::FrameEvent::overflowed:
+      if (!scenario_.topology.is_host(from)) return;
+      seen = checkers::Seen::lost;
+      break;
+    case sim::FrameEvent::delivered:
+      if (!scenario_.topology.is_host(to)) return;
+      seen = checkers::Seen::delivered;
+      break;
+    case sim::FrameEvent::vanished:
+      return;
+  }
+  const auto packet = wire::parse_cut_frame(frame.frame);
+  if (!packet) return;  // truncated by a fault
+  checkers_.observe({.time = frame.time,
+                     .packet = *packet,
+                     .seen = seen,
+                     .corrupted = frame.corrupted,
+                     .number = ++frames_});
+}
+
+void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) {
+  const auto end = [](const ConnectedEnd& of) {
+    return checkers::CheckedEnd{.address = sim::World::host_address(of.host),
+                                .qpn = of.qpn,
+                                .first_psn = of.first_psn,
+                                .ack_timeout = of.ack_timeout};
+  };
+  checkers_.connect({.ends = {end(initiator), end(target)}, .path_mtu_bytes = mtu_bytes});
+}
+
+void CheckerFeed::registered(sim::HostId host, const nic::MemoryRegionInit& init, const nic::MemoryRegion& region) {
+  checkers_.region({.host = sim::World::host_address(host),
+                    .rkey = wire::Rkey{region.rkey},
+                    .address = init.iova,
+                    .length = init.length,
+                    .remote_write = (init.access & nic::kRemoteWrite) != 0,
+                    .remote_read = (init.access & nic::kRemoteRead) != 0,
+                    .remote_atomic = (init.access & nic::kRemoteAtomic) != 0});
+}
+
+void CheckerFeed::deregistered(sim::HostId host, const nic::MemoryRegion& region) {
+  checkers_.forget_region(sim::World::host_address(host), wire::Rkey{region.rkey});
+}
+
+void CheckerFeed::restarted(sim::HostId host) {
+  checkers_.forget_regions(sim::World::host_address(host));
+}
+
+CheckerReports CheckerFeed::finish(Outcome& outcome) {
+  checkers_.finish();
+  CheckerReports reports;
+  reports.ran = true;
+  for (const checkers::CheckerTotals& totals : checkers_.totals())
+    reports.rows.push_back({std::string(totals.row.name), totals.violations});
+  outcome.violations_total = checkers_.violation_count();
+  for (const checkers::Violation& violation : checkers_.violations()) {
+    if (outcome.violations.size() == kReported) break;
+    outcome.violations.push_back({violation.time - Time{0}, std::string(violation.checker),
+                                  std::string(violation.clause), violation.text});
+  }
+  if (!outcome.violations.empty()) reports.first = outcome.violations.front().text;
+  return reports;
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,34 @@
+// CheckerFeed: lets the checkers watch a run: every packet where it leaves its host and where it arrives at one.
+//
+// Solely the translation between the world's words and theirs.
+#pragma once
+
+#include "emulator/sim/world.h"
+#include "scenarios/checkers/checker.h"
+#include "scenarios/language/scenario.h"
+#include "scenarios/run/judge.h"
+#include "scenarios/run/outcome.h"
+#include "scenarios/run/set_up_listener.h"
+
+namespace verbena::scenarios {
+
+class CheckerFeed final : public SetUpListener {
+ public:
+  explicit CheckerFeed(const Scenario& scenario);
+
+  void observe(const sim::ObservedFrame& frame);
+  void connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) override;
+  void registered(sim::HostId host, const nic::MemoryRegionInit& init, const nic::MemoryRegion& region) override;
+  void deregistered(sim::HostId host, const nic::MemoryRegion& region) override;
+  void restarted(sim::HostId host) override;
+
+  /// At the end of the run.
+  CheckerReports finish(Outcome& outcome);
+
+ private:
+  const Scenario& scenario_;
+  checkers::Checkers checkers_;
+  std::uint64_t frames_ = 0;
+};
+
+}  // namespace verbena::scenarios

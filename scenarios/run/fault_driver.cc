@@ -1,0 +1,225 @@
+#include "scenarios/run/fault_driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace verbena::scenarios {
+
+std::vector<sim::LinkId> links_of(const LinkChoice& choice) {
+  std::vector<sim::LinkId> links;
+  if (choice.way != Way::backward) links.push_back({choice.cable, false});
+  if (choice.way != Way::forward) links.push_back({choice.cable, true});
+  return links;
+}
+
+FaultDriver::FaultDriver(sim::World& world, const Scenario& scenario, WorkloadSet& workloads, Journal& journal)
+    : world_(world),
+      scenario_(scenario),
+      workloads_(workloads),
+      journal_(journal),
+      begin_(world.now()),
+      active_(scenario.faults.size(), false),
+      completion_conditions_(workloads.size()) {
+  for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
+    applied_.push_back({.index = i});
+    if (const auto* packets = std::get_if<PacketFault>(&scenario.faults[i].what))
+      for (const LinkChoice& choice : packets->links)
+        for (const sim::LinkId link : links_of(choice)) rules_on_[link].push_back(i);
+  }
+}
+
+void FaultDriver::at(Time time, std::function<void(Time)> task) {
+  ++scheduled_;
+  world_.at(time, [this, task = std::move(task)](Time now) {
+    --scheduled_;
+    task(now);
+  });
+}
+
+void FaultDriver::schedule() {
+  std::set<std::size_t> listened;
+  for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
+    const Trigger& trigger = scenario_.faults[i].trigger;
+    if (!trigger.condition) {
+      if (trigger.at.ns == 0)
+        begin(i, begin_);
+      else
+        at(begin_ + trigger.at, [this, i](Time now) { begin(i, now); });
+      continue;
+    }
+    const Trigger::Condition& condition = *trigger.condition;
+    const Waiting waiting{i, std::max<std::uint64_t>(condition.count, 1)};
+    if (condition.kind == Trigger::Condition::Kind::completions) {
+      const auto workload = workloads_.find(condition.subject);
+      if (!workload) continue;
+      completion_conditions_[*workload].push_back(waiting);
+      if (listened.insert(*workload).second) workloads_.ledger(*workload).listen(*this);
+    } else {
+      for (std::uint32_t cable = 0; cable < scenario_.topology.cables.size(); ++cable)
+        if (scenario_.topology.cable_name(cable) == condition.subject) packet_conditions_[cable].push_back(waiting);
+    }
+  }
+}
+
+void FaultDriver::count_down(std::vector<Waiting>& waiting, Time now) {
+  for (Waiting& entry : waiting) {
+    if (entry.left == 0 || --entry.left > 0) continue;
+    const std::size_t fault = entry.fault;
+    at(now + scenario_.faults[fault].trigger.condition->after, [this, fault](Time then) { begin(fault, then); });
+  }
+}
+
+void FaultDriver::completed(std::size_t workload, const CompletionRecord& record) {
+  if (!record.is_receive && record.status == nic::CompletionStatus::success)
+    count_down(completion_conditions_[workload], world_.now());
+}
+
+void FaultDriver::observe(const sim::ObservedFrame& frame) {
+  if (frame.event != sim::FrameEvent::sent && frame.event != sim::FrameEvent::lost) return;
+  if (!frame.comment.empty())
+    if (const auto rules = rules_on_.find(frame.link); rules != rules_on_.end())
+      for (const std::size_t fault : rules->second)
+        if (active_[fault] &&
+            frame.comment.find(std::get<PacketFault>(scenario_.faults[fault].what).rule.text) != std::string_view::npos)
+          ++applied_[fault].hits;
+  if (packet_conditions_.empty()) return;
+  if (const auto waiting = packet_conditions_.find(frame.link.cable); waiting != packet_conditions_.end())
+    count_down(waiting->second, std::max(frame.time, world_.now()));
+}
+
+void FaultDriver::note(Time now, std::string_view text) {
+  if (journal_.open()) journal_.line(now, fmt::format("FAULT {}", text));
+}
+
+void FaultDriver::begin(std::size_t number, Time now) {
+  const Fault& fault = scenario_.faults[number];
+  if (!applied_[number].time) applied_[number].time = now - begin_;
+  note(now, fault.text);
+  if (const auto* element = std::get_if<ElementFault>(&fault.what)) return apply(*element, now);
+  active_[number] = true;
+  const auto& packets = std::get<PacketFault>(fault.what);
+  for (const LinkChoice& choice : packets.links) refresh(choice);
+  if (fault.trigger.until) at(begin_ + *fault.trigger.until, [this, number](Time then) { end_packet_fault(number, then); });
+  if (fault.trigger.lasting) at(now + *fault.trigger.lasting, [this, number](Time then) { end_packet_fault(number, then); });
+}
+
+void FaultDriver::end_packet_fault(std::size_t number, Time now) {
+  active_[number] = false;
+  note(now, "end of " + scenario_.faults[number].text);
+  for (const LinkChoice& choice : std::get<PacketFault>(scenario_.faults[number].what).links) refresh(choice);
+}
+
+void FaultDriver::refresh(const LinkChoice& choice) {
+  for (const sim::LinkId link : links_of(choice)) {
+    std::vector<fabric::FaultRule> rules;
+    for (const std::size_t fault : rules_on_[link])
+      if (active_[fault]) rules.push_back(std::get<PacketFault>(scenario_.faults[fault].what).rule);
+    world_.set_faults(link, rules);
+  }
+}
+
+void FaultDriver::set_port(sim::HostId host, bool up) {
+  for (std::uint32_t cable = 0; cable < scenario_.topology.cables.size(); ++cable) {
+    const fabric::Cable& ends = scenario_.topology.cables[cable];
+    if (ends.a != host && ends.b != host) continue;
+    world_.set_link_up({cable, false}, up);
+    world_.set_link_up({cable, true}, up);
+  }
+}
+
+void FaultDriver::flap(const ElementFault& fault, std::uint32_t times_left, Time now) {
+  for (const LinkChoice& choice : fault.links)
+    for (const sim::LinkId link : links_of(choice)) world_.set_link_up(link, false);
+  at(now + fault.down, [this, &fault, times_left](Time then) {
+    note(then, "link up again");
+    for (const LinkChoice& choice : fault.links)
+      for (const sim::LinkId link : links_of(choice)) world_.set_link_up(link, true);
+    if (times_left > 1)
+      at(then + fault.up, [this, &fault, times_left](Time later) { flap(fault, times_left - 1, later); });
+  });
+}
+
+void FaultDriver::apply_to_links(const ElementFault& fault, Time now) {
+  using enum ElementFault::Kind;
+  if (fault.kind == link_flap) return flap(fault, std::max(fault.times, 1u), now);
+  for (const LinkChoice& choice : fault.links)
+    for (const sim::LinkId link : links_of(choice)) {
+      if (fault.kind == link_rate)
+        world_.set_link_rate(link, fault.rate_bits_per_second);
+      else if (fault.kind == link_delay)
+        world_.set_link_delay(link, fault.delay, fault.jitter);
+      else
+        world_.set_link_up(link, fault.kind == link_up);
+    }
+}
+
+void FaultDriver::apply(const ElementFault& fault, Time now) {
+  using enum ElementFault::Kind;
+  switch (fault.kind) {
+    case link_down:
+    case link_up:
+    case link_flap:
+    case link_rate:
+    case link_delay:
+      return apply_to_links(fault, now);
+    case partition:
+      for (const sim::HostId from : fault.hosts)
+        for (const sim::HostId to : fault.peers)
+          if (from != to) {
+            world_.set_partition(from, to, true);
+            cuts_.push_back({from, to});
+          }
+      return;
+    case heal:
+      for (const Cut& cut : std::exchange(cuts_, {})) world_.set_partition(cut.from, cut.to, false);
+      return;
+    case switch_crash:
+    case switch_restart:
+      for (const std::uint32_t vertex : fault.switches) world_.set_switch_up(vertex, fault.kind == switch_restart);
+      return;
+    case node_crash:
+      for (const sim::HostId host : fault.hosts)
+        if (world_.is_running(host)) {
+          workloads_.crash(host);
+          world_.crash(host);
+        }
+      return;
+    case node_restart:
+      for (const sim::HostId host : fault.hosts) {
+        if (workloads_.agent(host).is_running()) {
+          workloads_.crash(host);
+          world_.crash(host);
+        }
+        world_.restart(host);
+        workloads_.restart(host, now);
+      }
+      return;
+    case node_freeze:
+    case node_thaw:
+      for (const sim::HostId host : fault.hosts)
+        if (workloads_.agent(host).is_running()) world_.freeze(host, fault.kind == node_freeze);
+      return;
+    case port_error:
+    case port_active:
+      for (const sim::HostId host : fault.hosts) set_port(host, fault.kind == port_active);
+      return;
+    case rnr_storm:
+      for (const sim::HostId host : fault.hosts) workloads_.agent(host).hold_receives(now + fault.down);
+      return;
+    case completion_status:
+      if (const auto workload = workloads_.find(fault.workload))
+        workloads_.ledger(*workload).rewrite(static_cast<nic::CompletionStatus>(fault.status), fault.times);
+      return;
+    case registration_failure:
+      for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_registrations(fault.times);
+      return;
+    case post_failure:
+      for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_posts(fault.times);
+      return;
+  }
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,71 @@
+// FaultDriver: a scenario's faults, each at its time or when its condition first holds.
+//
+// Solely responsible for when faults begin and end, for carrying them out on the world and on the hosts' software, and
+// for counting what they hit. The rules of a link are set as a whole: when one of them begins or ends, those that go by
+// order (psn, iter, every, count) count anew on that link.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "scenarios/run/journal.h"
+#include "scenarios/run/ledger.h"
+#include "scenarios/run/outcome.h"
+#include "scenarios/run/workload_set.h"
+
+namespace verbena::scenarios {
+
+class FaultDriver final : public CompletionListener {
+ public:
+  FaultDriver(sim::World& world, const Scenario& scenario, WorkloadSet& workloads, Journal& journal);
+
+  void schedule();
+  /// Something is still going to happen at a time that is set.
+  bool pending() const { return scheduled_ > 0; }
+  const std::vector<AppliedFault>& applied() const { return applied_; }
+
+  void completed(std::size_t workload, const CompletionRecord& record) override;
+  /// A frame that a link has taken up, or that a fault has hit there.
+  void observe(const sim::ObservedFrame& frame);
+  /// Whether observe() needs to be called for frames that nothing has hit.
+  bool counts_packets() const { return !packet_conditions_.empty(); }
+
+ private:
+  struct Waiting {
+    std::size_t fault = 0;
+    std::uint64_t left = 0;
+  };
+  void at(Time time, std::function<void(Time)> task);
+  void begin(std::size_t fault, Time now);
+  void end_packet_fault(std::size_t fault, Time now);
+  void apply(const ElementFault& fault, Time now);
+  void apply_to_links(const ElementFault& fault, Time now);
+  void flap(const ElementFault& fault, std::uint32_t times_left, Time now);
+  void refresh(const LinkChoice& choice);
+  void set_port(sim::HostId host, bool up);
+  void count_down(std::vector<Waiting>& waiting, Time now);
+  void note(Time now, std::string_view text);
+
+  sim::World& world_;
+  const Scenario& scenario_;
+  WorkloadSet& workloads_;
+  Journal& journal_;
+  Time begin_;
+  std::vector<AppliedFault> applied_;
+  std::vector<bool> active_;
+  std::vector<std::vector<Waiting>> completion_conditions_;       // by workload
+  std::map<std::uint32_t, std::vector<Waiting>> packet_conditions_;  // by cable
+  std::map<sim::LinkId, std::vector<std::size_t>> rules_on_;      // packet faults that name this link, by fault
+  struct Cut {
+    sim::HostId from = 0;
+    sim::HostId to = 0;
+  };
+  std::vector<Cut> cuts_;
+  std::uint32_t scheduled_ = 0;
+};
+
+/// The directions that a choice names.
+std::vector<sim::LinkId> links_of(const LinkChoice& choice);
+
+}  // namespace verbena::scenarios

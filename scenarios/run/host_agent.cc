@@ -1,0 +1,111 @@
+#include "scenarios/run/host_agent.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "scenarios/run/names.h"
+
+namespace verbena::scenarios {
+
+EndId HostAgent::add(EndOwner& owner, std::uint32_t send_requests, std::uint32_t receive_requests) {
+  owners_.push_back(&owner);
+  send_requests_ += send_requests;
+  receive_requests_ += receive_requests;
+  return static_cast<EndId>(owners_.size() - 1);
+}
+
+void HostAgent::restarted() {
+  running_ = true;
+  ready_ = false;
+  ++life_;
+  if (listener_ != nullptr) listener_->restarted(host_);
+  wakes_ = {};
+  receives_held_until_ = Time{0};
+}
+
+bool HostAgent::make_ready() {
+  if (ready_) return true;
+  const auto pd = nic().allocate_pd();
+  if (!pd) return false;
+  const auto entries = [this](std::uint64_t requests) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(requests + 1, nic().config().limits.max_cqe));
+  };
+  const auto send_cq = nic().create_cq(entries(send_requests_), 0);
+  const auto receive_cq = nic().create_cq(entries(receive_requests_), 1);
+  if (!send_cq || !receive_cq) return false;
+  pd_ = *pd;
+  send_cq_ = *send_cq;
+  receive_cq_ = *receive_cq;
+  ready_ = true;
+  return true;
+}
+
+void HostAgent::wake_at(Time time, EndId end) {
+  wakes_.push({time, wakes_made_++, end});
+  world_.wake_at(host_, time);
+}
+
+void HostAgent::run(Time now) {
+  if (!running_) return;
+  if (ready_) {
+    poll(receive_cq_, true, now);
+    poll(send_cq_, false, now);
+    drain_events(now);
+  }
+  run_wakes(now);
+}
+
+void HostAgent::poll(nic::CqHandle cq, bool receives, Time now) {
+  std::array<nic::Completion, 32> some;
+  while (const std::size_t count = nic().poll_cq(cq, some)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      EndOwner& owner = *owners_[some[i].wr_id >> 32];
+      if (receives)
+        owner.received(some[i], now);
+      else
+        owner.sent(some[i], now);
+    }
+  }
+}
+
+void HostAgent::run_wakes(Time now) {
+  while (!wakes_.empty() && wakes_.top().time <= now) {
+    const EndId end = wakes_.top().end;
+    wakes_.pop();
+    owners_[end]->woken(now);
+  }
+}
+
+void HostAgent::drain_events(Time now) {
+  while (const auto event = nic().poll_event())
+    if (journal_.open())
+      journal_.line(now, fmt::format("{} event {}", world_.topology().vertices[host_].name, name_of(event->type)));
+  while (nic().poll_completion_event()) {
+  }
+}
+
+nic::VerbsResult<nic::MemoryRegion> HostAgent::register_memory(const nic::MemoryRegionInit& init) {
+  if (registrations_to_fail_ > 0) {
+    --registrations_to_fail_;
+    return Failure{nic::VerbsError::no_memory};
+  }
+  auto region = nic().register_memory(init);
+  if (region && listener_ != nullptr) listener_->registered(host_, init, *region);
+  return region;
+}
+
+void HostAgent::deregister_memory(const nic::MemoryRegion& region) {
+  (void)nic().deregister_memory(region.handle);
+  if (listener_ != nullptr) listener_->deregistered(host_, region);
+}
+
+nic::VerbsResult<void> HostAgent::post_send(nic::QpHandle qp, const nic::SendRequest& request, Time now) {
+  if (posts_to_fail_ > 0) {
+    --posts_to_fail_;
+    return Failure{nic::VerbsError::no_memory};
+  }
+  return nic().post_send(qp, request, now);
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,18 @@
+// Journal: where a run says what happens, for the event trace.
+#pragma once
+
+#include <string_view>
+
+#include "wire/time.h"
+
+namespace verbena::scenarios {
+
+class Journal {
+ public:
+  virtual ~Journal() = default;
+  /// Whether anybody reads it: callers make no text otherwise.
+  virtual bool open() const = 0;
+  virtual void line(Time time, std::string_view text) = 0;
+};
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,228 @@
+#include "scenarios/run/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/run/fault_driver.h"
+#include "scenarios/run/names.h"
+
+namespace verbena::scenarios {
+namespace {
+
+bool is_within(const Bounds& bounds, Duration time) {
+  return bounds.contains(static_cast<double>(time.ns));
+}
+bool is_bounded(const Bounds& bounds) {
+  return bounds.least.has_value() || bounds.most.has_value();
+}
+
+}  // namespace
+
+Judge::Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& workloads)
+    : scenario_(scenario),
+      workloads_(workloads),
+      begin_(world.now()),
+      counts_(scenario.expectations.size(), 0),
+      completions_expected_(workloads.size()) {
+  for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
+    const Expectation& expectation = scenario.expectations[i];
+    if (expectation.kind == Expectation::Kind::silence) silences_.push_back(i);
+    if (expectation.kind != Expectation::Kind::completions) continue;
+    for (std::size_t workload = 0; workload < workloads.size(); ++workload)
+      if (expectation.workload.empty() || expectation.workload == scenario.workloads[workload].name)
+        completions_expected_[workload].push_back(i);
+  }
+  for (std::size_t workload = 0; workload < workloads.size(); ++workload)
+    if (!completions_expected_[workload].empty()) workloads.ledger(workload).listen(*this);
+}
+
+void Judge::completed(std::size_t workload, const CompletionRecord& record) {
+  for (const std::size_t i : completions_expected_[workload]) {
+    const Expectation& expectation = scenario_.expectations[i];
+    if (record.is_receive == expectation.target_side &&
+        static_cast<std::uint8_t>(record.status) == expectation.status.value_or(0) &&
+        is_within(expectation.time_ns, record.time - begin_))
+      ++counts_[i];
+  }
+}
+
+void Judge::observe(const sim::ObservedFrame& frame) {
+  if (frame.event != sim::FrameEvent::sent && frame.event != sim::FrameEvent::lost) return;
+  for (const std::size_t i : silences_) {
+    const Expectation& expectation = scenario_.expectations[i];
+    if (!is_within(expectation.time_ns, frame.time - begin_)) continue;
+    const bool named = expectation.links.empty() ||
+                       std::any_of(expectation.links.begin(), expectation.links.end(), [&](const LinkChoice& choice) {
+                         const auto links = links_of(choice);
+                         return std::find(links.begin(), links.end(), frame.link) != links.end();
+                       });
+    if (named) ++counts_[i];
+  }
+}
+
+void Judge::judge(Outcome& outcome, sim::World& world, const CheckerReports& reports) const {
+  for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
+    const Expectation& expectation = scenario_.expectations[i];
+    const Verdict verdict = this->verdict(i, outcome, world, reports);
+    outcome.expectations.push_back({i, expectation.text, expectation.place, verdict.held, verdict.observed});
+  }
+  judge_implied(outcome, reports);
+}
+
+Judge::Verdict Judge::verdict(std::size_t index, const Outcome& outcome, sim::World& world,
+                              const CheckerReports& reports) const {
+  const Expectation& expectation = scenario_.expectations[index];
+  const auto workload = workloads_.find(expectation.workload);
+  const WorkloadOutcome* result = workload ? &outcome.workloads[*workload] : nullptr;
+  switch (expectation.kind) {
+    case Expectation::Kind::completions:
+      return completions(index);
+    case Expectation::Kind::throughput: {
+      if (result == nullptr) return {false, "there is no such workload"};
+      const double rate = result->bits_per_second();
+      return {expectation.value.contains(rate), rate_text(rate)};
+    }
+    case Expectation::Kind::latency: {
+      if (result == nullptr || result->latency.count() == 0) return {false, "nothing completed"};
+      const auto value = static_cast<double>(result->latency.percentile(expectation.percentile));
+      return {expectation.value.contains(value), time_text(value)};
+    }
+    case Expectation::Kind::counter:
+      return counter(expectation, world);
+    case Expectation::Kind::qp_state:
+      return qp_state(expectation);
+    case Expectation::Kind::data_intact:
+      return data_intact(expectation, outcome);
+    case Expectation::Kind::silence:
+      return {counts_[index] == 0, fmt::format("{} packets", counts_[index])};
+    case Expectation::Kind::finished:
+      return finished(expectation, outcome);
+    case Expectation::Kind::program:
+      return {false, "there are no programs under virtual time"};
+    case Expectation::Kind::checker:
+      return checker(expectation, reports);
+    case Expectation::Kind::survivors: {
+      if (result == nullptr) return {false, "there is no such workload"};
+      const auto number = static_cast<double>(result->pairs_finished);
+      return {expectation.value.contains(number), fmt::format("{} of {}", result->pairs_finished, result->pairs)};
+    }
+  }
+  return {};
+}
+
+Judge::Verdict Judge::completions(std::size_t index) const {
+  const Bounds& bounds = scenario_.expectations[index].value;
+  const bool held = is_bounded(bounds) ? bounds.contains(static_cast<double>(counts_[index])) : counts_[index] > 0;
+  return {held, fmt::format("{}", counts_[index])};
+}
+
+Judge::Verdict Judge::data_intact(const Expectation& expectation, const Outcome& outcome) const {
+  std::uint64_t damaged = 0;
+  std::uint64_t verified = 0;
+  std::string first;
+  for (const WorkloadOutcome& result : outcome.workloads) {
+    if (!expectation.workload.empty() && expectation.workload != result.name) continue;
+    damaged += result.damaged;
+    verified += result.verified_messages;
+    if (first.empty() && !result.damage.empty()) first = result.damage.front();
+  }
+  if (is_bounded(expectation.value))
+    return {expectation.value.contains(static_cast<double>(damaged)), fmt::format("{} damaged", damaged)};
+  if (damaged != 0) return {false, fmt::format("{} damaged; {}", damaged, first)};
+  return {verified != 0, verified == 0 ? "nothing was verified" : fmt::format("{} messages verified", verified)};
+}
+
+Judge::Verdict Judge::qp_state(const Expectation& expectation) const {
+  const auto workload = workloads_.find(expectation.workload);
+  if (!workload) return {false, "there is no such workload"};
+  const auto wanted = static_cast<nic::QpState>(expectation.qp_state);
+  std::uint64_t fitting = 0;
+  std::string other;
+  const auto& all = workloads_.traffic(*workload);
+  for (const auto& traffic : all) {
+    const auto state = traffic->state(expectation.target_side);
+    if (state == wanted)
+      ++fitting;
+    else if (other.empty())
+      other = state ? std::string(name_of(*state)) : "none, the host is down";
+  }
+  const bool held = fitting == all.size() && !all.empty();
+  return {held, held ? std::string(name_of(wanted)) : fmt::format("{} of {}; {}", fitting, all.size(), other)};
+}
+
+Judge::Verdict Judge::counter(const Expectation& expectation, sim::World& world) const {
+  for (std::size_t i = 0; i < nic::kCounters; ++i) {
+    const auto counter = static_cast<nic::Counter>(i);
+    if (nic::to_string(counter) != expectation.counter) continue;
+    std::uint64_t sum = 0;
+    for (sim::HostId host = 0; host < scenario_.topology.hosts; ++host)
+      if (expectation.hosts.empty() ||
+          std::find(expectation.hosts.begin(), expectation.hosts.end(), host) != expectation.hosts.end())
+        sum += world.counters(host).get(counter);
+    return {expectation.value.contains(static_cast<double>(sum)), fmt::format("{}", sum)};
+  }
+  return {false, "there is no such counter"};
+}
+
+Judge::Verdict Judge::finished(const Expectation& expectation, const Outcome& outcome) const {
+  Verdict verdict{true, ""};
+  Duration last{0};
+  for (const WorkloadOutcome& result : outcome.workloads) {
+    if (!expectation.workload.empty() && expectation.workload != result.name) continue;
+    if (!result.finished)
+      return {false, fmt::format("{} of {} pairs of '{}' finished", result.pairs_finished, result.pairs, result.name)};
+    last = std::max(last, *result.finished);
+  }
+  verdict.held = is_within(expectation.time_ns, last);
+  verdict.observed = "after " + time_text(last);
+  return verdict;
+}
+
+Judge::Verdict Judge::checker(const Expectation& expectation, const CheckerReports& reports) const {
+  if (!reports.ran) return {false, "no checker ran"};
+  std::uint64_t number = 0;
+  for (const CheckerReports::Row& row : reports.rows)
+    if (expectation.checker.empty() || row.name == expectation.checker) number += row.reports;
+  Bounds bounds = expectation.value;
+  if (!is_bounded(bounds)) bounds.most = 0;
+  return {bounds.contains(static_cast<double>(number)), fmt::format("{} reports", number)};
+}
+
+bool Judge::is_expected(Expectation::Kind kind, const std::string& workload) const {
+  return std::any_of(scenario_.expectations.begin(), scenario_.expectations.end(), [&](const Expectation& expectation) {
+    return expectation.kind == kind && (expectation.workload.empty() || expectation.workload == workload);
+  });
+}
+
+/// What nobody has to write: workloads finish of which nothing else is expected, data are what they were, checkers are
+/// silent, the run ends by itself.
+void Judge::judge_implied(Outcome& outcome, const CheckerReports& reports) const {
+  const std::size_t implied = scenario_.expectations.size();
+  for (const WorkloadOutcome& result : outcome.workloads) {
+    const bool named = std::any_of(scenario_.expectations.begin(), scenario_.expectations.end(),
+                                   [&](const Expectation& expectation) { return expectation.workload == result.name; });
+    if (!named && !is_expected(Expectation::Kind::finished, result.name) &&
+        !is_expected(Expectation::Kind::completions, result.name))
+      outcome.expectations.push_back({implied, fmt::format("'{}' finishes", result.name), {}, result.finished.has_value(),
+                                      fmt::format("{} of {} pairs", result.pairs_finished, result.pairs)});
+    if (result.damaged != 0 && !is_expected(Expectation::Kind::data_intact, result.name))
+      outcome.expectations.push_back({implied, fmt::format("data of '{}' intact", result.name), {}, false,
+                                      fmt::format("{} damaged; {}", result.damaged, result.damage.front())});
+  }
+  if (outcome.end == Outcome::End::timed_out)
+    outcome.expectations.push_back({implied, "the run ends by itself", {}, false,
+                                    "ended by its timeout of " + time_text(scenario_.timeout)});
+  for (const CheckerReports::Row& row : reports.rows) {
+    const bool expected =
+        std::any_of(scenario_.expectations.begin(), scenario_.expectations.end(), [&](const Expectation& expectation) {
+          return expectation.kind == Expectation::Kind::checker &&
+                 (expectation.checker.empty() || expectation.checker == row.name);
+        });
+    if (row.reports != 0 && !expected)
+      outcome.expectations.push_back({implied, fmt::format("checker {} is silent", row.name), {}, false,
+                                      fmt::format("{} reports; {}", row.reports, reports.first)});
+  }
+}
+
+}  // namespace verbena::scenarios

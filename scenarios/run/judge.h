@@ -1,0 +1,62 @@
+// Judge: a scenario's expectations, and those that every run has: held or not, and what was seen.
+//
+// Solely responsible for the verdicts. It counts while the run goes on what cannot be known afterwards: completions and
+// packets within a time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "scenarios/run/ledger.h"
+#include "scenarios/run/outcome.h"
+#include "scenarios/run/workload_set.h"
+
+namespace verbena::scenarios {
+
+/// How often each checker has reported.
+struct CheckerReports {
+  struct Row {
+    std::string name;
+    std::uint64_t reports = 0;
+  };
+  bool ran = false;
+  std::vector<Row> rows;
+  std::string first;  // the first report, for the verdict
+};
+
+class Judge final : public CompletionListener {
+ public:
+  Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& workloads);
+
+  void completed(std::size_t workload, const CompletionRecord& record) override;
+  void observe(const sim::ObservedFrame& frame);
+  /// Whether observe() needs to be called.
+  bool counts_packets() const { return !silences_.empty(); }
+
+  /// Fills in Outcome::expectations; the rest of the outcome is complete.
+  void judge(Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
+
+ private:
+  struct Verdict {
+    bool held = false;
+    std::string observed;
+  };
+  Verdict verdict(std::size_t index, const Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
+  Verdict completions(std::size_t index) const;
+  Verdict data_intact(const Expectation& expectation, const Outcome& outcome) const;
+  Verdict qp_state(const Expectation& expectation) const;
+  Verdict counter(const Expectation& expectation, sim::World& world) const;
+  Verdict finished(const Expectation& expectation, const Outcome& outcome) const;
+  Verdict checker(const Expectation& expectation, const CheckerReports& reports) const;
+  void judge_implied(Outcome& outcome, const CheckerReports& reports) const;
+  bool is_expected(Expectation::Kind kind, const std::string& workload) const;
+
+  const Scenario& scenario_;
+  WorkloadSet& workloads_;
+  Time begin_;
+  std::vector<std::uint64_t> counts_;                           // by expectation
+  std::vector<std::vector<std::size_t>> completions_expected_;  // by workload: expectations
+  std::vector<std::size_t> silences_;
+};
+
+}  // namespace verbena::scenarios

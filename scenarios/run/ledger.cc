@@ -1,0 +1,47 @@
+#include "scenarios/run/ledger.h"
+
+#include <fmt/format.h>
+
+namespace verbena::scenarios {
+
+Ledger::Ledger(std::size_t number, const Workload& workload, Time begin, Journal& journal)
+    : number_(number), workload_(workload), begin_(begin), journal_(journal) {
+  outcome_.name = workload.name;
+  outcome_.start = workload.start;
+  outcome_.last_completion = workload.start;
+}
+
+void Ledger::rewrite(nic::CompletionStatus status, std::uint32_t times) {
+  rewritten_status_ = status;
+  rewrites_left_ += times;
+}
+
+nic::CompletionStatus Ledger::shown(nic::CompletionStatus status) {
+  if (rewrites_left_ == 0) return status;
+  --rewrites_left_;
+  return rewritten_status_;
+}
+
+void Ledger::completed(const CompletionRecord& record) {
+  const Duration time = since_begin(record.time);
+  auto& counts = record.is_receive ? outcome_.receive_statuses : outcome_.statuses;
+  StatusCount& count = counts[static_cast<std::size_t>(record.status)];
+  if (count.number++ == 0) count.first = time;
+  count.last = time;
+  if (!record.is_receive) {
+    outcome_.last_completion = time;
+    if (record.status == nic::CompletionStatus::success) {
+      outcome_.octets += record.octets;
+      outcome_.latency.add(record.latency.ns);
+    }
+  }
+  for (CompletionListener* listener : listeners_) listener->completed(number_, record);
+}
+
+void Ledger::damaged(Time time, const std::string& text) {
+  ++outcome_.damaged;
+  if (outcome_.damage.size() < kDamageLinesMax) outcome_.damage.push_back(text);
+  if (journal_.open()) journal_.line(time, "DAMAGE " + text);
+}
+
+}  // namespace verbena::scenarios

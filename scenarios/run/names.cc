@@ -1,0 +1,181 @@
+#include "scenarios/run/names.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <span>
+
+namespace verbena::scenarios {
+
+std::string_view name_of(nic::CompletionStatus status) {
+  using enum nic::CompletionStatus;
+  switch (status) {
+    case success:
+      return "SUCCESS";
+    case local_length_error:
+      return "LOC_LEN_ERR";
+    case local_qp_operation_error:
+      return "LOC_QP_OP_ERR";
+    case local_eec_operation_error:
+      return "LOC_EEC_OP_ERR";
+    case local_protection_error:
+      return "LOC_PROT_ERR";
+    case flushed:
+      return "WR_FLUSH_ERR";
+    case memory_window_bind_error:
+      return "MW_BIND_ERR";
+    case bad_response:
+      return "BAD_RESP_ERR";
+    case local_access_error:
+      return "LOC_ACCESS_ERR";
+    case remote_invalid_request:
+      return "REM_INV_REQ_ERR";
+    case remote_access_error:
+      return "REM_ACCESS_ERR";
+    case remote_operation_error:
+      return "REM_OP_ERR";
+    case retry_exceeded:
+      return "RETRY_EXC_ERR";
+    case rnr_retry_exceeded:
+      return "RNR_RETRY_EXC_ERR";
+    case remote_aborted:
+      return "REM_ABORT_ERR";
+    case fatal_error:
+      return "FATAL_ERR";
+    case response_timeout:
+      return "RESP_TIMEOUT_ERR";
+    case general_error:
+      return "GENERAL_ERR";
+  }
+  return "unknown status";
+}
+
+std::string_view name_of(nic::AsyncEventType type) {
+  using enum nic::AsyncEventType;
+  switch (type) {
+    case cq_error:
+      return "CQ_ERR";
+    case qp_fatal:
+      return "QP_FATAL";
+    case qp_request_error:
+      return "QP_REQ_ERR";
+    case qp_access_error:
+      return "QP_ACCESS_ERR";
+    case communication_established:
+      return "COMM_EST";
+    case sq_drained:
+      return "SQ_DRAINED";
+    case path_migrated:
+      return "PATH_MIG";
+    case path_migration_error:
+      return "PATH_MIG_ERR";
+    case device_fatal:
+      return "DEVICE_FATAL";
+    case port_active:
+      return "PORT_ACTIVE";
+    case port_error:
+      return "PORT_ERR";
+    case lid_change:
+      return "LID_CHANGE";
+    case pkey_change:
+      return "PKEY_CHANGE";
+    case sm_change:
+      return "SM_CHANGE";
+    case srq_error:
+      return "SRQ_ERR";
+    case srq_limit_reached:
+      return "SRQ_LIMIT_REACHED";
+    case qp_last_wqe_reached:
+      return "QP_LAST_WQE_REACHED";
+    case client_reregister:
+      return "CLIENT_REREGISTER";
+    case gid_change:
+      return "GID_CHANGE";
+  }
+  return "unknown event";
+}
+
+std::string_view name_of(nic::QpState state) {
+  using enum nic::QpState;
+  switch (state) {
+    case reset:
+      return "RESET";
+    case init:
+      return "INIT";
+    case rtr:
+      return "RTR";
+    case rts:
+      return "RTS";
+    case sqd:
+      return "SQD";
+    case sqe:
+      return "SQE";
+    case error:
+      return "ERR";
+  }
+  return "unknown state";
+}
+
+std::string_view name_of(Verb verb) {
+  switch (verb) {
+    case Verb::send:
+      return "send";
+    case Verb::write:
+      return "write";
+    case Verb::write_immediate:
+      return "write-imm";
+    case Verb::read:
+      return "read";
+    case Verb::compare_swap:
+      return "cas";
+    case Verb::fetch_add:
+      return "fetch-add";
+    case Verb::mixed:
+      return "mixed";
+  }
+  return "unknown verb";
+}
+
+std::string_view name_of(Transport transport) {
+  switch (transport) {
+    case Transport::rc:
+      return "RC";
+    case Transport::uc:
+      return "UC";
+    case Transport::ud:
+      return "UD";
+  }
+  return "unknown transport";
+}
+
+namespace {
+std::string scaled(double value, double base, std::span<const std::string_view> units) {
+  std::size_t unit = 0;
+  while (unit + 1 < units.size() && std::abs(value) >= base) {
+    value /= base;
+    ++unit;
+  }
+  const bool whole = unit == 0 && value == std::floor(value);
+  const int digits = whole || std::abs(value) >= 100 ? 0 : std::abs(value) >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", value, digits, units[unit]);
+}
+}  // namespace
+
+std::string time_text(double nanoseconds) {
+  static constexpr std::array<std::string_view, 4> kUnits{"ns", "us", "ms", "s"};
+  return scaled(nanoseconds, 1000, kUnits);
+}
+std::string time_text(Duration duration) {
+  return time_text(static_cast<double>(duration.ns));
+}
+std::string octets_text(std::uint64_t octets) {
+  static constexpr std::array<std::string_view, 5> kUnits{"B", "kB", "MB", "GB", "TB"};
+  return scaled(static_cast<double>(octets), 1000, kUnits);
+}
+std::string rate_text(double bits_per_second) {
+  static constexpr std::array<std::string_view, 5> kUnits{"b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"};
+  return scaled(bits_per_second, 1000, kUnits);
+}
+
+}  // namespace verbena::scenarios

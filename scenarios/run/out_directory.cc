@@ -1,0 +1,168 @@
+#include "scenarios/run/out_directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/run/names.h"
+#include "wire/packet_text.h"
+#include "wire/packet_view.h"
+#include "wire/pcap_file.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::size_t kCommentBytesMax = 512;
+constexpr std::size_t kNameBytesMax = 200;
+constexpr Duration kSampleMin = microseconds(10);
+constexpr std::int64_t kSampleShare = 64;  // a sample each 64th of the time that has passed
+
+std::string_view text_of(sim::FrameEvent event) {
+  switch (event) {
+    case sim::FrameEvent::sent:
+      return "sent";
+    case sim::FrameEvent::lost:
+      return "lost";
+    case sim::FrameEvent::overflowed:
+      return "overflowed";
+    case sim::FrameEvent::vanished:
+      return "vanished";
+    case sim::FrameEvent::delivered:
+      return "delivered";
+  }
+  return "";
+}
+
+/// A frame in a world without payload: only its headers are true.
+std::size_t header_bytes(std::span<const std::byte> frame) {
+  const auto packet = wire::parse_cut_frame(frame);
+  if (!packet || packet->payload().empty()) return frame.size();
+  return static_cast<std::size_t>(packet->payload().data() - packet->frame().data());
+}
+
+}  // namespace
+
+OutDirectory::OutDirectory(const Scenario& scenario, const std::string& path, std::uint64_t capture_octets_max)
+    : scenario_(scenario),
+      path_(path),
+      captures_left_(capture_octets_max),
+      trace_left_(capture_octets_max),
+      scratch_(wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax)) {
+  if (!open()) return;
+  captures_.resize(scenario.topology.cables.size());
+  counted_.resize(std::size_t{scenario.topology.hosts} * nic::kCounters, 0);
+  events_ = std::make_unique<BufferedFile>(path + "/events.txt");
+  counters_ = std::make_unique<BufferedFile>(path + "/counters.csv");
+}
+
+Result<void, std::string> OutDirectory::begin() {
+  if (!open()) return {};
+  if (auto made = events_->flush(); !made) return made;
+  append(*counters_, "time_ns,host,counter,value\n");
+  return counters_->flush();
+}
+
+void OutDirectory::append(BufferedFile& file, std::span<const std::byte> octets) {
+  if (!error_.empty()) return;
+  if (const auto appended = file.append(octets); !appended) error_ = appended.error();
+}
+void OutDirectory::append(BufferedFile& file, std::string_view octets) {
+  append(file, std::as_bytes(std::span(octets)));
+}
+
+void OutDirectory::line(Time time, std::string_view text) {
+  if (!open() || trace_full_) return;
+  const std::string line = fmt::format("{:>14.3f} us  {}\n", static_cast<double>(time.ns) / 1000, text);
+  if (line.size() > trace_left_) {
+    trace_full_ = true;
+    notes_.push_back("events.txt ends early: it has reached its greatest size");
+    return;
+  }
+  trace_left_ -= line.size();
+  append(*events_, line);
+}
+
+OutDirectory::Capture& OutDirectory::capture_of(std::uint32_t cable) {
+  Capture& capture = captures_[cable];
+  if (capture.file) return capture;
+  const std::string link = scenario_.topology.cable_name(cable).substr(0, kNameBytesMax);
+  std::string name = link;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; },
+      '_');
+  if (const std::uint32_t uses = names_used_[name]++; uses != 0) name += fmt::format("_{}", uses + 1);
+  capture.file = std::make_unique<BufferedFile>(fmt::format("{}/{}.pcapng", path_, name));
+  std::size_t bytes = wire::encode_pcapng_section(scratch_, "verbena");
+  append(*capture.file, std::span(scratch_).first(bytes));
+  bytes = wire::encode_pcapng_interface(scratch_, {.name = link});
+  append(*capture.file, std::span(scratch_).first(bytes));
+  return capture;
+}
+
+void OutDirectory::capture(const sim::ObservedFrame& frame) {
+  if (captures_full_ || frame.event == sim::FrameEvent::delivered || frame.event == sim::FrameEvent::vanished) return;
+  std::string comment(frame.comment.substr(0, kCommentBytesMax));
+  if (frame.event == sim::FrameEvent::overflowed)
+    comment = std::string(wire::kDroppedPrefix) + ", the egress queue was full";
+  const wire::PacketRecord record{.time = frame.time,
+                                  .bytes = frame.frame,
+                                  .snap_bytes = scenario_.payload ? 0 : header_bytes(frame.frame),
+                                  .direction = frame.link.backward ? wire::Direction::inbound : wire::Direction::outbound,
+                                  .comment = comment};
+  const std::size_t bytes = wire::encode_pcapng_packet(scratch_, record);
+  if (bytes > captures_left_) {
+    captures_full_ = true;
+    notes_.push_back(fmt::format("the captures end at {}: they have reached their greatest size", time_text(frame.time - Time{0})));
+    return;
+  }
+  captures_left_ -= bytes;
+  append(*capture_of(frame.link.cable).file, std::span(scratch_).first(bytes));
+}
+
+void OutDirectory::trace(const sim::ObservedFrame& frame) {
+  if (trace_full_) return;
+  const auto& cable = scenario_.topology.cables[frame.link.cable];
+  const auto& vertices = scenario_.topology.vertices;
+  const std::string& from = vertices[frame.link.backward ? cable.b : cable.a].name;
+  const std::string& to = vertices[frame.link.backward ? cable.a : cable.b].name;
+  const auto packet = wire::parse_cut_frame(frame.frame);
+  const std::string text = packet ? wire::to_text(*packet) : std::string(wire::to_string(packet.error()));
+  line(frame.time, fmt::format("{}->{} {} {}{}{}", from, to, text_of(frame.event), text,
+                               frame.comment.empty() ? "" : "  # ", frame.comment));
+}
+
+void OutDirectory::observe(const sim::ObservedFrame& frame) {
+  if (!open() || !error_.empty()) return;
+  capture(frame);
+  trace(frame);
+}
+
+void OutDirectory::sample(Time now, const sim::World& world) {
+  if (!open() || now < next_sample_) return;
+  next_sample_ = now + std::max(kSampleMin, Duration{now.ns / kSampleShare});
+  fmt::memory_buffer rows;
+  for (sim::HostId host = 0; host < scenario_.topology.hosts; ++host)
+    for (std::size_t i = 0; i < nic::kCounters; ++i) {
+      const auto counter = static_cast<nic::Counter>(i);
+      const std::uint64_t value = world.counters(host).get(counter);
+      std::uint64_t& written = counted_[host * nic::kCounters + i];
+      if (value == written) continue;
+      written = value;
+      fmt::format_to(fmt::appender(rows), "{},{},{},{}\n", now.ns, scenario_.topology.vertices[host].name,
+                     nic::to_string(counter), value);
+    }
+  append(*counters_, std::string_view(rows.data(), rows.size()));
+}
+
+Result<void, std::string> OutDirectory::finish() {
+  if (!open()) return {};
+  if (error_.empty())
+    for (BufferedFile* file : {events_.get(), counters_.get()})
+      if (const auto flushed = file->flush(); !flushed && error_.empty()) error_ = flushed.error();
+  for (const Capture& capture : captures_)
+    if (capture.file && error_.empty())
+      if (const auto flushed = capture.file->flush(); !flushed) error_ = flushed.error();
+  return error_.empty() ? Result<void, std::string>{} : Failure{error_};
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,66 @@
+// OutDirectory: the files that a run leaves: a capture of every link, the event trace, the counters over time.
+//
+// Solely responsible for writing them within their limits, and for the one line that says why it could not. A file that
+// takes no more ends the run. Frames are written down as they enter a link; what a fault did to one is its comment.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/sim/world.h"
+#include "scenarios/run/buffered_file.h"
+#include "scenarios/run/journal.h"
+#include "scenarios/run/outcome.h"
+#include "wire/result.h"
+
+namespace verbena::scenarios {
+
+class OutDirectory final : public Journal {
+ public:
+  /// Nothing is written where `path` is empty.
+  OutDirectory(const Scenario& scenario, const std::string& path, std::uint64_t capture_octets_max);
+
+  /// Makes the files that every run has. The error is one line.
+  Result<void, std::string> begin();
+  bool open() const override { return !path_.empty(); }
+  void line(Time time, std::string_view text) override;
+  void observe(const sim::ObservedFrame& frame);
+  /// Writes a row for each counter that has changed, if it is time to.
+  void sample(Time now, const sim::World& world);
+  /// Writes what is left.
+  Result<void, std::string> finish();
+  /// Nothing: all is well.
+  const std::string& error() const { return error_; }
+  /// What the reader of the files should know.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Capture {
+    std::unique_ptr<BufferedFile> file;
+  };
+  void capture(const sim::ObservedFrame& frame);
+  void trace(const sim::ObservedFrame& frame);
+  Capture& capture_of(std::uint32_t cable);
+  void append(BufferedFile& file, std::string_view octets);
+  void append(BufferedFile& file, std::span<const std::byte> octets);
+
+  const Scenario& scenario_;
+  std::string path_;
+  std::uint64_t captures_left_;
+  std::uint64_t trace_left_;
+  std::vector<Capture> captures_;  // by cable
+  std::map<std::string, std::uint32_t> names_used_;
+  std::vector<std::byte> scratch_;
+  std::unique_ptr<BufferedFile> events_;
+  std::unique_ptr<BufferedFile> counters_;
+  std::vector<std::uint64_t> counted_;  // by host and counter: as written last
+  Time next_sample_{0};
+  std::string error_;
+  std::vector<std::string> notes_;
+  bool captures_full_ = false;
+  bool trace_full_ = false;
+};
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,138 @@
+// RunOptions and Outcome: what a run of a scenario is given besides the scenario, and what it gives back.
+//
+// Plain values, the same for both clocks. Making them is run_virtual()'s and run_real()'s work; showing them is
+// report.h's and the command line's.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/nic/verbs.h"
+#include "scenarios/language/scenario.h"
+#include "scenarios/run/latency_histogram.h"
+#include "wire/time.h"
+
+namespace verbena::scenarios {
+
+/// What a progress line can say. Called seldom enough to be printed each time.
+struct Progress {
+  Duration elapsed{0};  // of the scenario's clock
+  std::uint64_t completions = 0;
+  std::uint64_t completions_wanted = 0;  // 0: workloads run for a time
+  std::uint64_t octets = 0;
+};
+
+class HitRecorder;
+
+struct RunOptions {
+  /// Captures, counters over time, event trace. The directory exists and is writable; empty: none are written.
+  std::string out_directory;
+  std::uint64_t capture_octets_max = std::uint64_t{1} << 30;  // of all files of the directory together
+  /// Looked at often: the run ends early, writes what it has, and its Outcome says `interrupted`.
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const Progress&)> progress;
+  bool checkers = true;
+  HitRecorder* recorder = nullptr;  // under virtual time: watches the frames; outlives the run
+};
+
+/// Completions that carry the same status.
+struct StatusCount {
+  std::uint64_t number = 0;
+  Duration first{0};  // since the start of the run
+  Duration last{0};
+};
+inline constexpr std::size_t kStatuses = 22;  // nic::CompletionStatus ends below
+
+struct WorkloadOutcome {
+  std::string name;
+  std::uint64_t pairs = 0;           // of hosts, times QPs
+  std::uint64_t pairs_finished = 0;  // have completed all their messages
+  std::uint64_t messages_posted = 0;
+  std::uint64_t octets = 0;  // of messages completed with success
+  Duration start{0};
+  Duration last_completion{0};
+  std::optional<Duration> finished;  // when the last pair was done
+  LatencyHistogram latency;          // nanoseconds from the posting (open loop: from when it was due) to the completion
+  std::array<StatusCount, kStatuses> statuses{};           // by nic::CompletionStatus, of initiators
+  std::array<StatusCount, kStatuses> receive_statuses{};   // of targets' receives
+  std::uint64_t verified_messages = 0;
+  std::uint64_t verified_octets = 0;
+  std::vector<std::string> damage;   // the first few lines about data that is not what it should be
+  std::uint64_t damaged = 0;         // messages
+
+  /// Over the time from the start to the last completion.
+  double bits_per_second() const {
+    const std::int64_t ns = (last_completion - start).ns;
+    return ns <= 0 ? 0 : static_cast<double>(octets) * 8e9 / static_cast<double>(ns);
+  }
+};
+
+struct ProgramOutcome {
+  std::string name;
+  std::optional<int> status;  // nothing: it was ended
+  bool held = false;
+  std::string text;  // how it ended, in one line
+};
+
+struct ExpectationOutcome {
+  std::size_t index = 0;  // in Scenario::expectations; beyond: implied (workloads end, checkers are silent, data intact)
+  std::string text;
+  Place place;
+  bool held = false;
+  std::string observed;  // the value, with its unit
+};
+
+struct AppliedFault {
+  std::size_t index = 0;         // in Scenario::faults
+  std::optional<Duration> time;  // nothing: it never came to it
+  std::uint64_t hits = 0;        // packets, of a packet fault
+};
+
+struct ReportedViolation {
+  Duration time{0};
+  std::string checker;
+  std::string clause;
+  std::string text;
+};
+
+struct Outcome {
+  enum class End : std::uint8_t {
+    finished,     // all workloads and programs ended by themselves
+    timed_out,    // the scenario's timeout
+    interrupted,  // RunOptions::stop
+    failed,       // Verbena could not do it: `error` says why
+  } end = End::finished;
+  std::string error;
+  bool is_users_error = false;  // `failed`: by what the user gave (exit status 2), not by the machine (125)
+
+  std::uint64_t seed = 0;
+  Duration elapsed{0};
+  std::vector<WorkloadOutcome> workloads;
+  std::vector<ProgramOutcome> programs;
+  std::vector<ExpectationOutcome> expectations;
+  std::vector<AppliedFault> faults;
+  std::vector<ReportedViolation> violations;  // the first few
+  std::vector<std::string> notes;             // what the reader should know of the outputs, a line each
+  std::uint64_t violations_total = 0;
+  std::uint64_t trace_hash = 0;  // 0 under the real clock
+  std::uint64_t packet_arrivals = 0;
+  std::uint64_t packets_lost = 0;
+  std::uint64_t packets_overflowed = 0;
+  std::uint64_t packets_vanished = 0;
+
+  bool held() const {
+    for (const ExpectationOutcome& expectation : expectations)
+      if (!expectation.held) return false;
+    return end == End::finished;
+  }
+};
+
+/// The scenario under virtual time. It has been read or generated, so that its names and indices are right.
+Outcome run_virtual(const Scenario& scenario, const RunOptions& options);
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,156 @@
+#include "scenarios/run/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "scenarios/run/names.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::size_t kFaultsShown = 20;
+
+using Row = std::vector<std::string>;
+
+/// Columns as wide as they need to be; the first column to the left, the others to the right unless the last is text.
+std::string table_text(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i == widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == widths.size();
+      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
+              : last ? "  " + row[i]
+                     : fmt::format("  {:>{}}", row[i], widths[i]);
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string statuses_text(const WorkloadOutcome& workload) {
+  std::string text;
+  for (std::size_t i = 0; i < kStatuses; ++i) {
+    if (workload.statuses[i].number == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} {}", workload.statuses[i].number, name_of(static_cast<nic::CompletionStatus>(i)));
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string latency_text(const WorkloadOutcome& workload, double percent) {
+  return workload.latency.count() == 0 ? "-" : time_text(static_cast<double>(workload.latency.percentile(percent)));
+}
+
+std::string workloads_text(const Outcome& outcome) {
+  std::vector<Row> rows{{"workload", "bytes", "throughput", "p50", "p99", "p99.9", "max", "pairs done", "completions"}};
+  for (const WorkloadOutcome& workload : outcome.workloads)
+    rows.push_back({workload.name, octets_text(workload.octets), rate_text(workload.bits_per_second()),
+                    latency_text(workload, 50), latency_text(workload, 99), latency_text(workload, 99.9),
+                    latency_text(workload, 100), fmt::format("{}/{}", workload.pairs_finished, workload.pairs),
+                    statuses_text(workload)});
+  return rows.size() == 1 ? "" : table_text(rows) + "\n";
+}
+
+std::string programs_text(const Outcome& outcome) {
+  std::string text;
+  for (const ProgramOutcome& program : outcome.programs)
+    text += fmt::format("{:8}  program {}: {}\n", program.held ? "held" : "NOT HELD", program.name, program.text);
+  return text;
+}
+
+std::string expectations_text(const Outcome& outcome) {
+  std::string text;
+  for (const ExpectationOutcome& expectation : outcome.expectations) {
+    text += fmt::format("{:8}  {}: {}", expectation.held ? "held" : "NOT HELD", expectation.text, expectation.observed);
+    if (expectation.place.line != 0) text += fmt::format("  (line {})", expectation.place.line);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string faults_text(const Scenario& scenario, const Outcome& outcome) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const AppliedFault& applied : outcome.faults) {
+    if (shown++ == kFaultsShown) return text + fmt::format("fault     ... and {} more\n", outcome.faults.size() - kFaultsShown);
+    const Fault& fault = scenario.faults[applied.index];
+    text += fmt::format("fault     {}: ", fault.text);
+    if (!applied.time)
+      text += "it never came to it\n";
+    else if (std::holds_alternative<PacketFault>(fault.what))
+      text += fmt::format("from {} on, {} packets hit\n", time_text(*applied.time), applied.hits);
+    else
+      text += fmt::format("at {}\n", time_text(*applied.time));
+  }
+  return text;
+}
+
+std::string_view text_of(Outcome::End end) {
+  switch (end) {
+    case Outcome::End::finished:
+      return "finished";
+    case Outcome::End::timed_out:
+      return "ended by its timeout";
+    case Outcome::End::interrupted:
+      return "interrupted";
+    case Outcome::End::failed:
+      return "failed";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string progress_text(const Progress& progress) {
+  std::string text = fmt::format("{}  {} completions", time_text(progress.elapsed), progress.completions);
+  if (progress.completions_wanted != 0)
+    text += fmt::format(" of {} ({:.0f} %)", progress.completions_wanted,
+                        100.0 * static_cast<double>(progress.completions) / static_cast<double>(progress.completions_wanted));
+  return text + "  " + octets_text(progress.octets);
+}
+
+std::string report_text(const Scenario& scenario, const Outcome& outcome) {
+  std::string text = fmt::format("{}: {} after {}, seed {}\n\n", scenario.name, text_of(outcome.end),
+                                 time_text(outcome.elapsed), outcome.seed);
+  text += workloads_text(outcome) + programs_text(outcome) + expectations_text(outcome);
+  text += faults_text(scenario, outcome);
+  for (const ReportedViolation& violation : outcome.violations)
+    text += fmt::format("checker   {} at {}: {} ({})\n", violation.checker, time_text(violation.time), violation.text,
+                        violation.clause);
+  if (outcome.violations_total > outcome.violations.size())
+    text += fmt::format("checker   ... and {} more reports\n", outcome.violations_total - outcome.violations.size());
+  for (const std::string& note : outcome.notes) text += "note      " + note + "\n";
+  if (scenario.clock == Clock::virtual_time)
+    text += fmt::format("packets   {} arrivals, {} lost by faults, {} by full queues, {} vanished\ntrace     {:016x}\n",
+                        outcome.packet_arrivals, outcome.packets_lost, outcome.packets_overflowed,
+                        outcome.packets_vanished, outcome.trace_hash);
+  return text;
+}
+
+std::string comparison_text(std::span<const ComparedRun> runs) {
+  std::vector<Row> rows{{"scenario", "workload", "pairs done", "bytes", "throughput", "p50", "max", "finished", "verdict",
+                         "completions"}};
+  for (const ComparedRun& run : runs) {
+    if (run.outcome->workloads.empty())
+      rows.push_back({run.scenario->name, "", "", "", "", "", "", "", run.outcome->held() ? "held" : "NOT HELD", ""});
+    for (const WorkloadOutcome& workload : run.outcome->workloads)
+      rows.push_back({run.scenario->name, workload.name,
+                      fmt::format("{}/{}", workload.pairs_finished, workload.pairs), octets_text(workload.octets),
+                      rate_text(workload.bits_per_second()), latency_text(workload, 50), latency_text(workload, 100),
+                      workload.finished ? time_text(*workload.finished) : "never",
+                      run.outcome->held() ? "held" : "NOT HELD", statuses_text(workload)});
+  }
+  return table_text(rows);
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,101 @@
+// report_json: the summary of a run for programs. Times are nanoseconds from the start of the run.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/run/names.h"
+#include "scenarios/run/report.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json statuses(const std::array<StatusCount, kStatuses>& counts) {
+  Json all = Json::object();
+  for (std::size_t i = 0; i < kStatuses; ++i)
+    if (counts[i].number != 0)
+      all[std::string(name_of(static_cast<nic::CompletionStatus>(i)))] = {
+          {"number", counts[i].number}, {"first_ns", counts[i].first.ns}, {"last_ns", counts[i].last.ns}};
+  return all;
+}
+
+Json workload_json(const WorkloadOutcome& workload) {
+  Json json{{"name", workload.name},
+            {"pairs", workload.pairs},
+            {"pairs_finished", workload.pairs_finished},
+            {"messages_posted", workload.messages_posted},
+            {"octets", workload.octets},
+            {"bits_per_second", workload.bits_per_second()},
+            {"start_ns", workload.start.ns},
+            {"last_completion_ns", workload.last_completion.ns},
+            {"finished_ns", workload.finished ? Json(workload.finished->ns) : Json(nullptr)}};
+  json["latency_ns"] = {{"count", workload.latency.count()},         {"least", workload.latency.least()},
+                        {"mean", workload.latency.mean()},           {"p50", workload.latency.percentile(50)},
+                        {"p90", workload.latency.percentile(90)},    {"p99", workload.latency.percentile(99)},
+                        {"p99.9", workload.latency.percentile(99.9)}, {"most", workload.latency.most()}};
+  json["completions"] = statuses(workload.statuses);
+  json["receives"] = statuses(workload.receive_statuses);
+  json["verified"] = {{"messages", workload.verified_messages}, {"octets", workload.verified_octets}};
+  json["damaged"] = {{"messages", workload.damaged}, {"first", workload.damage}};
+  return json;
+}
+
+std::string_view text_of(Outcome::End end) {
+  switch (end) {
+    case Outcome::End::finished:
+      return "finished";
+    case Outcome::End::timed_out:
+      return "timed_out";
+    case Outcome::End::interrupted:
+      return "interrupted";
+    case Outcome::End::failed:
+      return "failed";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string report_json(const Scenario& scenario, const Outcome& outcome) {
+  Json json{{"scenario", scenario.name},
+            {"seed", outcome.seed},
+            {"held", outcome.held()},
+            {"end", text_of(outcome.end)},
+            {"error", outcome.error},
+            {"elapsed_ns", outcome.elapsed.ns},
+            {"trace_hash", fmt::format("{:016x}", outcome.trace_hash)}};
+  json["workloads"] = Json::array();
+  for (const WorkloadOutcome& workload : outcome.workloads) json["workloads"].push_back(workload_json(workload));
+  json["programs"] = Json::array();
+  for (const ProgramOutcome& program : outcome.programs)
+    json["programs"].push_back({{"name", program.name},
+                                {"status", program.status ? Json(*program.status) : Json(nullptr)},
+                                {"held", program.held},
+                                {"text", program.text}});
+  json["expectations"] = Json::array();
+  for (const ExpectationOutcome& expectation : outcome.expectations)
+    json["expectations"].push_back({{"text", expectation.text},
+                                    {"line", expectation.place.line},
+                                    {"held", expectation.held},
+                                    {"observed", expectation.observed}});
+  json["faults"] = Json::array();
+  for (const AppliedFault& fault : outcome.faults)
+    json["faults"].push_back({{"text", scenario.faults[fault.index].text},
+                              {"time_ns", fault.time ? Json(fault.time->ns) : Json(nullptr)},
+                              {"packets_hit", fault.hits}});
+  json["checkers"] = {{"reports", outcome.violations_total}, {"first", Json::array()}};
+  for (const ReportedViolation& violation : outcome.violations)
+    json["checkers"]["first"].push_back({{"time_ns", violation.time.ns},
+                                         {"checker", violation.checker},
+                                         {"clause", violation.clause},
+                                         {"text", violation.text}});
+  json["packets"] = {{"arrivals", outcome.packet_arrivals},
+                     {"lost", outcome.packets_lost},
+                     {"overflowed", outcome.packets_overflowed},
+                     {"vanished", outcome.packets_vanished}};
+  json["notes"] = outcome.notes;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace verbena::scenarios

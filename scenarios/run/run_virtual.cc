@@ -1,0 +1,204 @@
+// run_virtual: a scenario on a world under virtual time, from its start to its verdicts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "emulator/sim/world.h"
+#include "scenarios/run/checker_feed.h"
+#include "scenarios/run/fault_driver.h"
+#include "scenarios/run/hit_recorder.h"
+#include "scenarios/run/judge.h"
+#include "scenarios/run/out_directory.h"
+#include "scenarios/run/outcome.h"
+#include "scenarios/run/workload_set.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::uint32_t kStepsBetweenLooks = 256;     // at whether all is done: it takes time to look
+constexpr std::uint32_t kLooksBetweenProgress = 16;
+
+std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
+  std::vector<nic::NicConfig> configs;
+  for (const NicSettings& settings : scenario.nics) {
+    nic::NicConfig config;
+    config.port_mtu_bytes = settings.mtu_bytes;
+    config.window_bytes = settings.window_bytes;
+    config.seed = scenario.seed;
+    configs.push_back(config);
+  }
+  return configs;
+}
+
+class Run final : public sim::Observer {
+ public:
+  Run(const Scenario& scenario, const RunOptions& options)
+      : scenario_(scenario),
+        options_(options),
+        out_(scenario, options.out_directory, options.capture_octets_max),
+        world_(scenario.topology, nic_configs(scenario),
+               {.seed = scenario.seed, .payload = scenario.payload, .detection = scenario.detection}),
+        begin_(world_.now()),
+        checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario) : nullptr),
+        workloads_(world_, scenario, out_, checkers_.get()),
+        faults_(world_, scenario, workloads_, out_),
+        judge_(world_, scenario, workloads_) {}
+  ~Run() override { world_.observe(nullptr); }
+
+  Outcome run();
+  void observe(const sim::ObservedFrame& frame) override;
+
+ private:
+  void set_up_nics();
+  bool needs_observer() const;
+  Outcome::End loop();
+  void drain();
+  bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  void tell_progress();
+  void collect(Outcome& outcome);
+
+  const Scenario& scenario_;
+  const RunOptions& options_;
+  OutDirectory out_;
+  sim::World world_;
+  Time begin_;
+  std::unique_ptr<CheckerFeed> checkers_;
+  WorkloadSet workloads_;
+  FaultDriver faults_;
+  Judge judge_;
+};
+
+void Run::observe(const sim::ObservedFrame& frame) {
+  faults_.observe(frame);
+  if (judge_.counts_packets()) judge_.observe(frame);
+  if (checkers_) checkers_->observe(frame);
+  if (options_.recorder != nullptr) options_.recorder->observe(frame);
+  out_.observe(frame);
+}
+
+bool Run::needs_observer() const {
+  const bool packet_faults = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), [](const Fault& fault) {
+    return std::holds_alternative<PacketFault>(fault.what);
+  });
+  return checkers_ || options_.recorder != nullptr || out_.open() || judge_.counts_packets() || faults_.counts_packets() || packet_faults;
+}
+
+void Run::set_up_nics() {
+  for (sim::HostId host = 0; host < scenario_.topology.hosts; ++host) {
+    const NicSettings& settings = scenario_.nics[host];
+    if (settings.profile.nak_latency.ns != 0 || settings.profile.acknowledge_latency.ns != 0)
+      world_.set_latencies(host, {settings.profile.nak_latency, settings.profile.acknowledge_latency});
+    if (settings.rate_bits_per_second == 0) continue;
+    for (std::uint32_t cable = 0; cable < scenario_.topology.cables.size(); ++cable) {
+      const fabric::Cable& ends = scenario_.topology.cables[cable];
+      if (ends.a != host && ends.b != host) continue;
+      const std::uint64_t rate = ends.parameters.rate_bits_per_second;
+      const std::uint64_t slower = rate == 0 ? settings.rate_bits_per_second
+                                             : std::min(rate, settings.rate_bits_per_second);
+      world_.set_link_rate({cable, false}, slower);
+      world_.set_link_rate({cable, true}, slower);
+    }
+  }
+}
+
+void Run::tell_progress() {
+  if (!options_.progress) return;
+  Progress progress;
+  progress.elapsed = world_.now() - begin_;
+  for (std::size_t i = 0; i < workloads_.size(); ++i) {
+    const WorkloadOutcome& outcome = workloads_.ledger(i).outcome();
+    progress.completions += outcome.statuses[0].number;
+    progress.completions_wanted += scenario_.workloads[i].count * outcome.pairs;
+    progress.octets += outcome.octets;
+  }
+  options_.progress(progress);
+}
+
+Outcome::End Run::loop() {
+  const Time limit = begin_ + scenario_.timeout;
+  std::uint32_t looks = 0;
+  while (true) {
+    bool busy = true;
+    for (std::uint32_t i = 0; busy && i < kStepsBetweenLooks; ++i) {
+      busy = world_.step(limit);
+      out_.sample(world_.now(), world_);
+    }
+    if (!out_.error().empty()) return Outcome::End::failed;
+    if (stopped()) return Outcome::End::interrupted;
+    if (workloads_.all_settled() && !faults_.pending()) return Outcome::End::finished;
+    if (!busy) return Outcome::End::timed_out;  // nothing more happens before the timeout
+    if (++looks % kLooksBetweenProgress == 0) tell_progress();
+  }
+}
+
+/// What is still on its way arrives.
+void Run::drain() {
+  const Time limit = begin_ + scenario_.timeout;
+  std::uint32_t steps = 0;
+  while (world_.step(limit)) {
+    out_.sample(world_.now(), world_);
+    if (++steps % kStepsBetweenLooks == 0 && (stopped() || !out_.error().empty())) return;
+  }
+}
+
+void Run::collect(Outcome& outcome) {
+  workloads_.check_end(world_.now());
+  for (std::size_t i = 0; i < workloads_.size(); ++i) outcome.workloads.push_back(workloads_.ledger(i).outcome());
+  outcome.faults = faults_.applied();
+  outcome.trace_hash = world_.trace_hash();
+  const sim::World::Statistics& statistics = world_.statistics();
+  outcome.packet_arrivals = statistics.arrivals;
+  outcome.packets_lost = statistics.lost;
+  outcome.packets_overflowed = statistics.overflowed;
+  outcome.packets_vanished = statistics.vanished;
+}
+
+Outcome Run::run() {
+  Outcome outcome;
+  outcome.seed = scenario_.seed;
+  const auto fail = [&outcome](const std::string& error, bool is_users) {
+    outcome.end = Outcome::End::failed;
+    outcome.error = error;
+    outcome.is_users_error = is_users;
+    return outcome;
+  };
+  if (const auto begun = out_.begin(); !begun) return fail(begun.error(), true);
+  if (needs_observer()) world_.observe(this);
+  set_up_nics();
+  workloads_.schedule();
+  faults_.schedule();
+  outcome.end = loop();
+  outcome.elapsed = world_.now() - begin_;
+  if (outcome.end == Outcome::End::finished) drain();
+  collect(outcome);
+  const auto written = out_.finish();
+  outcome.notes = out_.notes();
+  if (!written) return fail(written.error(), false);
+  const CheckerReports reports = checkers_ ? checkers_->finish(outcome) : CheckerReports{};
+  judge_.judge(outcome, world_, reports);
+  return outcome;
+}
+
+std::optional<std::string> find_error(const Scenario& scenario) {
+  if (const auto checked = fabric::check(scenario.topology); !checked) return "topology: " + checked.error();
+  if (scenario.nics.size() != scenario.topology.hosts) return "there must be as many NICs as hosts";
+  if (!scenario.programs.empty()) return "programs (exec) need clock: real";
+  return WorkloadSet::find_error(scenario);
+}
+
+}  // namespace
+
+Outcome run_virtual(const Scenario& scenario, const RunOptions& options) {
+  if (const auto error = find_error(scenario)) {
+    Outcome outcome;
+    outcome.end = Outcome::End::failed;
+    outcome.error = *error;
+    outcome.is_users_error = true;
+    outcome.seed = scenario.seed;
+    return outcome;
+  }
+  return Run(scenario, options).run();
+}
+
+}  // namespace verbena::scenarios

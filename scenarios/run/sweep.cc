@@ -1,0 +1,176 @@
+#include "scenarios/run/sweep.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::size_t kWhyBytes = 500;
+constexpr unsigned kJobsMax = 256;
+constexpr auto kLookEvery = std::chrono::milliseconds(20);
+
+enum class Verdict : std::uint8_t { unknown, held, not_held, interrupted };
+
+struct SeedRecord {
+  std::atomic<Verdict> verdict{Verdict::unknown};
+  std::array<char, kWhyBytes> why{};
+};
+struct WorkerRecord {
+  std::atomic<std::uint64_t> index{UINT64_MAX};  // of the seed that it runs
+};
+
+/// What all processes see. Only pages that are written to take memory.
+struct Shared {
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<bool> stop{false};
+  std::array<WorkerRecord, kJobsMax> workers;
+};
+
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {
+    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    memory_ = mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+  }
+  ~SharedMemory() {
+    if (memory_ != nullptr) ::munmap(memory_, bytes_);
+  }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  std::byte* get() const { return memory_; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* memory_ = nullptr;
+};
+
+class Sweep {
+ public:
+  Sweep(const Scenario& scenario, const SweepOptions& options)
+      : scenario_(scenario),
+        options_(options),
+        seeds_(options.last_seed - options.first_seed + 1),
+        memory_(sizeof(Shared) + seeds_ * sizeof(SeedRecord)) {
+    if (memory_.get() == nullptr) return;
+    shared_ = new (memory_.get()) Shared;
+    records_ = reinterpret_cast<SeedRecord*>(memory_.get() + sizeof(Shared));  // zero octets are a record
+  }
+
+  SweepResult run();
+
+ private:
+  [[noreturn]] void work(unsigned worker);
+  bool start(unsigned worker);
+  void reap();
+  void collect_progress();
+
+  const Scenario& scenario_;
+  const SweepOptions& options_;
+  std::uint64_t seeds_;
+  SharedMemory memory_;
+  Shared* shared_ = nullptr;
+  SeedRecord* records_ = nullptr;
+  std::vector<pid_t> processes_;  // by worker; 0: none
+  std::vector<std::uint64_t> crashed_;
+  SweepResult result_;
+};
+
+void Sweep::work(unsigned worker) {
+  Scenario scenario = scenario_;
+  RunOptions run;
+  run.stop = &shared_->stop;
+  while (!shared_->stop.load()) {
+    const std::uint64_t index = shared_->next.fetch_add(1);
+    if (index >= seeds_) break;
+    shared_->workers[worker].index.store(index);
+    scenario.seed = options_.first_seed + index;
+    const Outcome outcome = options_.run(scenario, run);
+    SeedRecord& record = records_[index];
+    if (outcome.end == Outcome::End::interrupted) {
+      record.verdict.store(Verdict::interrupted);
+    } else if (outcome.held()) {
+      record.verdict.store(Verdict::held);
+    } else {
+      const std::string why = failure_text(outcome).substr(0, kWhyBytes - 1);
+      std::memcpy(record.why.data(), why.data(), why.size());
+      record.verdict.store(Verdict::not_held);
+    }
+    shared_->workers[worker].index.store(UINT64_MAX);
+  }
+  ::_exit(0);
+}
+
+bool Sweep::start(unsigned worker) {
+  const pid_t child = ::fork();
+  if (child == 0) work(worker);
+  processes_[worker] = std::max(child, 0);
+  return child > 0;
+}
+
+/// Workers that have ended. One that died in a run is replaced.
+void Sweep::reap() {
+  for (unsigned worker = 0; worker < processes_.size(); ++worker) {
+    int status = 0;
+    if (processes_[worker] == 0 || ::waitpid(processes_[worker], &status, WNOHANG) != processes_[worker]) continue;
+    processes_[worker] = 0;
+    const std::uint64_t index = shared_->workers[worker].index.exchange(UINT64_MAX);
+    if (index == UINT64_MAX) continue;
+    crashed_.push_back(index);
+    if (!shared_->stop.load()) (void)start(worker);
+  }
+}
+
+SweepResult Sweep::run() {
+  if (shared_ == nullptr) {
+    result_.error = fmt::format("no memory for {} seeds: {}", seeds_, std::strerror(errno));
+    return result_;
+  }
+  processes_.resize(std::min<std::uint64_t>(std::clamp(options_.jobs, 1u, kJobsMax), seeds_), 0);
+  bool any = false;
+  for (unsigned worker = 0; worker < processes_.size(); ++worker) any = start(worker) || any;
+  if (!any) {
+    result_.error = fmt::format("no worker could be started: {}", std::strerror(errno));
+    return result_;
+  }
+  while (std::any_of(processes_.begin(), processes_.end(), [](pid_t process) { return process != 0; })) {
+    std::this_thread::sleep_for(kLookEvery);
+    if (options_.stop != nullptr && options_.stop->load()) shared_->stop.store(true);
+    reap();
+    if (options_.progress) options_.progress(std::min(shared_->next.load(), seeds_), crashed_.size());
+  }
+  result_.interrupted = shared_->stop.load();
+  for (std::uint64_t index = 0; index < seeds_; ++index) {
+    const std::uint64_t seed = options_.first_seed + index;
+    const bool crashed = std::find(crashed_.begin(), crashed_.end(), index) != crashed_.end();
+    const Verdict verdict = records_[index].verdict.load();
+    if (crashed) result_.failed.push_back({seed, true, "the run crashed"});
+    if (verdict == Verdict::not_held) result_.failed.push_back({seed, false, records_[index].why.data()});
+    if (crashed || verdict == Verdict::held || verdict == Verdict::not_held) ++result_.seeds_done;
+  }
+  return result_;
+}
+
+}  // namespace
+
+SweepResult sweep(const Scenario& scenario, const SweepOptions& options) {
+  return Sweep(scenario, options).run();
+}
+
+std::string failure_text(const Outcome& outcome) {
+  if (!outcome.error.empty()) return outcome.error;
+  for (const ExpectationOutcome& expectation : outcome.expectations)
+    if (!expectation.held) return fmt::format("{}: {}", expectation.text, expectation.observed);
+  return outcome.held() ? "" : "the run did not end by itself";
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,46 @@
+// Sweep: a scenario with one seed after the other, in processes of their own, so that one that breaks breaks no other.
+//
+// Solely handing out seeds and collecting verdicts. Every worker is ended and waited for before sweep() returns.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scenarios/language/scenario.h"
+#include "scenarios/run/outcome.h"
+
+namespace verbena::scenarios {
+
+struct SweepOptions {
+  std::uint64_t first_seed = 1;
+  std::uint64_t last_seed = 1;
+  unsigned jobs = 1;
+  const std::atomic<bool>* stop = nullptr;
+  /// Runs one; in a worker. Outcome is all that is looked at.
+  std::function<Outcome(const Scenario&, const RunOptions&)> run = run_virtual;
+  /// After each seed that has failed (crashed workers too), and now and then.
+  std::function<void(std::uint64_t seeds_done, std::uint64_t failed)> progress;
+};
+
+struct FailedSeed {
+  std::uint64_t seed = 0;
+  bool crashed = false;
+  std::string why;  // the first expectation that did not hold, and what was seen
+};
+
+struct SweepResult {
+  std::uint64_t seeds_done = 0;
+  std::vector<FailedSeed> failed;  // by seed
+  bool interrupted = false;
+  std::string error;  // not empty: no worker could be started
+};
+
+SweepResult sweep(const Scenario& scenario, const SweepOptions& options);
+
+/// Why an outcome does not hold, in one line.
+std::string failure_text(const Outcome& outcome);
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,170 @@
+#include "scenarios/run/workload_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "emulator/fabric/chance.h"
+#include "scenarios/run/names.h"
+#include "scenarios/run/pairs.h"
+#include "scenarios/run/ring_allreduce.h"
+#include "scenarios/run/stream.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::uint64_t kMemoryOctetsMax = std::uint64_t{4} << 30;  // of all workloads together
+constexpr std::uint64_t kConnectionsMax = 1 << 19;                   // their addresses must differ
+constexpr std::uint64_t kCounterAddresses = std::uint64_t{1} << 62;
+
+}  // namespace
+
+WorkloadSet::WorkloadSet(sim::World& world, const Scenario& scenario, Journal& journal, SetUpListener* listener)
+    : world_(world), scenario_(scenario) {
+  for (sim::HostId host = 0; host < scenario.topology.hosts; ++host) {
+    agents_.push_back(std::make_unique<HostAgent>(world, host, journal, listener));
+    world.attach(host, agents_.back().get());
+  }
+  std::uint64_t next_index = 0;
+  traffic_.resize(scenario.workloads.size());
+  for (std::size_t i = 0; i < scenario.workloads.size(); ++i) {
+    ledgers_.push_back(std::make_unique<Ledger>(i, scenario.workloads[i], world.now(), journal));
+    if (scenario.workloads[i].pattern == Pattern::ring_allreduce)
+      make_allreduce(i, next_index);
+    else
+      make_streams(i, next_index);
+  }
+}
+
+WorkloadSet::~WorkloadSet() {
+  for (sim::HostId host = 0; host < agents_.size(); ++host) world_.attach(host, nullptr);
+}
+
+std::optional<std::string> WorkloadSet::find_error(const Scenario& scenario) {
+  std::uint64_t octets = 0;
+  std::uint64_t connections = 0;
+  std::vector<std::uint64_t> qps(scenario.topology.hosts, 0);
+  for (const Workload& workload : scenario.workloads) {
+    const auto at = [&](const std::string& text) {
+      return fmt::format("{}:{}: workload '{}': {}", workload.place.line, workload.place.column, workload.name, text);
+    };
+    const auto pairs = pairs_of(workload, scenario.seed);
+    const bool ring = workload.pattern == Pattern::ring_allreduce;
+    if (pairs.empty()) return at("there is nobody to send to");
+    if (ring && workload.transport != Transport::rc) return at("ring-allreduce needs transport RC");
+    if (ring && (workload.from.size() < 2 || (workload.verb != Verb::send && workload.verb != Verb::write &&
+                                              workload.verb != Verb::write_immediate)))
+      return at("ring-allreduce needs two hosts or more, and send or write");
+    const MessagePlan messages(workload, 0);
+    const std::uint64_t each = ring ? 0 : Stream::memory_octets(workload, messages) * workload.qps;
+    octets += ring ? RingAllreduce::memory_octets(workload) : each * pairs.size();
+    connections += pairs.size() * (ring ? 1 : workload.qps);
+    for (const HostPair& pair : pairs) {
+      qps[pair.from] += ring ? 1 : workload.qps;
+      qps[pair.to] += ring ? 1 : workload.qps;
+      const std::uint32_t mtu = std::min(scenario.nics[pair.from].mtu_bytes, scenario.nics[pair.to].mtu_bytes);
+      if (workload.transport == Transport::ud && messages.octets_max() > mtu)
+        return at(fmt::format("a datagram of {} octets does not fit the MTU of {}", messages.octets_max(), mtu));
+    }
+    if (scenario.payload && octets > kMemoryOctetsMax)
+      return at(fmt::format("its buffers bring the workloads to {}, more than {}: lower queue_depth, size or qps, or "
+                            "run without payload",
+                            octets_text(octets), octets_text(kMemoryOctetsMax)));
+    const nic::NicLimits limits;
+    if (connections > kConnectionsMax || *std::max_element(qps.begin(), qps.end()) > limits.max_qp)
+      return at(fmt::format("too many connections: {} in all, {} QPs on one host", connections,
+                            *std::max_element(qps.begin(), qps.end())));
+    if (workload.queue_depth > limits.max_qp_wr || workload.receive_depth > limits.max_qp_wr)
+      return at(fmt::format("a queue has at most {} entries", limits.max_qp_wr));
+  }
+  return std::nullopt;
+}
+
+SharedCounter* WorkloadSet::counter_of(std::size_t workload, sim::HostId target, std::uint64_t& next_index) {
+  for (const CounterPlace& place : counters_)
+    if (place.workload == workload && place.target == target) return place.counter.get();
+  const std::uint64_t address = kCounterAddresses + (next_index++ << 12);
+  counters_.push_back({workload, target, std::make_unique<SharedCounter>(*agents_[target], address, scenario_.payload)});
+  return counters_.back().counter.get();
+}
+
+void WorkloadSet::make_streams(std::size_t number, std::uint64_t& next_index) {
+  const Workload& workload = scenario_.workloads[number];
+  const auto pairs = pairs_of(workload, scenario_.seed);
+  const bool adds = workload.verb == Verb::fetch_add ||
+                    (workload.verb == Verb::mixed && workload.transport == Transport::rc);
+  Ledger& ledger = *ledgers_[number];
+  ledger.outcome().pairs = pairs.size() * workload.qps;
+  for (const HostPair& pair : pairs) {
+    SharedCounter* counter = adds ? counter_of(number, pair.to, next_index) : nullptr;
+    for (std::uint32_t qp = 0; qp < workload.qps; ++qp) {
+      const auto& vertices = scenario_.topology.vertices;
+      std::string name = fmt::format("{} {}->{}", workload.name, vertices[pair.from].name, vertices[pair.to].name);
+      if (workload.qps > 1) name += fmt::format(" qp {}", qp);
+      const StreamPlan plan{.index = next_index++,
+                            .seed = fabric::mix_all({scenario_.seed, number, pair.from, pair.to, qp}),
+                            .payload = scenario_.payload,
+                            .name = std::move(name)};
+      traffic_[number].push_back(std::make_unique<Stream>(
+          world_, ledger, plan, Stream::Side{*agents_[pair.from], scenario_.nics[pair.from]},
+          Stream::Side{*agents_[pair.to], scenario_.nics[pair.to]}, counter));
+    }
+  }
+}
+
+void WorkloadSet::make_allreduce(std::size_t number, std::uint64_t& next_index) {
+  const Workload& workload = scenario_.workloads[number];
+  std::vector<RingAllreduce::Member> members;
+  for (const std::uint32_t host : workload.from) members.push_back({*agents_[host], scenario_.nics[host]});
+  ledgers_[number]->outcome().pairs = members.size();
+  const RingAllreduce::Plan plan{.first_index = next_index,
+                                 .seed = fabric::mix_all({scenario_.seed, number}),
+                                 .payload = scenario_.payload};
+  next_index += members.size();
+  traffic_[number].push_back(std::make_unique<RingAllreduce>(world_, *ledgers_[number], plan, members));
+}
+
+void WorkloadSet::schedule() {
+  for (std::size_t i = 0; i < traffic_.size(); ++i)
+    world_.at(world_.now() + scenario_.workloads[i].start, [this, i](Time now) {
+      for (const auto& traffic : traffic_[i]) traffic->start(now);
+    });
+}
+
+void WorkloadSet::crash(sim::HostId host) {
+  agents_[host]->crashed();
+  for (const auto& workload : traffic_)
+    for (const auto& traffic : workload) traffic->host_crashed(host);
+}
+
+void WorkloadSet::restart(sim::HostId host, Time now) {
+  agents_[host]->restarted();
+  for (const auto& workload : traffic_)
+    for (const auto& traffic : workload) traffic->host_restarted(host, now);
+}
+
+std::optional<std::size_t> WorkloadSet::find(std::string_view name) const {
+  for (std::size_t i = 0; i < scenario_.workloads.size(); ++i)
+    if (scenario_.workloads[i].name == name) return i;
+  return std::nullopt;
+}
+
+bool WorkloadSet::all_settled() const {
+  for (const auto& workload : traffic_)
+    for (const auto& traffic : workload)
+      if (!traffic->settled()) return false;
+  return true;
+}
+
+void WorkloadSet::check_end(Time now) {
+  for (const auto& workload : traffic_)
+    for (const auto& traffic : workload) traffic->check_end(now);
+  for (const CounterPlace& place : counters_)
+    if (const auto wrong = place.counter->wrong_total())
+      ledgers_[place.workload]->damaged(
+          now, fmt::format("{} at {}: {}", scenario_.workloads[place.workload].name,
+                           scenario_.topology.vertices[place.target].name, *wrong));
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,60 @@
+// WorkloadSet: all workloads of a scenario on a world.
+//
+// Solely responsible for making agents, connections and ledgers from the scenario, for starting workloads at their
+// time, and for telling which part of them a crash or a restart touches.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/run/host_agent.h"
+#include "scenarios/run/ledger.h"
+#include "scenarios/run/shared_counter.h"
+#include "scenarios/run/traffic.h"
+
+namespace verbena::scenarios {
+
+class WorkloadSet {
+ public:
+  WorkloadSet(sim::World& world, const Scenario& scenario, Journal& journal, SetUpListener* listener);
+  ~WorkloadSet();
+
+  /// What makes the workloads impossible, as one line with its place: checked before anything is made.
+  static std::optional<std::string> find_error(const Scenario& scenario);
+
+  /// Starts each at its time.
+  void schedule();
+  void crash(sim::HostId host);
+  void restart(sim::HostId host, Time now);
+
+  HostAgent& agent(sim::HostId host) { return *agents_[host]; }
+  Ledger& ledger(std::size_t workload) { return *ledgers_[workload]; }
+  std::size_t size() const { return ledgers_.size(); }
+  /// The workload's number.
+  std::optional<std::size_t> find(std::string_view name) const;
+  const std::vector<std::unique_ptr<Traffic>>& traffic(std::size_t workload) const { return traffic_[workload]; }
+
+  bool all_settled() const;
+  void check_end(Time now);
+
+ private:
+  void make_streams(std::size_t workload, std::uint64_t& next_index);
+  void make_allreduce(std::size_t workload, std::uint64_t& next_index);
+  SharedCounter* counter_of(std::size_t workload, sim::HostId target, std::uint64_t& next_index);
+
+  sim::World& world_;
+  const Scenario& scenario_;
+  std::vector<std::unique_ptr<HostAgent>> agents_;
+  std::vector<std::unique_ptr<Ledger>> ledgers_;
+  std::vector<std::vector<std::unique_ptr<Traffic>>> traffic_;
+  struct CounterPlace {
+    std::size_t workload;
+    sim::HostId target;
+    std::unique_ptr<SharedCounter> counter;
+  };
+  std::vector<CounterPlace> counters_;
+};
+
+}  // namespace verbena::scenarios

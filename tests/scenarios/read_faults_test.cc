@@ -1,0 +1,226 @@
+// Faults in a scenario: on which links and when, Lumina's events, and what happens to links, switches and nodes.
+#include <boost/test/unit_test.hpp>
+
+#include "emulator/fabric/fault_plan.h"
+#include "scenarios/language/read_scenario.h"
+#include "tests/scenarios/reading.h"
+#include "tests/support/frames.h"
+
+using namespace verbena;
+using namespace verbena::scenarios;
+using test::check_error;
+using test::good;
+using test::with;
+
+namespace {
+
+using Kind = ElementFault::Kind;
+
+const PacketFault& packet_fault(const Scenario& scenario, std::size_t index = 0) {
+  return std::get<PacketFault>(scenario.faults.at(index).what);
+}
+const ElementFault& element(const Scenario& scenario, std::size_t index = 0) {
+  return std::get<ElementFault>(scenario.faults.at(index).what);
+}
+
+/// "n1->s1 n2->s1 s1->n3", sorted.
+std::string directions(const Scenario& scenario, const std::vector<LinkChoice>& links) {
+  std::vector<std::string> names;
+  for (const LinkChoice& link : links) {
+    const fabric::Cable& cable = scenario.topology.cables.at(link.cable);
+    const std::string& a = scenario.topology.vertices[cable.a].name;
+    const std::string& b = scenario.topology.vertices[cable.b].name;
+    if (link.way != Way::backward) names.push_back(a + "->" + b);
+    if (link.way != Way::forward) names.push_back(b + "->" + a);
+  }
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
+std::string on(const std::string& names, const std::string& fault = "drop 1%") {
+  const Scenario scenario = good(with("faults: [{packet: " + fault + ", on: " + names + "}]\n"));
+  return directions(scenario, packet_fault(scenario).links);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_packet_fault_is_on_the_links_that_it_names) {
+  const std::string all = "n1->s1 n2->s1 n3->s1 s1->n1 s1->n2 s1->n3";
+  const Scenario plain = good(with("faults: [drop 0.1%]\n"));
+  BOOST_TEST(directions(plain, packet_fault(plain).links) == all);
+  BOOST_TEST(packet_fault(plain).rule.probability_ppb == 1'000'000u);
+  BOOST_TEST(on("all") == all);
+  BOOST_TEST(on("hosts") == all);
+  BOOST_TEST(on("hosts", "drop 1% dir=tx") == "n1->s1 n2->s1 n3->s1");
+  BOOST_TEST(on("n1") == "n1->s1");
+  BOOST_TEST(on("n1", "drop 1% dir=rx") == "s1->n1");
+  BOOST_TEST(on("n1", "drop 1% dir=both") == "n1->s1 s1->n1");
+  BOOST_TEST(on("s1") == "s1->n1 s1->n2 s1->n3");
+  BOOST_TEST(on("n2-s1") == "n2->s1 s1->n2");
+  BOOST_TEST(on("s1-n2", "drop 1% dir=tx") == "s1->n2");
+  BOOST_TEST(on("n2->s1") == "n2->s1");
+  BOOST_TEST(on("[n1, s1->n1, n3-s1]") == "n1->s1 n3->s1 s1->n1 s1->n3");
+  const auto wrong = [](const std::string& fault, const std::string& place, std::string_view words) {
+    check_error(with("faults:\n- {" + fault + "}\n"), place, words);
+  };
+  wrong("packet: drop 1%, on: n9", "7:24", "there is no such node, switch or link");
+  wrong("packet: drop 1%, on: n1-n2", "7:24", "there is no such link");
+  wrong("packet: drop 1% dir=rx, on: n1->s1", "7:31", "leave dir= out");
+  wrong("packet: drop 1% dir=rx, on: all", "7:31", "dir= has no meaning here");
+  wrong("packet: drop 1%, on: trunks", "7:24", "no such links");
+  wrong("packet: drop -1%", "7:12", "'-1%' is not a probability");
+  wrong("packet: dorp 1%", "7:12", "unknown action 'dorp'");
+  wrong("packet: drop 1%, link-down: n1", "7:3", "a fault is one thing");
+  wrong("pakcet: drop 1%", "7:3", "a map with one of the keys packet");
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_begins_and_ends_at_times_or_with_a_condition) {
+  const Scenario scenario =
+      good(with("faults:\n"
+                "- {packet: drop 1%, from: 1ms, until: 3ms}\n"
+                "- {packet: drop 1%, from: 1ms, for: 3ms}\n"
+                "- {packet: drop 1%, when: {workload: w, completed: 5}, after: 2us, for: 1ms}\n"
+                "- {packet: drop 1%, when: {link: s1-n1, carried: 100}}\n"));
+  BOOST_TEST(scenario.faults[0].trigger.at.ns == 1'000'000);
+  BOOST_TEST(scenario.faults[0].trigger.until->ns == 3'000'000);
+  BOOST_TEST(scenario.faults[1].trigger.until->ns == 4'000'000);
+  const Trigger& completed = scenario.faults[2].trigger;
+  BOOST_REQUIRE(completed.condition.has_value());
+  BOOST_TEST((completed.condition->kind == Trigger::Condition::Kind::completions));
+  BOOST_TEST(completed.condition->subject == "w");
+  BOOST_TEST(completed.condition->count == 5u);
+  BOOST_TEST(completed.condition->after.ns == 2'000);
+  BOOST_TEST(completed.lasting->ns == 1'000'000);
+  BOOST_TEST(scenario.faults[3].trigger.condition->subject ==
+             scenario.topology.cable_name(scenario.topology.vertices[0].name == "n1" ? 0 : 1));
+  const auto wrong = [](const std::string& times, const std::string& place, std::string_view words) {
+    check_error(with("faults:\n- {packet: drop 1%, " + times + "}\n"), place, words);
+  };
+  wrong("from: 2ms, until: 1ms", "7:38", "would end before it begins");
+  wrong("from: 1ms, until: 1ms", "7:38", "would end before it begins");
+  wrong("until: 1ms, for: 1ms", "7:38", "exclude each other");
+  wrong("from: 60s", "7:27", "timeout is over");
+  wrong("after: 1ms", "7:28", "a time after a condition");
+  wrong("from: 1ms, when: {workload: w, completed: 1}", "7:38", "exclude each other");
+  wrong("when: {workload: w, completed: 1}, until: 1s", "7:63", "use for:");
+  wrong("when: {workload: x, completed: 1}", "7:38", "there is no workload");
+  wrong("when: {workload: w}", "7:27", "'completed' is missing");
+  wrong("when: {workload: w, link: n1-s1, completed: 1}", "7:47", "exclude each other");
+  wrong("from: -1ms", "7:27", "write a time");
+}
+
+BOOST_AUTO_TEST_CASE(lumina_events_are_taken_as_they_are_written) {
+  const Scenario scenario =
+      good(with("faults:\n"
+                "- data-pkt-events:\n"
+                "    - qpn:  0   # as in Lumina's own example\n"
+                "      psn:  4\n"
+                "      type: ecn\n"
+                "      iter: 1\n"
+                "    - {qpn: 1, psn: all, type: drop, iter: 2, msg: 3-5, every: 2, count: 7}\n"
+                "    - {qpn: 0-3, psn: 2-3, type: bit-error, opcode: read-response, dir: rx}\n"));
+  BOOST_REQUIRE_EQUAL(scenario.faults.size(), 3u);
+  BOOST_TEST(scenario.faults[0].text == "mark opcode=data qp=0 packet=4 round=1");
+  BOOST_TEST(scenario.faults[1].text == "drop opcode=data qp=1 packet=all round=2 msg=3-5 every=2 count=7");
+  BOOST_TEST(scenario.faults[2].text == "corrupt where=icrc opcode=read-response qp=0-3 packet=2-3 round=1 dir=rx");
+  BOOST_TEST(directions(scenario, packet_fault(scenario, 0).links) == "n1->s1 n2->s1 n3->s1");
+  BOOST_TEST(directions(scenario, packet_fault(scenario, 2).links) == "s1->n1 s1->n2 s1->n3");
+  const auto wrong = [](const std::string& event, const std::string& place, std::string_view words) {
+    check_error(with("faults: [{data-pkt-events: [{" + event + "}]}]\n"), place, words);
+  };
+  wrong("qpn: 0, psn: 4, type: delay, iter: 1", "6:51", "use one of drop, ecn, bit-error");
+  wrong("qpn: 0, psn: 4, type: drop, iter: 0", "6:63", "a number from 1");
+  wrong("qpn: 0, psn: -4, type: drop", "6:42", "a number from 0");
+  wrong("qpn: 0, psn: 5-4, type: drop", "6:42", "a range such as 4-7");
+  wrong("qpn: 0, type: drop", "6:29", "'psn' is missing");
+  wrong("qpn: 0, psn: 1, type: drop, iteration: 1", "6:57", "did you mean 'iter'?");
+  wrong("qpn: 0, psn: 1, type: drop, opcode: rdma", "6:29", "use one of any, write");
+}
+
+BOOST_AUTO_TEST_CASE(a_lumina_event_hits_that_packet_of_every_message_in_that_round) {
+  const Scenario scenario = good(with("faults: [{data-pkt-events: {qpn: 0, psn: 1, type: drop, iter: 2}}]\n"));
+  fabric::FaultPlan plan({packet_fault(scenario).rule}, 1, "a");
+  // Two messages of two packets across the wrap of PSNs, each sent twice.
+  const std::vector<std::uint32_t> psns{0xffffff, 0, 0xffffff, 0, 1, 2, 1, 2};
+  std::vector<std::size_t> dropped;
+  for (std::size_t i = 0; i < psns.size(); ++i) {
+    const auto code = i % 2 == 0 ? wire::OperationCode::write_first : wire::OperationCode::write_last;
+    const auto frame =
+        test::make_frame(1, 2, {.opcode = test::rc(code), .psn = psns[i], .payload = std::vector<std::byte>(8)});
+    if (plan.judge(*wire::parse_frame(frame)).drop) dropped.push_back(i);
+  }
+  BOOST_TEST((dropped == std::vector<std::size_t>{3, 7}));
+}
+
+BOOST_AUTO_TEST_CASE(every_fault_of_links_switches_nodes_and_verbs_is_understood) {
+  const auto one = [](const std::string& fault) { return good(with("faults: [{" + fault + "}]\n")); };
+  const std::vector<std::pair<std::string, Kind>> plain{
+      {"link-down: n1-s1, at: 1ms", Kind::link_down},
+      {"link-up: all", Kind::link_up},
+      {"link-flap: n1, down: 1ms, up: 2ms, times: 3", Kind::link_flap},
+      {"link-rate: n1-s1, rate: 1Gbps", Kind::link_rate},
+      {"link-delay: n1-s1, delay: 10us, jitter: 5us", Kind::link_delay},
+      {"heal: all", Kind::heal},
+      {"switch-crash: s1", Kind::switch_crash},
+      {"switch-restart: s1", Kind::switch_restart},
+      {"node-crash: n2", Kind::node_crash},
+      {"node-freeze: [n1, n2]", Kind::node_freeze},
+      {"node-thaw: all", Kind::node_thaw},
+      {"node-restart: n2", Kind::node_restart},
+      {"port-error: n1", Kind::port_error},
+      {"port-active: n1", Kind::port_active},
+      {"rnr-storm: n2, for: 3ms", Kind::rnr_storm},
+      {"completion-status: w, status: remote_access_error, times: 2", Kind::completion_status},
+      {"registration-failure: n1, times: 2", Kind::registration_failure},
+      {"post-failure: n1", Kind::post_failure}};
+  for (const auto& [text, kind] : plain) {
+    const Scenario scenario = one(text);
+    BOOST_TEST_CONTEXT(text) {
+      BOOST_TEST(scenario.faults.size() == 1u);
+      BOOST_TEST((element(scenario).kind == kind));
+    }
+  }
+  BOOST_TEST(element(one("link-flap: n1, down: 1ms, up: 2ms, times: 3")).times == 3u);
+  BOOST_TEST(element(one("rnr-storm: n2, at: 1ms, until: 4ms")).down.ns == 3'000'000);
+  BOOST_TEST(element(one("completion-status: w, status: remote_access_error")).status == 10);
+  BOOST_TEST(element(one("link-rate: n1-s1, rate: 1Gbps")).rate_bits_per_second == 1'000'000'000u);
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_with_an_end_is_two_and_a_partition_has_two_directions) {
+  const Scenario crash = good(with("faults: [{node-crash: n2, at: 1ms, for: 2ms}]\n"));
+  BOOST_REQUIRE_EQUAL(crash.faults.size(), 2u);
+  BOOST_TEST((element(crash, 1).kind == Kind::node_restart));
+  BOOST_TEST(crash.faults[1].trigger.at.ns == 3'000'000);
+  BOOST_TEST(!crash.faults[0].trigger.until.has_value());
+  const Scenario when =
+      good(with("faults: [{link-down: n2, when: {workload: w, completed: 3}, after: 1us, for: 2us}]\n"));
+  BOOST_TEST(when.faults.at(1).trigger.condition->after.ns == 3'000);
+  const Scenario partition = good(with("faults: [{partition: n1, until: 2ms}]\n"));
+  BOOST_REQUIRE_EQUAL(partition.faults.size(), 4u);
+  BOOST_TEST((element(partition, 0).peers == std::vector<std::uint32_t>{1, 2}));
+  BOOST_TEST((element(partition, 2).hosts == std::vector<std::uint32_t>{1, 2}));
+  BOOST_TEST((element(partition, 3).kind == Kind::heal));
+  const Scenario one_way = good(with("faults: [{partition: n1, peers: n2, one-way: true}]\n"));
+  BOOST_TEST(one_way.faults.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_fault_of_an_element_is_refused) {
+  const auto wrong = [](const std::string& fault, const std::string& place, std::string_view words) {
+    check_error(with("faults:\n- {" + fault + "}\n"), place, words);
+  };
+  wrong("link-down: n1->s1", "7:14", "a whole link is wanted");
+  wrong("switch-crash: n1", "7:17", "there is no such switch");
+  wrong("node-crash: s1", "7:15", "it is a switch");
+  wrong("partition: all", "7:14", "nobody is left");
+  wrong("partition: n1, peers: n1", "7:14", "on both sides");
+  wrong("link-rate: n1", "7:3", "'rate' is missing");
+  wrong("link-rate: n1, rate: -1Gbps", "7:24", "write a rate above 0");
+  wrong("link-flap: n1, down: 0ms, up: 1ms", "7:24", "more than nothing");
+  wrong("link-flap: n1, down: 1s, up: 1s, times: 31", "7:3", "take longer than the scenario's timeout");
+  wrong("rnr-storm: n1", "7:3", "say how long");
+  wrong("completion-status: all, status: flushed", "7:22", "name one workload");
+  wrong("node-freeze: n1, at: 2ms, until: 1ms", "7:36", "would end before it begins");
+  wrong("heal: n1", "7:9", "write heal: all");
+}

@@ -1,0 +1,296 @@
+// What a scenario's text means, and what is said about a wrong one.
+#include "scenarios/language/read_scenario.h"
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/scenarios/reading.h"
+
+using namespace verbena;
+using namespace verbena::scenarios;
+using test::check_error;
+using test::error_of;
+using test::good;
+using test::with;
+
+BOOST_AUTO_TEST_CASE(a_small_scenario_has_every_default_filled_in) {
+  const Scenario scenario = good(
+      "topology: {shape: star, hosts: 2}\n"
+      "workloads: [{verb: write, from: n1, to: n2, size: 64KiB, count: 100}]\n");
+  BOOST_TEST(scenario.name == "test");
+  BOOST_TEST((scenario.clock == Clock::virtual_time));
+  BOOST_TEST(scenario.seed == 1u);
+  BOOST_TEST(scenario.timeout.ns == seconds(60).ns);
+  BOOST_TEST(scenario.detection.ns == milliseconds(10).ns);
+  BOOST_TEST(scenario.topology.hosts == 2u);
+  BOOST_REQUIRE_EQUAL(scenario.nics.size(), 2u);
+  BOOST_TEST(scenario.nics[0].mtu_bytes == 4096u);
+  BOOST_TEST(scenario.nics[0].profile.name == "ideal");
+  BOOST_REQUIRE_EQUAL(scenario.workloads.size(), 1u);
+  const Workload& workload = scenario.workloads[0];
+  BOOST_TEST(workload.name == "workload1");
+  BOOST_TEST(
+      (workload.verb == Verb::write && workload.transport == Transport::rc && workload.pattern == Pattern::pair));
+  BOOST_TEST((workload.from == std::vector<std::uint32_t>{0} && workload.to == std::vector<std::uint32_t>{1}));
+  BOOST_TEST(workload.sizes.at(0).least == 65536u);
+  BOOST_TEST(workload.check);
+  BOOST_TEST(workload.queue_depth == 16u);
+  BOOST_TEST(workload.place.line == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(links_have_exact_units_a_default_a_trunk_and_overrides) {
+  const Scenario scenario = good(
+      "topology:\n"
+      "  shape: dumbbell\n"
+      "  hosts: 2\n"
+      "  link: {rate: 2.5Gbps, delay: 1.5us, queue: 64KiB, ecn: 10KB, mtu: 1500}\n"
+      "  trunk: {rate: 1Gbps}\n"
+      "  links: [{between: [s1, n1], delay: 7ns}]\n"
+      "workloads: [{verb: read, from: n1, to: n3, size: 1B, duration: 2ms}]\n");
+  unsigned trunks = 0;
+  unsigned changed = 0;
+  for (const fabric::Cable& cable : scenario.topology.cables) {
+    const bool host = scenario.topology.is_host(cable.a) || scenario.topology.is_host(cable.b);
+    trunks += host ? 0 : 1;
+    BOOST_TEST(cable.parameters.rate_bits_per_second == (host ? 2'500'000'000u : 1'000'000'000u));
+    changed += cable.parameters.propagation.ns == 7 ? 1 : 0;
+    BOOST_TEST(cable.parameters.queue_bytes == 65536u);
+    BOOST_TEST(cable.parameters.ecn_threshold_bytes == 10'000u);
+    BOOST_TEST(cable.parameters.mtu_bytes == 1500u);
+  }
+  BOOST_TEST(trunks == 1u);
+  BOOST_TEST(changed == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(every_shape_and_an_explicit_graph_are_understood) {
+  const auto hosts = [](const std::string& topology) {
+    return good("topology: " + topology + "\nworkloads: [{verb: send, pattern: all-to-all, size: 1, count: 1}]\n")
+        .topology.hosts;
+  };
+  BOOST_TEST(hosts("{shape: star, hosts: 5}") == 5u);
+  BOOST_TEST(hosts("{shape: line, hosts: 5}") == 5u);
+  BOOST_TEST(hosts("{shape: ring, hosts: 5}") == 5u);
+  BOOST_TEST(hosts("{shape: full-mesh, hosts: 5}") == 5u);
+  BOOST_TEST(hosts("{shape: dumbbell, hosts: 5}") == 10u);
+  BOOST_TEST(hosts("{shape: leaf-spine, leaves: 3, spines: 2, hosts-per-leaf: 4}") == 12u);
+  BOOST_TEST(hosts("{shape: fat-tree, k: 4}") == 16u);
+  BOOST_TEST(hosts("{nodes: [a, b], switches: [x], links: [{between: [a, x]}, {between: [x, b], rate: 1Gbps}]}") == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_nic_has_a_default_own_words_and_a_profile) {
+  const Scenario scenario = good(
+      "topology: {shape: star, hosts: 3}\n"
+      "nic: {profile: connectx, mtu: 1024, timeout: 18, nak-latency: 3us}\n"
+      "nics: {n2: {mtu: 512, profile: rxe}, n3: {speed: 25Gbps}}\n"
+      "workloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n");
+  BOOST_TEST(scenario.nics[0].profile.name == "connectx");
+  BOOST_TEST(scenario.nics[0].profile.nak_latency.ns == 3'000);
+  BOOST_TEST(scenario.nics[0].profile.cnp_interval.ns == 4'000);
+  BOOST_TEST(scenario.nics[1].profile.name == "rxe");
+  BOOST_TEST(scenario.nics[1].profile.acknowledge_every == 64u);
+  BOOST_TEST(scenario.nics[1].mtu_bytes == 512u);
+  BOOST_TEST(scenario.nics[1].timeout == 18);
+  BOOST_TEST(scenario.nics[2].rate_bits_per_second == 25'000'000'000u);
+  BOOST_TEST(scenario.nics[2].mtu_bytes == 1024u);
+}
+
+BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_installed_one_and_its_errors_name_its_file) {
+  namespace files = std::filesystem;
+  const files::path folder = files::temp_directory_path() / "verbena-read-scenario-test";
+  files::create_directories(folder / "profiles");
+  std::ofstream(folder / "profiles" / "rxe.yaml") << "nak-latency: 77us\n";
+  std::ofstream(folder / "odd.yaml") << "name: odd\nnak-latenzy: 1us\n";
+  const auto text = [](const std::string& profile) {
+    return "topology: {shape: star, hosts: 2}\nnic: {profile: " + profile +
+           "}\nworkloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n";
+  };
+  const auto read = read_scenario(text("rxe"), (folder / "s.yaml").string());
+  BOOST_REQUIRE(read.ok());
+  BOOST_TEST(read->nics[0].profile.nak_latency.ns == 77'000);
+  const auto odd = read_scenario(text("odd"), (folder / "s.yaml").string());
+  BOOST_REQUIRE(!odd.ok());
+  BOOST_TEST(odd.error().file_name == (folder / "odd.yaml").string());
+  BOOST_TEST(odd.error().place.line == 2u);
+  files::remove_all(folder);
+  check_error(text("none"), "2:16", "there is no such profile; looked for");
+  check_error(text("../rxe"), "2:16", "a profile's name has small letters");
+}
+
+BOOST_AUTO_TEST_CASE(sizes_come_from_a_number_a_range_or_weighted_choices) {
+  const auto sizes = [](const std::string& size) {
+    return good("topology: {shape: star, hosts: 2}\nworkloads: [{verb: send, from: n1, to: n2, count: 1, size: " +
+                size + "}]\n")
+        .workloads[0]
+        .sizes;
+  };
+  BOOST_TEST(sizes("0").at(0).most == 0u);
+  BOOST_TEST(sizes("1.5KB").at(0).most == 1500u);
+  BOOST_TEST(sizes("{from: 1, to: 4KiB}").at(0).most == 4096u);
+  const auto choices = sizes("[{size: 64, weight: 9}, {from: 1KiB, to: 1MiB}, 7]");
+  BOOST_REQUIRE_EQUAL(choices.size(), 3u);
+  BOOST_TEST(choices[0].weight == 9u);
+  BOOST_TEST(choices[1].least == 1024u);
+  BOOST_TEST(choices[2].least == 7u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_scenario_at_all_is_said_in_one_line) {
+  BOOST_TEST(error_of("").find("test.yaml:1:1: is empty") == 0u);
+  BOOST_TEST(error_of("a: [1\n").find("is not YAML") != std::string::npos);
+  BOOST_TEST(error_of("\t- x: {\n").find("is not YAML") != std::string::npos);
+  check_error("a: 1\n---\nb: 2\n", "3:1", "several documents");
+  check_error("- 1\n", "1:1", "write a map");
+  check_error("hello\n", "1:1", "write a map");
+  BOOST_TEST(error_of(std::string(kScenarioBytesMax + 1, ' ')).find("is larger than") != std::string::npos);
+  BOOST_TEST(error_of(std::string(100'000, '[')).size() < 1000u);
+  BOOST_TEST(!error_of("? [a]\n: 1\n").empty());
+  const auto missing = read_scenario_file("no-such-file.yaml");
+  BOOST_REQUIRE(!missing.ok());
+  BOOST_TEST(missing.error().line() == "no-such-file.yaml: there is no such file");
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_key_is_named_with_its_place_and_the_likely_one) {
+  check_error(with("sede: 3\n"), "6:1", "unknown key 'sede' in the scenario: did you mean 'seed'?");
+  check_error("topology: {shape: star, host: 3}\nworkloads: []\n", "1:25",
+              "unknown key 'host' in topology: did you mean 'hosts'?");
+  check_error(with("  - {verb: write, from: n1, to: n3, size: 1, cuont: 1}\n"), "6:48", "did you mean 'count'?");
+  check_error(with("faults: [{link-down: n1, times: 2}]\n"), "6:26", "unknown key 'times'");
+  check_error(with("seed: 1\nseed: 2\n"), "7:1", "key 'seed' is written twice");
+}
+
+BOOST_AUTO_TEST_CASE(each_wrong_value_is_refused_at_its_place) {
+  check_error(with("seed: -1\n"), "6:7", "write a whole number from 0");
+  check_error(with("seed: [1]\n"), "6:7", "seed (a list) is not understood");
+  check_error(with("seed:\n"), "6:1", "seed (nothing) is not understood");
+  check_error(with("timeout: 10\n"), "6:10", "write a time");
+  check_error(with("timeout: -10ms\n"), "6:10", "write a time");
+  check_error(with("timeout: 10 ms\n"), "6:10", "write a time");
+  check_error(with("timeout: 0s\n"), "6:10", "write more than nothing");
+  check_error(with("payload: maybe\n"), "6:10", "use one of true, false");
+  check_error(with("clock: sundial\n"), "6:8", "use one of virtual, real");
+  check_error("topology: {shape: star, hosts: 3, link: {rate: -1Gbps}}\nworkloads: []\n", "1:48",
+              "write a rate above 0");
+  check_error("topology: {shape: star, hosts: 3, link: {rate: 0Gbps}}\nworkloads: []\n", "1:48",
+              "write a rate above 0");
+  check_error("topology: {shape: star, hosts: 3, link: {rate: 100Gb}}\nworkloads: []\n", "1:48", "write a rate");
+  check_error("topology: {shape: star, hosts: 3, link: {queue: 64kib}}\nworkloads: []\n", "1:49", "write a size");
+  check_error("topology: {shape: star, hosts: 3}\nnic: {mtu: 1500}\nworkloads: []\n", "2:12", "use one of 256, 512");
+  check_error("topology: {shape: star, hosts: 3}\nnic: {timeout: 32}\nworkloads: []\n", "2:16", "from 0 to 31");
+}
+
+BOOST_AUTO_TEST_CASE(an_impossible_topology_is_refused) {
+  const auto wrong = [](const std::string& topology, const std::string& place, std::string_view words) {
+    check_error("topology: " + topology + "\nworkloads: [{verb: send, pattern: all-to-all, size: 1, count: 1}]\n",
+                place, words);
+  };
+  wrong("{hosts: 3}", "1:11", "needs a shape");
+  wrong("{shape: torus, hosts: 3}", "1:19", "use one of star, line");
+  wrong("{shape: star}", "1:11", "'hosts' is missing");
+  wrong("{shape: star, hosts: 1}", "1:22", "from 2");
+  wrong("{shape: star, hosts: 3, k: 4}", "1:28", "'k' does not belong to shape star");
+  wrong("{shape: fat-tree, k: 5}", "1:22", "even");
+  wrong("{shape: full-mesh, hosts: 60000}", "1:27", "from 2 to 700");
+  wrong("{shape: star, nodes: [a]}", "1:22", "exclude each other");
+  wrong("{shape: star, hosts: 3, links: [{between: [n1, n2], rate: 1Gbps}]}", "1:43", "no link between n1 and n2");
+  wrong("{shape: star, hosts: 3, links: [{between: [n1, n9]}]}", "1:48", "no node or switch of this name");
+  wrong("{shape: star, hosts: 3, link: {queue: 4KiB, ecn: 8KiB}}", "1:31", "nothing would ever be marked");
+  wrong("{nodes: [a, a], switches: [x], links: [{between: [a, x]}]}", "1:13", "the name is used twice");
+  wrong("{nodes: [a-b], switches: [x], links: [{between: [a-b, x]}]}", "1:10", "a name has up to 40");
+  wrong("{nodes: [all], switches: [x], links: [{between: [all, x]}]}", "1:10", "use another name");
+  wrong("{nodes: [a, b], switches: [x], links: [{between: [a, x]}]}", "1:11", "impossible");
+  wrong("{nodes: [a, b], switches: [x, y], links: [{between: [a, x]}, {between: [b, y]}]}", "1:11", "impossible");
+  wrong("{nodes: [a, b], switches: [x], links: [{between: [a, a]}]}", "1:50", "two different ends");
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_workload_is_refused) {
+  const auto wrong = [](const std::string& workload, const std::string& place, std::string_view words) {
+    check_error("topology: {shape: star, hosts: 3}\nworkloads:\n- {" + workload + "}\n", place, words);
+  };
+  wrong("from: n1", "3:3", "key 'verb' is missing");
+  wrong("verb: write, from: n1, to: n2, size: 1", "3:3", "say how much");
+  wrong("verb: write, from: n1, to: n2, size: 1, count: 1, duration: 1ms", "3:64", "exclude each other");
+  wrong("verb: write, from: n1, to: n2, size: 1, count: 0", "3:50", "from 1");
+  wrong("verb: write, from: n1, to: n4, size: 1, count: 1", "3:30", "there is no such node");
+  wrong("verb: write, from: n1, to: s1, size: 1, count: 1", "3:30", "it is a switch");
+  wrong("verb: write, from: n1, to: n1, size: 1, count: 1", "3:30", "does not send to itself");
+  wrong("verb: write, from: [n1, n2], to: n3, size: 1, count: 1", "3:36", "do not match");
+  wrong("verb: write, from: [n1, n1], to: [n2, n3], size: 1, count: 1", "3:27", "named twice");
+  wrong("verb: write, transport: ud, from: n1, to: n2, size: 1, count: 1", "3:9", "ud has send only");
+  wrong("verb: read, transport: uc, from: n1, to: n2, size: 1, count: 1", "3:9", "uc has send, write");
+  wrong("verb: send, transport: ud, from: n1, to: n2, size: 5000, count: 1", "3:54", "from 0 to 4096");
+  wrong("verb: cas, from: n1, to: n2, size: 16, count: 1", "3:38", "an atomic has 8 octets");
+  wrong("verb: write, pattern: all-to-all, from: n1, size: 1, count: 1", "3:43", "this pattern has among");
+  wrong("verb: write, pattern: incast, from: n1, to: [n2, n3], size: 1, count: 1", "3:47", "incast has one target");
+  wrong("verb: write, from: n1, to: n2, size: {from: 10, to: 5}, count: 1", "3:54", "it is below from");
+  wrong("verb: write, from: n1, to: n2, size: 1, duration: 70s", "3:3", "after the scenario's timeout");
+  wrong("verb: write, from: n1, to: n2, size: 1, count: 1, rate: -5", "3:59", "from 1");
+  wrong("name: all, verb: write, from: n1, to: n2, size: 1, count: 1", "3:9", "use another name");
+  wrong("exec: ls, node: n1", "3:9", "needs clock: real");
+  check_error(with("  - {name: w, verb: write, from: n1, to: n3, size: 1, count: 1}\n"), "6:12",
+              "two workloads are called 'w'");
+  check_error(with("payload: false\n") + "expect: [data-intact]\n", "7:10", "no data to compare");
+}
+
+BOOST_AUTO_TEST_CASE(programs_run_on_the_real_clock_and_must_be_there) {
+  const auto real = [](const std::string& items) {
+    return "clock: real\ntopology: {shape: star, hosts: 2}\nworkloads:\n" + items;
+  };
+  const Scenario scenario =
+      good(real("- {name: server, exec: sh -c 'exit 0', node: n1, background: yes}\n"
+                "- {name: client, exec: [ls, '${n1}:5', ''], node: n2, after: server, status: 2}\n"));
+  BOOST_REQUIRE_EQUAL(scenario.programs.size(), 2u);
+  BOOST_TEST((scenario.programs[0].arguments == std::vector<std::string>{"sh", "-c", "exit 0"}));
+  BOOST_TEST((scenario.programs[1].arguments == std::vector<std::string>{"ls", "127.47.91.1:5", ""}));
+  BOOST_TEST(scenario.programs[0].background);
+  BOOST_TEST(scenario.programs[1].expected_status == 2);
+  BOOST_TEST((scenario.programs[1].after == std::vector<std::string>{"server"}));
+  check_error(real("- {exec: no-such-program-here -x, node: n1}\n"), "4:10", "it is not on PATH");
+  check_error(real("- {exec: /etc/passwd, node: n1}\n"), "4:10", "no such executable file");
+  check_error(real("- {exec: ls ${n7}, node: n1}\n"), "4:10", "there is no such node");
+  check_error(real("- {exec: \"ls 'x\", node: n1}\n"), "4:10", "a quotation mark is not closed");
+  check_error(real("- {exec: ls, node: n3}\n"), "4:20", "there is no such node");
+  check_error(real("- {exec: ls, node: n1, after: late}\n"), "4:31", "no program of this name");
+  check_error(real("- {verb: write, from: n1, to: n2, size: 1, count: 1}\n"), "4:3", "with clock: real");
+}
+
+BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
+  const Scenario scenario =
+      good(with("expect:\n"
+                "- data-intact\n"
+                "- {completions: w, is: 10, until: 1ms}\n"
+                "- {completions: all, status: retry_exceeded, max: 0}\n"
+                "- {throughput: w, min: 1Gbps}\n"
+                "- {latency: w, percentile: 99.9, max: 20us}\n"
+                "- {counter: tx_retransmitted_packets, of: [n1, n3], min: 1, max: 5}\n"
+                "- {qp-state: w, state: error, side: target}\n"
+                "- {silence: n1->s1, from: 1ms}\n"
+                "- {finished: w, within: 3ms}\n"
+                "- {checker: all, max: 2}\n"
+                "- {survivors: w, is: 1}\n"));
+  BOOST_REQUIRE_EQUAL(scenario.expectations.size(), 11u);
+  BOOST_TEST(scenario.expectations[1].value.contains(10));
+  BOOST_TEST(!scenario.expectations[1].value.contains(9));
+  BOOST_TEST(*scenario.expectations[1].time_ns.most == 1e6);
+  BOOST_TEST(*scenario.expectations[2].status == 12);
+  BOOST_TEST(scenario.expectations[2].workload == "");
+  BOOST_TEST(*scenario.expectations[3].value.least == 1e9);
+  BOOST_TEST(scenario.expectations[4].percentile == 99.9);
+  BOOST_TEST((scenario.expectations[5].hosts == std::vector<std::uint32_t>{0, 2}));
+  BOOST_TEST(scenario.expectations[6].qp_state == 6);
+  BOOST_TEST(scenario.expectations[6].target_side);
+  BOOST_REQUIRE_EQUAL(scenario.expectations[7].links.size(), 1u);
+  BOOST_TEST((scenario.expectations[7].links[0].way != Way::both));
+  BOOST_TEST(*scenario.expectations[8].time_ns.most == 3e6);
+  BOOST_TEST(!scenario.expectations[8].time_ns.least.has_value());
+  BOOST_TEST(scenario.expectations[5].text == "counter tx_retransmitted_packets, min 1, max 5");
+
+  check_error(with("expect: [data-intakt]\n"), "6:10", "use one of data-intact, finished");
+  check_error(with("expect: [{completions: v, is: 1}]\n"), "6:24", "there is no workload of this name");
+  check_error(with("expect: [{completions: w}]\n"), "6:10", "say how many");
+  check_error(with("expect: [{completions: w, is: 1, min: 2}]\n"), "6:39", "exclude each other");
+  check_error(with("expect: [{completions: w, min: 3, max: 2}]\n"), "6:40", "it is below min");
+  check_error(with("expect: [{completions: w, is: 1, status: bad}]\n"), "6:42", "use one of success");
+  check_error(with("expect: [{counter: tx_packetz, min: 1}]\n"), "6:20", "did you mean tx_packets?");
+  check_error(with("expect: [{silence: all, from: 2ms, until: 1ms}]\n"), "6:43", "it is below from");
+  check_error(with("expect: [{latency: w, percentile: 101, max: 1us}]\n"), "6:35", "from 0 to 100");
+}

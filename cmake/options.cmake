@@ -42,7 +42,7 @@ function(verbena_test name)
   add_executable(test_${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/test_main.cc)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK
-    VERBENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
+    VERBENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" VERBENA_SOURCE="${PROJECT_SOURCE_DIR}")
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} Boost::unit_test_framework)
   # The test's own code unoptimised: with -O2 and a sanitizer one such file takes 45 s instead of 6 s to compile.
   target_compile_options(test_${name} PRIVATE -O0)

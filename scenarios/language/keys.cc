@@ -141,10 +141,11 @@ std::span<const std::string_view> keys_of(std::string_view section) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> words) {
-  if (word.size() > kComparedCharactersMax) return {};
+  if (word.empty() || word.size() > kComparedCharactersMax) return {};
   std::string_view best;
   std::size_t fewest = word.size() / 3 + 2;  // more changes than this make another word
   for (const std::string_view candidate : words) {
+    if (candidate.starts_with(word) || word.starts_with(candidate)) return candidate;
     const std::size_t edits = edits_between(word, candidate);
     if (edits >= fewest) continue;
     fewest = edits;

@@ -10,6 +10,7 @@ using namespace verbena;
 using namespace verbena::scenarios;
 using test::check_error;
 using test::good;
+using test::in_braces;
 using test::with;
 
 namespace {
@@ -62,18 +63,18 @@ BOOST_AUTO_TEST_CASE(a_packet_fault_is_on_the_links_that_it_names) {
   BOOST_TEST(on("s1-n2", "drop 1% dir=tx") == "s1->n2");
   BOOST_TEST(on("n2->s1") == "n2->s1");
   BOOST_TEST(on("[n1, s1->n1, n3-s1]") == "n1->s1 n3->s1 s1->n1 s1->n3");
-  const auto wrong = [](const std::string& fault, const std::string& place, std::string_view words) {
-    check_error(with("faults:\n- {" + fault + "}\n"), place, words);
+  const auto wrong = [](const std::string& fault, std::string_view words) {
+    check_error(with("faults:\n- " + in_braces(fault) + "\n"), words);
   };
-  wrong("packet: drop 1%, on: n9", "7:24", "there is no such node, switch or link");
-  wrong("packet: drop 1%, on: n1-n2", "7:24", "there is no such link");
-  wrong("packet: drop 1% dir=rx, on: n1->s1", "7:31", "leave dir= out");
-  wrong("packet: drop 1% dir=rx, on: all", "7:31", "dir= has no meaning here");
-  wrong("packet: drop 1%, on: trunks", "7:24", "no such links");
-  wrong("packet: drop -1%", "7:12", "'-1%' is not a probability");
-  wrong("packet: dorp 1%", "7:12", "unknown action 'dorp'");
-  wrong("packet: drop 1%, link-down: n1", "7:3", "a fault is one thing");
-  wrong("pakcet: drop 1%", "7:3", "a map with one of the keys packet");
+  wrong("packet: drop 1%, on: ^n9", "there is no such node, switch or link");
+  wrong("packet: drop 1%, on: ^n1-n2", "there is no such link");
+  wrong("packet: drop 1% dir=rx, on: ^n1->s1", "leave dir= out");
+  wrong("packet: drop 1% dir=rx, on: ^all", "dir= has no meaning here");
+  wrong("packet: drop 1%, on: ^trunks", "no such links");
+  wrong("packet: ^drop -1%", "'-1%' is not a probability");
+  wrong("packet: ^dorp 1%", "unknown action 'dorp'");
+  wrong("packet: drop 1%, link-down: n1", "a fault is one thing");
+  wrong("pakcet: drop 1%", "a map with one of the keys packet");
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_begins_and_ends_at_times_or_with_a_condition) {
@@ -95,20 +96,20 @@ BOOST_AUTO_TEST_CASE(a_fault_begins_and_ends_at_times_or_with_a_condition) {
   BOOST_TEST(completed.lasting->ns == 1'000'000);
   BOOST_TEST(scenario.faults[3].trigger.condition->subject ==
              scenario.topology.cable_name(scenario.topology.vertices[0].name == "n1" ? 0 : 1));
-  const auto wrong = [](const std::string& times, const std::string& place, std::string_view words) {
-    check_error(with("faults:\n- {packet: drop 1%, " + times + "}\n"), place, words);
+  const auto wrong = [](const std::string& times, std::string_view words) {
+    check_error(with("faults:\n- " + in_braces("packet: drop 1%, " + times) + "\n"), words);
   };
-  wrong("from: 2ms, until: 1ms", "7:38", "would end before it begins");
-  wrong("from: 1ms, until: 1ms", "7:38", "would end before it begins");
-  wrong("until: 1ms, for: 1ms", "7:38", "exclude each other");
-  wrong("from: 60s", "7:27", "timeout is over");
-  wrong("after: 1ms", "7:28", "a time after a condition");
-  wrong("from: 1ms, when: {workload: w, completed: 1}", "7:38", "exclude each other");
-  wrong("when: {workload: w, completed: 1}, until: 1s", "7:63", "use for:");
-  wrong("when: {workload: x, completed: 1}", "7:38", "there is no workload");
-  wrong("when: {workload: w}", "7:27", "'completed' is missing");
-  wrong("when: {workload: w, link: n1-s1, completed: 1}", "7:47", "exclude each other");
-  wrong("from: -1ms", "7:27", "write a time");
+  wrong("from: 2ms, until: ^1ms", "would end before it begins");
+  wrong("from: 1ms, until: ^1ms", "would end before it begins");
+  wrong("until: 1ms, for: ^1ms", "exclude each other");
+  wrong("from: ^60s", "timeout is over");
+  wrong("after: ^1ms", "a time after a condition");
+  wrong("from: 1ms, when: ^{workload: w, completed: 1}", "exclude each other");
+  wrong("when: {workload: w, completed: 1}, until: ^1s", "use for:");
+  wrong("when: {workload: ^x, completed: 1}", "there is no workload");
+  wrong("when: ^{workload: w}", "'completed' is missing");
+  wrong("when: {workload: w, link: ^n1-s1, completed: 1}", "exclude each other");
+  wrong("from: ^-1ms", "write a time");
 }
 
 BOOST_AUTO_TEST_CASE(lumina_events_are_taken_as_they_are_written) {
@@ -127,16 +128,16 @@ BOOST_AUTO_TEST_CASE(lumina_events_are_taken_as_they_are_written) {
   BOOST_TEST(scenario.faults[2].text == "corrupt where=icrc opcode=read-response qp=0-3 packet=2-3 round=1 dir=rx");
   BOOST_TEST(directions(scenario, packet_fault(scenario, 0).links) == "n1->s1 n2->s1 n3->s1");
   BOOST_TEST(directions(scenario, packet_fault(scenario, 2).links) == "s1->n1 s1->n2 s1->n3");
-  const auto wrong = [](const std::string& event, const std::string& place, std::string_view words) {
-    check_error(with("faults: [{data-pkt-events: [{" + event + "}]}]\n"), place, words);
+  const auto wrong = [](const std::string& event, std::string_view words) {
+    check_error(with("faults: [{data-pkt-events: [" + in_braces(event) + "]}]\n"), words);
   };
-  wrong("qpn: 0, psn: 4, type: delay, iter: 1", "6:51", "use one of drop, ecn, bit-error");
-  wrong("qpn: 0, psn: 4, type: drop, iter: 0", "6:63", "a number from 1");
-  wrong("qpn: 0, psn: -4, type: drop", "6:42", "a number from 0");
-  wrong("qpn: 0, psn: 5-4, type: drop", "6:42", "a range such as 4-7");
-  wrong("qpn: 0, type: drop", "6:29", "'psn' is missing");
-  wrong("qpn: 0, psn: 1, type: drop, iteration: 1", "6:57", "did you mean 'iter'?");
-  wrong("qpn: 0, psn: 1, type: drop, opcode: rdma", "6:29", "use one of any, write");
+  wrong("qpn: 0, psn: 4, type: ^delay, iter: 1", "use one of drop, ecn, bit-error");
+  wrong("qpn: 0, psn: 4, type: drop, iter: ^0", "a number from 1");
+  wrong("qpn: 0, psn: ^-4, type: drop", "a number from 0");
+  wrong("qpn: 0, psn: ^5-4, type: drop", "a range such as 4-7");
+  wrong("qpn: 0, type: drop", "'psn' is missing");
+  wrong("qpn: 0, psn: 1, type: drop, ^iteration: 1", "did you mean 'iter'?");
+  wrong("qpn: 0, psn: 1, type: drop, opcode: rdma", "use one of any, write");
 }
 
 BOOST_AUTO_TEST_CASE(a_lumina_event_hits_that_packet_of_every_message_in_that_round) {
@@ -207,20 +208,20 @@ BOOST_AUTO_TEST_CASE(a_fault_with_an_end_is_two_and_a_partition_has_two_directio
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_fault_of_an_element_is_refused) {
-  const auto wrong = [](const std::string& fault, const std::string& place, std::string_view words) {
-    check_error(with("faults:\n- {" + fault + "}\n"), place, words);
+  const auto wrong = [](const std::string& fault, std::string_view words) {
+    check_error(with("faults:\n- " + in_braces(fault) + "\n"), words);
   };
-  wrong("link-down: n1->s1", "7:14", "a whole link is wanted");
-  wrong("switch-crash: n1", "7:17", "there is no such switch");
-  wrong("node-crash: s1", "7:15", "it is a switch");
-  wrong("partition: all", "7:14", "nobody is left");
-  wrong("partition: n1, peers: n1", "7:14", "on both sides");
-  wrong("link-rate: n1", "7:3", "'rate' is missing");
-  wrong("link-rate: n1, rate: -1Gbps", "7:24", "write a rate above 0");
-  wrong("link-flap: n1, down: 0ms, up: 1ms", "7:24", "more than nothing");
-  wrong("link-flap: n1, down: 1s, up: 1s, times: 31", "7:3", "take longer than the scenario's timeout");
-  wrong("rnr-storm: n1", "7:3", "say how long");
-  wrong("completion-status: all, status: flushed", "7:22", "name one workload");
-  wrong("node-freeze: n1, at: 2ms, until: 1ms", "7:36", "would end before it begins");
-  wrong("heal: n1", "7:9", "write heal: all");
+  wrong("link-down: ^n1->s1", "a whole link is wanted");
+  wrong("switch-crash: ^n1", "there is no such switch");
+  wrong("node-crash: ^s1", "it is a switch");
+  wrong("partition: ^all", "nobody is left");
+  wrong("partition: ^n1, peers: n1", "on both sides");
+  wrong("link-rate: n1", "'rate' is missing");
+  wrong("link-rate: n1, rate: ^-1Gbps", "write a rate above 0");
+  wrong("link-flap: n1, down: ^0ms, up: 1ms", "more than nothing");
+  wrong("link-flap: n1, down: 1s, up: 1s, times: 31", "take longer than the scenario's timeout");
+  wrong("rnr-storm: n1", "say how long");
+  wrong("completion-status: ^all, status: flushed", "name one workload");
+  wrong("node-freeze: n1, at: 2ms, until: ^1ms", "would end before it begins");
+  wrong("heal: ^n1", "write heal: all");
 }

@@ -1,6 +1,7 @@
 // Reading scenarios in tests: a text must be good, or must be wrong at a place for a reason.
 #pragma once
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <string_view>
@@ -22,13 +23,24 @@ inline std::string error_of(const std::string& text) {
   return read.error().line();
 }
 
-/// The error begins with "test.yaml:LINE:COLUMN: " and has `words` in it.
-inline void check_error(const std::string& text, const std::string& place, std::string_view words) {
-  const std::string line = error_of(text);
+/// A ^ in the text, which is taken out, marks the place of the error; the error has `words` in it.
+inline void check_error(std::string text, std::string_view words) {
+  const std::size_t mark = text.find('^');
+  BOOST_REQUIRE_MESSAGE(mark != text.npos, "no place is marked in:\n" << text);
+  text.erase(mark, 1);
+  const auto line_at = text.rfind('\n', mark == 0 ? 0 : mark - 1);
+  const std::size_t column = mark == 0 || line_at == text.npos ? mark + 1 : mark - line_at;
+  const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(mark), '\n') + 1;
+  const std::string said = error_of(text);
   BOOST_TEST_CONTEXT(text) {
-    BOOST_TEST(line.substr(0, line.find(": ") + 2) == "test.yaml:" + place + ": ");
-    BOOST_TEST(line.find(words) != std::string::npos, line << " does not say: " << words);
+    BOOST_TEST(said.substr(0, said.find(": ")) == "test.yaml:" + std::to_string(line) + ":" + std::to_string(column));
+    BOOST_TEST(said.find(words) != std::string::npos, said << " does not say: " << words);
   }
+}
+
+/// A map of these keys; if no key or value is marked, the map is.
+inline std::string in_braces(const std::string& keys) {
+  return (keys.find('^') == std::string::npos ? "^{" : "{") + keys + "}";
 }
 
 /// Three hosts on a star and one workload; what is added begins in line 6.

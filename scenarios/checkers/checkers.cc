@@ -1,3 +1,4 @@
+// Brings packets, connections and rules together: finds the flow, asks the rules, then takes note.
 #include <algorithm>
 #include <deque>
 #include <unordered_map>

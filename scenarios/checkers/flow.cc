@@ -169,7 +169,25 @@ void note_answer_departure(Connection& connection, Flow& flow, const Observation
   if (is_fatal(syndrome)) connection.failed[seen.sender] = Failed{seen.time(), true};
 }
 
+/// Whether a READ or an atomic before `psn` has not got all its responses: that is asked for first, whatever else an
+/// answer says.
+bool lacks_responses(const Flow& flow, Psn psn) {
+  constexpr std::size_t kLookedAtMax = 256;
+  const auto messages = flow.log.messages();
+  const std::size_t end = flow.log.index_from(psn);
+  for (std::size_t i = end - std::min(end, kLookedAtMax); i < end; ++i)
+    if (messages[i].awaits_data() && messages[i].delivered < messages[i].packets) return true;
+  return false;
+}
+
+void note_data_arrival(const Observation& seen) {
+  if (seen.is_acknowledge() || seen.message == nullptr || !seen.message->awaits_data()) return;
+  Message& message = *seen.message;
+  if (message.first + message.delivered == seen.psn) ++message.delivered;
+}
+
 void note_answer_arrival(Connection& connection, Flow& flow, const Observation& seen) {
+  note_data_arrival(seen);
   const Psn behind = acknowledged_by(seen);
   if (!flow.acked_known) {
     flow.acked_known = true;
@@ -188,7 +206,8 @@ void note_answer_arrival(Connection& connection, Flow& flow, const Observation& 
   if (is_news && syndrome.kind == wire::Syndrome::Kind::rnr_nak) {
     flow.was_rnr = true;
     // A copy that the network made of the NAK may or may not make the requester wait anew.
-    if (!flow.rnr) flow.rnr = RnrWait{seen.psn, seen.time(), seen.time() + wire::rnr_timer(syndrome.value)};
+    if (!flow.rnr && !lacks_responses(flow, seen.psn))
+      flow.rnr = RnrWait{seen.psn, seen.time(), seen.time() + wire::rnr_timer(syndrome.value)};
   }
   if (is_news && is_fatal(syndrome) && !connection.failed[1 - seen.sender])
     connection.failed[1 - seen.sender] = Failed{seen.time(), false};

@@ -26,10 +26,11 @@ inline constexpr Duration kRestartSilence = seconds(1);
 /// One message of a request stream, found by its PSNs.
 struct Message {
   wire::Psn first;
-  std::uint32_t packets = 0;   // PSNs that it takes; 0: not known yet, a SEND of which LAST was not seen
-  std::uint32_t seen = 0;      // PSNs from `first` on up to the highest one seen
-  std::uint32_t length = 0;    // from the RETH
-  std::uint32_t answered = 0;  // READ, atomic: one behind the highest response seen
+  std::uint32_t packets = 0;    // PSNs that it takes; 0: not known yet, a SEND of which LAST was not seen
+  std::uint32_t seen = 0;       // PSNs from `first` on up to the highest one seen
+  std::uint32_t length = 0;     // from the RETH
+  std::uint32_t answered = 0;   // READ, atomic: one behind the highest response seen
+  std::uint32_t delivered = 0;  // READ, atomic: responses that have arrived without a gap
   wire::Rkey rkey;
   std::uint64_t address = 0;
   std::uint64_t original = 0;  // atomic: the answer

@@ -54,10 +54,8 @@ void NicState::drop_ready(Qp& qp) {
 }
 
 void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited) {
-  Completion stamped = completion;
-  stamped.time = now;
   counters.add(Counter::completions);
-  switch (cq.push(stamped, solicited || completion.status != CompletionStatus::success)) {
+  switch (cq.push(completion, now, solicited || completion.status != CompletionStatus::success)) {
     case CompletionQueue::Push::stored:
       break;
     case CompletionQueue::Push::notify:

@@ -88,7 +88,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
 Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port);
 /// Continues at `psn`: after a NAK, a timeout, or an acknowledgement of something that was about to be sent again.
 void go_back(Qp& qp, wire::Psn psn);
-/// Copies and feeds the CRC with octets [offset, offset + bytes) of the message. False: a local protection error.
+/// Copies octets [offset, offset + bytes) of the message. False: a local protection error.
 bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
                     wire::PacketBuilder& builder);
 

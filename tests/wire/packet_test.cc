@@ -225,7 +225,6 @@ BOOST_AUTO_TEST_CASE(payload_in_pieces_is_the_payload_in_one) {
     two.append_payload(std::span(data).first(cut));
     const std::span<std::byte> place = two.payload(data.size() - cut);
     if (!place.empty()) std::memcpy(place.data(), data.data() + cut, place.size());
-    two.icrc().update(data.data() + cut, place.size());
     BOOST_TEST(two.finish() == whole.size());
     BOOST_REQUIRE(pieces == whole);
   }

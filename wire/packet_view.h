@@ -59,6 +59,9 @@ class PacketView {
   Udp udp() const { return header<UdpLayout>(bth_at_ - UdpLayout::bytes); }
   Gid source() const { return is_ipv4_ ? Gid::from_ipv4(ipv4().source) : ipv6().source; }
   Gid destination() const { return is_ipv4_ ? Gid::from_ipv4(ipv4().destination) : ipv6().destination; }
+  /// The same as comparing source() and destination(), without making a GID of an IPv4 address.
+  bool is_from(const Gid& gid) const { return is_ipv4_ ? is_mapped(gid, ipv4().source) : gid == ipv6().source; }
+  bool is_to(const Gid& gid) const { return is_ipv4_ ? is_mapped(gid, ipv4().destination) : gid == ipv6().destination; }
   /// DSCP in the upper six bits, ECN in the lower two.
   std::uint8_t traffic_class() const {
     return is_ipv4_ ? static_cast<std::uint8_t>(ipv4().dscp << 2 | ipv4().ecn) : ipv6().traffic_class;
@@ -123,6 +126,7 @@ class PacketView {
   static constexpr std::size_t kHeaderBytesMax = EthernetLayout::bytes + VlanLayout::bytes + Ipv6Layout::bytes +
                                                  UdpLayout::bytes + BthLayout::bytes + kExtensionBytesMax;
 
+  static bool is_mapped(const Gid& gid, std::uint32_t ipv4) { return gid.ipv4() == ipv4 && gid.is_ipv4(); }
   template <class HeaderLayout>
   typename HeaderLayout::Header header(std::size_t at) const {
     return HeaderLayout::parse(

@@ -3,11 +3,14 @@
 // Values are in host order. How they lie in a packet is declared in headers.h only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <type_traits>
 
 namespace verbena::wire {
 
@@ -70,9 +73,9 @@ struct Gid {
     return {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, octet(24), octet(16), octet(8), octet(0)}};
   }
   constexpr bool is_ipv4() const {
-    for (std::size_t i = 0; i < 10; ++i)
-      if (octets[i] != 0) return false;
-    return octets[10] == 0xff && octets[11] == 0xff;
+    constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (!std::is_constant_evaluated()) return std::memcmp(octets.data(), kMapped.data(), kMapped.size()) == 0;
+    return std::equal(kMapped.begin(), kMapped.end(), octets.begin());
   }
   /// Host order. Only for is_ipv4().
   constexpr std::uint32_t ipv4() const {

@@ -198,10 +198,10 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
   return path;
 }
 
-bool NicState::is_own_address(const wire::Gid& address) const {
+bool NicState::is_addressee(const wire::PacketView& packet) const {
   for (std::uint8_t i = 0; i < config.gid_count; ++i)
-    if (config.gids[i] == address) return true;
-  return address.is_multicast();
+    if (packet.is_to(config.gids[i])) return true;
+  return packet.destination().is_multicast();
 }
 
 }  // namespace verbena::nic

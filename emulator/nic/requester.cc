@@ -100,14 +100,10 @@ void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status
 
 }  // namespace
 
-bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
-                    wire::PacketBuilder& builder) {
+bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
+                   wire::PacketBuilder& builder) {
   SendQueue& queue = qp.send_queue;
   const SendWork& work = queue.at(position);
-  if (work.inline_data) {
-    builder.append_payload(queue.inline_data(position).subspan(offset, bytes));
-    return true;
-  }
   Requester& requester = qp.requester;
   if (requester.cursor_position != position || offset < requester.cursor_offset) {
     requester.cursor_position = position;

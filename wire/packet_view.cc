@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "wire/icrc.h"
 
@@ -68,8 +69,8 @@ class FrameParser {
   static Result<PacketView, ParseError> parse(std::span<const std::byte> frame, Options options) {
     Result<PacketView, ParseError> result(std::in_place, PacketView::Unparsed());
     FrameParser parser(*result, frame, options);
-    const bool has_link = options.begins == Begins::with_ethernet ? parser.parse_ethernet() : parser.begin_with_ip();
-    if (!has_link || !parser.parse_packet()) result = Failure{parser.error_};
+    const bool is_good = options.begins == Begins::with_ethernet ? parser.parse_ethernet() : parser.begin_with_ip();
+    if (!is_good) result = Failure{parser.error_};
     return result;
   }
 
@@ -77,108 +78,101 @@ class FrameParser {
   FrameParser(PacketView& view, std::span<const std::byte> frame, Options options)
       : view_(view), frame_(frame), end_(frame.size()), may_be_cut_(options.may_be_cut) {}
 
-  bool parse_packet() {
-    return (view_.is_ipv4_ ? parse_ipv4() : parse_ipv6()) && parse_udp() && parse_bth() && parse_payload();
-  }
-
   bool fail(ParseError error) {
     error_ = error;
     return false;
   }
-  /// Whether the frame holds the next header whole.
-  template <class HeaderLayout>
-  bool has() {
-    return at_ + HeaderLayout::bytes <= end_ || fail(ParseError::truncated);
-  }
-  template <class HeaderLayout>
-  typename HeaderLayout::Header take() {
-    const std::size_t at = at_;
-    at_ += HeaderLayout::bytes;
-    return view_.header<HeaderLayout>(at);
-  }
+  /// Whether the packet goes on up to there, counted as end_ is.
+  bool reaches(std::size_t end) { return end <= end_ || fail(ParseError::truncated); }
 
   bool parse_ethernet() {
     copy_headers(view_.headers_.data(), frame_.data(), std::min(frame_.size(), PacketView::kHeaderBytesMax));
-    if (!has<EthernetLayout>()) return false;
-    std::uint16_t ether_type = take<EthernetLayout>().ether_type;
-    if (ether_type == kEtherTypeVlan) {
-      if (!has<VlanLayout>()) return false;
-      ether_type = take<VlanLayout>().ether_type;
-    }
-    view_.ip_at_ = view_.ip_offset_ = static_cast<std::uint8_t>(at_);
-    view_.is_ipv4_ = ether_type == kEtherTypeIpv4;
-    return view_.is_ipv4_ || ether_type == kEtherTypeIpv6 || fail(ParseError::not_ip);
+    if (!reaches(kUntagged)) return false;
+    const std::uint16_t ether_type = view_.header<EthernetLayout>(0).ether_type;
+    if (ether_type != kEtherTypeVlan) return parse_ip<kUntagged>(ether_type);
+    return reaches(kTagged) && parse_ip<kTagged>(view_.header<VlanLayout>(kUntagged).ether_type);
+  }
+  template <std::size_t kIpAt>
+  bool parse_ip(std::uint16_t ether_type) {
+    view_.ip_offset_ = kIpAt;
+    if (ether_type == kEtherTypeIpv4) return parse_packet<kIpAt, Ipv4Layout>();
+    return ether_type == kEtherTypeIpv6 ? parse_packet<kIpAt, Ipv6Layout>() : fail(ParseError::not_ip);
   }
 
   /// Puts an Ethernet header in front: all zeros but for the type.
   bool begin_with_ip() {
     if (frame_.empty()) return fail(ParseError::truncated);
-    at_ = link_bytes_ = EthernetLayout::bytes;
-    end_ += at_;
-    copy_headers(view_.headers_.data() + at_, frame_.data(),
-                 std::min(frame_.size(), PacketView::kHeaderBytesMax - at_));
-    const auto version = std::to_integer<unsigned>(view_.headers_[at_] >> 4);
-    view_.is_ipv4_ = version == 4;
-    view_.ip_at_ = static_cast<std::uint8_t>(at_);
-    EthernetLayout::emit({{}, {}, view_.is_ipv4_ ? kEtherTypeIpv4 : kEtherTypeIpv6},
-                         std::span(view_.headers_).first<EthernetLayout::bytes>());
-    return view_.is_ipv4_ || version == 6 || fail(ParseError::not_ip);
+    link_bytes_ = kUntagged;
+    end_ += kUntagged;
+    std::byte* const ip = view_.headers_.data() + kUntagged;
+    copy_headers(ip, frame_.data(), std::min(frame_.size(), PacketView::kHeaderBytesMax - kUntagged));
+    const auto version = std::to_integer<unsigned>(*ip >> 4);
+    if (version != 4 && version != 6) return fail(ParseError::not_ip);
+    EthernetLayout::emit({{}, {}, version == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6},
+                         std::span(view_.headers_).first<kUntagged>());
+    return version == 4 ? parse_packet<kUntagged, Ipv4Layout>() : parse_packet<kUntagged, Ipv6Layout>();
   }
 
-  /// `bytes`: what the IP header says that follows it. Cuts Ethernet padding off.
-  bool limit_to(std::size_t bytes) {
-    ip_payload_bytes_ = bytes;
-    if (end_ - at_ < bytes) {
+  /// From the IP header on. Where each header lies is known to the compiler for each of the forms that a frame has.
+  template <std::size_t kIpAt, class IpLayout>
+  bool parse_packet() {
+    constexpr std::size_t kUdpAt = kIpAt + IpLayout::bytes;
+    constexpr std::size_t kBthAt = kUdpAt + UdpLayout::bytes;
+    view_.ip_at_ = kIpAt;
+    view_.bth_at_ = kBthAt;
+    view_.is_ipv4_ = std::is_same_v<IpLayout, Ipv4Layout>;
+    if (!reaches(kUdpAt) || !check(view_.header<IpLayout>(kIpAt)) || !limit_to(kUdpAt)) return false;
+    if (!reaches(kBthAt) || !check(view_.header<UdpLayout>(kUdpAt))) return false;
+    if (!reaches(kBthAt + BthLayout::bytes) || !check(view_.header<BthLayout>(kBthAt))) return false;
+    const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes;
+    return reaches(payload_at) && parse_payload(kUdpAt, payload_at);
+  }
+
+  /// Cuts Ethernet padding off what follows the IP header.
+  bool limit_to(std::size_t ip_payload_at) {
+    const std::size_t end = ip_payload_at + ip_payload_bytes_;
+    if (end_ < end) {
       view_.is_whole_ = false;
       return may_be_cut_ || fail(ParseError::truncated);
     }
-    end_ = at_ + bytes;
+    end_ = end;
     return true;
   }
 
-  bool parse_ipv4() {
-    if (!has<Ipv4Layout>()) return false;
-    const Ipv4 ip = take<Ipv4Layout>();
+  bool check(const Ipv4& ip) {
     // Annex A17: no options. total_bytes must at least hold the header itself.
     if (ip.version != 4 || ip.header_words != 5 || ip.total_bytes < Ipv4Layout::bytes) {
       return fail(ParseError::bad_ip_header);
     }
     if (ip.more_fragments || ip.fragment_offset != 0) return fail(ParseError::ip_fragment);
     if (ip.protocol != kIpProtocolUdp) return fail(ParseError::not_udp);
-    return limit_to(ip.total_bytes - Ipv4Layout::bytes);
+    ip_payload_bytes_ = ip.total_bytes - Ipv4Layout::bytes;
+    return true;
   }
 
-  bool parse_ipv6() {
-    if (!has<Ipv6Layout>()) return false;
-    const Ipv6 ip = take<Ipv6Layout>();
+  bool check(const Ipv6& ip) {
     constexpr std::uint8_t kFragmentHeader = 44;
     if (ip.version != 6) return fail(ParseError::bad_ip_header);
     if (ip.next_header == kFragmentHeader) return fail(ParseError::ip_fragment);
     if (ip.next_header != kIpProtocolUdp) return fail(ParseError::not_udp);
-    return limit_to(ip.payload_bytes);
+    ip_payload_bytes_ = ip.payload_bytes;
+    return true;
   }
 
-  bool parse_udp() {
-    if (!has<UdpLayout>()) return false;
-    const Udp udp = take<UdpLayout>();
+  bool check(const Udp& udp) {
     if (udp.destination_port != kRoceUdpPort) return fail(ParseError::not_roce_port);
     return udp.bytes == ip_payload_bytes_ || fail(ParseError::bad_length);
   }
 
-  bool parse_bth() {
-    if (!has<BthLayout>()) return false;
-    view_.bth_at_ = static_cast<std::uint8_t>(at_);
-    const Bth bth = take<BthLayout>();
+  bool check(const Bth& bth) {
     if (bth.version != 0) return fail(ParseError::bad_transport_version);
     pad_bytes_ = bth.pad_bytes;
     view_.info_ = &opcode_info(bth.opcode);
-    if (!view_.info_->defined) return fail(ParseError::unknown_opcode);
-    at_ += view_.info_->extension_bytes;
-    return at_ <= end_ || fail(ParseError::truncated);
+    return view_.info_->defined || fail(ParseError::unknown_opcode);
   }
 
-  bool parse_payload() {
-    const std::size_t before = UdpLayout::bytes + BthLayout::bytes + view_.info_->extension_bytes;
+  bool parse_payload(std::size_t udp_at, std::size_t payload_at) {
+    const std::size_t before = payload_at - udp_at;
     if (ip_payload_bytes_ < before + kIcrcBytes) return fail(ParseError::truncated);
     const std::size_t padded = ip_payload_bytes_ - before - kIcrcBytes;
     // IBTA 9.2: a packet is whole words, its payload padded by 0 to 3 octets.
@@ -186,17 +180,21 @@ class FrameParser {
     if (pad_bytes_ > padded) return fail(ParseError::bad_padding);
     view_.payload_bytes_ = padded - pad_bytes_;
     view_.frame_ = frame_.first(end_ - link_bytes_);
-    view_.payload_ = view_.frame_.subspan(at_ - link_bytes_);
-    if (view_.payload_.size() > view_.payload_bytes_) view_.payload_ = view_.payload_.first(view_.payload_bytes_);
-    if (!view_.is_whole_) return true;
-    view_.icrc_ = layout_detail::load_icrc(view_.frame_.data() + view_.frame_.size() - kIcrcBytes);
+    const std::byte* const payload = frame_.data() + (payload_at - link_bytes_);
+    if (!view_.is_whole_) {
+      view_.payload_ = {payload, std::min(end_ - payload_at, view_.payload_bytes_)};
+      return true;
+    }
+    view_.payload_ = {payload, view_.payload_bytes_};
+    view_.icrc_ = layout_detail::load_icrc(payload + padded);
     return true;
   }
 
+  static constexpr std::size_t kUntagged = EthernetLayout::bytes;
+  static constexpr std::size_t kTagged = EthernetLayout::bytes + VlanLayout::bytes;
   PacketView& view_;
   std::span<const std::byte> frame_;
-  std::size_t at_ = 0;          // of the next header, in the view's copy
-  std::size_t end_;             // of the packet, counted as at_ is
+  std::size_t end_;             // of the packet, counted from the start of the view's copy
   std::size_t link_bytes_ = 0;  // that the copy has in front of the frame
   std::size_t ip_payload_bytes_ = 0;
   std::uint8_t pad_bytes_ = 0;

@@ -74,8 +74,10 @@ struct Gid {
   }
   constexpr bool is_ipv4() const {
     constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    if (!std::is_constant_evaluated()) return std::memcmp(octets.data(), kMapped.data(), kMapped.size()) == 0;
-    return std::equal(kMapped.begin(), kMapped.end(), octets.begin());
+    if (std::is_constant_evaluated()) return std::equal(kMapped.begin(), kMapped.end(), octets.begin());
+    // Twelve at once would be a call.
+    return std::memcmp(octets.data(), kMapped.data(), 8) == 0 &&
+           std::memcmp(octets.data() + 8, kMapped.data() + 8, 4) == 0;
   }
   /// Host order. Only for is_ipv4().
   constexpr std::uint32_t ipv4() const {

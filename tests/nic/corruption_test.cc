@@ -40,29 +40,25 @@ class Target {
     pd_ = *nic_.allocate_pd();
     const CqHandle cq = *nic_.create_cq(16, 0);
     const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(buffer_.data()));
-    region_ = *nic_.register_memory({.pd = pd_,
-                                     .address = address,
-                                     .length = kBytes,
-                                     .iova = kIova,
-                                     .access = kLocalWrite | kRemoteWrite});
+    region_ = *nic_.register_memory(
+        {.pd = pd_, .address = address, .length = kBytes, .iova = kIova, .access = kLocalWrite | kRemoteWrite});
     QpInit init{.pd = pd_, .send_cq = cq, .recv_cq = cq, .capabilities = {.max_send_wr = 4, .max_recv_wr = 4}};
     qp_ = *nic_.create_qp(init);
     QpAttributes attributes;
     attributes.state = QpState::init;
     attributes.access = kRemoteWrite;
-    BOOST_REQUIRE(
-        nic_.modify_qp(qp_, attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags, Time{}).ok());
+    BOOST_REQUIRE(nic_.modify_qp(qp_, attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags, Time{}).ok());
     attributes.state = QpState::rtr;
     attributes.address_vector.destination = gid_of(flow, 2);
     attributes.address_vector.destination_mac = node_mac(2);
     attributes.path_mtu_bytes = 1024;
     attributes.dest_qpn = wire::Qpn(0x020077);
     attributes.rq_psn = wire::Psn(kPsn);
-    BOOST_REQUIRE(nic_.modify_qp(qp_, attributes,
-                                 kQpState | kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn | kQpMaxDestReadAtomic |
-                                     kQpMinRnrTimer,
-                                 Time{})
-                      .ok());
+    BOOST_REQUIRE(
+        nic_.modify_qp(qp_, attributes,
+                       kQpState | kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn | kQpMaxDestReadAtomic | kQpMinRnrTimer,
+                       Time{})
+            .ok());
   }
 
   /// A WRITE to the start of the buffer, each octet of this value.
@@ -159,7 +155,7 @@ BOOST_AUTO_TEST_CASE(what_a_router_may_change_does_not_cost_a_packet) {
     for (int round = 0; round < 3; ++round) {
       target.receive(target.write(psn++, 0x55));
       std::vector<std::byte> frame = target.write(psn++, 0x66);
-      frame[ip + 1] ^= std::byte{0x03};                   // congestion experienced; IPv6: the flow label's top
+      frame[ip + 1] ^= std::byte{0x03};                    // congestion experienced; IPv6: the flow label's top
       frame[ip + (flow.ipv6 ? 7 : 8)] ^= std::byte{0x0f};  // hop limit, time to live
       target.receive(frame);
       BOOST_REQUIRE_EQUAL(target.expected_psn(), psn);

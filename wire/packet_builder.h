@@ -101,6 +101,12 @@ class PacketBuilder {
     const std::span<std::byte> place = payload(bytes.size());
     if (!bytes.empty()) std::memcpy(place.data(), bytes.data(), bytes.size());
   }
+  /// Instead of all payload: its place stays as it is, and the ICRC leaves it out. For simulations without payload.
+  void leave_out_payload(std::size_t bytes) {
+    VERBENA_ASSERT(bytes <= payload_bytes_left_);
+    payload_bytes_left_ -= bytes;
+    left_out_bytes_ += bytes;
+  }
   /// Pads, stores the ICRC, copies the frame to its place; returns its size in octets.
   std::size_t finish();
 
@@ -123,6 +129,7 @@ class PacketBuilder {
   std::byte* bth_;
   std::byte* next_;
   std::size_t payload_bytes_left_;
+  std::size_t left_out_bytes_ = 0;
   Icrc icrc_;
   std::uint8_t pad_bytes_;
   std::uint8_t extension_bytes_left_;
@@ -156,6 +163,13 @@ inline std::size_t PacketBuilder::finish() {
   const std::byte masked = std::exchange(bth_[kBthMaskedOctet], std::byte{0xff});
   icrc_.update(bth_, static_cast<std::size_t>(next_ - bth_));
   bth_[kBthMaskedOctet] = masked;
+  if (left_out_bytes_ != 0) {
+    const auto before = static_cast<std::size_t>(next_ - pad_bytes_ - begin_);
+    std::memcpy(into_, begin_, before);
+    std::byte* const end = into_ + before + left_out_bytes_ + pad_bytes_;
+    layout_detail::store_icrc(end, icrc_.value());
+    return static_cast<std::size_t>(end + kIcrcBytes - into_);
+  }
   layout_detail::store_icrc(next_, icrc_.value());
   const auto bytes = static_cast<std::size_t>(next_ + kIcrcBytes - begin_);
   std::memcpy(into_, begin_, bytes);

@@ -14,6 +14,9 @@ namespace verbena::nic {
 class Memory {
  public:
   virtual ~Memory() = default;
+  /// False: nothing lies behind the addresses (a simulation without payload). read() is not called then, frames carry
+  /// whatever lay in their place, and their ICRC leaves it out. Asked once.
+  virtual bool has_octets() const { return true; }
   /// Copies into.size() octets at `address`, each read once. False: the range faults.
   virtual bool read(std::uint64_t address, std::span<std::byte> into) = 0;
   /// Copies to `address` in increasing address order, the last octet last: applications poll for it. False: faults.

@@ -5,6 +5,7 @@ namespace verbena::nic {
 NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
     : config(nic_config),
       memory(app_memory),
+      memory_has_octets(app_memory.has_octets()),
       counters(nic_counters),
       pds(nic_config.limits.max_pd),
       regions(nic_config.limits, nic_config.seed),

@@ -31,6 +31,7 @@ struct NicState {
 
   NicConfig config;
   Memory& memory;
+  const bool memory_has_octets;
   Counters& counters;
   ObjectTable<ProtectionDomain, PdTag> pds;
   MemoryTable regions;
@@ -89,6 +90,12 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
 Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port);
 /// Continues at `psn`: after a NAK, a timeout, or an acknowledgement of something that was about to be sent again.
 void go_back(Qp& qp, wire::Psn psn);
+/// The next octets of a packet's payload. False: the memory faults.
+inline bool read_payload(NicState& nic, std::uint64_t from, std::uint32_t bytes, wire::PacketBuilder& builder) {
+  if (nic.memory_has_octets) return nic.memory.read(from, builder.payload(bytes));
+  builder.leave_out_payload(bytes);
+  return true;
+}
 /// The same as gather_payload, for any number of SGEs.
 bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
                    wire::PacketBuilder& builder);
@@ -105,7 +112,7 @@ inline bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::u
   const Sge& sge = queue.sges(position).front();
   std::uint64_t from;
   return nic.regions.translate(sge.lkey, qp.pd, sge.address + offset, bytes, 0, from) &&
-         nic.memory.read(from, builder.payload(bytes));
+         read_payload(nic, from, bytes, builder);
 }
 
 // completer.cc

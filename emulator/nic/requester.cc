@@ -121,7 +121,7 @@ bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t 
     const std::uint32_t part = std::min(bytes, sge.length - skip);
     std::uint64_t from;
     if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + skip, part, 0, from)) return false;
-    if (!nic.memory.read(from, builder.payload(part))) return false;
+    if (!read_payload(nic, from, part, builder)) return false;
     offset += part;
     bytes -= part;
   }

@@ -23,7 +23,7 @@ int post_receive_list(host::Engine* engine, ibv_recv_wr* request, ibv_recv_wr** 
     *bad_request = request;
     return kNoDevice;
   }
-  return engine->run([&](nic::Nic& nic, Time) {
+  return engine->run([&](nic::Nic& nic) {
     for (; request != nullptr; request = request->next) {
       int error = EINVAL;
       if (request->num_sge >= 0)

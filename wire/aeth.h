@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -73,10 +74,19 @@ constexpr std::uint32_t credit_count_of(std::uint8_t credit_code) {
 
 /// The code that promises as much as possible, but no more than `count` receives; never kUnlimitedCredits.
 constexpr std::uint8_t credit_code_of(std::uint32_t count) {
-  std::uint8_t code = 30;
-  while (code > 0 && aeth_detail::kCredits[code] > count) --code;
-  return code;
+  if (count < 2) return static_cast<std::uint8_t>(count);
+  // From 2 on the table holds 2^n and 1.5 * 2^n by turns.
+  const auto power = static_cast<std::uint32_t>(std::bit_width(count)) - 1;
+  const std::uint32_t code = 2 * power + (count >> (power - 1) & 1);
+  return static_cast<std::uint8_t>(code < 30 ? code : 30);
 }
+static_assert([] {
+  for (std::uint8_t code = 0; code <= 30; ++code) {
+    const std::uint32_t credits = aeth_detail::kCredits[code];
+    if (credit_code_of(credits) != code || (code != 0 && credit_code_of(credits - 1) != code - 1)) return false;
+  }
+  return true;
+}());
 
 /// How long the requester waits after an RNR NAK with this code: 10 us to 655.36 ms (code 0 is the longest).
 constexpr Duration rnr_timer(std::uint8_t timer_code) {

@@ -107,6 +107,14 @@ constexpr void store_big_endian(std::byte* into, std::uint64_t value) {
   std::memcpy(into, &network, kBytes);
 }
 
+/// Little-endian: only the ICRC lies so.
+inline std::uint32_t load_icrc(const std::byte* from) {
+  return __builtin_bswap32(static_cast<std::uint32_t>(load_big_endian<4>(from)));
+}
+inline void store_icrc(std::byte* into, std::uint32_t value) {
+  store_big_endian<4>(into, __builtin_bswap32(value));
+}
+
 /// The octets of a header are taken as words of 8, 8, ..., 4, 2, 1 octets.
 struct Chunk {
   std::size_t first = 0;  // octet

@@ -4,9 +4,8 @@ namespace verbena::wire {
 namespace {
 
 constexpr std::size_t kLinkOnes = 8;
-constexpr std::size_t kPortsBytes = 4;
 
-/// What the two octets of a length, followed by `kAfter` octets up to the end of the UDP ports, change in a CRC: it is
+/// What the two octets of a length, followed by `kAfter` octets up to the end of the UDP header, change in a CRC: it is
 /// linear, so each octet's share can be looked up.
 template <std::size_t kAfter>
 struct LengthShares {
@@ -31,8 +30,10 @@ struct LengthShares {
 
 constexpr std::size_t kIpv4LengthOffset = 2;
 constexpr std::size_t kIpv6LengthOffset = 4;
-constexpr LengthShares<Ipv4Layout::bytes + kPortsBytes - kIpv4LengthOffset - 2> kIpv4Shares;
-constexpr LengthShares<Ipv6Layout::bytes + kPortsBytes - kIpv6LengthOffset - 2> kIpv6Shares;
+constexpr std::size_t kUdpLengthOffset = 4;
+constexpr LengthShares<Ipv4Layout::bytes + UdpLayout::bytes - kIpv4LengthOffset - 2> kIpv4Shares;
+constexpr LengthShares<Ipv6Layout::bytes + UdpLayout::bytes - kIpv6LengthOffset - 2> kIpv6Shares;
+constexpr LengthShares<UdpLayout::bytes - kUdpLengthOffset - 2> kUdpShares;
 
 void store_u16(std::byte* into, std::size_t value) {
   layout_detail::store_big_endian<2>(into, value);
@@ -89,13 +90,13 @@ FrameTemplate::FrameTemplate(const FramePath& path) {
   add(UdpLayout::emit(udp));
   header_bytes_ = static_cast<std::uint8_t>(end);
 
-  // mask_headers() wants a BTH behind; only the part up to the ports is used.
+  // mask_headers() wants a BTH behind, which does not count here.
   std::array<std::byte, kHeaderBytesMax + BthLayout::bytes> packet{};
   std::memcpy(packet.data(), octets_.data(), end);
   std::array<std::byte, kMaskedBytesMax> masked;
   mask_headers(std::span<const std::byte>(packet).subspan(ip_offset_), is_ipv4_, masked);
   Icrc crc;
-  crc.update(masked.data(), kLinkOnes + (is_ipv4_ ? Ipv4Layout::bytes : Ipv6Layout::bytes) + kPortsBytes);
+  crc.update(masked.data(), kLinkOnes + (is_ipv4_ ? Ipv4Layout::bytes : Ipv6Layout::bytes) + UdpLayout::bytes);
   icrc_of_length_0_ = crc.value();
 }
 
@@ -122,50 +123,10 @@ void FrameTemplate::emit(std::span<std::byte> into, std::size_t udp_payload_byte
   store_u16(into.data() + header_bytes_ - 4, udp_bytes);
 }
 
-std::uint32_t FrameTemplate::icrc_until_ports(std::size_t udp_payload_bytes) const {
+std::uint32_t FrameTemplate::icrc_until_bth(std::size_t udp_payload_bytes) const {
   const std::size_t udp_bytes = udp_payload_bytes + UdpLayout::bytes;
-  return icrc_of_length_0_ ^ (is_ipv4_ ? kIpv4Shares.of(udp_bytes + Ipv4Layout::bytes) : kIpv6Shares.of(udp_bytes));
-}
-
-PacketBuilder::PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
-                             std::size_t payload_bytes)
-    : begin_(into.data()), payload_bytes_left_(payload_bytes), pad_bytes_(-payload_bytes & 3) {
-  const OpcodeInfo& info = opcode_info(bth.opcode);
-  VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
-  const std::size_t udp_payload_bytes =
-      BthLayout::bytes + info.extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
-  VERBENA_ASSERT(into.size() >= frame_template.header_bytes() + udp_payload_bytes);
-  frame_template.emit(into, udp_payload_bytes);
-  icrc_ = Icrc(frame_template.icrc_until_ports(udp_payload_bytes));
-  extension_bytes_left_ = info.extension_bytes;
-
-  Bth padded = bth;
-  padded.pad_bytes = pad_bytes_;
-  const auto octets = BthLayout::emit(padded);
-  next_ = begin_ + frame_template.header_bytes();
-  std::memcpy(next_, octets.data(), octets.size());
-  next_ += octets.size();
-
-  store_u16(covered_.data(), udp_payload_bytes + UdpLayout::bytes);
-  covered_[2] = covered_[3] = std::byte{0xff};
-  std::memcpy(covered_.data() + kUdpTailBytes, octets.data(), octets.size());
-  covered_[kUdpTailBytes + kBthMaskedOctet] = std::byte{0xff};
-  covered_bytes_ = kUdpTailBytes + BthLayout::bytes;
-}
-
-std::size_t PacketBuilder::finish() {
-  close_headers();
-  VERBENA_ASSERT(payload_bytes_left_ == 0);
-  if (pad_bytes_ != 0) {
-    constexpr std::array<std::byte, 3> kZeros{};
-    std::memcpy(next_, kZeros.data(), pad_bytes_);
-    icrc_.update(kZeros.data(), pad_bytes_);
-    next_ += pad_bytes_;
-  }
-  const std::uint32_t value = icrc_.value();
-  for (std::size_t i = 0; i < kIcrcBytes; ++i) next_[i] = static_cast<std::byte>(value >> (8 * i));
-  next_ += kIcrcBytes;
-  return static_cast<std::size_t>(next_ - begin_);
+  return icrc_of_length_0_ ^ kUdpShares.of(udp_bytes) ^
+         (is_ipv4_ ? kIpv4Shares.of(udp_bytes + Ipv4Layout::bytes) : kIpv6Shares.of(udp_bytes));
 }
 
 }  // namespace verbena::wire

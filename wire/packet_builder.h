@@ -1,10 +1,12 @@
-// Building RoCE v2 frames in place, in the buffer of the link they leave on.
+// Building RoCE v2 frames for the buffer of the link they leave on.
 //
 // FramePath is what stays the same for a flow; FrameTemplate is its Ethernet, IP and UDP octets made once;
 // PacketBuilder appends BTH, extension headers and payload and closes the frame (padding, lengths, IP checksum, ICRC).
 // Nothing here allocates. IPv4 packets leave with DF set and identification 0 (see design.md: what a UDP socket sends),
 // UDP checksums are 0 over IPv4 and IPv6 alike (annex A17: the ICRC stands in for it).
-// The place of a frame is written and never read: its lines may still belong to another core.
+// A frame comes together in the builder, in lines that are this core's own, goes through the CRC there in one piece,
+// and is then copied to its place. The place is written once and never read: its lines may still belong to another
+// core.
 #pragma once
 
 #include <array>
@@ -13,6 +15,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "wire/assert.h"
 #include "wire/headers.h"
@@ -47,32 +50,34 @@ class FrameTemplate {
   /// Writes the headers of a frame whose UDP payload (BTH to ICRC) has this size. `into` must hold header_bytes().
   void emit(std::span<std::byte> into, std::size_t udp_payload_bytes) const;
 
-  /// The CRC from the octets of ones up to the UDP ports, for a UDP payload of this size.
-  std::uint32_t icrc_until_ports(std::size_t udp_payload_bytes) const;
+  /// The CRC from the octets of ones to the end of the UDP header, for a UDP payload of this size.
+  std::uint32_t icrc_until_bth(std::size_t udp_payload_bytes) const;
 
- private:
   static constexpr std::size_t kHeaderBytesMax =
       EthernetLayout::bytes + VlanLayout::bytes + Ipv6Layout::bytes + UdpLayout::bytes;
+
+ private:
   std::array<std::byte, kHeaderBytesMax> octets_{};
   std::uint8_t header_bytes_ = 0;
   std::uint8_t ip_offset_ = 0;
   bool is_ipv4_ = true;
-  std::uint32_t checksum_sum_ = 0;  // of the IPv4 header without total length and checksum
-  std::uint32_t icrc_of_length_0_ =
-      0;  // from the octets of ones up to the UDP ports, with a zero length in the IP header
+  std::uint32_t checksum_sum_ = 0;      // of the IPv4 header without total length and checksum
+  std::uint32_t icrc_of_length_0_ = 0;  // from the octets of ones up to the BTH, with zeros for both lengths
 };
 
 /// One frame. Order of calls: constructor, append() in the order of the specification, payload, finish() once.
 ///   PacketBuilder builder(into, frame_template, bth, payload_bytes);
 ///   builder.append(reth);
-///   if (!memory.read(va, builder.payload(n), builder.icrc())) ...;   // fills n octets and feeds the CRC from their
-///   origin std::size_t bytes = builder.finish();
+///   if (!memory.read(va, builder.payload(n))) ...;   // fills n octets
+///   std::size_t bytes = builder.finish();
 /// Leaving an extension header of the opcode out, or giving more or less payload than announced, asserts.
 class PacketBuilder {
  public:
   /// `into` must hold frame_bytes(); asserts otherwise. bth.pad_bytes is overwritten from the payload's size.
   PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
                 std::size_t payload_bytes);
+  PacketBuilder(const PacketBuilder&) = delete;
+  PacketBuilder& operator=(const PacketBuilder&) = delete;
 
   void append(const Xrceth& header) { append_header<XrcethLayout>(header); }
   void append(const Deth& header) { append_header<DethLayout>(header); }
@@ -83,64 +88,93 @@ class PacketBuilder {
   void append(const ImmDt& header) { append_header<ImmDtLayout>(header); }
   void append(const Ieth& header) { append_header<IethLayout>(header); }
 
-  /// The place of the next `bytes` octets of payload. The caller writes them and feeds icrc() with the same octets,
-  /// taken from their origin and not from here (those lines may still belong to another core).
+  /// The next `bytes` octets of payload, for the caller to write before finish(). What is written is what leaves and
+  /// what the ICRC covers, whatever becomes of its origin.
   std::span<std::byte> payload(std::size_t bytes) {
-    close_headers();
-    VERBENA_ASSERT(bytes <= payload_bytes_left_);
+    VERBENA_ASSERT(extension_bytes_left_ == 0 && bytes <= payload_bytes_left_);
     payload_bytes_left_ -= bytes;
     std::byte* const place = next_;
     next_ += bytes;
     return {place, bytes};
   }
-  /// Valid from the first payload() call on: covers all headers.
-  Icrc& icrc() {
-    close_headers();
-    return icrc_;
-  }
-  /// Copies and feeds the CRC.
   void append_payload(std::span<const std::byte> bytes) {
     const std::span<std::byte> place = payload(bytes.size());
-    if (bytes.empty()) return;
-    std::memcpy(place.data(), bytes.data(), bytes.size());
-    icrc_.update(bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(place.data(), bytes.data(), bytes.size());
   }
-  /// Pads, stores the ICRC; returns the size of the frame in octets.
+  /// Instead of all payload: its place stays as it is, and the ICRC leaves it out. For simulations without payload.
+  void leave_out_payload(std::size_t bytes) {
+    VERBENA_ASSERT(bytes <= payload_bytes_left_);
+    payload_bytes_left_ -= bytes;
+    left_out_bytes_ += bytes;
+  }
+  /// Pads, stores the ICRC, copies the frame to its place; returns its size in octets.
   std::size_t finish();
 
  private:
-  // The CRC takes up where the template left off: with the second half of the UDP header.
-  static constexpr std::size_t kUdpTailBytes = 4;
-  static constexpr std::size_t kExtensionBytesMax = 32;  // XRCETH and AtomicETH
-  static constexpr std::size_t kCoveredBytesMax = kUdpTailBytes + BthLayout::bytes + kExtensionBytesMax;
+  static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes;
+  // The payload begins here: the headers end where a cache line does.
+  static constexpr std::size_t kPayloadAt = 128;
+  static_assert(FrameTemplate::kHeaderBytesMax + BthLayout::bytes + kExtensionBytesMax <= kPayloadAt);
 
   template <class HeaderLayout>
   void append_header(const typename HeaderLayout::Header& header) {
-    VERBENA_ASSERT(HeaderLayout::bytes <= extension_bytes_left_ && !headers_closed_);
+    VERBENA_ASSERT(HeaderLayout::bytes <= extension_bytes_left_);
     extension_bytes_left_ = static_cast<std::uint8_t>(extension_bytes_left_ - HeaderLayout::bytes);
-    const auto octets = HeaderLayout::emit(header);
-    std::memcpy(covered_.data() + covered_bytes_, octets.data(), octets.size());
-    std::memcpy(next_, octets.data(), octets.size());
-    covered_bytes_ = static_cast<std::uint8_t>(covered_bytes_ + octets.size());
-    next_ += octets.size();
-  }
-  void close_headers() {
-    if (headers_closed_) return;
-    VERBENA_ASSERT(extension_bytes_left_ == 0);
-    headers_closed_ = true;
-    icrc_.update(covered_.data(), covered_bytes_);
+    HeaderLayout::emit(header, std::span<std::byte, HeaderLayout::bytes>(next_, HeaderLayout::bytes));
+    next_ += HeaderLayout::bytes;
   }
 
+  std::byte* into_;
   std::byte* begin_;
+  std::byte* bth_;
   std::byte* next_;
   std::size_t payload_bytes_left_;
+  std::size_t left_out_bytes_ = 0;
   Icrc icrc_;
   std::uint8_t pad_bytes_;
   std::uint8_t extension_bytes_left_;
-  std::uint8_t covered_bytes_;
-  bool headers_closed_ = false;
-  std::array<std::byte, kCoveredBytesMax> covered_;  // as the CRC sees it: masked
+  alignas(64) std::array<std::byte, kPayloadAt + kPayloadBytesMax + kIcrcBytes> stage_;
 };
+
+// Inline: most fields of a BTH are constants where a packet is built.
+inline PacketBuilder::PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
+                                    std::size_t payload_bytes)
+    : into_(into.data()), payload_bytes_left_(payload_bytes), pad_bytes_(-payload_bytes & 3) {
+  const OpcodeInfo& info = opcode_info(bth.opcode);
+  VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
+  const std::size_t udp_payload_bytes =
+      BthLayout::bytes + info.extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
+  const std::size_t header_bytes = frame_template.header_bytes();
+  VERBENA_ASSERT(into.size() >= header_bytes + udp_payload_bytes);
+  extension_bytes_left_ = info.extension_bytes;
+  bth_ = stage_.data() + kPayloadAt - info.extension_bytes - BthLayout::bytes;
+  begin_ = bth_ - header_bytes;
+  next_ = bth_ + BthLayout::bytes;
+  frame_template.emit({begin_, header_bytes}, udp_payload_bytes);
+  icrc_ = Icrc(frame_template.icrc_until_bth(udp_payload_bytes));
+  Bth padded = bth;
+  padded.pad_bytes = pad_bytes_;
+  BthLayout::emit(padded, std::span<std::byte, BthLayout::bytes>(bth_, BthLayout::bytes));
+}
+
+inline std::size_t PacketBuilder::finish() {
+  VERBENA_ASSERT(extension_bytes_left_ == 0 && payload_bytes_left_ == 0);
+  for (std::uint8_t i = 0; i < pad_bytes_; ++i) *next_++ = std::byte{0};
+  const std::byte masked = std::exchange(bth_[kBthMaskedOctet], std::byte{0xff});
+  icrc_.update(bth_, static_cast<std::size_t>(next_ - bth_));
+  bth_[kBthMaskedOctet] = masked;
+  if (left_out_bytes_ != 0) {
+    const auto before = static_cast<std::size_t>(next_ - pad_bytes_ - begin_);
+    std::memcpy(into_, begin_, before);
+    std::byte* const end = into_ + before + left_out_bytes_ + pad_bytes_;
+    layout_detail::store_icrc(end, icrc_.value());
+    return static_cast<std::size_t>(end + kIcrcBytes - into_);
+  }
+  layout_detail::store_icrc(next_, icrc_.value());
+  const auto bytes = static_cast<std::size_t>(next_ + kIcrcBytes - begin_);
+  std::memcpy(into_, begin_, bytes);
+  return bytes;
+}
 
 /// The size in octets of a frame with this opcode and payload, ICRC included.
 inline std::size_t frame_bytes(const FrameTemplate& frame_template, Opcode opcode, std::size_t payload_bytes) {

@@ -1,6 +1,8 @@
 #include "wire/packet_view.h"
 
-#include <memory>
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "wire/icrc.h"
 
@@ -37,7 +39,25 @@ bool PacketView::icrc_is_valid() const {
   return compute_icrc(frame_.subspan(ip_offset_).first(frame_.size() - ip_offset_ - kIcrcBytes), is_ipv4_) == icrc_;
 }
 
-/// Takes header by header off the front of a frame; the first thing that is wrong ends it.
+namespace {
+
+/// memcpy of `bytes` <= 112 octets. Frames come in all sizes, but most are acknowledgements or longer than their
+/// headers: two runs of words that overlap need neither a call nor a loop.
+void copy_headers(std::byte* into, const std::byte* from, std::size_t bytes) {
+  if (bytes >= 64) {
+    std::memcpy(into, from, 64);
+    std::memcpy(into + bytes - 48, from + bytes - 48, 48);
+  } else if (bytes >= 32) {
+    std::memcpy(into, from, 32);
+    std::memcpy(into + bytes - 32, from + bytes - 32, 32);
+  } else if (bytes != 0) {
+    std::memcpy(into, from, bytes);
+  }
+}
+
+}  // namespace
+
+/// Goes over the view's copy of the headers from the front; the first thing that is wrong ends it.
 class FrameParser {
  public:
   enum class Begins : std::uint8_t { with_ethernet, with_ip };
@@ -48,135 +68,136 @@ class FrameParser {
 
   static Result<PacketView, ParseError> parse(std::span<const std::byte> frame, Options options) {
     Result<PacketView, ParseError> result(std::in_place, PacketView::Unparsed());
-    FrameParser parser(frame, options.may_be_cut);
-    const bool has_link =
-        options.begins == Begins::with_ethernet ? parser.parse_ethernet(*result) : parser.parse_ip_version(*result);
-    if (!has_link || !parser.parse_packet(*result)) result = Failure{parser.error_};
+    FrameParser parser(*result, frame, options);
+    const bool is_good = options.begins == Begins::with_ethernet ? parser.parse_ethernet() : parser.begin_with_ip();
+    if (!is_good) result = Failure{parser.error_};
     return result;
   }
 
  private:
-  FrameParser(std::span<const std::byte> frame, bool may_be_cut)
-      : frame_(frame), rest_(frame), may_be_cut_(may_be_cut) {}
-
-  bool parse_packet(PacketView& view) {
-    view.ip_offset_ = static_cast<std::uint8_t>(frame_.size() - rest_.size());
-    return (view.is_ipv4_ ? parse_ipv4(view) : parse_ipv6(view)) && parse_udp(view) && parse_bth(view) &&
-           parse_extensions(view) && parse_payload(view);
-  }
+  FrameParser(PacketView& view, std::span<const std::byte> frame, Options options)
+      : view_(view), frame_(frame), end_(frame.size()), may_be_cut_(options.may_be_cut) {}
 
   bool fail(ParseError error) {
     error_ = error;
     return false;
   }
+  /// Whether the packet goes on up to there, counted as end_ is.
+  bool reaches(std::size_t end) { return end <= end_ || fail(ParseError::truncated); }
 
-  template <class HeaderLayout>
-  bool take(typename HeaderLayout::Header& header) {
-    if (rest_.size() < HeaderLayout::bytes) return fail(ParseError::truncated);
-    // A union's member comes to life here.
-    std::construct_at(&header);
-    HeaderLayout::parse(rest_.template first<HeaderLayout::bytes>(), header);
-    rest_ = rest_.subspan(HeaderLayout::bytes);
-    return true;
+  bool parse_ethernet() {
+    copy_headers(view_.headers_.data(), frame_.data(), std::min(frame_.size(), PacketView::kHeaderBytesMax));
+    if (!reaches(kUntagged)) return false;
+    const std::uint16_t ether_type = view_.header<EthernetLayout>(0).ether_type;
+    if (ether_type != kEtherTypeVlan) return parse_ip<kUntagged>(ether_type);
+    return reaches(kTagged) && parse_ip<kTagged>(view_.header<VlanLayout>(kUntagged).ether_type);
+  }
+  template <std::size_t kIpAt>
+  bool parse_ip(std::uint16_t ether_type) {
+    view_.ip_offset_ = kIpAt;
+    if (ether_type == kEtherTypeIpv4) return parse_packet<kIpAt, Ipv4Layout>();
+    return ether_type == kEtherTypeIpv6 ? parse_packet<kIpAt, Ipv6Layout>() : fail(ParseError::not_ip);
   }
 
-  bool parse_ethernet(PacketView& view) {
-    if (!take<EthernetLayout>(view.ethernet_)) return false;
-    std::uint16_t ether_type = view.ethernet_.ether_type;
-    if (ether_type == kEtherTypeVlan) {
-      if (!take<VlanLayout>(view.vlan_.emplace())) return false;
-      ether_type = view.vlan_->ether_type;
-    }
-    view.is_ipv4_ = ether_type == kEtherTypeIpv4;
-    return view.is_ipv4_ || ether_type == kEtherTypeIpv6 || fail(ParseError::not_ip);
+  /// Puts an Ethernet header in front: all zeros but for the type.
+  bool begin_with_ip() {
+    if (frame_.empty()) return fail(ParseError::truncated);
+    link_bytes_ = kUntagged;
+    end_ += kUntagged;
+    std::byte* const ip = view_.headers_.data() + kUntagged;
+    copy_headers(ip, frame_.data(), std::min(frame_.size(), PacketView::kHeaderBytesMax - kUntagged));
+    const auto version = std::to_integer<unsigned>(*ip >> 4);
+    if (version != 4 && version != 6) return fail(ParseError::not_ip);
+    EthernetLayout::emit({{}, {}, version == 4 ? kEtherTypeIpv4 : kEtherTypeIpv6},
+                         std::span(view_.headers_).first<kUntagged>());
+    return version == 4 ? parse_packet<kUntagged, Ipv4Layout>() : parse_packet<kUntagged, Ipv6Layout>();
   }
 
-  bool parse_ip_version(PacketView& view) {
-    if (rest_.empty()) return fail(ParseError::truncated);
-    const auto version = std::to_integer<unsigned>(rest_[0] >> 4);
-    view.is_ipv4_ = version == 4;
-    view.ethernet_.ether_type = view.is_ipv4_ ? kEtherTypeIpv4 : kEtherTypeIpv6;
-    return view.is_ipv4_ || version == 6 || fail(ParseError::not_ip);
+  /// From the IP header on. Where each header lies is known to the compiler for each of the forms that a frame has.
+  template <std::size_t kIpAt, class IpLayout>
+  bool parse_packet() {
+    constexpr std::size_t kUdpAt = kIpAt + IpLayout::bytes;
+    constexpr std::size_t kBthAt = kUdpAt + UdpLayout::bytes;
+    view_.ip_at_ = kIpAt;
+    view_.bth_at_ = kBthAt;
+    view_.is_ipv4_ = std::is_same_v<IpLayout, Ipv4Layout>;
+    if (!reaches(kUdpAt) || !check(view_.header<IpLayout>(kIpAt)) || !limit_to(kUdpAt)) return false;
+    if (!reaches(kBthAt) || !check(view_.header<UdpLayout>(kUdpAt))) return false;
+    if (!reaches(kBthAt + BthLayout::bytes) || !check(view_.header<BthLayout>(kBthAt))) return false;
+    const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes;
+    return reaches(payload_at) && parse_payload(kUdpAt, payload_at);
   }
 
-  /// `bytes`: what the IP header says that follows it. Cuts Ethernet padding off.
-  bool limit_to(PacketView& view, std::size_t bytes) {
-    ip_payload_bytes_ = bytes;
-    if (rest_.size() < bytes) {
-      view.is_whole_ = false;
+  /// Cuts Ethernet padding off what follows the IP header.
+  bool limit_to(std::size_t ip_payload_at) {
+    const std::size_t end = ip_payload_at + ip_payload_bytes_;
+    if (end_ < end) {
+      view_.is_whole_ = false;
       return may_be_cut_ || fail(ParseError::truncated);
     }
-    frame_ = frame_.first(frame_.size() - (rest_.size() - bytes));
-    rest_ = rest_.first(bytes);
+    end_ = end;
     return true;
   }
 
-  bool parse_ipv4(PacketView& view) {
-    if (!take<Ipv4Layout>(view.ipv4_)) return false;
-    const Ipv4& ip = view.ipv4_;
+  bool check(const Ipv4& ip) {
     // Annex A17: no options. total_bytes must at least hold the header itself.
     if (ip.version != 4 || ip.header_words != 5 || ip.total_bytes < Ipv4Layout::bytes) {
       return fail(ParseError::bad_ip_header);
     }
     if (ip.more_fragments || ip.fragment_offset != 0) return fail(ParseError::ip_fragment);
     if (ip.protocol != kIpProtocolUdp) return fail(ParseError::not_udp);
-    return limit_to(view, ip.total_bytes - Ipv4Layout::bytes);
-  }
-
-  bool parse_ipv6(PacketView& view) {
-    if (!take<Ipv6Layout>(view.ipv6_)) return false;
-    constexpr std::uint8_t kFragmentHeader = 44;
-    if (view.ipv6_.version != 6) return fail(ParseError::bad_ip_header);
-    if (view.ipv6_.next_header == kFragmentHeader) return fail(ParseError::ip_fragment);
-    if (view.ipv6_.next_header != kIpProtocolUdp) return fail(ParseError::not_udp);
-    return limit_to(view, view.ipv6_.payload_bytes);
-  }
-
-  bool parse_udp(PacketView& view) {
-    if (!take<UdpLayout>(view.udp_)) return false;
-    if (view.udp_.destination_port != kRoceUdpPort) return fail(ParseError::not_roce_port);
-    return view.udp_.bytes == ip_payload_bytes_ || fail(ParseError::bad_length);
-  }
-
-  bool parse_bth(PacketView& view) {
-    if (!take<BthLayout>(view.bth_)) return false;
-    if (view.bth_.version != 0) return fail(ParseError::bad_transport_version);
-    view.info_ = &opcode_info(view.bth_.opcode);
-    return view.info_->defined || fail(ParseError::unknown_opcode);
-  }
-
-  bool parse_extensions(PacketView& view) {
-    const OpcodeInfo& info = *view.info_;
-    if (info.has_xrceth && !take<XrcethLayout>(view.xrceth_)) return false;
-    if (info.has_deth && !take<DethLayout>(view.deth_)) return false;
-    if (info.has_reth && !take<RethLayout>(view.reth_)) return false;
-    if (info.has_atomic_eth && !take<AtomicEthLayout>(view.atomic_eth_)) return false;
-    if (info.has_aeth && !take<AethLayout>(view.aeth_)) return false;
-    if (info.has_atomic_ack_eth && !take<AtomicAckEthLayout>(view.atomic_ack_eth_)) return false;
-    if (info.has_immediate && !take<ImmDtLayout>(view.immediate_)) return false;
-    return !info.has_invalidate || take<IethLayout>(view.ieth_);
-  }
-
-  bool parse_payload(PacketView& view) {
-    const std::size_t before = UdpLayout::bytes + BthLayout::bytes + view.info_->extension_bytes;
-    if (ip_payload_bytes_ < before + kIcrcBytes) return fail(ParseError::truncated);
-    const std::size_t padded = ip_payload_bytes_ - before - kIcrcBytes;
-    // IBTA 9.2: a packet is whole words, its payload padded by 0 to 3 octets.
-    if (padded % 4 != 0 || (padded != 0 && !view.info_->has_payload)) return fail(ParseError::bad_length);
-    if (view.bth_.pad_bytes > padded) return fail(ParseError::bad_padding);
-    view.payload_bytes_ = padded - view.bth_.pad_bytes;
-    view.payload_ = rest_.first(rest_.size() < view.payload_bytes_ ? rest_.size() : view.payload_bytes_);
-    view.frame_ = frame_;
-    if (!view.is_whole_) return true;
-    for (std::size_t i = 0; i < kIcrcBytes; ++i) {
-      view.icrc_ |= std::to_integer<std::uint32_t>(rest_[padded + i]) << (8 * i);
-    }
+    ip_payload_bytes_ = ip.total_bytes - Ipv4Layout::bytes;
     return true;
   }
 
+  bool check(const Ipv6& ip) {
+    constexpr std::uint8_t kFragmentHeader = 44;
+    if (ip.version != 6) return fail(ParseError::bad_ip_header);
+    if (ip.next_header == kFragmentHeader) return fail(ParseError::ip_fragment);
+    if (ip.next_header != kIpProtocolUdp) return fail(ParseError::not_udp);
+    ip_payload_bytes_ = ip.payload_bytes;
+    return true;
+  }
+
+  bool check(const Udp& udp) {
+    if (udp.destination_port != kRoceUdpPort) return fail(ParseError::not_roce_port);
+    return udp.bytes == ip_payload_bytes_ || fail(ParseError::bad_length);
+  }
+
+  bool check(const Bth& bth) {
+    if (bth.version != 0) return fail(ParseError::bad_transport_version);
+    pad_bytes_ = bth.pad_bytes;
+    view_.info_ = &opcode_info(bth.opcode);
+    return view_.info_->defined || fail(ParseError::unknown_opcode);
+  }
+
+  bool parse_payload(std::size_t udp_at, std::size_t payload_at) {
+    const std::size_t before = payload_at - udp_at;
+    if (ip_payload_bytes_ < before + kIcrcBytes) return fail(ParseError::truncated);
+    const std::size_t padded = ip_payload_bytes_ - before - kIcrcBytes;
+    // IBTA 9.2: a packet is whole words, its payload padded by 0 to 3 octets.
+    if (padded % 4 != 0 || (padded != 0 && !view_.info_->has_payload)) return fail(ParseError::bad_length);
+    if (pad_bytes_ > padded) return fail(ParseError::bad_padding);
+    view_.payload_bytes_ = padded - pad_bytes_;
+    view_.frame_ = frame_.first(end_ - link_bytes_);
+    const std::byte* const payload = frame_.data() + (payload_at - link_bytes_);
+    if (!view_.is_whole_) {
+      view_.payload_ = {payload, std::min(end_ - payload_at, view_.payload_bytes_)};
+      return true;
+    }
+    view_.payload_ = {payload, view_.payload_bytes_};
+    view_.icrc_ = layout_detail::load_icrc(payload + padded);
+    return true;
+  }
+
+  static constexpr std::size_t kUntagged = EthernetLayout::bytes;
+  static constexpr std::size_t kTagged = EthernetLayout::bytes + VlanLayout::bytes;
+  PacketView& view_;
   std::span<const std::byte> frame_;
-  std::span<const std::byte> rest_;
+  std::size_t end_;             // of the packet, counted from the start of the view's copy
+  std::size_t link_bytes_ = 0;  // that the copy has in front of the frame
   std::size_t ip_payload_bytes_ = 0;
+  std::uint8_t pad_bytes_ = 0;
   bool may_be_cut_;
   ParseError error_ = ParseError::truncated;
 };

@@ -1,11 +1,12 @@
 // PacketView: the one checked way from untrusted bytes to a RoCE v2 packet.
 //
-// parse_frame() reads every header once into plain values, so that bytes which change under us (a hostile peer on
-// shared memory) cannot change a decision already taken. Accessors of a view cannot fail, except that asking for a
-// header which the opcode does not carry asserts. The payload still lies where the frame lies; the view does not own
-// it.
+// parse_frame() copies the headers once and checks the copy, so that bytes which change under us (a hostile peer on
+// shared memory) cannot change a decision already taken. A header becomes a plain value when it is asked for: most who
+// look at a packet want a few fields. Accessors of a view cannot fail, except that asking for a header which the opcode
+// does not carry asserts. The payload still lies where the frame lies; the view does not own it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,59 +42,67 @@ class PacketView {
   };
   explicit PacketView(Unparsed) {}
 
-  const Ethernet& ethernet() const { return ethernet_; }
-  const std::optional<Vlan>& vlan() const { return vlan_; }
+  Ethernet ethernet() const { return header<EthernetLayout>(0); }
+  std::optional<Vlan> vlan() const {
+    if (ip_at_ == EthernetLayout::bytes) return std::nullopt;
+    return header<VlanLayout>(EthernetLayout::bytes);
+  }
   bool is_ipv4() const { return is_ipv4_; }
-  const Ipv4& ipv4() const {
+  Ipv4 ipv4() const {
     VERBENA_ASSERT(is_ipv4_);
-    return ipv4_;
+    return header<Ipv4Layout>(ip_at_);
   }
-  const Ipv6& ipv6() const {
+  Ipv6 ipv6() const {
     VERBENA_ASSERT(!is_ipv4_);
-    return ipv6_;
+    return header<Ipv6Layout>(ip_at_);
   }
-  const Udp& udp() const { return udp_; }
-  Gid source() const { return is_ipv4_ ? Gid::from_ipv4(ipv4_.source) : ipv6_.source; }
-  Gid destination() const { return is_ipv4_ ? Gid::from_ipv4(ipv4_.destination) : ipv6_.destination; }
+  Udp udp() const { return header<UdpLayout>(bth_at_ - UdpLayout::bytes); }
+  Gid source() const { return is_ipv4_ ? Gid::from_ipv4(ipv4().source) : ipv6().source; }
+  Gid destination() const { return is_ipv4_ ? Gid::from_ipv4(ipv4().destination) : ipv6().destination; }
+  /// The same as comparing source() and destination(), without making a GID of an IPv4 address.
+  bool is_from(const Gid& gid) const { return is_ipv4_ ? is_mapped(gid, ipv4().source) : gid == ipv6().source; }
+  bool is_to(const Gid& gid) const { return is_ipv4_ ? is_mapped(gid, ipv4().destination) : gid == ipv6().destination; }
   /// DSCP in the upper six bits, ECN in the lower two.
   std::uint8_t traffic_class() const {
-    return is_ipv4_ ? static_cast<std::uint8_t>(ipv4_.dscp << 2 | ipv4_.ecn) : ipv6_.traffic_class;
+    return is_ipv4_ ? static_cast<std::uint8_t>(ipv4().dscp << 2 | ipv4().ecn) : ipv6().traffic_class;
   }
-  std::uint8_t hop_limit() const { return is_ipv4_ ? ipv4_.time_to_live : ipv6_.hop_limit; }
+  std::uint8_t hop_limit() const { return is_ipv4_ ? ipv4().time_to_live : ipv6().hop_limit; }
 
-  const Bth& bth() const { return bth_; }
+  Bth bth() const { return header<BthLayout>(bth_at_); }
   const OpcodeInfo& opcode() const { return *info_; }
-  const Xrceth& xrceth() const {
+  // Where an extension header lies follows from their order (IBTA 9.2): XRCETH or DETH come first, AETH stands first
+  // where it stands, RETH and AtomicETH have only an XRCETH before them, the others are the last of their packets.
+  Xrceth xrceth() const {
     VERBENA_ASSERT(info_->has_xrceth);
-    return xrceth_;
+    return extension<XrcethLayout>(0);
   }
-  const Deth& deth() const {
+  Deth deth() const {
     VERBENA_ASSERT(info_->has_deth);
-    return deth_;
+    return extension<DethLayout>(0);
   }
-  const Reth& reth() const {
+  Reth reth() const {
     VERBENA_ASSERT(info_->has_reth);
-    return reth_;
+    return extension<RethLayout>(info_->has_xrceth ? XrcethLayout::bytes : 0);
   }
-  const AtomicEth& atomic_eth() const {
+  AtomicEth atomic_eth() const {
     VERBENA_ASSERT(info_->has_atomic_eth);
-    return atomic_eth_;
+    return extension<AtomicEthLayout>(info_->has_xrceth ? XrcethLayout::bytes : 0);
   }
-  const Aeth& aeth() const {
+  Aeth aeth() const {
     VERBENA_ASSERT(info_->has_aeth);
-    return aeth_;
+    return extension<AethLayout>(0);
   }
-  const AtomicAckEth& atomic_ack_eth() const {
+  AtomicAckEth atomic_ack_eth() const {
     VERBENA_ASSERT(info_->has_atomic_ack_eth);
-    return atomic_ack_eth_;
+    return extension<AtomicAckEthLayout>(info_->extension_bytes - AtomicAckEthLayout::bytes);
   }
-  const ImmDt& immediate() const {
+  ImmDt immediate() const {
     VERBENA_ASSERT(info_->has_immediate);
-    return immediate_;
+    return extension<ImmDtLayout>(info_->extension_bytes - ImmDtLayout::bytes);
   }
-  const Ieth& ieth() const {
+  Ieth ieth() const {
     VERBENA_ASSERT(info_->has_invalidate);
-    return ieth_;
+    return extension<IethLayout>(info_->extension_bytes - IethLayout::bytes);
   }
 
   /// Without pad bytes and ICRC. Of a cut frame: what is left of it.
@@ -113,30 +122,27 @@ class PacketView {
  private:
   friend class FrameParser;
 
-  // A packet has one of each union, named by is_ipv4_ and by the opcode table.
-  union {
-    Ipv4 ipv4_;
-    Ipv6 ipv6_;
-  };
-  union {
-    Reth reth_{};
-    AtomicEth atomic_eth_;
-    Aeth aeth_;
-  };
-  union {
-    ImmDt immediate_{};
-    Ieth ieth_;
-  };
-  AtomicAckEth atomic_ack_eth_;
-  Deth deth_;
-  Xrceth xrceth_;
-  Ethernet ethernet_;
-  std::optional<Vlan> vlan_;
-  Udp udp_;
-  Bth bth_;
+  static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes;
+  static constexpr std::size_t kHeaderBytesMax = EthernetLayout::bytes + VlanLayout::bytes + Ipv6Layout::bytes +
+                                                 UdpLayout::bytes + BthLayout::bytes + kExtensionBytesMax;
+
+  static bool is_mapped(const Gid& gid, std::uint32_t ipv4) { return gid.ipv4() == ipv4 && gid.is_ipv4(); }
+  template <class HeaderLayout>
+  typename HeaderLayout::Header header(std::size_t at) const {
+    return HeaderLayout::parse(
+        std::span<const std::byte, HeaderLayout::bytes>(headers_.data() + at, HeaderLayout::bytes));
+  }
+  template <class HeaderLayout>
+  typename HeaderLayout::Header extension(std::size_t offset) const {
+    return header<HeaderLayout>(bth_at_ + BthLayout::bytes + offset);
+  }
+
+  std::array<std::byte, kHeaderBytesMax> headers_;  // Ethernet and what follows, as they were read; then anything
+  std::uint8_t ip_at_ = 0;                          // in headers_
+  std::uint8_t bth_at_ = 0;
+  std::uint8_t ip_offset_ = 0;
   bool is_ipv4_ = true;
   bool is_whole_ = true;
-  std::uint8_t ip_offset_ = 0;
   std::uint32_t icrc_ = 0;
   const OpcodeInfo* info_ = nullptr;
   std::span<const std::byte> frame_;

@@ -3,11 +3,14 @@
 // Values are in host order. How they lie in a packet is declared in headers.h only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <type_traits>
 
 namespace verbena::wire {
 
@@ -30,9 +33,7 @@ class Psn {
 
 /// Packets from `from` to `to`, in [-2^23, 2^23): negative when `to` is behind `from`.
 constexpr std::int32_t distance(Psn from, Psn to) {
-  const std::uint32_t difference = (to.value() - from.value()) & Psn::kMask;
-  return difference < 0x800000 ? static_cast<std::int32_t>(difference)
-                               : static_cast<std::int32_t>(difference) - 0x1000000;
+  return static_cast<std::int32_t>((to.value() - from.value()) << 8) >> 8;  // the sign bit of 24
 }
 
 /// Queue pair number: 24 bits. 0 and 1 are the management QPs, 0xffffff addresses multicast.
@@ -68,15 +69,15 @@ struct Gid {
   constexpr auto operator<=>(const Gid&) const = default;
 
   static constexpr Gid from_ipv4(std::uint32_t host_order) {
-    Gid gid;
-    gid.octets[10] = gid.octets[11] = 0xff;
-    for (std::size_t i = 0; i < 4; ++i) gid.octets[12 + i] = static_cast<std::uint8_t>(host_order >> (24 - 8 * i));
-    return gid;
+    const auto octet = [host_order](unsigned shift) { return static_cast<std::uint8_t>(host_order >> shift); };
+    return {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, octet(24), octet(16), octet(8), octet(0)}};
   }
   constexpr bool is_ipv4() const {
-    for (std::size_t i = 0; i < 10; ++i)
-      if (octets[i] != 0) return false;
-    return octets[10] == 0xff && octets[11] == 0xff;
+    constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (std::is_constant_evaluated()) return std::equal(kMapped.begin(), kMapped.end(), octets.begin());
+    // Twelve at once would be a call.
+    return std::memcmp(octets.data(), kMapped.data(), 8) == 0 &&
+           std::memcmp(octets.data() + 8, kMapped.data() + 8, 4) == 0;
   }
   /// Host order. Only for is_ipv4().
   constexpr std::uint32_t ipv4() const {

@@ -90,10 +90,17 @@ inline void store_fence() {
 #endif
 }
 
+/// One store.
+inline void copy_word(std::byte* to, const std::byte* from) {
+  raw_copy(to, from, sizeof(std::uint64_t));
+  store_fence();
+}
+
 constexpr std::size_t kTailBytes = 64;
 
-/// A library memcpy may store the tail before the head. The head goes through it, the tail in order.
-void copy_ascending(std::byte* to, const std::byte* from, std::size_t bytes) {
+/// A library memcpy may store the tail before the head. The head goes through it, the tail in order. Not inline: where
+/// setjmp is called, variables live in memory.
+__attribute__((noinline)) void copy_ascending(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes > kTailBytes) {
     const std::size_t head = bytes - kTailBytes;
     raw_copy(to, from, head);
@@ -102,16 +109,14 @@ void copy_ascending(std::byte* to, const std::byte* from, std::size_t bytes) {
     bytes = kTailBytes;
     store_fence();
   }
-  for (; bytes > sizeof(std::uint64_t); bytes -= sizeof(std::uint64_t)) {
-    raw_copy(to, from, sizeof(std::uint64_t));
-    to += sizeof(std::uint64_t);
-    from += sizeof(std::uint64_t);
-    store_fence();
+  constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+  for (; bytes >= 4 * kWordBytes; bytes -= 4 * kWordBytes, to += 4 * kWordBytes, from += 4 * kWordBytes) {
+    copy_word(to, from);
+    copy_word(to + kWordBytes, from + kWordBytes);
+    copy_word(to + 2 * kWordBytes, from + 2 * kWordBytes);
+    copy_word(to + 3 * kWordBytes, from + 3 * kWordBytes);
   }
-  if (bytes == sizeof(std::uint64_t)) {
-    raw_copy(to, from, sizeof(std::uint64_t));  // one store
-    return;
-  }
+  for (; bytes >= kWordBytes; bytes -= kWordBytes, to += kWordBytes, from += kWordBytes) copy_word(to, from);
   for (; bytes != 0; --bytes) {
     raw_copy(to++, from++, 1);
     store_fence();
@@ -210,20 +215,8 @@ void install_fault_handler() {
   }
 }
 
-bool AppMemory::read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) {
-  return guarded(address, into.size(), [&] {
-    const std::byte* from = pointer(address);
-    std::span<std::byte> rest = into;
-    while (!rest.empty()) {
-      std::size_t bytes = std::min(rest.size(), kStageBytes);
-      asm("" : "+r"(bytes));  // hides the bound: knowing it, g++ 12 copies with rep movs, slower than the library
-      raw_copy(stage_.data(), from, bytes);
-      crc.update(stage_.data(), bytes);
-      std::memcpy(rest.data(), stage_.data(), bytes);
-      rest = rest.subspan(bytes);
-      from += bytes;
-    }
-  });
+bool AppMemory::read(std::uint64_t address, std::span<std::byte> into) {
+  return guarded(address, into.size(), [&] { raw_copy(into.data(), pointer(address), into.size()); });
 }
 
 bool AppMemory::write(std::uint64_t address, std::span<const std::byte> from) {

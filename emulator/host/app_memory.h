@@ -5,7 +5,6 @@
 // where it would have gone without us.
 #pragma once
 
-#include <array>
 #include <csignal>
 #include <cstddef>
 
@@ -16,16 +15,10 @@ namespace verbena::host {
 /// One per engine, used under its lock.
 class AppMemory final : public nic::Memory {
  public:
-  bool read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) override;
+  bool read(std::uint64_t address, std::span<std::byte> into) override;
   bool write(std::uint64_t address, std::span<const std::byte> from) override;
   std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare, std::uint64_t swap) override;
   std::optional<std::uint64_t> fetch_add(std::uint64_t address, std::uint64_t add) override;
-
- private:
-  // What is sent and what the CRC covers must be the same octets even while the application changes them: they are
-  // read once, into here.
-  static constexpr std::size_t kStageBytes = 4096;
-  alignas(64) std::array<std::byte, kStageBytes> stage_;
 };
 
 /// Puts our handler above whatever handles SIGSEGV and SIGBUS now, unless it is ours already.

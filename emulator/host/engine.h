@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "emulator/host/app_memory.h"
 #include "emulator/host/clock.h"
@@ -49,18 +50,17 @@ class Engine final : private Progress {
   const nic::NicConfig& nic_config() const { return nic_->config(); }
   const nic::Counters& counters() const { return stats_->counters(); }
 
-  /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For post_send, modify_qp, create_... .
+  /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For post_send, modify_qp, create_... . A
+  /// call that takes the NIC only (post_receive) does not pay for the clock.
   template <class Call>
   auto run(Call&& call) {
     lock_.lock();
-    const Time now = clock_.now();
-    if constexpr (std::is_void_v<std::invoke_result_t<Call, nic::Nic&, Time>>) {
-      call(*nic_, now);
-      finish_call(now);
-    } else {
-      auto result = call(*nic_, now);
-      finish_call(now);
+    if constexpr (std::is_invocable_v<Call, nic::Nic&>) {
+      auto result = call(*nic_);
+      finish_call(nic_->has_work() ? clock_.now() : last_now_);
       return result;
+    } else {
+      return run_timed(std::forward<Call>(call));
     }
   }
 
@@ -108,6 +108,18 @@ class Engine final : private Progress {
     std::size_t sent = 0;
   };
   Traffic pass_locked(bool fresh_clock);
+  template <class Call>
+  auto run_timed(Call&& call) {
+    const Time now = clock_.now();
+    if constexpr (std::is_void_v<std::invoke_result_t<Call, nic::Nic&, Time>>) {
+      call(*nic_, now);
+      finish_call(now);
+    } else {
+      auto result = call(*nic_, now);
+      finish_call(now);
+      return result;
+    }
+  }
   void finish_call(Time now);
   void after_unlock(bool kick);
   bool thread_must_wake();

@@ -11,6 +11,7 @@
 // bounded.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -116,8 +117,10 @@ class RingWriter {
     } else {
       ring_word(memory_.data, at).store(word, std::memory_order_relaxed);  // hidden behind the first of the batch
     }
-    for (std::size_t line = 0; line < record && line < kRingPrefetchBytes / 2; line += kRingRecordAlign)
-      __builtin_prefetch(memory_.data + ((head_ + kRingPrefetchBytes + line) & (kRingBytes - 1)), 1);
+    // Beyond the end of the ring it is of no use, and does no harm.
+    const std::byte* ahead = memory_.data + ((head_ + kRingPrefetchBytes) & (kRingBytes - 1));
+    const std::byte* const end = ahead + std::min(record, kRingPrefetchBytes / 2);
+    for (; ahead != end; ahead += kRingRecordAlign) __builtin_prefetch(ahead, 1);
   }
 
   RingMemory memory_;
@@ -149,11 +152,12 @@ class RingReader {
         break;
       }
       // The rest of a short frame is on its way while the first line is looked at.
-      for (std::size_t line = kRingRecordAlign; line < kRingWordBytes + word && line < kRingPrefetchBytes / 4;
-           line += kRingRecordAlign)
-        __builtin_prefetch(memory_.data + offset + line);
+      const std::size_t record = ring_record_bytes(static_cast<std::size_t>(word));
+      const std::byte* line = memory_.data + offset;
+      const std::byte* const end = line + std::min(record, kRingPrefetchBytes / 4);
+      while ((line += kRingRecordAlign) != end) __builtin_prefetch(line);
       deliver(std::span<const std::byte>(memory_.data + offset + kRingWordBytes, static_cast<std::size_t>(word)));
-      position_ += ring_record_bytes(static_cast<std::size_t>(word));
+      position_ += record;
       ++count;
       if (position_ - told_ >= kRingBytes / 4) tell();
     }

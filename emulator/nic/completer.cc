@@ -225,10 +225,9 @@ void retire(NicState& nic, Qp& qp) {
     }
     if (queue.head == queue.next || distance(work.first_psn + work.packets, requester.una_psn) < 0) break;
     if (work.awaits_data() && requester.outstanding_reads > 0) --requester.outstanding_reads;
-    const SendWork done = work;
     ++queue.head;
-    nic.complete_send(qp, done, CompletionStatus::success);
-    if (qp.state == QpState::error) return;  // the CQ overran
+    nic.complete_send(qp, work, CompletionStatus::success);  // its place stays as it is until the next post
+    if (qp.state == QpState::error) return;                  // the CQ overran
   }
   if (qp.state == QpState::sqd && qp.sq_draining && queue.head == queue.next && requester.next_packet == 0) {
     qp.sq_draining = false;

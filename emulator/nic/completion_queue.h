@@ -23,8 +23,8 @@ class CompletionQueue {
   bool overrun() const { return overrun_; }
 
   enum class Push : std::uint8_t { stored, notify, overrun_first, overrun_again };
-  /// `solicited`: a solicited receive, or any failed completion (IBTA 11.4.2.2).
-  Push push(const Completion& completion, bool solicited);
+  /// Stamps it with the time. `solicited`: a solicited receive, or any failed completion (IBTA 11.4.2.2).
+  Push push(const Completion& completion, Time now, bool solicited);
   std::size_t poll(std::span<Completion> into);
   void request_notification(bool solicited_only) {
     // A request for all completions is not weakened by a later one for solicited ones only (IBTA 11.4.2.2).
@@ -38,6 +38,7 @@ class CompletionQueue {
  private:
   enum class Armed : std::uint8_t { no, solicited, next };
   std::vector<Completion> ring_;  // a power of two; entries_ is the limit
+  std::uint32_t mask_ = 0;
   std::uint32_t entries_ = 0;
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;

@@ -9,15 +9,16 @@
 #include <optional>
 #include <span>
 
-#include "wire/icrc.h"
-
 namespace verbena::nic {
 
 class Memory {
  public:
   virtual ~Memory() = default;
-  /// Copies into.size() octets at `address` and feeds `crc` with them, taken from the source. False: the range faults.
-  virtual bool read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) = 0;
+  /// False: nothing lies behind the addresses (a simulation without payload). read() is not called then, frames carry
+  /// whatever lay in their place, and their ICRC leaves it out. Asked once.
+  virtual bool has_octets() const { return true; }
+  /// Copies into.size() octets at `address`, each read once. False: the range faults.
+  virtual bool read(std::uint64_t address, std::span<std::byte> into) = 0;
   /// Copies to `address` in increasing address order, the last octet last: applications poll for it. False: faults.
   virtual bool write(std::uint64_t address, std::span<const std::byte> from) = 0;
   /// Eight octets, aligned, in host order, atomic towards the CPU. Returns the value before; nothing: the address
@@ -30,7 +31,7 @@ class Memory {
 /// Memory for tests and simulated nodes that live in this process's own heap: addresses are pointers and never fault.
 class PlainMemory final : public Memory {
  public:
-  bool read(std::uint64_t address, std::span<std::byte> into, wire::Icrc& crc) override;
+  bool read(std::uint64_t address, std::span<std::byte> into) override;
   bool write(std::uint64_t address, std::span<const std::byte> from) override;
   std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare, std::uint64_t swap) override;
   std::optional<std::uint64_t> fetch_add(std::uint64_t address, std::uint64_t add) override;

@@ -5,6 +5,7 @@ namespace verbena::nic {
 MemoryTable::MemoryTable(const NicLimits& limits, std::uint64_t seed)
     : max_(limits.max_mr), bytes_max_(limits.max_mr_bytes), next_key_(static_cast<std::uint8_t>(seed * 0x9e + 0x11)) {
   regions_.emplace_back();  // slot 0 stays empty: key 0 is never valid
+  slots_ = 1;
 }
 
 Result<MemoryRegion, VerbsError> MemoryTable::add(const MemoryRegionInit& init) {
@@ -15,7 +16,7 @@ Result<MemoryRegion, VerbsError> MemoryTable::add(const MemoryRegionInit& init) 
   if (live_ >= max_ || init.length > bytes_max_) return Failure{VerbsError::no_memory};
   std::uint32_t slot;
   if (free_.empty()) {
-    slot = static_cast<std::uint32_t>(regions_.size());
+    slot = slots_++;
     regions_.emplace_back();
   } else {
     slot = free_.back();

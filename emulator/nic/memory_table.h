@@ -32,12 +32,13 @@ class MemoryTable {
   bool translate(std::uint32_t key, PdHandle pd, std::uint64_t address, std::uint64_t bytes, std::uint32_t access,
                  std::uint64_t& translated) const {
     const std::uint32_t slot = key >> kKeyBits;
-    if (slot >= regions_.size()) return false;
+    if (slot >= slots_) return false;
     const Region& region = regions_[slot];
     if (!region.live || region.key != key || region.init.pd != pd) return false;
     if ((region.init.access & access) != access) return false;
+    // An address below the region gives an offset beyond its end: iova + length does not wrap (add).
     const std::uint64_t offset = address - region.init.iova;
-    if (address < region.init.iova || offset > region.init.length || bytes > region.init.length - offset) return false;
+    if (offset > region.init.length || bytes > region.init.length - offset) return false;
     translated = region.init.address + offset;
     return true;
   }
@@ -50,6 +51,7 @@ class MemoryTable {
     bool live = false;
   };
   std::vector<Region> regions_;
+  std::uint32_t slots_ = 0;  // regions_.size(): a region is no power of two
   std::vector<std::uint32_t> free_;
   std::uint32_t live_ = 0;
   std::uint32_t max_;

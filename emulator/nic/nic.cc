@@ -21,7 +21,7 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
 
 /// Why a frame is not for `qp`, if it is not (IBTA 9.6.1: packet header validation).
 std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::PacketView& packet) {
-  if (!nic.is_own_address(packet.destination())) return Counter::rx_dropped_wrong_destination;
+  if (!nic.is_addressee(packet)) return Counter::rx_dropped_wrong_destination;
   if (qp == nullptr) return Counter::rx_dropped_no_qp;
   const wire::Transport transport = wire::transport_of(packet.bth().opcode);
   const bool fits = (qp->type == QpType::rc && transport == wire::Transport::rc) ||
@@ -30,7 +30,7 @@ std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::
   if (!fits) return Counter::rx_dropped_wrong_transport;
   if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
   if ((packet.bth().pkey & kPkeyMask) != kPkeyMask) return Counter::rx_dropped_pkey;
-  if (qp->type != QpType::ud && packet.source() != qp->attributes.address_vector.destination)
+  if (qp->type != QpType::ud && !packet.is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;
 }

@@ -5,6 +5,7 @@ namespace verbena::nic {
 NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
     : config(nic_config),
       memory(app_memory),
+      memory_has_octets(app_memory.has_octets()),
       counters(nic_counters),
       pds(nic_config.limits.max_pd),
       regions(nic_config.limits, nic_config.seed),
@@ -54,10 +55,8 @@ void NicState::drop_ready(Qp& qp) {
 }
 
 void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited) {
-  Completion stamped = completion;
-  stamped.time = now;
   counters.add(Counter::completions);
-  switch (cq.push(stamped, solicited || completion.status != CompletionStatus::success)) {
+  switch (cq.push(completion, now, solicited || completion.status != CompletionStatus::success)) {
     case CompletionQueue::Push::stored:
       break;
     case CompletionQueue::Push::notify:
@@ -200,10 +199,10 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
   return path;
 }
 
-bool NicState::is_own_address(const wire::Gid& address) const {
+bool NicState::is_addressee(const wire::PacketView& packet) const {
   for (std::uint8_t i = 0; i < config.gid_count; ++i)
-    if (config.gids[i] == address) return true;
-  return address.is_multicast();
+    if (packet.is_to(config.gids[i])) return true;
+  return packet.destination().is_multicast();
 }
 
 }  // namespace verbena::nic

@@ -31,6 +31,7 @@ struct NicState {
 
   NicConfig config;
   Memory& memory;
+  const bool memory_has_octets;
   Counters& counters;
   ObjectTable<ProtectionDomain, PdTag> pds;
   MemoryTable regions;
@@ -73,7 +74,8 @@ struct NicState {
   void flush_receive_queue(Qp& qp);
 
   wire::FramePath frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const;
-  bool is_own_address(const wire::Gid& address) const;
+  /// Whether the packet is for one of the NIC's addresses, or for a multicast group.
+  bool is_addressee(const wire::PacketView& packet) const;
 };
 
 struct Nic::State : NicState {
@@ -88,9 +90,30 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
 Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port);
 /// Continues at `psn`: after a NAK, a timeout, or an acknowledgement of something that was about to be sent again.
 void go_back(Qp& qp, wire::Psn psn);
-/// Copies and feeds the CRC with octets [offset, offset + bytes) of the message. False: a local protection error.
-bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
-                    wire::PacketBuilder& builder);
+/// The next octets of a packet's payload. False: the memory faults.
+inline bool read_payload(NicState& nic, std::uint64_t from, std::uint32_t bytes, wire::PacketBuilder& builder) {
+  if (nic.memory_has_octets) return nic.memory.read(from, builder.payload(bytes));
+  builder.leave_out_payload(bytes);
+  return true;
+}
+/// The same as gather_payload, for any number of SGEs.
+bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
+                   wire::PacketBuilder& builder);
+/// Copies octets [offset, offset + bytes) of the message. False: a local protection error.
+inline bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
+                           wire::PacketBuilder& builder) {
+  SendQueue& queue = qp.send_queue;
+  const SendWork& work = queue.at(position);
+  if (work.inline_data) {
+    builder.append_payload(queue.inline_data(position).subspan(offset, bytes));
+    return true;
+  }
+  if (work.sge_count != 1) return gather_pieces(nic, qp, position, offset, bytes, builder);
+  const Sge& sge = queue.sges(position).front();
+  std::uint64_t from;
+  return nic.regions.translate(sge.lkey, qp.pd, sge.address + offset, bytes, 0, from) &&
+         read_payload(nic, from, bytes, builder);
+}
 
 // completer.cc
 void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "emulator/nic/completion_queue.h"
@@ -77,6 +78,7 @@ struct Responder {
   bool communication_established = false;
 
   std::uint64_t write_address = 0;
+  std::uint64_t write_target = 0;  // where the RETH of the packet in hand points to
   std::uint32_t write_rkey = 0;
   std::uint32_t write_left = 0;  // octets that the RETH still announces
   std::uint32_t write_length = 0;
@@ -135,7 +137,9 @@ struct Qp {
 inline void prefetch(const Qp& qp) {
   constexpr std::size_t kLineBytes = 64;
   const auto* const begin = reinterpret_cast<const std::byte*>(&qp);
-  for (std::size_t line = 0; line < sizeof(Qp); line += kLineBytes) __builtin_prefetch(begin + line, 1);
+  [begin]<std::size_t... kLine>(std::index_sequence<kLine...>) {
+    (__builtin_prefetch(begin + kLine * kLineBytes, 1), ...);
+  }(std::make_index_sequence<(sizeof(Qp) + kLineBytes - 1) / kLineBytes>());
 }
 
 }  // namespace verbena::nic

@@ -100,14 +100,10 @@ void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status
 
 }  // namespace
 
-bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
-                    wire::PacketBuilder& builder) {
+bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
+                   wire::PacketBuilder& builder) {
   SendQueue& queue = qp.send_queue;
   const SendWork& work = queue.at(position);
-  if (work.inline_data) {
-    builder.append_payload(queue.inline_data(position).subspan(offset, bytes));
-    return true;
-  }
   Requester& requester = qp.requester;
   if (requester.cursor_position != position || offset < requester.cursor_offset) {
     requester.cursor_position = position;
@@ -125,7 +121,7 @@ bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t
     const std::uint32_t part = std::min(bytes, sge.length - skip);
     std::uint64_t from;
     if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + skip, part, 0, from)) return false;
-    if (!nic.memory.read(from, builder.payload(part), builder.icrc())) return false;
+    if (!read_payload(nic, from, part, builder)) return false;
     offset += part;
     bytes -= part;
   }

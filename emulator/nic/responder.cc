@@ -160,15 +160,15 @@ Verdict check_length(NicState& nic, Qp& qp, const PacketView& packet) {
 
 Verdict check_remote_access(NicState& nic, Qp& qp, const PacketView& packet) {
   const wire::OpcodeInfo& opcode = packet.opcode();
-  std::uint64_t unused;
   if (opcode.has_reth) {
-    const wire::Reth& reth = packet.reth();
+    const wire::Reth reth = packet.reth();
     if (reth.length == 0) return Verdict::pass;  // 9.7.4.1.5: a zero-length access is not checked
     const std::uint32_t right = opcode.operation == Operation::write ? kRemoteWrite : kRemoteRead;
-    if (!nic.regions.translate(reth.rkey.value, qp.pd, reth.address, reth.length, right, unused))
+    if (!nic.regions.translate(reth.rkey.value, qp.pd, reth.address, reth.length, right, qp.responder.write_target))
       return Verdict::remote_access;
   } else if (opcode.has_atomic_eth) {
-    const wire::AtomicEth& atomic = packet.atomic_eth();
+    const wire::AtomicEth atomic = packet.atomic_eth();
+    std::uint64_t unused;
     if (!nic.regions.translate(atomic.rkey.value, qp.pd, atomic.address, sizeof(std::uint64_t), kRemoteAtomic, unused))
       return Verdict::remote_access;
   }
@@ -191,16 +191,19 @@ Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
     if (!scatter_receive(nic, qp, payload)) return Verdict::local_protection;
     return Verdict::pass;
   }
+  std::uint64_t to = responder.write_target;
   if (packet.opcode().has_reth) {
-    const wire::Reth& reth = packet.reth();
+    const wire::Reth reth = packet.reth();
     responder.write_address = reth.address;
     responder.write_rkey = reth.rkey.value;
     responder.write_left = responder.write_length = reth.length;
+    if (payload.empty()) return Verdict::pass;
+  } else {
+    if (payload.empty()) return Verdict::pass;
+    // Again for each packet: the region may be deregistered in mid-message.
+    if (!nic.regions.translate(responder.write_rkey, qp.pd, responder.write_address, payload.size(), kRemoteWrite, to))
+      return Verdict::remote_access;
   }
-  if (payload.empty()) return Verdict::pass;
-  std::uint64_t to;  // again for each packet: the region may be deregistered in mid-message
-  if (!nic.regions.translate(responder.write_rkey, qp.pd, responder.write_address, payload.size(), kRemoteWrite, to))
-    return Verdict::remote_access;
   if (!nic.memory.write(to, payload)) return Verdict::fault;
   responder.write_address += payload.size();
   responder.write_left -= static_cast<std::uint32_t>(payload.size());

@@ -72,7 +72,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   std::uint64_t from;
   if (payload > 0 && (!nic.regions.translate(job.rkey, qp.pd, job.value, payload, kRemoteRead, from) ||
-                      !nic.memory.read(from, builder.payload(payload), builder.icrc()))) {
+                      !read_payload(nic, from, payload, builder))) {
     port.cancel();
     fail_read(nic, qp, job.psn);
     return send_response(nic, qp, port);

@@ -48,7 +48,7 @@ struct SendWork {
 
   bool is_read() const { return opcode == SendOpcode::rdma_read; }
   bool is_atomic() const { return opcode == SendOpcode::compare_and_swap || opcode == SendOpcode::fetch_and_add; }
-  bool awaits_data() const { return is_read() || is_atomic(); }
+  bool awaits_data() const { return opcode >= SendOpcode::rdma_read && opcode <= SendOpcode::fetch_and_add; }
   bool is_write() const { return opcode == SendOpcode::rdma_write || opcode == SendOpcode::rdma_write_with_immediate; }
   bool consumes_receive() const { return !awaits_data() && opcode != SendOpcode::rdma_write; }
 };

@@ -8,7 +8,8 @@ namespace verbena::sim {
 
 class PayloadFreeMemory final : public nic::Memory {
  public:
-  bool read(std::uint64_t /*address*/, std::span<std::byte> /*into*/, wire::Icrc& /*crc*/) override { return true; }
+  bool has_octets() const override { return false; }
+  bool read(std::uint64_t /*address*/, std::span<std::byte> /*into*/) override { return true; }
   bool write(std::uint64_t /*address*/, std::span<const std::byte> /*from*/) override { return true; }
   std::optional<std::uint64_t> compare_swap(std::uint64_t /*address*/, std::uint64_t /*compare*/,
                                             std::uint64_t /*swap*/) override {

@@ -78,4 +78,10 @@ MEASUREMENTS = {
     "uncaptured": bandwidth("shm", "ib_write_bw -s 65536 -m 4096 -N -n 20000"),
     "captured by the client": capture(1),
     "captured by the server": capture(0),
+    # Shape, size, writes of 1 MiB per host, window of a QP in KiB. Where costs are compared the window is what the wires
+    # hold, so that both do the same: no queue overflows.
+    "simulated star": limit("simulator_speed", "star", "64", "100", "2048"),
+    "simulated fat tree": limit("simulator_speed", "fat-tree", "16", "1", "2048"),
+    "simulated 16 hosts": limit("simulator_speed", "fat-tree", "4", "200", "128"),
+    "simulated 1024 hosts": limit("simulator_speed", "fat-tree", "16", "3", "128"),
 }

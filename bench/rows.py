@@ -87,6 +87,12 @@ ROWS = (
          Beside("without", "uncaptured.gbytes", 0.5)),
     more("capture-server", "ib_write_bw --pcap", "captured by the server.gbytes", "GB/s",
          Beside("without", "uncaptured.gbytes", None)),
+    more("sim-star-64", "64 hosts, arrivals", "simulated star.millions_of_arrivals", "M/s", itself(3)),
+    more("sim-star-64-hosts", "64 hosts, at hosts", "simulated star.millions_of_host_arrivals", "M/s", itself(None)),
+    less("sim-fat-tree-1024", "1 MiB each, k=16", "simulated fat tree.total_seconds", "s", itself(15)),
+    less("sim-fat-tree-memory", "1 MiB each, k=16", "simulated fat tree.peak_gib", "GiB", itself(4)),
+    less("sim-growth", "1,024 hosts, k=16", "simulated 1024 hosts.cpu_ns_per_packet", "ns/packet",
+         Beside("16 hosts, k=4", "simulated 16 hosts.cpu_ns_per_packet", 2)),
 )
 
 

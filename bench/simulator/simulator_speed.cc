@@ -1,6 +1,6 @@
 // How fast the simulator is: permutation traffic of 1 MiB writes, payload-free, with full NICs at the ends.
 //
-// One run per call, so that its peak memory is its own: simulator_speed star|fat-tree SIZE MESSAGES. Prints one
+// One run per call, so that its peak memory is its own: simulator_speed star|fat-tree SIZE MESSAGES WINDOW. Prints one
 // "name value" a line. bench/measurements.py runs it; rows.py says what is wanted.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -23,10 +23,11 @@ double cpu_seconds() {
   return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
-int run(const fabric::Topology& topology, std::uint32_t messages) {
+int run(const fabric::Topology& topology, std::uint32_t messages, std::uint32_t window_kib) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  test::TrafficWorld traffic(topology, {.messages = messages, .depth = 2}, {.payload = false});
+  test::TrafficWorld traffic(topology, {.messages = messages, .depth = 2, .window_bytes = window_kib << 10},
+                             {.payload = false});
   traffic.connect_permutation(1);
   const auto built = Clock::now();
   const double cpu_before = cpu_seconds();
@@ -54,6 +55,7 @@ int run(const fabric::Topology& topology, std::uint32_t messages) {
   const double wall_s = wall.count();
   fmt::print("hosts {}\n", topology.hosts);
   fmt::print("seconds {:.3f}\n", wall_s);
+  fmt::print("total_seconds {:.3f}\n", wall_s + set_up.count());
   fmt::print("cpu_seconds {:.3f}\n", cpu_s);
   fmt::print("set_up_seconds {:.3f}\n", set_up.count());
   fmt::print("virtual_milliseconds {:.3f}\n", static_cast<double>(last.ns) / 1e6);
@@ -67,7 +69,6 @@ int run(const fabric::Topology& topology, std::uint32_t messages) {
   fmt::print("millions_of_host_arrivals {:.3f}\n", static_cast<double>(statistics.host_arrivals) / wall_s / 1e6);
   fmt::print("cpu_ns_per_packet {:.1f}\n", cpu_s * 1e9 / static_cast<double>(packets));
   fmt::print("peak_gib {:.3f}\n", static_cast<double>(usage.ru_maxrss) / (1 << 20));
-  fmt::print("trace_hash {:016x}\n", world.trace_hash());
   return 0;
 }
 
@@ -77,16 +78,18 @@ int run(const fabric::Topology& topology, std::uint32_t messages) {
 int main(int argc, char** argv) {
   std::uint32_t size = 0;
   std::uint32_t messages = 0;
+  std::uint32_t window_kib = 0;
   const auto number = [](const char* text, std::uint32_t& value) {
     return std::from_chars(text, text + std::strlen(text), value).ec == std::errc{} && value != 0;
   };
-  const std::string_view shape = argc == 4 ? argv[1] : "";
+  const std::string_view shape = argc == 5 ? argv[1] : "";
   const bool is_tree = shape == "fat-tree";
   if ((!is_tree && shape != "star") || !number(argv[2], size) || !number(argv[3], messages) ||
-      (is_tree && size % 2 != 0)) {
-    fmt::print(stderr, "usage: simulator_speed star|fat-tree SIZE MESSAGES (SIZE: hosts, or the k of the tree)\n");
+      !number(argv[4], window_kib) || (is_tree && size % 2 != 0)) {
+    fmt::print(stderr,
+               "usage: simulator_speed star|fat-tree SIZE MESSAGES WINDOW (hosts, or the k of the tree; KiB)\n");
     return 2;
   }
   using namespace verbena;
-  return bench::run(is_tree ? fabric::fat_tree(size, {}) : fabric::star(size, {}), messages);
+  return bench::run(is_tree ? fabric::fat_tree(size, {}) : fabric::star(size, {}), messages, window_kib);
 }

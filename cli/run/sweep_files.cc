@@ -16,7 +16,8 @@ constexpr std::size_t kFailedShown = 50;
 void print_failed(const std::string& file, const scenarios::SweepResult& result) {
   for (std::size_t i = 0; i < result.failed.size() && i < kFailedShown; ++i) {
     const scenarios::FailedSeed& failed = result.failed[i];
-    fmt::print("NOT HELD  seed {}: {}\n          verbena run {} --seed {}\n", failed.seed, failed.why, file, failed.seed);
+    fmt::print("NOT HELD  seed {}: {}\n          verbena run {} --seed {}\n", failed.seed, failed.why, file,
+               failed.seed);
   }
   if (result.failed.size() > kFailedShown) fmt::print("... and {} more seeds\n", result.failed.size() - kFailedShown);
 }

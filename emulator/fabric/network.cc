@@ -79,7 +79,8 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       link_epochs(directions.size()),
       switch_epochs(of.vertices.size()),
       link_believed_up(directions.size(), true),
-      switch_believed_up(of.vertices.size(), true) {
+      switch_believed_up(of.vertices.size(), true),
+      look_ahead(directions.size()) {
   std::vector<Hop> hops;
   std::vector<std::uint32_t> ways(of.hosts);
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
@@ -198,29 +199,8 @@ void Network::run(Time now, Sink& sink) {
     state.due.clear();
     state.queue.take_earliest(state.due);
     state.statistics.events += state.due.size();
-    for (std::size_t i = 0; i < state.due.size(); ++i) {
-      state.look_ahead(i);
-      state.run_direction(next, state.due[i], sink);
-    }
-  }
-}
-
-/// What is done next is known: it is fetched from memory meanwhile, one step after the other.
-void Network::State::look_ahead(std::size_t i) const {
-  constexpr std::size_t kDirection = 9;
-  constexpr std::size_t kFrame = 6;
-  constexpr std::size_t kOctets = 3;
-  if (i + kDirection < due.size()) __builtin_prefetch(&directions[due[i + kDirection]]);
-  if (i + kFrame < due.size()) {
-    const Direction& direction = directions[due[i + kFrame]];
-    if (direction.head != kNoFrame) __builtin_prefetch(&pool.info(direction.head));
-  }
-  if (i + kOctets < due.size()) {
-    const Direction& direction = directions[due[i + kOctets]];
-    if (direction.head == kNoFrame) return;
-    const FrameInfo& info = pool.info(direction.head);
-    if (info.next != kNoFrame) __builtin_prefetch(&pool.info(info.next));
-    if (topology.is_host(direction.to)) pool.prefetch_octets(direction.head);
+    state.look_ahead.run(state, next);
+    for (const DirectionNumber number : state.due) state.run_direction(next, number, sink);
   }
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/fabric/chance.h"
 #include "emulator/fabric/alter_frame.h"
+#include "emulator/fabric/chance.h"
 #include "emulator/fabric/frame_look.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"

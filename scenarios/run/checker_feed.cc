@@ -66,11 +66,8 @@ void CheckerFeed::observe(const sim::ObservedFrame& frame) {
   }
   const auto packet = wire::parse_cut_frame(frame.frame);
   if (!packet) return;  // truncated by a fault
-  checkers_.observe({.time = frame.time,
-                     .packet = *packet,
-                     .seen = seen,
-                     .corrupted = frame.corrupted,
-                     .number = ++frames_});
+  checkers_.observe(
+      {.time = frame.time, .packet = *packet, .seen = seen, .corrupted = frame.corrupted, .number = ++frames_});
 }
 
 void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) {
@@ -110,8 +107,8 @@ CheckerReports CheckerFeed::finish(Outcome& outcome) {
   outcome.violations_total = checkers_.violation_count();
   for (const checkers::Violation& violation : checkers_.violations()) {
     if (outcome.violations.size() == kReported) break;
-    outcome.violations.push_back({violation.time - Time{0}, std::string(violation.checker),
-                                  std::string(violation.clause), violation.text});
+    outcome.violations.push_back(
+        {violation.time - Time{0}, std::string(violation.checker), std::string(violation.clause), violation.text});
   }
   if (!outcome.violations.empty()) reports.first = outcome.violations.front().text;
   return reports;

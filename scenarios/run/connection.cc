@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kQkey = 0x11111111;
 constexpr std::uint32_t kAccess = nic::kLocalWrite | nic::kRemoteWrite | nic::kRemoteRead | nic::kRemoteAtomic;
 constexpr std::uint64_t kAddressBase = std::uint64_t{1} << 44;  // of all connections; the same in every run
-constexpr unsigned kAddressBits = 36;                            // of one end
+constexpr unsigned kAddressBits = 36;                           // of one end
 
 constexpr std::int64_t kTimeoutUnitNs = 4096;  // IBTA 9.7.6.1.3: 4.096 us x 2^code
 

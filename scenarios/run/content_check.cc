@@ -138,7 +138,8 @@ void ContentCheck::received(std::uint64_t receive, const nic::Completion& comple
   std::span<const std::byte> octets;
   const std::uint64_t header = layout_.receive_header;
   if (!written && completion.byte_count >= header)
-    octets = connection_.target_memory().subspan(layout_.receive_slot(receive) + header, completion.byte_count - header);
+    octets =
+        connection_.target_memory().subspan(layout_.receive_slot(receive) + header, completion.byte_count - header);
   const auto number = message_received(completion, octets);
   if (!number) return damaged(receive, "a receive completed with a message that was never sent", now);
   const Message message = messages_.message(*number);
@@ -190,8 +191,8 @@ void ContentCheck::check_end(Time now) {
   std::uint64_t word = 0;
   std::memcpy(&word, connection_.target_memory().data() + layout_.word_at, 8);
   if (word < swaps_completed_ || word > swaps_posted_)
-    damaged(posted_ - 1, fmt::format("the word is {} after {} swaps of {} posted", word, swaps_completed_, swaps_posted_),
-            now);
+    damaged(posted_ - 1,
+            fmt::format("the word is {} after {} swaps of {} posted", word, swaps_completed_, swaps_posted_), now);
 }
 
 }  // namespace verbena::scenarios

@@ -10,8 +10,8 @@
 
 #include "scenarios/run/connection.h"
 #include "scenarios/run/ledger.h"
-#include "scenarios/run/message_plan.h"
 #include "scenarios/run/message_octets.h"
+#include "scenarios/run/message_plan.h"
 #include "scenarios/run/shared_counter.h"
 
 namespace verbena::scenarios {

@@ -102,8 +102,10 @@ void FaultDriver::begin(std::size_t number, Time now) {
   active_[number] = true;
   const auto& packets = std::get<PacketFault>(fault.what);
   for (const LinkChoice& choice : packets.links) refresh(choice);
-  if (fault.trigger.until) at(begin_ + *fault.trigger.until, [this, number](Time then) { end_packet_fault(number, then); });
-  if (fault.trigger.lasting) at(now + *fault.trigger.lasting, [this, number](Time then) { end_packet_fault(number, then); });
+  if (fault.trigger.until)
+    at(begin_ + *fault.trigger.until, [this, number](Time then) { end_packet_fault(number, then); });
+  if (fault.trigger.lasting)
+    at(now + *fault.trigger.lasting, [this, number](Time then) { end_packet_fault(number, then); });
 }
 
 void FaultDriver::end_packet_fault(std::size_t number, Time now) {

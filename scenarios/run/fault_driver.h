@@ -54,9 +54,9 @@ class FaultDriver final : public CompletionListener {
   Time begin_;
   std::vector<AppliedFault> applied_;
   std::vector<bool> active_;
-  std::vector<std::vector<Waiting>> completion_conditions_;       // by workload
+  std::vector<std::vector<Waiting>> completion_conditions_;          // by workload
   std::map<std::uint32_t, std::vector<Waiting>> packet_conditions_;  // by cable
-  std::map<sim::LinkId, std::vector<std::size_t>> rules_on_;      // packet faults that name this link, by fault
+  std::map<sim::LinkId, std::vector<std::size_t>> rules_on_;         // packet faults that name this link, by fault
   struct Cut {
     sim::HostId from = 0;
     sim::HostId to = 0;

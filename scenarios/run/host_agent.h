@@ -73,9 +73,7 @@ class HostAgent final : public sim::Application {
     Time time;
     std::uint64_t order = 0;
     EndId end = 0;
-    bool operator>(const Wake& other) const {
-      return time != other.time ? time > other.time : order > other.order;
-    }
+    bool operator>(const Wake& other) const { return time != other.time ? time > other.time : order > other.order; }
   };
   void poll(nic::CqHandle cq, bool receives, Time now);
   void run_wakes(Time now);

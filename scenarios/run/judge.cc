@@ -204,15 +204,21 @@ void Judge::judge_implied(Outcome& outcome, const CheckerReports& reports) const
                                    [&](const Expectation& expectation) { return expectation.workload == result.name; });
     if (!named && !is_expected(Expectation::Kind::finished, result.name) &&
         !is_expected(Expectation::Kind::completions, result.name))
-      outcome.expectations.push_back({implied, fmt::format("'{}' finishes", result.name), {}, result.finished.has_value(),
+      outcome.expectations.push_back({implied,
+                                      fmt::format("'{}' finishes", result.name),
+                                      {},
+                                      result.finished.has_value(),
                                       fmt::format("{} of {} pairs", result.pairs_finished, result.pairs)});
     if (result.damaged != 0 && !is_expected(Expectation::Kind::data_intact, result.name))
-      outcome.expectations.push_back({implied, fmt::format("data of '{}' intact", result.name), {}, false,
+      outcome.expectations.push_back({implied,
+                                      fmt::format("data of '{}' intact", result.name),
+                                      {},
+                                      false,
                                       fmt::format("{} damaged; {}", result.damaged, result.damage.front())});
   }
   if (outcome.end == Outcome::End::timed_out)
-    outcome.expectations.push_back({implied, "the run ends by itself", {}, false,
-                                    "ended by its timeout of " + time_text(scenario_.timeout)});
+    outcome.expectations.push_back(
+        {implied, "the run ends by itself", {}, false, "ended by its timeout of " + time_text(scenario_.timeout)});
   for (const CheckerReports::Row& row : reports.rows) {
     const bool expected =
         std::any_of(scenario_.expectations.begin(), scenario_.expectations.end(), [&](const Expectation& expectation) {
@@ -220,7 +226,10 @@ void Judge::judge_implied(Outcome& outcome, const CheckerReports& reports) const
                  (expectation.checker.empty() || expectation.checker == row.name);
         });
     if (row.reports != 0 && !expected)
-      outcome.expectations.push_back({implied, fmt::format("checker {} is silent", row.name), {}, false,
+      outcome.expectations.push_back({implied,
+                                      fmt::format("checker {} is silent", row.name),
+                                      {},
+                                      false,
                                       fmt::format("{} reports; {}", row.reports, reports.first)});
   }
 }

@@ -88,8 +88,8 @@ OutDirectory::Capture& OutDirectory::capture_of(std::uint32_t cable) {
   const std::string link = scenario_.topology.cable_name(cable).substr(0, kNameBytesMax);
   std::string name = link;
   std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; },
-      '_');
+      name.begin(), name.end(),
+      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '_');
   if (const std::uint32_t uses = names_used_[name]++; uses != 0) name += fmt::format("_{}", uses + 1);
   capture.file = std::make_unique<BufferedFile>(fmt::format("{}/{}.pcapng", path_, name));
   std::size_t bytes = wire::encode_pcapng_section(scratch_, "verbena");
@@ -104,15 +104,17 @@ void OutDirectory::capture(const sim::ObservedFrame& frame) {
   std::string comment(frame.comment.substr(0, kCommentBytesMax));
   if (frame.event == sim::FrameEvent::overflowed)
     comment = std::string(wire::kDroppedPrefix) + ", the egress queue was full";
-  const wire::PacketRecord record{.time = frame.time,
-                                  .bytes = frame.frame,
-                                  .snap_bytes = scenario_.payload ? 0 : header_bytes(frame.frame),
-                                  .direction = frame.link.backward ? wire::Direction::inbound : wire::Direction::outbound,
-                                  .comment = comment};
+  const wire::PacketRecord record{
+      .time = frame.time,
+      .bytes = frame.frame,
+      .snap_bytes = scenario_.payload ? 0 : header_bytes(frame.frame),
+      .direction = frame.link.backward ? wire::Direction::inbound : wire::Direction::outbound,
+      .comment = comment};
   const std::size_t bytes = wire::encode_pcapng_packet(scratch_, record);
   if (bytes > captures_left_) {
     captures_full_ = true;
-    notes_.push_back(fmt::format("the captures end at {}: they have reached their greatest size", time_text(frame.time - Time{0})));
+    notes_.push_back(
+        fmt::format("the captures end at {}: they have reached their greatest size", time_text(frame.time - Time{0})));
     return;
   }
   captures_left_ -= bytes;

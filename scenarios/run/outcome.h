@@ -58,12 +58,12 @@ struct WorkloadOutcome {
   Duration last_completion{0};
   std::optional<Duration> finished;  // when the last pair was done
   LatencyHistogram latency;          // nanoseconds from the posting (open loop: from when it was due) to the completion
-  std::array<StatusCount, kStatuses> statuses{};           // by nic::CompletionStatus, of initiators
-  std::array<StatusCount, kStatuses> receive_statuses{};   // of targets' receives
+  std::array<StatusCount, kStatuses> statuses{};          // by nic::CompletionStatus, of initiators
+  std::array<StatusCount, kStatuses> receive_statuses{};  // of targets' receives
   std::uint64_t verified_messages = 0;
   std::uint64_t verified_octets = 0;
-  std::vector<std::string> damage;   // the first few lines about data that is not what it should be
-  std::uint64_t damaged = 0;         // messages
+  std::vector<std::string> damage;  // the first few lines about data that is not what it should be
+  std::uint64_t damaged = 0;        // messages
 
   /// Over the time from the start to the last completion.
   double bits_per_second() const {
@@ -80,7 +80,8 @@ struct ProgramOutcome {
 };
 
 struct ExpectationOutcome {
-  std::size_t index = 0;  // in Scenario::expectations; beyond: implied (workloads end, checkers are silent, data intact)
+  std::size_t index =
+      0;  // in Scenario::expectations; beyond: implied (workloads end, checkers are silent, data intact)
   std::string text;
   Place place;
   bool held = false;

@@ -82,7 +82,8 @@ std::string faults_text(const Scenario& scenario, const Outcome& outcome) {
   std::string text;
   std::size_t shown = 0;
   for (const AppliedFault& applied : outcome.faults) {
-    if (shown++ == kFaultsShown) return text + fmt::format("fault     ... and {} more\n", outcome.faults.size() - kFaultsShown);
+    if (shown++ == kFaultsShown)
+      return text + fmt::format("fault     ... and {} more\n", outcome.faults.size() - kFaultsShown);
     const Fault& fault = scenario.faults[applied.index];
     text += fmt::format("fault     {}: ", fault.text);
     if (!applied.time)
@@ -114,8 +115,9 @@ std::string_view text_of(Outcome::End end) {
 std::string progress_text(const Progress& progress) {
   std::string text = fmt::format("{}  {} completions", time_text(progress.elapsed), progress.completions);
   if (progress.completions_wanted != 0)
-    text += fmt::format(" of {} ({:.0f} %)", progress.completions_wanted,
-                        100.0 * static_cast<double>(progress.completions) / static_cast<double>(progress.completions_wanted));
+    text += fmt::format(
+        " of {} ({:.0f} %)", progress.completions_wanted,
+        100.0 * static_cast<double>(progress.completions) / static_cast<double>(progress.completions_wanted));
   return text + "  " + octets_text(progress.octets);
 }
 
@@ -138,16 +140,15 @@ std::string report_text(const Scenario& scenario, const Outcome& outcome) {
 }
 
 std::string comparison_text(std::span<const ComparedRun> runs) {
-  std::vector<Row> rows{{"scenario", "workload", "pairs done", "bytes", "throughput", "p50", "max", "finished", "verdict",
-                         "completions"}};
+  std::vector<Row> rows{{"scenario", "workload", "pairs done", "bytes", "throughput", "p50", "max", "finished",
+                         "verdict", "completions"}};
   for (const ComparedRun& run : runs) {
     if (run.outcome->workloads.empty())
       rows.push_back({run.scenario->name, "", "", "", "", "", "", "", run.outcome->held() ? "held" : "NOT HELD", ""});
     for (const WorkloadOutcome& workload : run.outcome->workloads)
-      rows.push_back({run.scenario->name, workload.name,
-                      fmt::format("{}/{}", workload.pairs_finished, workload.pairs), octets_text(workload.octets),
-                      rate_text(workload.bits_per_second()), latency_text(workload, 50), latency_text(workload, 100),
-                      workload.finished ? time_text(*workload.finished) : "never",
+      rows.push_back({run.scenario->name, workload.name, fmt::format("{}/{}", workload.pairs_finished, workload.pairs),
+                      octets_text(workload.octets), rate_text(workload.bits_per_second()), latency_text(workload, 50),
+                      latency_text(workload, 100), workload.finished ? time_text(*workload.finished) : "never",
                       run.outcome->held() ? "held" : "NOT HELD", statuses_text(workload)});
   }
   return table_text(rows);

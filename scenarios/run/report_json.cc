@@ -30,10 +30,14 @@ Json workload_json(const WorkloadOutcome& workload) {
             {"start_ns", workload.start.ns},
             {"last_completion_ns", workload.last_completion.ns},
             {"finished_ns", workload.finished ? Json(workload.finished->ns) : Json(nullptr)}};
-  json["latency_ns"] = {{"count", workload.latency.count()},         {"least", workload.latency.least()},
-                        {"mean", workload.latency.mean()},           {"p50", workload.latency.percentile(50)},
-                        {"p90", workload.latency.percentile(90)},    {"p99", workload.latency.percentile(99)},
-                        {"p99.9", workload.latency.percentile(99.9)}, {"most", workload.latency.most()}};
+  json["latency_ns"] = {{"count", workload.latency.count()},
+                        {"least", workload.latency.least()},
+                        {"mean", workload.latency.mean()},
+                        {"p50", workload.latency.percentile(50)},
+                        {"p90", workload.latency.percentile(90)},
+                        {"p99", workload.latency.percentile(99)},
+                        {"p99.9", workload.latency.percentile(99.9)},
+                        {"most", workload.latency.most()}};
   json["completions"] = statuses(workload.statuses);
   json["receives"] = statuses(workload.receive_statuses);
   json["verified"] = {{"messages", workload.verified_messages}, {"octets", workload.verified_octets}};

@@ -16,7 +16,7 @@
 namespace verbena::scenarios {
 namespace {
 
-constexpr std::uint32_t kStepsBetweenLooks = 256;     // at whether all is done: it takes time to look
+constexpr std::uint32_t kStepsBetweenLooks = 256;  // at whether all is done: it takes time to look
 constexpr std::uint32_t kLooksBetweenProgress = 16;
 
 std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
@@ -81,7 +81,8 @@ bool Run::needs_observer() const {
   const bool packet_faults = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), [](const Fault& fault) {
     return std::holds_alternative<PacketFault>(fault.what);
   });
-  return checkers_ || options_.recorder != nullptr || out_.open() || judge_.counts_packets() || faults_.counts_packets() || packet_faults;
+  return checkers_ || options_.recorder != nullptr || out_.open() || judge_.counts_packets() ||
+         faults_.counts_packets() || packet_faults;
 }
 
 void Run::set_up_nics() {
@@ -94,8 +95,8 @@ void Run::set_up_nics() {
       const fabric::Cable& ends = scenario_.topology.cables[cable];
       if (ends.a != host && ends.b != host) continue;
       const std::uint64_t rate = ends.parameters.rate_bits_per_second;
-      const std::uint64_t slower = rate == 0 ? settings.rate_bits_per_second
-                                             : std::min(rate, settings.rate_bits_per_second);
+      const std::uint64_t slower =
+          rate == 0 ? settings.rate_bits_per_second : std::min(rate, settings.rate_bits_per_second);
       world_.set_link_rate({cable, false}, slower);
       world_.set_link_rate({cable, true}, slower);
     }

@@ -102,7 +102,8 @@ std::string action_text(const fabric::FaultRule& rule) {
 
 std::optional<Fault> exact_fault(const Fault& original, const PacketHit& hit) {
   const auto& packets = std::get<PacketFault>(original.what);
-  std::string text = fmt::format("{} qp={} psn={} iter={}", action_text(packets.rule), hit.flow, hit.psn, hit.iteration);
+  std::string text =
+      fmt::format("{} qp={} psn={} iter={}", action_text(packets.rule), hit.flow, hit.psn, hit.iteration);
   if (!hit.opcode.empty()) text += " opcode=" + hit.opcode;
   auto rule = fabric::parse_fault(text);
   if (!rule) return std::nullopt;

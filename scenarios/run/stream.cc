@@ -9,8 +9,8 @@
 namespace verbena::scenarios {
 namespace {
 
-constexpr Duration kPostAgain = microseconds(10);      // after a post that was refused
-constexpr Duration kConnectAgain = milliseconds(1);    // what applications take to find each other again
+constexpr Duration kPostAgain = microseconds(10);    // after a post that was refused
+constexpr Duration kConnectAgain = milliseconds(1);  // what applications take to find each other again
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 nic::SendOpcode opcode_of(Verb verb) {
@@ -217,8 +217,8 @@ void Stream::request_completed(const nic::Completion& completion, Time now) {
     resume_from_ = number;
   }
   if (ledger_.journal().open())
-    ledger_.journal().line(now, fmt::format("{} {} {} {} {} after {}", plan_.name, name_of(request.message.verb), number,
-                                            octets_text(request.message.octets), name_of(status),
+    ledger_.journal().line(now, fmt::format("{} {} {} {} {} after {}", plan_.name, name_of(request.message.verb),
+                                            number, octets_text(request.message.octets), name_of(status),
                                             time_text(completion.time - request.since)));
   ledger_.completed({.time = completion.time,
                      .status = status,

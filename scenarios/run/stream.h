@@ -95,18 +95,18 @@ class Stream final : public Traffic {
   bool broken_ = false;           // the QP has failed, or a host is down
   bool connect_pending_ = false;  // will be tried at a time that is set
   bool counted_finished_ = false;
-  Time begin_;                       // of the posting, in this life of the initiator
-  Time pace_from_;                   // open loop: when message pace_first_ was due
+  Time begin_;      // of the posting, in this life of the initiator
+  Time pace_from_;  // open loop: when message pace_first_ was due
   std::uint64_t pace_first_ = 0;
   Time wake_asked_{-1};
-  std::uint64_t posted_ = 0;         // also the next message's number
-  std::uint64_t completed_ = 0;      // the oldest outstanding message's number
-  std::uint64_t failed_ = 0;         // completed with a status that a fault wrote
-  std::uint64_t resume_from_ = 0;    // the first message that the failing QP did not do
+  std::uint64_t posted_ = 0;              // also the next message's number
+  std::uint64_t completed_ = 0;           // the oldest outstanding message's number
+  std::uint64_t failed_ = 0;              // completed with a status that a fault wrote
+  std::uint64_t resume_from_ = 0;         // the first message that the failing QP did not do
   std::vector<Outstanding> outstanding_;  // by number modulo depth
   std::uint64_t receives_posted_ = 0;
   std::uint64_t receives_completed_ = 0;
-  std::deque<Time> receives_owed_;   // when each may be posted
+  std::deque<Time> receives_owed_;  // when each may be posted
 };
 
 }  // namespace verbena::scenarios

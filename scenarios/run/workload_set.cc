@@ -15,7 +15,7 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::uint64_t kMemoryOctetsMax = std::uint64_t{4} << 30;  // of all workloads together
-constexpr std::uint64_t kConnectionsMax = 1 << 19;                   // their addresses must differ
+constexpr std::uint64_t kConnectionsMax = 1 << 19;                  // their addresses must differ
 constexpr std::uint64_t kCounterAddresses = std::uint64_t{1} << 62;
 
 }  // namespace
@@ -68,9 +68,10 @@ std::optional<std::string> WorkloadSet::find_error(const Scenario& scenario) {
         return at(fmt::format("a datagram of {} octets does not fit the MTU of {}", messages.octets_max(), mtu));
     }
     if (scenario.payload && octets > kMemoryOctetsMax)
-      return at(fmt::format("its buffers bring the workloads to {}, more than {}: lower queue_depth, size or qps, or "
-                            "run without payload",
-                            octets_text(octets), octets_text(kMemoryOctetsMax)));
+      return at(
+          fmt::format("its buffers bring the workloads to {}, more than {}: lower queue_depth, size or qps, or "
+                      "run without payload",
+                      octets_text(octets), octets_text(kMemoryOctetsMax)));
     const nic::NicLimits limits;
     if (connections > kConnectionsMax || *std::max_element(qps.begin(), qps.end()) > limits.max_qp)
       return at(fmt::format("too many connections: {} in all, {} QPs on one host", connections,
@@ -85,15 +86,16 @@ SharedCounter* WorkloadSet::counter_of(std::size_t workload, sim::HostId target,
   for (const CounterPlace& place : counters_)
     if (place.workload == workload && place.target == target) return place.counter.get();
   const std::uint64_t address = kCounterAddresses + (next_index++ << 12);
-  counters_.push_back({workload, target, std::make_unique<SharedCounter>(*agents_[target], address, scenario_.payload)});
+  counters_.push_back(
+      {workload, target, std::make_unique<SharedCounter>(*agents_[target], address, scenario_.payload)});
   return counters_.back().counter.get();
 }
 
 void WorkloadSet::make_streams(std::size_t number, std::uint64_t& next_index) {
   const Workload& workload = scenario_.workloads[number];
   const auto pairs = pairs_of(workload, scenario_.seed);
-  const bool adds = workload.verb == Verb::fetch_add ||
-                    (workload.verb == Verb::mixed && workload.transport == Transport::rc);
+  const bool adds =
+      workload.verb == Verb::fetch_add || (workload.verb == Verb::mixed && workload.transport == Transport::rc);
   Ledger& ledger = *ledgers_[number];
   ledger.outcome().pairs = pairs.size() * workload.qps;
   for (const HostPair& pair : pairs) {
@@ -106,9 +108,9 @@ void WorkloadSet::make_streams(std::size_t number, std::uint64_t& next_index) {
                             .seed = fabric::mix_all({scenario_.seed, number, pair.from, pair.to, qp}),
                             .payload = scenario_.payload,
                             .name = std::move(name)};
-      traffic_[number].push_back(std::make_unique<Stream>(
-          world_, ledger, plan, Stream::Side{*agents_[pair.from], scenario_.nics[pair.from]},
-          Stream::Side{*agents_[pair.to], scenario_.nics[pair.to]}, counter));
+      traffic_[number].push_back(
+          std::make_unique<Stream>(world_, ledger, plan, Stream::Side{*agents_[pair.from], scenario_.nics[pair.from]},
+                                   Stream::Side{*agents_[pair.to], scenario_.nics[pair.to]}, counter));
     }
   }
 }
@@ -118,9 +120,8 @@ void WorkloadSet::make_allreduce(std::size_t number, std::uint64_t& next_index) 
   std::vector<RingAllreduce::Member> members;
   for (const std::uint32_t host : workload.from) members.push_back({*agents_[host], scenario_.nics[host]});
   ledgers_[number]->outcome().pairs = members.size();
-  const RingAllreduce::Plan plan{.first_index = next_index,
-                                 .seed = fabric::mix_all({scenario_.seed, number}),
-                                 .payload = scenario_.payload};
+  const RingAllreduce::Plan plan{
+      .first_index = next_index, .seed = fabric::mix_all({scenario_.seed, number}), .payload = scenario_.payload};
   next_index += members.size();
   traffic_[number].push_back(std::make_unique<RingAllreduce>(world_, *ledgers_[number], plan, members));
 }
@@ -162,9 +163,8 @@ void WorkloadSet::check_end(Time now) {
     for (const auto& traffic : workload) traffic->check_end(now);
   for (const CounterPlace& place : counters_)
     if (const auto wrong = place.counter->wrong_total())
-      ledgers_[place.workload]->damaged(
-          now, fmt::format("{} at {}: {}", scenario_.workloads[place.workload].name,
-                           scenario_.topology.vertices[place.target].name, *wrong));
+      ledgers_[place.workload]->damaged(now, fmt::format("{} at {}: {}", scenario_.workloads[place.workload].name,
+                                                         scenario_.topology.vertices[place.target].name, *wrong));
 }
 
 }  // namespace verbena::scenarios

@@ -22,7 +22,9 @@ struct TrafficOptions {
   std::uint32_t mtu = 4096;
   std::uint8_t timeout = 14;
   std::uint8_t retry_count = 7;
-  bool has_memory = false;  // false: for payload-free worlds
+  std::uint32_t window_bytes = 2 << 20;
+  std::uint32_t completions_max = 64;  // that wait in a host's CQ
+  bool has_memory = false;             // false: for payload-free worlds
 };
 
 /// The initiator and the target of all connections of one host.
@@ -32,7 +34,7 @@ class TrafficHost final : public sim::Application {
       : world_(world), id_(id), options_(options) {
     nic::Nic& nic = world.nic(id);
     pd_ = *nic.allocate_pd();
-    cq_ = *nic.create_cq(4096, 0);
+    cq_ = *nic.create_cq(options.completions_max, 0);
     if (options.has_memory) memory_.resize(options.message_bytes);
     // Work requests name memory by an address that is the same in every run.
     mr_ = *nic.register_memory({.pd = pd_,
@@ -151,11 +153,12 @@ class TrafficHost final : public sim::Application {
 /// A world and the traffic of its hosts.
 struct TrafficWorld {
   TrafficWorld(fabric::Topology topology, const TrafficOptions& traffic, const sim::WorldOptions& options = {})
-      : world(std::move(topology), std::array{config()}, options) {
+      : world(std::move(topology), std::array{config(traffic)}, options) {
     for (sim::HostId id = 0; id < world.topology().hosts; ++id) hosts.emplace_back(world, id, traffic);
   }
-  static nic::NicConfig config() {
+  static nic::NicConfig config(const TrafficOptions& traffic) {
     nic::NicConfig config;
+    config.window_bytes = traffic.window_bytes;
     config.limits.max_qp = 2048;
     config.limits.max_cq = 16;
     config.limits.max_mr = 16;

@@ -57,9 +57,11 @@ class CaptureCheck {
       if (packet.captured.comment.empty()) continue;
       const bool is_disturbed = says(packet, "duplicated") || says(packet, "reordered") || says(packet, "delayed") ||
                                 says(packet, "corrupted");
-      bool& disturbed = packet.captured.direction == wire::Direction::inbound ? verdict_.arrivals_disturbed
-                                                                              : verdict_.departures_disturbed;
-      disturbed = disturbed || is_disturbed;
+      const auto view = wire::parse_captured(packet.captured);
+      if (!is_disturbed || !view) continue;
+      const wire::Direction direction = direction_of(packet, *view, vantage_);
+      if (direction != wire::Direction::inbound) verdict_.departures_disturbed = true;
+      if (direction != wire::Direction::outbound) verdict_.arrivals_disturbed = true;
     }
   }
 

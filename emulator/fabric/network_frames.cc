@@ -30,6 +30,7 @@ void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame) {
   }
   const bool is_cut =
       !cut_pairs.empty() && has_destination && cut_pairs.contains(std::uint64_t{host} << 32 | info.destination);
+  show(now, way, frame, FrameEvent::entered);
   if (has_destination && !is_cut) {
     enqueue(now, way, frame);
     return;

@@ -13,6 +13,7 @@ class AckOrder final : public Rule {
     const bool is_positive = seen.syndrome()->kind == wire::Syndrome::Kind::ack;
     const wire::Psn behind = is_positive ? seen.psn + 1 : seen.psn;
     if (wire::distance(flow.answered, behind) >= 0) return holds();
+    if (!is_positive && seen.options.departure_delay_max.ns != 0) return unjudged();  // held longer than others
     return broken("psn {} was acknowledged before", (flow.answered - 1).value());
   }
 };

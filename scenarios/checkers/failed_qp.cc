@@ -10,7 +10,8 @@ class FailedQp final : public Rule {
   Outcome judge(const Observation& seen) override {
     const auto& failed = seen.connection->failed[seen.sender];
     if (!failed) return holds();
-    const bool may_have_waited = seen.time() - seen.options.departure_delay_max <= failed->at && !failed->by_itself;
+    const Duration delay = seen.options.departure_delay_max;
+    const bool may_have_waited = seen.time() - delay <= failed->at && (!failed->by_itself || delay.ns != 0);
     if (may_have_waited) return unjudged();
     if (!seen.info.is_request && !failed->by_itself) return not_concerned();
     return broken("its QP is in error since {} ns", (seen.time() - failed->at).ns);

@@ -62,7 +62,9 @@ class ReadResponse final : public Rule {
     if (!seen.views.departs) return holds();
     State& state = states_.of(*seen.flow);
     const bool goes_on = !seen.info.starts_message();
-    const bool follows = state.is_open && state.next == seen.psn;
+    // A replay for an earlier READ may come between; what was sent before is not left out.
+    const auto offset = static_cast<std::uint32_t>(wire::distance(message.first, seen.psn));
+    const bool follows = (state.is_open && state.next == seen.psn) || offset <= message.answered;
     const bool is_known = state.is_open;
     state.is_open = !seen.info.ends_message();
     state.next = seen.psn + 1;

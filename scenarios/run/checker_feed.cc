@@ -10,28 +10,13 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::size_t kReported = 20;
-constexpr std::size_t kFramesAhead = 8;
 
-/// How long a frame may stand in its host's port, at the slowest rate that its cable ever has: a NIC hands over a few
-/// frames ahead.
+/// How long the world holds what a NIC of a profile sends.
 Duration departure_delay_max(const Scenario& scenario) {
-  std::uint64_t slowest = UINT64_MAX;
-  const auto consider = [&slowest](std::uint64_t rate) {
-    if (rate != 0) slowest = std::min(slowest, rate);
-  };
   Duration latency{0};
-  for (const NicSettings& nic : scenario.nics) {
-    consider(nic.rate_bits_per_second);
+  for (const NicSettings& nic : scenario.nics)
     latency = std::max({latency, nic.profile.nak_latency, nic.profile.acknowledge_latency});
-  }
-  for (const fabric::Cable& cable : scenario.topology.cables) consider(cable.parameters.rate_bits_per_second);
-  for (const Fault& fault : scenario.faults)
-    if (const auto* element = std::get_if<ElementFault>(&fault.what);
-        element != nullptr && element->kind == ElementFault::Kind::link_rate)
-      consider(element->rate_bits_per_second);
-  if (slowest == UINT64_MAX) return latency;
-  const double ns = static_cast<double>(kFramesAhead * wire::kFrameBytesMax) * 8e9 / static_cast<double>(slowest);
-  return Duration{static_cast<std::int64_t>(ns)} + latency;
+  return latency;
 }
 
 }  // namespace
@@ -43,31 +28,17 @@ CheckerFeed::CheckerFeed(const Scenario& scenario)
                                          .departure_delay_max = departure_delay_max(scenario)}) {}
 
 void CheckerFeed::observe(const sim::ObservedFrame& frame) {
+  const bool arrives = frame.event == sim::FrameEvent::delivered;
+  if (!arrives && frame.event != sim::FrameEvent::entered) return;  // on the way
   const fabric::Cable& cable = scenario_.topology.cables[frame.link.cable];
-  const std::uint32_t from = frame.link.backward ? cable.b : cable.a;
-  const std::uint32_t to = frame.link.backward ? cable.a : cable.b;
-  checkers::Seen seen = checkers::Seen::passing;
-  switch (frame.event) {
-    case sim::FrameEvent::sent:
-      if (!scenario_.topology.is_host(from)) return;
-      seen = checkers::Seen::sent;
-      break;
-    case sim::FrameEvent::lost:
-    case sim::FrameEvent::overflowed:
-      if (!scenario_.topology.is_host(from)) return;
-      seen = checkers::Seen::lost;
-      break;
-    case sim::FrameEvent::delivered:
-      if (!scenario_.topology.is_host(to)) return;
-      seen = checkers::Seen::delivered;
-      break;
-    case sim::FrameEvent::vanished:
-      return;
-  }
+  if (arrives && !scenario_.topology.is_host(frame.link.backward ? cable.a : cable.b)) return;
   const auto packet = wire::parse_cut_frame(frame.frame);
   if (!packet) return;  // truncated by a fault
-  checkers_.observe(
-      {.time = frame.time, .packet = *packet, .seen = seen, .corrupted = frame.corrupted, .number = ++frames_});
+  checkers_.observe({.time = frame.time,
+                     .packet = *packet,
+                     .seen = arrives ? checkers::Seen::delivered : checkers::Seen::sent,
+                     .corrupted = frame.corrupted,
+                     .number = ++frames_});
 }
 
 void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) {
@@ -107,8 +78,8 @@ CheckerReports CheckerFeed::finish(Outcome& outcome) {
   outcome.violations_total = checkers_.violation_count();
   for (const checkers::Violation& violation : checkers_.violations()) {
     if (outcome.violations.size() == kReported) break;
-    outcome.violations.push_back(
-        {violation.time - Time{0}, std::string(violation.checker), std::string(violation.clause), violation.text});
+    outcome.violations.push_back({violation.time - Time{0}, std::string(violation.checker),
+                                  std::string(violation.clause), violation.text});
   }
   if (!outcome.violations.empty()) reports.first = outcome.violations.front().text;
   return reports;

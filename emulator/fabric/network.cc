@@ -207,20 +207,32 @@ void Network::run(Time now, Sink& sink) {
 
 /// What is done next is known: it is fetched from memory meanwhile, one step after the other.
 void Network::State::look_ahead(std::size_t i) const {
-  constexpr std::size_t kDirection = 9;
-  constexpr std::size_t kFrame = 6;
-  constexpr std::size_t kOctets = 3;
+  constexpr std::size_t kDirection = 11;
+  constexpr std::size_t kFrame = 8;
+  constexpr std::size_t kRoute = 5;
+  constexpr std::size_t kNext = 2;
+  const auto head_of = [&](std::size_t ahead, const Direction*& direction) {
+    if (i + ahead >= due.size()) return kNoFrame;
+    direction = &directions[due[i + ahead]];
+    return direction->head;
+  };
+  const Direction* direction = nullptr;
   if (i + kDirection < due.size()) __builtin_prefetch(&directions[due[i + kDirection]]);
-  if (i + kFrame < due.size()) {
-    const Direction& direction = directions[due[i + kFrame]];
-    if (direction.head != kNoFrame) __builtin_prefetch(&pool.info(direction.head));
-  }
-  if (i + kOctets < due.size()) {
-    const Direction& direction = directions[due[i + kOctets]];
-    if (direction.head == kNoFrame) return;
-    const FrameInfo& info = pool.info(direction.head);
+  if (const FrameNumber frame = head_of(kFrame, direction); frame != kNoFrame) __builtin_prefetch(&pool.info(frame));
+  if (const FrameNumber frame = head_of(kRoute, direction); frame != kNoFrame) {
+    const FrameInfo& info = pool.info(frame);
     if (info.next != kNoFrame) __builtin_prefetch(&pool.info(info.next));
-    if (topology.is_host(direction.to)) pool.prefetch_octets(direction.head);
+    if (topology.is_host(direction->to))
+      pool.prefetch_octets(frame);
+    else
+      routing->prefetch(direction->to, info.destination);
+  }
+  if (const FrameNumber frame = head_of(kNext, direction); frame != kNoFrame && !topology.is_host(direction->to)) {
+    const FrameInfo& info = pool.info(frame);
+    const DirectionNumber next = routing->next(direction->to, info.destination, info.flow_hash);
+    if (next == kNoDirection) return;
+    __builtin_prefetch(&directions[next]);
+    __builtin_prefetch(&directions[next].frames);
   }
 }
 

@@ -79,7 +79,8 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       link_epochs(directions.size()),
       switch_epochs(of.vertices.size()),
       link_believed_up(directions.size(), true),
-      switch_believed_up(of.vertices.size(), true) {
+      switch_believed_up(of.vertices.size(), true),
+      look_ahead(directions.size()) {
   std::vector<Hop> hops;
   std::vector<std::uint32_t> ways(of.hosts);
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
@@ -198,41 +199,8 @@ void Network::run(Time now, Sink& sink) {
     state.due.clear();
     state.queue.take_earliest(state.due);
     state.statistics.events += state.due.size();
-    for (std::size_t i = 0; i < state.due.size(); ++i) {
-      state.look_ahead(i);
-      state.run_direction(next, state.due[i], sink);
-    }
-  }
-}
-
-/// What is done next is known: it is fetched from memory meanwhile, one step after the other.
-void Network::State::look_ahead(std::size_t i) const {
-  constexpr std::size_t kDirection = 11;
-  constexpr std::size_t kFrame = 8;
-  constexpr std::size_t kRoute = 5;
-  constexpr std::size_t kNext = 2;
-  const auto head_of = [&](std::size_t ahead, const Direction*& direction) {
-    if (i + ahead >= due.size()) return kNoFrame;
-    direction = &directions[due[i + ahead]];
-    return direction->head;
-  };
-  const Direction* direction = nullptr;
-  if (i + kDirection < due.size()) __builtin_prefetch(&directions[due[i + kDirection]]);
-  if (const FrameNumber frame = head_of(kFrame, direction); frame != kNoFrame) __builtin_prefetch(&pool.info(frame));
-  if (const FrameNumber frame = head_of(kRoute, direction); frame != kNoFrame) {
-    const FrameInfo& info = pool.info(frame);
-    if (info.next != kNoFrame) __builtin_prefetch(&pool.info(info.next));
-    if (topology.is_host(direction->to))
-      pool.prefetch_octets(frame);
-    else
-      routing->prefetch(direction->to, info.destination);
-  }
-  if (const FrameNumber frame = head_of(kNext, direction); frame != kNoFrame && !topology.is_host(direction->to)) {
-    const FrameInfo& info = pool.info(frame);
-    const DirectionNumber next = routing->next(direction->to, info.destination, info.flow_hash);
-    if (next == kNoDirection) return;
-    __builtin_prefetch(&directions[next]);
-    __builtin_prefetch(&directions[next].frames);
+    state.look_ahead.run(state, next);
+    for (const DirectionNumber number : state.due) state.run_direction(next, number, sink);
   }
 }
 

@@ -14,16 +14,27 @@
 namespace verbena::bench {
 namespace {
 
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds_of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
 int run(const fabric::Topology& topology, std::uint32_t messages) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   test::TrafficWorld traffic(topology, {.messages = messages, .depth = 2}, {.payload = false});
   traffic.connect_permutation(1);
   const auto built = Clock::now();
+  const double cpu_before = cpu_seconds();
   sim::World& world = traffic.world;
   while (world.step(Time{} + seconds(100))) {
   }
   const std::chrono::duration<double> wall = Clock::now() - built;
+  const double cpu_s = cpu_seconds() - cpu_before;
   const std::chrono::duration<double> set_up = built - begin;
   if (!traffic.is_done()) {
     fmt::print(stderr, "simulator_speed: {} of {} writes completed\n", traffic.done(), topology.hosts * messages);
@@ -43,6 +54,7 @@ int run(const fabric::Topology& topology, std::uint32_t messages) {
   const double wall_s = wall.count();
   fmt::print("hosts {}\n", topology.hosts);
   fmt::print("seconds {:.3f}\n", wall_s);
+  fmt::print("cpu_seconds {:.3f}\n", cpu_s);
   fmt::print("set_up_seconds {:.3f}\n", set_up.count());
   fmt::print("virtual_milliseconds {:.3f}\n", static_cast<double>(last.ns) / 1e6);
   fmt::print("packets {}\n", packets);
@@ -53,7 +65,7 @@ int run(const fabric::Topology& topology, std::uint32_t messages) {
   fmt::print("overflowed {}\n", statistics.overflowed);
   fmt::print("millions_of_arrivals {:.3f}\n", static_cast<double>(statistics.arrivals) / wall_s / 1e6);
   fmt::print("millions_of_host_arrivals {:.3f}\n", static_cast<double>(statistics.host_arrivals) / wall_s / 1e6);
-  fmt::print("ns_per_packet {:.1f}\n", wall_s * 1e9 / static_cast<double>(packets));
+  fmt::print("cpu_ns_per_packet {:.1f}\n", cpu_s * 1e9 / static_cast<double>(packets));
   fmt::print("peak_gib {:.3f}\n", static_cast<double>(usage.ru_maxrss) / (1 << 20));
   fmt::print("trace_hash {:016x}\n", world.trace_hash());
   return 0;

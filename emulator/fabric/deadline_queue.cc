@@ -11,7 +11,7 @@ DeadlineQueue::DeadlineQueue(std::uint32_t sources) : entries_(sources), heads_(
 void DeadlineQueue::remove(std::uint32_t source) {
   Entry& entry = entries_[source];
   if (entry.when.ns == earliest_) is_earliest_known_ = false;
-  if (entry.is_far) {
+  if (entry.next == kFar) {
     remove_far(entry.previous);
     return;
   }
@@ -34,6 +34,20 @@ void DeadlineQueue::find_earliest() const {
     const auto place = index * 64 + static_cast<std::uint32_t>(std::countr_zero(word));
     earliest_ = std::min(earliest_, present_ + static_cast<std::int64_t>((place - start) & (kPlaces - 1)));
     return;
+  }
+}
+
+void DeadlineQueue::peek(Time after, Time until, std::vector<std::uint32_t>& into) const {
+  const std::int64_t last = std::min(until.ns, present_ + kPlaces - 1);
+  for (std::int64_t ns = std::max(after.ns + 1, present_); ns <= last;) {
+    const std::uint32_t place = place_of(Time{ns});
+    const std::uint64_t word = occupied_[place / 64] >> place % 64;
+    if ((word & 1) != 0)
+      for (std::uint32_t source = heads_[place]; source != kNone; source = entries_[source].next)
+        into.push_back(source);
+    // To the next place that is occupied, or to the next word.
+    const std::uint64_t rest = word >> 1;
+    ns += rest != 0 ? 1 + std::countr_zero(rest) : 64 - place % 64;
   }
 }
 
@@ -69,7 +83,7 @@ void DeadlineQueue::put_far(std::uint32_t position, std::uint32_t source) {
 }
 
 void DeadlineQueue::push_far(std::uint32_t source) {
-  entries_[source].is_far = true;
+  entries_[source].next = kFar;
   far_.push_back(source);
   put_far(static_cast<std::uint32_t>(far_.size() - 1), source);
   sift_up(static_cast<std::uint32_t>(far_.size() - 1));

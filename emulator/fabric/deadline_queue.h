@@ -39,26 +39,29 @@ class DeadlineQueue {
     if (!is_earliest_known_) find_earliest();
     return Time{earliest_};
   }
+  /// Appends the sources that are due after `after` and by `until`, but not those far away. A view ahead, for fetching
+  /// from memory what will be needed.
+  void peek(Time after, Time until, std::vector<std::uint32_t>& into) const;
   /// Appends the sources that are due at earliest() to `into`, in order; they have no deadline then.
   void take_earliest(std::vector<std::uint32_t>& into);
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kFar = UINT32_MAX - 1;
   static constexpr std::int64_t kPlaces = 8192;  // nanoseconds that the wheel reaches
   static constexpr std::uint32_t kWords = kPlaces / 64;
 
   struct Entry {
     Time when = kNever;
-    std::uint32_t next = kNone;
+    std::uint32_t next = kNone;      // kFar: it is in the heap
     std::uint32_t previous = kNone;  // in the heap: the place there
-    bool is_far = false;
   };
+  static_assert(sizeof(Entry) == 16);
 
   static std::uint32_t place_of(Time when) { return static_cast<std::uint32_t>(when.ns) & (kPlaces - 1); }
   void link(std::uint32_t source, Entry& entry) {
     const std::uint32_t place = place_of(entry.when);
     std::uint32_t& head = heads_[place];
-    entry.is_far = false;
     entry.previous = kNone;
     entry.next = head;
     if (head != kNone) entries_[head].previous = source;

@@ -1,6 +1,7 @@
 #include "emulator/fabric/frame_look.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "emulator/fabric/chance.h"
@@ -17,8 +18,9 @@ std::uint32_t load_u16(const std::byte* at) {
 
 /// In an order of octets that is the same on every machine.
 std::uint64_t load_u64(const std::byte* at) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < 8; ++i) value |= std::to_integer<std::uint64_t>(at[i]) << (8 * i);
+  static_assert(std::endian::native == std::endian::little);
+  std::uint64_t value;
+  std::memcpy(&value, at, sizeof(value));
   return value;
 }
 
@@ -30,7 +32,11 @@ std::uint32_t digest_of(std::span<const std::byte> headers) {
     state = (state ^ load_u64(headers.data() + done)) * kOdd;
     state ^= state >> 29;
   }
-  for (; done < headers.size(); ++done) state = (state ^ std::to_integer<std::uint64_t>(headers[done])) * kOdd;
+  if (done < headers.size()) {
+    std::uint64_t rest = 0;
+    for (std::size_t i = headers.size(); i-- > done;) rest = rest << 8 | std::to_integer<std::uint64_t>(headers[i]);
+    state = (state ^ rest) * kOdd;
+  }
   return static_cast<std::uint32_t>((state ^ state >> 32) * kOdd >> 32);
 }
 

@@ -12,9 +12,9 @@ namespace {
 
 /// What a host's NIC may have handed over and not yet sent: enough to keep the wire busy, few enough that its window,
 /// its turns among QPs and its acknowledgements are not decided long before.
-constexpr std::uint64_t kHostQueueFrames = 4;
+constexpr std::uint32_t kHostQueueFrames = 4;
 /// The NIC is asked again when so much is left.
-constexpr std::uint64_t kHostQueueLowFrames = 1;
+constexpr std::uint32_t kHostQueueLowFrames = 1;
 constexpr std::uint32_t kHostQueueBytesMin = 16 * wire::kFrameBytesMax;
 
 std::vector<Direction> make_directions(const Topology& topology) {
@@ -53,8 +53,11 @@ void Direction::set_rate(std::uint64_t bits_per_second) {
   queue_octets_max = std::max(queue_octets_max, octets_of(backlog_max));
   backlog_max = {};
   rate = bits_per_second;
-  queue_max = time_for(std::min(queue_bytes, 2'000'000'000u));
-  mark_above = time_for(std::min(mark_bytes, 2'000'000'000u));
+  known_bytes = 0;
+  known_time = {};
+  largest_frame = time_of(wire::kFrameBytesMax);
+  queue_max = time_of(std::min(queue_bytes, 2'000'000'000u));
+  mark_above = time_of(std::min(mark_bytes, 2'000'000'000u));
 }
 
 std::uint32_t Direction::octets_of(Duration time) const {
@@ -76,7 +79,8 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       link_epochs(directions.size()),
       switch_epochs(of.vertices.size()),
       link_believed_up(directions.size(), true),
-      switch_believed_up(of.vertices.size(), true) {
+      switch_believed_up(of.vertices.size(), true),
+      look_ahead(directions.size()) {
   std::vector<Hop> hops;
   std::vector<std::uint32_t> ways(of.hosts);
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
@@ -157,8 +161,8 @@ Time Network::has_room_at(Time now, std::uint32_t host, const wire::Gid* destina
   }
   const Direction& direction = state_->directions[way];
   const Duration backlog = direction.backlog(now);
-  if (backlog <= direction.time_for((kHostQueueFrames - 1) * wire::kFrameBytesMax)) return now;
-  return now + (backlog - direction.time_for(kHostQueueLowFrames * wire::kFrameBytesMax));
+  if (backlog <= direction.largest_frame * (kHostQueueFrames - 1)) return now;
+  return now + (backlog - direction.largest_frame * kHostQueueLowFrames);
 }
 
 bool Network::has_several_ways(std::uint32_t host) const {
@@ -169,13 +173,10 @@ std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
   const DirectionNumber way = state_->single_way[host];
   if (way == kNoDirection) return kHostQueueFrames;
   const Direction& direction = state_->directions[way];
-  const Duration frame = direction.time_for(wire::kFrameBytesMax);
   const Duration backlog = direction.backlog(now);
-  if (frame.ns == 0 || backlog.ns == 0) return kHostQueueFrames;
-  const std::int64_t waiting = (backlog.ns + frame.ns - 1) / frame.ns;
-  return waiting >= static_cast<std::int64_t>(kHostQueueFrames)
-             ? 1
-             : static_cast<std::uint32_t>(kHostQueueFrames - static_cast<std::uint64_t>(waiting));
+  std::uint32_t room = kHostQueueFrames;
+  for (Duration waiting{}; waiting < backlog && room > 1; waiting = waiting + direction.largest_frame) --room;
+  return room;
 }
 
 std::optional<Time> Network::next_deadline() const {
@@ -198,11 +199,8 @@ void Network::run(Time now, Sink& sink) {
     state.due.clear();
     state.queue.take_earliest(state.due);
     state.statistics.events += state.due.size();
-    for (std::size_t i = 0; i < state.due.size(); ++i) {
-      constexpr std::size_t kAhead = 4;
-      if (i + kAhead < state.due.size()) __builtin_prefetch(&state.directions[state.due[i + kAhead]]);
-      state.run_direction(next, state.due[i], sink);
-    }
+    state.look_ahead.run(state, next);
+    for (const DirectionNumber number : state.due) state.run_direction(next, number, sink);
   }
 }
 

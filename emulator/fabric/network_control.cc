@@ -72,7 +72,7 @@ void Network::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second
   std::vector<std::pair<FrameNumber, Time>> queued;
   for (FrameNumber frame = direction.head; frame != kNoFrame; frame = state.pool.info(frame).next) {
     const FrameInfo& info = state.pool.info(frame);
-    const Duration taken = direction.propagation + direction.time_for(info.bytes);
+    const Duration taken = direction.propagation + direction.time_of(info.bytes);
     if (info.due - now >= taken) queued.emplace_back(frame, Time{info.due.ns - taken.ns});
   }
   const Duration propagation = direction.propagation;

@@ -54,6 +54,7 @@ DirectionNumber Routing::first(std::uint32_t from, std::uint32_t destination) co
 
 void Routing::rebuild(const std::vector<bool>& alive) {
   ways_.clear();
+  singles_.assign(alive.size(), kNone);
   for (auto& sets : stored_) sets.clear();
   for (std::uint32_t edge = 0; edge < edges_; ++edge) build_column(edge, alive);
 }
@@ -84,6 +85,19 @@ void Routing::build_column(std::uint32_t edge, const std::vector<bool>& alive) {
 
 Routing::Set Routing::store(std::uint32_t at_switch, std::span<const DirectionNumber> ways) {
   if (ways.empty()) return {};
+  ways = ways.first(std::min(ways.size(), kEqualWaysMax));
+  // Every direction can stand alone; what is more only while there is place.
+  if (ways.size() == 1 || ways_.size() + ways.size() + singles_.size() > kStoredWaysMax) {
+    std::uint32_t& place = singles_[ways.front()];
+    if (place == kNone) {
+      place = static_cast<std::uint32_t>(ways_.size());
+      ways_.push_back(ways.front());
+    }
+    Set set;
+    set.first = place & 0xffffff;
+    set.count = 1;
+    return set;
+  }
   // The last ones first: neighbours in the order of edges mostly share their ways.
   constexpr std::size_t kLookBackMax = 64;
   std::vector<Set>& known = stored_[at_switch];
@@ -91,7 +105,9 @@ Routing::Set Routing::store(std::uint32_t at_switch, std::span<const DirectionNu
     const Set set = known[known.size() - back];
     if (set.count == ways.size() && std::equal(ways.begin(), ways.end(), ways_.begin() + set.first)) return set;
   }
-  const Set set{static_cast<std::uint32_t>(ways_.size()), static_cast<std::uint32_t>(ways.size())};
+  Set set;
+  set.first = static_cast<std::uint32_t>(ways_.size()) & 0xffffff;
+  set.count = static_cast<std::uint8_t>(ways.size());
   ways_.insert(ways_.end(), ways.begin(), ways.end());
   known.push_back(set);
   return set;

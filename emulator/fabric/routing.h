@@ -37,10 +37,14 @@ class Routing {
     const Attachment& attachment = attachments_[destination];
     if (attachment.to_switch == at) return attachment.down;
     if (attachment.to_switch == kNone) return kNoDirection;
-    const Set set = sets_[std::size_t{at - hosts_} * edges_ + attachment.edge];
+    const Set set = sets_[place_of(at, attachment.edge)];
     if (set.count <= 1) return set.count == 0 ? kNoDirection : ways_[set.first];
     const std::uint64_t hash = mix(flow_hash ^ salts_[at - hosts_]) >> 32;
     return ways_[set.first + static_cast<std::uint32_t>(hash * set.count >> 32)];
+  }
+  /// next() will be asked soon.
+  void prefetch(std::uint32_t at, std::uint32_t destination) const {
+    __builtin_prefetch(&sets_[place_of(at, attachments_[destination].edge)]);
   }
   /// The way out of host `from` to host `destination`: its cable to a switch, or the one between the two.
   DirectionNumber first(std::uint32_t from, std::uint32_t destination) const;
@@ -58,10 +62,14 @@ class Routing {
   };
   /// Equal ways: ways_[first .. first + count).
   struct Set {
-    std::uint32_t first = 0;
-    std::uint32_t count = 0;
+    std::uint32_t first : 24 = 0;
+    std::uint32_t count : 8 = 0;
   };
+  static constexpr std::size_t kEqualWaysMax = (1u << 8) - 1;  // more are not made use of
+  static constexpr std::size_t kStoredWaysMax = 1u << 24;
+  static_assert(sizeof(Set) == 4);  // the table is most of what a hop reads
 
+  std::size_t place_of(std::uint32_t at, std::uint32_t edge) const { return std::size_t{at - hosts_} * edges_ + edge; }
   void build_column(std::uint32_t edge, const std::vector<bool>& alive);
   Set store(std::uint32_t at_switch, std::span<const DirectionNumber> ways);
 
@@ -77,6 +85,7 @@ class Routing {
   std::vector<Set> sets_;  // switch by switch, for each edge
   std::vector<DirectionNumber> ways_;
   std::vector<std::vector<Set>> stored_;  // of each switch: most columns have the same ways
+  std::vector<std::uint32_t> singles_;    // of each direction: where in ways_ it stands alone; kNone: not yet
   std::vector<std::uint32_t> distance_;
   std::vector<std::uint32_t> border_;
 };

@@ -54,7 +54,7 @@ struct World::State final : fabric::Sink {
   WorldOptions options;
   fabric::Network network;
   std::uint32_t count;
-  std::deque<Host> hosts;
+  std::unique_ptr<Host[]> hosts;
   fabric::DeadlineQueue queue;
   std::vector<Task> tasks;
   std::uint64_t next_task = 0;
@@ -70,7 +70,7 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
       network(topology,
               {.seed = with.seed, .payload = with.payload, .detection = with.detection, .frames_max = with.frames_max}),
       count(topology.hosts),
-      hosts(topology.hosts),
+      hosts(std::make_unique<Host[]>(topology.hosts)),
       queue(3 * topology.hosts) {
   VERBENA_ASSERT(nics.size() == count || nics.size() == 1);
   for (HostId id = 0; id < count; ++id) {

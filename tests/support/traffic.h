@@ -22,7 +22,8 @@ struct TrafficOptions {
   std::uint32_t mtu = 4096;
   std::uint8_t timeout = 14;
   std::uint8_t retry_count = 7;
-  bool has_memory = false;  // false: for payload-free worlds
+  std::uint32_t completions_max = 64;  // that wait in a host's CQ
+  bool has_memory = false;             // false: for payload-free worlds
 };
 
 /// The initiator and the target of all connections of one host.
@@ -32,7 +33,7 @@ class TrafficHost final : public sim::Application {
       : world_(world), id_(id), options_(options) {
     nic::Nic& nic = world.nic(id);
     pd_ = *nic.allocate_pd();
-    cq_ = *nic.create_cq(4096, 0);
+    cq_ = *nic.create_cq(options.completions_max, 0);
     if (options.has_memory) memory_.resize(options.message_bytes);
     // Work requests name memory by an address that is the same in every run.
     mr_ = *nic.register_memory({.pd = pd_,

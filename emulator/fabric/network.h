@@ -56,6 +56,10 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void observe(const ObservedFrame& frame) = 0;
+  /// A host hands a frame to the link, before queue and faults: what it sends, once, in its order.
+  virtual void offered(Time now, LinkId link, std::span<const std::byte> frame) {
+    (void)now, (void)link, (void)frame;
+  }
 };
 
 /// A frame that has reached a host.

@@ -28,6 +28,7 @@ void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame) {
     way = has_destination ? routing->first(host, info.destination) : kNoDirection;
     if (way == kNoDirection) way = loopbacks[host];
   }
+  if (observer != nullptr && !directions[way].is_loopback) observer->offered(now, directions[way].link, view(frame));
   const bool is_cut =
       !cut_pairs.empty() && has_destination && cut_pairs.contains(std::uint64_t{host} << 32 | info.destination);
   if (has_destination && !is_cut) {

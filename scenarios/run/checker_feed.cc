@@ -10,28 +10,13 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::size_t kReported = 20;
-constexpr std::size_t kFramesAhead = 8;
 
-/// How long a frame may stand in its host's port, at the slowest rate that its cable ever has: a NIC hands over a few
-/// frames ahead.
+/// How long a NIC's profile may hold back what the NIC has decided to send.
 Duration departure_delay_max(const Scenario& scenario) {
-  std::uint64_t slowest = UINT64_MAX;
-  const auto consider = [&slowest](std::uint64_t rate) {
-    if (rate != 0) slowest = std::min(slowest, rate);
-  };
   Duration latency{0};
-  for (const NicSettings& nic : scenario.nics) {
-    consider(nic.rate_bits_per_second);
+  for (const NicSettings& nic : scenario.nics)
     latency = std::max({latency, nic.profile.nak_latency, nic.profile.acknowledge_latency});
-  }
-  for (const fabric::Cable& cable : scenario.topology.cables) consider(cable.parameters.rate_bits_per_second);
-  for (const Fault& fault : scenario.faults)
-    if (const auto* element = std::get_if<ElementFault>(&fault.what);
-        element != nullptr && element->kind == ElementFault::Kind::link_rate)
-      consider(element->rate_bits_per_second);
-  if (slowest == UINT64_MAX) return latency;
-  const double ns = static_cast<double>(kFramesAhead * wire::kFrameBytesMax) * 8e9 / static_cast<double>(slowest);
-  return Duration{static_cast<std::int64_t>(ns)} + latency;
+  return latency;
 }
 
 }  // namespace
@@ -42,35 +27,20 @@ CheckerFeed::CheckerFeed(const Scenario& scenario)
                                          .all_atomics_visible = scenario.payload,
                                          .departure_delay_max = departure_delay_max(scenario)}) {}
 
+void CheckerFeed::offered(Time now, std::span<const std::byte> frame) {
+  feed(now, frame, checkers::Seen::sent, false);
+}
+
 void CheckerFeed::observe(const sim::ObservedFrame& frame) {
   const fabric::Cable& cable = scenario_.topology.cables[frame.link.cable];
-  const std::uint32_t from = frame.link.backward ? cable.b : cable.a;
-  const std::uint32_t to = frame.link.backward ? cable.a : cable.b;
-  checkers::Seen seen = checkers::Seen::passing;
-  switch (frame.event) {
-    case sim::FrameEvent::sent:
-      if (!scenario_.topology.is_host(from)) return;
-      seen = checkers::Seen::sent;
-      break;
-    case sim::FrameEvent::lost:
-    case sim::FrameEvent::overflowed:
-      if (!scenario_.topology.is_host(from)) return;
-      seen = checkers::Seen::lost;
-      break;
-    case sim::FrameEvent::delivered:
-      if (!scenario_.topology.is_host(to)) return;
-      seen = checkers::Seen::delivered;
-      break;
-    case sim::FrameEvent::vanished:
-      return;
-  }
-  const auto packet = wire::parse_cut_frame(frame.frame);
-  if (!packet) return;  // truncated by a fault
-  checkers_.observe({.time = frame.time,
-                     .packet = *packet,
-                     .seen = seen,
-                     .corrupted = frame.corrupted,
-                     .number = ++frames_});
+  if (frame.event == sim::FrameEvent::delivered && scenario_.topology.is_host(frame.link.backward ? cable.a : cable.b))
+    feed(frame.time, frame.frame, checkers::Seen::delivered, frame.corrupted);
+}
+
+void CheckerFeed::feed(Time time, std::span<const std::byte> frame, checkers::Seen seen, bool corrupted) {
+  const auto packet = wire::parse_cut_frame(frame);
+  if (!packet) return;  // cut by a fault
+  checkers_.observe({.time = time, .packet = *packet, .seen = seen, .corrupted = corrupted, .number = ++frames_});
 }
 
 void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) {

@@ -16,6 +16,7 @@ class CheckerFeed final : public SetUpListener {
  public:
   explicit CheckerFeed(const Scenario& scenario);
 
+  void offered(Time now, std::span<const std::byte> frame);
   void observe(const sim::ObservedFrame& frame);
   void connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) override;
   void registered(sim::HostId host, const nic::MemoryRegionInit& init, const nic::MemoryRegion& region) override;
@@ -26,6 +27,8 @@ class CheckerFeed final : public SetUpListener {
   CheckerReports finish(Outcome& outcome);
 
  private:
+  void feed(Time time, std::span<const std::byte> frame, checkers::Seen seen, bool corrupted);
+
   const Scenario& scenario_;
   checkers::Checkers checkers_;
   std::uint64_t frames_ = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kReported = 20;
 
-/// How long the world holds what a NIC of a profile sends.
+/// How long a NIC's profile may hold back what the NIC has decided to send.
 Duration departure_delay_max(const Scenario& scenario) {
   Duration latency{0};
   for (const NicSettings& nic : scenario.nics)
@@ -27,13 +27,14 @@ CheckerFeed::CheckerFeed(const Scenario& scenario)
                                          .all_atomics_visible = scenario.payload,
                                          .departure_delay_max = departure_delay_max(scenario)}) {}
 
+/// The checkers see what NICs hand over and what reaches them; what happens on the way is the network's.
 void CheckerFeed::observe(const sim::ObservedFrame& frame) {
   const bool arrives = frame.event == sim::FrameEvent::delivered;
-  if (!arrives && frame.event != sim::FrameEvent::entered) return;  // on the way
+  if (!arrives && frame.event != sim::FrameEvent::entered) return;
   const fabric::Cable& cable = scenario_.topology.cables[frame.link.cable];
   if (arrives && !scenario_.topology.is_host(frame.link.backward ? cable.a : cable.b)) return;
   const auto packet = wire::parse_cut_frame(frame.frame);
-  if (!packet) return;  // truncated by a fault
+  if (!packet) return;  // cut by a fault
   checkers_.observe({.time = frame.time,
                      .packet = *packet,
                      .seen = arrives ? checkers::Seen::delivered : checkers::Seen::sent,

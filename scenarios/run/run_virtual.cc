@@ -57,6 +57,7 @@ class Run final : public sim::Observer {
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   void tell_progress();
   void collect(Outcome& outcome);
+  Duration last_event(const Outcome& outcome) const;
 
   const Scenario& scenario_;
   const RunOptions& options_;
@@ -143,10 +144,20 @@ void Run::drain() {
   }
 }
 
+/// When the last thing happened that somebody wanted: the clock may stand at a timer that nobody waits for.
+Duration Run::last_event(const Outcome& outcome) const {
+  Duration last{0};
+  for (const WorkloadOutcome& workload : outcome.workloads) last = std::max(last, workload.last_completion);
+  for (const AppliedFault& fault : outcome.faults)
+    if (fault.time) last = std::max(last, *fault.time);
+  return std::min(last, outcome.elapsed);
+}
+
 void Run::collect(Outcome& outcome) {
   workloads_.check_end(world_.now());
   for (std::size_t i = 0; i < workloads_.size(); ++i) outcome.workloads.push_back(workloads_.ledger(i).outcome());
   outcome.faults = faults_.applied();
+  if (outcome.end == Outcome::End::finished) outcome.elapsed = last_event(outcome);
   outcome.trace_hash = world_.trace_hash();
   const sim::World::Statistics& statistics = world_.statistics();
   outcome.packet_arrivals = statistics.arrivals;

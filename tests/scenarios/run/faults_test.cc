@@ -1,0 +1,91 @@
+// Faults happen at their time or on their condition, and do what they say.
+#include "tests/scenarios/run/runs.h"
+
+using namespace verbena;
+using namespace verbena::scenarios;
+
+namespace {
+
+Outcome with_faults(const std::string& faults, const std::string& words = "verb: write, size: 4KiB, count: 400, depth: 8",
+                    const std::string& nic = "timeout: 8, retry-count: 7") {
+  return test::run(test::star(3, "workloads:\n  - {name: w, from: n1, to: n2, " + words + "}\nfaults:\n" + faults, nic));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(packet_faults_have_a_beginning_and_an_end) {
+  const Outcome timed = with_faults("  - {packet: drop, on: \"n1->s1\", from: 20us, until: 30us}\n");
+  BOOST_TEST(timed.held(), test::story(timed));
+  BOOST_TEST_REQUIRE(timed.faults.size() == 1u);
+  BOOST_TEST(timed.faults[0].time->ns == 20'000);
+  BOOST_TEST(timed.faults[0].hits > 0u);
+  BOOST_TEST(timed.packets_lost == timed.faults[0].hits);
+  const Outcome never = with_faults("  - {packet: drop, on: \"n1->s1\", when: {workload: w, completed: 1000}, for: 1ms}\n");
+  BOOST_TEST(never.held(), test::story(never));
+  BOOST_TEST(!never.faults[0].time.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(conditions_count_completions_and_packets) {
+  const Outcome completions = with_faults("  - {link-flap: n1-s1, down: 100us, up: 100us, when: {workload: w, completed: 100}}\n");
+  BOOST_TEST(completions.held(), test::story(completions));
+  BOOST_TEST_REQUIRE(completions.faults[0].time.has_value());
+  const Outcome packets = with_faults("  - {packet: \"drop count=3\", on: \"n1->s1\", when: {link: n1-s1, carried: 50}, for: 1s}\n");
+  BOOST_TEST(packets.held(), test::story(packets));
+  BOOST_TEST_REQUIRE(packets.faults[0].time.has_value());
+  BOOST_TEST(packets.faults[0].hits == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(links_and_switches_and_partitions_come_back) {
+  for (const char* fault :
+       {"{link-down: n1-s1, at: 20us, for: 2ms}", "{switch-crash: s1, at: 20us, for: 2ms}",
+        "{partition: n1, peers: n2, at: 20us, for: 2ms}", "{partition: n1, peers: n2, one-way: true, at: 20us, for: 2ms}",
+        "{port-error: n2, at: 20us, for: 2ms}", "{node-freeze: n2, at: 20us, for: 2ms}",
+        "{link-rate: n1-s1, rate: 1Gbps, at: 20us}", "{link-delay: n1-s1, delay: 100us, jitter: 10us, at: 20us}"}) {
+    BOOST_TEST_CONTEXT(fault) {
+      const Outcome slow = with_faults(std::string("  - ") + fault + "\n");
+      BOOST_TEST(slow.held(), test::story(slow));
+      BOOST_TEST(slow.workloads[0].finished->ns > 2'000'000);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_restarted_target_is_connected_anew_and_the_rest_is_done) {
+  const Outcome outcome = with_faults("  - {node-crash: n2, at: 20us, for: 1ms}\n",
+                                      "verb: mixed, size: 4KiB, count: 400, depth: 8", "timeout: 8, retry-count: 2");
+  BOOST_TEST(outcome.workloads[0].statuses[12].number == 1u);  // retry_exceeded
+  BOOST_TEST(outcome.workloads[0].statuses[0].number == 400u);
+  BOOST_TEST(outcome.workloads[0].pairs_finished == 1u);
+  BOOST_TEST(outcome.workloads[0].damaged == 0u, test::story(outcome));
+  BOOST_TEST(outcome.violations_total == 0u, test::story(outcome));
+}
+
+BOOST_AUTO_TEST_CASE(a_restarted_initiator_begins_from_the_start) {
+  const Outcome outcome = with_faults("  - {node-crash: n1, at: 20us, for: 1ms}\n");
+  const WorkloadOutcome& result = outcome.workloads[0];
+  BOOST_TEST(outcome.held(), test::story(outcome));
+  BOOST_TEST(result.statuses[0].number > 400u);
+  BOOST_TEST(result.statuses[0].number < 800u);
+}
+
+BOOST_AUTO_TEST_CASE(an_rnr_storm_makes_rnr_naks_until_it_is_over) {
+  const std::string sends = "verb: send, size: 1KiB, count: 400, depth: 8, receive-depth: 16";
+  const std::string nic = "timeout: 8, retry-count: 7, rnr-retry: 7, min-rnr-timer: 1";
+  const Outcome calm = with_faults("  - {rnr-storm: n3, at: 20us, for: 2ms}\n", sends, nic);
+  BOOST_TEST(calm.held(), test::story(calm));
+  BOOST_TEST(calm.workloads[0].finished->ns < 2'000'000);
+  const Outcome storm = with_faults("  - {rnr-storm: n2, at: 20us, for: 2ms}\n", sends, nic);
+  BOOST_TEST(storm.held(), test::story(storm));
+  BOOST_TEST(storm.workloads[0].finished->ns > 2'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(verbs_can_fail) {
+  const Outcome status = with_faults("  - {completion-status: w, status: remote_access_error, times: 3, at: 20us}\n");
+  BOOST_TEST(status.workloads[0].statuses[10].number == 3u);
+  BOOST_TEST(status.workloads[0].statuses[0].number == 397u);
+  BOOST_TEST(!status.held());  // the pair has not finished all its messages
+  const Outcome registration = with_faults("  - {registration-failure: n2, times: 2, at: 0s}\n");
+  BOOST_TEST(registration.held(), test::story(registration));
+  BOOST_TEST(registration.workloads[0].finished->ns > 2'000'000);  // tried again each millisecond
+  const Outcome posts = with_faults("  - {post-failure: n1, times: 5, at: 0s}\n");
+  BOOST_TEST(posts.held(), test::story(posts));
+}

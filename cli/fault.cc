@@ -34,6 +34,8 @@ int run_fault(const Arguments& arguments) {
   if (!answer) return fail(app, kExitUsage, answer.error().text);
   if (split.program.front() == "add")
     fmt::print("fault {}\n", *answer);
+  else if (split.program.front() == "remove")
+    fmt::print("it had hit {} packets\n", *answer);
   else
     fmt::print("{}", *answer);
   return 0;

@@ -216,10 +216,11 @@ FabricAnswer FabricCommands::remove(Time, const FabricWords& words) {
                                   [&](const Fault& fault) { return number && fault.number == *number; });
   if (found == faults_.end()) return refuse("there is no fault " + words[1] + " (verbena fault list shows them)");
   const std::vector<fabric::LinkId> links = found->links;
+  const std::uint64_t hit = hits(*found);
   keep_hits(links);
   faults_.erase(found);
   for (const fabric::LinkId link : links) set_plan(link);
-  return std::string();
+  return std::to_string(hit);
 }
 
 FabricAnswer FabricCommands::clear(Time, const FabricWords&) {

@@ -4,7 +4,8 @@
 // JSON. It moves no frames (fabric_hub.h) and knows no sockets (fabric_control.h). LINK is the name of a cable, n1-s1,
 // for both directions, n1->s1 for one, or `all`; HOSTS and SWITCHES are names with commas.
 //   add LINK RULE...          faults as of fabric/fault_plan.h; the answer is the fault's number
-//   remove NUMBER | list | clear
+//   remove NUMBER             the answer is how many packets it hit
+//   list | clear
 //   link-down LINK | link-up LINK | link-rate LINK 10Gbps | link-delay LINK 5us [JITTER]
 //   switch-crash SWITCHES | switch-restart SWITCHES
 //   partition HOSTS HOSTS [one-way] | heal

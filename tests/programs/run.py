@@ -20,12 +20,12 @@ import captures  # noqa: E402
 import command_line  # noqa: E402
 import crowd  # noqa: E402
 import devices  # noqa: E402
-import fabric  # noqa: E402
 import harness  # noqa: E402
 import matrix  # noqa: E402
 import qperf  # noqa: E402
+import served  # noqa: E402
 
-MODULES = {"bad_luck": bad_luck, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": fabric,
+MODULES = {"bad_luck": bad_luck, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": served,
            "qperf": qperf}
 
 

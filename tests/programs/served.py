@@ -101,7 +101,7 @@ def link_down_on_star(context):
 
 def link_down_on_ring(context):
     with Served(context, "ring", "--detection", "20ms") as fabric:
-        pair = transfer(fabric, 4, 0, 1, timeout="14")
+        pair = transfer(fabric, 4, 0, 1, timeout="16")
         before = {link["name"]: link["frames"] for link in fabric.stat()["links"]}
         if before["s1->s2"] + before["s2->s1"] == 0:
             raise Failure(f"the packets do not go the short way: {before}")

@@ -12,6 +12,7 @@
 #include "emulator/fabric/topology.h"
 #include "emulator/host/fabric_process.h"
 #include "emulator/host/node_directory.h"
+#include "scenarios/language/read_scenario.h"
 
 namespace verbena::cli {
 
@@ -20,6 +21,7 @@ namespace {
 constexpr std::uint32_t kArityMax = 8;  // of a fat tree with at most kNodesMax hosts
 
 struct Options {
+  std::string file;
   std::string fabric = "default";
   std::string topology;
   std::string nodes = "2";
@@ -33,10 +35,11 @@ struct Options {
 };
 
 void declare(CLI::App& app, Options& options) {
-  set_usage(app, "verbena fabric --topology SHAPE [OPTIONS]");
+  set_usage(app, "verbena fabric [OPTIONS] --topology SHAPE | FILE.yaml");
   const auto add = [&app](const char* name, std::string& into, const char* type, const char* text) {
     app.add_option(name, into, text)->type_name(type)->capture_default_str();
   };
+  app.add_option("FILE", options.file, "a scenario: its topology, with the names and cables that it gives");
   add("--fabric", options.fabric, "NAME", "name of the fabric");
   add("--topology", options.topology, "SHAPE",
       "star, line, ring, full-mesh, dumbbell (half of the nodes a side), leaf-spine (two nodes a leaf, two spines), "
@@ -84,7 +87,7 @@ Error make_shape(const std::string& shape, std::uint32_t nodes, const fabric::Sh
 }
 
 Error make_topology(const Options& options, host::FabricOptions& into) {
-  if (options.topology.empty()) return "--topology is missing: star, for example";
+  if (options.topology.empty()) return "--topology SHAPE or a FILE is missing: --topology star, for example";
   const auto nodes = parse_number(options.nodes, 1, host::kNodesMax);
   if (!nodes) return fmt::format("--nodes {}: not a number from 1 to {}", options.nodes, host::kNodesMax);
   const auto rate = host::parse_rate(options.rate);
@@ -102,15 +105,27 @@ Error make_topology(const Options& options, host::FabricOptions& into) {
   return make_shape(options.topology, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 
+Error read_topology(const Options& options, host::FabricOptions& into) {
+  if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it";
+  const auto scenario = scenarios::read_scenario_file(options.file);
+  if (!scenario) return scenario.error().line();
+  into.topology = scenario->topology;
+  into.detection = scenario->detection;
+  if (into.topology.hosts > host::kNodesMax)
+    return fmt::format("{}: a fabric of processes has at most {} nodes, not {}", options.file, host::kNodesMax,
+                       into.topology.hosts);
+  return std::nullopt;
+}
+
 Error make_options(const Options& options, host::FabricOptions& into) {
   if (!host::is_fabric_name(options.fabric))
     return fmt::format("--fabric '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.fabric,
                        host::kFabricNameBytesMax);
   into.fabric = options.fabric;
-  if (auto error = make_topology(options, into)) return error;
   const auto detection = host::parse_time_span(options.detection);
   if (!detection) return fmt::format("--detection {}: not a time such as 10ms", options.detection);
   into.detection = *detection;
+  if (auto error = options.file.empty() ? make_topology(options, into) : read_topology(options, into)) return error;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number", options.seed);
   into.seed = *seed;
@@ -146,8 +161,9 @@ int run_fabric(const Arguments& arguments) {
   const int stop = stop_descriptor();
   auto process = host::FabricProcess::open(wanted);
   if (!process) return fail(app, kExitUsage, process.error());
-  fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric, options.topology,
-             wanted.topology.hosts, wanted.topology.hosts == 1 ? "" : "s", host::address_text(host::node_address(1)),
+  fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
+             options.file.empty() ? options.topology : options.file, wanted.topology.hosts,
+             wanted.topology.hosts == 1 ? "" : "s", host::address_text(host::node_address(1)),
              host::address_text(host::node_address(wanted.topology.hosts)));
   std::fflush(stdout);
   (*process)->run(stop);

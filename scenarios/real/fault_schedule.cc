@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "scenarios/real/place_text.h"
+
 namespace verbena::scenarios {
 namespace {
 
@@ -46,8 +48,7 @@ std::string time_word(Duration time) {
 
 std::optional<std::string> FaultSchedule::refuse(const Scenario& scenario) {
   for (const Fault& fault : scenario.faults) {
-    const std::string where =
-        "line " + std::to_string(fault.place.line) + ": fault '" + fault.text + "' needs `clock: virtual`";
+    const std::string where = place_text(fault.place) + ": fault '" + fault.text + "' needs `clock: virtual`";
     if (const auto* element = std::get_if<ElementFault>(&fault.what); element && needs_simulated_nic(element->kind))
       return where + ": programs run on their own";
     const auto& condition = fault.trigger.condition;

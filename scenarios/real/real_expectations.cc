@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "scenarios/real/place_text.h"
+
 namespace verbena::scenarios {
 namespace {
 
@@ -40,13 +42,12 @@ bool wants(const LinkChoice& choice, std::size_t cable, bool backward) {
 std::optional<std::string> RealExpectations::refuse(const Scenario& scenario) {
   for (const Expectation& expectation : scenario.expectations) {
     if (is_about_workloads(expectation.kind))
-      return "line " + std::to_string(expectation.place.line) + ": expectation '" + expectation.text +
+      return place_text(expectation.place) + ": expectation '" + expectation.text +
              "' needs `clock: virtual`: what goes on inside a program is not seen";
     try {
       [[maybe_unused]] const std::regex compiled(expectation.output);
     } catch (const std::regex_error&) {
-      return "line " + std::to_string(expectation.place.line) + ": '" + expectation.output +
-             "' is no regular expression";
+      return place_text(expectation.place) + ": '" + expectation.output + "' is no regular expression";
     }
   }
   return std::nullopt;

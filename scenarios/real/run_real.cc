@@ -18,6 +18,7 @@
 #include "emulator/host/node_directory.h"
 #include "scenarios/real/fabric_child.h"
 #include "scenarios/real/fault_schedule.h"
+#include "scenarios/real/place_text.h"
 #include "scenarios/real/program_child.h"
 #include "scenarios/real/real_expectations.h"
 
@@ -311,12 +312,12 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
 }
 
 std::optional<std::string> refuse(const Scenario& scenario) {
-  if (scenario.programs.empty()) return "`clock: real` runs programs: there is no `exec:`";
+  if (scenario.programs.empty()) return "1:1: `clock: real` runs programs: there is no `exec:`";
   if (!scenario.workloads.empty())
-    return "line " + std::to_string(scenario.workloads.front().place.line) + ": workload '" +
-           scenario.workloads.front().name + "' needs `clock: virtual`; under the real clock write `exec:`";
+    return place_text(scenario.workloads.front().place) + ": workload '" + scenario.workloads.front().name +
+           "' needs `clock: virtual`; under the real clock write `exec:`";
   if (scenario.topology.hosts > host::kNodesMax)
-    return "`clock: real` has at most " + std::to_string(host::kNodesMax) + " nodes, not " +
+    return "1:1: `clock: real` has at most " + std::to_string(host::kNodesMax) + " nodes, not " +
            std::to_string(scenario.topology.hosts);
   if (auto reason = FaultSchedule::refuse(scenario)) return reason;
   return RealExpectations::refuse(scenario);

@@ -142,12 +142,12 @@ BOOST_AUTO_TEST_CASE(a_program_that_does_not_exist_is_reported) {
 
 BOOST_AUTO_TEST_CASE(what_only_virtual_time_has_is_refused_in_one_line) {
   Scenario empty = scenario_of(1);
-  BOOST_TEST(run_real(empty, {}).error == "`clock: real` runs programs: there is no `exec:`");
+  BOOST_TEST(run_real(empty, {}).error == "1:1: `clock: real` runs programs: there is no `exec:`");
   Scenario scenario = scenario_of(1);
   scenario.programs.push_back(program_of("one", 0, "true"));
   scenario.workloads.push_back({.name = "w", .place = {7, 3}});
   BOOST_TEST(run_real(scenario, {}).error ==
-             "line 7: workload 'w' needs `clock: virtual`; under the real clock write `exec:`");
+             "7:3: workload 'w' needs `clock: virtual`; under the real clock write `exec:`");
   BOOST_TEST(run_real(scenario, {}).is_users_error);
   scenario.workloads.clear();
   Fault storm;
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(what_only_virtual_time_has_is_refused_in_one_line) {
   storm.what = ElementFault{.kind = ElementFault::Kind::rnr_storm};
   scenario.faults.push_back(storm);
   BOOST_TEST(run_real(scenario, {}).error ==
-             "line 9: fault 'rnr storm' needs `clock: virtual`: programs run on their own");
+             "9:1: fault 'rnr storm' needs `clock: virtual`: programs run on their own");
 }
 
 BOOST_AUTO_TEST_CASE(a_pingpong_survives_loss_and_the_hits_are_counted) {

@@ -63,6 +63,7 @@ MEASUREMENTS = {
     "shm send_lat": latency("shm", "ib_send_lat"),
     "shm small writes": bandwidth("shm", f"ib_write_bw {SMALL} -n 960000"),
     "shm small sends": bandwidth("shm", f"ib_send_bw {SMALL} --recv_post_list=32 -n 960000"),
+    "fabric small writes": bandwidth("fabric", f"ib_write_bw {SMALL} -n 960000"),
     "udp write": bandwidth("udp", f"ib_write_bw {LARGE} -n 10000"),
     "udp write_lat": latency("udp", "ib_write_lat"),
     "udp send_lat": latency("udp", "ib_send_lat"),

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tests", "programs"))
 
 import harness  # noqa: E402
+import served  # noqa: E402
 
 CORES = {0, 1}
 SERVER_PIN, CLIENT_PIN = ["taskset", "-c", "0"], ["taskset", "-c", "1"]
@@ -53,7 +54,8 @@ class Bench:
         extra = ("--pcap-snap", str(snap)) if snap else ()
         options = [{"prefix": pin, "capture": file, "extra": extra if file else ()}
                    for pin, file in zip((SERVER_PIN, CLIENT_PIN), capture)]
-        with harness.Fabric(self.verbena, link) as fabric:
+        through_switch = link == "fabric"  # with a fabric process between them, on whichever core it finds
+        with served.Served(self, "star") if through_switch else harness.Fabric(self.verbena, link) as fabric:
             yield harness.Pair(fabric, argv, client_argv or argv + ["{server}"], None, *options)
 
     def perftest(self, link, command, **options):

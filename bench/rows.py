@@ -68,6 +68,8 @@ ROWS = (
     shm_bandwidth("write"), shm_bandwidth("read"), shm_bandwidth("send"),
     shm_latency("write"), shm_latency("send"),
     shm_rate("write"), shm_rate("send"),
+    more("fabric-rate", "ib_write_bw 64 B, a star", "fabric small writes.millions", "M/s",
+         Beside("direct cable", "shm small writes.millions", 0.5)),
     more("bandwidth-udp-write", "ib_write_bw 64 KiB", "udp write.gbytes", "GB/s",
          Beside("raw UDP, GSO and GRO", "raw udp bandwidth.bandwidth_gbytes", 0.40),
          Beside("UCX tcp tag_bw", "tcp tag_bw.gbytes", 2.5)),

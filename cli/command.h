@@ -26,6 +26,9 @@ int run_check(const Arguments& arguments);
 int run_exec(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 int run_run(const Arguments& arguments);
+int run_fabric(const Arguments& arguments);
+int run_fault(const Arguments& arguments);
+int run_stat(const Arguments& arguments);
 
 /// The first line of the help text.
 void set_usage(CLI::App& app, std::string usage);

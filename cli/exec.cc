@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/exec/launch.h"
@@ -11,6 +12,8 @@
 #include "cli/exec/stats_report.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/host/capture_file.h"
+#include "emulator/host/fabric_control.h"
+#include "emulator/host/launch_environment.h"
 #include "emulator/host/node_directory.h"
 
 namespace verbena::cli {
@@ -23,7 +26,7 @@ constexpr std::size_t kDeviceNameBytesMax = 63;  // IBV_SYSFS_NAME_MAX less the 
 struct Options {
   std::string fabric = "default";
   std::string node = "1";
-  std::string link = "shm";
+  std::string link;  // empty: whatever the fabric has
   std::string pcap;
   std::string pcap_snap = "0";
   std::vector<std::string> faults;
@@ -38,9 +41,10 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--node", options.node, "the node to run on: 1..254 is 127.47.91.K, or an IP address")
       ->type_name("K|ADDRESS")
       ->capture_default_str();
-  app.add_option("--link", options.link, "what carries the packets: shm, udp (port 4791), raw:INTERFACE (CAP_NET_RAW)")
-      ->type_name("KIND")
-      ->capture_default_str();
+  app.add_option("--link", options.link,
+                 "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
+                 "raw:INTERFACE (CAP_NET_RAW) [fabric where one is running, else shm]")
+      ->type_name("KIND");
   app.add_option("--pcap", options.pcap, "write every packet of the node to FILE (pcapng)")->type_name("FILE");
   app.add_option("--pcap-snap", options.pcap_snap, "keep only the first BYTES of each packet; 0 keeps all")
       ->type_name("BYTES")
@@ -63,8 +67,9 @@ bool is_name(std::string_view text, std::size_t bytes_max) {
 }
 
 std::optional<std::string> wrong_link(const std::string& link) {
-  if (link == "shm" || link == "udp") return std::nullopt;
-  if (!link.starts_with("raw:")) return fmt::format("--link {}: unknown kind, try shm, udp or raw:INTERFACE", link);
+  if (link.empty() || link == "shm" || link == "fabric" || link == "udp") return std::nullopt;
+  if (!link.starts_with("raw:"))
+    return fmt::format("--link {}: unknown kind, try shm, fabric, udp or raw:INTERFACE", link);
   const std::string interface = link.substr(4);
   if (interface.empty()) return "--link raw: needs an interface, as in raw:eth0";
   if (if_nametoindex(interface.c_str()) == 0) return fmt::format("--link {}: no interface '{}'", link, interface);
@@ -102,8 +107,26 @@ std::optional<std::string> prepare_capture(const std::string& path, std::string&
   return std::nullopt;
 }
 
-LaunchPlan plan_of(const Options& options, const std::string& capture_path, const Arguments& program) {
-  LaunchPlan plan;
+/// Plugs the program in where a fabric process serves the fabric. An error is one line.
+std::optional<std::string> find_fabric(const Options& options, host::LaunchEnvironment& plan) {
+  if (plan.link.empty()) plan.link = "shm";
+  if (!options.link.empty() && options.link != "fabric") return std::nullopt;
+  const auto hello = host::ask_fabric(options.fabric, {"hello"});
+  if (!hello && !hello.error().served && options.link.empty()) return std::nullopt;
+  if (!hello) return hello.error().text;
+  const auto fabric = nlohmann::json::parse(*hello, nullptr, false);
+  const std::uint32_t nodes = fabric.value("nodes", 0u);
+  const auto address = host::parse_node(options.node);
+  const auto node = address ? host::node_number(*address) : std::nullopt;
+  if (!node || *node > nodes)
+    return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", options.node, options.fabric, nodes);
+  plan.link = "fabric";
+  if (!options.stats) plan.stats_path = fabric.value("stats", std::string());
+  return std::nullopt;
+}
+
+host::LaunchEnvironment plan_of(const Options& options, const std::string& capture_path) {
+  host::LaunchEnvironment plan;
   plan.fabric = options.fabric;
   plan.node = options.node;
   plan.link = options.link;
@@ -112,7 +135,6 @@ LaunchPlan plan_of(const Options& options, const std::string& capture_path, cons
   plan.faults = options.faults;
   plan.seed = options.seed;
   plan.device_name = options.device_name;
-  plan.program = program;
   return plan;
 }
 
@@ -130,7 +152,7 @@ int run_exec(const Arguments& arguments) {
   if (!options.pcap.empty())
     if (const auto error = prepare_capture(options.pcap, capture_path)) return fail(app, kExitUsage, *error);
 
-  const auto libraries = find_library_directory();
+  const auto libraries = host::find_library_directory();
   if (!libraries)
     return fail(app, kExitInternal, "libibverbs.so.1 and libverbena-path.so are not where they belong, in lib/");
   const auto path = find_program(split.program[0]);
@@ -138,16 +160,17 @@ int run_exec(const Arguments& arguments) {
   if (const auto reason = why_not_preloadable(*path))
     fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", app.get_name(), *path, *reason);
 
-  const LaunchPlan plan = plan_of(options, capture_path, split.program);
-  set_environment(plan, *libraries);
+  host::LaunchEnvironment plan = plan_of(options, capture_path);
+  if (const auto error = find_fabric(options, plan)) return fail(app, kExitUsage, *error);
+  host::set_environment(plan, *libraries);
   std::string error;
   if (!options.stats) {
-    const int failed = replace_process(plan.program, error);
+    const int failed = replace_process(split.program, error);
     return fail(app, failed, error);
   }
   StatsReport report;
   if (!report.open()) return fail(app, kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
-  const int status = run_and_wait(plan.program, error);
+  const int status = run_and_wait(split.program, error);
   if (!error.empty()) return fail(app, status, error);
   fmt::print(stderr, "{}", report.text(options.node));
   return status;

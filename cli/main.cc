@@ -19,6 +19,9 @@ constexpr std::array kSubcommands = {
     Subcommand{"exec", run_exec, "run an RDMA program on a node of a fabric"},
     Subcommand{"explain", run_explain, "tell the story of a RoCE v2 capture"},
     Subcommand{"run", run_run, "run scenarios and judge their expectations"},
+    Subcommand{"fabric", run_fabric, "serve a fabric with switches, for programs to plug in"},
+    Subcommand{"fault", run_fault, "change the faults of a running fabric"},
+    Subcommand{"stat", run_stat, "show the counters of a running fabric"},
 };
 
 void print_help() {

@@ -6,7 +6,7 @@ set -euo pipefail
 
 packages_of() {
   case "$1" in
-    build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
+    build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
                  libibverbs-dev libibverbs1 python3" ;;
     demo)  echo "perftest ibverbs-utils ibverbs-providers python3" ;;
     test)  echo "perftest ibverbs-utils ibverbs-providers qperf python3 tshark strace iproute2 git ccache valgrind

@@ -9,20 +9,14 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "cli/command.h"
-#include "emulator/host/environment.h"
 
 namespace verbena::cli {
 
 namespace {
 
-constexpr std::string_view kVerbsLibrary = "libibverbs.so.1";
-constexpr std::string_view kPathLibrary = "libverbena-path.so";
 constexpr std::array kForwardedSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 std::atomic<pid_t> child_pid{0};
@@ -32,27 +26,6 @@ void forward(int signal_number) {
   if (pid > 0) kill(pid, signal_number);
 }
 
-void set_or_unset(const char* name, const std::string& value) {
-  if (value.empty())
-    unsetenv(name);
-  else
-    setenv(name, value.c_str(), 1);
-}
-
-/// Puts `entry` in front of a list in the environment, once: a nested `verbena exec` must not pile them up.
-void prepend(const char* name, const std::string& entry, char separator) {
-  const char* old = std::getenv(name);
-  const std::string rest = old != nullptr ? old : "";
-  if (rest == entry || rest.starts_with(entry + separator)) return;
-  setenv(name, (rest.empty() ? entry : entry + separator + rest).c_str(), 1);
-}
-
-std::string join_lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line;
-  return text;
-}
-
 std::vector<char*> argument_pointers(const std::vector<std::string>& program) {
   std::vector<char*> pointers;
   for (const auto& argument : program) pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -60,42 +33,7 @@ std::vector<char*> argument_pointers(const std::vector<std::string>& program) {
   return pointers;
 }
 
-bool has_library(const std::string& directory) {
-  return access(fmt::format("{}/{}", directory, kVerbsLibrary).c_str(), R_OK) == 0;
-}
-
 }  // namespace
-
-std::optional<std::string> find_library_directory() {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) return std::nullopt;
-  std::string directory(path, static_cast<std::size_t>(size));
-  directory.erase(directory.rfind('/'));
-  // In the build tree libraries lie below the executable; installed, beside bin/, maybe in a directory of their own
-  // (so that a package does not shadow the distribution's libibverbs).
-  for (const char* below : {"/lib", "/../lib/verbena", "/../lib"}) {
-    const std::string candidate = directory + below;
-    if (!has_library(candidate) || access(fmt::format("{}/{}", candidate, kPathLibrary).c_str(), R_OK) != 0) continue;
-    char resolved[PATH_MAX];
-    return realpath(candidate.c_str(), resolved) != nullptr ? std::string(resolved) : candidate;
-  }
-  return std::nullopt;
-}
-
-void set_environment(const LaunchPlan& plan, const std::string& library_directory) {
-  set_or_unset(host::kFabricVariable, plan.fabric);
-  set_or_unset(host::kNodeVariable, plan.node);
-  set_or_unset(host::kLinkVariable, plan.link);
-  set_or_unset(host::kPcapVariable, plan.capture_path);
-  set_or_unset(host::kPcapSnapVariable, plan.capture_snap_bytes);
-  set_or_unset(host::kFaultsVariable, join_lines(plan.faults));
-  set_or_unset(host::kSeedVariable, plan.seed);
-  set_or_unset(host::kDeviceNameVariable, plan.device_name);
-  unsetenv(host::kStatsVariable);
-  prepend("LD_PRELOAD", fmt::format("{0}/{1}:{0}/{2}", library_directory, kPathLibrary, kVerbsLibrary), ':');
-  prepend("LD_LIBRARY_PATH", library_directory, ':');
-}
 
 int replace_process(const std::vector<std::string>& program, std::string& error) {
   execvp(program[0].c_str(), argument_pointers(program).data());

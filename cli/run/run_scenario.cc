@@ -1,5 +1,7 @@
 #include "cli/run/run_scenario.h"
 
+#include "scenarios/real/run_real.h"
+
 namespace verbena::cli::run {
 
 scenarios::Outcome run_scenario(const scenarios::Scenario& scenario, const scenarios::RunOptions& options) {
@@ -7,13 +9,9 @@ scenarios::Outcome run_scenario(const scenarios::Scenario& scenario, const scena
     case scenarios::Clock::virtual_time:
       return scenarios::run_virtual(scenario, options);
     case scenarios::Clock::real_time:
-      break;
+      return scenarios::run_real(scenario, options);
   }
-  scenarios::Outcome outcome;
-  outcome.end = scenarios::Outcome::End::failed;
-  outcome.error = "1:1: clock: real cannot be run here";
-  outcome.is_users_error = true;
-  return outcome;
+  return {};
 }
 
 }  // namespace verbena::cli::run

@@ -155,6 +155,8 @@ class Network {
   void observe(Observer* observer);
   const NetworkStatistics& statistics() const;
   LinkStatistics link_statistics(Time now, LinkId link) const;
+  /// Of the rule with this index among those that set_faults() gave the link, since then.
+  RuleCounters rule_counters(LinkId link, std::size_t rule) const;
   /// Of every frame's headers, time and fate, in order.
   std::uint64_t trace_hash() const;
   std::uint64_t memory_bytes() const;

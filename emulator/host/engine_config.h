@@ -13,7 +13,7 @@ namespace verbena::host {
 struct EngineConfig {
   std::string fabric = "default";
   wire::Gid address = wire::Gid::from_ipv4(0x7f2f5b01);  // the node's; 127.47.91.K by default
-  std::string link = "shm";                              // shm | udp | raw:IFACE
+  std::string link = "shm";                              // shm | fabric | udp | raw:IFACE
   std::vector<std::string> faults;                       // fabric::parse_fault
   std::uint64_t seed = 1;
   std::string capture_path;              // pcapng, empty: none

@@ -45,7 +45,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 }  // namespace
 
 bool is_link_name(std::string_view text) {
-  if (text == "shm" || text == "udp") return true;
+  if (text == "shm" || text == "fabric" || text == "udp") return true;
   if (!text.starts_with("raw:")) return false;
   text.remove_prefix(4);
   return !text.empty() && text.size() <= kInterfaceNameBytesMax && text.find_first_of("/ \t\n") == text.npos;
@@ -73,7 +73,7 @@ Result<EngineConfig, std::string> config_from_environment() {
     config.address = *node;
   }
   if (const auto value = variable(kLinkVariable)) {
-    if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want shm, udp or raw:INTERFACE")};
+    if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want shm, fabric, udp or raw:INTERFACE")};
     config.link = *value;
   }
   if (const auto value = variable(kDeviceNameVariable)) {

@@ -3,7 +3,7 @@
 // Solely responsible for the names and the syntax of the variables. Unset ones keep the defaults of EngineConfig.
 //   VERBENA_FABRIC       name                          VERBENA_SEED         number, seeds the fault plan
 //   VERBENA_NODE         K or an address               VERBENA_DEVICE_NAME  what ibv_devices shows
-//   VERBENA_LINK         shm | udp | raw:IFACE         VERBENA_PCAP         file for the capture
+//   VERBENA_LINK         shm | fabric | udp | raw:IFACE  VERBENA_PCAP         file for the capture
 //   VERBENA_FAULTS       one fault per line            VERBENA_PCAP_SNAP    octets kept per frame
 //   VERBENA_STATS        file of counters (stats_file.h)
 #pragma once
@@ -29,7 +29,7 @@ inline constexpr const char* kStatsVariable = "VERBENA_STATS";
 /// The error names the variable and what would be right, in one line.
 Result<EngineConfig, std::string> config_from_environment();
 
-/// "shm", "udp" or "raw:" and the name of an interface.
+/// "shm", "fabric", "udp" or "raw:" and the name of an interface.
 bool is_link_name(std::string_view text);
 /// 1 to 63 letters, digits, '.', '_' or '-', not "." or "..": it becomes the name of a directory that programs see.
 bool is_device_name(std::string_view text);

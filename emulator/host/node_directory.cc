@@ -42,8 +42,8 @@ std::optional<wire::Gid> parse_node(std::string_view text) {
   if (std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     if (name.size() > 3) return std::nullopt;
     const auto node = static_cast<std::uint32_t>(std::stoul(name));
-    if (node < 1 || node > 254) return std::nullopt;
-    return wire::Gid::from_ipv4(kNodeNetwork | node);
+    if (node < 1 || node > kNodesMax) return std::nullopt;
+    return node_address(node);
   }
   in_addr ipv4{};
   if (inet_pton(AF_INET, name.c_str(), &ipv4) == 1) {
@@ -55,6 +55,17 @@ std::optional<wire::Gid> parse_node(std::string_view text) {
   if (inet_pton(AF_INET6, name.c_str(), gid.octets.data()) != 1) return std::nullopt;
   if (gid == wire::Gid{} || gid.is_multicast()) return std::nullopt;
   return gid;
+}
+
+wire::Gid node_address(std::uint32_t node) {
+  VERBENA_ASSERT(node >= 1 && node <= kNodesMax);
+  return wire::Gid::from_ipv4(kNodeNetwork | node);
+}
+
+std::optional<std::uint32_t> node_number(const wire::Gid& address) {
+  const std::uint32_t node = address.octets[15];
+  if (node < 1 || node > kNodesMax || address != node_address(node)) return std::nullopt;
+  return node;
 }
 
 bool is_fabric_name(std::string_view name) {

@@ -23,6 +23,10 @@ namespace verbena::host {
 inline constexpr std::uint32_t kSlots = 255;
 inline constexpr unsigned kSlotShift = 16;
 inline constexpr std::size_t kFabricNameBytesMax = 40;
+inline constexpr std::uint32_t kNodesMax = 254;
+
+/// Where the process that serves a fabric sits, at slot 0: no node has this address.
+inline constexpr wire::Gid kFabricSeat{};
 
 constexpr std::uint8_t slot_of(wire::Qpn qpn) {
   return static_cast<std::uint8_t>(qpn.value() >> kSlotShift);
@@ -39,6 +43,9 @@ std::string address_text(const wire::Gid& address);
 std::optional<wire::Gid> parse_node(std::string_view text);
 /// 1 to kFabricNameBytesMax letters, digits, '.', '_' or '-'.
 bool is_fabric_name(std::string_view name);
+/// The address of node K, 1 to kNodesMax, and back; nothing: the address is not of this kind.
+wire::Gid node_address(std::uint32_t node);
+std::optional<std::uint32_t> node_number(const wire::Gid& address);
 
 /// Where a process of a node is reached.
 struct SeatName {

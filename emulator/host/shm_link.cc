@@ -11,10 +11,12 @@ namespace verbena::host {
 namespace {
 constexpr std::size_t kErrandsAtOnce = 16;
 constexpr std::size_t kExpectedPeers = 64;  // room made beforehand; more is only slower once
+const PeerName kHub{kFabricSeat, 0};
 }  // namespace
 
-Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config) {
-  auto link = ShmLink::open(config);
+namespace {
+Result<OpenedLink, std::string> open_in_role(const EngineConfig& config, ShmRole role) {
+  auto link = ShmLink::open(config, role);
   if (!link) return Failure{link.error()};
   OpenedLink opened;
   opened.slot = (*link)->slot();
@@ -22,23 +24,53 @@ Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config) {
   opened.link = std::move(*link);
   return opened;
 }
+}  // namespace
 
-Result<std::unique_ptr<ShmLink>, std::string> ShmLink::open(const EngineConfig& config) {
-  auto seat = NodeDirectory::join(config.fabric, config.address);
+Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config) {
+  return open_in_role(config, ShmRole::cable);
+}
+
+Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {
+  return open_in_role(config, ShmRole::plug);
+}
+
+Result<std::unique_ptr<ShmLink>, std::string> ShmLink::open(const EngineConfig& config, ShmRole role) {
+  const wire::Gid address = role == ShmRole::hub ? kFabricSeat : config.address;
+  auto seat = NodeDirectory::join(config.fabric, address);
   if (!seat) return Failure{seat.error()};
-  auto control = ShmControl::open({config.fabric, config.address, std::move(*seat)});
+  auto control = ShmControl::open({config.fabric, address, std::move(*seat)});
   if (!control) return Failure{control.error()};
-  std::unique_ptr<ShmLink> link(new ShmLink(std::move(*control)));
-  auto loopback = link->control_->make_loopback();
-  if (loopback == nullptr) return Failure{std::string("cannot make shared memory for the loopback")};
-  const std::uint32_t own = link->route_index(link->control_->own_name());
-  loopback->route = own;
-  link->routes_[own].tx = loopback;
-  link->channels_.push_back(std::move(loopback));
+  std::unique_ptr<ShmLink> link(new ShmLink(std::move(*control), role));
+  if (std::string error = link->take_role(config.fabric); !error.empty()) return Failure{std::move(error)};
   return link;
 }
 
-ShmLink::ShmLink(std::unique_ptr<ShmControl> control) : control_(std::move(control)) {
+/// The channels that are there from the start. Empty: done.
+std::string ShmLink::take_role(const std::string& fabric) {
+  switch (role_) {
+    case ShmRole::cable: {
+      auto loopback = control_->make_loopback();
+      if (loopback == nullptr) return "cannot make shared memory for the loopback";
+      const std::uint32_t own = route_index(control_->own_name());
+      loopback->route = own;
+      routes_[own].tx = loopback;
+      channels_.push_back(std::move(loopback));
+      return {};
+    }
+    case ShmRole::plug: {
+      // At once, not with the first frame: the fabric process has to know where frames for this process go.
+      const std::uint32_t hub = route_index(kHub);
+      control_->connect(kHub);
+      apply_changes();
+      return routes_[hub].tx == nullptr ? "no fabric process serves fabric '" + fabric + "'" : std::string();
+    }
+    case ShmRole::hub:
+      return slot() == 0 ? std::string() : "fabric '" + fabric + "' is served by another process already";
+  }
+  return {};
+}
+
+ShmLink::ShmLink(std::unique_ptr<ShmControl> control, ShmRole role) : control_(std::move(control)), role_(role) {
   routes_.reserve(kExpectedPeers);
   channels_.reserve(kExpectedPeers);
   dirty_.reserve(kExpectedPeers);
@@ -68,6 +100,7 @@ std::uint32_t ShmLink::route_index(const PeerName& peer) {
 }
 
 ShmLink::Route* ShmLink::route_to(const nic::Destination& destination) {
+  if (role_ == ShmRole::plug) return &routes_.front();  // the hub's, made first
   const std::uint8_t slot = slot_of(destination.qpn);
   if (destination.route_hint != 0 && destination.route_hint <= routes_.size()) {
     Route& route = routes_[destination.route_hint - 1];
@@ -106,6 +139,7 @@ std::span<std::byte> ShmLink::vanish(std::uint64_t& counter, std::size_t bytes) 
 }
 
 std::span<std::byte> ShmLink::reserve_without_channel(Route& route, std::size_t bytes) {
+  if (role_ == ShmRole::hub) return vanish(statistics_.vanished_unreachable, bytes);
   const Time now = clock_now();
   if (route.connecting) {
     if (now < route.give_up_at) return {};
@@ -183,6 +217,17 @@ void ShmLink::ring(ShmChannel& channel) {
 // ---------------------------------------------------------------------------------------------------------
 
 std::size_t ShmLink::receive(Time now, FrameSink& sink, std::size_t budget) {
+  return take_frames(now, sink, budget, [](const ShmChannel&) { return SIZE_MAX; });
+}
+
+std::size_t ShmLink::receive_in_turn(Time now, PeerSink& sink, std::size_t budget) {
+  return take_frames(now, sink, budget,
+                     [&](const ShmChannel& channel) { return sink.turn(routes_[channel.route].peer); });
+}
+
+/// `turn` says how many frames may come out of a channel.
+template <class Turn>
+std::size_t ShmLink::take_frames(Time now, FrameSink& sink, std::size_t budget, Turn&& turn) {
   last_now_ = now;
   if (control_->has_changes()) apply_changes();
   std::size_t count = 0;
@@ -191,7 +236,8 @@ std::size_t ShmLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   bool ended = false;
   for (std::size_t i = 0; i < channels && count < budget; ++i) {
     ShmChannel& channel = *channels_[first_ + i < channels ? first_ + i : first_ + i - channels];
-    count += channel.rx.read(budget - count, [&sink](std::span<const std::byte> frame) { sink.frame(frame, false); });
+    const std::size_t admitted = std::min(budget - count, turn(channel));
+    count += channel.rx.read(admitted, [&sink](std::span<const std::byte> frame) { sink.frame(frame, false); });
     ended = ended || channel.dead.load(std::memory_order_relaxed) || channel.rx.broken();
   }
   if (ended) bury();
@@ -223,6 +269,7 @@ void ShmLink::apply_changes() {
       case Kind::opened:
       case Kind::accepted:
         change.channel->route = index;
+        if (role_ == ShmRole::plug) change.channel->tx.set_depth(kPlugBytes);
         if (change.kind == Kind::opened) route.connecting = false;
         // One direction stays on one channel for as long as it lives, so that frames keep their order.
         if (route.tx == nullptr) route.tx = change.channel;
@@ -258,6 +305,23 @@ void ShmLink::remove(std::size_t index) {
   if (current_ == channel.get()) current_ = nullptr;
   leave(*channel);
   send_errand({Errand::Kind::release, {}, std::move(channel)});
+}
+
+bool ShmLink::has_channel(const nic::Destination& destination) {
+  const Route* route = route_to(destination);
+  return route != nullptr && route->tx != nullptr;
+}
+
+void ShmLink::take_calls() {
+  control_->service();
+  apply_changes();
+}
+
+std::vector<PeerName> ShmLink::peers() const {
+  std::vector<PeerName> peers;
+  for (const Route& route : routes_)
+    if (route.tx != nullptr) peers.push_back(route.peer);
+  return peers;
 }
 
 // -- Waking
@@ -325,10 +389,19 @@ std::optional<Time> ShmLink::next_deadline() const {
 }
 
 bool ShmLink::arm() {
+  return arm_unless_waiting([](const ShmChannel&) { return SIZE_MAX; });
+}
+
+bool ShmLink::arm_in_turn(PeerSink& sink) {
+  return arm_unless_waiting([&](const ShmChannel& channel) { return sink.turn(routes_[channel.route].peer); });
+}
+
+template <class Turn>
+bool ShmLink::arm_unless_waiting(Turn&& turn) {
   const std::atomic_ref<std::uint32_t> asleep(control_->page().asleep);
   asleep.store(1, std::memory_order_seq_cst);
   bool waiting = control_->has_changes();
-  for (const auto& channel : channels_) waiting = waiting || channel->rx.waiting();
+  for (const auto& channel : channels_) waiting = waiting || (channel->rx.waiting() && turn(*channel) != 0);
   if (waiting) asleep.store(0, std::memory_order_relaxed);
   return !waiting;
 }

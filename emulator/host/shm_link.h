@@ -22,10 +22,27 @@
 namespace verbena::host {
 
 Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config);
+/// The link of a process on a fabric that a fabric process serves (fabric_process.h): plugged in there.
+Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config);
+
+/// How a process stands towards the others of its fabric.
+enum class ShmRole : std::uint8_t {
+  cable,  // a channel of its own to every peer that it sends to
+  plug,   // one channel, to the fabric process, for all frames, those to itself included
+  hub,    // the fabric process: all call it, it calls nobody
+};
+
+/// Takes frames knowing whose they are.
+class PeerSink : public FrameSink {
+ public:
+  /// The next frames come from `peer`: how many may.
+  virtual std::size_t turn(const PeerName& peer) = 0;
+};
 
 class ShmLink final : public Link {
  public:
-  static Result<std::unique_ptr<ShmLink>, std::string> open(const EngineConfig& config);
+  /// A hub has no address of its own: its seat is the fabric's (kFabricSeat).
+  static Result<std::unique_ptr<ShmLink>, std::string> open(const EngineConfig& config, ShmRole role = ShmRole::cable);
   ~ShmLink() override;
 
   std::uint8_t slot() const { return control_->own_name().slot; }
@@ -35,6 +52,14 @@ class ShmLink final : public Link {
   void cancel() override;
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
+  /// receive() and arm() for a hub, which asks the sink how much of each peer's it takes.
+  std::size_t receive_in_turn(Time now, PeerSink& sink, std::size_t budget);
+  bool arm_in_turn(PeerSink& sink);
+  /// Whether there is a channel to this process, and: accepts the processes that have called just now.
+  bool has_channel(const nic::Destination& destination);
+  void take_calls();
+  /// The processes that have a channel with this one, in no order; under the engine's lock.
+  std::vector<PeerName> peers() const;
   std::optional<Time> next_deadline() const override;
   bool fetch() override { return false; }
   bool fetches() const override { return false; }
@@ -62,6 +87,8 @@ class ShmLink final : public Link {
 
   static constexpr std::size_t kPublishBytes = 16 * 1024;  // a longer batch becomes visible in parts
   static constexpr std::size_t kRoutesMax = 1 << 16;
+  // A plug's frames wait here for the port: as with a NIC's own buffer, short against the transport's timeouts.
+  static constexpr std::size_t kPlugBytes = 256 * 1024;
   static constexpr Duration kRetryInterval = milliseconds(20);
   static constexpr Duration kConnectMax = seconds(1);
   static constexpr Duration kStallMax = milliseconds(200);
@@ -92,7 +119,8 @@ class ShmLink final : public Link {
     std::size_t operator()(const PeerName& name) const;
   };
 
-  explicit ShmLink(std::unique_ptr<ShmControl> control);
+  ShmLink(std::unique_ptr<ShmControl> control, ShmRole role);
+  std::string take_role(const std::string& fabric);
   Route* route_to(const nic::Destination& destination);
   std::uint32_t route_index(const PeerName& peer);
   std::span<std::byte> reserve_without_channel(Route& route, std::size_t bytes);
@@ -109,7 +137,13 @@ class ShmLink final : public Link {
   void remove(std::size_t index);
   void send_errand(Errand errand);
 
+  template <class Turn>
+  std::size_t take_frames(Time now, FrameSink& sink, std::size_t budget, Turn&& turn);
+  template <class Turn>
+  bool arm_unless_waiting(Turn&& turn);
+
   std::unique_ptr<ShmControl> control_;
+  const ShmRole role_;
   std::vector<Route> routes_;
   std::unordered_map<PeerName, std::uint32_t, PeerHash> route_of_;
   std::vector<std::shared_ptr<ShmChannel>> channels_;  // all that may hold frames for us

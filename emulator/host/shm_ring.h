@@ -48,6 +48,12 @@ class RingWriter {
   RingWriter() = default;
   explicit RingWriter(RingMemory memory) : memory_(memory) {}
 
+  /// From now on at most so many octets wait for the consumer: a ring as short as a port's own buffer.
+  void set_depth(std::size_t bytes) {
+    VERBENA_ASSERT(bytes <= kRingBytes && bytes >= 4 * wire::kFrameBytesMax);
+    depth_ = bytes;
+  }
+
   /// Room for one frame, or an empty span: the ring is full.
   std::span<std::byte> reserve(std::size_t bytes) {
     VERBENA_ASSERT(bytes != 0 && bytes <= wire::kFrameBytesMax);
@@ -55,9 +61,9 @@ class RingWriter {
     const std::size_t rest = kRingBytes - (head_ & (kRingBytes - 1));
     const std::size_t need = record <= rest ? record : rest + record;
     // One more place stays free behind the record: its word has to be zeroed.
-    if (head_ + need + kRingRecordAlign - tail_ > kRingBytes) {
+    if (head_ + need + kRingRecordAlign - tail_ > depth_) {
       read_tail();
-      if (head_ + need + kRingRecordAlign - tail_ > kRingBytes) return {};
+      if (head_ + need + kRingRecordAlign - tail_ > depth_) return {};
     }
     if (record > rest) {
       append(kRingSkip, rest);
@@ -88,7 +94,7 @@ class RingWriter {
   void rewind() {
     VERBENA_ASSERT(pending_word_ == 0);
     const std::size_t offset = head_ & (kRingBytes - 1);
-    if (offset == 0 || tail_ != head_) return;
+    if (offset == 0 || tail_ != head_ || depth_ != kRingBytes) return;  // a short ring would count what is skipped
     append(kRingSkip, kRingBytes - offset);
     publish(false);
   }
@@ -124,6 +130,7 @@ class RingWriter {
   }
 
   RingMemory memory_;
+  std::size_t depth_ = kRingBytes;
   std::uint64_t head_ = 0;          // octets written, published or not
   std::uint64_t tail_ = 0;          // octets consumed, as last read
   std::uint64_t pending_ = 0;       // the first unpublished record ...

@@ -1,0 +1,173 @@
+// `verbena fabric`: makes the topology that the user wants and serves it until Ctrl-C (emulator/host/fabric_process.h).
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "cli/command.h"
+#include "emulator/fabric/topology.h"
+#include "emulator/host/fabric_process.h"
+#include "emulator/host/node_directory.h"
+#include "scenarios/language/read_scenario.h"
+
+namespace verbena::cli {
+
+namespace {
+
+constexpr std::uint32_t kArityMax = 8;  // of a fat tree with at most kNodesMax hosts
+
+struct Options {
+  std::string file;
+  std::string fabric = "default";
+  std::string topology;
+  std::string nodes = "2";
+  std::string rate = "100Gbps";
+  std::string delay = "500ns";
+  std::string queue = "1048576";
+  std::string ecn = "0";
+  std::string detection = "10ms";
+  std::string seed = "1";
+  std::string capture;
+};
+
+void declare(CLI::App& app, Options& options) {
+  set_usage(app, "verbena fabric [OPTIONS] --topology SHAPE | FILE.yaml");
+  const auto add = [&app](const char* name, std::string& into, const char* type, const char* text) {
+    app.add_option(name, into, text)->type_name(type)->capture_default_str();
+  };
+  app.add_option("FILE", options.file, "a scenario: its topology, with the names and cables that it gives");
+  add("--fabric", options.fabric, "NAME", "name of the fabric");
+  add("--topology", options.topology, "SHAPE",
+      "star, line, ring, full-mesh, dumbbell (half of the nodes a side), leaf-spine (two nodes a leaf, two spines), "
+      "fat-tree (2, 16, 54 or 128 nodes)");
+  add("--nodes", options.nodes, "N", "number of nodes: 127.47.91.1 to 127.47.91.N");
+  add("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
+  add("--delay", options.delay, "TIME", "of every cable, such as 5us");
+  add("--queue", options.queue, "BYTES", "of every port; what does not fit is lost");
+  add("--ecn", options.ecn, "BYTES", "packets are marked (ECN) while the queue is longer; 0: never");
+  add("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
+  add("--seed", options.seed, "N", "seed of the faults");
+  app.add_option("--pcap", options.capture, "write what every cable carries to a file in DIRECTORY (pcapng)")
+      ->type_name("DIRECTORY");
+}
+
+using Error = std::optional<std::string>;
+
+Error make_shape(const std::string& shape, std::uint32_t nodes, const fabric::ShapeParameters& cables,
+                 fabric::Topology& into) {
+  const bool even = nodes % 2 == 0;
+  if (shape == "star") {
+    into = fabric::star(nodes, cables);
+  } else if (shape == "line") {
+    into = fabric::line(nodes, cables);
+  } else if (shape == "ring") {
+    into = fabric::ring(nodes, cables);
+  } else if (shape == "full-mesh") {
+    into = fabric::full_mesh(nodes, cables);
+  } else if (shape == "dumbbell" || shape == "leaf-spine") {
+    if (!even) return fmt::format("--nodes {}: a {} has an even number of nodes", nodes, shape);
+    into = shape == "dumbbell" ? fabric::dumbbell(nodes / 2, cables)
+                               : fabric::leaf_spine({.leaves = nodes / 2, .spines = 2, .hosts_per_leaf = 2}, cables);
+  } else if (shape == "fat-tree") {
+    std::uint32_t arity = 2;
+    while (arity <= kArityMax && arity * arity * arity / 4 != nodes) arity += 2;
+    if (arity > kArityMax) return fmt::format("--nodes {}: a fat tree has 2, 16, 54 or 128 nodes", nodes);
+    into = fabric::fat_tree(arity, cables);
+  } else {
+    return fmt::format("--topology {}: unknown, try star, line, ring, full-mesh, dumbbell, leaf-spine or fat-tree",
+                       shape);
+  }
+  if (const auto checked = fabric::check(into); !checked)
+    return fmt::format("--topology {}: {}", shape, checked.error());
+  return std::nullopt;
+}
+
+Error make_topology(const Options& options, host::FabricOptions& into) {
+  if (options.topology.empty()) return "--topology SHAPE or a FILE is missing: --topology star, for example";
+  const auto nodes = parse_number(options.nodes, 1, host::kNodesMax);
+  if (!nodes) return fmt::format("--nodes {}: not a number from 1 to {}", options.nodes, host::kNodesMax);
+  const auto rate = host::parse_rate(options.rate);
+  if (!rate) return fmt::format("--rate {}: not a rate such as 10Gbps", options.rate);
+  const auto delay = host::parse_time_span(options.delay);
+  if (!delay) return fmt::format("--delay {}: not a time such as 500ns or 5us", options.delay);
+  const auto queue = parse_number(options.queue, 1, UINT32_MAX);
+  if (!queue) return fmt::format("--queue {}: not a number of bytes", options.queue);
+  const auto ecn = parse_number(options.ecn, 0, UINT32_MAX);
+  if (!ecn) return fmt::format("--ecn {}: not a number of bytes", options.ecn);
+  const fabric::CableParameters cable{.rate_bits_per_second = *rate,
+                                      .propagation = *delay,
+                                      .queue_bytes = static_cast<std::uint32_t>(*queue),
+                                      .ecn_threshold_bytes = static_cast<std::uint32_t>(*ecn)};
+  return make_shape(options.topology, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
+}
+
+Error read_topology(const Options& options, host::FabricOptions& into) {
+  if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it";
+  const auto scenario = scenarios::read_scenario_file(options.file);
+  if (!scenario) return scenario.error().line();
+  into.topology = scenario->topology;
+  into.detection = scenario->detection;
+  if (into.topology.hosts > host::kNodesMax)
+    return fmt::format("{}: a fabric of processes has at most {} nodes, not {}", options.file, host::kNodesMax,
+                       into.topology.hosts);
+  return std::nullopt;
+}
+
+Error make_options(const Options& options, host::FabricOptions& into) {
+  if (!host::is_fabric_name(options.fabric))
+    return fmt::format("--fabric '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.fabric,
+                       host::kFabricNameBytesMax);
+  into.fabric = options.fabric;
+  const auto detection = host::parse_time_span(options.detection);
+  if (!detection) return fmt::format("--detection {}: not a time such as 10ms", options.detection);
+  into.detection = *detection;
+  if (auto error = options.file.empty() ? make_topology(options, into) : read_topology(options, into)) return error;
+  const auto seed = parse_number(options.seed, 0, UINT64_MAX);
+  if (!seed) return fmt::format("--seed {}: not a whole number", options.seed);
+  into.seed = *seed;
+  if (options.capture.empty()) return std::nullopt;
+  if (mkdir(options.capture.c_str(), 0777) != 0 && errno != EEXIST)
+    return fmt::format("--pcap {}: {}", options.capture, std::strerror(errno));
+  into.capture_directory = options.capture;
+  return std::nullopt;
+}
+
+/// Readable once the user wants the end.
+int stop_descriptor() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+  return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+}  // namespace
+
+int run_fabric(const Arguments& arguments) {
+  CLI::App app(
+      "Serves a fabric with switches until Ctrl-C. `verbena exec --fabric NAME --node K -- PROGRAM` plugs in, "
+      "`verbena fault` and `verbena stat` look at it from another shell.\n",
+      "verbena fabric");
+  Options options;
+  declare(app, options);
+  if (const auto status = parse(app, arguments)) return *status;
+  host::FabricOptions wanted;
+  if (const auto error = make_options(options, wanted)) return fail(app, kExitUsage, *error);
+
+  const int stop = stop_descriptor();
+  auto process = host::FabricProcess::open(wanted);
+  if (!process) return fail(app, kExitUsage, process.error());
+  fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
+             options.file.empty() ? options.topology : options.file, wanted.topology.hosts,
+             wanted.topology.hosts == 1 ? "" : "s", host::address_text(host::node_address(1)),
+             host::address_text(host::node_address(wanted.topology.hosts)));
+  std::fflush(stdout);
+  (*process)->run(stop);
+  return 0;
+}
+
+}  // namespace verbena::cli

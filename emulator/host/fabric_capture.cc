@@ -1,0 +1,60 @@
+#include "emulator/host/fabric_capture.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace verbena::host {
+namespace {
+constexpr std::uint64_t kRecordBytes = 64;  // about what a capture adds to a frame
+constexpr std::string_view kOverflowed = "verbena: lost, the queue is full";
+}  // namespace
+
+Result<std::unique_ptr<FabricCapture>, std::string> FabricCapture::open(const Options& options) {
+  std::unique_ptr<FabricCapture> capture(new FabricCapture);
+  capture->octets_left_ = options.octets_max;
+  const std::size_t files = std::min(options.topology.cables.size(), kFilesMax);
+  for (std::uint32_t cable = 0; cable < files; ++cable) {
+    const std::string path = options.directory + "/" + options.topology.cable_name(cable) + ".pcapng";
+    if (auto created = create_capture_file(path); !created) return Failure{created.error()};
+    auto file = CaptureFile::open({.path = path, .buffer_bytes = kBufferBytes});
+    if (!file) return Failure{file.error()};
+    capture->files_.push_back(std::move(*file));
+  }
+  return capture;
+}
+
+void FabricCapture::observe(const fabric::ObservedFrame& frame) {
+  std::string_view comment = frame.comment;
+  switch (frame.event) {
+    case fabric::FrameEvent::sent:
+    case fabric::FrameEvent::lost:
+      break;
+    case fabric::FrameEvent::overflowed:
+      comment = kOverflowed;
+      break;
+    case fabric::FrameEvent::vanished:   // told of as sent, or never on a cable
+    case fabric::FrameEvent::delivered:  // told of as sent
+      return;
+  }
+  const std::uint64_t octets = frame.frame.size() + kRecordBytes;
+  if (frame.link.cable >= files_.size() || octets > octets_left_) return;
+  octets_left_ -= octets;
+  CaptureFile& file = *files_[frame.link.cable];
+  // The traffic waits for the file rather than leave holes in it that would tell of losses that never were.
+  if (file.frames_free() == 0) file.write_out();
+  file.record(frame.time, frame.frame, frame.link.backward ? Direction::rx : Direction::tx, comment);
+}
+
+void FabricCapture::write_out(Time now) {
+  for (const auto& file : files_)
+    if (file->wants_writing(now)) file->write_out();
+}
+
+std::optional<Time> FabricCapture::next_deadline() const {
+  std::optional<Time> earliest;
+  for (const auto& file : files_)
+    if (const auto due = file->next_deadline(); due && (!earliest || *due < *earliest)) earliest = due;
+  return earliest;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,95 @@
+// FabricCommands: what another shell may ask of a running fabric, and what it is answered.
+//
+// Solely responsible for the words: their meaning for the network, their errors, the list of faults and the counters as
+// JSON. It moves no frames (fabric_hub.h) and knows no sockets (fabric_control.h). LINK is the name of a cable, n1-s1,
+// for both directions, n1->s1 for one, or `all`; HOSTS and SWITCHES are names with commas.
+//   add LINK RULE...          faults as of fabric/fault_plan.h; the answer is the fault's number
+//   remove NUMBER             the answer is how many packets it hit
+//   list | clear
+//   link-down LINK | link-up LINK | link-rate LINK 10Gbps | link-delay LINK 5us [JITTER]
+//   switch-crash SWITCHES | switch-restart SWITCHES
+//   partition HOSTS HOSTS [one-way] | heal
+//   stat                      JSON: links, nodes, faults
+//   hello                     JSON: nodes, and the file of counters that processes write (stats_file.h)
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/host/fabric_control.h"
+#include "emulator/host/fabric_hub.h"
+#include "emulator/host/stats_file.h"
+
+namespace verbena::host {
+
+class FabricCommands {
+ public:
+  struct Setup {
+    std::string fabric;
+    /// Rules that `prepared NUMBER LINK...` names: for a runner that has them as values.
+    std::vector<fabric::FaultRule> prepared;
+    std::string stats_path;               // for `hello`; empty: none
+    const StatsFile* counters = nullptr;  // outlives this object
+  };
+  FabricCommands(FabricHub& hub, Setup setup, Time started);
+
+  FabricAnswer answer(Time now, const FabricWords& words);
+
+ private:
+  struct Fault {
+    std::uint32_t number = 0;
+    std::string where;
+    std::vector<fabric::LinkId> links;
+    fabric::FaultRule rule;
+    std::uint64_t hits_before = 0;  // of plans that were replaced since
+  };
+  struct Command;
+  static const std::vector<Command>& table();
+
+  FabricAnswer add(Time now, const FabricWords& words);
+  FabricAnswer add_prepared(Time now, const FabricWords& words);
+  FabricAnswer add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule);
+  FabricAnswer remove(Time now, const FabricWords& words);
+  FabricAnswer clear(Time now, const FabricWords& words);
+  FabricAnswer list(Time now, const FabricWords& words);
+  FabricAnswer link_down(Time now, const FabricWords& words);
+  FabricAnswer link_up(Time now, const FabricWords& words);
+  FabricAnswer link_rate(Time now, const FabricWords& words);
+  FabricAnswer link_delay(Time now, const FabricWords& words);
+  FabricAnswer switch_crash(Time now, const FabricWords& words);
+  FabricAnswer switch_restart(Time now, const FabricWords& words);
+  FabricAnswer partition(Time now, const FabricWords& words);
+  FabricAnswer heal(Time now, const FabricWords& words);
+  FabricAnswer stat(Time now, const FabricWords& words);
+  FabricAnswer hello(Time now, const FabricWords& words);
+
+  FabricAnswer set_links(Time now, const std::string& word, bool up);
+  FabricAnswer set_switches(Time now, const std::string& word, bool up);
+  void set_plan(fabric::LinkId link);
+  void keep_hits(const std::vector<fabric::LinkId>& links);
+  static bool has_link(const Fault& fault, fabric::LinkId link);
+  std::uint64_t hits(const Fault& fault) const;
+  std::string link_name(fabric::LinkId link) const;
+  std::optional<std::vector<fabric::LinkId>> find_links(const std::string& word) const;
+  std::optional<std::vector<std::uint32_t>> find_vertices(const std::string& word, bool hosts) const;
+
+  FabricHub& hub_;
+  const fabric::Topology& topology_;
+  Setup setup_;
+  const Time started_;
+  std::vector<Fault> faults_;
+  std::uint32_t next_number_ = 1;
+  std::map<fabric::LinkId, bool> down_;
+  std::map<std::uint32_t, bool> switch_down_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> cut_;
+};
+
+/// "10Gbps", "2.5Gbps", "100Mbps", "0" (frames take no time); nothing: not understood.
+std::optional<std::uint64_t> parse_rate(std::string_view text);
+/// "500ns", "10us", "2ms", "1s".
+std::optional<Duration> parse_time_span(std::string_view text);
+
+}  // namespace verbena::host

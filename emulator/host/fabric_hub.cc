@@ -1,0 +1,115 @@
+#include "emulator/host/fabric_hub.h"
+
+#include <cstring>
+#include <utility>
+
+#include "wire/packet_view.h"
+
+namespace verbena::host {
+
+Result<std::unique_ptr<FabricHub>, std::string> FabricHub::open(const std::string& fabric,
+                                                                const fabric::Topology& topology,
+                                                                const fabric::NetworkOptions& options) {
+  if (topology.hosts > kNodesMax)
+    return Failure{"a fabric of processes has at most " + std::to_string(kNodesMax) + " nodes, not " +
+                   std::to_string(topology.hosts)};
+  EngineConfig config;
+  config.fabric = fabric;
+  auto link = ShmLink::open(config, ShmRole::hub);
+  if (!link) return Failure{link.error()};
+  return std::unique_ptr<FabricHub>(new FabricHub(std::move(*link), topology, options));
+}
+
+FabricHub::FabricHub(std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
+                     const fabric::NetworkOptions& options)
+    : link_(std::move(link)), network_(topology, options), nodes_(topology.hosts) {
+  for (std::uint32_t host = 0; host < topology.hosts; ++host) {
+    nodes_[host].address = node_address(host + 1);
+    network_.add_address(host, nodes_[host].address);
+  }
+}
+
+std::uint32_t FabricHub::host_of(const wire::Gid& address) const {
+  const auto node = node_number(address);
+  return node && *node <= nodes_.size() ? *node - 1 : kNoHost;
+}
+
+std::vector<FabricHub::Process> FabricHub::processes() const {
+  std::vector<Process> processes;
+  for (const PeerName& peer : link_->peers())
+    if (const std::uint32_t host = host_of(peer.address); host != kNoHost) processes.push_back({host, peer.slot});
+  return processes;
+}
+
+bool FabricHub::pass(Time now) {
+  now_ = now;
+  moved_ = 0;
+  calls_taken_ = false;
+  network_.run(now, *this);  // first what was due before these frames come
+  const std::size_t taken = link_->receive_in_turn(now, *this, kPassFrames);
+  if (taken != 0) network_.run(now, *this);  // where nothing takes time, they are there already
+  link_->publish();
+  link_->flush();
+  return taken != 0 || moved_ != 0;
+}
+
+std::optional<Time> FabricHub::next_deadline() const {
+  const std::optional<Time> due = network_.next_deadline();
+  const std::optional<Time> wake = link_->next_deadline();
+  if (!due || !wake) return due ? due : wake;
+  return std::min(*due, *wake);
+}
+
+bool FabricHub::arm(Time now) {
+  now_ = now;
+  return link_->arm_in_turn(*this);
+}
+
+std::size_t FabricHub::turn(const PeerName& peer) {
+  sender_ = host_of(peer.address);
+  return sender_ == kNoHost ? kPassFrames : network_.room_frames(now_, sender_);
+}
+
+void FabricHub::frame(std::span<const std::byte> frame, bool) {
+  if (sender_ == kNoHost) {
+    ++strays_;
+    return;
+  }
+  NodeStatistics& statistics = nodes_[sender_].statistics;
+  ++statistics.frames_in;
+  statistics.octets_in += frame.size();
+  network_.submit(now_, sender_, frame);
+}
+
+bool FabricHub::arrived(const fabric::Arrival& arrival) {
+  ++moved_;
+  Node& node = nodes_[arrival.host];
+  const auto packet = wire::parse_frame(arrival.frame);
+  if (!packet) {
+    ++strays_;
+    return true;
+  }
+  const wire::Qpn qpn = packet->bth().dest_qp;
+  const nic::Destination destination{node.address, qpn, node.route_hints[slot_of(qpn)]};
+  // Once per pass: a peer that floods a process which is gone must not cost system calls.
+  if (!calls_taken_ && !link_->has_channel(destination)) {
+    calls_taken_ = true;
+    link_->take_calls();
+  }
+  if (!link_->has_channel(destination)) {
+    ++node.statistics.nobody;
+    return false;
+  }
+  const std::span<std::byte> room = link_->reserve(destination, arrival.frame.size());
+  if (room.empty()) {
+    ++node.statistics.overflowed;
+    return true;
+  }
+  std::memcpy(room.data(), arrival.frame.data(), arrival.frame.size());
+  link_->commit(arrival.frame.size());
+  ++node.statistics.frames_out;
+  node.statistics.octets_out += arrival.frame.size();
+  return true;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,88 @@
+// FabricHub: the network between processes: their frames go in, run through fabric::Network on the real clock, and come
+// out at the process that they are for.
+//
+// Solely responsible for moving frames between the rings of the processes (shm_link.h) and the network, and for knowing
+// which process stands where. One copy in, one copy out. A node's frames are taken only as its port has room, so that
+// they wait in the node's own ring, as in a NIC; a process that does not take its frames loses what its ring does not
+// hold. It does not decide when to look or sleep (fabric_process.h) and knows no commands (fabric_commands.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/fabric/network.h"
+#include "emulator/host/shm_link.h"
+
+namespace verbena::host {
+
+class FabricHub final : private PeerSink, private fabric::Sink {
+ public:
+  /// Host i of the topology is node i + 1: the topology has passed check(), and has at most kNodesMax hosts.
+  static Result<std::unique_ptr<FabricHub>, std::string> open(const std::string& fabric,
+                                                              const fabric::Topology& topology,
+                                                              const fabric::NetworkOptions& options);
+
+  fabric::Network& network() { return network_; }
+  const fabric::Network& network() const { return network_; }
+
+  /// Takes what has come, does what is due, hands on what has arrived. Returns whether any frame moved.
+  bool pass(Time now);
+  /// When pass() has something to do without new frames.
+  std::optional<Time> next_deadline() const;
+  /// Asks to be woken by the next frame that pass() would take. False: there is one.
+  bool arm(Time now);
+  void disarm() { link_->disarm(); }
+  void service() { link_->service(); }
+  Link::WaitDescriptors wait_descriptors() const { return link_->wait_descriptors(); }
+
+  struct NodeStatistics {
+    std::uint64_t frames_in = 0;  // from the node's processes
+    std::uint64_t octets_in = 0;
+    std::uint64_t frames_out = 0;  // to them
+    std::uint64_t octets_out = 0;
+    std::uint64_t nobody = 0;      // for a process that is not there
+    std::uint64_t overflowed = 0;  // the process did not take its frames
+  };
+  const NodeStatistics& node(std::uint32_t host) const { return nodes_[host].statistics; }
+  /// Frames of processes that stand on no node of this fabric, and frames that are no packets.
+  std::uint64_t strays() const { return strays_; }
+  struct Process {
+    std::uint32_t host = 0;
+    std::uint8_t slot = 0;
+  };
+  std::vector<Process> processes() const;
+
+ private:
+  static constexpr std::size_t kPassFrames = 256;
+  static constexpr std::uint32_t kNoHost = UINT32_MAX;
+
+  struct Node {
+    wire::Gid address;
+    NodeStatistics statistics;
+    std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
+  };
+
+  FabricHub(std::unique_ptr<ShmLink> link, const fabric::Topology& topology, const fabric::NetworkOptions& options);
+  std::uint32_t host_of(const wire::Gid& address) const;
+
+  // PeerSink: frames of one process.
+  std::size_t turn(const PeerName& peer) override;
+  void frame(std::span<const std::byte> frame, bool icrc_trusted) override;
+  // fabric::Sink: a frame for one process.
+  bool arrived(const fabric::Arrival& arrival) override;
+
+  std::unique_ptr<ShmLink> link_;
+  fabric::Network network_;
+  std::vector<Node> nodes_;
+  Time now_{};
+  std::uint32_t sender_ = kNoHost;  // whose turn it is
+  std::size_t moved_ = 0;           // in this pass
+  bool calls_taken_ = false;        // in this pass
+  std::uint64_t strays_ = 0;
+};
+
+}  // namespace verbena::host

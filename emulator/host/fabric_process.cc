@@ -1,0 +1,139 @@
+#include "emulator/host/fabric_process.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "emulator/host/clock.h"
+#include "emulator/host/spin_lock.h"
+
+namespace verbena::host {
+namespace {
+// How long it looks for frames after the last one: longer where that finds some, shorter where it only keeps the
+// processes that are to send them from their core.
+constexpr Duration kSpinMin = microseconds(1);
+constexpr Duration kSpinMax = microseconds(32);
+constexpr Duration kSpinToDeadline = microseconds(10);  // a sleep shorter than this ends too late
+constexpr Duration kServiceInterval = microseconds(500);
+constexpr std::uint32_t kFramesMax = 64 * 1024;  // on all cables together
+}  // namespace
+
+Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const FabricOptions& options) {
+  std::unique_ptr<FabricProcess> process(new FabricProcess);
+  auto control = FabricControl::open(options.fabric);
+  if (!control) return Failure{control.error()};
+  process->control_ = std::move(*control);
+  auto hub = FabricHub::open(
+      options.fabric, options.topology,
+      {.seed = options.seed, .payload = true, .detection = options.detection, .frames_max = kFramesMax});
+  if (!hub) return Failure{hub.error()};
+  process->hub_ = std::move(*hub);
+  if (!options.capture_directory.empty()) {
+    auto capture = FabricCapture::open({.directory = options.capture_directory,
+                                        .topology = options.topology,
+                                        .octets_max = options.capture_octets_max});
+    if (!capture) return Failure{capture.error()};
+    process->capture_ = std::move(*capture);
+    process->hub_->network().observe(process->capture_.get());
+  }
+  if (std::string error = process->open_counters(); !error.empty()) return Failure{std::move(error)};
+  process->commands_ = std::make_unique<FabricCommands>(
+      *process->hub_,
+      FabricCommands::Setup{.fabric = options.fabric,
+                            .prepared = options.prepared,
+                            .stats_path = process->stats_path_,
+                            .counters = static_cast<const StatsFile*>(process->counters_)},
+      clock_now());
+  return process;
+}
+
+std::string FabricProcess::open_counters() {
+  counters_file_ = Descriptor(memfd_create("verbena-stats", MFD_CLOEXEC));
+  if (!counters_file_ || !make_stats_file(counters_file_.get()))
+    return std::string("cannot make a file of counters: ") + std::strerror(errno);
+  void* mapping = mmap(nullptr, kStatsFileBytes, PROT_READ, MAP_SHARED, counters_file_.get(), 0);
+  if (mapping == MAP_FAILED) return std::string("cannot map the file of counters: ") + std::strerror(errno);
+  counters_ = mapping;
+  stats_path_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(counters_file_.get());
+  return {};
+}
+
+FabricProcess::~FabricProcess() {
+  if (hub_ != nullptr) hub_->network().observe(nullptr);
+  if (counters_ != nullptr) munmap(counters_, kStatsFileBytes);
+}
+
+void FabricProcess::service(Time now) {
+  hub_->service();
+  control_->service([&](const FabricWords& words) { return commands_->answer(now, words); });
+  if (capture_ != nullptr) capture_->write_out(now);
+}
+
+bool FabricProcess::stop_asked(int stop_descriptor) const {
+  pollfd stop{stop_descriptor, POLLIN, 0};
+  return poll(&stop, 1, 0) > 0;
+}
+
+void FabricProcess::run(int stop_descriptor) {
+  prctl(PR_SET_TIMERSLACK, 1);  // a nanosecond; the default of 50 us would blur delays
+  Time busy_until{};
+  Duration spin = kSpinMax;
+  bool spinning = false;  // has looked in vain since the last frame
+  Time service_at{};
+  PassClock clock;
+  for (;;) {
+    const Time now = clock.now();
+    if (hub_->pass(now)) {
+      if (spinning) spin = std::min(spin * 2, kSpinMax);
+      busy_until = now + spin;
+      spinning = false;
+    }
+    if (now >= service_at) {
+      if (stop_asked(stop_descriptor)) return;
+      service(now);
+      service_at = now + kServiceInterval;
+    }
+    const Time deadline = hub_->next_deadline().value_or(kNever);
+    if (deadline <= now) continue;
+    // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
+    if (now < busy_until || deadline < now + kSpinToDeadline) {
+      spinning = spinning || deadline == kNever;
+      cpu_pause();
+      continue;
+    }
+    if (spinning) spin = std::max(Duration{spin.ns / 2}, kSpinMin);
+    spinning = false;
+    if (hub_->arm(now)) {
+      sleep(now, stop_descriptor);
+      service_at = Time{};
+    }
+    hub_->disarm();
+  }
+}
+
+/// Until the network's next deadline, or anything that wants to be looked at.
+void FabricProcess::sleep(Time now, int stop_descriptor) {
+  const Link::WaitDescriptors link = hub_->wait_descriptors();
+  std::array<pollfd, 4> descriptors{{{link.frames, POLLIN, 0},
+                                     {link.control, POLLIN, 0},
+                                     {control_->wait_descriptor(), POLLIN, 0},
+                                     {stop_descriptor, POLLIN, 0}}};
+  Time until = hub_->next_deadline().value_or(kNever);
+  if (capture_ != nullptr) until = std::min(until, capture_->next_deadline().value_or(kNever));
+  timespec timeout{};
+  if (until != kNever) {
+    const std::int64_t left_ns = std::max<std::int64_t>((until - now).ns, 0);
+    timeout.tv_sec = left_ns / 1'000'000'000;
+    timeout.tv_nsec = left_ns % 1'000'000'000;
+  }
+  ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,62 @@
+// FabricProcess: the process that serves a fabric: the hub, its control socket, its captures, and when it looks or
+// sleeps.
+//
+// Solely responsible for the loop: it spins while traffic flows and sleeps in the kernel otherwise, until a frame, a
+// question, or the network's next deadline. One thread does everything, so that a command takes effect between two
+// frames. Nothing of it outlives the process, however that ends; the nodes then see a dead network.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/network.h"
+#include "emulator/fabric/topology.h"
+#include "emulator/host/fabric_capture.h"
+#include "emulator/host/fabric_commands.h"
+#include "emulator/host/fabric_control.h"
+#include "emulator/host/fabric_hub.h"
+
+namespace verbena::host {
+
+struct FabricOptions {
+  std::string fabric = "default";
+  fabric::Topology topology;  // has passed check()
+  std::uint64_t seed = 1;
+  Duration detection = milliseconds(10);
+  std::vector<fabric::FaultRule> prepared;  // FabricCommands::Setup
+  std::string capture_directory;            // one pcapng for every cable; empty: none
+  std::uint64_t capture_octets_max = UINT64_MAX;
+};
+
+class FabricProcess {
+ public:
+  /// Takes the fabric's seat. The error is one line for the user.
+  static Result<std::unique_ptr<FabricProcess>, std::string> open(const FabricOptions& options);
+  ~FabricProcess();
+  FabricProcess(const FabricProcess&) = delete;
+  FabricProcess& operator=(const FabricProcess&) = delete;
+
+  /// Serves until `stop_descriptor` is readable.
+  void run(int stop_descriptor);
+  /// Of the file of NIC counters; for whoever starts programs.
+  const std::string& stats_path() const { return stats_path_; }
+
+ private:
+  FabricProcess() = default;
+  std::string open_counters();
+  void service(Time now);
+  void sleep(Time now, int stop_descriptor);
+  bool stop_asked(int stop_descriptor) const;
+
+  std::unique_ptr<FabricHub> hub_;
+  std::unique_ptr<FabricControl> control_;
+  std::unique_ptr<FabricCapture> capture_;
+  Descriptor counters_file_;
+  void* counters_ = nullptr;
+  std::string stats_path_;
+  std::unique_ptr<FabricCommands> commands_;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,74 @@
+#include "emulator/host/launch_environment.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+
+#include "emulator/host/environment.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr const char* kVerbsLibrary = "/libibverbs.so.1";
+constexpr const char* kPathLibrary = "/libverbena-path.so";
+
+void set_or_unset(const char* name, const std::string& value) {
+  if (value.empty())
+    unsetenv(name);
+  else
+    setenv(name, value.c_str(), 1);
+}
+
+/// Puts `entry` in front of a list in the environment, once: a nested `verbena exec` must not pile them up.
+void prepend(const char* name, const std::string& entry, char separator) {
+  const char* old = std::getenv(name);
+  const std::string rest = old != nullptr ? old : "";
+  if (rest == entry || rest.starts_with(entry + separator)) return;
+  setenv(name, (rest.empty() ? entry : entry + separator + rest).c_str(), 1);
+}
+
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+bool has_library(const std::string& directory) {
+  return access((directory + kVerbsLibrary).c_str(), R_OK) == 0;
+}
+
+}  // namespace
+
+std::optional<std::string> find_library_directory() {
+  char path[PATH_MAX];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0) return std::nullopt;
+  std::string directory(path, static_cast<std::size_t>(size));
+  directory.erase(directory.rfind('/'));
+  // In the build tree libraries lie below the executable; installed, beside bin/, maybe in a directory of their own
+  // (so that a package does not shadow the distribution's libibverbs).
+  for (const char* below : {"/lib", "/../lib/verbena", "/../lib"}) {
+    const std::string candidate = directory + below;
+    if (!has_library(candidate) || access((candidate + kPathLibrary).c_str(), R_OK) != 0) continue;
+    char resolved[PATH_MAX];
+    return realpath(candidate.c_str(), resolved) != nullptr ? std::string(resolved) : candidate;
+  }
+  return std::nullopt;
+}
+
+void set_environment(const LaunchEnvironment& plan, const std::string& library_directory) {
+  set_or_unset(kFabricVariable, plan.fabric);
+  set_or_unset(kNodeVariable, plan.node);
+  set_or_unset(kLinkVariable, plan.link);
+  set_or_unset(kPcapVariable, plan.capture_path);
+  set_or_unset(kPcapSnapVariable, plan.capture_snap_bytes);
+  set_or_unset(kFaultsVariable, join_lines(plan.faults));
+  set_or_unset(kSeedVariable, plan.seed);
+  set_or_unset(kDeviceNameVariable, plan.device_name);
+  set_or_unset(kStatsVariable, plan.stats_path);
+  prepend("LD_PRELOAD", library_directory + kPathLibrary + ":" + library_directory + kVerbsLibrary, ':');
+  prepend("LD_LIBRARY_PATH", library_directory, ':');
+}
+
+}  // namespace verbena::host

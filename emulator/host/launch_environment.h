@@ -1,0 +1,32 @@
+// LaunchEnvironment: what a program is given so that it runs on a node of a fabric: variables and libraries.
+//
+// Solely responsible for writing the environment (environment.h names and reads it) and for finding Verbena's own
+// libraries. It starts nothing: `verbena exec` and the runner of scenarios do.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace verbena::host {
+
+/// Already validated. An empty text or vector is a variable that is not set.
+struct LaunchEnvironment {
+  std::string fabric;
+  std::string node;
+  std::string link;
+  std::string capture_path;  // absolute
+  std::string capture_snap_bytes;
+  std::vector<std::string> faults;
+  std::string seed;
+  std::string device_name;
+  std::string stats_path;
+};
+
+/// The directory with Verbena's libibverbs.so.1, found from where this executable lies.
+std::optional<std::string> find_library_directory();
+
+/// Sets what the libraries read, in this process, for exec() to pass on.
+void set_environment(const LaunchEnvironment& plan, const std::string& library_directory);
+
+}  // namespace verbena::host

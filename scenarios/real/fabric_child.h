@@ -1,0 +1,39 @@
+// FabricChild: the fabric process of one run, as a child of the runner.
+//
+// Solely responsible for starting and ending it and for carrying questions to it. What it does is
+// emulator/host/fabric_process.h's. It ends by itself when the runner is gone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/host/fabric_process.h"
+#include "wire/result.h"
+
+namespace verbena::scenarios {
+
+class FabricChild {
+ public:
+  static Result<std::unique_ptr<FabricChild>, std::string> start(const host::FabricOptions& options);
+  ~FabricChild();
+  FabricChild(const FabricChild&) = delete;
+  FabricChild& operator=(const FabricChild&) = delete;
+
+  const std::string& name() const { return name_; }
+  /// The words of emulator/host/fabric_commands.h. An error is one line.
+  Result<std::string, std::string> ask(const std::vector<std::string>& words) const;
+  /// Ends it and waits until its captures are written.
+  void end();
+
+ private:
+  FabricChild() = default;
+  std::string name_;
+  pid_t process_ = -1;
+  host::Descriptor lifeline_;  // the child ends when this is closed
+};
+
+}  // namespace verbena::scenarios

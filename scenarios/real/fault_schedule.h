@@ -1,0 +1,76 @@
+// FaultSchedule: which faults of a scenario begin and end when, under the real clock.
+//
+// Solely responsible for times, conditions and the words that a running fabric is told. What concerns programs (a node
+// that crashes, freezes or comes back) is handed to the runner. It reads no clock: elapsed time is an argument.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/language/scenario.h"
+#include "scenarios/run/outcome.h"
+
+namespace verbena::scenarios {
+
+/// What the schedule needs of the run.
+class FaultTarget {
+ public:
+  virtual ~FaultTarget() = default;
+  /// A command of emulator/host/fabric_commands.h; the answer, or nothing if it was refused.
+  virtual std::optional<std::string> tell_fabric(const std::vector<std::string>& words) = 0;
+  /// Frames that the cable has carried, both ways.
+  virtual std::uint64_t carried(const std::string& cable) = 0;
+  enum class NodeChange : std::uint8_t { crash, freeze, thaw, restart };
+  virtual void change_node(std::uint32_t host, NodeChange change) = 0;
+};
+
+class FaultSchedule {
+ public:
+  explicit FaultSchedule(const Scenario& scenario);
+
+  /// Why a scenario's faults cannot be had under the real clock, in one line; nothing: they can.
+  static std::optional<std::string> refuse(const Scenario& scenario);
+  /// The rules that `prepared NUMBER` names: for host::FabricOptions. Faults of packets, by their index; others are
+  /// empty rules.
+  static std::vector<fabric::FaultRule> rules_of(const Scenario& scenario);
+
+  /// Does all that is due.
+  void run(Duration elapsed, FaultTarget& target);
+  /// When something is due; conditions are looked at every kConditionInterval.
+  std::optional<Duration> next(Duration elapsed) const;
+
+  const std::vector<AppliedFault>& applied() const { return applied_; }
+  /// The fault's number in the fabric while it has one, for its hits.
+  std::optional<std::uint32_t> number(std::size_t fault) const { return numbers_[fault]; }
+
+  static constexpr Duration kConditionInterval = milliseconds(5);
+
+ private:
+  struct Step {
+    Duration at;
+    std::function<void(FaultTarget& target)> take;
+  };
+  struct Waiting {
+    std::size_t fault = 0;
+    Trigger::Condition condition;
+  };
+  void begin(std::size_t fault, Duration at);
+  void begin_packets(std::size_t fault, const PacketFault& packets, Duration at);
+  void begin_element(const ElementFault& element, Duration at);
+  void at(Duration when, std::function<void(FaultTarget& target)> take);
+  void tell(Duration when, std::vector<std::string> words);
+  void change(Duration when, const ElementFault& element, FaultTarget::NodeChange change);
+  std::string link_word(const LinkChoice& link) const;
+  std::string names(const std::vector<std::uint32_t>& vertices) const;
+
+  const Scenario& scenario_;
+  std::vector<Step> steps_;  // in no order
+  std::vector<Waiting> waiting_;
+  std::vector<AppliedFault> applied_;
+  std::vector<std::optional<std::uint32_t>> numbers_;
+};
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,186 @@
+#include "scenarios/real/program_child.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <utility>
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr Duration kSpeechIsEnough = milliseconds(500);
+constexpr std::size_t kOutputBytesMax = std::size_t{16} << 20;  // that is looked at
+constexpr int kEndSteps = 200;                                  // of kEndStepNs: the patience after SIGTERM
+constexpr long kEndStepNs = 10'000'000;
+constexpr int kStatusNotStarted = 127;
+constexpr const char* kListening = "0A";  // TCP_LISTEN in /proc/net/tcp
+
+host::Descriptor open_output(const std::string& path, const char* ending) {
+  if (path.empty()) return host::Descriptor(memfd_create("verbena-output", MFD_CLOEXEC));
+  return host::Descriptor(open((path + ending).c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+}
+
+std::string content_of(int file) {
+  struct stat status{};
+  if (fstat(file, &status) != 0 || status.st_size <= 0) return {};
+  std::string text(std::min(static_cast<std::size_t>(status.st_size), kOutputBytesMax), '\0');
+  const ssize_t got = pread(file, text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+/// In the child. Comes back only if the program cannot be run.
+void become(const ProgramChild::Options& options, int out, int err) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null = open("/dev/null", O_RDONLY);
+  dup2(null, STDIN_FILENO);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  host::set_environment(options.environment, options.library_directory);
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+}
+
+/// The inodes of all sockets that processes of the group hold.
+std::set<std::string> sockets_of(pid_t group) {
+  std::set<std::string> sockets;
+  DIR* processes = opendir("/proc");
+  if (processes == nullptr) return sockets;
+  while (const dirent* entry = readdir(processes)) {
+    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
+    if (getpgid(static_cast<pid_t>(std::atoi(entry->d_name))) != group) continue;
+    const std::string folder = std::string("/proc/") + entry->d_name + "/fd";
+    DIR* descriptors = opendir(folder.c_str());
+    if (descriptors == nullptr) continue;
+    while (const dirent* descriptor = readdir(descriptors)) {
+      std::array<char, PATH_MAX> target;
+      const ssize_t bytes = readlink((folder + "/" + descriptor->d_name).c_str(), target.data(), target.size());
+      const std::string name(target.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+      if (name.starts_with("socket:[") && name.ends_with("]")) sockets.insert(name.substr(8, name.size() - 9));
+    }
+    closedir(descriptors);
+  }
+  closedir(processes);
+  return sockets;
+}
+
+}  // namespace
+
+Result<ProgramChild, std::string> ProgramChild::start(const Options& options, Time now) {
+  ProgramChild child;
+  child.started_ = now;
+  child.out_ = open_output(options.output_path, ".out");
+  child.err_ = open_output(options.output_path, ".err");
+  if (!child.out_ || !child.err_) return Failure{"cannot keep the output: " + std::string(std::strerror(errno))};
+  child.process_ = fork();
+  if (child.process_ < 0) return Failure{std::string("fork: ") + std::strerror(errno)};
+  if (child.process_ == 0) {
+    become(options, child.out_.get(), child.err_.get());
+    dprintf(STDERR_FILENO, "cannot run %s: %s\n", options.arguments[0].c_str(), std::strerror(errno));
+    _exit(kStatusNotStarted);
+  }
+  setpgid(child.process_, child.process_);  // whoever is first; the child's own may come too late for a signal
+  return child;
+}
+
+ProgramChild::ProgramChild(ProgramChild&& other) noexcept {
+  *this = std::move(other);
+}
+
+ProgramChild& ProgramChild::operator=(ProgramChild&& other) noexcept {
+  std::swap(process_, other.process_);
+  std::swap(ended_, other.ended_);
+  std::swap(status_, other.status_);
+  std::swap(started_, other.started_);
+  std::swap(out_, other.out_);
+  std::swap(err_, other.err_);
+  return *this;
+}
+
+ProgramChild::~ProgramChild() {
+  end();
+}
+
+bool ProgramChild::ended() {
+  if (process_ <= 0 || ended_) return true;
+  int status = 0;
+  if (waitpid(process_, &status, WNOHANG) != process_) return false;
+  ended_ = true;
+  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return true;
+}
+
+void ProgramChild::send_signal(int number) const {
+  if (process_ > 0) kill(-process_, number);
+}
+
+void ProgramChild::end() {
+  if (process_ <= 0) return;
+  if (!ended()) {
+    send_signal(SIGCONT);  // a frozen one would not hear
+    send_signal(SIGTERM);
+    const timespec step{0, kEndStepNs};
+    for (int i = 0; i < kEndSteps && !ended(); ++i) nanosleep(&step, nullptr);
+  }
+  send_signal(SIGKILL);  // it, or what is left of its group
+  while (!ended()) {
+    const timespec step{0, kEndStepNs};
+    nanosleep(&step, nullptr);
+  }
+  process_ = -1;
+}
+
+bool ProgramChild::has_spoken() const {
+  struct stat status{};
+  for (const int file : {out_.get(), err_.get()})
+    if (fstat(file, &status) == 0 && status.st_size > 0) return true;
+  return false;
+}
+
+bool ProgramChild::listens() const {
+  const std::set<std::string> sockets = sockets_of(process_);
+  for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      // sl local remote state queues timer retransmissions uid timeout inode
+      std::istringstream fields(line);
+      std::array<std::string, 10> field;
+      for (std::string& word : field) fields >> word;
+      if (field[3] == kListening && sockets.contains(field[9])) return true;
+    }
+  }
+  return false;
+}
+
+bool ProgramChild::is_ready(Time now) const {
+  if (ended_ || listens()) return true;
+  return now - started_ > kSpeechIsEnough && has_spoken();
+}
+
+std::string ProgramChild::output() const {
+  return content_of(out_.get()) + content_of(err_.get());
+}
+
+}  // namespace verbena::scenarios

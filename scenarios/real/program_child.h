@@ -1,0 +1,59 @@
+// ProgramChild: one program of a scenario, running on its node: started, watched, stopped, ended, its output kept.
+//
+// Solely responsible for one process group. When to start or end it is run_real.cc's.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/host/launch_environment.h"
+#include "emulator/host/shm_channel.h"
+#include "wire/result.h"
+#include "wire/time.h"
+
+namespace verbena::scenarios {
+
+class ProgramChild {
+ public:
+  struct Options {
+    std::vector<std::string> arguments;
+    host::LaunchEnvironment environment;
+    std::string library_directory;
+    std::string output_path;  // NAME.out and NAME.err are added to it; empty: kept in memory
+  };
+  /// An error is one line.
+  static Result<ProgramChild, std::string> start(const Options& options, Time now);
+  ~ProgramChild();
+  ProgramChild(ProgramChild&& other) noexcept;
+  ProgramChild& operator=(ProgramChild&& other) noexcept;
+
+  /// Looks whether it has ended, without waiting.
+  bool ended();
+  /// Exit status, or 128 + the signal that killed it, as a shell has it; once ended.
+  int status() const { return status_; }
+  /// Whether clients may start: it listens on a TCP port, or has said something a while ago and not listened since.
+  bool is_ready(Time now) const;
+  /// Of the whole group.
+  void send_signal(int number) const;
+  /// SIGTERM, patience, SIGKILL; waits. Also for what the program left running in its group.
+  void end();
+  /// What it wrote to both.
+  std::string output() const;
+
+ private:
+  ProgramChild() = default;
+  bool listens() const;
+  bool has_spoken() const;
+
+  pid_t process_ = -1;
+  bool ended_ = false;
+  int status_ = 0;
+  Time started_{};
+  host::Descriptor out_;
+  host::Descriptor err_;
+};
+
+}  // namespace verbena::scenarios

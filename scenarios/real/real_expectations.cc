@@ -1,0 +1,171 @@
+#include "scenarios/real/real_expectations.h"
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "scenarios/real/place_text.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using Kind = Expectation::Kind;
+
+bool is_about_workloads(Kind kind) {
+  switch (kind) {
+    case Kind::counter:
+    case Kind::silence:
+    case Kind::program:
+      return false;
+    case Kind::completions:
+    case Kind::throughput:
+    case Kind::latency:
+    case Kind::qp_state:
+    case Kind::data_intact:
+    case Kind::finished:
+    case Kind::checker:
+    case Kind::survivors:
+      return true;
+  }
+  return true;
+}
+
+Duration begin_of(const Expectation& expectation) {
+  return {static_cast<std::int64_t>(expectation.time_ns.least.value_or(0))};
+}
+
+bool wants(const LinkChoice& choice, std::size_t cable, bool backward) {
+  return choice.cable == cable && (choice.way == Way::both || (choice.way == Way::backward) == backward);
+}
+
+}  // namespace
+
+std::optional<std::string> RealExpectations::refuse(const Scenario& scenario) {
+  for (const Expectation& expectation : scenario.expectations) {
+    if (is_about_workloads(expectation.kind))
+      return place_text(expectation.place) + ": expectation '" + expectation.text +
+             "' needs `clock: virtual`: what goes on inside a program is not seen";
+    try {
+      [[maybe_unused]] const std::regex compiled(expectation.output);
+    } catch (const std::regex_error&) {
+      return place_text(expectation.place) + ": '" + expectation.output + "' is no regular expression";
+    }
+  }
+  return std::nullopt;
+}
+
+std::uint64_t RealExpectations::frames_on(const Expectation& expectation, const nlohmann::json& stat) const {
+  std::uint64_t frames = 0;
+  const auto& links = stat.at("links");
+  // Two entries for every cable: forward, backward.
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    bool counted = expectation.links.empty();
+    for (const LinkChoice& choice : expectation.links) counted = counted || wants(choice, i / 2, i % 2 != 0);
+    if (counted) frames += links[i].at("frames").get<std::uint64_t>();
+  }
+  return frames;
+}
+
+std::optional<Duration> RealExpectations::next_sample(Duration elapsed) const {
+  std::optional<Duration> next;
+  const auto take = [&](Duration when) {
+    if (!next || when < *next) next = when;
+  };
+  for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
+    const Expectation& expectation = scenario_.expectations[i];
+    if (expectation.kind != Kind::silence) continue;
+    const auto found = samples_.find(i);
+    if (found == samples_.end())
+      take(std::max(begin_of(expectation), elapsed));
+    else if (!found->second.last && expectation.time_ns.most)
+      take({static_cast<std::int64_t>(*expectation.time_ns.most)});
+  }
+  return next;
+}
+
+void RealExpectations::sample(Duration elapsed, const nlohmann::json& stat) {
+  for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
+    const Expectation& expectation = scenario_.expectations[i];
+    if (expectation.kind != Kind::silence || elapsed < begin_of(expectation)) continue;
+    Sample& sample = samples_[i];
+    const bool is_over = expectation.time_ns.most && static_cast<double>(elapsed.ns) >= *expectation.time_ns.most;
+    if (!sample.first)
+      sample.first = frames_on(expectation, stat);
+    else if (!sample.last && is_over)
+      sample.last = frames_on(expectation, stat);
+  }
+}
+
+ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vector<ProgramEnd>& programs,
+                                               const nlohmann::json& stat) const {
+  const Expectation& expectation = scenario_.expectations[index];
+  ExpectationOutcome outcome{index, expectation.text, expectation.place, false, {}};
+  switch (expectation.kind) {
+    case Kind::program:
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        if (programs[i].outcome.name != expectation.workload) continue;
+        const bool fits =
+            expectation.output.empty() || std::regex_search(programs[i].output, std::regex(expectation.output));
+        const std::optional<int> status = programs[i].outcome.status;
+        const bool is_status_right = expectation.value.least || expectation.value.most
+                                         ? status && expectation.value.contains(*status)
+                                         : programs[i].outcome.held;
+        outcome.held = fits && is_status_right;
+        outcome.observed = programs[i].outcome.text + (fits ? "" : ", and its output does not fit");
+      }
+      break;
+    case Kind::counter: {
+      std::uint64_t sum = 0;
+      const auto& nodes = stat.at("nodes");
+      for (std::uint32_t host = 0; host < nodes.size(); ++host) {
+        bool counted = expectation.hosts.empty();
+        for (const std::uint32_t wanted : expectation.hosts) counted = counted || wanted == host;
+        const auto& counters = nodes[host].value("counters", nlohmann::json::object());
+        if (counted) sum += counters.value(expectation.counter, std::uint64_t{0});
+      }
+      outcome.held = expectation.value.contains(static_cast<double>(sum));
+      outcome.observed = std::to_string(sum);
+      break;
+    }
+    case Kind::silence: {
+      const auto found = samples_.find(index);
+      const std::uint64_t last =
+          found != samples_.end() && found->second.last ? *found->second.last : frames_on(expectation, stat);
+      const std::uint64_t frames = found == samples_.end() || !found->second.first ? 0 : last - *found->second.first;
+      outcome.held = frames == 0;
+      outcome.observed = std::to_string(frames) + " packets";
+      break;
+    }
+    case Kind::completions:
+    case Kind::throughput:
+    case Kind::latency:
+    case Kind::qp_state:
+    case Kind::data_intact:
+    case Kind::finished:
+    case Kind::checker:
+    case Kind::survivors:
+      break;  // refuse() has said so
+  }
+  return outcome;
+}
+
+std::vector<ExpectationOutcome> RealExpectations::judge(const std::vector<ProgramEnd>& programs,
+                                                        const nlohmann::json& stat) const {
+  std::vector<ExpectationOutcome> outcomes;
+  std::vector<bool> is_judged(programs.size(), false);
+  for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
+    outcomes.push_back(judge_one(i, programs, stat));
+    for (std::size_t program = 0; program < programs.size(); ++program)
+      if (scenario_.expectations[i].kind == Kind::program &&
+          scenario_.expectations[i].workload == programs[program].outcome.name)
+        is_judged[program] = true;
+  }
+  // Every program is expected to end as it should, said or not.
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (is_judged[i]) continue;
+    outcomes.push_back({scenario_.expectations.size() + i, "program " + programs[i].outcome.name + " ends as it should",
+                        scenario_.programs[i].place, programs[i].outcome.held, programs[i].outcome.text});
+  }
+  return outcomes;
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,52 @@
+// RealExpectations: what a scenario expects of a run under the real clock, judged.
+//
+// Solely responsible for the verdicts. Programs are judged by their exit status and output, the fabric by its counters:
+// what happens inside the programs is not seen, so that expectations about workloads are refused beforehand.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/language/scenario.h"
+#include "scenarios/run/outcome.h"
+
+namespace verbena::scenarios {
+
+/// How a program ended.
+struct ProgramEnd {
+  ProgramOutcome outcome;
+  std::string output;
+};
+
+class RealExpectations {
+ public:
+  explicit RealExpectations(const Scenario& scenario) : scenario_(scenario) {}
+
+  /// Why they cannot be judged under the real clock, in one line; nothing: they can.
+  static std::optional<std::string> refuse(const Scenario& scenario);
+
+  /// "No packet on ...": when the next count of packets is wanted, and what it is (`stat` of the fabric).
+  std::optional<Duration> next_sample(Duration elapsed) const;
+  void sample(Duration elapsed, const nlohmann::json& stat);
+
+  /// `stat`: the fabric's last counters.
+  std::vector<ExpectationOutcome> judge(const std::vector<ProgramEnd>& programs, const nlohmann::json& stat) const;
+
+ private:
+  struct Sample {
+    std::optional<std::uint64_t> first;
+    std::optional<std::uint64_t> last;
+  };
+  ExpectationOutcome judge_one(std::size_t index, const std::vector<ProgramEnd>& programs,
+                               const nlohmann::json& stat) const;
+  std::uint64_t frames_on(const Expectation& expectation, const nlohmann::json& stat) const;
+
+  const Scenario& scenario_;
+  std::map<std::size_t, Sample> samples_;  // by expectation
+};
+
+}  // namespace verbena::scenarios

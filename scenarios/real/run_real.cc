@@ -1,0 +1,337 @@
+#include "scenarios/real/run_real.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "emulator/host/clock.h"
+#include "emulator/host/launch_environment.h"
+#include "emulator/host/node_directory.h"
+#include "scenarios/real/fabric_child.h"
+#include "scenarios/real/fault_schedule.h"
+#include "scenarios/real/place_text.h"
+#include "scenarios/real/program_child.h"
+#include "scenarios/real/real_expectations.h"
+
+namespace verbena::scenarios {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr Duration kStepMax = milliseconds(10);  // between two looks at the programs
+constexpr Duration kStepMin = microseconds(100);
+constexpr Duration kProgressInterval = milliseconds(200);
+
+Outcome failed(std::string text, bool is_users_error) {
+  Outcome outcome;
+  outcome.end = Outcome::End::failed;
+  outcome.error = std::move(text);
+  outcome.is_users_error = is_users_error;
+  return outcome;
+}
+
+class RealRun final : private FaultTarget {
+ public:
+  RealRun(const Scenario& scenario, const RunOptions& options, std::string libraries)
+      : scenario_(scenario),
+        options_(options),
+        libraries_(std::move(libraries)),
+        schedule_(scenario),
+        expectations_(scenario),
+        programs_(scenario.programs.size()) {}
+
+  std::optional<std::string> open();
+  Outcome run();
+
+ private:
+  struct Running {
+    std::optional<ProgramChild> child;
+    bool has_started = false;
+    bool is_crashed = false;  // by a fault
+    std::string error;        // it could not be started
+  };
+
+  // FaultTarget
+  std::optional<std::string> tell_fabric(const std::vector<std::string>& words) override;
+  std::uint64_t carried(const std::string& cable) override;
+  void change_node(std::uint32_t host, NodeChange change) override;
+
+  void start_programs(Duration elapsed);
+  void start(std::size_t program);
+  bool may_start(const Program& program, Duration elapsed) const;
+  bool all_ended();
+  void pause(Duration elapsed) const;
+  void report_progress(Duration elapsed);
+  Json stat();
+  ProgramEnd end_of(std::size_t program);
+  Outcome conclude(Outcome::End end, Duration elapsed);
+  Duration elapsed() const { return host::clock_now() - started_; }
+
+  const Scenario& scenario_;
+  const RunOptions& options_;
+  const std::string libraries_;
+  FaultSchedule schedule_;
+  RealExpectations expectations_;
+  std::vector<Running> programs_;
+  std::unique_ptr<FabricChild> fabric_;
+  std::string stats_path_;
+  std::vector<std::string> notes_;
+  Time started_{};
+  Duration progress_at_{0};
+};
+
+std::optional<std::string> RealRun::open() {
+  host::FabricOptions fabric;
+  fabric.fabric = "run-" + std::to_string(getpid());
+  fabric.topology = scenario_.topology;
+  fabric.seed = scenario_.seed;
+  fabric.detection = scenario_.detection;
+  fabric.prepared = FaultSchedule::rules_of(scenario_);
+  if (!options_.out_directory.empty()) {
+    fabric.capture_directory = options_.out_directory;
+    fabric.capture_octets_max = options_.capture_octets_max;
+  }
+  auto child = FabricChild::start(fabric);
+  if (!child) return child.error();
+  fabric_ = std::move(*child);
+  const auto hello = fabric_->ask({"hello"});
+  if (!hello) return hello.error();
+  stats_path_ = Json::parse(*hello).value("stats", std::string());
+  started_ = host::clock_now();
+  return std::nullopt;
+}
+
+// -- What faults want
+// ------------------------------------------------------------------------------------------------------
+
+std::optional<std::string> RealRun::tell_fabric(const std::vector<std::string>& words) {
+  auto answer = fabric_->ask(words);
+  if (answer) return std::move(*answer);
+  notes_.push_back("the fabric refused '" + words.front() + "': " + answer.error());
+  return std::nullopt;
+}
+
+std::uint64_t RealRun::carried(const std::string& cable) {
+  const Json seen = stat();
+  std::uint64_t frames = 0;
+  for (std::uint32_t i = 0; i < scenario_.topology.cables.size(); ++i)
+    if (scenario_.topology.cable_name(i) == cable)
+      for (const std::size_t entry : {2 * i, 2 * i + 1}) frames += seen.at("links").at(entry).value("frames", 0ULL);
+  return frames;
+}
+
+void RealRun::change_node(std::uint32_t host, NodeChange change) {
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    Running& running = programs_[i];
+    if (scenario_.programs[i].host != host || !running.child) continue;
+    switch (change) {
+      case NodeChange::crash:
+        running.is_crashed = !running.child->ended();
+        running.child->send_signal(SIGKILL);
+        break;
+      case NodeChange::freeze:
+        running.child->send_signal(SIGSTOP);
+        break;
+      case NodeChange::thaw:
+        running.child->send_signal(SIGCONT);
+        break;
+      case NodeChange::restart:
+        running.child->send_signal(SIGKILL);
+        running.child->end();
+        running.is_crashed = false;
+        start(i);
+        break;
+    }
+  }
+}
+
+// -- Programs
+// --------------------------------------------------------------------------------------------------------------
+
+bool RealRun::may_start(const Program& program, Duration elapsed) const {
+  if (elapsed < program.start) return false;
+  return std::all_of(program.after.begin(), program.after.end(), [&](const std::string& name) {
+    for (std::size_t i = 0; i < programs_.size(); ++i)
+      if (scenario_.programs[i].name == name)
+        return programs_[i].child && programs_[i].child->is_ready(host::clock_now());
+    return true;
+  });
+}
+
+void RealRun::start_programs(Duration elapsed) {
+  for (std::size_t i = 0; i < programs_.size(); ++i)
+    if (!programs_[i].has_started && may_start(scenario_.programs[i], elapsed)) start(i);
+}
+
+void RealRun::start(std::size_t index) {
+  const Program& program = scenario_.programs[index];
+  Running& running = programs_[index];
+  running.has_started = true;
+  ProgramChild::Options options;
+  options.arguments = program.arguments;
+  options.library_directory = libraries_;
+  options.environment.fabric = fabric_->name();
+  options.environment.node = std::to_string(program.host + 1);
+  options.environment.link = "fabric";
+  options.environment.seed = std::to_string(scenario_.seed + index);
+  options.environment.stats_path = stats_path_;
+  if (!options_.out_directory.empty()) options.output_path = options_.out_directory + "/" + program.name;
+  auto child = ProgramChild::start(options, host::clock_now());
+  if (child)
+    running.child.emplace(std::move(*child));
+  else
+    running.error = child.error();
+}
+
+/// Of those that end by themselves.
+bool RealRun::all_ended() {
+  bool all = true;
+  for (std::size_t i = 0; i < programs_.size(); ++i) {
+    Running& running = programs_[i];
+    const bool ended = running.has_started && (!running.child || running.child->ended());
+    all = all && (ended || scenario_.programs[i].background);
+  }
+  return all;
+}
+
+ProgramEnd RealRun::end_of(std::size_t index) {
+  const Program& program = scenario_.programs[index];
+  Running& running = programs_[index];
+  ProgramEnd end;
+  ProgramOutcome& outcome = end.outcome;
+  outcome.name = program.name;
+  if (!running.child) {
+    outcome.text = running.error.empty() ? "it was never started" : running.error;
+    return end;
+  }
+  const bool had_ended = running.child->ended();
+  running.child->end();
+  end.output = running.child->output();
+  if (running.is_crashed) {
+    outcome.held = true;
+    outcome.text = "crashed with its node";
+  } else if (had_ended) {
+    outcome.status = running.child->status();
+    outcome.held = *outcome.status == program.expected_status;
+    outcome.text = "exit status " + std::to_string(*outcome.status) +
+                   (outcome.held ? "" : " instead of " + std::to_string(program.expected_status));
+  } else {
+    outcome.held = program.background;
+    outcome.text = program.background ? "ended with the others" : "it hung and was ended";
+  }
+  return end;
+}
+
+// -- The run
+// ---------------------------------------------------------------------------------------------------------------
+
+Json RealRun::stat() {
+  const auto answer = fabric_->ask({"stat"});
+  return answer ? Json::parse(*answer) : Json({{"links", Json::array()}, {"nodes", Json::array()}});
+}
+
+void RealRun::pause(Duration now) const {
+  Duration until = now + kStepMax;
+  if (const auto due = schedule_.next(now)) until = std::min(until, *due);
+  if (const auto due = expectations_.next_sample(now)) until = std::min(until, *due);
+  const Duration length = std::max(until - now, kStepMin);
+  const timespec step{0, static_cast<long>(length.ns)};
+  nanosleep(&step, nullptr);
+}
+
+void RealRun::report_progress(Duration now) {
+  if (!options_.progress || now < progress_at_) return;
+  progress_at_ = now + kProgressInterval;
+  Progress progress;
+  progress.elapsed = now;
+  const Json seen = stat();
+  for (const Json& node : seen.at("nodes")) progress.octets += node.value("octets_out", 0ULL);
+  options_.progress(progress);
+}
+
+Outcome RealRun::run() {
+  const Duration timeout = std::min(scenario_.timeout, scenario_.real_timeout);
+  Outcome::End end = Outcome::End::finished;
+  for (;;) {
+    const Duration now = elapsed();
+    start_programs(now);
+    schedule_.run(now, *this);
+    if (const auto due = expectations_.next_sample(now); due && *due <= now) expectations_.sample(now, stat());
+    if (all_ended()) break;
+    if (options_.stop != nullptr && options_.stop->load()) {
+      end = Outcome::End::interrupted;
+      break;
+    }
+    if (now >= timeout) {
+      end = Outcome::End::timed_out;
+      break;
+    }
+    report_progress(now);
+    pause(now);
+  }
+  return conclude(end, elapsed());
+}
+
+Outcome RealRun::conclude(Outcome::End end, Duration now) {
+  Outcome outcome;
+  outcome.end = end;
+  outcome.seed = scenario_.seed;
+  outcome.elapsed = now;
+  std::vector<ProgramEnd> ends;
+  for (std::size_t i = 0; i < programs_.size(); ++i) ends.push_back(end_of(i));
+  for (const ProgramEnd& program : ends) outcome.programs.push_back(program.outcome);
+  const Json seen = stat();
+  outcome.expectations = expectations_.judge(ends, seen);
+  outcome.faults = schedule_.applied();
+  for (AppliedFault& fault : outcome.faults) {
+    const auto number = schedule_.number(fault.index);
+    for (const Json& known : seen.value("faults", Json::array()))
+      if (number && known.value("number", 0u) == *number) fault.hits = known.value("hits", 0ULL);
+  }
+  outcome.packet_arrivals = seen.value("arrivals", 0ULL);
+  outcome.packets_lost = seen.value("lost", 0ULL);
+  outcome.packets_overflowed = seen.value("overflowed", 0ULL);
+  outcome.packets_vanished = seen.value("vanished", 0ULL);
+  outcome.notes = notes_;
+  fabric_->end();
+  if (!options_.out_directory.empty()) {
+    std::ofstream file(options_.out_directory + "/fabric.json");
+    file << seen.dump(2) << '\n';
+    if (!file) outcome.notes.push_back("fabric.json could not be written");
+  }
+  return outcome;
+}
+
+std::optional<std::string> refuse(const Scenario& scenario) {
+  if (scenario.programs.empty()) return "1:1: `clock: real` runs programs: there is no `exec:`";
+  if (!scenario.workloads.empty())
+    return place_text(scenario.workloads.front().place) + ": workload '" + scenario.workloads.front().name +
+           "' needs `clock: virtual`; under the real clock write `exec:`";
+  if (scenario.topology.hosts > host::kNodesMax)
+    return "1:1: `clock: real` has at most " + std::to_string(host::kNodesMax) + " nodes, not " +
+           std::to_string(scenario.topology.hosts);
+  if (auto reason = FaultSchedule::refuse(scenario)) return reason;
+  return RealExpectations::refuse(scenario);
+}
+
+}  // namespace
+
+Outcome run_real(const Scenario& scenario, const RunOptions& options) {
+  if (const auto reason = refuse(scenario)) return failed(*reason, true);
+  const auto libraries = host::find_library_directory();
+  if (!libraries) return failed("libibverbs.so.1 and libverbena-path.so are not where they belong, in lib/", false);
+  RealRun run(scenario, options, *libraries);
+  if (const auto error = run.open()) return failed(*error, false);
+  return run.run();
+}
+
+}  // namespace verbena::scenarios

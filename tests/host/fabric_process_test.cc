@@ -1,0 +1,285 @@
+// The fabric process: frames between plugs through switches, its commands, and what is left when somebody goes.
+#include "emulator/host/fabric_process.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "emulator/host/shm_link.h"
+#include "tests/host/link_frames.h"
+
+using namespace verbena;
+using namespace verbena::host;
+using namespace verbena::host::test;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string unique_name() {
+  static int count = 0;
+  return "fabtest." + std::to_string(getpid()) + "." + std::to_string(count++);
+}
+
+constexpr fabric::ShapeParameters kFast = {{.rate_bits_per_second = 0, .propagation = Duration{0}},
+                                           {.rate_bits_per_second = 0, .propagation = Duration{0}}};
+
+/// A fabric process as a thread of the test.
+class Served {
+ public:
+  explicit Served(const fabric::Topology& topology, Duration detection = milliseconds(1)) : name(unique_name()) {
+    FabricOptions options;
+    options.fabric = name;
+    options.topology = topology;
+    options.detection = detection;
+    auto opened = FabricProcess::open(options);
+    BOOST_REQUIRE(opened.ok());
+    process_ = std::move(*opened);
+    thread_ = std::thread([this] { process_->run(stop_.get()); });
+  }
+  ~Served() { end(); }
+  void end() {
+    if (!thread_.joinable()) return;
+    const std::uint64_t one = 1;
+    BOOST_CHECK(write(stop_.get(), &one, sizeof one) == sizeof one);
+    thread_.join();
+    process_.reset();
+  }
+  std::string ask(const FabricWords& words) const {
+    const auto answer = ask_fabric(name, words);
+    return answer ? *answer : "refused: " + answer.error().text;
+  }
+  Json stat() const { return Json::parse(ask({"stat"})); }
+  std::uint64_t frames_on(const std::string& link) const {
+    const Json all = stat();
+    for (const Json& seen : all.at("links"))
+      if (seen.at("name") == link) return seen.at("frames");
+    BOOST_FAIL("no link " + link);
+    return 0;
+  }
+
+  const std::string name;
+
+ private:
+  Descriptor stop_{eventfd(0, EFD_CLOEXEC)};
+  std::unique_ptr<FabricProcess> process_;
+  std::thread thread_;
+};
+
+/// A process that is plugged in.
+struct Plug {
+  Plug(const Served& fabric, std::uint8_t number) : address(node(number)) {
+    EngineConfig config;
+    config.fabric = fabric.name;
+    config.address = address;
+    auto opened = open_fabric_link(config);
+    BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
+    slot = opened->slot;
+    link = std::move(opened->link);
+  }
+  FrameRequest request_to(const Plug& to, std::uint32_t psn, std::size_t bytes = 100) const {
+    return {.source = address,
+            .destination = to.address,
+            .qpn = wire::Qpn(qpn_base_of(to.slot).value() + 0x11),
+            .psn = psn,
+            .payload_bytes = bytes};
+  }
+  /// Sends frames first..last and waits until the other has `wanted` frames.
+  bool send(Plug& to, std::uint32_t first, std::uint32_t last, std::size_t wanted,
+            std::chrono::milliseconds limit = std::chrono::seconds(10)) {
+    for (std::uint32_t psn = first; psn <= last; ++psn) {
+      const bool sent = until([&] { return commit(*link, request_to(to, psn)); }, [&] { pass(to); });
+      if (!sent) return false;
+      pass(to);
+    }
+    return until([&] { return to.collector.frames.size() >= wanted; }, [&] { pass(to); }, limit);
+  }
+  void pass(Plug& to) {
+    link->service();
+    to.link->service();
+    link->publish();
+    link->flush();
+    link->receive(clock_now(), collector, 64);
+    if (&to != this) to.link->receive(clock_now(), to.collector, 64);
+    std::this_thread::yield();
+  }
+
+  wire::Gid address;
+  std::uint8_t slot = 0;
+  std::unique_ptr<Link> link;
+  Collector collector;
+};
+
+bool in_order(const Plug& plug) {
+  for (std::size_t i = 0; i < plug.collector.frames.size(); ++i)
+    if (psn_of(plug.collector.frames[i]) != i || !is_intact(plug.collector.frames[i])) return false;
+  return true;
+}
+
+constexpr std::chrono::milliseconds kShort{200};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(frames_cross_a_star_whole_and_in_order) {
+  const Served fabric(fabric::star(3, {}));
+  Plug one(fabric, 1);
+  Plug three(fabric, 3);
+  BOOST_TEST(one.send(three, 0, 999, 1000));
+  BOOST_TEST(in_order(three));
+  BOOST_TEST(fabric.frames_on("n1->s1") == 1000u);
+  BOOST_TEST(fabric.frames_on("s1->n3") == 1000u);
+  BOOST_TEST(fabric.frames_on("s1->n2") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_reaches_itself_and_the_other_processes_of_its_node) {
+  const Served fabric(fabric::star(2, kFast));
+  Plug one(fabric, 1);
+  Plug sibling(fabric, 1);
+  BOOST_TEST(sibling.slot == 1);
+  BOOST_TEST(one.send(one, 0, 9, 10));
+  BOOST_TEST(one.send(sibling, 0, 9, 10));
+  BOOST_TEST(in_order(one));
+  BOOST_TEST(in_order(sibling));
+}
+
+BOOST_AUTO_TEST_CASE(a_link_of_a_ring_that_goes_down_is_led_around) {
+  const Served fabric(fabric::ring(4, kFast));
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  BOOST_TEST(one.send(two, 0, 9, 10));
+  BOOST_TEST(fabric.frames_on("s1->s2") == 10u);
+  BOOST_TEST(fabric.ask({"link-down", "s1-s2"}) == "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // detection
+  BOOST_TEST(one.send(two, 10, 19, 20));
+  BOOST_TEST(in_order(two));
+  BOOST_TEST(fabric.frames_on("s4->s3") == 10u);
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_link_a_dead_switch_and_a_partition_swallow_frames_until_they_are_mended) {
+  const Served fabric(fabric::star(3, kFast));
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  std::uint32_t psn = 0;
+  std::size_t arrived = 0;
+  const std::vector<std::pair<FabricWords, FabricWords>> pairs = {
+      {{"link-down", "n1-s1"}, {"link-up", "n1-s1"}},
+      {{"link-down", "s1->n2"}, {"link-up", "s1->n2"}},
+      {{"switch-crash", "s1"}, {"switch-restart", "s1"}},
+      {{"partition", "n1", "n2,n3", "one-way"}, {"heal"}},
+  };
+  for (const auto& [wound, mend] : pairs) {
+    BOOST_TEST_CONTEXT(wound[0] + " " + wound[1]) {
+      BOOST_TEST(fabric.ask(wound) == "");
+      BOOST_TEST(!one.send(two, psn, psn, arrived + 1, kShort));
+      BOOST_TEST(fabric.ask(mend) == "");
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // detection
+      BOOST_TEST(one.send(two, psn + 1, psn + 1, arrived + 1));
+      psn += 2;
+      ++arrived;
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rules_are_added_counted_and_removed_while_frames_flow) {
+  const Served fabric(fabric::star(2, kFast));
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  BOOST_TEST(fabric.ask({"add", "n1->s1", "drop", "every=2"}) == "1");
+  BOOST_TEST(fabric.ask({"add", "n2-s1", "drop 0%"}) == "2");
+  BOOST_TEST(one.send(two, 0, 99, 50));
+  BOOST_TEST(fabric.stat().at("faults").at(0).at("hits") == 50);
+  BOOST_TEST(fabric.ask({"add", "n1-s1", "drop 0%"}) == "3");  // a new plan: the count goes on
+  BOOST_TEST(fabric.stat().at("faults").at(0).at("hits") == 50);
+  BOOST_TEST(fabric.ask({"list"}).find("1  n1->s1  drop every=2  (50 hits)\n2  n2-s1  drop 0%") == 0u);
+  BOOST_TEST(fabric.ask({"remove", "1"}) == "50");
+  BOOST_TEST(one.send(two, 100, 109, 60));
+  BOOST_TEST(fabric.ask({"clear"}) == "");
+  BOOST_TEST(fabric.ask({"list"}) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_delay_is_kept_on_the_real_clock) {
+  const Served fabric(fabric::star(2, kFast));
+  BOOST_TEST(fabric.ask({"link-delay", "n1->s1", "20ms"}) == "");
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  const Time before = clock_now();
+  BOOST_TEST(one.send(two, 0, 0, 1));
+  BOOST_TEST((clock_now() - before).ns >= milliseconds(20).ns);
+}
+
+BOOST_AUTO_TEST_CASE(a_rate_is_kept_on_the_real_clock_without_loss) {
+  const Served fabric(fabric::star(2, kFast));
+  BOOST_TEST(fabric.ask({"link-rate", "n1->s1", "100Mbps"}) == "");
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  const Time before = clock_now();
+  BOOST_TEST(one.send(two, 0, 2999, 3000));
+  const auto octets = static_cast<std::int64_t>(3000 * build(one.request_to(two, 0)).size());
+  BOOST_TEST((clock_now() - before).ns >= octets * 80 * 9 / 10);  // 80 ns an octet
+  BOOST_TEST(in_order(two));
+}
+
+BOOST_AUTO_TEST_CASE(frames_for_nobody_vanish_and_are_counted) {
+  const Served fabric(fabric::star(2, kFast));
+  Plug one(fabric, 1);
+  {
+    Plug two(fabric, 2);
+    BOOST_TEST(one.send(two, 0, 0, 1));
+  }
+  FrameRequest request{.source = one.address, .destination = node(2), .qpn = wire::Qpn(0x11), .payload_bytes = 10};
+  BOOST_TEST(until([&] { return fabric.stat().at("nodes").at(1).at("nobody") >= 1; },
+                   [&] {
+                     commit(*one.link, request);
+                     one.pass(one);
+                   }));
+  request.destination = node(77);  // no node of this fabric
+  BOOST_TEST(commit(*one.link, request));
+  one.pass(one);
+  Plug again(fabric, 2);
+  BOOST_TEST(one.send(again, 0, 0, 1));
+}
+
+BOOST_AUTO_TEST_CASE(a_fabric_has_one_process_and_a_plug_needs_it) {
+  Served fabric(fabric::star(2, kFast));
+  FabricOptions second;
+  second.fabric = fabric.name;
+  second.topology = fabric::star(2, kFast);
+  const auto refused = FabricProcess::open(second);
+  BOOST_TEST((!refused && refused.error() == "fabric '" + fabric.name + "' is served by another process already"));
+
+  Plug one(fabric, 1);
+  fabric.end();
+  EngineConfig config;
+  config.fabric = fabric.name;
+  const auto opened = open_fabric_link(config);
+  BOOST_TEST((!opened && opened.error() == "no fabric process serves fabric '" + fabric.name + "'"));
+  const auto answer = ask_fabric(fabric.name, {"list"});
+  BOOST_TEST((!answer && !answer.error().served));
+  // A dead network: what is sent vanishes, and never blocks for long.
+  FrameRequest request{.source = one.address, .destination = node(2), .qpn = wire::Qpn(0x11), .payload_bytes = 4096};
+  for (int i = 0; i < 2000; ++i)
+    BOOST_REQUIRE(until([&] { return commit(*one.link, request); }, [&] { one.pass(one); }));
+}
+
+BOOST_AUTO_TEST_CASE(too_many_nodes_are_refused) {
+  FabricOptions options;
+  options.fabric = unique_name();
+  options.topology = fabric::star(255, kFast);
+  const auto refused = FabricProcess::open(options);
+  BOOST_TEST((!refused && refused.error() == "a fabric of processes has at most 254 nodes, not 255"));
+}
+
+BOOST_AUTO_TEST_CASE(rates_and_times_are_read_with_their_units) {
+  BOOST_TEST((parse_rate("2.5Gbps") == 2'500'000'000u));
+  BOOST_TEST((parse_rate("100Mbps") == 100'000'000u));
+  BOOST_TEST((parse_rate("0") == 0u));
+  for (const char* const wrong : {"", "10", "fast", "-1Gbps", "1e3Gbps", "Gbps", "999999999Gbps"})
+    BOOST_TEST(!parse_rate(wrong), wrong);
+  BOOST_TEST((parse_time_span("1.5us") == nanoseconds(1500)));
+  BOOST_TEST((parse_time_span("60s") == seconds(60)));
+  for (const char* const wrong : {"", "5", "61s", "-1ms", "ms", "1 ms"}) BOOST_TEST(!parse_time_span(wrong), wrong);
+}

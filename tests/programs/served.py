@@ -1,0 +1,217 @@
+"""Programs on a fabric that a fabric process serves: through switches, under faults from another shell, and when somebody dies."""
+import json
+import re
+import signal
+import subprocess
+import time
+
+import bad_luck
+import harness
+from harness import Failure
+
+NODES = 4
+SHAPES = ("star", "ring")
+ROWS = (("ibv_rc_pingpong", ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "200", "-c"], r"^\d+ iters in "),
+        ("ib_write_bw", ["ib_write_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-n", "500", "-s", "65536"],
+         r"^\s*65536\s+500\s+[\d.]+"),
+        ("ib_send_lat", ["ib_send_lat", "-F", "-p", "{port}", "-u", "{timeout}", "-n", "500", "-s", "64"],
+         r"^\s*64\s+500\s+[\d.]+"))
+# The last acknowledgement of a pingpong must not be lost (harness.PINGPONG_LOSS says why).
+LOSS = {"ibv_rc_pingpong": harness.PINGPONG_LOSS, "ib_write_bw": ("drop 1%",), "ib_send_lat": ("drop 1%",)}
+# 4.096 us x 2^12 = 17 ms, eight times at most.
+SHORT_TIMEOUT, SHORT_BUDGET_S = "12", 5
+
+
+class Served(harness.Fabric):
+    """A fabric with a process of its own that serves it."""
+
+    def __init__(self, context, shape="star", *options):
+        super().__init__(context.verbena, "fabric", NODES, prefer=tuple(range(1, NODES + 1)))
+        if [node.number for node in self.nodes] != list(range(1, NODES + 1)):
+            raise Failure(f"the nodes 1 to {NODES} are in use")
+        self.server = self.serve(shape, *options)
+
+    def serve(self, shape, *options):
+        argv = [self.verbena, "fabric", "--fabric", self.name, "--topology", shape, "--nodes", str(NODES), *options]
+        server = harness.Program(argv, "fabric")
+        self.programs.append(server)
+        harness.wait_until(lambda: "Ctrl-C ends it" in server.out, time.monotonic() + 20, "the fabric is there", [server])
+        return server
+
+    def command(self, *words, status=0):
+        done = subprocess.run([self.verbena, words[0], "--fabric", self.name, *words[1:]], capture_output=True, text=True,
+                              timeout=30, check=False)
+        if done.returncode != status:
+            raise Failure(f"{words}: exit status {done.returncode} instead of {status}\n{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    def fault(self, *words, status=0):
+        return self.command("fault", *words, status=status)
+
+    def stat(self):
+        return json.loads(self.command("stat", "--json"))
+
+
+def run_row(context, shape, row, lossy):
+    name, argv, pattern = row
+    with Served(context, shape) as fabric:
+        # Far apart: two switches lie between them in the ring.
+        nodes = [fabric.nodes[0], fabric.nodes[2]]
+        for fault in LOSS[name] if lossy else ():
+            fabric.fault("add", "n1-s1", fault)
+        done = harness.Pair(fabric, argv, argv + ["{server}"], nodes).finish(60)
+        if not re.search(pattern, done.client.out, re.M):
+            raise Failure(f"no result\n{done.describe()}")
+        stat = fabric.stat()
+        carried = {link["name"]: link["frames"] for link in stat["links"]}
+        # In the ring there are two shortest ways: which one a flow takes depends on its UDP port.
+        hops = ("s1->s2", "s2->s1", "s1->s4", "s4->s1") if shape == "ring" else ("s1->n3", "n3->s1")
+        if sum(carried[hop] for hop in hops) < 400:
+            raise Failure(f"the packets did not take the cables: {carried}")
+        hits = sum(fault["hits"] for fault in stat["faults"])
+        if lossy != (hits > 0):
+            raise Failure(f"{hits} packets were hit by faults\n{stat['faults']}")
+
+
+def transfer(fabric, seconds, first=0, second=2, timeout=SHORT_TIMEOUT):
+    argv = ["ib_write_bw", "-F", "-p", "{port}", "-u", timeout, "-D", str(seconds), "-s", "65536"]
+    pair = harness.Pair(fabric, argv, argv + ["{server}"], [fabric.nodes[first], fabric.nodes[second]])
+    bad_luck.wait_until_busy(pair, pair.client)
+    return pair
+
+
+def require_retry_exceeded(pair, seconds):
+    status = pair.client.wait(time.monotonic() + seconds)
+    if status is None:
+        raise Failure(f"the client goes on over a dead network\n{pair.describe()}")
+    if status == 0 or bad_luck.RETRY_EXCEEDED not in pair.client.out + pair.client.err:
+        raise Failure(f"the client did not get IBV_WC_RETRY_EXC_ERR\n{pair.describe()}")
+
+
+def link_down_on_star(context):
+    with Served(context) as fabric:
+        doomed, bystander = transfer(fabric, 30), transfer(fabric, 4, 1, 3, timeout=str(harness.ACK_TIMEOUT))
+        fabric.fault("link-down", "n3-s1")
+        require_retry_exceeded(doomed, SHORT_BUDGET_S)
+        bystander.finish(60)
+        fabric.fault("link-up", "n3-s1")
+        argv = ROWS[0][1]
+        harness.pair(fabric, argv, argv + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[2]], timeout=30)
+
+
+def link_down_on_ring(context):
+    with Served(context, "ring", "--detection", "20ms") as fabric:
+        pair = transfer(fabric, 4, 0, 1, timeout="16")
+        before = {link["name"]: link["frames"] for link in fabric.stat()["links"]}
+        if before["s1->s2"] + before["s2->s1"] == 0:
+            raise Failure(f"the packets do not go the short way: {before}")
+        fabric.fault("link-down", "s1-s2")
+        pair.finish(60)
+        after = {link["name"]: link["frames"] for link in fabric.stat()["links"]}
+        if after["s3->s2"] + after["s3->s4"] < 1000:
+            raise Failure(f"the packets did not go the other way round: {after}")
+
+
+def node_killed(context):
+    with Served(context) as fabric:
+        doomed, bystander = transfer(fabric, 30), transfer(fabric, 4, 1, 3, timeout=str(harness.ACK_TIMEOUT))
+        doomed.server.signal_group(signal.SIGKILL)
+        doomed.server.process.wait()
+        require_retry_exceeded(doomed, SHORT_BUDGET_S)
+        bystander.finish(60)
+        if fabric.server.status is not None:
+            raise Failure(f"the fabric process has ended\n{fabric.server.describe()}")
+        argv = ROWS[0][1]
+        harness.pair(fabric, argv, argv + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[2]], timeout=30)
+
+
+def fabric_killed(context):
+    with Served(context) as fabric:
+        doomed = transfer(fabric, 30)
+        fabric.server.signal_group(signal.SIGKILL)
+        fabric.server.process.wait()
+        require_retry_exceeded(doomed, SHORT_BUDGET_S)
+        for program in fabric.programs:
+            program.close()
+        fabric.programs.clear()
+        bad_luck.require_no_traces(fabric)
+        if "no fabric" not in fabric.fault("list", status=2):
+            raise Failure("a fabric that is gone still answers")
+        fabric.server = fabric.serve("star")
+        argv = ROWS[0][1]
+        harness.pair(fabric, argv, argv + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[2]], timeout=30)
+
+
+def ends_cleanly(context):
+    with Served(context) as fabric:
+        pair = transfer(fabric, 30)
+        fabric.server.signal_group(signal.SIGINT)
+        if fabric.server.wait(time.monotonic() + 10) != 0:
+            raise Failure(f"Ctrl-C did not end it\n{fabric.server.describe()}")
+        require_retry_exceeded(pair, SHORT_BUDGET_S)
+
+
+def honours_delay(context):
+    """Two cables each way of 2 ms: no answer comes before 8 ms."""
+    with Served(context, "star", "--delay", "2ms") as fabric:
+        argv = ["ib_send_lat", "-F", "-p", "{port}", "-u", "16", "-n", "50", "-s", "8"]
+        done = harness.Pair(fabric, argv, argv + ["{server}"], [fabric.nodes[0], fabric.nodes[2]]).finish(60)
+        row = re.search(r"^\s*8\s+50\s+([\d.]+)", done.client.out, re.M)
+        if not row or not 4000 <= float(row.group(1)) <= 8000:  # half a round trip, microseconds, the least
+            raise Failure(f"not 4 ms one way\n{done.describe()}")
+
+
+def honours_rate(context):
+    with Served(context, "star", "--rate", "400Mbps") as fabric:
+        argv = ["ib_write_bw", "-F", "-p", "{port}", "-u", "17", "-n", "1000", "-s", "65536"]
+        done = harness.Pair(fabric, argv, argv + ["{server}"], [fabric.nodes[0], fabric.nodes[2]]).finish(60)
+        row = re.search(r"^\s*65536\s+\d+\s+[\d.]+\s+([\d.]+)", done.client.out, re.M)  # MiB/s
+        if not row or not 30 <= float(row.group(1)) <= 47.7:
+            raise Failure(f"not the rate of the cable\n{done.describe()}")
+
+
+def wrong_words(context):
+    with Served(context) as fabric:
+        for words, text in ((("break", "it"), "unknown word 'break'"), (("link-down", "n1-n2"), "no link 'n1-n2'"),
+                            (("add", "n1-s1", "drip 1%"), "drip"), (("remove", "7"), "no fault 7"),
+                            (("link-rate", "all", "fast"), "'fast' is no rate"), (("partition", "n1", "s1"), "'s1' is not"),
+                            (("link-down",), "link-down LINK"), ((), "a word is missing")):
+            said = fabric.fault(*words, status=2)
+            if text not in said or said.count("\n") != 1:
+                raise Failure(f"{words}: {said}")
+        done = subprocess.run([fabric.verbena, "fabric", "--fabric", fabric.name, "--topology", "star"], capture_output=True,
+                              text=True, timeout=30, check=False)
+        if done.returncode != 2 or "served by another process already" not in done.stderr:
+            raise Failure(f"a second one: {done.returncode} {done.stderr}")
+        argv = fabric.exec_argv(fabric.nodes[0], ["true"])
+        argv[argv.index("--node") + 1] = "5"
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+        if done.returncode != 2 or "has the nodes 1 to 4" not in done.stderr:
+            raise Failure(f"a node too many: {done.returncode} {done.stderr}")
+        fabric.fault("add", "n1-s1", "drop 1%")
+        fabric.fault("partition", "n1,n2", "n3")
+        listed = fabric.fault("list")
+        if "1  n1-s1  drop 1%" not in listed or "n3->n2  cut off" not in listed:
+            raise Failure(listed)
+        fabric.fault("clear")
+        fabric.fault("heal")
+        if fabric.fault("list"):
+            raise Failure(fabric.fault("list"))
+
+
+def tests(context):
+    found = []
+    for shape in SHAPES:
+        for row in ROWS:
+            for lossy in (False, True):
+                name = f"{row[0]} through a {shape}{' under loss' if lossy else ''}"
+                found.append((name, lambda shape=shape, row=row, lossy=lossy: run_row(context, shape, row, lossy)))
+    found += [("wrong words: one line, exit status 2", lambda: wrong_words(context)),
+              ("a delay is honoured", lambda: honours_delay(context)),
+              ("a rate is honoured", lambda: honours_rate(context)),
+              ("link down on a star: retry error, others go on", lambda: link_down_on_star(context)),
+              ("link down on a ring: the other way round", lambda: link_down_on_ring(context)),
+              ("node killed: the peer gets a retry error, others go on", lambda: node_killed(context)),
+              ("fabric killed: retry error, nothing stays, a new one serves", lambda: fabric_killed(context)),
+              ("Ctrl-C ends the fabric", lambda: ends_cleanly(context))]
+    return found

@@ -1,0 +1,204 @@
+// Scenarios under the real clock: programs on nodes, faults in their time, and nothing left whatever happens.
+#include "scenarios/real/run_real.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "emulator/fabric/fault_plan.h"
+#include "emulator/host/clock.h"
+
+using namespace verbena;
+using namespace verbena::scenarios;
+
+namespace {
+
+/// Processes whose command line has this text.
+int processes_with(const std::string& text) {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline");
+    const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (line.find(text) != line.npos) ++found;
+  }
+  return found;
+}
+
+Scenario scenario_of(std::uint32_t hosts) {
+  Scenario scenario;
+  scenario.name = "test";
+  scenario.clock = Clock::real_time;
+  scenario.topology = fabric::star(hosts, {});
+  scenario.timeout = seconds(60);
+  return scenario;
+}
+
+Program program_of(const std::string& name, std::uint32_t host, const std::string& shell_line) {
+  Program program;
+  program.name = name;
+  program.host = host;
+  program.arguments = {"sh", "-c", shell_line};
+  return program;
+}
+
+Program pingpong(const std::string& name, std::uint32_t host, const std::string& port, const std::string& more) {
+  return program_of(name, host, "exec ibv_rc_pingpong -g 0 -c -n 300 -p " + port + " " + more);
+}
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/verbena-run-real-XXXXXX";
+    BOOST_REQUIRE(mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Expectation program_expectation(const std::string& name, const std::string& output) {
+  Expectation expectation;
+  expectation.kind = Expectation::Kind::program;
+  expectation.workload = name;
+  expectation.output = output;
+  return expectation;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(programs_run_in_their_order_and_their_output_is_judged) {
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(program_of("server", 0, "echo ready; sleep 60"));
+  scenario.programs.back().background = true;
+  scenario.programs.push_back(program_of("client", 1, "echo $VERBENA_NODE on $VERBENA_LINK; exit 3"));
+  scenario.programs.back().after = {"server"};
+  scenario.programs.back().expected_status = 3;
+  scenario.expectations.push_back(program_expectation("client", "^2 on fabric"));
+  scenario.expectations.push_back(program_expectation("client", "never said"));
+  const Folder folder;
+  RunOptions options;
+  options.out_directory = folder.path();
+  const Outcome outcome = run_real(scenario, options);
+  BOOST_TEST(outcome.error == "");
+  BOOST_TEST((outcome.end == Outcome::End::finished));
+  BOOST_TEST(outcome.programs.at(0).text == "ended with the others");
+  BOOST_TEST(outcome.programs.at(1).text == "exit status 3");
+  BOOST_TEST(outcome.expectations.at(0).held);
+  BOOST_TEST(!outcome.expectations.at(1).held);
+  BOOST_TEST(outcome.expectations.at(2).held);  // the server's end
+  std::ifstream said(folder.path() + "/client.out");
+  std::string line;
+  BOOST_TEST((std::getline(said, line) && line == "2 on fabric"));
+  BOOST_TEST(std::filesystem::exists(folder.path() + "/n1-s1.pcapng"));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_hangs_is_ended_at_the_timeout_with_its_children) {
+  Scenario scenario = scenario_of(1);
+  scenario.timeout = milliseconds(300);
+  scenario.programs.push_back(program_of("hung", 0, "trap '' TERM; sleep 4711.25 & sleep 4711.25"));
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST((outcome.end == Outcome::End::timed_out));
+  BOOST_TEST(!outcome.held());
+  BOOST_TEST(outcome.programs.at(0).text == "it hung and was ended");
+  BOOST_TEST(processes_with("4711.25") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_leaves_nothing) {
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(program_of("one", 0, "exec sleep 4712.25"));
+  scenario.programs.push_back(program_of("two", 1, "exec sleep 4712.25"));
+  std::atomic<bool> stop{false};
+  RunOptions options;
+  options.stop = &stop;
+  int steps = 0;
+  options.progress = [&](const Progress&) { stop = ++steps == 2; };
+  const Outcome outcome = run_real(scenario, options);
+  BOOST_TEST((outcome.end == Outcome::End::interrupted));
+  BOOST_TEST(processes_with("4712.25") == 0);
+  std::ifstream sockets("/proc/net/unix");
+  const std::string all((std::istreambuf_iterator<char>(sockets)), std::istreambuf_iterator<char>());
+  BOOST_TEST(all.find("/run-" + std::to_string(getpid()) + "/") == all.npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_does_not_exist_is_reported) {
+  Scenario scenario = scenario_of(1);
+  scenario.programs.push_back(program_of("absent", 0, ""));
+  scenario.programs.back().arguments = {"/nowhere/at-all"};
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST(outcome.programs.at(0).text == "exit status 127 instead of 0");
+  BOOST_TEST(!outcome.held());
+}
+
+BOOST_AUTO_TEST_CASE(what_only_virtual_time_has_is_refused_in_one_line) {
+  Scenario empty = scenario_of(1);
+  BOOST_TEST(run_real(empty, {}).error == "1:1: `clock: real` runs programs: there is no `exec:`");
+  Scenario scenario = scenario_of(1);
+  scenario.programs.push_back(program_of("one", 0, "true"));
+  scenario.workloads.push_back({.name = "w", .place = {7, 3}});
+  BOOST_TEST(run_real(scenario, {}).error ==
+             "7:3: workload 'w' needs `clock: virtual`; under the real clock write `exec:`");
+  BOOST_TEST(run_real(scenario, {}).is_users_error);
+  scenario.workloads.clear();
+  Fault storm;
+  storm.text = "rnr storm";
+  storm.place = {9, 1};
+  storm.what = ElementFault{.kind = ElementFault::Kind::rnr_storm};
+  scenario.faults.push_back(storm);
+  BOOST_TEST(run_real(scenario, {}).error ==
+             "9:1: fault 'rnr storm' needs `clock: virtual`: programs run on their own");
+}
+
+BOOST_AUTO_TEST_CASE(a_pingpong_survives_loss_and_the_hits_are_counted) {
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(pingpong("server", 0, "28811", ""));
+  scenario.programs.push_back(pingpong("client", 1, "28811", "127.47.91.1"));
+  scenario.programs.back().after = {"server"};
+  Fault loss;
+  loss.text = "2 % loss";
+  const auto rule = fabric::parse_fault("drop 2% opcode=send");
+  BOOST_REQUIRE(rule.ok());
+  loss.what = PacketFault{*rule, {{0, Way::both}}};
+  scenario.faults.push_back(loss);
+  scenario.expectations.push_back(program_expectation("client", "300 iters in"));
+  Expectation retransmitted;
+  retransmitted.kind = Expectation::Kind::counter;
+  retransmitted.counter = "tx_retransmitted_packets";
+  retransmitted.value.least = 1;
+  scenario.expectations.push_back(retransmitted);
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST((outcome.end == Outcome::End::finished));
+  for (const ExpectationOutcome& expectation : outcome.expectations)
+    BOOST_TEST(expectation.held, expectation.text + ": " + expectation.observed);
+  BOOST_TEST(outcome.faults.at(0).time.has_value());
+  BOOST_TEST(outcome.faults.at(0).hits > 0);
+  BOOST_TEST(outcome.packets_lost == outcome.faults.at(0).hits);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_crashes_on_a_condition_leaves_its_peer_with_an_error_and_the_wire_silent) {
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(program_of("server", 0, "exec ib_write_bw -F -D 30 -u 12 -p 28812"));
+  scenario.programs.push_back(program_of("client", 1, "exec ib_write_bw -F -D 30 -u 12 -p 28812 127.47.91.1"));
+  scenario.programs.back().after = {"server"};
+  scenario.programs.back().expected_status = 1;
+  Fault crash;
+  crash.text = "n1 crashes";
+  crash.trigger.condition = {Trigger::Condition::Kind::packets, "n1-s1", 1000, milliseconds(50)};
+  crash.what = ElementFault{.kind = ElementFault::Kind::node_crash, .hosts = {0}};
+  scenario.faults.push_back(crash);
+  scenario.expectations.push_back(program_expectation("client", "Failed status 12"));
+  const Outcome outcome = run_real(scenario, {});
+  for (const ExpectationOutcome& expectation : outcome.expectations)
+    BOOST_TEST(expectation.held, expectation.text + ": " + expectation.observed);
+  BOOST_TEST(outcome.programs.at(0).text == "crashed with its node");
+}

@@ -32,6 +32,7 @@ void FabricCapture::observe(const fabric::ObservedFrame& frame) {
     case fabric::FrameEvent::overflowed:
       comment = kOverflowed;
       break;
+    case fabric::FrameEvent::entered:
     case fabric::FrameEvent::vanished:   // told of as sent, or never on a cable
     case fabric::FrameEvent::delivered:  // told of as sent
       return;

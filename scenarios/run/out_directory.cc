@@ -19,6 +19,8 @@ constexpr std::int64_t kSampleShare = 64;  // a sample each 64th of the time tha
 
 std::string_view text_of(sim::FrameEvent event) {
   switch (event) {
+    case sim::FrameEvent::entered:
+      return "entered";
     case sim::FrameEvent::sent:
       return "sent";
     case sim::FrameEvent::lost:
@@ -100,7 +102,9 @@ OutDirectory::Capture& OutDirectory::capture_of(std::uint32_t cable) {
 }
 
 void OutDirectory::capture(const sim::ObservedFrame& frame) {
-  if (captures_full_ || frame.event == sim::FrameEvent::delivered || frame.event == sim::FrameEvent::vanished) return;
+  if (captures_full_ || frame.event == sim::FrameEvent::entered || frame.event == sim::FrameEvent::delivered ||
+      frame.event == sim::FrameEvent::vanished)
+    return;
   std::string comment(frame.comment.substr(0, kCommentBytesMax));
   if (frame.event == sim::FrameEvent::overflowed)
     comment = std::string(wire::kDroppedPrefix) + ", the egress queue was full";
@@ -122,7 +126,7 @@ void OutDirectory::capture(const sim::ObservedFrame& frame) {
 }
 
 void OutDirectory::trace(const sim::ObservedFrame& frame) {
-  if (trace_full_) return;
+  if (trace_full_ || frame.event == sim::FrameEvent::entered) return;
   const auto& cable = scenario_.topology.cables[frame.link.cable];
   const auto& vertices = scenario_.topology.vertices;
   const std::string& from = vertices[frame.link.backward ? cable.b : cable.a].name;

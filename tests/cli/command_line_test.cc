@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_s
     check_refused({"exec", "--node", node, "true"}, "--node");
   check_refused({"exec", "--node", "1", "--node=2", "true"}, "more than once");
   check_refused({"exec", "--fabric", "a/b", "true"}, "--fabric");
-  check_refused({"exec", "--link", "tcp", "true"}, "shm, udp or raw:");
+  check_refused({"exec", "--link", "tcp", "true"}, "shm, fabric, udp or raw:");
   check_refused({"exec", "--link", "raw:", "true"}, "interface");
   check_refused({"exec", "--link", "raw:no-such-if", "true"}, "no-such-if");
   check_refused({"exec", "--seed", "abc", "true"}, "--seed");

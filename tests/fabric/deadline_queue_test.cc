@@ -56,6 +56,26 @@ BOOST_AUTO_TEST_CASE(a_deadline_in_the_past_is_due_at_once_and_never_means_none)
   BOOST_CHECK(queue.earliest() == kNever);
 }
 
+BOOST_AUTO_TEST_CASE(peeking_shows_what_is_due_in_a_stretch_of_time_in_order_and_changes_nothing) {
+  DeadlineQueue queue(400);
+  queue.set(0, Time{8000});
+  BOOST_CHECK(take(queue) == Sources{0});
+  // Around the end of the wheel, with neighbours on both sides of every word of its map.
+  for (std::uint32_t i = 0; i < 300; ++i) queue.set(i, Time{8001 + i});
+  for (const std::int64_t after : {8000, 8001, 8062, 8063, 8064, 8191, 8192, 8200})
+    for (const std::int64_t until : {8001, 8063, 8064, 8065, 8192, 8193, 8299}) {
+      Sources expected;
+      for (std::int64_t ns = after + 1; ns <= until; ++ns) expected.push_back(static_cast<std::uint32_t>(ns - 8001));
+      Sources seen;
+      queue.peek(Time{after}, Time{until}, seen);
+      BOOST_TEST((seen == expected), after << " to " << until);
+    }
+  Sources all;
+  queue.peek(Time{0}, kNever, all);
+  BOOST_TEST(all.size() == 300u);
+  BOOST_CHECK(take(queue) == Sources{0});
+}
+
 BOOST_AUTO_TEST_CASE(it_agrees_with_a_sorted_model_over_many_random_changes) {
   constexpr std::uint32_t kSources = 200;
   DeadlineQueue queue(kSources);

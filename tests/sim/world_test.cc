@@ -130,6 +130,21 @@ BOOST_AUTO_TEST_CASE(the_trace_is_the_same_with_every_compiler) {
   BOOST_TEST(marks == kTraceMarks);
 }
 
+BOOST_AUTO_TEST_CASE(a_large_world_completes_and_runs_the_same_each_time) {
+  const auto run = [] {
+    TrafficOptions options = small(3);
+    options.timeout = 14;
+    TrafficWorld traffic(fabric::fat_tree(8, cables()), options, {.payload = false});
+    traffic.connect_permutation(1);
+    traffic.world.set_faults({300, false}, rules({"drop 5%"}));
+    traffic.world.at(Time{20'000}, [&](Time) { traffic.world.set_switch_up(128 + 40, false); });
+    traffic.world.run_until(kLong);
+    BOOST_TEST(traffic.done() == 3 * 128u);
+    return traffic.world.trace_hash();
+  };
+  BOOST_TEST(run() == run());
+}
+
 BOOST_AUTO_TEST_CASE(a_hosts_port_is_back_pressure_and_loses_nothing) {
   TrafficWorld traffic(fabric::star(2, cables()), {.message_bytes = 1 << 20, .messages = 4, .depth = 4},
                        {.payload = false});

@@ -104,13 +104,21 @@ void note_request_content(Flow& flow, const Observation& seen) {
   raise_to(flow.next, seen.psn + seen.span);
 }
 
+/// When a requester that sends again has started its ACK timer anew, at the earliest: when the NAK came, when it has
+/// waited for the RNR NAK, or when the timer ran out. What it then sends may leave later.
+Time timer_restarted_at(const Flow& flow, Time now) {
+  if (flow.nak) return flow.nak_at;
+  if (flow.was_rnr) return now;
+  return std::min(now, std::max(flow.progress_at, flow.outstanding_since) + flow.ack_timeout);
+}
+
 /// `next` is still what it was before this packet.
 void note_departure(Flow& flow, const Observation& seen) {
   const bool is_again = flow.departs && distance(flow.departing_next, seen.psn) < 0;
   if (flow.acked_known && flow.acked == seen.psn && !is_again && distance(flow.next, seen.psn) >= 0)
     flow.outstanding_since = seen.time();
-  if (is_again) {  // its timer begins anew
-    flow.progress_at = seen.time();
+  if (is_again) {
+    flow.progress_at = std::max(flow.progress_at, timer_restarted_at(flow, seen.time()));
     flow.nak.reset();
     flow.was_rnr = false;
   }
@@ -196,13 +204,21 @@ void note_answer_arrival(Connection& connection, Flow& flow, const Observation& 
   } else if (distance(flow.acked, behind) > 0 && distance(behind, flow.next) >= 0) {
     flow.acked = behind;
     flow.progress_at = seen.time();
-    if (flow.nak && distance(*flow.nak, behind) > 0) flow.nak.reset();
+    // What was asked for may be acknowledged before it is sent again; the requester then goes back less far, but it
+    // does.
+    if (flow.acked == flow.next) {
+      flow.nak.reset();
+      flow.was_rnr = false;
+    }
     if (flow.rnr && distance(flow.rnr->psn, behind) > 0) flow.rnr.reset();
   }
   if (!seen.is_acknowledge()) return;
   const wire::Syndrome syndrome = *seen.syndrome();
   const bool is_news = distance(flow.acked, seen.psn) >= 0 && distance(seen.psn, flow.next) > 0;
-  if (is_news && is_sequence_error(syndrome)) flow.nak = seen.psn;
+  if (is_news && is_sequence_error(syndrome)) {
+    flow.nak = seen.psn;
+    flow.nak_at = seen.time();
+  }
   if (is_news && syndrome.kind == wire::Syndrome::Kind::rnr_nak) {
     flow.was_rnr = true;
     // A copy that the network made of the NAK may or may not make the requester wait anew.

@@ -93,7 +93,8 @@ struct Flow {
   bool acked_known = false;
   wire::Psn acked;  // one behind what it may take for acknowledged, at most
   Time progress_at;
-  std::optional<wire::Psn> nak;  // a sequence error that it was told of and has not answered
+  std::optional<wire::Psn> nak;  // a sequence error that it was told of and has not gone back for
+  Time nak_at;
   std::optional<RnrWait> rnr;
   bool was_rnr = false;  // has to go back because of an RNR NAK
 

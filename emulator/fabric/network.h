@@ -34,9 +34,9 @@ struct LinkId {
 
 /// What happened to a frame on a link.
 enum class FrameEvent : std::uint8_t {
-  entered,     // a host's NIC hands it over: in the NIC's order, before anything can happen to it. `link`: its first one
-  sent,        // accepted for transmission, which begins at `time` unless `vanished` follows
-  lost,        // by a fault; `comment` says which
+  entered,  // a host's NIC hands it over: in the NIC's order, before anything can happen to it. `link`: its first one
+  sent,     // accepted for transmission, which begins at `time` unless `vanished` follows
+  lost,     // by a fault; `comment` says which
   overflowed,  // the egress queue, or the pool of the whole network, was full
   vanished,    // the link, the switch or the host behind it is dead, the pair is cut, or there is no route
   delivered,   // it has arrived at the far end

@@ -73,7 +73,8 @@ Result<EngineConfig, std::string> config_from_environment() {
     config.address = *node;
   }
   if (const auto value = variable(kLinkVariable)) {
-    if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want shm, fabric, udp or raw:INTERFACE")};
+    if (!is_link_name(*value))
+      return Failure{complaint(kLinkVariable, *value, "want shm, fabric, udp or raw:INTERFACE")};
     config.link = *value;
   }
   if (const auto value = variable(kDeviceNameVariable)) {

@@ -79,8 +79,8 @@ CheckerReports CheckerFeed::finish(Outcome& outcome) {
   outcome.violations_total = checkers_.violation_count();
   for (const checkers::Violation& violation : checkers_.violations()) {
     if (outcome.violations.size() == kReported) break;
-    outcome.violations.push_back({violation.time - Time{0}, std::string(violation.checker),
-                                  std::string(violation.clause), violation.text});
+    outcome.violations.push_back(
+        {violation.time - Time{0}, std::string(violation.checker), std::string(violation.clause), violation.text});
   }
   if (!outcome.violations.empty()) reports.first = outcome.violations.front().text;
   return reports;

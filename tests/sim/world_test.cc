@@ -14,7 +14,7 @@ using test::TrafficWorld;
 namespace {
 
 constexpr Time kLong{10'000'000'000};
-constexpr std::uint64_t kTraceMarks = 8569144459870342293u;
+constexpr std::uint64_t kTraceMarks = 1864832241965670602u;
 
 fabric::ShapeParameters cables(std::uint64_t rate = 10'000'000'000) {
   fabric::ShapeParameters parameters;
@@ -42,10 +42,12 @@ struct Watcher final : sim::Observer {
     is_ordered = is_ordered && frame.time >= last[{frame.link, frame.event}];
     last[{frame.link, frame.event}] = frame.time;
     delivered += frame.event == sim::FrameEvent::delivered;
+    sent += frame.event == sim::FrameEvent::sent;
   }
   std::map<std::pair<sim::LinkId, sim::FrameEvent>, Time> last;
   std::uint64_t events = 0;
   std::uint64_t delivered = 0;
+  std::uint64_t sent = 0;
   bool is_ordered = true;
 };
 
@@ -310,5 +312,5 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_every_frame_and_changes_nothing) {
   BOOST_CHECK(run(nullptr) == watched);
   BOOST_TEST(watcher.is_ordered);
   BOOST_TEST(watcher.delivered == watched.second);
-  BOOST_TEST(watcher.events == 2 * watched.second);
+  BOOST_TEST(watcher.sent == watched.second);  // on each cable
 }

@@ -13,8 +13,8 @@ constexpr const char* kTraffic =
 
 void check(const std::string& expectation, bool wanted, const std::string& faults = "") {
   BOOST_TEST_CONTEXT(expectation) {
-    const Outcome outcome = test::run(test::star(2, kTraffic + faults + "expect:\n  - " + expectation + "\n",
-                                                 "timeout: 8, retry-count: 2"));
+    const Outcome outcome = test::run(
+        test::star(2, kTraffic + faults + "expect:\n  - " + expectation + "\n", "timeout: 8, retry-count: 2"));
     BOOST_TEST(test::held(outcome, 0) == wanted, test::story(outcome));
     if (!wanted) BOOST_TEST(!outcome.held());
     if (wanted) BOOST_TEST(outcome.held(), test::story(outcome));
@@ -58,13 +58,14 @@ BOOST_AUTO_TEST_CASE(failures_are_seen_as_what_they_are) {
 }
 
 BOOST_AUTO_TEST_CASE(what_nobody_wrote_is_expected_too) {
-  const Outcome unfinished = test::run(test::star(
-      2, std::string(kTraffic) + "faults:\n  - {node-crash: n2, at: 20us}\n", "timeout: 8, retry-count: 2"));
+  const Outcome unfinished = test::run(
+      test::star(2, std::string(kTraffic) + "faults:\n  - {node-crash: n2, at: 20us}\n", "timeout: 8, retry-count: 2"));
   BOOST_TEST(!unfinished.held());
   BOOST_TEST(unfinished.expectations.size() == 1u);
-  const Outcome endless = test::run(
-      "timeout: 20ms\n" + test::star(2, std::string(kTraffic) + "faults:\n  - {node-freeze: n2, at: 20us}\n", "timeout: 0")
-                              .replace(test::star(2, "").find("timeout: 5s\n"), 12, ""));
+  const Outcome endless =
+      test::run("timeout: 20ms\n" +
+                test::star(2, std::string(kTraffic) + "faults:\n  - {node-freeze: n2, at: 20us}\n", "timeout: 0")
+                    .replace(test::star(2, "").find("timeout: 5s\n"), 12, ""));
   BOOST_CHECK(endless.end == Outcome::End::timed_out);
   BOOST_TEST(!endless.held());
 }

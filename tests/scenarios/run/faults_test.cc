@@ -6,9 +6,11 @@ using namespace verbena::scenarios;
 
 namespace {
 
-Outcome with_faults(const std::string& faults, const std::string& words = "verb: write, size: 4KiB, count: 400, depth: 8",
+Outcome with_faults(const std::string& faults,
+                    const std::string& words = "verb: write, size: 4KiB, count: 400, depth: 8",
                     const std::string& nic = "timeout: 8, retry-count: 7") {
-  return test::run(test::star(3, "workloads:\n  - {name: w, from: n1, to: n2, " + words + "}\nfaults:\n" + faults, nic));
+  return test::run(
+      test::star(3, "workloads:\n  - {name: w, from: n1, to: n2, " + words + "}\nfaults:\n" + faults, nic));
 }
 
 }  // namespace
@@ -20,16 +22,19 @@ BOOST_AUTO_TEST_CASE(packet_faults_have_a_beginning_and_an_end) {
   BOOST_TEST(timed.faults[0].time->ns == 20'000);
   BOOST_TEST(timed.faults[0].hits > 0u);
   BOOST_TEST(timed.packets_lost == timed.faults[0].hits);
-  const Outcome never = with_faults("  - {packet: drop, on: \"n1->s1\", when: {workload: w, completed: 1000}, for: 1ms}\n");
+  const Outcome never =
+      with_faults("  - {packet: drop, on: \"n1->s1\", when: {workload: w, completed: 1000}, for: 1ms}\n");
   BOOST_TEST(never.held(), test::story(never));
   BOOST_TEST(!never.faults[0].time.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(conditions_count_completions_and_packets) {
-  const Outcome completions = with_faults("  - {link-flap: n1-s1, down: 100us, up: 100us, when: {workload: w, completed: 100}}\n");
+  const Outcome completions =
+      with_faults("  - {link-flap: n1-s1, down: 100us, up: 100us, when: {workload: w, completed: 100}}\n");
   BOOST_TEST(completions.held(), test::story(completions));
   BOOST_TEST_REQUIRE(completions.faults[0].time.has_value());
-  const Outcome packets = with_faults("  - {packet: \"drop count=3\", on: \"n1->s1\", when: {link: n1-s1, carried: 50}, for: 1s}\n");
+  const Outcome packets =
+      with_faults("  - {packet: \"drop count=3\", on: \"n1->s1\", when: {link: n1-s1, carried: 50}, for: 1s}\n");
   BOOST_TEST(packets.held(), test::story(packets));
   BOOST_TEST_REQUIRE(packets.faults[0].time.has_value());
   BOOST_TEST(packets.faults[0].hits == 3u);
@@ -38,9 +43,10 @@ BOOST_AUTO_TEST_CASE(conditions_count_completions_and_packets) {
 BOOST_AUTO_TEST_CASE(links_and_switches_and_partitions_come_back) {
   for (const char* fault :
        {"{link-down: n1-s1, at: 20us, for: 2ms}", "{switch-crash: s1, at: 20us, for: 2ms}",
-        "{partition: n1, peers: n2, at: 20us, for: 2ms}", "{partition: n1, peers: n2, one-way: true, at: 20us, for: 2ms}",
-        "{port-error: n2, at: 20us, for: 2ms}", "{node-freeze: n2, at: 20us, for: 2ms}",
-        "{link-rate: n1-s1, rate: 1Gbps, at: 20us}", "{link-delay: n1-s1, delay: 100us, jitter: 10us, at: 20us}"}) {
+        "{partition: n1, peers: n2, at: 20us, for: 2ms}",
+        "{partition: n1, peers: n2, one-way: true, at: 20us, for: 2ms}", "{port-error: n2, at: 20us, for: 2ms}",
+        "{node-freeze: n2, at: 20us, for: 2ms}", "{link-rate: n1-s1, rate: 1Gbps, at: 20us}",
+        "{link-delay: n1-s1, delay: 100us, jitter: 10us, at: 20us}"}) {
     BOOST_TEST_CONTEXT(fault) {
       const Outcome slow = with_faults(std::string("  - ") + fault + "\n");
       BOOST_TEST(slow.held(), test::story(slow));

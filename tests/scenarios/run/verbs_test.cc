@@ -27,8 +27,8 @@ void check_verified(const std::string& words, std::uint64_t messages) {
 
 BOOST_AUTO_TEST_CASE(each_verb_over_rc) {
   for (const char* verb : {"send", "write", "write-imm", "read"})
-    check_verified("verb: " + std::string(verb) + ", from: n1, to: n2, size: [{from: 0, to: 20KiB}], count: 60, depth: 5",
-                   60);
+    check_verified(
+        "verb: " + std::string(verb) + ", from: n1, to: n2, size: [{from: 0, to: 20KiB}], count: 60, depth: 5", 60);
   for (const char* verb : {"cas", "fetch-add"})
     check_verified("verb: " + std::string(verb) + ", from: n1, to: n2, count: 60, depth: 5", 60);
 }
@@ -64,18 +64,20 @@ BOOST_AUTO_TEST_CASE(patterns_couple_whom_they_say) {
 
 BOOST_AUTO_TEST_CASE(an_allreduce_sums_with_and_without_loss) {
   for (const char* loss : {"0%", "1%"}) {
-    const Outcome outcome = test::run(test::star(
-        5, "workloads:\n  - {name: w, verb: write, pattern: ring-allreduce, size: 100000, count: 3}\n"
-           "faults:\n  - {packet: \"drop " + std::string(loss) + "\", on: all}\nexpect: [data-intact, finished]\n"));
+    const Outcome outcome =
+        test::run(test::star(5,
+                             "workloads:\n  - {name: w, verb: write, pattern: ring-allreduce, size: 100000, count: 3}\n"
+                             "faults:\n  - {packet: \"drop " +
+                                 std::string(loss) + "\", on: all}\nexpect: [data-intact, finished]\n"));
     BOOST_TEST_REQUIRE(outcome.held(), test::story(outcome));
-    BOOST_TEST(outcome.workloads[0].verified_messages == 15u);             // a vector of each member in each round
+    BOOST_TEST(outcome.workloads[0].verified_messages == 15u);            // a vector of each member in each round
     BOOST_TEST(outcome.workloads[0].statuses[0].number == 5u * 8u * 3u);  // 2 (N - 1) steps
   }
 }
 
 BOOST_AUTO_TEST_CASE(an_open_loop_keeps_its_rate_and_a_duration_ends_it) {
-  const Outcome outcome = test::run(
-      workload("verb: write, from: n1, to: n2, size: 1KiB, duration: 10ms, rate: 100000, depth: 16"));
+  const Outcome outcome =
+      test::run(workload("verb: write, from: n1, to: n2, size: 1KiB, duration: 10ms, rate: 100000, depth: 16"));
   BOOST_TEST_REQUIRE(outcome.held(), test::story(outcome));
   BOOST_TEST(outcome.workloads[0].statuses[0].number == 1000u);
   BOOST_TEST(outcome.workloads[0].finished->ns > 9'900'000);
@@ -83,9 +85,10 @@ BOOST_AUTO_TEST_CASE(an_open_loop_keeps_its_rate_and_a_duration_ends_it) {
 }
 
 BOOST_AUTO_TEST_CASE(without_payload_everything_completes_and_nothing_is_verified) {
-  const Outcome outcome = test::run("payload: false\n" + test::star(2, "workloads:\n"
-                                                                       "  - {name: w, verb: mixed, from: n1, to: n2, "
-                                                                       "size: 16KiB, count: 100}\n"));
+  const Outcome outcome = test::run("payload: false\n" + test::star(2,
+                                                                    "workloads:\n"
+                                                                    "  - {name: w, verb: mixed, from: n1, to: n2, "
+                                                                    "size: 16KiB, count: 100}\n"));
   BOOST_TEST_REQUIRE(outcome.held(), test::story(outcome));
   BOOST_TEST(outcome.workloads[0].statuses[0].number == 100u);
   BOOST_TEST(outcome.workloads[0].verified_messages == 0u);
@@ -93,8 +96,9 @@ BOOST_AUTO_TEST_CASE(without_payload_everything_completes_and_nothing_is_verifie
 
 BOOST_AUTO_TEST_CASE(damage_behind_a_repaired_icrc_is_found) {
   const Outcome outcome = test::run(test::star(
-      2, "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 50}\n"
-         "faults:\n  - {packet: \"corrupt where=payload repair=yes every=10\", on: n1}\nexpect: [data-intact]\n"));
+      2,
+      "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 50}\n"
+      "faults:\n  - {packet: \"corrupt where=payload repair=yes every=10\", on: n1}\nexpect: [data-intact]\n"));
   BOOST_TEST(!test::held(outcome, 0), test::story(outcome));
   BOOST_TEST(outcome.workloads[0].damaged >= 4u);
   BOOST_TEST(outcome.workloads[0].damage.at(0).find("instead of") != std::string::npos);

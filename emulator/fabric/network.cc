@@ -6,6 +6,7 @@
 
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
+#include "wire/headers.h"
 
 namespace verbena::fabric {
 namespace {
@@ -30,6 +31,9 @@ std::vector<Direction> make_directions(const Topology& topology) {
     direction.queue_bytes = from_host ? std::max(parameters.queue_bytes, kHostQueueBytesMin) : parameters.queue_bytes;
     direction.marks = parameters.ecn_threshold_bytes != 0 && !from_host;
     direction.mark_bytes = parameters.ecn_threshold_bytes;
+    if (parameters.mtu_bytes != 0)
+      direction.frame_bytes_max = static_cast<std::uint16_t>(
+          std::min<std::uint32_t>(parameters.mtu_bytes + wire::EthernetLayout::bytes, UINT16_MAX));
     direction.link = link;
     direction.set_rate(parameters.rate_bits_per_second);
   };

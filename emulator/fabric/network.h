@@ -38,7 +38,8 @@ enum class FrameEvent : std::uint8_t {
   sent,     // accepted for transmission, which begins at `time` unless `vanished` follows
   lost,     // by a fault; `comment` says which
   overflowed,  // the egress queue, or the pool of the whole network, was full
-  vanished,    // the link, the switch or the host behind it is dead, the pair is cut, or there is no route
+  vanished,    // the link, the switch or the host behind it is dead, the pair is cut, there is no route, or
+               // it is longer than the link's MTU
   delivered,   // it has arrived at the far end
 };
 

@@ -52,7 +52,7 @@ void Network::State::enqueue(Time now, DirectionNumber number, FrameNumber frame
     return;
   }
   if (direction.marks && info.ecn_capable && waiting > direction.mark_above) mark(frame);
-  if (!direction.is_up) {
+  if (!direction.is_up || info.bytes > direction.frame_bytes_max) {
     direction.wire_free = now + waiting + direction.time_for(info.bytes);
     end(now, number, frame, FrameEvent::vanished);
   } else if (direction.faults && !direction.faults->plan.empty()) {

@@ -173,6 +173,21 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_a_switchs_queue_is_lost_and_counted)
   BOOST_TEST(net.events[FrameEvent::overflowed] == static_cast<int>(statistics.overflowed));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_longer_than_a_links_mtu_vanishes_on_it_and_shorter_packets_pass) {
+  constexpr std::size_t kHeaders = 20 + 8 + 12 + 4;  // IPv4, UDP, BTH, ICRC
+  ShapeParameters shape = slow();
+  shape.host_cable.mtu_bytes = kHeaders + 1024;
+  Net net(star(2, shape));
+  net.send(0, 0, 1, 1, 1024);
+  net.send(100'000, 0, 1, 2, 1028);
+  net.send(200'000, 0, 1, 3);
+  net.run();
+  BOOST_TEST_REQUIRE(net.got.size() == 2u);
+  BOOST_TEST(net.got[0].psn == 1u);
+  BOOST_TEST(net.got[1].psn == 3u);
+  BOOST_TEST(net.network.statistics().vanished == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(frames_behind_a_long_queue_are_marked_if_they_are_ecn_capable_and_stay_valid) {
   for (const int capable : {0, 1, 2, 3}) {
     Net net(star(3, slow(1 << 20, 5 * kAckBytes)));

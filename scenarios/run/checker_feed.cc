@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scenarios/run/pairs.h"
 #include "wire/packet_view.h"
 
 namespace verbena::scenarios {
@@ -11,11 +12,33 @@ namespace {
 
 constexpr std::size_t kReported = 20;
 
-/// How long a NIC's profile may hold back what the NIC has decided to send.
+/// How long it may take until what a NIC has decided to send is seen to leave it: its profile's latencies, and what its
+/// other QPs have to send before at the slowest rate.
 Duration departure_delay_max(const Scenario& scenario) {
-  Duration latency{0};
+  std::vector<std::uint64_t> waiting(scenario.topology.hosts, 0);  // octets, by host
+  for (const Workload& workload : scenario.workloads) {
+    std::uint64_t largest = 0;
+    for (const SizeChoice& size : workload.sizes) largest = std::max<std::uint64_t>(largest, size.most);
+    const std::uint64_t posted = workload.qps * workload.queue_depth * (largest + wire::kFrameBytesMax);
+    for (const HostPair& pair : pairs_of(workload, scenario.seed))
+      for (const std::uint32_t host : {pair.from, pair.to})  // requests of one, responses of the other
+        waiting[host] += std::min(posted, std::uint64_t{workload.qps} * scenario.nics[host].window_bytes);
+  }
+  std::uint64_t slowest = UINT64_MAX;
+  const auto consider = [&slowest](std::uint64_t rate) { slowest = rate == 0 ? slowest : std::min(slowest, rate); };
+  for (const fabric::Cable& cable : scenario.topology.cables)
+    if (scenario.topology.is_host(cable.a) || scenario.topology.is_host(cable.b))
+      consider(cable.parameters.rate_bits_per_second);
+  for (const NicSettings& nic : scenario.nics) consider(nic.rate_bits_per_second);
+  for (const Fault& fault : scenario.faults)
+    if (const auto* element = std::get_if<ElementFault>(&fault.what);
+        element != nullptr && element->kind == ElementFault::Kind::link_rate)
+      consider(element->rate_bits_per_second);
+  const std::uint64_t most = *std::max_element(waiting.begin(), waiting.end());
+  Duration latency{static_cast<std::int64_t>(static_cast<double>(most) * 8e9 / static_cast<double>(slowest))};
+  const Duration queues = latency;
   for (const NicSettings& nic : scenario.nics)
-    latency = std::max({latency, nic.profile.nak_latency, nic.profile.acknowledge_latency});
+    latency = std::max({latency, queues + nic.profile.nak_latency, queues + nic.profile.acknowledge_latency});
   return latency;
 }
 

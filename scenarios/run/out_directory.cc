@@ -108,12 +108,10 @@ void OutDirectory::capture(const sim::ObservedFrame& frame) {
   std::string comment(frame.comment.substr(0, kCommentBytesMax));
   if (frame.event == sim::FrameEvent::overflowed)
     comment = std::string(wire::kDroppedPrefix) + ", the egress queue was full";
-  const wire::PacketRecord record{
-      .time = frame.time,
-      .bytes = frame.frame,
-      .snap_bytes = scenario_.payload ? 0 : header_bytes(frame.frame),
-      .direction = frame.link.backward ? wire::Direction::inbound : wire::Direction::outbound,
-      .comment = comment};
+  const wire::PacketRecord record{.time = frame.time,
+                                  .bytes = frame.frame,
+                                  .snap_bytes = scenario_.payload ? 0 : header_bytes(frame.frame),
+                                  .comment = comment};
   const std::size_t bytes = wire::encode_pcapng_packet(scratch_, record);
   if (bytes > captures_left_) {
     captures_full_ = true;

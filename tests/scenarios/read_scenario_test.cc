@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_scenario_at_all_is_said_in_one_line) {
   BOOST_TEST(!error_of(", x], rate: 1").empty());
   BOOST_TEST(error_of("a: [1\n").find("is not YAML") != std::string::npos);
   BOOST_TEST(error_of("\t- x: {\n").find("is not YAML") != std::string::npos);
-  check_error("a: 1\n---\n^b: 2\n", "several documents");
+  check_error("a: 1\n^---\nb: 2\n", "several documents");
   check_error("^- 1\n", "write a map");
   check_error("^hello\n", "write a map");
   BOOST_TEST(error_of(std::string(kScenarioBytesMax + 1, ' ')).find("is larger than") != std::string::npos);

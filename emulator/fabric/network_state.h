@@ -44,7 +44,7 @@ struct alignas(64) Direction {
   FrameNumber head = kNoFrame;
   FrameNumber tail = kNoFrame;
   std::uint32_t to = 0;
-  std::uint16_t known_bytes = 0;  // the frame size of which time_for() keeps the time
+  std::uint16_t known_bytes = 0;               // the frame size of which time_for() keeps the time
   std::uint16_t frame_bytes_max = UINT16_MAX;  // its MTU, with the Ethernet header
   bool is_up = true;
   bool marks = false;

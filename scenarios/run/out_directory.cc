@@ -112,6 +112,7 @@ void OutDirectory::capture(const sim::ObservedFrame& frame) {
                                   .bytes = frame.frame,
                                   .snap_bytes = scenario_.payload ? 0 : header_bytes(frame.frame),
                                   .comment = comment};
+  BufferedFile& file = *capture_of(frame.link.cable).file;
   const std::size_t bytes = wire::encode_pcapng_packet(scratch_, record);
   if (bytes > captures_left_) {
     captures_full_ = true;
@@ -120,7 +121,7 @@ void OutDirectory::capture(const sim::ObservedFrame& frame) {
     return;
   }
   captures_left_ -= bytes;
-  append(*capture_of(frame.link.cable).file, std::span(scratch_).first(bytes));
+  append(file, std::span(scratch_).first(bytes));
 }
 
 void OutDirectory::trace(const sim::ObservedFrame& frame) {

@@ -1,0 +1,231 @@
+// `verbena run` as a user has it: exit statuses, outputs, Ctrl-C, wrong command lines.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tests/cli/run_command.h"
+
+using namespace verbena::test;
+namespace files = std::filesystem;
+
+namespace {
+
+const std::string kGood =
+    "name: good\n"
+    "topology: {shape: star, hosts: 2}\n"
+    "workloads:\n"
+    "  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 50}\n"
+    "faults:\n"
+    "  - {packet: \"drop 2%\", on: \"n1->s1\"}\n"
+    "expect:\n"
+    "  - data-intact\n";
+
+class Folder {
+ public:
+  Folder() {
+    const char* base = std::getenv("TMPDIR");
+    std::string name = std::string(base != nullptr ? base : "/tmp") + "/verbena-run.XXXXXX";
+    BOOST_REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    files::permissions(path_, files::perms::owner_all);
+    files::remove_all(path_);
+  }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  files::path path_;
+};
+
+Finished verbena_run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {VERBENA_COMMAND, "run"});
+  return run_command(arguments);
+}
+
+std::string content(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+bool is_one_line(const std::string& text) {
+  return !text.empty() && text.find('\n') == text.size() - 1;
+}
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  BOOST_REQUIRE(at != std::string::npos);
+  text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_exit_status_says_whether_all_expectations_held) {
+  const Folder folder;
+  const Finished good = verbena_run({folder.file("good.yaml", kGood)});
+  BOOST_TEST(good.status == 0);
+  BOOST_TEST(good.err == "");
+  for (const char* part :
+       {"workload", "throughput", "p99", "50 SUCCESS", "held      data-intact", "fault     drop 2%", "trace "})
+    BOOST_TEST(good.out.find(part) != std::string::npos, part);
+  BOOST_TEST(good.out.find('\r') == std::string::npos);  // no live line where there is no terminal
+
+  const Finished bad = verbena_run({folder.file("bad.yaml", kGood + "  - {completions: w, is: 49}\n"), "--quiet"});
+  BOOST_TEST(bad.status == 1);
+  BOOST_TEST(bad.out.find("NOT HELD  completions w") != std::string::npos, bad.out);
+  BOOST_TEST(verbena_run({folder.path("good.yaml"), "--quiet"}).out == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_scenario_or_command_line_is_one_line_and_status_2) {
+  const Folder folder;
+  std::string wrong = kGood;
+  replace(wrong, "verb: write", "verb: scribble");
+  const std::string file = folder.file("wrong.yaml", wrong);
+  const Finished scenario = verbena_run({file});
+  BOOST_TEST(scenario.status == 2);
+  BOOST_TEST(scenario.out == "");
+  BOOST_TEST(is_one_line(scenario.err));
+  BOOST_TEST(scenario.err.find(file + ":4:") != std::string::npos, scenario.err);
+
+  const std::string good = folder.file("good.yaml", kGood);
+  const std::vector<std::vector<std::string>> all{{},
+                                                  {folder.path("missing.yaml")},
+                                                  {good, "--seed", "x"},
+                                                  {good, "--seeds", "5..1"},
+                                                  {good, "--seeds", "1..3", "--seed", "1"},
+                                                  {good, "--jobs", "2"},
+                                                  {good, "--seeds", "1..3", "--jobs", "0"},
+                                                  {good, "--out", good},
+                                                  {good, "--json", folder.path("no/such/file")},
+                                                  {good, "--nonsense"}};
+  for (const auto& arguments : all) {
+    const Finished finished = verbena_run(arguments);
+    BOOST_TEST_CONTEXT(finished.err) {
+      BOOST_TEST(finished.status == 2);
+      BOOST_TEST(is_one_line(finished.err));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(buffers_that_no_machine_has_are_told_with_their_place) {
+  const Folder folder;
+  std::string large = kGood;
+  replace(large, "size: 4KiB", "size: 1GiB, depth: 1000");
+  const Finished finished = verbena_run({folder.file("large.yaml", large)});
+  BOOST_TEST(finished.status == 2);
+  BOOST_TEST(is_one_line(finished.err));
+  BOOST_TEST(finished.err.find("large.yaml:4:") != std::string::npos, finished.err);
+}
+
+BOOST_AUTO_TEST_CASE(out_has_captures_counters_events_and_the_summary) {
+  const Folder folder;
+  const std::string out = folder.path("a/b");
+  const Finished finished =
+      verbena_run({folder.file("good.yaml", kGood), "--out", out, "--json", folder.path("s.json")});
+  BOOST_TEST(finished.status == 0);
+  const auto summary = nlohmann::json::parse(content(folder.path("s.json")));
+  BOOST_TEST(summary["held"].get<bool>());
+  BOOST_TEST(summary["workloads"][0]["completions"]["SUCCESS"]["number"].get<int>() == 50);
+  BOOST_TEST(summary["trace_hash"].get<std::string>().size() == 16u);
+  BOOST_TEST(content(out + "/summary.json") == content(folder.path("s.json")));
+  BOOST_TEST(content(out + "/counters.csv").find("n2,rx_write_requests,") != std::string::npos);
+  const std::string events = content(out + "/events.txt");
+  BOOST_TEST(events.find("FAULT drop 2%") != std::string::npos);
+  BOOST_TEST(events.find("RC RDMA WRITE Only") != std::string::npos);
+  BOOST_TEST(events.find("SUCCESS after") != std::string::npos);
+  for (const char* link : {"n1-s1", "n2-s1"}) {
+    const Finished told = run_command({VERBENA_COMMAND, "explain", "--summary", out + "/" + link + ".pcapng"});
+    BOOST_TEST(told.status == 0, told.err);
+  }
+  // Dropped packets are marked as such in the capture of the link that lost them, and in no other.
+  BOOST_TEST(content(out + "/n1-s1.pcapng").find("verbena: dropped by fault 'drop 2%'") != std::string::npos);
+  BOOST_TEST(content(out + "/n2-s1.pcapng").find("dropped") == std::string::npos);
+  BOOST_TEST(run_command({VERBENA_COMMAND, "check", out + "/n2-s1.pcapng"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(captures_without_payload_are_cut_behind_the_headers) {
+  const Folder folder;
+  const std::string out = folder.path("out");
+  std::string text = kGood.substr(0, kGood.find("expect:"));
+  const Finished finished = verbena_run({folder.file("cut.yaml", "payload: false\n" + text), "--out", out});
+  BOOST_TEST(finished.status == 0, finished.out + finished.err);
+  BOOST_TEST(files::file_size(out + "/n1-s1.pcapng") < 50u * 4096u / 4u);
+  BOOST_TEST(run_command({VERBENA_COMMAND, "explain", "--summary", out + "/n1-s1.pcapng"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_takes_no_files_is_told_before_the_run) {
+  const Folder folder;
+  if (geteuid() == 0) return;  // root may write everywhere
+  const std::string closed = folder.path("closed");
+  files::create_directory(closed);
+  files::permissions(closed, files::perms::owner_read | files::perms::owner_exec);
+  const Finished finished = verbena_run({folder.file("good.yaml", kGood), "--out", closed});
+  BOOST_TEST(finished.status == 2);
+  BOOST_TEST(is_one_line(finished.err));
+}
+
+BOOST_AUTO_TEST_CASE(a_full_disk_ends_the_run_with_one_line_and_status_125) {
+  const Folder folder;
+  const std::string file = folder.file("good.yaml", kGood);
+  // A limit on the size of files stands for the disk. SIGXFSZ is ignored, as by a shell that says `trap "" XFSZ`.
+  const Finished finished = run_command({"/bin/sh", "-c",
+                                         std::string("trap '' XFSZ; ulimit -f 4; exec ") + VERBENA_COMMAND + " run " +
+                                             file + " --out " + folder.path("out")});
+  BOOST_TEST(finished.status == 125, finished.out + finished.err);
+  BOOST_TEST(is_one_line(finished.err));
+  BOOST_TEST(finished.err.find(folder.path("out")) != std::string::npos, finished.err);
+}
+
+BOOST_AUTO_TEST_CASE(ctrl_c_writes_what_there_is) {
+  const Folder folder;
+  std::string text = kGood;
+  replace(text, "count: 50", "duration: 50s");
+  const std::string file = folder.file("long.yaml", "timeout: 60s\n" + text);
+  const std::string out = folder.path("out");
+  const std::string command =
+      std::string(VERBENA_COMMAND) + " run " + file + " --out " + out + " & pid=$!; sleep 1; kill -INT $pid; wait $pid";
+  const Finished finished = run_command({"/bin/bash", "-c", "set -m; " + command});
+  BOOST_TEST(finished.status == 130, finished.out + finished.err);
+  BOOST_TEST(finished.out.find("interrupted") != std::string::npos);
+  const auto summary = nlohmann::json::parse(content(out + "/summary.json"));
+  BOOST_TEST(summary["end"].get<std::string>() == "interrupted");
+  BOOST_TEST(summary["workloads"][0]["completions"]["SUCCESS"]["number"].get<int>() > 0);
+  BOOST_TEST(run_command({VERBENA_COMMAND, "explain", "--summary", out + "/n1-s1.pcapng"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_names_each_failing_seed_with_the_command_that_replays_it) {
+  const Folder folder;
+  const std::string file = folder.file("fragile.yaml", kGood + "  - {counter: tx_retransmitted_packets, is: 0}\n");
+  const Finished finished = verbena_run({file, "--seeds", "1..20", "--jobs", "2", "--shrink"});
+  BOOST_TEST(finished.status == 1);
+  const std::string replay = "verbena run " + file + " --seed ";
+  const std::size_t at = finished.out.find(replay);
+  BOOST_TEST_REQUIRE(at != std::string::npos, finished.out);
+  const std::string seed = finished.out.substr(at + replay.size(), finished.out.find('\n', at) - at - replay.size());
+  BOOST_TEST(verbena_run({file, "--seed", seed, "--quiet"}).status == 1);
+  BOOST_TEST(finished.out.find("faults:\n  - {packet: \"drop qp=0 psn=") != std::string::npos, finished.out);
+  BOOST_TEST(verbena_run({folder.file("good.yaml", kGood), "--seeds", "1..10"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(several_files_end_in_one_table) {
+  const Folder folder;
+  const Finished finished =
+      verbena_run({folder.file("a.yaml", kGood), folder.file("b.yaml", kGood + "  - {completions: w, is: 1}\n")});
+  BOOST_TEST(finished.status == 1);
+  const std::size_t table = finished.out.find("scenario  workload");
+  BOOST_TEST_REQUIRE(table != std::string::npos, finished.out);
+  BOOST_TEST(finished.out.find("NOT HELD", table) != std::string::npos);
+}

@@ -159,8 +159,10 @@ void OutDirectory::sample(Time now, const sim::World& world) {
   append(*counters_, std::string_view(rows.data(), rows.size()));
 }
 
-Result<void, std::string> OutDirectory::finish() {
+Result<void, std::string> OutDirectory::finish(Time now, const sim::World& world) {
   if (!open()) return {};
+  next_sample_ = now;
+  sample(now, world);
   if (error_.empty())
     for (BufferedFile* file : {events_.get(), counters_.get()})
       if (const auto flushed = file->flush(); !flushed && error_.empty()) error_ = flushed.error();

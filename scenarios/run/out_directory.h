@@ -29,8 +29,8 @@ class OutDirectory final : public Journal {
   void observe(const sim::ObservedFrame& frame);
   /// Writes a row for each counter that has changed, if it is time to.
   void sample(Time now, const sim::World& world);
-  /// Writes what is left.
-  Result<void, std::string> finish();
+  /// Writes the counters as they are in the end, and what is left.
+  Result<void, std::string> finish(Time now, const sim::World& world);
   /// Nothing: all is well.
   const std::string& error() const { return error_; }
   /// What the reader of the files should know.

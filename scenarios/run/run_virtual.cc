@@ -184,7 +184,7 @@ Outcome Run::run() {
   outcome.elapsed = world_.now() - begin_;
   if (outcome.end == Outcome::End::finished) drain();
   collect(outcome);
-  const auto written = out_.finish();
+  const auto written = out_.finish(world_.now(), world_);
   outcome.notes = out_.notes();
   if (!written) return fail(written.error(), false);
   const CheckerReports reports = checkers_ ? checkers_->finish(outcome) : CheckerReports{};

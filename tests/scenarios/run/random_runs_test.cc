@@ -1,5 +1,5 @@
-// Random scenarios: all of them hold, every checker watching, whatever the faults. A failure names the seed; the
-// scenario's text is printed, `verbena run` takes it.
+// Random scenarios: all of them hold, every checker watching, whatever the faults. A failure prints the scenario's
+// text, which `verbena run` takes, and the command that replays it. VERBENA_TEST_SEED_COUNT: so many more seeds.
 #include <cstdlib>
 
 #include "scenarios/language/random_scenario.h"
@@ -16,18 +16,26 @@ constexpr std::uint64_t kSeedsEach = 25;
 constexpr std::uint64_t kSeedsEach = 250;
 #endif
 
-void check_seeds(std::uint64_t first) {
+struct Totals {
   std::uint64_t completions = 0;
   std::uint64_t lost = 0;
-  for (std::uint64_t seed = first; seed < first + kSeedsEach; ++seed) {
-    const std::string text = random_scenario(seed);
-    const Outcome outcome = test::run(text, seed);
-    BOOST_TEST_REQUIRE(outcome.held(), "random_scenario(" << seed << ")\n" << test::story(outcome) << text);
-    for (const WorkloadOutcome& workload : outcome.workloads) completions += workload.statuses[0].number;
-    lost += outcome.packets_lost + outcome.packets_vanished;
-  }
-  BOOST_TEST(completions > kSeedsEach * 20);
-  BOOST_TEST(lost > kSeedsEach);
+};
+
+void check_seed(std::uint64_t seed, Totals& totals) {
+  const std::string text = random_scenario(seed);
+  const Outcome outcome = test::run(text, seed);
+  BOOST_TEST_REQUIRE(outcome.held(), "replay: VERBENA_TEST_SEED=" << seed << " test_scenarios_run_random_runs\n"
+                                                                  << test::story(outcome) << text);
+  for (const WorkloadOutcome& workload : outcome.workloads) totals.completions += workload.statuses[0].number;
+  totals.lost += outcome.packets_lost + outcome.packets_vanished;
+}
+
+void check_seeds(std::uint64_t first) {
+  if (std::getenv("VERBENA_TEST_SEED") != nullptr) return;
+  Totals totals;
+  for (std::uint64_t seed = first; seed < first + kSeedsEach; ++seed) check_seed(seed, totals);
+  BOOST_TEST(totals.completions > kSeedsEach * 20);
+  BOOST_TEST(totals.lost > kSeedsEach);
 }
 
 }  // namespace
@@ -43,4 +51,13 @@ BOOST_AUTO_TEST_CASE(third_quarter) {
 }
 BOOST_AUTO_TEST_CASE(fourth_quarter) {
   check_seeds(751);
+}
+
+BOOST_AUTO_TEST_CASE(seeds_that_are_asked_for) {
+  Totals totals;
+  if (const char* seed = std::getenv("VERBENA_TEST_SEED")) check_seed(std::strtoull(seed, nullptr, 0), totals);
+  const char* count = std::getenv("VERBENA_TEST_SEED_COUNT");
+  const std::uint64_t more = count != nullptr ? std::strtoull(count, nullptr, 0) : 0;
+  for (std::uint64_t seed = 1001; seed < 1001 + more; ++seed) check_seed(seed, totals);
+  BOOST_TEST(totals.completions >= more);
 }

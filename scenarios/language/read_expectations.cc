@@ -250,7 +250,7 @@ std::uint8_t read_status(const Value& name) {
 }
 
 std::string read_workload_name(const Value& name, const Scenario& scenario) {
-  const std::string word = name.word();
+  std::string word = name.word();
   if (word == "all") return {};
   std::vector<std::string_view> known;
   for (const Workload& workload : scenario.workloads) {

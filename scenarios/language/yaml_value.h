@@ -25,8 +25,7 @@ namespace verbena::scenarios {
 /// A node of the text under the name that messages call it by.
 class Value {
  public:
-  Value(YAML::Node node, std::string name, Place place)
-      : node_(std::move(node)), name_(std::move(name)), place_(place) {}
+  Value(const YAML::Node& node, std::string name, Place place) : node_(node), name_(std::move(name)), place_(place) {}
 
   const std::string& name() const { return name_; }
   Place place() const { return place_; }

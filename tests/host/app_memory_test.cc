@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/unmapped.h"
+
 namespace {
 using namespace verbena;
 using namespace verbena::host;
@@ -37,18 +39,12 @@ std::uint64_t address_of(const void* place) {
 /// Two pages, the second of which cannot be touched.
 class HalfMapped {
  public:
-  HalfMapped()
-      : base_(static_cast<std::byte*>(
-            mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
-    BOOST_REQUIRE(base_ != MAP_FAILED);
-    BOOST_REQUIRE(munmap(base_ + kPage, kPage) == 0);
-  }
-  ~HalfMapped() { munmap(base_, kPage); }
-  std::byte* end() const { return base_ + kPage; }
-  static constexpr std::size_t kPage = 4096;
+  HalfMapped() { pages_.unmap_from(1); }
+  std::byte* end() const { return pages_.page(1); }
+  static constexpr std::size_t kPage = verbena::test::PagesThatGo::kPage;
 
  private:
-  std::byte* base_;
+  verbena::test::PagesThatGo pages_{2};
 };
 
 /// Runs `body` in a child; the signal that ended it, or -status.

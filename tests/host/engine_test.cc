@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "tests/host/engine_node.h"
+#include "tests/support/unmapped.h"
 
 namespace {
 using namespace verbena;
@@ -225,15 +226,16 @@ BOOST_AUTO_TEST_CASE(memory_that_was_unmapped_fails_the_work_and_not_the_process
   EngineNode a(1, fabric());
   EngineNode b(2, fabric());
   connect(a, b);
-  void* page = mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  BOOST_REQUIRE(page != MAP_FAILED);
-  const auto place = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(page));
+  const verbena::test::PagesThatGo pages(16);
   const auto gone = b.make([&](nic::Nic& nic) {
-    return nic.register_memory(
-        {.pd = b.pd, .address = place, .length = 65536, .iova = place, .access = nic::kLocalWrite | nic::kRemoteWrite});
+    return nic.register_memory({.pd = b.pd,
+                                .address = pages.address(),
+                                .length = pages.length(),
+                                .iova = pages.address(),
+                                .access = nic::kLocalWrite | nic::kRemoteWrite});
   });
-  munmap(page, 65536);
-  a.remote.address = place;
+  pages.unmap_from(0);
+  a.remote.address = pages.address();
   a.remote.rkey = gone.rkey;
   BOOST_TEST(a.post(SendOpcode::rdma_write, 4096));
   const auto done = a.poll(1);

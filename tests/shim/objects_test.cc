@@ -1,10 +1,8 @@
 // Objects: what creating, asking, changing and destroying them answers, in any order.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
 
 #include "tests/shim/verbs_fixture.h"
+#include "tests/support/unmapped.h"
 
 using namespace verbs_test;
 
@@ -44,17 +42,14 @@ BOOST_AUTO_TEST_CASE(objects_may_be_destroyed_after_their_context) {
 
 BOOST_AUTO_TEST_CASE(memory_that_is_not_there_cannot_be_registered) {
   Endpoint endpoint;
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  BOOST_REQUIRE(memory != MAP_FAILED);
-  munmap(static_cast<char*>(memory) + page, page);
-  BOOST_CHECK(ibv_reg_mr(endpoint.pd, memory, 2 * page, kLocalWrite) == nullptr);
+  const verbena::test::PagesThatGo pages(2);
+  pages.unmap_from(1);
+  BOOST_CHECK(ibv_reg_mr(endpoint.pd, pages.page(0), pages.length(), kLocalWrite) == nullptr);
   BOOST_CHECK_EQUAL(errno, EFAULT);
-  ibv_mr* const mr = ibv_reg_mr(endpoint.pd, memory, page, kLocalWrite);
+  ibv_mr* const mr = ibv_reg_mr(endpoint.pd, pages.page(0), verbena::test::PagesThatGo::kPage, kLocalWrite);
   BOOST_REQUIRE(mr != nullptr);
-  BOOST_CHECK_EQUAL(mr->length, page);
+  BOOST_CHECK_EQUAL(mr->length, verbena::test::PagesThatGo::kPage);
   BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
-  munmap(memory, page);
 }
 
 BOOST_AUTO_TEST_CASE(remote_writing_needs_local_writing) {

@@ -308,8 +308,10 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
   }
   responder.expected_psn = responder.expected_psn + psns;
   const bool answers_itself = opcode.operation == Operation::read_request || opcode.has_atomic_eth;
-  if (qp.type == QpType::rc && packet.bth().ack_request && !answers_itself && qp.state != QpState::error)
-    schedule_acknowledge(nic, qp);
+  if (qp.type == QpType::rc && !answers_itself && qp.state != QpState::error) {
+    const bool is_due = ++responder.unacknowledged_packets == nic.config.acknowledge_every;
+    if (is_due || packet.bth().ack_request) schedule_acknowledge(nic, qp);
+  }
   return Verdict::pass;
 }
 

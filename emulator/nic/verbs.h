@@ -337,6 +337,12 @@ struct NicConfig {
   /// What one QP may have unacknowledged, in octets (at least two packets): bounds what go-back-N sends again, and what
   /// a link without back pressure must hold.
   std::uint32_t window_bytes = 2 << 20;
+  /// Request packets that go by without an acknowledgement, at most: as requester it asks for one so often, as
+  /// responder it sends one unasked. 0: it asks at the end of a message, at half a window and after 64 packets, and
+  /// sends none unasked.
+  std::uint32_t acknowledge_every = 0;
+  /// Least time between two CNPs that answer marked packets of one QP. 0: none are sent.
+  Duration cnp_interval{};
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
 };

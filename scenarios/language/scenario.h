@@ -35,9 +35,12 @@ struct NicProfile {
   Duration nak_latency{0};          // from the packet that is missing to the NAK on the wire
   Duration acknowledge_latency{0};  // from a request to its acknowledgement
   Duration timeout_min{0};          // local ACK timeouts below are rounded up to it
-  Duration cnp_interval{0};         // least time between two CNPs of a QP; 0: no CNPs are sent
-  std::uint32_t acknowledge_every =
-      0;  // packets of a long message between requests for an acknowledgement; 0: NIC's own choice
+  /// Least time between two CNPs that answer marked packets of a QP. 0: no CNPs are sent, and what is sent cannot be
+  /// marked by switches.
+  Duration cnp_interval{0};
+  /// Request packets between acknowledgements at most: asked for by the requester, given unasked by the responder; 0:
+  /// NIC's own choice.
+  std::uint32_t acknowledge_every = 0;
 };
 
 struct NicSettings {

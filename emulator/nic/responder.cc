@@ -237,7 +237,10 @@ void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
     qp.responder.jobs_head = 0;
   }
   if (jobs.size() == jobs.capacity()) return;  // a duplicate storm; the requester asks again
-  const auto later = std::find_if(jobs.begin() + qp.responder.jobs_head, jobs.end(),
+  // In the order of PSNs, but a response that has begun is not interrupted (9.7.5.1: responses come one after another).
+  const auto first = jobs.begin() + qp.responder.jobs_head;
+  const bool has_begun = first != jobs.end() && first->started;
+  const auto later = std::find_if(first + has_begun, jobs.end(),
                                   [&](const ResponseJob& other) { return distance(job.psn, other.psn) > 0; });
   jobs.insert(later, job);
   nic.make_ready(qp);

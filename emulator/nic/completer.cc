@@ -13,7 +13,8 @@ using wire::Psn;
 
 void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
   Requester& requester = qp.requester;
-  const bool outstanding = requester.una_psn != requester.sent_psn;
+  // What is to be sent again does not count before it leaves: the port may have no room for a while.
+  const bool outstanding = requester.una_psn != requester.next_psn;
   requester.ack_deadline =
       outstanding && requester.ack_timeout.ns != 0 && !requester.rnr_waiting ? now + requester.ack_timeout : kNever;
   nic.arm_timer(qp);

@@ -121,7 +121,7 @@ Verdict check_resources(NicState& nic, Qp& qp, const PacketView& packet) {
     // Replays do not count: a duplicate from the network may come when the requester has had its answer long since.
     const auto outstanding = std::count_if(qp.responder.jobs.begin() + qp.responder.jobs_head, qp.responder.jobs.end(),
                                            [](const ResponseJob& job) { return !job.replay; });
-    if (outstanding >= qp.attributes.max_dest_read_atomic) return Verdict::invalid_request;  // 9.7.4.1.6
+    if (outstanding >= qp.attributes.max_dest_read_atomic) return Verdict::invalid_request;  // 9.7.4.1
   }
   return Verdict::pass;
 }

@@ -14,6 +14,19 @@ const NicConfig& Nic::config() const {
   return state_->config;
 }
 
+void Nic::set_port_up(bool up) {
+  NicState& nic = *state_;
+  if (nic.config.port_is_up == up) return;
+  nic.config.port_is_up = up;
+  if (!up) nic.counters.add(Counter::link_downed);
+  constexpr std::uint32_t kPort = 1;
+  nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, kPort, 0);
+}
+
+bool Nic::port_is_up() const {
+  return state_->config.port_is_up;
+}
+
 namespace {
 
 constexpr std::uint16_t kPkeyMask = 0x7fff;         // the top bit is membership (IBTA 10.9.3)

@@ -84,7 +84,9 @@ class World {
   // -- What can go wrong: see fabric::Network. From tasks and applications, not from observers ------------------------
   /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none.
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
-  /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection.
+  /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection. A cable
+  /// whose both directions or whose switch are dead has no signal: a NIC that has no other cable raises port_error, and
+  /// port_active when it comes back.
   void set_link_up(LinkId link, bool up);
   void set_link_rate(LinkId link, std::uint64_t bits_per_second);
   void set_link_delay(LinkId link, Duration propagation, Duration jitter);

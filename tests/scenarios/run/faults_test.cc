@@ -95,3 +95,22 @@ BOOST_AUTO_TEST_CASE(verbs_can_fail) {
   const Outcome posts = with_faults("  - {post-failure: n1, times: 5, at: 0s}\n");
   BOOST_TEST(posts.held(), test::story(posts));
 }
+
+BOOST_AUTO_TEST_CASE(ports_that_lose_their_cable_say_so) {
+  const auto counted = [](const std::string& fault, const std::string& expect) {
+    const Outcome outcome = test::run(
+        test::star(3,
+                   "workloads:\n  - {name: w, from: n1, to: n2, verb: write, size: 4KiB, count: 400, depth: 8}\n"
+                   "faults:\n  - " +
+                       fault + "\nexpect:\n" + expect));
+    BOOST_TEST(outcome.held(), fault << test::story(outcome));
+  };
+  const std::string n1 = "  - {counter: link_downed, of: n1, is: ";
+  const std::string n3 = "  - {counter: link_downed, of: n3, is: ";
+  const std::string events = "  - {counter: async_events, of: n1, is: ";
+  counted("{port-error: n1, at: 20us, for: 1ms}", n1 + "1}\n" + n3 + "0}\n" + events + "2}\n");
+  counted("{link-down: n1-s1, at: 20us, for: 1ms}", n1 + "1}\n" + n3 + "0}\n" + events + "2}\n");
+  counted("{link-flap: n1-s1, at: 20us, down: 50us, up: 50us, times: 4}", n1 + "4}\n" + events + "8}\n");
+  counted("{switch-crash: s1, at: 20us, for: 1ms}", n1 + "1}\n" + n3 + "1}\n");
+  counted("{partition: n1, at: 20us, for: 1ms}", n1 + "0}\n");
+}

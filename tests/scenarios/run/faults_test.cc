@@ -96,6 +96,25 @@ BOOST_AUTO_TEST_CASE(verbs_can_fail) {
   BOOST_TEST(posts.held(), test::story(posts));
 }
 
+BOOST_AUTO_TEST_CASE(unreliable_endpoints_are_connected_anew_when_their_target_has_restarted) {
+  for (const char* transport : {"uc", "ud"}) {
+    BOOST_TEST_CONTEXT(transport) {
+      const Outcome outcome = test::run(
+          test::star(2, "workloads:\n  - {name: w, from: n1, to: n2, verb: send, transport: " + std::string(transport) +
+                            ", size: 1KiB, count: 400, depth: 4, rate: 100000}\n"
+                            "faults:\n  - {node-crash: n2, at: 1ms, for: 1ms}\n"));
+      BOOST_TEST(outcome.held(), test::story(outcome));
+      const WorkloadOutcome& result = outcome.workloads[0];
+      BOOST_TEST(result.statuses[0].number == 400u);
+      BOOST_TEST(result.damaged == 0u, test::story(outcome));
+      // 4 ms of messages, of which those of 2 ms (the crash and connecting) are lost.
+      BOOST_TEST(result.receive_statuses[0].number > 150u);
+      BOOST_TEST(result.receive_statuses[0].number < 350u);
+      BOOST_TEST(result.receive_statuses[0].last.ns > 3'500'000);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(ports_that_lose_their_cable_say_so) {
   const auto counted = [](const std::string& fault, const std::string& expect) {
     const Outcome outcome = test::run(

@@ -118,7 +118,10 @@ void FaultDriver::refresh(const LinkChoice& choice) {
   for (const sim::LinkId link : links_of(choice)) {
     std::vector<fabric::FaultRule> rules;
     for (const std::size_t fault : rules_on_[link])
-      if (active_[fault]) rules.push_back(std::get<PacketFault>(scenario_.faults[fault].what).rule);
+      if (active_[fault]) {
+        rules.push_back(std::get<PacketFault>(scenario_.faults[fault].what).rule);
+        rules.back().id = static_cast<std::uint32_t>(fault);
+      }
     world_.set_faults(link, rules);
   }
 }

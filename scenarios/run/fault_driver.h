@@ -1,8 +1,8 @@
 // FaultDriver: a scenario's faults, each at its time or when its condition first holds.
 //
 // Solely responsible for when faults begin and end, for carrying them out on the world and on the hosts' software, and
-// for counting what they hit. The rules of a link are set as a whole: when one of them begins or ends, those that go by
-// order (psn, iter, every, count) count anew on that link.
+// for counting what they hit. What goes by order (psn, iter, every, count) is counted from when its fault begins to
+// when it ends, whatever other faults of the same link do meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -96,6 +96,19 @@ BOOST_AUTO_TEST_CASE(verbs_can_fail) {
   BOOST_TEST(posts.held(), test::story(posts));
 }
 
+BOOST_AUTO_TEST_CASE(a_fault_goes_on_counting_when_another_one_of_its_link_begins_and_ends) {
+  const std::string counted = "  - {packet: \"drop opcode=write every=10 count=3\", on: \"n1->s1\"}\n";
+  const std::string others =
+      "  - {packet: \"duplicate 1%\", on: \"n1->s1\", from: 20us, until: 40us}\n"
+      "  - {packet: \"drop opcode=write every=10 count=3\", on: \"n1->s1\", from: 30us, until: 50us}\n";
+  const Outcome alone = with_faults(counted);
+  BOOST_TEST(alone.packets_lost == 3u);
+  const Outcome outcome = with_faults(counted + others);
+  BOOST_TEST(outcome.held(), test::story(outcome));
+  BOOST_TEST_REQUIRE(outcome.faults.size() == 3u);
+  BOOST_TEST(outcome.packets_lost == 6u);  // the second one of these words has its own three
+}
+
 BOOST_AUTO_TEST_CASE(unreliable_endpoints_are_connected_anew_when_their_target_has_restarted) {
   for (const char* transport : {"uc", "ud"}) {
     BOOST_TEST_CONTEXT(transport) {

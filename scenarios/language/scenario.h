@@ -145,7 +145,7 @@ struct ElementFault {
     link_rate,   // `rate_bits_per_second` from now on
     link_delay,  // `delay` and `jitter` from now on
     partition,   // packets from any of `hosts` to any of `peers` vanish (one direction; the reader adds the other one)
-    heal,        // ends every partition
+    heal,        // ends the partition with the same `hosts` and `peers`; without any: all partitions
     switch_crash,
     switch_restart,
     node_crash,   // the NIC vanishes, its peers hear nothing more

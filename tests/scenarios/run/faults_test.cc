@@ -109,6 +109,23 @@ BOOST_AUTO_TEST_CASE(a_fault_goes_on_counting_when_another_one_of_its_link_begin
   BOOST_TEST(outcome.packets_lost == 6u);  // the second one of these words has its own three
 }
 
+BOOST_AUTO_TEST_CASE(each_of_two_overlapping_partitions_heals_by_itself) {
+  const auto finish = [](const std::string& faults) {
+    const Outcome outcome = with_faults(faults);
+    BOOST_TEST(outcome.held(), test::story(outcome));
+    return outcome.workloads[0].finished->ns;
+  };
+  const std::string wide = "  - {partition: n1, at: 20us, for: 4ms}\n";
+  BOOST_TEST(finish(wide + "  - {partition: n1, peers: n2, at: 20us, for: 1ms}\n") > 4'000'000);
+  BOOST_TEST(finish(wide + "  - {partition: n3, at: 20us, for: 1ms}\n") > 4'000'000);
+  const std::string open = "  - {partition: n1, at: 20us}\n  - {partition: [n1, n3], peers: n2, at: 20us}\n";
+  const std::int64_t healed_ns = finish(open + "  - {heal: n1, at: 1ms}\n  - {heal: [n1, n3], peers: n2, at: 3ms}\n");
+  BOOST_TEST(healed_ns > 3'000'000);
+  const std::int64_t all_ns = finish(open + "  - {heal: all, at: 1ms}\n");
+  BOOST_TEST(all_ns > 1'000'000);
+  BOOST_TEST(all_ns < 3'000'000);
+}
+
 BOOST_AUTO_TEST_CASE(unreliable_endpoints_are_connected_anew_when_their_target_has_restarted) {
   for (const char* transport : {"uc", "ud"}) {
     BOOST_TEST_CONTEXT(transport) {

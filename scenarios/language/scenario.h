@@ -200,7 +200,7 @@ struct Expectation {
     silence,      // no packet on `links` (empty: all) from `time.least` to `time.most`
     finished,     // `workload` is done by time.most
     program,      // exit status and output of program `workload`
-    checker,      // `checker` reports nothing (all of them do so unless told otherwise; bounds: number of reports)
+    checker,      // number of reports of `checker` (empty: of all of them; they are silent unless told otherwise)
     survivors,    // number of workload pairs that complete all their messages
   } kind{};
   std::string text;

@@ -6,6 +6,7 @@
 
 #include "emulator/nic/counters.h"
 #include "emulator/nic/verbs.h"
+#include "scenarios/checkers/checker.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
 
@@ -180,8 +181,17 @@ void read_program_end(const Section& section, const Value& subject, const Names&
 
 void read_checker(const Section& section, const Value& subject, const Names&, const Scenario&,
                   Expectation& expectation) {
-  expectation.checker = subject.word();
+  const std::string name = subject.word();
   expectation.value = read_number_bounds(section);
+  if (name == "all") return;
+  std::vector<std::string_view> known;
+  for (const checkers::CheckerRow& row : checkers::all_checkers()) known.push_back(row.name);
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const std::string_view like = nearest(name, known);
+    subject.wrong("there is no such checker" + (like.empty() ? "; verbena check --list names them, or write all"
+                                                             : ", did you mean " + std::string(like) + "?"));
+  }
+  expectation.checker = name;
 }
 
 void read_survivors(const Section& section, const Value& subject, const Names&, const Scenario& scenario,

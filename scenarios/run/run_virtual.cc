@@ -26,6 +26,8 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
     config.port_mtu_bytes = settings.mtu_bytes;
     config.window_bytes = settings.window_bytes;
     config.seed = scenario.seed;
+    config.acknowledge_every = settings.profile.acknowledge_every;
+    config.cnp_interval = settings.profile.cnp_interval;
     configs.push_back(config);
   }
   return configs;

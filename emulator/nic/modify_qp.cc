@@ -168,7 +168,8 @@ void start_requester(const NicState& nic, Qp& qp) {
   Requester& requester = qp.requester;
   const std::uint32_t window = std::clamp(nic.config.window_bytes / qp.mtu, 2u, kWindowPacketsMax);
   requester.window_packets = static_cast<std::int32_t>(window);
-  requester.ack_request_every = std::min(window / 2, kAckRequestEveryMax);
+  const std::uint32_t every = nic.config.acknowledge_every;
+  requester.ack_request_every = std::min(window / 2, every != 0 ? every : kAckRequestEveryMax);
   requester.una_psn = requester.next_psn = requester.sent_psn = requester.post_psn = qp.attributes.sq_psn;
   take_requester_limits(qp);
 }

@@ -337,6 +337,8 @@ struct NicConfig {
   /// What one QP may have unacknowledged, in octets (at least two packets): bounds what go-back-N sends again, and what
   /// a link without back pressure must hold.
   std::uint32_t window_bytes = 2 << 20;
+  /// Packets of a long message between requests for an acknowledgement; 0: the NIC's own choice.
+  std::uint32_t acknowledge_every = 0;
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
 };

@@ -50,6 +50,14 @@ struct NicSettings {
   std::uint8_t read_depth = 16;            // max_rd_atomic and max_dest_rd_atomic
   std::uint64_t rate_bits_per_second = 0;  // of the NIC's own port; 0: the link's
   std::uint32_t window_bytes = 2 << 20;
+  /// What the file wrote: under the real clock programs choose the others themselves.
+  struct Stated {
+    bool timeout = false;
+    bool retry_count = false;
+    bool rnr_retry = false;
+    bool min_rnr_timer = false;
+    bool read_depth = false;
+  } stated;
 };
 
 // -- Workloads

@@ -22,6 +22,7 @@
 #include "scenarios/real/program_child.h"
 #include "scenarios/real/real_expectations.h"
 
+#include "scenarios/real/real_nics.h"
 namespace verbena::scenarios {
 namespace {
 
@@ -92,7 +93,7 @@ class RealRun final : private FaultTarget {
 std::optional<std::string> RealRun::open() {
   host::FabricOptions fabric;
   fabric.fabric = "run-" + std::to_string(getpid());
-  fabric.topology = scenario_.topology;
+  fabric.topology = real_topology(scenario_);
   fabric.seed = scenario_.seed;
   fabric.detection = scenario_.detection;
   fabric.prepared = FaultSchedule::rules_of(scenario_);
@@ -185,6 +186,7 @@ void RealRun::start(std::size_t index) {
   options.environment.seed = std::to_string(scenario_.seed + index);
   options.environment.stats_path = stats_path_;
   if (!options_.out_directory.empty()) options.output_path = options_.out_directory + "/" + program.name;
+  options.environment.nic = host::text_of(real_tuning(scenario_, program.host));
   auto child = ProgramChild::start(options, host::clock_now());
   if (child)
     running.child.emplace(std::move(*child));

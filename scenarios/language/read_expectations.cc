@@ -6,6 +6,7 @@
 
 #include "emulator/nic/counters.h"
 #include "emulator/nic/verbs.h"
+#include "scenarios/checkers/checker.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
 
@@ -165,14 +166,18 @@ void read_program_end(const Section& section, const Value& subject, const Names&
   const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
                                  [&](const Program& program) { return program.name == expectation.workload; });
   if (!known) subject.wrong("there is no program of this name");
-  expectation.status = 0;
   if (const auto value = section.find("status")) expectation.status = static_cast<std::uint8_t>(value->number(0, 255));
+  bool is_bounded = false;
+  for (const std::string_view key : {"is", "min", "max"}) is_bounded = is_bounded || section.find(key).has_value();
+  if (is_bounded) expectation.value = read_number_bounds(section);
   const auto output = section.find("output");
+  if (!output && is_bounded) complain(section.place(), "bounds are for a number in its output: write output: as well");
   if (!output) return;
   expectation.output = output->word();
   if (expectation.output.size() > kOutputPatternMax) output->wrong("the expression is too long");
   try {
-    (void)std::regex(expectation.output);
+    if (std::regex(expectation.output).mark_count() == 0 && is_bounded)
+      output->wrong("put the number that is to be within bounds into parentheses");
   } catch (const std::regex_error&) {
     output->wrong("it is not a regular expression");
   }
@@ -180,7 +185,13 @@ void read_program_end(const Section& section, const Value& subject, const Names&
 
 void read_checker(const Section& section, const Value& subject, const Names&, const Scenario&,
                   Expectation& expectation) {
-  expectation.checker = subject.word();
+  const std::string name = subject.word();
+  if (name != "all") expectation.checker = name;
+  const auto all = checkers::all_checkers();
+  std::string names;
+  for (const auto& row : all) names += ", " + std::string(row.name);
+  if (name != "all" && std::none_of(all.begin(), all.end(), [&](const auto& row) { return row.name == name; }))
+    subject.wrong("there is no such checker; there are all" + names);
   expectation.value = read_number_bounds(section);
 }
 

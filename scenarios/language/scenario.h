@@ -204,7 +204,7 @@ struct Expectation {
     data_intact,  // of `workload` (empty: all)
     silence,      // no packet on `links` (empty: all) from `time.least` to `time.most`
     finished,     // `workload` is done by time.most
-    program,      // exit status and output of program `workload`
+    program,      // exit status (if said) and output of program `workload`; bounds of a number in it
     checker,      // `checker` reports nothing (all of them do so unless told otherwise; bounds: number of reports)
     survivors,    // number of workload pairs that complete all their messages
   } kind{};
@@ -215,7 +215,7 @@ struct Expectation {
   double percentile = 50;
   std::string counter;
   std::string checker;
-  std::string output;  // program: a regular expression that its output must fit
+  std::string output;  // program: a regular expression that its output must fit; with bounds, of its first group
   std::vector<std::uint32_t> hosts;
   std::vector<LinkChoice> links;
   std::uint8_t qp_state = 3;

@@ -2,10 +2,11 @@
 #   make         builds; the command is then build/verbena
 #   make demo    two unmodified RDMA programs on two emulated nodes, clean and under packet loss
 #   make test    every test, as CI runs them
+#   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make bench   the benchmark table, each figure beside its limit and its peer
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup demo test bench format tidy clean
+.PHONY: build setup demo test soak bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -20,6 +21,11 @@ demo: setup
 
 test:
 	@scripts/test.sh $(STAGES)
+
+SOAK_SECONDS ?= 600
+SOAK_FIRST_SEED ?= $(shell date +%s)000
+soak: build
+	@build/verbena run --random --for $(SOAK_SECONDS) --seeds $(SOAK_FIRST_SEED)..$$(($(SOAK_FIRST_SEED) + 999999))
 
 bench: setup
 	@scripts/setup.sh bench

@@ -14,6 +14,7 @@
 #include "emulator/host/capture_file.h"
 #include "emulator/host/fabric_control.h"
 #include "emulator/host/launch_environment.h"
+#include "emulator/host/nic_tuning.h"
 #include "emulator/host/node_directory.h"
 
 namespace verbena::cli {
@@ -32,6 +33,7 @@ struct Options {
   std::vector<std::string> faults;
   std::string seed = "1";
   std::string device_name = "verbena0";
+  std::string nic;
   bool stats = false;
 };
 
@@ -58,6 +60,11 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--device-name", options.device_name, "name of the RDMA device")
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--nic", options.nic,
+                 "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
+                 "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
+                 "nak-latency=10us acknowledge-latency=500ns', any of them")
+      ->type_name("SETTINGS");
   app.add_flag("--stats", options.stats, "print the node's counters to stderr at the end")->disable_flag_override();
 }
 
@@ -92,6 +99,7 @@ std::optional<std::string> find_error(const Options& options) {
     if (fault.find('\n') != fault.npos) return "--fault: one fault is one line";
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
+  if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return fmt::format("--nic: {}", tuning.error());
   if (!is_name(options.device_name, kDeviceNameBytesMax))
     return fmt::format("--device-name '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.device_name,
                        kDeviceNameBytesMax);
@@ -135,6 +143,7 @@ host::LaunchEnvironment plan_of(const Options& options, const std::string& captu
   plan.faults = options.faults;
   plan.seed = options.seed;
   plan.device_name = options.device_name;
+  plan.nic = options.nic;
   return plan;
 }
 

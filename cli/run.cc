@@ -1,7 +1,9 @@
 // `verbena run`: scenarios from their files to their verdicts. Reads the options and puts the parts of run/ together.
 #include "cli/command.h"
+#include "cli/run/input.h"
 #include "cli/run/options.h"
 #include "cli/run/run_files.h"
+#include "cli/run/soak.h"
 #include "cli/run/sweep_files.h"
 
 namespace verbena::cli {
@@ -12,6 +14,8 @@ int run_run(const Arguments& arguments) {
   run::declare(app, options);
   if (const auto status = parse(app, arguments)) return *status;
   if (const auto error = run::find_error(options)) return fail(app, kExitUsage, *error);
+  if (options.soaks()) return run::soak(app, options);
+  if (options.random) options.files = {run::random_name(*parse_number(options.seed, 0, UINT64_MAX))};
   return options.sweeps() ? run::sweep_files(app, options) : run::run_files(app, options);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/host/port_speed.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
@@ -16,8 +17,6 @@ namespace {
 
 constexpr std::size_t kCompatPortBytes = 48;  // struct ibv_port_attr before port_cap_flags2
 constexpr std::uint16_t kDefaultPkey = 0xffff;
-constexpr std::uint8_t kWidth4x = 2;
-constexpr std::uint8_t kSpeedEdr = 32;  // 25 Gb/s per lane
 constexpr std::uint8_t kPhysicalPolling = 2;
 constexpr std::uint8_t kPhysicalLinkUp = 5;
 constexpr std::uint32_t kVendorNone = 0xffffff;
@@ -172,8 +171,10 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   full.lid = lid_of(config);
   full.pkey_tbl_len = config.limits.pkeys;
   full.max_vl_num = 1;
-  full.active_width = kWidth4x;
-  full.active_speed = kSpeedEdr;
+  const auto& tuning = device_of(context->device)->config.nic;
+  const host::PortSpeed shown = host::port_speed(tuning.speed_bits_per_second.value_or(host::kPortRateDefault));
+  full.active_width = shown.width;
+  full.active_speed = shown.speed;
   full.phys_state = is_up ? kPhysicalLinkUp : kPhysicalPolling;
   full.link_layer = IBV_LINK_LAYER_ETHERNET;
   full.flags = IBV_QPF_GRH_REQUIRED;

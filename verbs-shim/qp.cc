@@ -221,6 +221,7 @@ VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   if ((attr_mask & IBV_QP_RATE_LIMIT) != 0) return EOPNOTSUPP;  // nothing paces packets
   verbena::nic::QpAttributes attributes;
   if (const int error = qp_attributes_of(*attr, attr_mask, *engine, attributes); error != 0) return error;
+  device_of(qp->context->device)->config.nic.apply(attributes);
   const auto modified = engine->run([&](verbena::nic::Nic& nic, verbena::Time now) {
     return nic.modify_qp(qp_of(qp)->nic, attributes, static_cast<std::uint32_t>(attr_mask), now);
   });

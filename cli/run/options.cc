@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint64_t kSeedsMax = 1'000'000;
 constexpr std::uint64_t kJobsMax = 256;
+constexpr std::uint64_t kSecondsMax = 31 * 86'400;
 
 std::optional<SeedRange> parse_seeds(const std::string& text) {
   const std::size_t dots = text.find("..");
@@ -22,12 +23,16 @@ std::optional<SeedRange> parse_seeds(const std::string& text) {
 
 void declare(CLI::App& app, Options& options) {
   set_usage(app, "verbena run [OPTIONS] FILE.yaml ...");
-  app.add_option("FILE", options.files, "scenarios; after several a table compares them")->required();
+  app.add_option("FILE", options.files, "scenarios; after several a table compares them");
   app.add_option("--seed", options.seed, "seed of this run, instead of the file's")->type_name("N");
   app.add_option("--seeds", options.seeds, "run once with each seed from A to B and name those that fail")
       ->type_name("A..B");
   app.add_option("--jobs", options.jobs, "so many runs at one time with --seeds; the number of processors")
       ->type_name("J");
+  app.add_flag("--random", options.random,
+               "no FILE: random scenarios, one for each seed of --seeds, until one fails; --seed: that one")
+      ->disable_flag_override();
+  app.add_option("--for", options.seconds, "end --random after so many seconds")->type_name("SECONDS");
   app.add_option("--out", options.out, "write captures, counters over time, event trace and summary to DIR")
       ->type_name("DIR");
   app.add_option("--json", options.json, "write the summary to FILE")->type_name("FILE");
@@ -37,6 +42,13 @@ void declare(CLI::App& app, Options& options) {
 }
 
 std::optional<std::string> find_error(const Options& options) {
+  if (!options.random && options.files.empty()) return "FILE is required (see verbena run --help)";
+  if (options.random && !options.files.empty()) return "--random makes its own scenarios: leave FILE out";
+  if (options.random && options.seed.empty() && options.seeds.empty()) return "--random needs --seed or --seeds";
+  if (options.soaks() && options.shrink) return "--shrink needs a single run: give --seed";
+  if (!options.seconds.empty() && !options.soaks()) return "--for needs --random and --seeds";
+  if (!options.seconds.empty() && !soak_seconds(options))
+    return fmt::format("--for {}: not a number of seconds from 1 to {}", options.seconds, kSecondsMax);
   if (!options.seed.empty() && !options.seeds.empty()) return "--seed and --seeds exclude each other";
   if (!options.seed.empty() && !parse_number(options.seed, 0, UINT64_MAX))
     return fmt::format("--seed {}: not a whole number", options.seed);
@@ -56,6 +68,10 @@ std::optional<std::string> find_error(const Options& options) {
 
 SeedRange seed_range(const Options& options) {
   return parse_seeds(options.seeds).value_or(SeedRange{});
+}
+
+std::optional<std::uint64_t> soak_seconds(const Options& options) {
+  return parse_number(options.seconds, 1, kSecondsMax);
 }
 
 unsigned job_count(const Options& options) {

@@ -20,10 +20,13 @@ struct Options {
   std::string jobs;
   std::string out;
   std::string json;
+  std::string seconds;
+  bool random = false;
   bool shrink = false;
   bool quiet = false;
 
   bool sweeps() const { return !seeds.empty(); }
+  bool soaks() const { return random && seed.empty(); }
 };
 
 struct SeedRange {
@@ -37,5 +40,7 @@ std::optional<std::string> find_error(const Options& options);
 /// Of options without error.
 SeedRange seed_range(const Options& options);
 unsigned job_count(const Options& options);
+/// How long --random goes on; nothing: until the last seed.
+std::optional<std::uint64_t> soak_seconds(const Options& options);
 
 }  // namespace verbena::cli::run

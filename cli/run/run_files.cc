@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/run/input.h"
 #include "cli/run/interrupt.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
@@ -52,7 +53,7 @@ struct Finished {
 
 /// A value: the run was not made, the process ends with it.
 std::optional<int> run_file(const CLI::App& app, const Options& options, const std::string& file, Finished& finished) {
-  auto read = scenarios::read_scenario_file(file);
+  auto read = read_input(options, file);
   if (!read) return fail(app, kExitUsage, read.error().line());
   finished.scenario = std::make_unique<Scenario>(std::move(*read));
   if (const auto seed = parse_number(options.seed, 0, UINT64_MAX)) finished.scenario->seed = *seed;

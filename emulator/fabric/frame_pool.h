@@ -24,6 +24,8 @@ inline constexpr FrameNumber kNoFrame = UINT32_MAX;
 inline constexpr std::size_t kStoredBytes = 128;
 
 inline constexpr std::uint32_t kNoHost = UINT32_MAX;
+/// A destination as well: a group's frame goes to all hosts.
+inline constexpr std::uint32_t kEveryHost = UINT32_MAX - 1;
 
 /// Half a cache line: the part of a frame that every hop reads.
 struct FrameInfo {

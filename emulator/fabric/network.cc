@@ -98,6 +98,7 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
     if (of.is_host(direction.from)) single_way[direction.from] = ways[direction.from]++ == 0 ? number : kNoDirection;
   }
   routing = std::make_unique<Routing>(topology, hops, options.seed);
+  tree = std::make_unique<SpanningTree>(topology, hops);
   rebuild_routes();
 }
 

@@ -146,6 +146,7 @@ void Network::State::rebuild_routes() {
     alive[number] = link_believed_up[number] && switch_believed_up[direction.from] && switch_believed_up[direction.to];
   }
   routing->rebuild(alive);
+  tree->rebuild(alive);
 }
 
 }  // namespace verbena::fabric

@@ -17,7 +17,15 @@ void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame) {
   info.ecn_capable = look.ecn_capable;
   info.flow_hash = look.flow_hash;
   info.digest = look.digest;
-  if (look.is_ip) info.destination = addresses.find(look.destination);
+  if (look.is_ip) {
+    info.destination = addresses.find(look.destination);
+    if (info.destination == kNoHost && look.destination.is_multicast() && !tree->ways(host).empty()) {
+      info.destination = kEveryHost;
+      show(now, tree->ways(host).front().direction, frame, FrameEvent::entered);
+      flood(now, host, kNoHost, frame);
+      return;
+    }
+  }
 
   DirectionNumber way = single_way[host];
   const bool has_destination = info.destination != kNoHost;
@@ -175,6 +183,10 @@ void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame,
   const Direction& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
   ++statistics.arrivals;
+  if (info.destination == kEveryHost) {
+    arrive_for_group(now, number, frame, sink);
+    return;
+  }
   if (!topology.is_host(direction.to)) {
     const DirectionNumber next =
         is_dead[direction.to] ? kNoDirection : routing->next(direction.to, info.destination, info.flow_hash);

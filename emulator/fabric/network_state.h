@@ -1,6 +1,7 @@
 // NetworkState: what a Network owns, and the way of a frame through it.
 //
-// Private to network.cc, network_control.cc and network_frames.cc; network.h is the only way in from outside.
+// Private to network.cc, network_control.cc, network_frames.cc and network_groups.cc; network.h is the only way in from
+// outside.
 #pragma once
 
 #include <deque>
@@ -14,6 +15,7 @@
 #include "emulator/fabric/frame_pool.h"
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/routing.h"
+#include "emulator/fabric/spanning_tree.h"
 
 namespace verbena::fabric {
 
@@ -123,6 +125,14 @@ struct Network::State {
   void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
   void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
   void arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+
+  // -- network_groups.cc: frames for a multicast group
+  /// At its sender or at a switch: a copy on every way of the tree but back to where it came from.
+  void flood(Time now, std::uint32_t vertex, std::uint32_t came_from, FrameNumber frame);
+  void arrive_for_group(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+  bool is_cut_off(std::uint32_t host, FrameNumber frame);
+
+  // -- network_frames.cc again
   void run_direction(Time now, DirectionNumber number, Sink& sink);
   /// The frame ends here.
   void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
@@ -164,6 +174,7 @@ struct Network::State {
   DeadlineQueue queue;
   AddressTable addresses;
   std::unique_ptr<Routing> routing;
+  std::unique_ptr<SpanningTree> tree;
   std::vector<std::uint8_t> is_dead;            // of each vertex: a dead switch
   std::unordered_set<std::uint64_t> cut_pairs;  // from << 32 | to
 

@@ -10,6 +10,16 @@ constexpr std::size_t kDigitsMax = 18;
 constexpr std::uint64_t kValueMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t kBillion = 1'000'000'000;
 constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 0}, {"us", 3}, {"ms", 6}, {"s", 9}}};
+constexpr std::uint64_t kKibi = 1024;
+constexpr std::array<Unit, 5> kRateUnits{{{"bps", 0}, {"Kbps", 3}, {"Mbps", 6}, {"Gbps", 9}, {"Tbps", 12}}};
+constexpr std::array<Unit, 8> kSizeUnits{{{"", 0},
+                                          {"B", 0},
+                                          {"KB", 3},
+                                          {"MB", 6},
+                                          {"GB", 9},
+                                          {"KiB", 0, kKibi},
+                                          {"MiB", 0, kKibi* kKibi},
+                                          {"GiB", 0, kKibi* kKibi* kKibi}}};
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -63,6 +73,14 @@ std::optional<Duration> parse_duration(std::string_view text, Duration most) {
   const auto ns = parse_quantity(text, kTimeUnits);
   if (!ns || *ns > static_cast<std::uint64_t>(most.ns)) return std::nullopt;
   return nanoseconds(static_cast<std::int64_t>(*ns));
+}
+
+std::optional<std::uint64_t> parse_rate(std::string_view text) {
+  return parse_quantity(text, kRateUnits);
+}
+
+std::optional<std::uint64_t> parse_octets(std::string_view text) {
+  return parse_quantity(text, kSizeUnits);
 }
 
 std::optional<std::uint32_t> parse_probability(std::string_view text) {

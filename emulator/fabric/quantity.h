@@ -54,6 +54,10 @@ std::optional<std::uint64_t> parse_quantity(std::string_view text, std::span<con
 
 /// "500ns", "1.5us", "2ms", "1s".
 std::optional<Duration> parse_duration(std::string_view text, Duration most);
+/// "10Mbps", "2.5Gbps": bits per second.
+std::optional<std::uint64_t> parse_rate(std::string_view text);
+/// "64", "4KiB", "1MB".
+std::optional<std::uint64_t> parse_octets(std::string_view text);
 /// "0.1%", "0.001" or "1e-3" in parts per billion; at most 1.
 std::optional<std::uint32_t> parse_probability(std::string_view text);
 

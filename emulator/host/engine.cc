@@ -38,8 +38,8 @@ Result<std::unique_ptr<Link>, std::string> decorate(std::unique_ptr<Link> link, 
     tap = &capturing->tap();
     link = std::move(capturing);
   }
-  if (config.faults.empty()) return link;
-  std::vector<fabric::FaultRule> rules;
+  std::vector<fabric::FaultRule> rules = config.nic.latencies();
+  if (config.faults.empty() && rules.empty()) return link;
   for (const std::string& text : config.faults) {
     auto rule = fabric::parse_fault(text);
     if (!rule) return Failure{"fault '" + text + "': " + rule.error()};
@@ -98,6 +98,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   nic_config.udp_source_port = opened.udp_source_port;
   if (opened.window_bytes != 0) nic_config.window_bytes = opened.window_bytes;
   nic_config.seed = config.seed;
+  config.nic.apply(nic_config);
   install_fault_handler();
   engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());
   ForkRegistry::add(*engine);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/host/nic_tuning.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -16,6 +17,7 @@ struct EngineConfig {
   std::string link = "shm";                              // shm | fabric | udp | raw:IFACE
   std::vector<std::string> faults;                       // fabric::parse_fault
   std::uint64_t seed = 1;
+  NicTuning nic;
   std::string capture_path;              // pcapng, empty: none
   std::uint32_t capture_snap_bytes = 0;  // 0: whole frames
   std::string stats_path;                // file of counters shared with `verbena exec --stats`, empty: private

@@ -93,6 +93,11 @@ Result<EngineConfig, std::string> config_from_environment() {
       if (!rule) return Failure{complaint(kFaultsVariable, fault, rule.error())};
     }
   }
+  if (const auto value = variable(kNicVariable)) {
+    const auto tuning = parse_nic_tuning(*value);
+    if (!tuning) return Failure{std::string(kNicVariable) + ": " + tuning.error()};
+    config.nic = *tuning;
+  }
   if (const auto value = variable(kPcapVariable)) config.capture_path = *value;
   if (const auto value = variable(kStatsVariable)) config.stats_path = *value;
   return config;

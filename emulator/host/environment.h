@@ -6,6 +6,7 @@
 //   VERBENA_LINK         shm | fabric | udp | raw:IFACE  VERBENA_PCAP         file for the capture
 //   VERBENA_FAULTS       one fault per line            VERBENA_PCAP_SNAP    octets kept per frame
 //   VERBENA_STATS        file of counters (stats_file.h)
+//   VERBENA_NIC          what is wanted of the NIC (nic_tuning.h)
 #pragma once
 
 #include <string>
@@ -25,6 +26,7 @@ inline constexpr const char* kFaultsVariable = "VERBENA_FAULTS";
 inline constexpr const char* kSeedVariable = "VERBENA_SEED";
 inline constexpr const char* kDeviceNameVariable = "VERBENA_DEVICE_NAME";
 inline constexpr const char* kStatsVariable = "VERBENA_STATS";
+inline constexpr const char* kNicVariable = "VERBENA_NIC";
 
 /// The error names the variable and what would be right, in one line.
 Result<EngineConfig, std::string> config_from_environment();

@@ -90,6 +90,7 @@ bool FabricHub::arrived(const fabric::Arrival& arrival) {
     return true;
   }
   const wire::Qpn qpn = packet->bth().dest_qp;
+  if (qpn == wire::kMulticastQpn) return arrived_for_group(arrival);
   const nic::Destination destination{node.address, qpn, node.route_hints[slot_of(qpn)]};
   // Once per pass: a peer that floods a process which is gone must not cost system calls.
   if (!calls_taken_ && !link_->has_channel(destination)) {
@@ -110,6 +111,30 @@ bool FabricHub::arrived(const fabric::Arrival& arrival) {
   ++node.statistics.frames_out;
   node.statistics.octets_out += arrival.frame.size();
   return true;
+}
+
+/// Which of the node's processes has joined the group is known to their NICs.
+bool FabricHub::arrived_for_group(const fabric::Arrival& arrival) {
+  Node& node = nodes_[arrival.host];
+  bool is_taken = false;
+  for (const PeerName& peer : link_->peers()) {
+    if (!(peer.address == node.address)) continue;
+    const wire::Qpn qpn = qpn_base_of(peer.slot);
+    const nic::Destination destination{node.address, qpn, node.route_hints[peer.slot]};
+    if (!link_->has_channel(destination)) continue;
+    is_taken = true;
+    const std::span<std::byte> room = link_->reserve(destination, arrival.frame.size());
+    if (room.empty()) {
+      ++node.statistics.overflowed;
+      continue;
+    }
+    std::memcpy(room.data(), arrival.frame.data(), arrival.frame.size());
+    link_->commit(arrival.frame.size());
+    ++node.statistics.frames_out;
+    node.statistics.octets_out += arrival.frame.size();
+  }
+  if (!is_taken) ++node.statistics.nobody;
+  return is_taken;
 }
 
 }  // namespace verbena::host

@@ -74,6 +74,7 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   void frame(std::span<const std::byte> frame, bool icrc_trusted) override;
   // fabric::Sink: a frame for one process.
   bool arrived(const fabric::Arrival& arrival) override;
+  bool arrived_for_group(const fabric::Arrival& arrival);
 
   std::unique_ptr<ShmLink> link_;
   fabric::Network network_;

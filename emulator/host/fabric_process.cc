@@ -23,6 +23,19 @@ constexpr Duration kSpinMax = microseconds(32);
 constexpr Duration kSpinToDeadline = microseconds(10);  // a sleep shorter than this ends too late
 constexpr Duration kServiceInterval = microseconds(500);
 constexpr std::uint32_t kFramesMax = 64 * 1024;  // on all cables together
+
+class TwoObservers final : public fabric::Observer {
+ public:
+  TwoObservers(fabric::Observer& first, fabric::Observer& second) : first_(first), second_(second) {}
+  void observe(const fabric::ObservedFrame& frame) override {
+    first_.observe(frame);
+    second_.observe(frame);
+  }
+
+ private:
+  fabric::Observer& first_;
+  fabric::Observer& second_;
+};
 }  // namespace
 
 Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const FabricOptions& options) {
@@ -41,8 +54,8 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                                         .octets_max = options.capture_octets_max});
     if (!capture) return Failure{capture.error()};
     process->capture_ = std::move(*capture);
-    process->hub_->network().observe(process->capture_.get());
   }
+  process->attach_observers(options.observer);
   if (std::string error = process->open_counters(); !error.empty()) return Failure{std::move(error)};
   process->commands_ = std::make_unique<FabricCommands>(
       *process->hub_,
@@ -52,6 +65,16 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                             .counters = static_cast<const StatsFile*>(process->counters_)},
       clock_now());
   return process;
+}
+
+void FabricProcess::attach_observers(fabric::Observer* observer) {
+  if (capture_ != nullptr && observer != nullptr) {
+    both_ = std::make_unique<TwoObservers>(*capture_, *observer);
+    observer = both_.get();
+  } else if (observer == nullptr) {
+    observer = capture_.get();
+  }
+  hub_->network().observe(observer);
 }
 
 std::string FabricProcess::open_counters() {

@@ -28,6 +28,7 @@ struct FabricOptions {
   std::vector<fabric::FaultRule> prepared;  // FabricCommands::Setup
   std::string capture_directory;            // one pcapng for every cable; empty: none
   std::uint64_t capture_octets_max = UINT64_MAX;
+  fabric::Observer* observer = nullptr;  // sees all frames as well; outlives the process object
 };
 
 class FabricProcess {
@@ -46,6 +47,7 @@ class FabricProcess {
  private:
   FabricProcess() = default;
   std::string open_counters();
+  void attach_observers(fabric::Observer* observer);
   void service(Time now);
   void sleep(Time now, int stop_descriptor);
   bool stop_asked(int stop_descriptor) const;
@@ -53,6 +55,7 @@ class FabricProcess {
   std::unique_ptr<FabricHub> hub_;
   std::unique_ptr<FabricControl> control_;
   std::unique_ptr<FabricCapture> capture_;
+  std::unique_ptr<fabric::Observer> both_;  // where the capture and FabricOptions::observer watch
   Descriptor counters_file_;
   void* counters_ = nullptr;
   std::string stats_path_;

@@ -21,6 +21,7 @@ struct LaunchEnvironment {
   std::string seed;
   std::string device_name;
   std::string stats_path;
+  std::string nic;  // nic_tuning.h
 };
 
 /// The directory with Verbena's libibverbs.so.1, found from where this executable lies.

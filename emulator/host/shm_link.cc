@@ -114,8 +114,9 @@ ShmLink::Route* ShmLink::route_to(const nic::Destination& destination) {
 }
 
 std::span<std::byte> ShmLink::reserve(const nic::Destination& destination, std::size_t bytes) {
-  if (destination.qpn == wire::kMulticastQpn || destination.address.is_multicast())
-    return vanish(statistics_.vanished_multicast, bytes);
+  // Direct cables have no groups; behind a fabric its switches know where to.
+  const bool is_group = destination.qpn == wire::kMulticastQpn || destination.address.is_multicast();
+  if (is_group && role_ != ShmRole::plug) return vanish(statistics_.vanished_multicast, bytes);
   Route* route = route_to(destination);
   if (route == nullptr) return vanish(statistics_.vanished_unreachable, bytes);
   if (route->tx == nullptr && control_->has_changes()) {

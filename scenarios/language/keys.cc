@@ -59,7 +59,7 @@ constexpr Word kQpState[] = {"qp-state", "state", "side"};
 constexpr Word kDataIntact[] = {"data-intact"};
 constexpr Word kSilence[] = {"silence", "from", "until"};
 constexpr Word kFinished[] = {"finished", "within"};
-constexpr Word kProgramEnds[] = {"program", "status", "output"};
+constexpr Word kProgramEnds[] = {"program", "status", "output", "is", "min", "max"};
 constexpr Word kChecker[] = {"checker", "is", "min", "max"};
 constexpr Word kSurvivors[] = {"survivors", "is", "min", "max"};
 

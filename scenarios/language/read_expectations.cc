@@ -166,14 +166,18 @@ void read_program_end(const Section& section, const Value& subject, const Names&
   const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
                                  [&](const Program& program) { return program.name == expectation.workload; });
   if (!known) subject.wrong("there is no program of this name");
-  expectation.status = 0;
   if (const auto value = section.find("status")) expectation.status = static_cast<std::uint8_t>(value->number(0, 255));
+  bool is_bounded = false;
+  for (const std::string_view key : {"is", "min", "max"}) is_bounded = is_bounded || section.find(key).has_value();
+  if (is_bounded) expectation.value = read_number_bounds(section);
   const auto output = section.find("output");
+  if (!output && is_bounded) complain(section.place(), "bounds are for a number in its output: write output: as well");
   if (!output) return;
   expectation.output = output->word();
   if (expectation.output.size() > kOutputPatternMax) output->wrong("the expression is too long");
   try {
-    (void)std::regex(expectation.output);
+    if (std::regex(expectation.output).mark_count() == 0 && is_bounded)
+      output->wrong("put the number that is to be within bounds into parentheses");
   } catch (const std::regex_error&) {
     output->wrong("it is not a regular expression");
   }

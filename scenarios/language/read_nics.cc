@@ -80,15 +80,19 @@ std::uint32_t read_mtu(const Value& value) {
 void read_nic(const Section& nic, const std::string& file_name, const ReadOptions& options, NicSettings& settings) {
   if (const auto value = nic.find("profile")) settings.profile = read_profile(*value, file_name, options);
   read_behaviour(nic, settings.profile);
-  const auto code = [&nic](std::string_view key, std::uint64_t most, std::uint8_t& into) {
-    if (const auto value = nic.find(key)) into = static_cast<std::uint8_t>(value->number(0, most));
+  const auto code = [&nic](std::string_view key, std::uint64_t least, std::uint64_t most, std::uint8_t& into,
+                           bool& stated) {
+    const auto value = nic.find(key);
+    if (value) into = static_cast<std::uint8_t>(value->number(least, most));
+    stated = stated || value.has_value();
   };
   if (const auto value = nic.find("mtu")) settings.mtu_bytes = read_mtu(*value);
-  code("timeout", 31, settings.timeout);
-  code("retry-count", 7, settings.retry_count);
-  code("rnr-retry", 7, settings.rnr_retry);
-  code("min-rnr-timer", 31, settings.min_rnr_timer);
-  if (const auto value = nic.find("read-depth")) settings.read_depth = static_cast<std::uint8_t>(value->number(1, 128));
+  NicSettings::Stated& stated = settings.stated;
+  code("timeout", 0, 31, settings.timeout, stated.timeout);
+  code("retry-count", 0, 7, settings.retry_count, stated.retry_count);
+  code("rnr-retry", 0, 7, settings.rnr_retry, stated.rnr_retry);
+  code("min-rnr-timer", 0, 31, settings.min_rnr_timer, stated.min_rnr_timer);
+  code("read-depth", 1, 128, settings.read_depth, stated.read_depth);
   if (const auto value = nic.find("speed")) settings.rate_bits_per_second = value->rate();
   if (const auto value = nic.find("window"))
     settings.window_bytes = static_cast<std::uint32_t>(value->size(4096, kMessageBytesMax));

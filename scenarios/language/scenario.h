@@ -53,6 +53,14 @@ struct NicSettings {
   std::uint8_t read_depth = 16;            // max_rd_atomic and max_dest_rd_atomic
   std::uint64_t rate_bits_per_second = 0;  // of the NIC's own port; 0: the link's
   std::uint32_t window_bytes = 2 << 20;
+  /// What the file wrote: under the real clock programs choose the others themselves.
+  struct Stated {
+    bool timeout = false;
+    bool retry_count = false;
+    bool rnr_retry = false;
+    bool min_rnr_timer = false;
+    bool read_depth = false;
+  } stated;
 };
 
 // -- Workloads
@@ -199,8 +207,8 @@ struct Expectation {
     data_intact,  // of `workload` (empty: all)
     silence,      // no packet on `links` (empty: all) from `time.least` to `time.most`
     finished,     // `workload` is done by time.most
-    program,      // exit status and output of program `workload`
-    checker,      // number of reports of `checker` (empty: of all of them; they are silent unless told otherwise)
+      program,      // exit status (if said) and output of program `workload`; bounds of a number in it
+      checker,      // number of reports of `checker` (empty: of all of them; they are silent unless told otherwise)
     survivors,    // number of workload pairs that complete all their messages
   } kind{};
   std::string text;
@@ -210,7 +218,7 @@ struct Expectation {
   double percentile = 50;
   std::string counter;
   std::string checker;
-  std::string output;  // program: a regular expression that its output must fit
+  std::string output;  // program: a regular expression that its output must fit; with bounds, of its first group
   std::vector<std::uint32_t> hosts;
   std::vector<LinkChoice> links;
   std::uint8_t qp_state = 3;

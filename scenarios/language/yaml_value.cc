@@ -12,16 +12,6 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::size_t kShownCharactersMax = 60;
-constexpr std::uint64_t kKibi = 1024;
-constexpr std::array<fabric::Unit, 5> kRateUnits{{{"bps", 0}, {"Kbps", 3}, {"Mbps", 6}, {"Gbps", 9}, {"Tbps", 12}}};
-constexpr std::array<fabric::Unit, 8> kSizeUnits{{{"", 0},
-                                                  {"B", 0},
-                                                  {"KB", 3},
-                                                  {"MB", 6},
-                                                  {"GB", 9},
-                                                  {"KiB", 0, kKibi},
-                                                  {"MiB", 0, kKibi* kKibi},
-                                                  {"GiB", 0, kKibi* kKibi* kKibi}}};
 
 Place place_of(const YAML::Mark& mark) {
   if (mark.is_null()) return {};
@@ -134,14 +124,14 @@ Duration Value::duration() const {
 }
 
 std::uint64_t Value::rate() const {
-  const auto value = is_word() ? fabric::parse_quantity(node_.Scalar(), kRateUnits) : std::nullopt;
+  const auto value = is_word() ? fabric::parse_rate(node_.Scalar()) : std::nullopt;
   if (!value || *value == 0 || *value > kRateMax)
     wrong("write a rate above 0 and up to 100Tbps such as 10Mbps, 2.5Gbps or 100Gbps");
   return *value;
 }
 
 std::uint64_t Value::size(std::uint64_t least, std::uint64_t most) const {
-  const auto value = is_word() ? fabric::parse_quantity(node_.Scalar(), kSizeUnits) : std::nullopt;
+  const auto value = is_word() ? fabric::parse_octets(node_.Scalar()) : std::nullopt;
   if (!value || *value < least || *value > most)
     wrong("write a size from " + std::to_string(least) + " to " + std::to_string(most) +
           " octets such as 64, 4KiB or 1MiB");

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "scenarios/real/real_checkers.h"
+
 namespace verbena::scenarios {
 namespace {
 
@@ -27,26 +29,52 @@ bool open_pipe(Pipe& into) {
   return true;
 }
 
-/// In the child: says on `ready` what went wrong, or nothing; serves until `lifeline` is closed.
-int serve(const host::FabricOptions& options, int lifeline, host::Descriptor ready) {
-  setpgid(0, 0);  // Ctrl-C is the runner's to deal with
-  auto process = host::FabricProcess::open(options);
-  if (!process) {
-    const std::string& error = process.error();
-    [[maybe_unused]] const ssize_t written = write(ready.get(), error.data(), error.size());
-    return EXIT_FAILURE;
+void write_all(int to, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = write(to, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    done += static_cast<std::size_t>(written);
   }
-  ready.reset();
-  (*process)->run(lifeline);
+}
+
+std::string read_all(int from) {
+  std::string all;
+  std::array<char, 4096> text;
+  for (;;) {
+    const ssize_t got = read(from, text.data(), text.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return all;
+    all.append(text.data(), static_cast<std::size_t>(got));
+  }
+}
+
+/// In the child: says on `ready` what went wrong, or nothing; serves until `lifeline` is closed.
+int serve(host::FabricOptions options, bool checks, int lifeline, host::Descriptor ready, int verdict) {
+  setpgid(0, 0);  // Ctrl-C is the runner's to deal with
+  RealCheckers checkers(options.topology);
+  if (checks) options.observer = &checkers;
+  {
+    auto process = host::FabricProcess::open(options);
+    if (!process) {
+      write_all(ready.get(), process.error());
+      return EXIT_FAILURE;
+    }
+    ready.reset();
+    (*process)->run(lifeline);
+  }
+  if (checks) write_all(verdict, checkers.verdict());
   return EXIT_SUCCESS;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<FabricChild>, std::string> FabricChild::start(const host::FabricOptions& options) {
+Result<std::unique_ptr<FabricChild>, std::string> FabricChild::start(const host::FabricOptions& options, bool checks) {
   Pipe lifeline;
   Pipe ready;
-  if (!open_pipe(lifeline) || !open_pipe(ready)) return Failure{std::string("pipe: ") + std::strerror(errno)};
+  Pipe verdict;
+  if (!open_pipe(lifeline) || !open_pipe(ready) || !open_pipe(verdict))
+    return Failure{std::string("pipe: ") + std::strerror(errno)};
   std::unique_ptr<FabricChild> child(new FabricChild);
   child->name_ = options.fabric;
   child->process_ = fork();
@@ -54,18 +82,13 @@ Result<std::unique_ptr<FabricChild>, std::string> FabricChild::start(const host:
   if (child->process_ == 0) {
     lifeline.write_end.reset();
     ready.read_end.reset();
-    _exit(serve(options, lifeline.read_end.get(), std::move(ready.write_end)));
+    verdict.read_end.reset();
+    _exit(serve(options, checks, lifeline.read_end.get(), std::move(ready.write_end), verdict.write_end.get()));
   }
   child->lifeline_ = std::move(lifeline.write_end);
+  child->verdict_ = std::move(verdict.read_end);
   ready.write_end.reset();
-  std::string error;
-  std::array<char, 512> text;
-  for (;;) {
-    const ssize_t got = read(ready.read_end.get(), text.data(), text.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    error.append(text.data(), static_cast<std::size_t>(got));
-  }
+  std::string error = read_all(ready.read_end.get());
   if (!error.empty()) return Failure{std::move(error)};
   return child;
 }
@@ -76,13 +99,15 @@ Result<std::string, std::string> FabricChild::ask(const std::vector<std::string>
   return std::move(*answer);
 }
 
-void FabricChild::end() {
-  if (process_ <= 0) return;
+std::string FabricChild::end() {
+  if (process_ <= 0) return {};
   lifeline_.reset();
+  std::string verdict = read_all(verdict_.get());
   int status = 0;
   while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;
+  return verdict;
 }
 
 FabricChild::~FabricChild() {

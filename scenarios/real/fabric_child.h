@@ -18,7 +18,8 @@ namespace verbena::scenarios {
 
 class FabricChild {
  public:
-  static Result<std::unique_ptr<FabricChild>, std::string> start(const host::FabricOptions& options);
+  /// `checks`: the checkers watch it.
+  static Result<std::unique_ptr<FabricChild>, std::string> start(const host::FabricOptions& options, bool checks);
   ~FabricChild();
   FabricChild(const FabricChild&) = delete;
   FabricChild& operator=(const FabricChild&) = delete;
@@ -26,14 +27,15 @@ class FabricChild {
   const std::string& name() const { return name_; }
   /// The words of emulator/host/fabric_commands.h. An error is one line.
   Result<std::string, std::string> ask(const std::vector<std::string>& words) const;
-  /// Ends it and waits until its captures are written.
-  void end();
+  /// Ends it and waits until its captures are written. What the checkers said (RealCheckers::read), if they watched.
+  std::string end();
 
  private:
   FabricChild() = default;
   std::string name_;
   pid_t process_ = -1;
   host::Descriptor lifeline_;  // the child ends when this is closed
+  host::Descriptor verdict_;   // what it says then
 };
 
 }  // namespace verbena::scenarios

@@ -1,5 +1,6 @@
 #include "scenarios/real/real_expectations.h"
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -15,6 +16,7 @@ bool is_about_workloads(Kind kind) {
     case Kind::counter:
     case Kind::silence:
     case Kind::program:
+    case Kind::checker:
       return false;
     case Kind::completions:
     case Kind::throughput:
@@ -22,7 +24,6 @@ bool is_about_workloads(Kind kind) {
     case Kind::qp_state:
     case Kind::data_intact:
     case Kind::finished:
-    case Kind::checker:
     case Kind::survivors:
       return true;
   }
@@ -35,6 +36,24 @@ Duration begin_of(const Expectation& expectation) {
 
 bool wants(const LinkChoice& choice, std::size_t cable, bool backward) {
   return choice.cable == cable && (choice.way == Way::both || (choice.way == Way::backward) == backward);
+}
+
+void judge_program(const Expectation& expectation, const ProgramEnd& program, ExpectationOutcome& outcome) {
+  outcome.held = expectation.status ? program.outcome.status == *expectation.status : program.outcome.held;
+  outcome.observed = program.outcome.text;
+  if (expectation.output.empty()) return;
+  std::smatch found;
+  if (!std::regex_search(program.output, found, std::regex(expectation.output))) {
+    outcome.held = false;
+    outcome.observed += ", and its output does not fit";
+  } else if (expectation.value.least || expectation.value.most) {
+    const std::string number = found.size() > 1 ? found.str(1) : std::string();
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    const bool is_number = !number.empty() && *end == '\0';
+    outcome.held = outcome.held && is_number && expectation.value.contains(value);
+    outcome.observed += ", " + (is_number ? number : "'" + number + "' is no number");
+  }
 }
 
 }  // namespace
@@ -96,21 +115,14 @@ void RealExpectations::sample(Duration elapsed, const nlohmann::json& stat) {
 }
 
 ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vector<ProgramEnd>& programs,
-                                               const nlohmann::json& stat) const {
+                                               const nlohmann::json& stat, const CheckerReports& reports) const {
   const Expectation& expectation = scenario_.expectations[index];
   ExpectationOutcome outcome{index, expectation.text, expectation.place, false, {}};
   switch (expectation.kind) {
     case Kind::program:
       for (std::size_t i = 0; i < programs.size(); ++i) {
         if (programs[i].outcome.name != expectation.workload) continue;
-        const bool fits =
-            expectation.output.empty() || std::regex_search(programs[i].output, std::regex(expectation.output));
-        const std::optional<int> status = programs[i].outcome.status;
-        const bool is_status_right = expectation.value.least || expectation.value.most
-                                         ? status && expectation.value.contains(*status)
-                                         : programs[i].outcome.held;
-        outcome.held = fits && is_status_right;
-        outcome.observed = programs[i].outcome.text + (fits ? "" : ", and its output does not fit");
+        judge_program(expectation, programs[i], outcome);
       }
       break;
     case Kind::counter: {
@@ -135,13 +147,18 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
       outcome.observed = std::to_string(frames) + " packets";
       break;
     }
+    case Kind::checker: {
+      const CheckerVerdict verdict = checker_verdict(expectation, reports);
+      outcome.held = verdict.held;
+      outcome.observed = verdict.observed;
+      break;
+    }
     case Kind::completions:
     case Kind::throughput:
     case Kind::latency:
     case Kind::qp_state:
     case Kind::data_intact:
     case Kind::finished:
-    case Kind::checker:
     case Kind::survivors:
       break;  // refuse() has said so
   }
@@ -149,11 +166,12 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
 }
 
 std::vector<ExpectationOutcome> RealExpectations::judge(const std::vector<ProgramEnd>& programs,
-                                                        const nlohmann::json& stat) const {
+                                                        const nlohmann::json& stat,
+                                                        const CheckerReports& reports) const {
   std::vector<ExpectationOutcome> outcomes;
   std::vector<bool> is_judged(programs.size(), false);
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
-    outcomes.push_back(judge_one(i, programs, stat));
+    outcomes.push_back(judge_one(i, programs, stat, reports));
     for (std::size_t program = 0; program < programs.size(); ++program)
       if (scenario_.expectations[i].kind == Kind::program &&
           scenario_.expectations[i].workload == programs[program].outcome.name)
@@ -165,6 +183,8 @@ std::vector<ExpectationOutcome> RealExpectations::judge(const std::vector<Progra
     outcomes.push_back({scenario_.expectations.size() + i, "program " + programs[i].outcome.name + " ends as it should",
                         scenario_.programs[i].place, programs[i].outcome.held, programs[i].outcome.text});
   }
+  for (ExpectationOutcome& unexpected : unexpected_reports(scenario_, reports, scenario_.expectations.size()))
+    outcomes.push_back(std::move(unexpected));
   return outcomes;
 }
 

@@ -1,7 +1,8 @@
 // RealExpectations: what a scenario expects of a run under the real clock, judged.
 //
-// Solely responsible for the verdicts. Programs are judged by their exit status and output, the fabric by its counters:
-// what happens inside the programs is not seen, so that expectations about workloads are refused beforehand.
+// Solely responsible for the verdicts. Programs are judged by their exit status and output, the fabric and the NICs by
+// their counters, the packets by the checkers: what happens inside the programs is not seen, so that expectations about
+// workloads are refused beforehand.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "scenarios/language/scenario.h"
+#include "scenarios/run/checker_verdicts.h"
 #include "scenarios/run/outcome.h"
 
 namespace verbena::scenarios {
@@ -34,15 +36,16 @@ class RealExpectations {
   void sample(Duration elapsed, const nlohmann::json& stat);
 
   /// `stat`: the fabric's last counters.
-  std::vector<ExpectationOutcome> judge(const std::vector<ProgramEnd>& programs, const nlohmann::json& stat) const;
+  std::vector<ExpectationOutcome> judge(const std::vector<ProgramEnd>& programs, const nlohmann::json& stat,
+                                        const CheckerReports& reports) const;
 
  private:
   struct Sample {
     std::optional<std::uint64_t> first;
     std::optional<std::uint64_t> last;
   };
-  ExpectationOutcome judge_one(std::size_t index, const std::vector<ProgramEnd>& programs,
-                               const nlohmann::json& stat) const;
+  ExpectationOutcome judge_one(std::size_t index, const std::vector<ProgramEnd>& programs, const nlohmann::json& stat,
+                               const CheckerReports& reports) const;
   std::uint64_t frames_on(const Expectation& expectation, const nlohmann::json& stat) const;
 
   const Scenario& scenario_;

@@ -20,7 +20,9 @@
 #include "scenarios/real/fault_schedule.h"
 #include "scenarios/real/place_text.h"
 #include "scenarios/real/program_child.h"
+#include "scenarios/real/real_checkers.h"
 #include "scenarios/real/real_expectations.h"
+#include "scenarios/real/real_nics.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -92,7 +94,7 @@ class RealRun final : private FaultTarget {
 std::optional<std::string> RealRun::open() {
   host::FabricOptions fabric;
   fabric.fabric = "run-" + std::to_string(getpid());
-  fabric.topology = scenario_.topology;
+  fabric.topology = real_topology(scenario_);
   fabric.seed = scenario_.seed;
   fabric.detection = scenario_.detection;
   fabric.prepared = FaultSchedule::rules_of(scenario_);
@@ -100,7 +102,7 @@ std::optional<std::string> RealRun::open() {
     fabric.capture_directory = options_.out_directory;
     fabric.capture_octets_max = options_.capture_octets_max;
   }
-  auto child = FabricChild::start(fabric);
+  auto child = FabricChild::start(fabric, options_.checkers);
   if (!child) return child.error();
   fabric_ = std::move(*child);
   const auto hello = fabric_->ask({"hello"});
@@ -184,6 +186,7 @@ void RealRun::start(std::size_t index) {
   options.environment.link = "fabric";
   options.environment.seed = std::to_string(scenario_.seed + index);
   options.environment.stats_path = stats_path_;
+  options.environment.nic = host::text_of(real_tuning(scenario_, program.host));
   if (!options_.out_directory.empty()) options.output_path = options_.out_directory + "/" + program.name;
   auto child = ProgramChild::start(options, host::clock_now());
   if (child)
@@ -290,7 +293,6 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   for (std::size_t i = 0; i < programs_.size(); ++i) ends.push_back(end_of(i));
   for (const ProgramEnd& program : ends) outcome.programs.push_back(program.outcome);
   const Json seen = stat();
-  outcome.expectations = expectations_.judge(ends, seen);
   outcome.faults = schedule_.applied();
   for (AppliedFault& fault : outcome.faults) {
     const auto number = schedule_.number(fault.index);
@@ -302,7 +304,9 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   outcome.packets_overflowed = seen.value("overflowed", 0ULL);
   outcome.packets_vanished = seen.value("vanished", 0ULL);
   outcome.notes = notes_;
-  fabric_->end();
+  const CheckerReports reports = RealCheckers::read(fabric_->end(), outcome);
+  if (options_.checkers && !reports.ran) outcome.notes.push_back("the fabric ended before its checkers could report");
+  outcome.expectations = expectations_.judge(ends, seen, reports);
   if (!options_.out_directory.empty()) {
     std::ofstream file(options_.out_directory + "/fabric.json");
     file << seen.dump(2) << '\n';

@@ -1,7 +1,5 @@
 #include "scenarios/run/checker_feed.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "scenarios/run/pairs.h"
@@ -9,8 +7,6 @@
 
 namespace verbena::scenarios {
 namespace {
-
-constexpr std::size_t kReported = 20;
 
 /// How long it may take until what a NIC has decided to send is seen to leave it: its profile's latencies, and what its
 /// other QPs have to send before at the slowest rate.
@@ -94,19 +90,7 @@ void CheckerFeed::restarted(sim::HostId host) {
 }
 
 CheckerReports CheckerFeed::finish(Outcome& outcome) {
-  checkers_.finish();
-  CheckerReports reports;
-  reports.ran = true;
-  for (const checkers::CheckerTotals& totals : checkers_.totals())
-    reports.rows.push_back({std::string(totals.row.name), totals.violations});
-  outcome.violations_total = checkers_.violation_count();
-  for (const checkers::Violation& violation : checkers_.violations()) {
-    if (outcome.violations.size() == kReported) break;
-    outcome.violations.push_back(
-        {violation.time - Time{0}, std::string(violation.checker), std::string(violation.clause), violation.text});
-  }
-  if (!outcome.violations.empty()) reports.first = outcome.violations.front().text;
-  return reports;
+  return reports_of(checkers_, Time{0}, outcome);
 }
 
 }  // namespace verbena::scenarios

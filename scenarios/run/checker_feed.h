@@ -6,7 +6,7 @@
 #include "emulator/sim/world.h"
 #include "scenarios/checkers/checker.h"
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/judge.h"
+#include "scenarios/run/checker_verdicts.h"
 #include "scenarios/run/outcome.h"
 #include "scenarios/run/set_up_listener.h"
 

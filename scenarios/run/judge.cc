@@ -100,8 +100,10 @@ Judge::Verdict Judge::verdict(std::size_t index, const Outcome& outcome, sim::Wo
       return finished(expectation, outcome);
     case Expectation::Kind::program:
       return {false, "there are no programs under virtual time"};
-    case Expectation::Kind::checker:
-      return checker(expectation, reports);
+    case Expectation::Kind::checker: {
+      const CheckerVerdict said = checker_verdict(expectation, reports);
+      return {said.held, said.observed};
+    }
     case Expectation::Kind::survivors: {
       if (result == nullptr) return {false, "there is no such workload"};
       const auto number = static_cast<double>(result->pairs_finished);
@@ -179,16 +181,6 @@ Judge::Verdict Judge::finished(const Expectation& expectation, const Outcome& ou
   return verdict;
 }
 
-Judge::Verdict Judge::checker(const Expectation& expectation, const CheckerReports& reports) const {
-  if (!reports.ran) return {false, "no checker ran"};
-  std::uint64_t number = 0;
-  for (const CheckerReports::Row& row : reports.rows)
-    if (expectation.checker.empty() || row.name == expectation.checker) number += row.reports;
-  Bounds bounds = expectation.value;
-  if (!is_bounded(bounds)) bounds.most = 0;
-  return {bounds.contains(static_cast<double>(number)), fmt::format("{} reports", number)};
-}
-
 bool Judge::is_expected(Expectation::Kind kind, const std::string& workload) const {
   return std::any_of(scenario_.expectations.begin(), scenario_.expectations.end(), [&](const Expectation& expectation) {
     return expectation.kind == kind && (expectation.workload.empty() || expectation.workload == workload);
@@ -219,19 +211,8 @@ void Judge::judge_implied(Outcome& outcome, const CheckerReports& reports) const
   if (outcome.end == Outcome::End::timed_out)
     outcome.expectations.push_back(
         {implied, "the run ends by itself", {}, false, "ended by its timeout of " + time_text(scenario_.timeout)});
-  for (const CheckerReports::Row& row : reports.rows) {
-    const bool expected =
-        std::any_of(scenario_.expectations.begin(), scenario_.expectations.end(), [&](const Expectation& expectation) {
-          return expectation.kind == Expectation::Kind::checker &&
-                 (expectation.checker.empty() || expectation.checker == row.name);
-        });
-    if (row.reports != 0 && !expected)
-      outcome.expectations.push_back({implied,
-                                      fmt::format("checker {} is silent", row.name),
-                                      {},
-                                      false,
-                                      fmt::format("{} reports; {}", row.reports, reports.first)});
-  }
+  for (ExpectationOutcome& unexpected : unexpected_reports(scenario_, reports, implied))
+    outcome.expectations.push_back(std::move(unexpected));
 }
 
 }  // namespace verbena::scenarios

@@ -7,22 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "scenarios/run/checker_verdicts.h"
 #include "scenarios/run/ledger.h"
 #include "scenarios/run/outcome.h"
 #include "scenarios/run/workload_set.h"
 
 namespace verbena::scenarios {
-
-/// How often each checker has reported.
-struct CheckerReports {
-  struct Row {
-    std::string name;
-    std::uint64_t reports = 0;
-  };
-  bool ran = false;
-  std::vector<Row> rows;
-  std::string first;  // the first report, for the verdict
-};
 
 class Judge final : public CompletionListener {
  public:
@@ -47,7 +37,6 @@ class Judge final : public CompletionListener {
   Verdict qp_state(const Expectation& expectation) const;
   Verdict counter(const Expectation& expectation, sim::World& world) const;
   Verdict finished(const Expectation& expectation, const Outcome& outcome) const;
-  Verdict checker(const Expectation& expectation, const CheckerReports& reports) const;
   void judge_implied(Outcome& outcome, const CheckerReports& reports) const;
   bool is_expected(Expectation::Kind kind, const std::string& workload) const;
 

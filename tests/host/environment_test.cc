@@ -16,8 +16,8 @@ namespace {
 using namespace verbena;
 using namespace verbena::host;
 
-constexpr std::array kVariables{kFabricVariable, kNodeVariable, kLinkVariable,       kPcapVariable, kPcapSnapVariable,
-                                kFaultsVariable, kSeedVariable, kDeviceNameVariable, kStatsVariable};
+constexpr std::array kVariables{kFabricVariable, kNodeVariable, kLinkVariable,       kPcapVariable,  kPcapSnapVariable,
+                                kFaultsVariable, kSeedVariable, kDeviceNameVariable, kStatsVariable, kNicVariable};
 struct CleanEnvironment {
   CleanEnvironment() {
     for (const char* name : kVariables) unsetenv(name);
@@ -50,6 +50,7 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
   setenv(kSeedVariable, "18446744073709551615", 1);
   setenv(kDeviceNameVariable, "mlx5_0", 1);
   setenv(kStatsVariable, "/proc/1/fd/3", 1);
+  setenv(kNicVariable, "mtu=1024", 1);
   const auto config = config_from_environment();
   BOOST_REQUIRE(config.ok());
   BOOST_TEST(config->fabric == "lab-1");
@@ -61,10 +62,11 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
   BOOST_TEST(config->seed == ~std::uint64_t{0});
   BOOST_TEST(config->device_name == "mlx5_0");
   BOOST_TEST(config->stats_path == "/proc/1/fd/3");
+  BOOST_TEST(config->nic.mtu_bytes.value_or(0) == 1024u);
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
-  const std::array<std::pair<const char*, const char*>, 14> wrong{
+  const std::array<std::pair<const char*, const char*>, 15> wrong{
       {{kFabricVariable, "a/b"},
        {kFabricVariable, "12345678901234567890123456789012345678901"},
        {kNodeVariable, "0"},
@@ -78,7 +80,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
        {kSeedVariable, "18446744073709551616"},
        {kPcapSnapVariable, "all"},
        {kFaultsVariable, "drop 1%\nfrobnicate"},
-       {kDeviceNameVariable, "../x"}}};
+       {kDeviceNameVariable, "../x"},
+       {kNicVariable, "mtu=1500"}}};
   for (const auto& [name, value] : wrong) {
     setenv(name, value, 1);
     const auto config = config_from_environment();

@@ -223,6 +223,29 @@ BOOST_AUTO_TEST_CASE(a_rate_is_kept_on_the_real_clock_without_loss) {
   BOOST_TEST(in_order(two));
 }
 
+BOOST_AUTO_TEST_CASE(a_groups_frame_reaches_every_process_of_the_other_nodes_once) {
+  const Served fabric(fabric::ring(3, kFast));
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  Plug sibling(fabric, 2);
+  Plug three(fabric, 3);
+  const FrameRequest request{.source = one.address,
+                             .destination = wire::Gid::from_ipv4(0xe0010203),
+                             .qpn = wire::kMulticastQpn,
+                             .payload_bytes = 10};
+  BOOST_TEST(commit(*one.link, request));
+  const auto pass = [&] {
+    for (Plug* plug : {&two, &sibling, &three}) one.pass(*plug);
+  };
+  const auto all_have = [&] {
+    return !two.collector.frames.empty() && !sibling.collector.frames.empty() && !three.collector.frames.empty();
+  };
+  BOOST_TEST(until(all_have, pass));
+  BOOST_TEST(!until([] { return false; }, pass, kShort));  // nothing else comes
+  for (const Plug* plug : {&two, &sibling, &three}) BOOST_TEST(plug->collector.frames.size() == 1u);
+  BOOST_TEST(one.collector.frames.empty());
+}
+
 BOOST_AUTO_TEST_CASE(frames_for_nobody_vanish_and_are_counted) {
   const Served fabric(fabric::star(2, kFast));
   Plug one(fabric, 1);

@@ -159,6 +159,49 @@ BOOST_AUTO_TEST_CASE(what_only_virtual_time_has_is_refused_in_one_line) {
              "9:1: fault 'rnr storm' needs `clock: virtual`: programs run on their own");
 }
 
+BOOST_AUTO_TEST_CASE(a_number_in_the_output_is_held_against_its_bounds) {
+  Scenario scenario = scenario_of(1);
+  scenario.programs.push_back(program_of("one", 0, "echo BW 12.5 MB/s; exit 4"));
+  const auto expect = [&](const std::string& output, double least, double most, std::uint8_t status) {
+    Expectation expectation = program_expectation("one", output);
+    expectation.value = {least, most};
+    expectation.status = status;
+    scenario.expectations.push_back(expectation);
+  };
+  expect("BW ([0-9.]+)", 12, 13, 4);
+  expect("BW ([0-9.]+)", 13, 14, 4);
+  expect("BW ([0-9.]+)", 12, 13, 0);
+  expect("(BW)", 12, 13, 4);
+  const Outcome outcome = run_real(scenario, {});
+  const std::vector<bool> held{true, false, false, false};
+  for (std::size_t i = 0; i < held.size(); ++i)
+    BOOST_TEST(outcome.expectations.at(i).held == held[i], i << ": " << outcome.expectations.at(i).observed);
+  BOOST_TEST(outcome.expectations.at(0).observed == "exit status 4 instead of 0, 12.5");
+}
+
+BOOST_AUTO_TEST_CASE(programs_see_the_nic_that_the_scenario_describes) {
+  Scenario scenario = scenario_of(2);
+  scenario.nics.resize(2);
+  scenario.nics[0].mtu_bytes = 1024;
+  scenario.nics[0].read_depth = 8;
+  scenario.nics[0].stated.read_depth = true;
+  scenario.nics[0].rate_bits_per_second = 25'000'000'000;
+  scenario.nics[1].timeout = 9;
+  scenario.nics[1].stated.timeout = true;
+  scenario.nics[1].profile.acknowledge_latency = microseconds(3);
+  scenario.programs.push_back(program_of("one", 0, "exec ibv_devinfo -v"));
+  scenario.programs.push_back(program_of("two", 1, "echo $VERBENA_NIC; cat /sys/class/infiniband/*/ports/1/rate"));
+  for (const char* const output :
+       {"max_qp_rd_atom:[^0-9]+8\n", "max_qp_init_rd_atom:[^0-9]+8\n", "active_mtu:[^0-9]+1024 ",
+        "active_width:[^0-9]+1X", "active_speed:[^0-9]+25.0 Gbps"})
+    scenario.expectations.push_back(program_expectation("one", output));
+  for (const char* const output : {"timeout=9 acknowledge-latency=3000ns\n", "100 Gb/sec \\(4X EDR\\)"})
+    scenario.expectations.push_back(program_expectation("two", output));
+  const Outcome outcome = run_real(scenario, {});
+  for (const ExpectationOutcome& expectation : outcome.expectations)
+    BOOST_TEST(expectation.held, scenario.expectations[expectation.index].output + ": " + expectation.observed);
+}
+
 BOOST_AUTO_TEST_CASE(a_pingpong_survives_loss_and_the_hits_are_counted) {
   Scenario scenario = scenario_of(2);
   scenario.programs.push_back(pingpong("server", 0, "28811", ""));
@@ -176,6 +219,9 @@ BOOST_AUTO_TEST_CASE(a_pingpong_survives_loss_and_the_hits_are_counted) {
   retransmitted.counter = "tx_retransmitted_packets";
   retransmitted.value.least = 1;
   scenario.expectations.push_back(retransmitted);
+  Expectation silent;
+  silent.kind = Expectation::Kind::checker;
+  scenario.expectations.push_back(silent);
   const Outcome outcome = run_real(scenario, {});
   BOOST_TEST((outcome.end == Outcome::End::finished));
   for (const ExpectationOutcome& expectation : outcome.expectations)

@@ -252,6 +252,15 @@ BOOST_AUTO_TEST_CASE(programs_run_on_the_real_clock_and_must_be_there) {
   check_error(real("- {exec: ^\"ls 'x\", node: n1}\n"), "a quotation mark is not closed");
   check_error(real("- {exec: ls, node: ^n3}\n"), "there is no such node");
   check_error(real("- {exec: ls, node: n1, after: ^late}\n"), "no program of this name");
+  const auto expecting = [&](const std::string& item) {
+    return real("- {name: p, exec: ls, node: n1}\nexpect:\n- " + item + "\n");
+  };
+  const Scenario judged = good(expecting("{program: p, output: '([0-9]+) MB', min: 3}"));
+  BOOST_TEST(*judged.expectations[0].value.least == 3);
+  BOOST_TEST(!judged.expectations[0].status.has_value());
+  BOOST_TEST(*good(expecting("{program: p, status: 4}")).expectations[0].status == 4);
+  check_error(expecting("^{program: p, min: 3}"), "write output: as well");
+  check_error(expecting("{program: p, output: ^'[0-9]+ MB', min: 3}"), "into parentheses");
   check_error(real("- ^{verb: write, from: n1, to: n2, size: 1, count: 1}\n"), "with clock: real");
 }
 
@@ -287,6 +296,8 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
   BOOST_TEST(!scenario.expectations[8].time_ns.least.has_value());
   BOOST_TEST(scenario.expectations[5].text == "counter tx_retransmitted_packets, min 1, max 5");
 
+  BOOST_TEST(scenario.expectations[9].checker == "");
+  check_error(with("expect: [{checker: ^go-back-m, is: 0}]\n"), "there is no such checker; there are all, ");
   check_error(with("expect: [^data-intakt]\n"), "use one of data-intact, finished");
   check_error(with("expect: [{completions: ^v, is: 1}]\n"), "there is no workload of this name");
   check_error(with("expect: [^{completions: w}]\n"), "say how many");

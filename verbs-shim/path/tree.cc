@@ -113,7 +113,7 @@ constexpr Node kNodes[] = {
     file(PORT "/phys_state", "5: LinkUp\n"),
     directory(PORT "/pkeys"),
     file(PORT "/pkeys/0", "0xffff\n"),
-    file(PORT "/rate", "100 Gb/sec (4X EDR)\n"),
+    file(PORT "/rate", write_rate),
     file(PORT "/sm_lid", "0x0\n"),
     file(PORT "/sm_sl", "0\n"),
     file(PORT "/state", "4: ACTIVE\n"),

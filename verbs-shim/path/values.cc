@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "emulator/host/port_speed.h"
 #include "verbs-shim/path/tree.h"
 
 namespace verbena::path {
@@ -30,6 +31,24 @@ Octets node_gid() {
   const long node = std::strtol(text, nullptr, 10);
   if (node >= 1 && node <= 254) gid[15] = static_cast<std::uint8_t>(node);
   return gid;
+}
+
+/// The speed= of VERBENA_NIC; libibverbs tells the user of a wrong one.
+std::uint64_t port_rate() {
+  constexpr const char* kSpeed = "speed=";
+  const char* words = std::getenv("VERBENA_NIC");
+  while (words != nullptr && *words != 0) {
+    if (std::strncmp(words, kSpeed, std::strlen(kSpeed)) == 0) {
+      char* unit = nullptr;
+      const double number = std::strtod(words + std::strlen(kSpeed), &unit);
+      const double factor = *unit == 'K' ? 1e3 : *unit == 'M' ? 1e6 : *unit == 'G' ? 1e9 : *unit == 'T' ? 1e12 : 1;
+      const double rate = number * factor;
+      return rate > 0 && rate < 1e18 ? static_cast<std::uint64_t>(rate) : host::kPortRateDefault;
+    }
+    words = std::strchr(words, ' ');
+    if (words != nullptr) ++words;
+  }
+  return host::kPortRateDefault;
 }
 
 std::size_t finish(int written, std::size_t size) {
@@ -83,6 +102,11 @@ std::size_t write_network_device(char* into, std::size_t size) {
 std::size_t write_lid(char* into, std::size_t size) {
   const Octets gid = node_gid();  // a LID for programs that know nothing else: the low half of the address
   return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
+}
+
+std::size_t write_rate(char* into, std::size_t size) {
+  const host::PortSpeed shown = host::port_speed(port_rate());
+  return finish(std::snprintf(into, size, "%s\n", shown.text), size);
 }
 
 std::size_t write_node_description(char* into, std::size_t size) {

@@ -15,6 +15,7 @@ std::size_t write_node_guid(char* into, std::size_t size);
 std::size_t write_gid(char* into, std::size_t size);
 std::size_t write_network_device(char* into, std::size_t size);
 std::size_t write_lid(char* into, std::size_t size);
+std::size_t write_rate(char* into, std::size_t size);
 std::size_t write_node_description(char* into, std::size_t size);
 std::size_t write_cpu_mask(char* into, std::size_t size);
 std::size_t write_cpu_list(char* into, std::size_t size);

@@ -110,7 +110,14 @@ BOOST_AUTO_TEST_CASE(a_wrong_scenario_or_command_line_is_one_line_and_status_2) 
                                                   {good, "--seeds", "1..3", "--jobs", "0"},
                                                   {good, "--out", good},
                                                   {good, "--json", folder.path("no/such/file")},
-                                                  {good, "--nonsense"}};
+                                                  {good, "--nonsense"},
+                                                  {folder.path("")},
+                                                  {"--random"},
+                                                  {"--random", "--seed", "1", good},
+                                                  {"--random", "--seeds", "1..2", "--for", "0"},
+                                                  {"--random", "--seed", "1", "--for", "5"},
+                                                  {"--random", "--seeds", "1..2", "--shrink"},
+                                                  {good, "--for", "5"}};
   for (const auto& arguments : all) {
     const Finished finished = verbena_run(arguments);
     BOOST_TEST_CONTEXT(finished.err) {
@@ -218,6 +225,18 @@ BOOST_AUTO_TEST_CASE(a_sweep_names_each_failing_seed_with_the_command_that_repla
   BOOST_TEST(verbena_run({file, "--seed", seed, "--quiet"}).status == 1);
   BOOST_TEST(finished.out.find("faults:\n  - {packet: \"drop qp=0 psn=") != std::string::npos, finished.out);
   BOOST_TEST(verbena_run({folder.file("good.yaml", kGood), "--seeds", "1..10"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(random_scenarios_run_until_the_last_seed_or_the_end_of_the_time) {
+  const Finished all = verbena_run({"--random", "--seeds", "1..70", "--jobs", "2"});
+  BOOST_TEST(all.status == 0, all.out);
+  BOOST_TEST(all.out.starts_with("random: 70 scenarios from seed 1 on, 0 failed"), all.out);
+  const Finished timed = verbena_run({"--random", "--seeds", "1..1000000", "--for", "1"});
+  BOOST_TEST(timed.status == 0, timed.out);
+  const Finished one = verbena_run({"--random", "--seed", "7"});
+  BOOST_TEST(one.status == 0);
+  BOOST_TEST(one.out == verbena_run({"--random", "--seed", "7"}).out);
+  BOOST_TEST(one.out.find("trace") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(several_files_end_in_one_table) {

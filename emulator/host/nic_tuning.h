@@ -1,0 +1,57 @@
+// NicTuning: what a user wants of the NIC of a live process, whatever its program asks for.
+//
+// Solely responsible for the words of VERBENA_NIC (`verbena exec --nic`, and the `nic:` of a scenario under the real
+// clock) and for what each of them changes:
+//   mtu=1024                  the port's MTU; longer path MTUs are refused
+//   read-depth=16             reads and atomics in flight that a QP may have; more are refused
+//   speed=25Gbps              the rate that the port shows; what limits it is the link
+//   window=1MiB               octets that a QP has in flight
+//   timeout=14 retry-count=7 rnr-retry=7 min-rnr-timer=12    instead of what the program gives ibv_modify_qp
+//   timeout-min=4ms           shorter local ACK timeouts are rounded up to it
+//   acknowledge-every=64      packets of a long message between requests for an acknowledgement
+//   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
+// Words that are not there change nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/nic/verbs.h"
+#include "wire/result.h"
+#include "wire/time.h"
+
+namespace verbena::host {
+
+struct NicTuning {
+  std::optional<std::uint32_t> mtu_bytes;
+  std::optional<std::uint8_t> read_depth;
+  std::optional<std::uint64_t> speed_bits_per_second;
+  std::optional<std::uint32_t> window_bytes;
+  std::optional<std::uint8_t> timeout;
+  std::optional<std::uint8_t> retry_count;
+  std::optional<std::uint8_t> rnr_retry;
+  std::optional<std::uint8_t> min_rnr_timer;
+  Duration timeout_min{0};
+  std::uint32_t acknowledge_every = 0;
+  Duration nak_latency{0};
+  Duration acknowledge_latency{0};
+
+  bool operator==(const NicTuning&) const = default;
+
+  void apply(nic::NicConfig& config) const;
+  /// Of a modify_qp. What the program does not name stays its own.
+  void apply(nic::QpAttributes& attributes) const;
+  /// The latencies, for the link of the process.
+  std::vector<fabric::FaultRule> latencies() const;
+};
+
+/// The error is one line: the word, and what would be right.
+Result<NicTuning, std::string> parse_nic_tuning(std::string_view text);
+/// What parse_nic_tuning() reads back; empty if nothing is wanted.
+std::string text_of(const NicTuning& tuning);
+
+}  // namespace verbena::host

@@ -1,0 +1,43 @@
+#include "scenarios/real/real_nics.h"
+
+#include <algorithm>
+
+namespace verbena::scenarios {
+
+fabric::Topology real_topology(const Scenario& scenario) {
+  fabric::Topology topology = scenario.topology;
+  for (fabric::Cable& cable : topology.cables) {
+    std::uint64_t& rate = cable.parameters.rate_bits_per_second;
+    for (const std::uint32_t end : {cable.a, cable.b}) {
+      const std::uint64_t speed = end < scenario.nics.size() ? scenario.nics[end].rate_bits_per_second : 0;
+      if (speed != 0) rate = rate == 0 ? speed : std::min(rate, speed);
+    }
+  }
+  return topology;
+}
+
+host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
+  host::NicTuning tuning;
+  const fabric::Topology topology = real_topology(scenario);
+  std::uint64_t speed = 0;  // of the fastest cable: without switches a host has several
+  for (const fabric::Cable& cable : topology.cables)
+    if (cable.a == host || cable.b == host) speed = std::max(speed, cable.parameters.rate_bits_per_second);
+  if (speed != 0) tuning.speed_bits_per_second = speed;
+  if (host >= scenario.nics.size()) return tuning;
+  const NicSettings& settings = scenario.nics[host];
+  const NicSettings::Stated& stated = settings.stated;
+  tuning.mtu_bytes = settings.mtu_bytes;
+  tuning.window_bytes = settings.window_bytes;
+  if (stated.read_depth) tuning.read_depth = settings.read_depth;
+  if (stated.timeout) tuning.timeout = settings.timeout;
+  if (stated.retry_count) tuning.retry_count = settings.retry_count;
+  if (stated.rnr_retry) tuning.rnr_retry = settings.rnr_retry;
+  if (stated.min_rnr_timer) tuning.min_rnr_timer = settings.min_rnr_timer;
+  tuning.timeout_min = settings.profile.timeout_min;
+  tuning.acknowledge_every = settings.profile.acknowledge_every;
+  tuning.nak_latency = settings.profile.nak_latency;
+  tuning.acknowledge_latency = settings.profile.acknowledge_latency;
+  return tuning;
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,96 @@
+// The words of VERBENA_NIC, and what they change.
+#include "emulator/host/nic_tuning.h"
+
+#include <boost/test/unit_test.hpp>
+#include <utility>
+
+#include "emulator/host/port_speed.h"
+
+using namespace verbena;
+using namespace verbena::host;
+
+BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
+  const auto tuning = parse_nic_tuning(
+      "mtu=1024 read-depth=8  speed=2.5Gbps window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
+      "timeout-min=4ms acknowledge-every=16 nak-latency=10us acknowledge-latency=500ns ");
+  BOOST_REQUIRE(tuning.ok());
+  BOOST_TEST(*tuning->mtu_bytes == 1024u);
+  BOOST_TEST(*tuning->speed_bits_per_second == 2'500'000'000u);
+  BOOST_TEST(*tuning->window_bytes == 1u << 20);
+  BOOST_TEST(*tuning->retry_count == 0);
+  BOOST_TEST((tuning->timeout_min == milliseconds(4)));
+  BOOST_TEST((*parse_nic_tuning(text_of(*tuning)) == *tuning));
+  BOOST_TEST(text_of(*parse_nic_tuning("  ")) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"mtu=1000", "'mtu=1000': want 256, 512, 1024, 2048 or 4096"},
+      {"mtu", "'mtu': want 256"},
+      {"mtu=", "'mtu=': want 256"},
+      {"mtu=1024 mtu=512", "'mtu=512': mtu is given twice"},
+      {"spead=1Gbps", "'spead=1Gbps': unknown setting, known are mtu, read-depth, speed"},
+      {"speed=0bps", "want a rate"},
+      {"speed=25", "want a rate"},
+      {"timeout=32", "want a code from 0 to 31"},
+      {"retry-count=8", "want 0 to 7"},
+      {"retry-count=-1", "want 0 to 7"},
+      {"read-depth=0", "want 1 to 128"},
+      {"window=1", "want 4096 to 1GiB"},
+      {"timeout-min=2h", "want a time"},
+      {"nak-latency=61s", "want a time"},
+  };
+  for (const auto& [text, error] : wrong) {
+    const auto tuning = parse_nic_tuning(text);
+    BOOST_TEST_CONTEXT(text) {
+      BOOST_REQUIRE(!tuning.ok());
+      BOOST_TEST((tuning.error().find(error) != std::string::npos), tuning.error());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(limits_are_lowered_and_never_raised) {
+  nic::NicConfig config;
+  config.port_mtu_bytes = 2048;  // what the link can carry
+  config.window_bytes = 1 << 17;
+  parse_nic_tuning("mtu=4096 window=1MiB read-depth=4 acknowledge-every=8")->apply(config);
+  BOOST_TEST(config.port_mtu_bytes == 2048u);
+  BOOST_TEST(config.window_bytes == 1u << 17);
+  BOOST_TEST(config.limits.max_read_atomic == 4);
+  BOOST_TEST(config.acknowledge_every == 8u);
+  parse_nic_tuning("mtu=512 window=64KiB")->apply(config);
+  BOOST_TEST(config.port_mtu_bytes == 512u);
+  BOOST_TEST(config.window_bytes == 1u << 16);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_program_asks_for_is_replaced_where_the_user_says_so) {
+  const nic::QpAttributes asked{.min_rnr_timer = 1, .timeout = 14, .retry_count = 7, .rnr_retry = 6};
+  nic::QpAttributes attributes = asked;
+  parse_nic_tuning("timeout=10 retry-count=2")->apply(attributes);
+  BOOST_TEST(attributes.timeout == 10);
+  BOOST_TEST(attributes.retry_count == 2);
+  BOOST_TEST(attributes.rnr_retry == 6);
+  BOOST_TEST(attributes.min_rnr_timer == 1);
+  // 4.096 us x 2^10 is 4.19 ms, x 2^16 268 ms: the least code that lasts as long.
+  parse_nic_tuning("timeout-min=200ms")->apply(attributes);
+  BOOST_TEST(attributes.timeout == 16);
+  attributes.timeout = 0;  // none
+  parse_nic_tuning("timeout-min=200ms")->apply(attributes);
+  BOOST_TEST(attributes.timeout == 0);
+}
+
+BOOST_AUTO_TEST_CASE(latencies_delay_answers) {
+  BOOST_TEST(parse_nic_tuning("mtu=256")->latencies().empty());
+  const auto rules = parse_nic_tuning("nak-latency=10us acknowledge-latency=500ns")->latencies();
+  BOOST_REQUIRE(rules.size() == 2u);
+  BOOST_TEST((rules[0].kind == fabric::PacketKind::acknowledge && rules[0].delay == nanoseconds(500)));
+  BOOST_TEST((rules[1].kind == fabric::PacketKind::nak && rules[1].delay == microseconds(10)));
+}
+
+BOOST_AUTO_TEST_CASE(a_port_shows_the_next_faster_speed_that_has_a_name) {
+  BOOST_TEST(std::string(port_speed(100'000'000'000).text) == "100 Gb/sec (4X EDR)");
+  BOOST_TEST(std::string(port_speed(25'000'000'000).text) == "25 Gb/sec (1X EDR)");
+  BOOST_TEST(std::string(port_speed(1).text) == "2.5 Gb/sec (1X SDR)");
+  BOOST_TEST(std::string(port_speed(41'000'000'000).text) == "50 Gb/sec (2X EDR)");
+  BOOST_TEST(std::string(port_speed(100'000'000'000'000).text) == "800 Gb/sec (8X NDR)");
+}

@@ -1,0 +1,99 @@
+// The checkers on what a fabric shows: they find out who talks with whom, and only judge what they may.
+#include "scenarios/real/real_checkers.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/frames.h"
+
+using namespace verbena;
+using namespace verbena::scenarios;
+using test::rc;
+using wire::OperationCode;
+
+namespace {
+
+constexpr unsigned kOne = 1;
+constexpr unsigned kTwo = 2;
+
+/// Frames between the two hosts of a star, each seen as it enters and, unless it is lost, as it arrives.
+struct Watched {
+  RealCheckers checkers{fabric::star(2, {})};
+  Time now{1000};
+
+  void frame(unsigned from, unsigned to, const test::PacketSpec& spec, bool arrives = true) {
+    const auto octets = test::make_frame(from, to, spec);
+    now = now + microseconds(1);
+    checkers.observe({now, {from - 1, false}, fabric::FrameEvent::entered, octets, {}, false});
+    checkers.observe({now, {from - 1, false}, fabric::FrameEvent::delivered, octets, {}, false});  // at the switch
+    if (arrives) checkers.observe({now, {to - 1, true}, fabric::FrameEvent::delivered, octets, {}, false});
+  }
+  void send(std::uint32_t psn, bool arrives = true, wire::Qpn qpn = wire::Qpn{0x22}) {
+    test::PacketSpec spec{.opcode = rc(OperationCode::send_only), .psn = psn, .dest_qp = qpn, .ack_request = true};
+    spec.payload.resize(64);
+    frame(kOne, kTwo, spec, arrives);
+  }
+  void acknowledge(std::uint32_t psn, std::uint32_t msn, wire::Qpn qpn = wire::Qpn{0x11}) {
+    test::PacketSpec spec{.opcode = rc(OperationCode::acknowledge), .psn = psn, .dest_qp = qpn};
+    spec.aeth.syndrome = 31;
+    spec.aeth.msn = msn;
+    frame(kTwo, kOne, spec);
+  }
+  Outcome outcome() {
+    Outcome outcome;
+    reports = RealCheckers::read(checkers.verdict(), outcome);
+    return outcome;
+  }
+  CheckerReports reports;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_stream_that_keeps_to_the_rules_is_silent) {
+  Watched watched;
+  for (std::uint32_t psn = 100; psn < 120; ++psn) {
+    watched.send(psn, psn != 110);
+    if (psn == 110) watched.send(psn);  // again
+    watched.acknowledge(psn, psn - 99);
+  }
+  const Outcome outcome = watched.outcome();
+  BOOST_TEST(watched.reports.ran);
+  BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_to_what_never_arrived_is_reported_since_the_two_halves_are_known_to_belong_together) {
+  Watched watched;
+  watched.send(100);
+  watched.acknowledge(100, 1);
+  watched.send(101);
+  watched.acknowledge(101, 2);
+  watched.send(102, false);
+  watched.acknowledge(102, 3);
+  const Outcome outcome = watched.outcome();
+  BOOST_TEST(outcome.violations_total >= 1u);
+  BOOST_REQUIRE(!outcome.violations.empty());
+  BOOST_TEST((outcome.violations.front().text.find("127.47.91.2") != std::string::npos), outcome.violations[0].text);
+  BOOST_TEST(outcome.violations.front().time.ns > 0);
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_may_belong_to_several_are_not_held_against_any) {
+  Watched watched;
+  for (const wire::Qpn qpn : {wire::Qpn{0x22}, wire::Qpn{0x33}}) watched.send(100, true, qpn);
+  watched.send(101, false);
+  watched.send(101, false, wire::Qpn{0x33});
+  watched.acknowledge(101, 2);
+  BOOST_TEST(watched.outcome().violations_total == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_skipped_psn_is_reported_without_any_answer) {
+  Watched watched;
+  watched.send(100);
+  watched.send(101);
+  watched.send(103);
+  BOOST_TEST(watched.outcome().violations_total == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_verdict_that_is_none_says_that_no_checker_ran) {
+  Outcome outcome;
+  BOOST_TEST(!RealCheckers::read("", outcome).ran);
+  BOOST_TEST(!RealCheckers::read("{\"total\": 1", outcome).ran);
+}

@@ -221,6 +221,9 @@ struct FaultPlan::State {
   bool needs_time = false;
   std::uint64_t packets = 0;  // judged so far
   std::vector<std::shared_ptr<FlowTable>> tables;
+  std::shared_ptr<FlowTable> newest;
+  FlowTable::Wanted newest_wanted;
+  std::uint64_t newest_from = 0;      // `packets` when it was made
   std::vector<PacketRecord> records;  // of the packet in hand, by table
 
   State(std::uint64_t seed, std::string_view link_name) : key(mix_all({seed, hash_text(link_name)})) {}
@@ -253,17 +256,31 @@ struct FaultPlan::State {
       wanted.iterations = wanted.iterations || rule.iterations.has_value();
       wanted.messages = wanted.messages || rule.asks_for_message();
     }
-    adopt_tables(std::make_shared<FlowTable>(wanted));
+    make_newest(wanted);
+    adopt_tables();
     needs_time = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
       return entry.rule.action == FaultAction::delay || entry.rule.action == FaultAction::reorder;
     });
   }
 
-  /// `fresh` is that of the rules which have none.
-  void adopt_tables(const std::shared_ptr<FlowTable>& fresh) {
+  /// The table of the rules that have none; and of those whose table has seen no packet yet: what begins at one time,
+  /// one after another, shares one.
+  void make_newest(FlowTable::Wanted wanted) {
+    if (newest != nullptr && newest_from == packets) {
+      for (Entry& entry : entries)
+        if (entry.flows == newest) entry.flows = nullptr;
+      wanted.iterations = wanted.iterations || newest_wanted.iterations;
+      wanted.messages = wanted.messages || newest_wanted.messages;
+    }
+    newest = std::make_shared<FlowTable>(wanted);
+    newest_wanted = wanted;
+    newest_from = packets;
+  }
+
+  void adopt_tables() {
     tables.clear();
     for (Entry& entry : entries) {
-      if (entry.flows == nullptr) entry.flows = fresh;
+      if (entry.flows == nullptr) entry.flows = newest;
       const auto place = std::find(tables.begin(), tables.end(), entry.flows);
       entry.table = static_cast<std::size_t>(place - tables.begin());
       if (place == tables.end()) tables.push_back(entry.flows);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kCompatPortBytes = 48;  // struct ibv_port_attr before port_cap_flags2
 constexpr std::uint16_t kDefaultPkey = 0xffff;
+constexpr std::uint8_t kPhysicalPolling = 2;
 constexpr std::uint8_t kPhysicalLinkUp = 5;
 constexpr std::uint32_t kVendorNone = 0xffffff;
 
@@ -156,10 +157,12 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) {
   if (port != 1) return EINVAL;
-  if (engine_of(context) == nullptr) return kNoDevice;
+  host::Engine* const engine = engine_of(context);
+  if (engine == nullptr) return kNoDevice;
   const nic::NicConfig& config = config_of(context);
   ibv_port_attr full{};
-  full.state = IBV_PORT_ACTIVE;
+  const bool is_up = engine->run([](nic::Nic& nic, Time) { return nic.port_is_up(); });
+  full.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = mtu_to(config.port_mtu_bytes);
   full.gid_tbl_len = config.gid_count;
@@ -172,7 +175,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   const host::PortSpeed shown = host::port_speed(tuning.speed_bits_per_second.value_or(host::kPortRateDefault));
   full.active_width = shown.width;
   full.active_speed = shown.speed;
-  full.phys_state = kPhysicalLinkUp;
+  full.phys_state = is_up ? kPhysicalLinkUp : kPhysicalPolling;
   full.link_layer = IBV_LINK_LAYER_ETHERNET;
   full.flags = IBV_QPF_GRH_REQUIRED;
   std::memset(static_cast<void*>(attributes), 0, size);

@@ -317,7 +317,7 @@ void FlowTracker::negative(Requester& requester, Totals& totals, Time now, const
     problem(fmt::format("{}: the request at {} has failed, the queue pair ends in error", wire::to_text(syndrome),
                         name(requester, psn)));
   }
-  acknowledge(requester, psn - 1);  // a NAK acknowledges all before it (9.7.5.2.8)
+  acknowledge(requester, psn - 1);  // a NAK acknowledges all before it (9.7.5.2)
 }
 
 void FlowTracker::acknowledge(Requester& requester, wire::Psn psn) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "emulator/fabric/chance.h"
 #include "emulator/fabric/fault_rule.h"
@@ -202,44 +203,86 @@ std::string_view to_string(FaultAction action) {
   return words_of(action).name;
 }
 
+/// Rules that began together count the same flows.
 struct FaultPlan::State {
   struct Entry {
     FaultRule rule;
     std::string comment;
     RuleCounters counters;
+    std::uint64_t serial = 0;  // of the rule in the plan's life: its own draws
+    std::shared_ptr<FlowTable> flows;
+    std::size_t table = 0;   // of `flows`, in `tables`
     bool by_packet = false;  // asks for a flow's numbers
     bool bad_times = false;  // burst-loss
   };
   std::vector<Entry> entries;
   std::uint64_t key = 0;
+  std::uint64_t next_serial = 0;
   bool needs_time = false;
   std::uint64_t packets = 0;  // judged so far
-  FlowTable flows;
+  std::vector<std::shared_ptr<FlowTable>> tables;
+  std::vector<PacketRecord> records;  // of the packet in hand, by table
 
-  State(const std::vector<FaultRule>& rules, std::uint64_t seed, std::string_view link_name)
-      : key(mix_all({seed, hash_text(link_name)})),
-        flows(FlowTable::Wanted{
-            std::any_of(rules.begin(), rules.end(), [](const FaultRule& rule) { return rule.iterations.has_value(); }),
-            std::any_of(rules.begin(), rules.end(), [](const FaultRule& rule) { return rule.asks_for_message(); })}) {
-    entries.reserve(rules.size());
+  State(std::uint64_t seed, std::string_view link_name) : key(mix_all({seed, hash_text(link_name)})) {}
+
+  Entry make_entry(const FaultRule& rule) {
+    Entry entry;
+    entry.rule = rule;
+    entry.comment =
+        std::string("verbena: ") + std::string(words_of(rule.action).past) + " by fault '" + rule.text + "'";
+    entry.by_packet = rule.flows || rule.psns || rule.iterations || rule.asks_for_message();
+    entry.serial = next_serial++;
+    return entry;
+  }
+
+  void replace(const std::vector<FaultRule>& rules) {
+    std::vector<Entry> before = std::exchange(entries, {});
+    const auto is_known = [](const Entry& entry, const FaultRule& rule) {
+      return entry.flows != nullptr && entry.rule.id == rule.id && entry.rule.text == rule.text;
+    };
+    FlowTable::Wanted wanted;
     for (const FaultRule& rule : rules) {
-      Entry entry;
-      entry.rule = rule;
-      entry.comment =
-          std::string("verbena: ") + std::string(words_of(rule.action).past) + " by fault '" + rule.text + "'";
-      entry.by_packet = rule.flows || rule.psns || rule.iterations || rule.asks_for_message();
-      needs_time = needs_time || rule.action == FaultAction::delay || rule.action == FaultAction::reorder;
-      entries.push_back(std::move(entry));
+      const auto known =
+          std::find_if(before.begin(), before.end(), [&](const Entry& entry) { return is_known(entry, rule); });
+      if (known != before.end()) {
+        entries.push_back(std::move(*known));
+        known->flows = nullptr;
+        continue;
+      }
+      entries.push_back(make_entry(rule));
+      wanted.iterations = wanted.iterations || rule.iterations.has_value();
+      wanted.messages = wanted.messages || rule.asks_for_message();
     }
+    adopt_tables(std::make_shared<FlowTable>(wanted));
+    needs_time = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+      return entry.rule.action == FaultAction::delay || entry.rule.action == FaultAction::reorder;
+    });
+  }
+
+  /// `fresh` is that of the rules which have none.
+  void adopt_tables(const std::shared_ptr<FlowTable>& fresh) {
+    tables.clear();
+    for (Entry& entry : entries) {
+      if (entry.flows == nullptr) entry.flows = fresh;
+      const auto place = std::find(tables.begin(), tables.end(), entry.flows);
+      entry.table = static_cast<std::size_t>(place - tables.begin());
+      if (place == tables.end()) tables.push_back(entry.flows);
+    }
+    records.resize(tables.size());
   }
 };
 
 FaultPlan::FaultPlan(const std::vector<FaultRule>& rules, std::uint64_t seed, std::string_view link_name)
-    : state_(std::make_unique<State>(rules, seed, link_name)) {}
+    : state_(std::make_unique<State>(seed, link_name)) {
+  state_->replace(rules);
+}
 FaultPlan::~FaultPlan() = default;
 FaultPlan::FaultPlan(FaultPlan&&) noexcept = default;
 FaultPlan& FaultPlan::operator=(FaultPlan&&) noexcept = default;
 
+void FaultPlan::replace(const std::vector<FaultRule>& rules) {
+  state_->replace(rules);
+}
 bool FaultPlan::empty() const {
   return state_->entries.empty();
 }
@@ -256,7 +299,9 @@ const RuleCounters& FaultPlan::counters(std::size_t index) const {
   return state_->entries[index].counters;
 }
 std::uint64_t FaultPlan::untracked_packets() const {
-  return state_->flows.untracked_packets();
+  std::uint64_t packets = 0;
+  for (const auto& table : state_->tables) packets += table->untracked_packets();
+  return packets;
 }
 
 bool FaultPlan::fits(std::size_t index, const wire::PacketView& packet, const PacketRecord& record) const {
@@ -282,11 +327,11 @@ bool FaultPlan::fits(std::size_t index, const wire::PacketView& packet, const Pa
 /// The times turn with every packet of the link's direction, whoever it is from and whatever becomes of it.
 void FaultPlan::turn_times() {
   const std::uint64_t packet = state_->packets++;
-  for (std::size_t index = 0; index < state_->entries.size(); ++index) {
-    State::Entry& entry = state_->entries[index];
+  for (State::Entry& entry : state_->entries) {
     if (entry.rule.action != FaultAction::burst_loss) continue;
     const std::uint32_t turns_ppb = entry.bad_times ? entry.rule.recovery_ppb : entry.rule.probability_ppb;
-    if (mix_all({state_->key, packet, index, kDrawTurn}) % kCertainPpb < turns_ppb) entry.bad_times = !entry.bad_times;
+    if (mix_all({state_->key, packet, entry.serial, kDrawTurn}) % kCertainPpb < turns_ppb)
+      entry.bad_times = !entry.bad_times;
   }
 }
 
@@ -333,17 +378,19 @@ void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::ui
 
 Verdict FaultPlan::judge(const wire::PacketView& packet) {
   Verdict verdict;
-  const PacketRecord record = state_->flows.record(packet);
-  verdict.flow_id = record.flow_id;
+  auto& records = state_->records;
+  for (std::size_t table = 0; table < records.size(); ++table) records[table] = state_->tables[table]->record(packet);
+  if (!records.empty()) verdict.flow_id = records.front().flow_id;
   turn_times();
   int gravest = 0;
   for (std::size_t index = 0; index < state_->entries.size() && !verdict.drop; ++index) {
     State::Entry& entry = state_->entries[index];
+    const PacketRecord& record = records[entry.table];
     if (!fits(index, packet, record)) continue;
     ++entry.counters.matched;
     if (entry.counters.matched % entry.rule.every != 0 || entry.counters.applied >= entry.rule.count_max) continue;
-    const std::uint64_t packet_key =
-        mix_all({state_->key, record.flow_hash, static_cast<std::uint64_t>(record.flow_class), record.index, index});
+    const std::uint64_t packet_key = mix_all(
+        {state_->key, record.flow_hash, static_cast<std::uint64_t>(record.flow_class), record.index, entry.serial});
     if (!strikes(index, packet_key)) continue;
     ++entry.counters.applied;
     apply(index, packet, mix_all({packet_key, kDrawDetail}), verdict);

@@ -96,6 +96,9 @@ class FaultPlan {
   FaultPlan(FaultPlan&&) noexcept;
   FaultPlan& operator=(FaultPlan&&) noexcept;
 
+  /// From now on these rules. Those that the plan had before (the same text and id) go on as if nothing had happened;
+  /// for the others flows, rounds and counts begin now.
+  void replace(const std::vector<FaultRule>& rules);
   bool empty() const;
   /// Whether a verdict can ask for time: a delay or a reordering. Otherwise callers need no clock.
   bool needs_time() const;

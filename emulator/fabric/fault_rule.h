@@ -86,6 +86,7 @@ struct FaultRule {
   std::uint32_t good_loss_ppb = 0;           // burst-loss good=
   std::uint32_t bad_loss_ppb = kCertainPpb;  // burst-loss bad=
   std::string text;                          // as written, for comments and reports
+  std::uint32_t id = 0;                      // its owner's, to tell it from another with the same text
 
   /// Whether a message's number, packet or round is asked for.
   constexpr bool asks_for_message() const { return messages || packets_of_message || rounds; }

@@ -139,7 +139,8 @@ class Network {
   void run(Time now, Sink& sink);
 
   // -- What can go wrong ----------------------------------------------------------------------------------------------
-  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none.
+  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none. One that it had already
+  /// (the same text and id) keeps its counts.
   void set_faults(LinkId link, const std::vector<FaultRule>& rules);
   /// A dead link loses what is on it and in its queue. Routes change after NetworkOptions::detection.
   void set_link_up(Time now, LinkId link, bool up);
@@ -156,7 +157,7 @@ class Network {
   void observe(Observer* observer);
   const NetworkStatistics& statistics() const;
   LinkStatistics link_statistics(Time now, LinkId link) const;
-  /// Of the rule with this index among those that set_faults() gave the link, since then.
+  /// Of the rule with this index among those that set_faults() gave the link, since it was first among them.
   RuleCounters rule_counters(LinkId link, std::size_t rule) const;
   /// Of every frame's headers, time and fate, in order.
   std::uint64_t trace_hash() const;

@@ -19,12 +19,13 @@ std::string direction_name(const Topology& topology, LinkId link) {
 void Network::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
   State& state = *state_;
   Direction& direction = state.directions[state.direction_of(link)];
-  FaultPlan plan(rules, state.options.seed, direction_name(state.topology, link));
   // Frames that the earlier rules hold stay held: they leave when their time is up.
-  if (direction.faults)
-    direction.faults->plan = std::move(plan);
-  else if (!rules.empty())
+  if (direction.faults) {
+    direction.faults->plan.replace(rules);
+  } else if (!rules.empty()) {
+    FaultPlan plan(rules, state.options.seed, direction_name(state.topology, link));
     direction.faults = std::make_unique<DirectionFaults>(DirectionFaults{std::move(plan), {}, {}, {}, 0});
+  }
 }
 
 void Network::set_link_up(Time now, LinkId link, bool up) {

@@ -13,7 +13,8 @@ using wire::Psn;
 
 void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
   Requester& requester = qp.requester;
-  const bool outstanding = requester.una_psn != requester.sent_psn;
+  // What is to be sent again does not count before it leaves: the port may have no room for a while.
+  const bool outstanding = requester.una_psn != requester.next_psn;
   requester.ack_deadline =
       outstanding && requester.ack_timeout.ns != 0 && !requester.rnr_waiting ? now + requester.ack_timeout : kNever;
   nic.arm_timer(qp);
@@ -88,6 +89,26 @@ void learn_credits(Qp& qp, const wire::Aeth& aeth) {
   if (requester.credits_known) requester.limit_ssn = (aeth.msn + wire::credit_count_of(syndrome.value)) & Psn::kMask;
 }
 
+/// Nothing more leaves for as long as the RNR NAK says; then all from `psn` on.
+void wait_for_receiver(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Time now) {
+  Requester& requester = qp.requester;
+  go_back(qp, psn);
+  requester.rnr_waiting = true;
+  requester.rnr_deadline = now + wire::rnr_timer(timer_code);
+  requester.ack_deadline = kNever;
+  nic.arm_timer(qp);
+}
+
+/// The response before the request that was refused is missing. Both are sent again, and no sooner than the RNR NAK
+/// says; an RNR retry counts once that response has come and the request is refused again.
+void receive_rnr_nak_behind_gap(NicState& nic, Qp& qp, std::uint8_t timer_code, Time now) {
+  nic.counters.add(Counter::rnr_nak_received);
+  if (qp.requester.rnr_waiting) return;
+  qp.requester.read_retry_pending = false;
+  response_missing(nic, qp, now);
+  if (qp.state != QpState::error) wait_for_receiver(nic, qp, timer_code, qp.requester.una_psn, now);
+}
+
 void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Time now) {
   nic.counters.add(Counter::rnr_nak_received);
   Requester& requester = qp.requester;
@@ -99,11 +120,7 @@ void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Ti
     }
     --requester.rnr_retries_left;
   }
-  go_back(qp, psn);
-  requester.rnr_waiting = true;
-  requester.rnr_deadline = now + wire::rnr_timer(timer_code);
-  requester.ack_deadline = kNever;
-  nic.arm_timer(qp);
+  wait_for_receiver(nic, qp, timer_code, psn, now);
 }
 
 void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, Psn psn, Time now) {
@@ -137,7 +154,10 @@ void receive_acknowledge(NicState& nic, Qp& qp, const wire::Aeth& aeth, Psn psn,
   const bool answered = acknowledge_before(nic, qp, positive ? psn + 1 : psn, now);
   if (qp.state == QpState::error) return;
   if (!answered) {
-    response_missing(nic, qp, now);
+    if (syndrome.kind == wire::Syndrome::Kind::rnr_nak)
+      receive_rnr_nak_behind_gap(nic, qp, syndrome.value, now);
+    else
+      response_missing(nic, qp, now);
     return;
   }
   switch (syndrome.kind) {

@@ -78,8 +78,16 @@ std::string_view to_string(Counter counter) {
       return "rx_dropped_qkey";
     case Counter::rx_dropped_wrong_destination:
       return "rx_dropped_wrong_destination";
-    case Counter::rx_cnp:
-      return "rx_cnp";
+    case Counter::np_ecn_marked_roce_packets:
+      return "np_ecn_marked_roce_packets";
+    case Counter::np_cnp_sent:
+      return "np_cnp_sent";
+    case Counter::rp_cnp_handled:
+      return "rp_cnp_handled";
+    case Counter::rp_cnp_ignored:
+      return "rp_cnp_ignored";
+    case Counter::link_downed:
+      return "link_downed";
     case Counter::completions:
       return "completions";
     case Counter::async_events:

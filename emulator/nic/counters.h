@@ -48,7 +48,11 @@ enum class Counter : std::uint8_t {
   rx_dropped_pkey,
   rx_dropped_qkey,
   rx_dropped_wrong_destination,
-  rx_cnp,
+  np_ecn_marked_roce_packets,  // notification point: packets of our QPs that carry the mark
+  np_cnp_sent,
+  rp_cnp_handled,  // reaction point: CNPs for a QP that is connected
+  rp_cnp_ignored,  // CNPs for another one
+  link_downed,     // the port's cable lost its signal
   completions,
   async_events,
   count_,

@@ -164,12 +164,12 @@ void take_requester_limits(Qp& qp) {
 
 void start_requester(const NicState& nic, Qp& qp) {
   constexpr std::uint32_t kWindowPacketsMax = 512;
-  constexpr std::uint32_t kAckRequestEveryMax = 64;
+  constexpr std::uint32_t kAckRequestEvery = 64;
   Requester& requester = qp.requester;
   const std::uint32_t window = std::clamp(nic.config.window_bytes / qp.mtu, 2u, kWindowPacketsMax);
   requester.window_packets = static_cast<std::int32_t>(window);
   const std::uint32_t every = nic.config.acknowledge_every;
-  requester.ack_request_every = std::min(window / 2, every != 0 ? every : kAckRequestEveryMax);
+  requester.ack_request_every = std::min(window / 2, every != 0 ? every : kAckRequestEvery);
   requester.una_psn = requester.next_psn = requester.sent_psn = requester.post_psn = qp.attributes.sq_psn;
   take_requester_limits(qp);
 }

@@ -14,10 +14,24 @@ const NicConfig& Nic::config() const {
   return state_->config;
 }
 
+void Nic::set_port_up(bool up) {
+  NicState& nic = *state_;
+  if (nic.config.port_is_up == up) return;
+  nic.config.port_is_up = up;
+  if (!up) nic.counters.add(Counter::link_downed);
+  constexpr std::uint32_t kPort = 1;
+  nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, kPort, 0);
+}
+
+bool Nic::port_is_up() const {
+  return state_->config.port_is_up;
+}
+
 namespace {
 
-constexpr std::uint16_t kPkeyMask = 0x7fff;  // the top bit is membership (IBTA 10.9.3)
-constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's turn
+constexpr std::uint16_t kPkeyMask = 0x7fff;         // the top bit is membership (IBTA 10.9.3)
+constexpr std::uint8_t kCongestionExperienced = 3;  // RFC 3168, of the ECN bits
+constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next one's turn
 
 /// Why a frame is not for `qp`, if it is not (IBTA 9.6.1: packet header validation).
 std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::PacketView& packet) {
@@ -61,13 +75,15 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
   nic.counters.add(Counter::rx_packets);
   nic.counters.add(Counter::rx_bytes, packet.frame().size());
   if (packet.opcode().operation == wire::Operation::congestion_notification) {
-    nic.counters.add(Counter::rx_cnp);
+    const bool is_ours = qp != nullptr && qp->accepts_packets() && nic.is_addressee(packet);
+    nic.counters.add(is_ours ? Counter::rp_cnp_handled : Counter::rp_cnp_ignored);
     return;
   }
   if (const auto reason = objection(nic, qp, packet)) {
     nic.counters.add(*reason);
     return;
   }
+  if ((packet.traffic_class() & kCongestionExperienced) == kCongestionExperienced) notice_congestion(nic, *qp, packet);
   if (qp->type == QpType::ud)
     receive_datagram(nic, *qp, packet);
   else if (packet.opcode().is_request)
@@ -95,7 +111,7 @@ std::optional<Time> Nic::next_deadline() const {
 std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget) {
   NicState& nic = *state_;
   nic.now = now;
-  std::size_t sent = 0;
+  std::size_t sent = nic.notices.empty() ? 0 : send_notices(nic, port, budget);
   std::size_t blocked = 0;    // in a row: once all have been refused, there is no point in going on
   Qp* interrupted = nullptr;  // in the middle of its turn
   std::size_t turn = nic.turn_left != 0 ? nic.turn_left : kQuantumPackets;
@@ -125,7 +141,7 @@ std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget) {
 }
 
 bool Nic::has_work() const {
-  return state_->ready_first != nullptr;
+  return state_->ready_first != nullptr || !state_->notices.empty();
 }
 
 std::size_t Nic::poll_cq(CqHandle handle, std::span<Completion> into) {

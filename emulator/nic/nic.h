@@ -34,6 +34,12 @@ class Nic {
 
   const NicConfig& config() const;
 
+  // -- Port -----------------------------------------------------------------------------------------------------------
+  /// The cable at the port lost its signal or has it again: the port's state changes and port_error or port_active is
+  /// raised. The transport goes on: what it sends meanwhile vanishes on the dead cable, and its timers say so.
+  void set_port_up(bool up);
+  bool port_is_up() const;
+
   // -- Objects. Destroying one that others use is VerbsError::busy; an unknown handle is invalid_argument. ------------
   VerbsResult<PdHandle> allocate_pd();
   VerbsResult<void> deallocate_pd(PdHandle pd);

@@ -13,7 +13,9 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
       cqs(nic_config.limits.max_cq),
       srqs(nic_config.limits.max_srq),
       qps(nic_config.limits.max_qp),
-      qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed) {}
+      qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed) {
+  if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
+}
 
 void NicState::make_ready(Qp& qp) {
   if (qp.ready) return;

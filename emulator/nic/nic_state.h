@@ -26,6 +26,16 @@ enum class Sent : std::uint8_t {
   blocked,  // the port has no room
 };
 
+/// A CNP that is due (congestion.cc).
+struct CongestionNotice {
+  wire::Qpn from;
+  wire::Qpn to;
+  wire::Gid address;
+  wire::FrameTemplate frame_template;
+  std::uint32_t route_hint = 0;
+};
+inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
+
 struct NicState {
   NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters);
 
@@ -44,6 +54,7 @@ struct NicState {
   std::uint32_t timers_made = 0;
   EventQueue<AsyncEvent> async_events;
   EventQueue<CompletionEvent> completion_events;
+  std::vector<CongestionNotice> notices;  // in the order in which they became due
   Qp* ready_first = nullptr;
   Qp* ready_last = nullptr;
   std::size_t ready_count = 0;
@@ -132,6 +143,12 @@ bool take_receive(NicState& nic, Qp& qp);
 bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload);
 /// Room left in the held receive work request, in octets.
 std::uint64_t receive_room(const Qp& qp);
+
+// congestion.cc
+/// The packet carries the mark of congestion (ECN CE).
+[[gnu::cold]] void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet);
+/// How many of the CNPs that are due went out.
+[[gnu::cold]] std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget);
 
 // datagram.cc
 Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port);

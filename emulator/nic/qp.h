@@ -91,6 +91,7 @@ struct Responder {
   Acknowledge acknowledge = Acknowledge::none;
   std::uint8_t nak_syndrome = 0;
   wire::Psn acknowledge_psn;
+  std::uint32_t unacknowledged_packets = 0;  // requests executed since the last acknowledgement
 
   std::vector<ResponseJob> jobs;  // in PSN order, sized at RTR
   std::uint32_t jobs_head = 0;
@@ -122,6 +123,7 @@ struct Qp {
   Requester requester;
   Responder responder;
 
+  Time next_notice{};  // no CNP before it
   TimerEntry timer;
   Qp* ready_next = nullptr;  // in NicState's list of QPs with something to send
   bool ready = false;

@@ -121,7 +121,7 @@ Verdict check_resources(NicState& nic, Qp& qp, const PacketView& packet) {
     // Replays do not count: a duplicate from the network may come when the requester has had its answer long since.
     const auto outstanding = std::count_if(qp.responder.jobs.begin() + qp.responder.jobs_head, qp.responder.jobs.end(),
                                            [](const ResponseJob& job) { return !job.replay; });
-    if (outstanding >= qp.attributes.max_dest_read_atomic) return Verdict::invalid_request;  // 9.7.4.1.6
+    if (outstanding >= qp.attributes.max_dest_read_atomic) return Verdict::invalid_request;  // 9.7.4.1
   }
   return Verdict::pass;
 }
@@ -237,7 +237,10 @@ void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
     qp.responder.jobs_head = 0;
   }
   if (jobs.size() == jobs.capacity()) return;  // a duplicate storm; the requester asks again
-  const auto later = std::find_if(jobs.begin() + qp.responder.jobs_head, jobs.end(),
+  // In the order of PSNs, but a response that has begun is not interrupted (9.7.5.1: responses come one after another).
+  const auto first = jobs.begin() + qp.responder.jobs_head;
+  const bool has_begun = first != jobs.end() && first->started;
+  const auto later = std::find_if(first + has_begun, jobs.end(),
                                   [&](const ResponseJob& other) { return distance(job.psn, other.psn) > 0; });
   jobs.insert(later, job);
   nic.make_ready(qp);
@@ -308,8 +311,10 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
   }
   responder.expected_psn = responder.expected_psn + psns;
   const bool answers_itself = opcode.operation == Operation::read_request || opcode.has_atomic_eth;
-  if (qp.type == QpType::rc && packet.bth().ack_request && !answers_itself && qp.state != QpState::error)
-    schedule_acknowledge(nic, qp);
+  if (qp.type == QpType::rc && !answers_itself && qp.state != QpState::error) {
+    const bool is_due = ++responder.unacknowledged_packets == nic.config.acknowledge_every;
+    if (is_due || packet.bth().ack_request) schedule_acknowledge(nic, qp);
+  }
   return Verdict::pass;
 }
 

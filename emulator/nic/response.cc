@@ -99,6 +99,7 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   commit(nic, port, builder);
   nic.counters.add(Counter::tx_acknowledges);
   responder.acknowledge = Responder::Acknowledge::none;
+  responder.unacknowledged_packets = 0;
   return Sent::packet;
 }
 

@@ -263,7 +263,8 @@ enum class AsyncEventType : std::uint8_t {
   gid_change = 18,
 };
 
-/// `object` is the index of the QP, CQ or SRQ that the type speaks of; `context` what its creator gave.
+/// `object` is the index of the QP, CQ or SRQ that the type speaks of, or the port's number; `context` what its creator
+/// gave.
 struct AsyncEvent {
   AsyncEventType type{};
   std::uint32_t object = UINT32_MAX;
@@ -332,13 +333,18 @@ struct NicConfig {
   std::array<wire::Gid, 4> gids{};
   std::uint8_t gid_count = 1;
   std::uint32_t port_mtu_bytes = 4096;
+  bool port_is_up = true;  // at first; Nic::set_port_up changes it
   /// 0: from the flow label or the QPNs (IBTA annex A17.3.2). A UDP socket link sends from one port and says so here.
   std::uint16_t udp_source_port = 0;
   /// What one QP may have unacknowledged, in octets (at least two packets): bounds what go-back-N sends again, and what
   /// a link without back pressure must hold.
   std::uint32_t window_bytes = 2 << 20;
-  /// Packets of a long message between requests for an acknowledgement; 0: the NIC's own choice.
+  /// Request packets that go by without an acknowledgement, at most: as requester it asks for one so often, as
+  /// responder it sends one unasked. 0: it asks at the end of a message, at half a window and after 64 packets, and
+  /// sends none unasked.
   std::uint32_t acknowledge_every = 0;
+  /// Least time between two CNPs that answer marked packets of one QP. 0: none are sent.
+  Duration cnp_interval{};
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
 };

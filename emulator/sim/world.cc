@@ -50,6 +50,8 @@ struct World::State final : fabric::Sink {
   void transmit(Host& host, HostId id);
   void arm(Host& host, HostId id);
   void build_nic(Host& host);
+  void update_port(std::uint32_t vertex);
+  bool is_alive(std::uint32_t cable) const;
 
   WorldOptions options;
   fabric::Network network;
@@ -61,6 +63,8 @@ struct World::State final : fabric::Sink {
   std::vector<HostId> touched;
   std::vector<HostId> running;
   std::vector<std::uint32_t> due;
+  std::vector<std::uint8_t> dead_ways;    // by cable, a bit each
+  std::vector<std::uint8_t> dead_vertex;  // switches without power
   std::uint64_t events = 0;
   Time now{};
 };
@@ -71,7 +75,9 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
               {.seed = with.seed, .payload = with.payload, .detection = with.detection, .frames_max = with.frames_max}),
       count(topology.hosts),
       hosts(std::make_unique<Host[]>(topology.hosts)),
-      queue(3 * topology.hosts) {
+      queue(3 * topology.hosts),
+      dead_ways(topology.cables.size()),
+      dead_vertex(topology.vertices.size()) {
   VERBENA_ASSERT(nics.size() == count || nics.size() == 1);
   for (HostId id = 0; id < count; ++id) {
     Host& host = hosts[id];
@@ -93,6 +99,27 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
 void World::State::build_nic(Host& host) {
   host.nic.reset();
   host.nic = std::make_unique<nic::Nic>(host.config, *host.memory, host.counters);
+}
+
+/// One way alone may be dead without anybody noticing: that is what one-way faults are for.
+bool World::State::is_alive(std::uint32_t cable) const {
+  constexpr std::uint8_t kBothWays = 3;
+  const fabric::Cable& ends = network.topology().cables[cable];
+  return dead_ways[cable] != kBothWays && dead_vertex[ends.a] == 0 && dead_vertex[ends.b] == 0;
+}
+
+/// A host's NIC has one port: it is up while one of its cables has a signal.
+void World::State::update_port(std::uint32_t vertex) {
+  if (!network.topology().is_host(vertex)) return;
+  Host& host = hosts[vertex];
+  const auto& cables = network.topology().cables;
+  bool up = false;
+  for (std::uint32_t cable = 0; cable < cables.size() && !up; ++cable)
+    up = (cables[cable].a == vertex || cables[cable].b == vertex) && is_alive(cable);
+  host.config.port_is_up = up;
+  if (host.nic == nullptr) return;
+  host.nic->set_port_up(up);
+  look_at(vertex, kTouched);
 }
 
 bool World::State::arrived(const fabric::Arrival& arrival) {
@@ -267,7 +294,14 @@ void World::set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules)
   state_->network.set_faults(link, rules);
 }
 void World::set_link_up(LinkId link, bool up) {
-  state_->network.set_link_up(state_->now, link, up);
+  State& state = *state_;
+  state.network.set_link_up(state.now, link, up);
+  const std::uint8_t way = link.backward ? 2 : 1;
+  std::uint8_t& dead = state.dead_ways[link.cable];
+  dead = static_cast<std::uint8_t>(up ? dead & ~way : dead | way);
+  const fabric::Cable& cable = topology().cables[link.cable];
+  state.update_port(cable.a);
+  state.update_port(cable.b);
 }
 void World::set_link_rate(LinkId link, std::uint64_t bits_per_second) {
   state_->network.set_link_rate(state_->now, link, bits_per_second);
@@ -280,7 +314,11 @@ void World::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
   state_->network.set_link_delay(link, propagation, jitter);
 }
 void World::set_switch_up(std::uint32_t vertex, bool up) {
-  state_->network.set_switch_up(state_->now, vertex, up);
+  State& state = *state_;
+  state.network.set_switch_up(state.now, vertex, up);
+  state.dead_vertex[vertex] = up ? 0 : 1;
+  for (const fabric::Cable& cable : topology().cables)
+    if (cable.a == vertex || cable.b == vertex) state.update_port(cable.a == vertex ? cable.b : cable.a);
 }
 void World::set_partition(HostId from, HostId to, bool cut) {
   state_->network.set_partition(from, to, cut);

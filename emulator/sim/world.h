@@ -82,9 +82,12 @@ class World {
   void at(Time time, std::function<void(Time)> task);
 
   // -- What can go wrong: see fabric::Network. From tasks and applications, not from observers ------------------------
-  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none.
+  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none. One that it had already
+  /// (the same text and id) keeps its counts.
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
-  /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection.
+  /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection. A cable
+  /// whose both directions or whose switch are dead has no signal: a NIC that has no other cable raises port_error, and
+  /// port_active when it comes back.
   void set_link_up(LinkId link, bool up);
   void set_link_rate(LinkId link, std::uint64_t bits_per_second);
   void set_link_delay(LinkId link, Duration propagation, Duration jitter);

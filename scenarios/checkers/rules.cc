@@ -1,4 +1,8 @@
 // The table of rules: the one place to add one. Order is the order of reports.
+//
+// A clause is named by its number where the number could be verified (7.8.1, 9.7.4.1.5, 9.7.4.1.6, 9.7.5.2.8 and
+// 9.7.6.1.3 are quoted by others from releases 1.2 to 1.5), else by the nearest one above it, with its topic in
+// brackets.
 #include <array>
 
 #include "scenarios/checkers/rule.h"
@@ -34,7 +38,8 @@ constexpr std::uint32_t kRequests = kRequestContent | kRequestArrives;
 
 constexpr std::array kRules = {
     RuleRow{{"icrc", "IBTA 7.8.1", "the invariant CRC is right where a packet leaves its sender"}, kIcrc, make_icrc},
-    RuleRow{{"message-order", "IBTA 9.7.4.1.3", "FIRST, MIDDLE, LAST in order; a PSN is always the same packet"},
+    RuleRow{{"message-order", "IBTA 9.7.4.1 (operation sequence)",
+             "FIRST, MIDDLE, LAST in order; a PSN is always the same packet"},
             kRequestContent,
             make_message_order},
     RuleRow{{"payload-size", "IBTA 9.7.4.1.6", "all packets but the last are full, and as long as the RETH says"},
@@ -60,7 +65,9 @@ constexpr std::array kRules = {
     RuleRow{{"ack-order", "IBTA 9.7.5.1", "acknowledgements never go backwards"}, kResponseDeparts, make_ack_order},
     RuleRow{
         {"nak", "IBTA 9.7.5.2", "a NAK names a gap (once) or a request that has arrived"}, kResponseDeparts, make_nak},
-    RuleRow{{"msn", "IBTA 9.7.7.1", "the MSN counts the completed messages"}, kResponseContent, make_msn},
+    RuleRow{{"msn", "IBTA 9.7.7 (message sequence number)", "the MSN counts the completed messages"},
+            kResponseContent,
+            make_msn},
     RuleRow{{"completion-order", "IBTA 9.7.5.1", "nothing is acknowledged before the responses to READs before it"},
             kResponseDeparts,
             make_completion_order},

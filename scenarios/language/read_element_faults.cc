@@ -16,7 +16,7 @@ constexpr std::uint64_t kTimesMax = 1'000'000;
 constexpr std::uint64_t kFlapsMax = 100'000;
 
 /// What the kind's own key names.
-enum class Subject : std::uint8_t { links, hosts, switches, workload, partition, nothing };
+enum class Subject : std::uint8_t { links, hosts, switches, workload, partition, heal };
 
 struct Word {
   std::string_view key;
@@ -32,7 +32,7 @@ constexpr std::array<Word, 19> kWords{{
     {"link-rate", Kind::link_rate, Subject::links, std::nullopt},
     {"link-delay", Kind::link_delay, Subject::links, std::nullopt},
     {"partition", Kind::partition, Subject::partition, Kind::heal},
-    {"heal", Kind::heal, Subject::nothing, std::nullopt},
+    {"heal", Kind::heal, Subject::heal, std::nullopt},
     {"switch-crash", Kind::switch_crash, Subject::switches, Kind::switch_restart},
     {"switch-restart", Kind::switch_restart, Subject::switches, std::nullopt},
     {"node-crash", Kind::node_crash, Subject::hosts, Kind::node_restart},
@@ -61,6 +61,23 @@ void read_partition(const Section& section, const Value& subject, const Names& n
       subject.wrong(names.topology().vertices[host].name + " is on both sides");
 }
 
+/// `all`, or the words of the partition that it ends.
+void read_heal(const Section& section, const Value& subject, const Names& names, const Scenario& scenario,
+               ElementFault& fault) {
+  if (subject.is_word() && subject.word() == "all") {
+    for (const std::string_view key : {"peers", "one-way"})
+      if (const auto value = section.find(key)) value->wrong("heal: all ends every partition");
+    return;
+  }
+  read_partition(section, subject, names, fault);
+  const bool is_known = std::any_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& earlier) {
+    const auto* element = std::get_if<ElementFault>(&earlier.what);
+    return element != nullptr && element->kind == Kind::partition && element->hosts == fault.hosts &&
+           element->peers == fault.peers;
+  });
+  if (!is_known) subject.wrong("no partition above is between these; name one as it is written there, or all");
+}
+
 void read_subject(const Section& section, const Word& word, const Value& subject, const Names& names,
                   const Scenario& scenario, ElementFault& fault) {
   switch (word.subject) {
@@ -80,9 +97,8 @@ void read_subject(const Section& section, const Word& word, const Value& subject
     case Subject::partition:
       read_partition(section, subject, names, fault);
       return;
-    case Subject::nothing:
-      if (subject.word() != "all") subject.wrong("write heal: all");
-      return;
+    case Subject::heal:
+      return read_heal(section, subject, names, scenario, fault);
   }
 }
 
@@ -177,10 +193,11 @@ void read_element_fault(const Value& map, const std::string& kind, const Names& 
   fault.trigger = read_trigger(section, "at", names, scenario);
   read_numbers(section, fault.trigger, element);
   if (element.kind == Kind::link_flap) check_flaps(section, fault.trigger, element, scenario);
-  const bool one_way = element.kind == Kind::partition && section.has("one-way") && section.find("one-way")->yes_no();
+  const bool is_between = !element.peers.empty();  // partition, and heal unless it is all
+  const bool one_way = is_between && section.has("one-way") && section.find("one-way")->yes_no();
   const bool ends = fault.trigger.until || fault.trigger.lasting;
   std::vector<ElementFault> directions{element};
-  if (element.kind == Kind::partition && !one_way) {
+  if (is_between && !one_way) {
     std::swap(element.hosts, element.peers);
     directions.push_back(element);
   }

@@ -186,13 +186,16 @@ void read_program_end(const Section& section, const Value& subject, const Names&
 void read_checker(const Section& section, const Value& subject, const Names&, const Scenario&,
                   Expectation& expectation) {
   const std::string name = subject.word();
-  if (name != "all") expectation.checker = name;
-  const auto all = checkers::all_checkers();
-  std::string names;
-  for (const auto& row : all) names += ", " + std::string(row.name);
-  if (name != "all" && std::none_of(all.begin(), all.end(), [&](const auto& row) { return row.name == name; }))
-    subject.wrong("there is no such checker; there are all" + names);
   expectation.value = read_number_bounds(section);
+  if (name == "all") return;
+  std::vector<std::string_view> known;
+  for (const checkers::CheckerRow& row : checkers::all_checkers()) known.push_back(row.name);
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const std::string_view like = nearest(name, known);
+    subject.wrong("there is no such checker" + (like.empty() ? "; verbena check --list names them, or write all"
+                                                             : ", did you mean " + std::string(like) + "?"));
+  }
+  expectation.checker = name;
 }
 
 void read_survivors(const Section& section, const Value& subject, const Names&, const Scenario& scenario,

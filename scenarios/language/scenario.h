@@ -35,9 +35,12 @@ struct NicProfile {
   Duration nak_latency{0};          // from the packet that is missing to the NAK on the wire
   Duration acknowledge_latency{0};  // from a request to its acknowledgement
   Duration timeout_min{0};          // local ACK timeouts below are rounded up to it
-  Duration cnp_interval{0};         // least time between two CNPs of a QP; 0: no CNPs are sent
-  std::uint32_t acknowledge_every =
-      0;  // packets of a long message between requests for an acknowledgement; 0: NIC's own choice
+  /// Least time between two CNPs that answer marked packets of a QP. 0: no CNPs are sent, and what is sent cannot be
+  /// marked by switches.
+  Duration cnp_interval{0};
+  /// Request packets between acknowledgements at most: asked for by the requester, given unasked by the responder; 0:
+  /// NIC's own choice.
+  std::uint32_t acknowledge_every = 0;
 };
 
 struct NicSettings {
@@ -150,7 +153,7 @@ struct ElementFault {
     link_rate,   // `rate_bits_per_second` from now on
     link_delay,  // `delay` and `jitter` from now on
     partition,   // packets from any of `hosts` to any of `peers` vanish (one direction; the reader adds the other one)
-    heal,        // ends every partition
+    heal,        // ends the partition with the same `hosts` and `peers`; without any: all partitions
     switch_crash,
     switch_restart,
     node_crash,   // the NIC vanishes, its peers hear nothing more
@@ -204,8 +207,8 @@ struct Expectation {
     data_intact,  // of `workload` (empty: all)
     silence,      // no packet on `links` (empty: all) from `time.least` to `time.most`
     finished,     // `workload` is done by time.most
-    program,      // exit status (if said) and output of program `workload`; bounds of a number in it
-    checker,      // `checker` reports nothing (all of them do so unless told otherwise; bounds: number of reports)
+      program,      // exit status (if said) and output of program `workload`; bounds of a number in it
+      checker,      // number of reports of `checker` (empty: of all of them; they are silent unless told otherwise)
     survivors,    // number of workload pairs that complete all their messages
   } kind{};
   std::string text;

@@ -8,6 +8,7 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::uint32_t kQkey = 0x11111111;
+constexpr std::uint8_t kEcnCapable = 2;  // ECT(0), RFC 3168: a NIC with congestion management
 constexpr std::uint32_t kAccess = nic::kLocalWrite | nic::kRemoteWrite | nic::kRemoteRead | nic::kRemoteAtomic;
 constexpr std::uint64_t kAddressBase = std::uint64_t{1} << 44;  // of all connections; the same in every run
 constexpr unsigned kAddressBits = 36;                           // of one end
@@ -101,10 +102,11 @@ bool Connection::make(End& end) {
   return true;
 }
 
-nic::AddressVector Connection::path_to(const End& peer) const {
+nic::AddressVector Connection::path(const End& from, const End& to) const {
   nic::AddressVector path;
-  path.destination = sim::World::host_address(peer.side.agent.host());
-  path.destination_mac = peer.side.agent.nic().config().mac;
+  path.destination = sim::World::host_address(to.side.agent.host());
+  path.destination_mac = to.side.agent.nic().config().mac;
+  if (from.side.settings.profile.cnp_interval.ns != 0) path.traffic_class = kEcnCapable;
   return path;
 }
 
@@ -122,7 +124,7 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
   if (!nic.modify_qp(end.qp, attributes, mask, now)) return false;
 
   attributes.state = nic::QpState::rtr;
-  attributes.address_vector = path_to(peer);
+  attributes.address_vector = path(end, peer);
   attributes.path_mtu_bytes = std::min(own.mtu_bytes, other.mtu_bytes);
   attributes.dest_qpn = peer.qpn;
   attributes.rq_psn = receive_psn;
@@ -158,7 +160,7 @@ bool Connection::set_up(Time now) {
   const wire::Psn backward(static_cast<std::uint32_t>(draw >> 32 & wire::Psn::kMask));
   up_ = connect(target_, initiator_, forward, backward, now) && connect(initiator_, target_, backward, forward, now);
   if (up_ && plan_.transport == Transport::ud) {
-    const auto handle = initiator_.side.agent.nic().create_ah(initiator_.side.agent.pd(), path_to(target_));
+    const auto handle = initiator_.side.agent.nic().create_ah(initiator_.side.agent.pd(), path(initiator_, target_));
     up_ = handle.ok();
     if (handle) address_handle_ = *handle;
   }

@@ -89,7 +89,7 @@ class Connection {
   void unmake(End& end);
   bool connect(End& end, const End& peer, wire::Psn receive_psn, wire::Psn send_psn, Time now);
   void announce(wire::Psn forward, wire::Psn backward);
-  nic::AddressVector path_to(const End& peer) const;
+  nic::AddressVector path(const End& from, const End& to) const;
 
   sim::World& world_;
   ConnectionPlan plan_;

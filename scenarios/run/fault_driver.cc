@@ -118,7 +118,10 @@ void FaultDriver::refresh(const LinkChoice& choice) {
   for (const sim::LinkId link : links_of(choice)) {
     std::vector<fabric::FaultRule> rules;
     for (const std::size_t fault : rules_on_[link])
-      if (active_[fault]) rules.push_back(std::get<PacketFault>(scenario_.faults[fault].what).rule);
+      if (active_[fault]) {
+        rules.push_back(std::get<PacketFault>(scenario_.faults[fault].what).rule);
+        rules.back().id = static_cast<std::uint32_t>(fault);
+      }
     world_.set_faults(link, rules);
   }
 }
@@ -158,6 +161,32 @@ void FaultDriver::apply_to_links(const ElementFault& fault, Time now) {
     }
 }
 
+/// Ends the latest partition between these hosts, or all. A pair stays cut as long as any other partition cuts it.
+void FaultDriver::end_partitions(const ElementFault& heal) {
+  std::vector<const ElementFault*> ended;
+  if (heal.hosts.empty()) {
+    ended = std::exchange(partitions_, {});
+  } else {
+    const auto found = std::find_if(partitions_.rbegin(), partitions_.rend(), [&](const ElementFault* partition) {
+      return partition->hosts == heal.hosts && partition->peers == heal.peers;
+    });
+    if (found == partitions_.rend()) return;
+    ended.push_back(*found);
+    partitions_.erase(std::next(found).base());
+  }
+  const auto has = [](const std::vector<std::uint32_t>& hosts, sim::HostId host) {
+    return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
+  };
+  for (const ElementFault* partition : ended)
+    for (const sim::HostId from : partition->hosts)
+      for (const sim::HostId to : partition->peers) {
+        const bool still_cut = std::any_of(partitions_.begin(), partitions_.end(), [&](const ElementFault* other) {
+          return has(other->hosts, from) && has(other->peers, to);
+        });
+        world_.set_partition(from, to, still_cut);
+      }
+}
+
 void FaultDriver::apply(const ElementFault& fault, Time now) {
   using enum ElementFault::Kind;
   switch (fault.kind) {
@@ -169,15 +198,11 @@ void FaultDriver::apply(const ElementFault& fault, Time now) {
       return apply_to_links(fault, now);
     case partition:
       for (const sim::HostId from : fault.hosts)
-        for (const sim::HostId to : fault.peers)
-          if (from != to) {
-            world_.set_partition(from, to, true);
-            cuts_.push_back({from, to});
-          }
+        for (const sim::HostId to : fault.peers) world_.set_partition(from, to, true);
+      partitions_.push_back(&fault);
       return;
     case heal:
-      for (const Cut& cut : std::exchange(cuts_, {})) world_.set_partition(cut.from, cut.to, false);
-      return;
+      return end_partitions(fault);
     case switch_crash:
     case switch_restart:
       for (const std::uint32_t vertex : fault.switches) world_.set_switch_up(vertex, fault.kind == switch_restart);

@@ -1,8 +1,8 @@
 // FaultDriver: a scenario's faults, each at its time or when its condition first holds.
 //
 // Solely responsible for when faults begin and end, for carrying them out on the world and on the hosts' software, and
-// for counting what they hit. The rules of a link are set as a whole: when one of them begins or ends, those that go by
-// order (psn, iter, every, count) count anew on that link.
+// for counting what they hit. What goes by order (psn, iter, every, count) is counted from when its fault begins to
+// when it ends, whatever other faults of the same link do meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,7 @@ class FaultDriver final : public CompletionListener {
   void apply_to_links(const ElementFault& fault, Time now);
   void flap(const ElementFault& fault, std::uint32_t times_left, Time now);
   void refresh(const LinkChoice& choice);
+  void end_partitions(const ElementFault& heal);
   void set_port(sim::HostId host, bool up);
   void count_down(std::vector<Waiting>& waiting, Time now);
   void note(Time now, std::string_view text);
@@ -57,11 +58,7 @@ class FaultDriver final : public CompletionListener {
   std::vector<std::vector<Waiting>> completion_conditions_;          // by workload
   std::map<std::uint32_t, std::vector<Waiting>> packet_conditions_;  // by cable
   std::map<sim::LinkId, std::vector<std::size_t>> rules_on_;         // packet faults that name this link, by fault
-  struct Cut {
-    sim::HostId from = 0;
-    sim::HostId to = 0;
-  };
-  std::vector<Cut> cuts_;
+  std::vector<const ElementFault*> partitions_;                      // that have begun and are not healed
   std::uint32_t scheduled_ = 0;
 };
 

@@ -51,8 +51,8 @@ void HostAgent::run(Time now) {
   if (ready_) {
     poll(receive_cq_, true, now);
     poll(send_cq_, false, now);
-    drain_events(now);
   }
+  drain_events(now);
   run_wakes(now);
 }
 

@@ -27,6 +27,8 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
     config.window_bytes = settings.window_bytes;
     config.acknowledge_every = settings.profile.acknowledge_every;
     config.seed = scenario.seed;
+    config.acknowledge_every = settings.profile.acknowledge_every;
+    config.cnp_interval = settings.profile.cnp_interval;
     configs.push_back(config);
   }
   return configs;

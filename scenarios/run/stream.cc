@@ -125,7 +125,13 @@ void Stream::host_restarted(sim::HostId host, Time now) {
     counted_finished_ = false;
     return connect_later(now, Duration{0});
   }
-  if (host == connection_.target_agent().host()) reconnect_if_possible(now);
+  if (host != connection_.target_agent().host()) return;
+  if (workload_.transport != Transport::rc && !broken_ && !counted_finished_) {
+    // No QP of ours fails when the peer is gone: its application tells ours that it has begun anew.
+    broken_ = true;
+    resume_from_ = posted_;
+  }
+  reconnect_if_possible(now);
 }
 
 void Stream::reconnect_if_possible(Time now) {

@@ -16,10 +16,13 @@ using wire::OperationCode;
 
 namespace {
 
-FaultPlan plan_of(std::string_view text, std::uint64_t seed = 1) {
+FaultRule rule_of(std::string_view text) {
   const auto rule = parse_fault(text);
   BOOST_REQUIRE_MESSAGE(rule.ok(), (rule.ok() ? "" : rule.error()));
-  return FaultPlan({*rule}, seed, "a");
+  return *rule;
+}
+FaultPlan plan_of(std::string_view text, std::uint64_t seed = 1) {
+  return FaultPlan({rule_of(text)}, seed, "a");
 }
 
 Verdict judge(FaultPlan& plan, const PacketSpec& spec) {
@@ -253,4 +256,43 @@ BOOST_AUTO_TEST_CASE(what_the_new_actions_lack_is_said) {
   for (const char* text : {"truncate to=13", "truncate to=70000", "mark to=60", "drop r=1", "delay jitter=61s",
                            "drop part=only", "drop round=0", "burst-loss p=0.1 r=2", "drop msg=-1", "drop packet=x"})
     BOOST_TEST(!error_of(text).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_goes_on_counting_when_others_come_and_go) {
+  const FaultRule counted = rule_of("drop psn=2-9 every=2 count=3");
+  FaultPlan plan({counted}, 1, "a>b");
+  std::vector<std::uint32_t> dropped;
+  for (std::uint32_t psn = 0; psn < 20; ++psn) {
+    if (psn == 5) plan.replace({rule_of("duplicate psn=0"), counted});
+    if (psn == 7) plan.replace({counted});
+    const Verdict verdict = judge(plan, {.opcode = rc(OperationCode::send_only), .psn = 1000 + psn});
+    if (verdict.drop) dropped.push_back(psn);
+    BOOST_TEST(verdict.duplicate == (psn == 5));  // the flow's first packet for the rule that came then
+  }
+  const std::vector<std::uint32_t> expected{3, 5, 7};
+  BOOST_TEST(dropped == expected, boost::test_tools::per_element());
+  BOOST_TEST(plan.counters(0).applied == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_that_was_away_and_rules_of_another_owner_count_from_their_beginning) {
+  FaultRule first = rule_of("drop psn=1");
+  FaultPlan plan({first}, 1, "a>b");
+  const auto drops = [&](std::uint32_t psn) {
+    return judge(plan, {.opcode = rc(OperationCode::send_only), .psn = psn}).drop;
+  };
+  BOOST_TEST(!drops(50));
+  BOOST_TEST(drops(51));
+  plan.replace({});
+  BOOST_TEST(plan.empty());
+  BOOST_TEST(!drops(52));
+  plan.replace({first});
+  BOOST_TEST(!drops(60));
+  BOOST_TEST(drops(61));
+  FaultRule second = first;
+  second.id = 7;
+  plan.replace({first, second});
+  BOOST_TEST(!drops(70));
+  BOOST_TEST(drops(71));
+  BOOST_TEST(plan.counters(0).applied == 1u);
+  BOOST_TEST(plan.counters(1).applied == 1u);
 }

@@ -330,3 +330,36 @@ BOOST_AUTO_TEST_CASE(a_request_is_marked_solicited_where_its_message_ends) {
   BOOST_TEST(!script.next().solicited);
   BOOST_TEST(script.next().solicited);
 }
+
+BOOST_AUTO_TEST_CASE(an_rnr_nak_behind_a_missing_read_response_makes_both_requests_wait) {
+  constexpr std::uint8_t kOneMs = 14;  // about a millisecond (table 46)
+  Script script(kOptions);
+  post(script, SendOpcode::rdma_read, 8, 1);
+  post(script, SendOpcode::send, 8, 2);
+  script.expect(rc(OperationCode::read_request), 100);
+  script.expect(rc(OperationCode::send_only), 101);
+  const Time refused = script.world.now();
+  script.acknowledge(101, 1, wire::rnr_syndrome(kOneMs));
+  script.expect_silence();
+  const Traced again = script.expect(rc(OperationCode::read_request), 100, wire::rnr_timer(kOneMs));
+  BOOST_TEST((again.at - refused).ns == wire::rnr_timer(kOneMs).ns);
+  script.expect(rc(OperationCode::send_only), 101);
+  BOOST_TEST(script.end.counters().get(Counter::rnr_nak_received) == 1u);
+  BOOST_TEST(script.end.counters().get(Counter::implied_nak_seq_err) == 1u);
+  script.peer(read_response(OperationCode::read_response_only, 100, 8));
+  script.acknowledge(101, 2);
+  check_statuses(script.end.poll_sent(), {success, success});
+}
+
+BOOST_AUTO_TEST_CASE(read_responses_that_are_always_missing_spend_the_retries_whatever_rnr_naks_come) {
+  Script script(kOptions);
+  post(script, SendOpcode::rdma_read, 8, 1);
+  post(script, SendOpcode::send, 8, 2);
+  for (int round = 0; round <= kOptions.retry_count; ++round) {
+    script.expect(rc(OperationCode::read_request), 100, milliseconds(1));
+    script.expect(rc(OperationCode::send_only), 101);
+    script.acknowledge(101, 1, wire::rnr_syndrome(1));
+    script.acknowledge(101, 1, wire::rnr_syndrome(1));  // a copy of it is no news
+  }
+  check_statuses(script.end.poll_sent(), {retry_exceeded, flushed});
+}

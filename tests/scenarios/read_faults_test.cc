@@ -223,5 +223,25 @@ BOOST_AUTO_TEST_CASE(a_wrong_fault_of_an_element_is_refused) {
   wrong("rnr-storm: n1", "say how long");
   wrong("completion-status: ^all, status: flushed", "name one workload");
   wrong("node-freeze: n1, at: 2ms, until: ^1ms", "would end before it begins");
-  wrong("heal: ^n1", "write heal: all");
+  wrong("heal: ^n1", "no partition above is between these");
+  wrong("heal: ^n7", "there is no such node");
+  wrong("heal: all, peers: ^n1", "heal: all ends every partition");
+  check_error(with("faults:\n- {partition: n1, peers: n2}\n- {heal: ^n1, peers: n3}\n"), "no partition above");
+  check_error(with("faults:\n- {partition: n1, peers: n2, one-way: yes}\n- {heal: ^n2, peers: n1}\n"),
+              "no partition above");
+}
+
+BOOST_AUTO_TEST_CASE(a_heal_names_the_partition_that_it_ends) {
+  const Scenario both = good(with("faults: [{partition: n1, peers: n2}, {heal: n1, peers: n2, at: 1ms}]\n"));
+  BOOST_REQUIRE_EQUAL(both.faults.size(), 4u);
+  for (const std::size_t way : {0u, 1u}) {
+    BOOST_TEST((element(both, 2 + way).kind == Kind::heal));
+    BOOST_TEST((element(both, 2 + way).hosts == element(both, way).hosts));
+    BOOST_TEST((element(both, 2 + way).peers == element(both, way).peers));
+  }
+  const Scenario one_way = good(
+      with("faults: [{partition: n1, one-way: true}, {heal: n1, one-way: true, at: 1ms}, {heal: all, at: 2ms}]\n"));
+  BOOST_REQUIRE_EQUAL(one_way.faults.size(), 3u);
+  BOOST_TEST(element(one_way, 1).peers.size() == 2u);
+  BOOST_TEST(element(one_way, 2).hosts.empty());
 }

@@ -291,6 +291,7 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
   BOOST_TEST(scenario.expectations[6].target_side);
   BOOST_REQUIRE_EQUAL(scenario.expectations[7].links.size(), 1u);
   BOOST_TEST((scenario.expectations[7].links[0].way != Way::both));
+  BOOST_TEST(scenario.expectations[9].checker == "");
   BOOST_TEST(*scenario.expectations[8].time_ns.most == 3e6);
   BOOST_TEST(!scenario.expectations[8].time_ns.least.has_value());
   BOOST_TEST(scenario.expectations[5].text == "counter tx_retransmitted_packets, min 1, max 5");
@@ -304,6 +305,8 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
   check_error(with("expect: [{completions: w, min: 3, max: ^2}]\n"), "it is below min");
   check_error(with("expect: [{completions: w, is: 1, status: ^bad}]\n"), "use one of success");
   check_error(with("expect: [{counter: ^tx_packetz, min: 1}]\n"), "did you mean tx_packets?");
+  check_error(with("expect: [{checker: ^msm, is: 0}]\n"), "there is no such checker, did you mean msn?");
+  check_error(with("expect: [{checker: ^x, is: 0}]\n"), "verbena check --list names them");
   check_error(with("expect: [{silence: all, from: 2ms, until: ^1ms}]\n"), "it is below from");
   check_error(with("expect: [{latency: w, percentile: ^101, max: 1us}]\n"), "from 0 to 100");
 }

@@ -314,3 +314,36 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_every_frame_and_changes_nothing) {
   BOOST_TEST(watcher.delivered == watched.second);
   BOOST_TEST(watcher.sent == watched.second);  // on each cable
 }
+
+BOOST_AUTO_TEST_CASE(a_port_is_down_while_none_of_its_cables_has_a_signal) {
+  // A triangle without switches: each host has a cable to both others.
+  fabric::Topology triangle;
+  triangle.hosts = 3;
+  triangle.vertices = {{"n1", {}}, {"n2", {}}, {"n3", {}}};
+  triangle.cables = {{0, 1, {}}, {0, 2, {}}, {1, 2, {}}};
+  TrafficWorld traffic(triangle, {});
+  sim::World& world = traffic.world;
+  const auto events = [&](sim::HostId host) {
+    std::vector<nic::AsyncEventType> types;
+    while (const auto event = world.nic(host).poll_event()) types.push_back(event->type);
+    return types;
+  };
+  using Events = std::vector<nic::AsyncEventType>;
+  using enum nic::AsyncEventType;
+  const auto set = [&](std::uint32_t number, bool up) {
+    for (const bool backward : {false, true}) world.set_link_up({number, backward}, up);
+  };
+  set(0, false);
+  world.set_link_up({1, true}, false);  // one way: nobody notices
+  for (const sim::HostId host : {0u, 1u, 2u}) BOOST_CHECK(events(host).empty());
+  set(1, false);
+  BOOST_CHECK(events(0) == Events{port_error});
+  BOOST_CHECK(events(1).empty());
+  BOOST_TEST(!world.nic(0).port_is_up());
+  world.restart(0);  // a NIC that comes up without a signal has lost none
+  BOOST_CHECK(events(0).empty());
+  BOOST_TEST(!world.nic(0).port_is_up());
+  set(0, true);
+  BOOST_CHECK(events(0) == Events{port_active});
+  BOOST_TEST(world.nic(0).port_is_up());
+}

@@ -15,8 +15,9 @@ class Script {
  public:
   static constexpr std::uint32_t kPeerQpn = 0x020077;
 
-  explicit Script(const QpOptions& options = {}, std::size_t buffer_bytes = 1 << 16)
-      : world({.latency = nanoseconds(0)}), end(world, 1, options), buffer(end.nic(), end.pd, buffer_bytes) {
+  explicit Script(const QpOptions& options = {}, std::size_t buffer_bytes = 1 << 16,
+                  WorldOptions world_options = {.latency = nanoseconds(0)})
+      : world(std::move(world_options)), end(world, 1, options), buffer(end.nic(), end.pd, buffer_bytes) {
     // Node 2 is not a NIC here: what goes to it is taken off and shown to the test.
     world.filter = [this](const Traced& traced, std::vector<std::byte>& frame) {
       sent_.push_back({traced, std::move(frame)});

@@ -30,6 +30,8 @@ struct WorldOptions {
   std::vector<std::string> faults;  // of every direction of every cable
   NicLimits limits = {.max_qp = 64, .max_cq = 64, .max_mr = 256, .max_ah = 64, .max_srq = 16};
   std::uint32_t port_frames = 64;  // that one call of transmit() finds room for
+  std::uint32_t acknowledge_every = 0;
+  Duration cnp_interval{};
 };
 
 /// One frame that a NIC has sent.
@@ -129,6 +131,8 @@ class World {
       config.mac = node_mac(index + 1);
       config.gids[0] = node_gid(index + 1);
       config.seed = options.seed;
+      config.acknowledge_every = options.acknowledge_every;
+      config.cnp_interval = options.cnp_interval;
       return config;
     }
     PlainMemory memory;

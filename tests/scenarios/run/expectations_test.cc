@@ -45,6 +45,8 @@ BOOST_AUTO_TEST_CASE(each_kind_can_hold_and_can_fail) {
   check("{survivors: w, is: 0}", false);
   check("{checker: msn, is: 0}", true);
   check("{checker: msn, min: 1}", false);
+  check("{checker: all, is: 0}", true);
+  check("{checker: all, min: 1}", false);
 }
 
 BOOST_AUTO_TEST_CASE(failures_are_seen_as_what_they_are) {

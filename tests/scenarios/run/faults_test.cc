@@ -95,3 +95,71 @@ BOOST_AUTO_TEST_CASE(verbs_can_fail) {
   const Outcome posts = with_faults("  - {post-failure: n1, times: 5, at: 0s}\n");
   BOOST_TEST(posts.held(), test::story(posts));
 }
+
+BOOST_AUTO_TEST_CASE(a_fault_goes_on_counting_when_another_one_of_its_link_begins_and_ends) {
+  const std::string counted = "  - {packet: \"drop opcode=write every=10 count=3\", on: \"n1->s1\"}\n";
+  const std::string others =
+      "  - {packet: \"duplicate 1%\", on: \"n1->s1\", from: 20us, until: 40us}\n"
+      "  - {packet: \"drop opcode=write every=10 count=3\", on: \"n1->s1\", from: 30us, until: 50us}\n";
+  const Outcome alone = with_faults(counted);
+  BOOST_TEST(alone.packets_lost == 3u);
+  const Outcome outcome = with_faults(counted + others);
+  BOOST_TEST(outcome.held(), test::story(outcome));
+  BOOST_TEST_REQUIRE(outcome.faults.size() == 3u);
+  BOOST_TEST(outcome.packets_lost == 6u);  // the second one of these words has its own three
+}
+
+BOOST_AUTO_TEST_CASE(each_of_two_overlapping_partitions_heals_by_itself) {
+  const auto finish = [](const std::string& faults) {
+    const Outcome outcome = with_faults(faults);
+    BOOST_TEST(outcome.held(), test::story(outcome));
+    return outcome.workloads[0].finished->ns;
+  };
+  const std::string wide = "  - {partition: n1, at: 20us, for: 4ms}\n";
+  BOOST_TEST(finish(wide + "  - {partition: n1, peers: n2, at: 20us, for: 1ms}\n") > 4'000'000);
+  BOOST_TEST(finish(wide + "  - {partition: n3, at: 20us, for: 1ms}\n") > 4'000'000);
+  const std::string open = "  - {partition: n1, at: 20us}\n  - {partition: [n1, n3], peers: n2, at: 20us}\n";
+  const std::int64_t healed_ns = finish(open + "  - {heal: n1, at: 1ms}\n  - {heal: [n1, n3], peers: n2, at: 3ms}\n");
+  BOOST_TEST(healed_ns > 3'000'000);
+  const std::int64_t all_ns = finish(open + "  - {heal: all, at: 1ms}\n");
+  BOOST_TEST(all_ns > 1'000'000);
+  BOOST_TEST(all_ns < 3'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(unreliable_endpoints_are_connected_anew_when_their_target_has_restarted) {
+  for (const char* transport : {"uc", "ud"}) {
+    BOOST_TEST_CONTEXT(transport) {
+      const Outcome outcome = test::run(
+          test::star(2, "workloads:\n  - {name: w, from: n1, to: n2, verb: send, transport: " + std::string(transport) +
+                            ", size: 1KiB, count: 400, depth: 4, rate: 100000}\n"
+                            "faults:\n  - {node-crash: n2, at: 1ms, for: 1ms}\n"));
+      BOOST_TEST(outcome.held(), test::story(outcome));
+      const WorkloadOutcome& result = outcome.workloads[0];
+      BOOST_TEST(result.statuses[0].number == 400u);
+      BOOST_TEST(result.damaged == 0u, test::story(outcome));
+      // 4 ms of messages, of which those of 2 ms (the crash and connecting) are lost.
+      BOOST_TEST(result.receive_statuses[0].number > 150u);
+      BOOST_TEST(result.receive_statuses[0].number < 350u);
+      BOOST_TEST(result.receive_statuses[0].last.ns > 3'500'000);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ports_that_lose_their_cable_say_so) {
+  const auto counted = [](const std::string& fault, const std::string& expect) {
+    const Outcome outcome = test::run(
+        test::star(3,
+                   "workloads:\n  - {name: w, from: n1, to: n2, verb: write, size: 4KiB, count: 400, depth: 8}\n"
+                   "faults:\n  - " +
+                       fault + "\nexpect:\n" + expect));
+    BOOST_TEST(outcome.held(), fault << test::story(outcome));
+  };
+  const std::string n1 = "  - {counter: link_downed, of: n1, is: ";
+  const std::string n3 = "  - {counter: link_downed, of: n3, is: ";
+  const std::string events = "  - {counter: async_events, of: n1, is: ";
+  counted("{port-error: n1, at: 20us, for: 1ms}", n1 + "1}\n" + n3 + "0}\n" + events + "2}\n");
+  counted("{link-down: n1-s1, at: 20us, for: 1ms}", n1 + "1}\n" + n3 + "0}\n" + events + "2}\n");
+  counted("{link-flap: n1-s1, at: 20us, down: 50us, up: 50us, times: 4}", n1 + "4}\n" + events + "8}\n");
+  counted("{switch-crash: s1, at: 20us, for: 1ms}", n1 + "1}\n" + n3 + "1}\n");
+  counted("{partition: n1, at: 20us, for: 1ms}", n1 + "0}\n");
+}

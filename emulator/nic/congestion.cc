@@ -1,0 +1,77 @@
+// The notification point of RoCE v2 congestion management: a packet that a switch has marked is answered with a CNP.
+//
+// IBTA annex A17.9: the packet may be a request, a response or an acknowledgement of any transport; one CNP may stand
+// for several marks on a QP. The CNP goes to the QP that sent the packet: BECN set, PSN 0, 16 octets of zeros, no ECN
+// of its own. The reaction point only counts: nothing here lowers a rate (docs/deviations.md).
+#include <algorithm>
+#include <array>
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+namespace {
+
+constexpr std::uint8_t kEcnMask = 3;
+constexpr std::size_t kReservedBytes = 16;  // A17.9.3
+
+/// The way back to the packet's sender.
+AddressVector way_back(const NicState& nic, const Qp& qp, const wire::PacketView& packet) {
+  if (qp.type != QpType::ud) return qp.attributes.address_vector;
+  AddressVector path;
+  path.destination = packet.source();
+  path.destination_mac = packet.ethernet().source;
+  path.traffic_class = packet.traffic_class();
+  for (std::uint8_t i = 0; i < nic.config.gid_count; ++i)
+    if (nic.config.gids[i].is_ipv4() == packet.is_ipv4()) path.source_gid_index = i;
+  for (std::uint8_t i = 0; i < nic.config.gid_count; ++i)
+    if (packet.is_to(nic.config.gids[i])) path.source_gid_index = i;
+  return path;
+}
+
+std::uint16_t notice_port(const Qp& qp) {
+  return static_cast<std::uint16_t>(0xc000 | (qp.qpn.value() & 0x3fff));
+}
+
+}  // namespace
+
+void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
+  nic.counters.add(Counter::np_ecn_marked_roce_packets);
+  if (nic.config.cnp_interval.ns == 0 || nic.now < qp.next_notice || nic.notices.size() == kNoticesMax) return;
+  if (qp.type == QpType::ud && !packet.opcode().has_deth) return;
+  const bool is_due = std::any_of(nic.notices.begin(), nic.notices.end(),
+                                  [&](const CongestionNotice& notice) { return notice.from == qp.qpn; });
+  if (is_due) return;
+  AddressVector path = way_back(nic, qp, packet);
+  path.traffic_class &= static_cast<std::uint8_t>(~kEcnMask);
+  nic.notices.push_back({.from = qp.qpn,
+                         .to = qp.type == QpType::ud ? packet.deth().source_qp : qp.attributes.dest_qpn,
+                         .address = path.destination,
+                         .frame_template = wire::FrameTemplate(nic.frame_path(path, notice_port(qp)))});
+}
+
+std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) {
+  std::size_t sent = 0;
+  for (; sent < budget && sent < nic.notices.size(); ++sent) {
+    CongestionNotice& notice = nic.notices[sent];
+    const std::span<std::byte> room =
+        port.reserve({notice.address, notice.to, notice.route_hint},
+                     wire::frame_bytes(notice.frame_template, wire::Opcode::cnp, kReservedBytes));
+    if (room.empty()) break;
+    wire::Bth bth;
+    bth.opcode = wire::Opcode::cnp;
+    bth.becn = true;
+    bth.dest_qp = notice.to;
+    wire::PacketBuilder builder(room, notice.frame_template, bth, kReservedBytes);
+    builder.append_payload(std::array<std::byte, kReservedBytes>{});
+    const std::size_t bytes = builder.finish();
+    port.commit(bytes);
+    nic.counters.add(Counter::tx_packets);
+    nic.counters.add(Counter::tx_bytes, bytes);
+    nic.counters.add(Counter::np_cnp_sent);
+    if (Qp* const qp = nic.qpns.find(notice.from)) qp->next_notice = nic.now + nic.config.cnp_interval;
+  }
+  nic.notices.erase(nic.notices.begin(), nic.notices.begin() + static_cast<std::ptrdiff_t>(sent));
+  return sent;
+}
+
+}  // namespace verbena::nic

@@ -1,0 +1,51 @@
+// What a scenario says of its NICs' micro-behaviour is what they do.
+#include "tests/scenarios/run/runs.h"
+
+using namespace verbena;
+using namespace verbena::scenarios;
+
+namespace {
+
+Outcome incast(const std::string& nic, const std::string& expect) {
+  return test::run(
+      "name: t\ntimeout: 5s\nnic: {" + nic +
+      "}\n"
+      "topology: {shape: star, hosts: 3, link: {rate: 10Gbps, delay: 1us, queue: 1MiB, ecn: 16KiB}}\n"
+      "workloads:\n  - {name: w, verb: write, from: [n1, n2], to: n3, pattern: incast, size: 16KiB, count: 20, depth: "
+      "4}\n"
+      "expect:\n" +
+      expect);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_nic_with_a_cnp_interval_is_marked_by_switches_and_notifies_the_sender) {
+  const Outcome with = incast("cnp-interval: 4us",
+                              "  - {counter: np_ecn_marked_roce_packets, of: n3, min: 20}\n"
+                              "  - {counter: np_cnp_sent, of: n3, min: 2}\n"
+                              "  - {counter: rp_cnp_handled, of: n1, min: 1}\n"
+                              "  - {counter: rp_cnp_handled, of: n2, min: 1}\n");
+  BOOST_TEST(with.held(), test::story(with));
+  const Outcome seldom = incast("cnp-interval: 1s", "  - {counter: np_cnp_sent, of: n3, is: 2}\n");
+  BOOST_TEST(seldom.held(), test::story(seldom));  // one for each of its two QPs
+}
+
+BOOST_AUTO_TEST_CASE(without_one_nothing_is_marked) {
+  const Outcome outcome = incast("timeout: 14",
+                                 "  - {counter: np_ecn_marked_roce_packets, is: 0}\n"
+                                 "  - {counter: np_cnp_sent, is: 0}\n");
+  BOOST_TEST(outcome.held(), test::story(outcome));
+}
+
+BOOST_AUTO_TEST_CASE(acknowledge_every_bounds_the_packets_between_acknowledgements) {
+  for (const auto& [nic, least, most] : {std::tuple{"mtu: 1024, acknowledge-every: 4", 320, 1280},
+                                         std::tuple{"mtu: 1024, acknowledge-every: 0", 20, 60}}) {
+    const Outcome outcome =
+        test::run(test::star(2,
+                             "workloads:\n  - {name: w, from: n1, to: n2, verb: write, size: 64KiB, count: 20}\n"
+                             "expect:\n  - {counter: tx_acknowledges, of: n2, min: " +
+                                 std::to_string(least) + ", max: " + std::to_string(most) + "}\n",
+                             nic));
+    BOOST_TEST(outcome.held(), test::story(outcome));
+  }
+}

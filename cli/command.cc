@@ -31,6 +31,20 @@ std::optional<std::string> find_repeated(const CLI::App& app, const Arguments& a
   return std::nullopt;
 }
 
+/// `--out ""`, mostly an unset variable of a shell, would pass for an option that was not given.
+std::optional<std::string> find_empty(const CLI::App& app, const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].size() < 2 || arguments[i][0] != '-') continue;
+    const CLI::Option* option = option_of(app, arguments[i]);
+    if (option == nullptr || !takes_value(*option)) continue;
+    const std::size_t equals = arguments[i].find('=');
+    if (equals == std::string::npos && i + 1 == arguments.size()) continue;  // CLI11 tells
+    const bool is_empty = equals == std::string::npos ? arguments[++i].empty() : equals + 1 == arguments[i].size();
+    if (is_empty) return option->get_name();
+  }
+  return std::nullopt;
+}
+
 /// CLI11's own usage line knows nothing of a program and its arguments.
 class UsageFormatter : public CLI::Formatter {
  public:
@@ -61,6 +75,8 @@ int fail(const CLI::App& app, int status, std::string_view text) {
 std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
   if (const auto repeated = find_repeated(app, arguments))
     return fail(app, kExitUsage, fmt::format("{} is given more than once", *repeated));
+  if (const auto empty = find_empty(app, arguments))
+    return fail(app, kExitUsage, fmt::format("{} has an empty value", *empty));
   Arguments reversed(arguments.rbegin(), arguments.rend());  // the order that CLI11 wants
   try {
     app.parse(std::move(reversed));

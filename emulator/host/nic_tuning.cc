@@ -86,6 +86,7 @@ constexpr Word kWords[] = {
     {"min-rnr-timer", take_code<&NicTuning::min_rnr_timer, 0, 31>, "want a code from 0 to 31"},
     {"timeout-min", take_time<&NicTuning::timeout_min>, kTimeIsRight},
     {"acknowledge-every", take_acknowledge_every, "want a number of packets, 0 for the NIC's own choice"},
+    {"cnp-interval", take_time<&NicTuning::cnp_interval>, kTimeIsRight},
     {"nak-latency", take_time<&NicTuning::nak_latency>, kTimeIsRight},
     {"acknowledge-latency", take_time<&NicTuning::acknowledge_latency>, kTimeIsRight},
 };
@@ -143,6 +144,7 @@ std::string text_of(const NicTuning& tuning) {
   if (tuning.min_rnr_timer) add("min-rnr-timer", *tuning.min_rnr_timer);
   add_time("timeout-min", tuning.timeout_min);
   if (tuning.acknowledge_every != 0) add("acknowledge-every", tuning.acknowledge_every);
+  add_time("cnp-interval", tuning.cnp_interval);
   add_time("nak-latency", tuning.nak_latency);
   add_time("acknowledge-latency", tuning.acknowledge_latency);
   return text;
@@ -153,6 +155,7 @@ void NicTuning::apply(nic::NicConfig& config) const {
   if (read_depth) config.limits.max_read_atomic = *read_depth;
   if (window_bytes) config.window_bytes = std::min(config.window_bytes, *window_bytes);
   config.acknowledge_every = acknowledge_every;
+  config.cnp_interval = cnp_interval;
 }
 
 void NicTuning::apply(nic::QpAttributes& attributes) const {

@@ -9,6 +9,7 @@
 //   timeout=14 retry-count=7 rnr-retry=7 min-rnr-timer=12    instead of what the program gives ibv_modify_qp
 //   timeout-min=4ms           shorter local ACK timeouts are rounded up to it
 //   acknowledge-every=64      packets of a long message between requests for an acknowledgement
+//   cnp-interval=4us          marked packets are answered with CNPs, no oftener for a QP
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
 // Words that are not there change nothing.
 #pragma once
@@ -37,6 +38,7 @@ struct NicTuning {
   std::optional<std::uint8_t> min_rnr_timer;
   Duration timeout_min{0};
   std::uint32_t acknowledge_every = 0;
+  Duration cnp_interval{0};
   Duration nak_latency{0};
   Duration acknowledge_latency{0};
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 #include "scenarios/checkers/rule.h"
 #include "wire/packet_text.h"
@@ -59,6 +60,7 @@ struct Checkers::State {
 
   Place place_of(const wire::PacketView& packet, bool& is_known);
   Connection* add_connection(const CheckedConnection& info, std::uint32_t& index);
+  void adopt(Place place, unsigned end, Connection& by);
   void ask(std::uint32_t interests, const Observation& seen);
   void report(RunningRule& rule, Outcome outcome, const Observation* seen);
   bool is_damaged(const CheckedPacket& sighting, Observation& seen);
@@ -86,6 +88,19 @@ Connection* Checkers::State::add_connection(const CheckedConnection& info, std::
   connection.flows[1].index = 2 * index + 1;
   start_connection(connection);
   return &connection;
+}
+
+/// What was seen of an end's requests before it was known to whom it talks.
+void Checkers::State::adopt(Place place, unsigned end, Connection& by) {
+  Connection& from = connections[place.connection];
+  if (from.paired || by.info.ends[end].first_psn) return;
+  Flow& flow = by.flows[end];
+  const Flow fresh = std::exchange(flow, std::move(from.flows[0]));
+  flow.index = fresh.index;
+  flow.generation = fresh.generation;
+  flow.ack_timeout = fresh.ack_timeout;
+  if (fresh.mtu_bytes != 0) flow.mtu_bytes = fresh.mtu_bytes;
+  by.sees_departs[end] = from.sees_departs[0];
 }
 
 Place Checkers::State::place_of(const wire::PacketView& packet, bool& is_known) {
@@ -220,8 +235,10 @@ void Checkers::connect(const CheckedConnection& connection) {
     start_connection(*made);
   } else {
     made = state_->add_connection(connection, place.connection);
+    if (made == nullptr) return;
+    if (found != state_->places.end()) state_->adopt(found->second, 0, *made);
+    if (found_back != state_->places.end()) state_->adopt(found_back->second, 1, *made);
   }
-  if (made == nullptr) return;
   made->paired = true;
   made->tainted = there == back;  // a QP connected with itself: which way a packet goes cannot be told
   state_->places.insert_or_assign(there, Place{place.connection, 0});

@@ -198,6 +198,8 @@ void note_answer_arrival(Connection& connection, Flow& flow, const Observation& 
   note_data_arrival(seen);
   const Psn behind = acknowledged_by(seen);
   if (!flow.acked_known) {
+    // To requests from before we saw any: it says nothing of the later ones, and may itself be late.
+    if (!flow.started || distance(behind, flow.next) < 0) return;
     flow.acked_known = true;
     flow.acked = behind;
     flow.progress_at = seen.time();

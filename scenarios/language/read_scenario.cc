@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -92,9 +94,14 @@ Result<Scenario, ReadError> read_scenario(std::string_view text, std::string_vie
 
 Result<Scenario, ReadError> read_scenario_file(const std::string& file_name, const ReadOptions& options) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file_name, error))
-    return Failure<ReadError>{{file_name, {}, "there is no such file"}};
+  const auto status = std::filesystem::status(file_name, error);
+  if (!std::filesystem::exists(status)) return Failure<ReadError>{{file_name, {}, "there is no such file"}};
+  if (std::filesystem::is_directory(status))
+    return Failure<ReadError>{{file_name, {}, "is a directory, not a scenario"}};
+  if (!std::filesystem::is_regular_file(status))
+    return Failure<ReadError>{{file_name, {}, "is not a file with a scenario in it"}};
   std::ifstream file(file_name);
+  if (!file) return Failure<ReadError>{{file_name, {}, std::string("cannot be read: ") + std::strerror(errno)}};
   std::ostringstream text;
   text << file.rdbuf();
   if (!file) return Failure<ReadError>{{file_name, {}, "cannot be read"}};

@@ -47,13 +47,6 @@ void RealCheckers::learn(const wire::PacketView& packet) {
     note_request(stream, packet);
   else if (stream.peer == kNone && stream.attempts < kAttemptsMax)
     pair(number, packet.bth().psn);
-  const bool is_full =
-      info.has_payload && (info.position == wire::Position::first || info.position == wire::Position::middle);
-  if (!is_full || stream.path_mtu_bytes != 0) return;
-  stream.path_mtu_bytes = static_cast<std::uint32_t>(packet.payload_bytes());
-  if (stream.peer == kNone) return;
-  streams_[stream.peer].path_mtu_bytes = stream.path_mtu_bytes;
-  connect(stream);
 }
 
 std::size_t RealCheckers::stream_of(const wire::PacketView& packet) {
@@ -105,7 +98,6 @@ void RealCheckers::pair(std::size_t responses, wire::Psn psn) {
   Stream& requests = streams_[found];
   stream.peer = found;
   requests.peer = responses;
-  stream.path_mtu_bytes = requests.path_mtu_bytes = std::max(stream.path_mtu_bytes, requests.path_mtu_bytes);
   connect(requests);
 }
 
@@ -116,7 +108,6 @@ void RealCheckers::connect(const Stream& one) {
   connection.ends[0].qpn = other.qpn;
   connection.ends[1].address = one.destination;
   connection.ends[1].qpn = one.qpn;
-  connection.path_mtu_bytes = one.path_mtu_bytes;
   checkers_.connect(connection);
 }
 

@@ -2,7 +2,7 @@
 //
 // Solely responsible for what the fabric does not tell them: which queue pairs talk with each other. A response belongs
 // to the one stream of requests the other way whose PSNs it can answer; where several could be meant, nothing is said
-// until one is, and such requests and their answers are judged apart. A path MTU is known once a long message was seen.
+// until one is, and such requests and their answers are judged apart.
 // When a frame really left its NIC, and when the other one took it, is not seen either: rules about time and about what
 // a sender knew when it sent are judged as if a frame might have waited for hours.
 #pragma once
@@ -42,7 +42,6 @@ class RealCheckers final : public fabric::Observer {
     wire::Psn first;
     wire::Psn highest;
     std::size_t peer = kNone;
-    std::uint32_t path_mtu_bytes = 0;
     std::uint32_t attempts = 0;
   };
   using StreamKey = std::tuple<wire::Gid, wire::Gid, std::uint32_t>;

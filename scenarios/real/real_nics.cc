@@ -35,6 +35,7 @@ host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   if (stated.min_rnr_timer) tuning.min_rnr_timer = settings.min_rnr_timer;
   tuning.timeout_min = settings.profile.timeout_min;
   tuning.acknowledge_every = settings.profile.acknowledge_every;
+  tuning.cnp_interval = settings.profile.cnp_interval;
   tuning.nak_latency = settings.profile.nak_latency;
   tuning.acknowledge_latency = settings.profile.acknowledge_latency;
   return tuning;

@@ -74,7 +74,7 @@ class RealRun final : private FaultTarget {
   void pause(Duration elapsed) const;
   void report_progress(Duration elapsed);
   Json stat();
-  ProgramEnd end_of(std::size_t program);
+  ProgramEnd end_of(std::size_t program, Outcome::End end);
   Outcome conclude(Outcome::End end, Duration elapsed);
   Duration elapsed() const { return host::clock_now() - started_; }
 
@@ -206,7 +206,7 @@ bool RealRun::all_ended() {
   return all;
 }
 
-ProgramEnd RealRun::end_of(std::size_t index) {
+ProgramEnd RealRun::end_of(std::size_t index, Outcome::End run_end) {
   const Program& program = scenario_.programs[index];
   Running& running = programs_[index];
   ProgramEnd end;
@@ -229,7 +229,10 @@ ProgramEnd RealRun::end_of(std::size_t index) {
                    (outcome.held ? "" : " instead of " + std::to_string(program.expected_status));
   } else {
     outcome.held = program.background;
-    outcome.text = program.background ? "ended with the others" : "it hung and was ended";
+    const bool interrupted = run_end == Outcome::End::interrupted;
+    outcome.text = program.background ? "ended with the others"
+                   : interrupted      ? "ended by the interruption"
+                                      : "it hung and was ended";
   }
   return end;
 }
@@ -290,7 +293,7 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   outcome.seed = scenario_.seed;
   outcome.elapsed = now;
   std::vector<ProgramEnd> ends;
-  for (std::size_t i = 0; i < programs_.size(); ++i) ends.push_back(end_of(i));
+  for (std::size_t i = 0; i < programs_.size(); ++i) ends.push_back(end_of(i, end));
   for (const ProgramEnd& program : ends) outcome.programs.push_back(program.outcome);
   const Json seen = stat();
   outcome.faults = schedule_.applied();

@@ -25,7 +25,6 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
     nic::NicConfig config;
     config.port_mtu_bytes = settings.mtu_bytes;
     config.window_bytes = settings.window_bytes;
-    config.acknowledge_every = settings.profile.acknowledge_every;
     config.seed = scenario.seed;
     config.acknowledge_every = settings.profile.acknowledge_every;
     config.cnp_interval = settings.profile.cnp_interval;

@@ -55,6 +55,9 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_s
   check_refused({"exec", "--pcap", "/nonexistent/file.pcapng", "true"}, "/nonexistent/file.pcapng");
   check_refused({"exec", "--pcap-snap", "64", "true"}, "--pcap");
   check_refused({"exec", "--device-name", "../x", "true"}, "--device-name");
+  check_refused({"exec", "--fabric", "", "true"}, "--fabric has an empty value");
+  check_refused({"stat", "--fabric", "no-such-fabric"}, "no fabric 'no-such-fabric' is running");
+  check_refused({"fault", "--fabric", "no-such-fabric", "list"}, "no fabric 'no-such-fabric' is running");
   check_refused({"exec", "--nic", "mtu=1500", "true"}, "want 256, 512, 1024, 2048 or 4096");
   check_refused({"exec", "--nic", "spead=1Gbps", "true"}, "unknown setting");
   check_refused({"explain"}, "FILE");

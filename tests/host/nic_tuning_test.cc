@@ -12,7 +12,7 @@ using namespace verbena::host;
 BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
   const auto tuning = parse_nic_tuning(
       "mtu=1024 read-depth=8  speed=2.5Gbps window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
-      "timeout-min=4ms acknowledge-every=16 nak-latency=10us acknowledge-latency=500ns ");
+      "timeout-min=4ms acknowledge-every=16 cnp-interval=4us nak-latency=10us acknowledge-latency=500ns ");
   BOOST_REQUIRE(tuning.ok());
   BOOST_TEST(*tuning->mtu_bytes == 1024u);
   BOOST_TEST(*tuning->speed_bits_per_second == 2'500'000'000u);
@@ -58,7 +58,9 @@ BOOST_AUTO_TEST_CASE(limits_are_lowered_and_never_raised) {
   BOOST_TEST(config.window_bytes == 1u << 17);
   BOOST_TEST(config.limits.max_read_atomic == 4);
   BOOST_TEST(config.acknowledge_every == 8u);
-  parse_nic_tuning("mtu=512 window=64KiB")->apply(config);
+  BOOST_TEST((config.cnp_interval == microseconds(0)));
+  parse_nic_tuning("mtu=512 window=64KiB cnp-interval=4us")->apply(config);
+  BOOST_TEST((config.cnp_interval == microseconds(4)));
   BOOST_TEST(config.port_mtu_bytes == 512u);
   BOOST_TEST(config.window_bytes == 1u << 16);
 }

@@ -60,6 +60,17 @@ BOOST_AUTO_TEST_CASE(a_stream_that_keeps_to_the_rules_is_silent) {
   BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_sent_before_the_first_answer_came_is_not_forgotten) {
+  Watched watched;
+  for (std::uint32_t psn = 100; psn < 112; ++psn) watched.send(psn, psn < 106);
+  watched.acknowledge(101, 2);
+  watched.acknowledge(105, 6);
+  watched.send(106);  // goes back to what is missing, not to 102
+  watched.acknowledge(106, 7);
+  const Outcome outcome = watched.outcome();
+  BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
+}
+
 BOOST_AUTO_TEST_CASE(an_answer_to_what_never_arrived_is_reported_since_the_two_halves_are_known_to_belong_together) {
   Watched watched;
   watched.send(100);

@@ -125,6 +125,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_leaves_nothing) {
   options.progress = [&](const Progress&) { stop = ++steps == 2; };
   const Outcome outcome = run_real(scenario, options);
   BOOST_TEST((outcome.end == Outcome::End::interrupted));
+  BOOST_TEST(outcome.programs.at(0).text == "ended by the interruption");
   BOOST_TEST(processes_with("4712.25") == 0);
   std::ifstream sockets("/proc/net/unix");
   const std::string all((std::istreambuf_iterator<char>(sockets)), std::istreambuf_iterator<char>());

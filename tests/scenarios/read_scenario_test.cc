@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
   BOOST_TEST(scenario.expectations[5].text == "counter tx_retransmitted_packets, min 1, max 5");
 
   BOOST_TEST(scenario.expectations[9].checker == "");
-  check_error(with("expect: [{checker: ^go-back-m, is: 0}]\n"), "there is no such checker; there are all, ");
+  check_error(with("expect: [{checker: ^go-back-m, is: 0}]\n"), "did you mean go-back-n?");
   check_error(with("expect: [^data-intakt]\n"), "use one of data-intact, finished");
   check_error(with("expect: [{completions: ^v, is: 1}]\n"), "there is no workload of this name");
   check_error(with("expect: [^{completions: w}]\n"), "say how many");

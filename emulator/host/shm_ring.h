@@ -24,11 +24,13 @@ namespace verbena::host {
 
 inline constexpr std::size_t kRingBytes = 4 * 1024 * 1024;  // of data, per direction; memory only once it is used
 inline constexpr std::size_t kRingPrefetchBytes = 1024;     // so far ahead of the frame being written
+inline constexpr std::size_t kRingRewindBytesMin = 64 * 1024;  // of frames that fit after a rewind
 inline constexpr std::size_t kRingRecordAlign = 64;
 inline constexpr std::size_t kRingWordBytes = 8;
 inline constexpr std::uint64_t kRingSkip = ~std::uint64_t{0};
 static_assert(kRingBytes % kRingRecordAlign == 0 && (kRingBytes & (kRingBytes - 1)) == 0);
 static_assert(kRingBytes >= 8 * wire::kFrameBytesMax);
+static_assert(kRingRewindBytesMin >= 4 * wire::kFrameBytesMax);
 
 /// Where the ring lies. All zero at first.
 struct RingMemory {
@@ -90,11 +92,13 @@ class RingWriter {
   }
 
   /// Goes on at the start of the ring, so that rare frames do not touch all of its memory. Only while nothing waits in
-  /// it.
+  /// it. What is skipped is in use until the consumer has looked, which may be asleep and is not told of it: frames must
+  /// fit before that, the first of which wakes it.
   void rewind() {
     VERBENA_ASSERT(pending_word_ == 0);
     const std::size_t offset = head_ & (kRingBytes - 1);
-    if (offset == 0 || tail_ != head_ || depth_ != kRingBytes) return;  // a short ring would count what is skipped
+    if (offset < kRingRewindBytesMin || tail_ != head_) return;
+    if (depth_ != kRingBytes) return;  // a short ring would count what is skipped
     append(kRingSkip, kRingBytes - offset);
     publish(false);
   }

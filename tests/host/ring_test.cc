@@ -55,6 +55,25 @@ BOOST_AUTO_TEST_CASE(frames_are_invisible_until_published_and_then_all_at_once) 
   BOOST_TEST(!writer.publish(true));
 }
 
+BOOST_AUTO_TEST_CASE(a_rewind_leaves_room_for_frames_to_wake_a_consumer_that_sleeps) {
+  std::size_t rewound = 0;
+  for (std::size_t frames = 1; frames <= 100; ++frames) {
+    for (std::size_t i = 0; i < frames; ++i) BOOST_TEST_REQUIRE(send(wire::kFrameBytesMax, 1));
+    writer.publish(false);
+    BOOST_TEST_REQUIRE(take().size() == frames);
+    writer.read_tail();
+    writer.rewind();
+    rewound += writer.position() % kRingBytes == 0 ? 1u : 0u;
+    // It has not looked since.
+    BOOST_TEST_REQUIRE(send(wire::kFrameBytesMax, 2));
+    BOOST_TEST_REQUIRE(send(wire::kFrameBytesMax, 3));
+    writer.publish(false);
+    BOOST_TEST_REQUIRE(take().size() == 2u);
+    writer.read_tail();
+  }
+  BOOST_TEST(rewound > 50u);
+}
+
 BOOST_AUTO_TEST_CASE(any_sizes_keep_order_and_bytes_over_many_wraps) {
   std::mt19937 random(7);
   std::vector<std::vector<std::byte>> expected;

@@ -67,6 +67,12 @@ struct MacAddress {
 struct Gid {
   std::array<std::uint8_t, 16> octets{};
   constexpr auto operator<=>(const Gid&) const = default;
+  constexpr bool operator==(const Gid& other) const {
+    if (std::is_constant_evaluated()) return octets == other.octets;
+    // Sixteen at once would be a call.
+    return std::memcmp(octets.data(), other.octets.data(), 8) == 0 &&
+           std::memcmp(octets.data() + 8, other.octets.data() + 8, 8) == 0;
+  }
 
   static constexpr Gid from_ipv4(std::uint32_t host_order) {
     const auto octet = [host_order](unsigned shift) { return static_cast<std::uint8_t>(host_order >> shift); };

@@ -46,7 +46,10 @@ class Cable final : public nic::TransmitPort {
   void publish() { writer_.publish(true); }
 
   std::size_t deliver(nic::Nic& to, Time now) {
-    return reader_.read(kFramesMax, [&](std::span<const std::byte> frame) { to.receive(now, frame); });
+    return reader_.read(kFramesMax, [&](std::span<const std::byte> frame) {
+      to.receive(now, frame);
+      return true;
+    });
   }
 
  private:

@@ -48,18 +48,28 @@ std::size_t header_bytes(std::span<const std::byte> stored, std::size_t udp) {
   return std::min(stored.size(), bth + wire::BthLayout::bytes + wire::opcode_info(opcode).extension_bytes);
 }
 
+struct IpPlace {
+  std::size_t ip = kEthernet;
+  std::uint32_t type = 0;  // EtherType
+};
+
+IpPlace find_ip(std::span<const std::byte> frame) {
+  IpPlace place;
+  if (frame.size() >= place.ip) place.type = load_u16(frame.data() + place.ip - 2);
+  if (place.type == wire::kEtherTypeVlan && frame.size() >= place.ip + wire::VlanLayout::bytes) {
+    place.ip += wire::VlanLayout::bytes;
+    place.type = load_u16(frame.data() + place.ip - 2);
+  }
+  return place;
+}
+
 }  // namespace
 
-FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes) {
+FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest) {
   FrameLook look;
   stored = stored.first(std::min(stored.size(), bytes));
   const std::byte* const octets = stored.data();
-  std::size_t ip = kEthernet;
-  std::uint32_t type = stored.size() >= ip ? load_u16(octets + ip - 2) : 0;
-  if (type == wire::kEtherTypeVlan && stored.size() >= ip + wire::VlanLayout::bytes) {
-    ip += wire::VlanLayout::bytes;
-    type = load_u16(octets + ip - 2);
-  }
+  const auto [ip, type] = find_ip(stored);
   std::size_t udp = 0;
   std::uint64_t addresses = 0;
   if (type == wire::kEtherTypeIpv4 && stored.size() >= ip + wire::Ipv4Layout::bytes + wire::UdpLayout::bytes) {
@@ -75,13 +85,28 @@ FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes) {
                          load_u64(octets + ip + 32)});
     std::memcpy(look.destination.octets.data(), octets + ip + 24, 16);
   } else {
-    look.digest = digest_of(stored.first(std::min<std::size_t>(stored.size(), 64)));
+    if (with_digest) look.digest = digest_of(stored.first(std::min<std::size_t>(stored.size(), 64)));
     return look;
   }
   look.is_ip = true;
   look.flow_hash = static_cast<std::uint32_t>(mix(mix(addresses) ^ load_u16(octets + udp)));
-  look.digest = digest_of(stored.first(header_bytes(stored, udp)).subspan(ip));
+  if (with_digest) look.digest = digest_of(stored.first(header_bytes(stored, udp)).subspan(ip));
   return look;
+}
+
+std::optional<wire::Qpn> look_at_destination_qpn(std::span<const std::byte> frame) {
+  constexpr std::size_t kOffset = 5;  // in the BTH, three octets
+  const auto [ip, type] = find_ip(frame);
+  std::size_t bth = ip + wire::UdpLayout::bytes;
+  if (type == wire::kEtherTypeIpv4)
+    bth += wire::Ipv4Layout::bytes;
+  else if (type == wire::kEtherTypeIpv6)
+    bth += wire::Ipv6Layout::bytes;
+  else
+    return std::nullopt;
+  if (frame.size() < bth + wire::BthLayout::bytes) return std::nullopt;
+  const std::byte* const at = frame.data() + bth + kOffset;
+  return wire::Qpn{std::to_integer<std::uint32_t>(at[0]) << 16 | load_u16(at + 1)};
 }
 
 }  // namespace verbena::fabric

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "wire/types.h"
@@ -19,7 +20,11 @@ struct FrameLook {
   wire::Gid destination;
 };
 
-/// `stored`: what is there of a frame that is `bytes` long; all of it, or at least its headers.
-FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes);
+/// `stored`: what is there of a frame that is `bytes` long; all of it, or at least its headers. The digest only if
+/// asked for.
+FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest);
+
+/// The QP that a frame is for, whatever else is wrong with it. Nothing: it has no place for one.
+std::optional<wire::Qpn> look_at_destination_qpn(std::span<const std::byte> frame);
 
 }  // namespace verbena::fabric

@@ -184,6 +184,16 @@ std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
   return room;
 }
 
+std::uint32_t Network::room_octets(Time now, std::uint32_t host) const {
+  const DirectionNumber way = state_->single_way[host];
+  if (way == kNoDirection) return kHostQueueFrames * static_cast<std::uint32_t>(wire::kFrameBytesMax);
+  const Direction& direction = state_->directions[way];
+  if (direction.rate == 0) return UINT32_MAX;
+  const Duration backlog = direction.backlog(now);
+  if (backlog > direction.largest_frame * (kHostQueueFrames - 1)) return 0;
+  return std::max(direction.octets_of(direction.largest_frame * kHostQueueFrames - backlog), 1u);
+}
+
 std::optional<Time> Network::next_deadline() const {
   Time earliest = state_->queue.earliest();
   if (!state_->changes.empty()) earliest = std::min(earliest, state_->changes.front().due);
@@ -205,7 +215,8 @@ void Network::run(Time now, Sink& sink) {
     state.queue.take_earliest(state.due);
     state.statistics.events += state.due.size();
     state.look_ahead.run(state, next);
-    for (const DirectionNumber number : state.due) state.run_direction(next, number, sink);
+    const Time until = std::min(next + state.options.grain, std::min(now, change));
+    for (const DirectionNumber number : state.due) state.run_direction(next, until, number, sink);
   }
 }
 

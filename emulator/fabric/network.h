@@ -82,6 +82,11 @@ struct NetworkOptions {
   bool payload = true;  // false: only the first kStoredBytes octets of a frame are carried, enough for all its headers
   Duration detection = milliseconds(10);  // a change must last so long before routes follow it
   std::uint32_t frames_max = 4 << 20;     // in the whole network at one time; beyond, frames are lost at the egress
+  /// Frames of one direction that are due within so much of each other may be handed on together, each at its own time:
+  /// at a switch they may then come before those of another direction that were due a little earlier. 0: never, what
+  /// happens is in the order of time.
+  Duration grain{};
+  bool trace = true;  // false: no trace_hash()
 };
 
 struct NetworkStatistics {
@@ -131,6 +136,8 @@ class Network {
   bool has_several_ways(std::uint32_t host) const;
   /// How many of the largest frames fit before has_room_at says no, at least 1. For a host with one cable.
   std::uint32_t room_frames(Time now, std::uint32_t host) const;
+  /// The same in octets, 0 when has_room_at says no; UINT32_MAX where frames take no time.
+  std::uint32_t room_octets(Time now, std::uint32_t host) const;
 
   // -- Time -----------------------------------------------------------------------------------------------------------
   /// When run() has something to do.
@@ -159,7 +166,7 @@ class Network {
   LinkStatistics link_statistics(Time now, LinkId link) const;
   /// Of the rule with this index among those that set_faults() gave the link, since it was first among them.
   RuleCounters rule_counters(LinkId link, std::size_t rule) const;
-  /// Of every frame's headers, time and fate, in order.
+  /// Of every frame's headers, time and fate, in order; NetworkOptions::trace.
   std::uint64_t trace_hash() const;
   std::uint64_t memory_bytes() const;
 

@@ -13,7 +13,7 @@ namespace verbena::fabric {
 
 void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame) {
   FrameInfo& info = pool.info(frame);
-  const FrameLook look = look_at(pool.octets(frame), info.bytes);
+  const FrameLook look = look_at(pool.octets(frame), info.bytes, options.trace);
   info.ecn_capable = look.ecn_capable;
   info.flow_hash = look.flow_hash;
   info.digest = look.digest;
@@ -158,13 +158,15 @@ void Network::State::schedule(DirectionNumber number) {
   queue.set(number, next);
 }
 
-void Network::State::run_direction(Time now, DirectionNumber number, Sink& sink) {
+void Network::State::run_direction(Time now, Time until, DirectionNumber number, Sink& sink) {
   Direction& direction = directions[number];
-  while (direction.head != kNoFrame && pool.info(direction.head).due <= now) {
+  while (direction.head != kNoFrame) {
     const FrameNumber frame = direction.head;
-    direction.head = pool.info(frame).next;
+    const FrameInfo& info = pool.info(frame);
+    if (info.due > until) break;
+    direction.head = info.next;
     if (direction.head != kNoFrame) __builtin_prefetch(&pool.info(direction.head));
-    arrive(now, number, frame, sink);
+    arrive(std::max(now, info.due), number, frame, sink);
   }
   if (direction.faults) {
     DirectionFaults& faults = *direction.faults;

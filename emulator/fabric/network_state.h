@@ -133,7 +133,8 @@ struct Network::State {
   bool is_cut_off(std::uint32_t host, FrameNumber frame);
 
   // -- network_frames.cc again
-  void run_direction(Time now, DirectionNumber number, Sink& sink);
+  /// What is due at `now`, and what else of this direction is by `until`.
+  void run_direction(Time now, Time until, DirectionNumber number, Sink& sink);
   /// The frame ends here.
   void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
   void schedule(DirectionNumber number);
@@ -144,6 +145,7 @@ struct Network::State {
   void mark(FrameNumber frame);
 
   void note(Time time, DirectionNumber number, const FrameInfo& frame, FrameEvent event) {
+    if (!options.trace) return;
     const std::uint64_t what =
         std::uint64_t{frame.digest} << 32 | std::uint64_t{number} << 3 | static_cast<std::uint64_t>(event);
     hash = (hash ^ (static_cast<std::uint64_t>(time.ns) * 0x9e3779b97f4a7c15u + what)) * 0xff51afd7ed558ccdu;

@@ -35,6 +35,7 @@ class CapturingLink final : public Link {
   bool arm() override { return inner_->arm(); }
   void disarm() override { inner_->disarm(); }
   void touch() override { inner_->touch(); }
+  bool stands_in_the_way() override { return inner_->stands_in_the_way(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
 
  private:

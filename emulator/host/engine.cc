@@ -143,6 +143,7 @@ void Engine::finish_call(Time now) {
   last_now_ = std::max(last_now_, now);
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  app_core_.store(sched_getcpu(), std::memory_order_relaxed);
   link_->touch();
   const bool kick = thread_must_wake();
   lock_.unlock();
@@ -169,9 +170,12 @@ Progress::Look Engine::pass() {
   link_->fetch();
   if (!lock_.try_lock_briefly()) return Look::kept_out;
   const Traffic traffic = pass_locked(true);
+  const bool worked = traffic.received != 0 || traffic.sent != 0;
+  const bool in_the_way = !worked && link_->stands_in_the_way();
   lock_.unlock();
   after_unlock(false);
-  return traffic.received != 0 || traffic.sent != 0 ? Look::worked : Look::nothing;
+  if (worked) return Look::worked;
+  return in_the_way ? Look::in_the_way : Look::nothing;
 }
 
 std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
@@ -179,6 +183,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   app_polls_.store(app_polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   std::size_t count = nic_->poll_cq(cq, into);
   if (count != 0) {
+    link_->disarm();
     lock_.unlock();
     return count;
   }
@@ -188,6 +193,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     lock_.lock();
   }
   link_->disarm();
+  app_core_.store(sched_getcpu(), std::memory_order_relaxed);
   const Traffic traffic = pass_locked(false);
   count = nic_->poll_cq(cq, into);
   const bool kick = (traffic.received != 0 || traffic.sent != 0) && thread_must_wake();
@@ -216,7 +222,8 @@ std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
 // ------------------------------------------------------------------------------------------------
 
 Progress::Activity Engine::activity() const {
-  return {app_polls_.load(std::memory_order_relaxed), app_calls_.load(std::memory_order_relaxed)};
+  return {app_polls_.load(std::memory_order_relaxed), app_calls_.load(std::memory_order_relaxed),
+          app_core_.load(std::memory_order_relaxed)};
 }
 
 Time Engine::deadline_locked(Time now) const {

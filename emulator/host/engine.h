@@ -141,6 +141,7 @@ class Engine final : private Progress {
   // Read by the progress thread without the lock.
   alignas(64) std::atomic<std::uint64_t> app_polls_{0};
   std::atomic<std::uint64_t> app_calls_{0};
+  std::atomic<int> app_core_{-1};
   // Until when the thread sleeps; kAwake: it does not. Changed under the lock, or by the thread when it wakes.
   alignas(64) std::atomic<std::int64_t> thread_sleeps_until_ns_{kAwake};
   std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:

@@ -1,9 +1,10 @@
 #include "emulator/host/fabric_hub.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "wire/packet_view.h"
+#include "emulator/fabric/frame_look.h"
 
 namespace verbena::host {
 
@@ -43,6 +44,7 @@ std::vector<FabricHub::Process> FabricHub::processes() const {
 
 bool FabricHub::pass(Time now) {
   now_ = now;
+  room_at_ = kNever;
   moved_ = 0;
   calls_taken_ = false;
   network_.run(now, *this);  // first what was due before these frames come
@@ -54,20 +56,23 @@ bool FabricHub::pass(Time now) {
 }
 
 std::optional<Time> FabricHub::next_deadline() const {
-  const std::optional<Time> due = network_.next_deadline();
-  const std::optional<Time> wake = link_->next_deadline();
-  if (!due || !wake) return due ? due : wake;
-  return std::min(*due, *wake);
+  const Time earliest =
+      std::min({network_.next_deadline().value_or(kNever), link_->next_deadline().value_or(kNever), room_at_});
+  return earliest == kNever ? std::nullopt : std::optional(earliest);
 }
 
 bool FabricHub::arm(Time now) {
   now_ = now;
+  room_at_ = kNever;
   return link_->arm_in_turn(*this);
 }
 
 std::size_t FabricHub::turn(const PeerName& peer) {
   sender_ = host_of(peer.address);
-  return sender_ == kNoHost ? kPassFrames : network_.room_frames(now_, sender_);
+  if (sender_ == kNoHost) return SIZE_MAX;
+  const std::uint32_t room = network_.room_octets(now_, sender_);
+  if (room == 0) room_at_ = std::min(room_at_, network_.has_room_at(now_, sender_));
+  return room;
 }
 
 void FabricHub::frame(std::span<const std::byte> frame, bool) {
@@ -84,33 +89,37 @@ void FabricHub::frame(std::span<const std::byte> frame, bool) {
 bool FabricHub::arrived(const fabric::Arrival& arrival) {
   ++moved_;
   Node& node = nodes_[arrival.host];
-  const auto packet = wire::parse_frame(arrival.frame);
-  if (!packet) {
+  const auto qpn = fabric::look_at_destination_qpn(arrival.frame);
+  if (!qpn) {
     ++strays_;
     return true;
   }
-  const wire::Qpn qpn = packet->bth().dest_qp;
-  if (qpn == wire::kMulticastQpn) return arrived_for_group(arrival);
-  const nic::Destination destination{node.address, qpn, node.route_hints[slot_of(qpn)]};
+  if (*qpn == wire::kMulticastQpn) return arrived_for_group(arrival);
+  const nic::Destination destination{node.address, *qpn, node.route_hints[slot_of(*qpn)]};
+  auto room = link_->reserve_if_there(destination, arrival.frame.size());
   // Once per pass: a peer that floods a process which is gone must not cost system calls.
-  if (!calls_taken_ && !link_->has_channel(destination)) {
+  if (!room && !calls_taken_) {
     calls_taken_ = true;
     link_->take_calls();
+    room = link_->reserve_if_there(destination, arrival.frame.size());
   }
-  if (!link_->has_channel(destination)) {
+  if (!room) {
     ++node.statistics.nobody;
     return false;
   }
-  const std::span<std::byte> room = link_->reserve(destination, arrival.frame.size());
+  hand_over(node, arrival.frame, *room);
+  return true;
+}
+
+void FabricHub::hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room) {
   if (room.empty()) {
     ++node.statistics.overflowed;
-    return true;
+    return;
   }
-  std::memcpy(room.data(), arrival.frame.data(), arrival.frame.size());
-  link_->commit(arrival.frame.size());
+  std::memcpy(room.data(), frame.data(), frame.size());
+  link_->commit(frame.size());
   ++node.statistics.frames_out;
-  node.statistics.octets_out += arrival.frame.size();
-  return true;
+  node.statistics.octets_out += frame.size();
 }
 
 /// Which of the node's processes has joined the group is known to their NICs.
@@ -119,19 +128,11 @@ bool FabricHub::arrived_for_group(const fabric::Arrival& arrival) {
   bool is_taken = false;
   for (const PeerName& peer : link_->peers()) {
     if (!(peer.address == node.address)) continue;
-    const wire::Qpn qpn = qpn_base_of(peer.slot);
-    const nic::Destination destination{node.address, qpn, node.route_hints[peer.slot]};
-    if (!link_->has_channel(destination)) continue;
+    const nic::Destination destination{node.address, qpn_base_of(peer.slot), node.route_hints[peer.slot]};
+    const auto room = link_->reserve_if_there(destination, arrival.frame.size());
+    if (!room) continue;
     is_taken = true;
-    const std::span<std::byte> room = link_->reserve(destination, arrival.frame.size());
-    if (room.empty()) {
-      ++node.statistics.overflowed;
-      continue;
-    }
-    std::memcpy(room.data(), arrival.frame.data(), arrival.frame.size());
-    link_->commit(arrival.frame.size());
-    ++node.statistics.frames_out;
-    node.statistics.octets_out += arrival.frame.size();
+    hand_over(node, arrival.frame, *room);
   }
   if (!is_taken) ++node.statistics.nobody;
   return is_taken;

@@ -31,12 +31,18 @@ class FabricHub final : private PeerSink, private fabric::Sink {
 
   /// Takes what has come, does what is due, hands on what has arrived. Returns whether any frame moved.
   bool pass(Time now);
-  /// When pass() has something to do without new frames.
+  /// When the network has something to do without new frames, and: when pass() has anything to.
+  std::optional<Time> network_deadline() const { return network_.next_deadline(); }
   std::optional<Time> next_deadline() const;
+  void find_busy_cores(Time now, cpu_set_t& cores) { link_->find_busy_cores(now, cores); }
+  /// A process that has frames to take waits for the core that we run on.
+  bool stands_in_the_way() { return link_->stands_in_the_way(); }
   /// Asks to be woken by the next frame that pass() would take. False: there is one.
   bool arm(Time now);
   void disarm() { link_->disarm(); }
   void service() { link_->service(); }
+  /// Of service() only what a frame that arrived during sleep wants.
+  void hear_doorbell() { link_->hear_doorbell(); }
   Link::WaitDescriptors wait_descriptors() const { return link_->wait_descriptors(); }
 
   struct NodeStatistics {
@@ -75,11 +81,14 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   // fabric::Sink: a frame for one process.
   bool arrived(const fabric::Arrival& arrival) override;
   bool arrived_for_group(const fabric::Arrival& arrival);
+  /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
+  void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
 
   std::unique_ptr<ShmLink> link_;
   fabric::Network network_;
   std::vector<Node> nodes_;
   Time now_{};
+  Time room_at_ = kNever;           // when a port has room again that had none when it was last its turn
   std::uint32_t sender_ = kNoHost;  // whose turn it is
   std::size_t moved_ = 0;           // in this pass
   bool calls_taken_ = false;        // in this pass

@@ -22,7 +22,9 @@ constexpr Duration kSpinMin = microseconds(1);
 constexpr Duration kSpinMax = microseconds(32);
 constexpr Duration kSpinToDeadline = microseconds(10);  // a sleep shorter than this ends too late
 constexpr Duration kServiceInterval = microseconds(500);
+constexpr Duration kCoreInterval = milliseconds(10);
 constexpr std::uint32_t kFramesMax = 64 * 1024;  // on all cables together
+constexpr Duration kGrain = microseconds(1);     // finer than a process sees the clock
 
 class TwoObservers final : public fabric::Observer {
  public:
@@ -43,9 +45,13 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
   auto control = FabricControl::open(options.fabric);
   if (!control) return Failure{control.error()};
   process->control_ = std::move(*control);
-  auto hub = FabricHub::open(
-      options.fabric, options.topology,
-      {.seed = options.seed, .payload = true, .detection = options.detection, .frames_max = kFramesMax});
+  auto hub = FabricHub::open(options.fabric, options.topology,
+                             {.seed = options.seed,
+                              .payload = true,
+                              .detection = options.detection,
+                              .frames_max = kFramesMax,
+                              .grain = kGrain,
+                              .trace = false});
   if (!hub) return Failure{hub.error()};
   process->hub_ = std::move(*hub);
   if (!options.capture_directory.empty()) {
@@ -110,6 +116,9 @@ void FabricProcess::run(int stop_descriptor) {
   Duration spin = kSpinMax;
   bool spinning = false;  // has looked in vain since the last frame
   Time service_at{};
+  Time core_at{};
+  sched_getaffinity(0, sizeof cores_allowed_, &cores_allowed_);
+  cores_chosen_ = cores_allowed_;
   PassClock clock;
   for (;;) {
     const Time now = clock.now();
@@ -122,27 +131,41 @@ void FabricProcess::run(int stop_descriptor) {
       if (stop_asked(stop_descriptor)) return;
       service(now);
       service_at = now + kServiceInterval;
+      if (now >= core_at) {
+        choose_core(now);
+        core_at = now + kCoreInterval;
+      }
     }
-    const Time deadline = hub_->next_deadline().value_or(kNever);
-    if (deadline <= now) continue;
+    const Time due = hub_->network_deadline().value_or(kNever);
+    if (due <= now) continue;
     // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
-    if (now < busy_until || deadline < now + kSpinToDeadline) {
-      spinning = spinning || deadline == kNever;
+    if (due < now + kSpinToDeadline || (now < busy_until && !hub_->stands_in_the_way())) {
+      spinning = spinning || due == kNever;
       cpu_pause();
       continue;
     }
     if (spinning) spin = std::max(Duration{spin.ns / 2}, kSpinMin);
     spinning = false;
-    if (hub_->arm(now)) {
-      sleep(now, stop_descriptor);
-      service_at = Time{};
-    }
+    if (hub_->arm(now) && sleep(now, stop_descriptor)) service_at = Time{};
     hub_->disarm();
   }
 }
 
-/// Until the network's next deadline, or anything that wants to be looked at.
-void FabricProcess::sleep(Time now, int stop_descriptor) {
+/// Away from the cores of those who poll without end, if others are left: the kernel does not know that they never let
+/// go of theirs, and whoever is put beside one takes it away each time that it is woken.
+void FabricProcess::choose_core(Time now) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  hub_->find_busy_cores(now, cores);
+  CPU_AND(&cores, &cores, &cores_allowed_);
+  CPU_XOR(&cores, &cores, &cores_allowed_);
+  if (CPU_COUNT(&cores) == 0) cores = cores_allowed_;
+  if (CPU_EQUAL(&cores, &cores_chosen_)) return;
+  if (sched_setaffinity(0, sizeof cores, &cores) == 0) cores_chosen_ = cores;
+}
+
+/// Until the network's next deadline, or anything that wants to be looked at. Returns whether that is more than frames.
+bool FabricProcess::sleep(Time now, int stop_descriptor) {
   const Link::WaitDescriptors link = hub_->wait_descriptors();
   std::array<pollfd, 4> descriptors{{{link.frames, POLLIN, 0},
                                      {link.control, POLLIN, 0},
@@ -156,7 +179,12 @@ void FabricProcess::sleep(Time now, int stop_descriptor) {
     timeout.tv_sec = left_ns / 1'000'000'000;
     timeout.tv_nsec = left_ns % 1'000'000'000;
   }
-  ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
+  const int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
+  if (count == 1 && descriptors[0].revents != 0) {
+    hub_->hear_doorbell();
+    return false;
+  }
+  return true;
 }
 
 }  // namespace verbena::host

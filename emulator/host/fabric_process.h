@@ -6,6 +6,8 @@
 // frames. Nothing of it outlives the process, however that ends; the nodes then see a dead network.
 #pragma once
 
+#include <sched.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,8 +51,9 @@ class FabricProcess {
   std::string open_counters();
   void attach_observers(fabric::Observer* observer);
   void service(Time now);
-  void sleep(Time now, int stop_descriptor);
+  bool sleep(Time now, int stop_descriptor);
   bool stop_asked(int stop_descriptor) const;
+  void choose_core(Time now);
 
   std::unique_ptr<FabricHub> hub_;
   std::unique_ptr<FabricControl> control_;
@@ -60,6 +63,8 @@ class FabricProcess {
   void* counters_ = nullptr;
   std::string stats_path_;
   std::unique_ptr<FabricCommands> commands_;
+  cpu_set_t cores_allowed_{};  // by whoever started the thread that runs
+  cpu_set_t cores_chosen_{};
 };
 
 }  // namespace verbena::host

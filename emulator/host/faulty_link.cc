@@ -116,6 +116,7 @@ class FaultyLink final : public Link {
   }
   void disarm() override { inner_->disarm(); }
   void touch() override { inner_->touch(); }
+  bool stands_in_the_way() override { return inner_->stands_in_the_way(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
 
  private:

@@ -61,6 +61,9 @@ class Link : public nic::TransmitPort {
   virtual void disarm() = 0;
   /// The application calls, although it does not poll just now: it will, so peers are patient for a little longer.
   virtual void touch() {}
+  /// A peer that has frames of ours to take was last seen on the core that the caller runs on: whoever looks for its
+  /// answer there only keeps it from giving one.
+  virtual bool stands_in_the_way() { return false; }
 
   /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).

@@ -74,7 +74,7 @@ void ProgressThread::main() {
   pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
 
   Progress::Activity mark = progress_.activity();  // where the present look began
-  std::uint64_t calls_before_sleep = mark.calls;
+  Progress::Activity before_sleep = mark;
   bool timed_out = false;
   PassClock clock;
   Time busy_until = clock.now() + kSpin;
@@ -87,6 +87,10 @@ void ProgressThread::main() {
     const bool worked = look == Progress::Look::worked;
     const Progress::Activity seen = progress_.activity();
     const bool app_polls = look == Progress::Look::kept_out || seen.polls != mark.polls;
+    // The core is the application's as long as it shows that it wants it.
+    const bool in_the_way =
+        look == Progress::Look::in_the_way ||
+        ((seen.polls != before_sleep.polls || seen.calls != before_sleep.calls) && seen.core == sched_getcpu());
     if (!app_polls) {
       const Time now = clock.now();
       if (worked) {
@@ -97,12 +101,12 @@ void ProgressThread::main() {
       }
       // Woken for nothing: perhaps we stand in the way of the app thread that polls. No yield: on a busy machine it
       // costs a time slice, while a sleeper is woken ahead of those that compute.
-      if (!timed_out && !fruitless && now < busy_until) {
+      if (!timed_out && !fruitless && now < busy_until && (worked || !in_the_way)) {
         cpu_pause();
         continue;
       }
     }
-    const bool active = app_polls || seen.calls != calls_before_sleep;
+    const bool active = app_polls || seen.calls != before_sleep.calls;
     const Time longest = active ? clock_now() + watch : kNever;
     watch = active && !worked ? std::min(watch * 2, kWatchMax) : watch_min;
     bool ready = true;
@@ -114,7 +118,7 @@ void ProgressThread::main() {
       continue;
     }
     mark = seen;
-    calls_before_sleep = seen.calls;
+    before_sleep = seen;
     timed_out = !sleep(until, !app_polls);
     fruitless = true;
     progress_.woke();

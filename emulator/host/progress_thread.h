@@ -22,13 +22,15 @@ namespace verbena::host {
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// Takes and sends frames, runs timers. kept_out: an application thread does that right now.
-  enum class Look : std::uint8_t { worked, nothing, kept_out };
+  /// Takes and sends frames, runs timers. kept_out: an application thread does that right now. in_the_way: nothing to
+  /// do, and the thread keeps from its core who is to answer (Link::stands_in_the_way).
+  enum class Look : std::uint8_t { worked, nothing, kept_out, in_the_way };
   virtual Look pass() = 0;
-  /// How often the application has polled and called; the values only change.
+  /// How often the application has polled and called; the values only change. And on which core it did so last.
   struct Activity {
     std::uint64_t polls = 0;
     std::uint64_t calls = 0;
+    int core = -1;
   };
   virtual Activity activity() const = 0;
   /// Announces a sleep until the next deadline, at most until `longest`; returns the end. `listen`: asks the link to be

@@ -69,6 +69,8 @@ Descriptor make_sealed_memory(const char* name, std::size_t bytes);
 struct ProcessPage {
   /// 1: nobody polls, ring the doorbell after publishing. Whoever takes it from 1 to 0 rings.
   alignas(64) std::uint32_t asleep;
+  /// The core that it last served its rings on, plus one; 0: it does not say.
+  std::uint32_t core;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
 };
@@ -95,19 +97,21 @@ struct ShmChannel {
 
   // Data path only.
   std::uint32_t route = 0;
-  int connection = -1;             // names the connection towards the control side; -1: loopback
-  bool dirty = false;              // committed, not published
-  bool unsettled = false;          // published, not seen consumed
-  bool backoff = false;            // rung already, and the peer still does not consume
-  Time settle_at{};                // when to look again; zero: not known yet
-  Duration patience{};             // how long the peer may take until we ring
-  std::uint64_t tail_seen = 0;     // the consumer's position when we last looked
-  std::uint64_t polls_seen = 0;    // the peer's polls when we last looked
-  std::uint64_t lap_position = 0;  // where the sender was when it last thought of rewinding
-  Time lap_at{};                   // and when
-  std::uint64_t drain_limit = 0;   // dead: read up to here and no further
-  Time full_since{};               // zero: not full
-  std::uint64_t full_tail = 0;     // the consumer's position at full_since
+  int connection = -1;              // names the connection towards the control side; -1: loopback
+  bool dirty = false;               // committed, not published
+  bool unsettled = false;           // published, not seen consumed
+  bool backoff = false;             // rung already, and the peer still does not consume
+  bool rung = false;                // with what was published last: it looks, whether or not we look after it
+  Time settle_at{};                 // when to look again; zero: not known yet
+  Duration patience{};              // how long the peer may take until we ring
+  std::uint64_t tail_seen = 0;      // the consumer's position when we last looked
+  std::uint64_t polls_seen = 0;     // the peer's polls when we last looked
+  std::uint64_t polls_counted = 0;  // and when ShmLink::find_busy_cores() did
+  std::uint64_t lap_position = 0;   // where the sender was when it last thought of rewinding
+  Time lap_at{};                    // and when
+  std::uint64_t drain_limit = 0;    // dead: read up to here and no further
+  Time full_since{};                // zero: not full
+  std::uint64_t full_tail = 0;      // the consumer's position at full_since
 
   void meet(SharedMapping page, Descriptor bell);
 };

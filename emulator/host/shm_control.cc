@@ -130,9 +130,13 @@ void ShmControl::hang_up(const ShmChannel& channel) {
   if (found != connections_.end() && found->second.channel.get() == &channel) drop(channel.connection);
 }
 
-void ShmControl::service() {
+void ShmControl::hear_doorbell() {
   std::uint64_t rings = 0;
   [[maybe_unused]] const ssize_t got = read(doorbell_.get(), &rings, sizeof rings);  // non-blocking
+}
+
+void ShmControl::service() {
+  hear_doorbell();
   const std::lock_guard guard(mutex_);
   std::array<epoll_event, kEventsAtOnce> events{};
   for (int round = 0; round < kRoundsMax; ++round) {

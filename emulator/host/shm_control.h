@@ -50,6 +50,7 @@ class ShmControl {
   void connect(const PeerName& peer);
   /// Accepts, answers, notices the end of connections; empties the doorbell.
   void service();
+  void hear_doorbell();
   /// Ends the connection of a channel that the data path has given up. It becomes dead as if the peer had gone.
   void hang_up(const ShmChannel& channel);
 

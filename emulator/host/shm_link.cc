@@ -86,8 +86,7 @@ std::size_t ShmLink::PeerHash::operator()(const PeerName& name) const {
   return static_cast<std::size_t>(hash ^ hash >> 32);
 }
 
-// -- Sending
-// -----------------------------------------------------------------------------------------------------------
+// -- Sending ------------------------------------------------------------
 
 std::uint32_t ShmLink::route_index(const PeerName& peer) {
   const auto [place, is_new] = route_of_.try_emplace(peer, static_cast<std::uint32_t>(routes_.size()));
@@ -125,11 +124,20 @@ std::span<std::byte> ShmLink::reserve(const nic::Destination& destination, std::
     if (route == nullptr) return vanish(statistics_.vanished_unreachable, bytes);
   }
   if (route->tx == nullptr) return reserve_without_channel(*route, bytes);
-  ShmChannel& channel = *route->tx;
+  return reserve_in(*route->tx, bytes);
+}
+
+std::span<std::byte> ShmLink::reserve_in(ShmChannel& channel, std::size_t bytes) {
   const std::span<std::byte> room = channel.tx.reserve(bytes);
   if (room.empty()) return reserve_in_full_ring(channel, bytes);
   current_ = &channel;
   return room;
+}
+
+std::optional<std::span<std::byte>> ShmLink::reserve_if_there(const nic::Destination& destination, std::size_t bytes) {
+  const Route* route = route_to(destination);
+  if (route == nullptr || route->tx == nullptr) return std::nullopt;
+  return reserve_in(*route->tx, bytes);
 }
 
 std::span<std::byte> ShmLink::vanish(std::uint64_t& counter, std::size_t bytes) {
@@ -190,7 +198,9 @@ void ShmLink::publish() {
 
 void ShmLink::publish_channel(ShmChannel& channel) {
   channel.dirty = false;
-  channel.tx.publish(!channel.unsettled);
+  // Through a fabric process every hand-over may put one of the two to sleep, so that looking later would be looking
+  // always, and each time a timer to be set: a fence is cheaper than either.
+  channel.tx.publish(role_ != ShmRole::cable || !channel.unsettled);
   bool rung = false;
   if (ProcessPage* page = channel.peer_page.load(std::memory_order_acquire); page != nullptr) {
     const std::atomic_ref<std::uint32_t> asleep(page->asleep);
@@ -200,6 +210,7 @@ void ShmLink::publish_channel(ShmChannel& channel) {
       rung = true;
     }
   }
+  channel.rung = rung;
   if (!channel.unsettled) {
     channel.unsettled = true;
     channel.settle_at = Time{};
@@ -214,31 +225,38 @@ void ShmLink::ring(ShmChannel& channel) {
   if (shared.get() == &channel) send_errand({Errand::Kind::ring, {}, shared});
 }
 
-// -- Receiving
-// ---------------------------------------------------------------------------------------------------------
+// -- Receiving ------------------------------------------------------------
 
 std::size_t ShmLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   return take_frames(now, sink, budget, [](const ShmChannel&) { return SIZE_MAX; });
 }
 
 std::size_t ShmLink::receive_in_turn(Time now, PeerSink& sink, std::size_t budget) {
-  return take_frames(now, sink, budget,
-                     [&](const ShmChannel& channel) { return sink.turn(routes_[channel.route].peer); });
+  return take_frames(now, sink, budget, [&](const ShmChannel& channel) {
+    return channel.rx.empty() ? 0 : sink.turn(routes_[channel.route].peer);
+  });
 }
 
-/// `turn` says how many frames may come out of a channel.
+/// `turn` says how many octets may come out of a channel, up to the end of a frame.
 template <class Turn>
 std::size_t ShmLink::take_frames(Time now, FrameSink& sink, std::size_t budget, Turn&& turn) {
   last_now_ = now;
   if (control_->has_changes()) apply_changes();
+  if (role_ != ShmRole::cable) tell_core();
   std::size_t count = 0;
   const std::size_t channels = channels_.size();
   if (++first_ >= channels) first_ = 0;
   bool ended = false;
   for (std::size_t i = 0; i < channels && count < budget; ++i) {
     ShmChannel& channel = *channels_[first_ + i < channels ? first_ + i : first_ + i - channels];
-    const std::size_t admitted = std::min(budget - count, turn(channel));
-    count += channel.rx.read(admitted, [&sink](std::span<const std::byte> frame) { sink.frame(frame, false); });
+    const std::size_t admitted = turn(channel);
+    std::size_t octets = 0;
+    const auto deliver = [&](std::span<const std::byte> frame) {
+      sink.frame(frame, false);
+      octets += frame.size();
+      return octets < admitted;
+    };
+    if (admitted != 0) count += channel.rx.read(budget - count, deliver);
     ended = ended || channel.dead.load(std::memory_order_relaxed) || channel.rx.broken();
   }
   if (ended) bury();
@@ -308,11 +326,6 @@ void ShmLink::remove(std::size_t index) {
   send_errand({Errand::Kind::release, {}, std::move(channel)});
 }
 
-bool ShmLink::has_channel(const nic::Destination& destination) {
-  const Route* route = route_to(destination);
-  return route != nullptr && route->tx != nullptr;
-}
-
 void ShmLink::take_calls() {
   control_->service();
   apply_changes();
@@ -325,102 +338,7 @@ std::vector<PeerName> ShmLink::peers() const {
   return peers;
 }
 
-// -- Waking
-// ------------------------------------------------------------------------------------------------------------
-
-void ShmLink::settle(Time now) {
-  for (std::size_t i = unsettled_.size(); i-- > 0;) {
-    ShmChannel& channel = *unsettled_[i];
-    if (channel.settle_at == Time{}) {
-      channel.settle_at = now + channel.patience;
-      continue;
-    }
-    if (now < channel.settle_at || !settle_channel(channel, now)) continue;
-    channel.unsettled = false;
-    unsettled_[i] = unsettled_.back();
-    unsettled_.pop_back();
-  }
-}
-
-bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
-  const std::uint64_t tail = channel.tx.read_tail();
-  if (channel.tx.drained()) {
-    channel.patience = std::min(std::max(channel.patience, kPatienceMin) * 2, kPatienceMax);
-    channel.tail_seen = tail;
-    rewind_if_slow(channel, now);
-    return true;
-  }
-  ProcessPage* page = channel.peer_page.load(std::memory_order_acquire);
-  const std::uint64_t polls =
-      page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
-  const bool moves = tail != channel.tail_seen || polls != channel.polls_seen;
-  channel.tail_seen = tail;
-  channel.polls_seen = polls;
-  if (moves) {
-    channel.patience = kPatienceMin;
-    channel.backoff = false;
-  } else {
-    channel.patience = channel.backoff ? std::min(channel.patience * 2, kBackoffMax) : kBackoffMin;
-    channel.backoff = true;
-    if (page != nullptr) {
-      ++statistics_.kicks;
-      ring(channel);
-    }
-  }
-  channel.settle_at = now + channel.patience;
-  return false;
-}
-
-/// Little traffic need not go round the whole ring and make its memory resident.
-void ShmLink::rewind_if_slow(ShmChannel& channel, Time now) {
-  const std::uint64_t written = channel.tx.position() - channel.lap_position;
-  if (channel.dirty || written < kLapBytes) return;
-  if (now - channel.lap_at > kLapTime) channel.tx.rewind();
-  channel.lap_position = channel.tx.position();
-  channel.lap_at = now;
-}
-
-std::optional<Time> ShmLink::next_deadline() const {
-  std::optional<Time> earliest;
-  for (const ShmChannel* channel : unsettled_) {
-    const Time at = channel->settle_at == Time{} ? last_now_ + channel->patience : channel->settle_at;
-    if (!earliest || at < *earliest) earliest = at;
-  }
-  return earliest;
-}
-
-bool ShmLink::arm() {
-  return arm_unless_waiting([](const ShmChannel&) { return SIZE_MAX; });
-}
-
-bool ShmLink::arm_in_turn(PeerSink& sink) {
-  return arm_unless_waiting([&](const ShmChannel& channel) { return sink.turn(routes_[channel.route].peer); });
-}
-
-template <class Turn>
-bool ShmLink::arm_unless_waiting(Turn&& turn) {
-  const std::atomic_ref<std::uint32_t> asleep(control_->page().asleep);
-  asleep.store(1, std::memory_order_seq_cst);
-  bool waiting = control_->has_changes();
-  for (const auto& channel : channels_) waiting = waiting || (channel->rx.waiting() && turn(*channel) != 0);
-  if (waiting) asleep.store(0, std::memory_order_relaxed);
-  return !waiting;
-}
-
-void ShmLink::disarm() {
-  ProcessPage& page = control_->page();
-  const std::atomic_ref<std::uint32_t> asleep(page.asleep);
-  if (asleep.load(std::memory_order_relaxed) != 0) asleep.store(0, std::memory_order_relaxed);
-  touch();
-}
-
-void ShmLink::touch() {
-  const std::atomic_ref<std::uint64_t> polls(control_->page().polls);
-  polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-// -- Outside the lock
-// --------------------------------------------------------------------------------------------------
+// -- Outside the lock ------------------------------------------------------------
 
 void ShmLink::send_errand(Errand errand) {
   const std::lock_guard guard(errands_lock_);

@@ -1,13 +1,16 @@
 // ShmLink: the link between processes of one machine: rings in shared memory, doorbells only for sleepers.
 //
-// Solely responsible for which ring a frame goes into, for taking frames out of all rings, and for waking peers. Rings:
-// shm_ring.h; memory: shm_channel.h; connections: shm_control.h. No lock and no pointer lies in shared memory, so that
-// a process killed at any instruction leaves the others whole; its frames vanish as with a dead NIC.
+// Solely responsible for which ring a frame goes into, for taking frames out of all rings, and for waking peers
+// (shm_link_waking.cc). Rings: shm_ring.h; memory: shm_channel.h; connections: shm_control.h. No lock and no pointer
+// lies in shared memory, so that a process killed at any instruction leaves the others whole; its frames vanish as with
+// a dead NIC.
 //
 // Waking: a sender that publishes into an idle ring fences, reads the peer's `asleep` word and rings if it was 1. While
 // earlier frames are still on their way it does not look; instead it looks later whether the peer moves at all (a check
 // of "unsettled" channels, in receive()), and rings a peer that neither sleeps nor polls.
 #pragma once
+
+#include <sched.h>
 
 #include <array>
 #include <cstdint>
@@ -35,7 +38,7 @@ enum class ShmRole : std::uint8_t {
 /// Takes frames knowing whose they are.
 class PeerSink : public FrameSink {
  public:
-  /// The next frames come from `peer`: how many may.
+  /// The next frames come from `peer`: how many octets of them, up to the end of a frame. 0: none.
   virtual std::size_t turn(const PeerName& peer) = 0;
 };
 
@@ -55,20 +58,26 @@ class ShmLink final : public Link {
   /// receive() and arm() for a hub, which asks the sink how much of each peer's it takes.
   std::size_t receive_in_turn(Time now, PeerSink& sink, std::size_t budget);
   bool arm_in_turn(PeerSink& sink);
-  /// Whether there is a channel to this process, and: accepts the processes that have called just now.
-  bool has_channel(const nic::Destination& destination);
+  /// reserve() where there is a channel to this process; nothing: there is none.
+  std::optional<std::span<std::byte>> reserve_if_there(const nic::Destination& destination, std::size_t bytes);
+  /// Accepts the processes that have called just now.
   void take_calls();
   /// The processes that have a channel with this one, in no order; under the engine's lock.
   std::vector<PeerName> peers() const;
+  /// Adds the cores of the peers whose applications have polled without end since the last call.
+  void find_busy_cores(Time now, cpu_set_t& cores);
   std::optional<Time> next_deadline() const override;
   bool fetch() override { return false; }
   bool fetches() const override { return false; }
   void flush() override;
   void service() override { control_->service(); }
+  /// Of service() only what the doorbell wants.
+  void hear_doorbell() { control_->hear_doorbell(); }
   WaitDescriptors wait_descriptors() const override { return {control_->doorbell(), control_->wait_descriptor()}; }
   bool arm() override;
   void disarm() override;
   void touch() override;
+  bool stands_in_the_way() override;
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void hold_for_fork() override;
   void release_after_fork() override;
@@ -123,12 +132,15 @@ class ShmLink final : public Link {
   std::string take_role(const std::string& fabric);
   Route* route_to(const nic::Destination& destination);
   std::uint32_t route_index(const PeerName& peer);
+  std::span<std::byte> reserve_in(ShmChannel& channel, std::size_t bytes);
   std::span<std::byte> reserve_without_channel(Route& route, std::size_t bytes);
   std::span<std::byte> reserve_in_full_ring(ShmChannel& channel, std::size_t bytes);
   std::span<std::byte> vanish(std::uint64_t& counter, std::size_t bytes);
   void publish_channel(ShmChannel& channel);
   void ring(ShmChannel& channel);
+  void tell_core();
   void settle(Time now);
+  void forget_drained();
   static void rewind_if_slow(ShmChannel& channel, Time now);
   bool settle_channel(ShmChannel& channel, Time now);
   void apply_changes();
@@ -154,6 +166,7 @@ class ShmLink final : public Link {
   ShmChannel* current_ = nullptr;  // reserved in; null: in scratch_
   std::uint64_t* vanish_counter_ = nullptr;
   Time last_now_{};
+  Time busy_since_{};  // of find_busy_cores()
   Statistics statistics_;
   alignas(64) std::array<std::byte, wire::kFrameBytesMax> scratch_;
 

@@ -22,13 +22,15 @@
 
 namespace verbena::host {
 
-inline constexpr std::size_t kRingBytes = 4 * 1024 * 1024;  // of data, per direction; memory only once it is used
-inline constexpr std::size_t kRingPrefetchBytes = 1024;     // so far ahead of the frame being written
+inline constexpr std::size_t kRingBytes = 4 * 1024 * 1024;     // of data, per direction; memory only once it is used
+inline constexpr std::size_t kRingPrefetchBytes = 1024;        // so far ahead of the frame being written
+inline constexpr std::size_t kRingRewindBytesMin = 64 * 1024;  // of frames that fit after a rewind
 inline constexpr std::size_t kRingRecordAlign = 64;
 inline constexpr std::size_t kRingWordBytes = 8;
 inline constexpr std::uint64_t kRingSkip = ~std::uint64_t{0};
 static_assert(kRingBytes % kRingRecordAlign == 0 && (kRingBytes & (kRingBytes - 1)) == 0);
 static_assert(kRingBytes >= 8 * wire::kFrameBytesMax);
+static_assert(kRingRewindBytesMin >= 4 * wire::kFrameBytesMax);
 
 /// Where the ring lies. All zero at first.
 struct RingMemory {
@@ -90,11 +92,13 @@ class RingWriter {
   }
 
   /// Goes on at the start of the ring, so that rare frames do not touch all of its memory. Only while nothing waits in
-  /// it.
+  /// it. What is skipped is in use until the consumer has looked, which may be asleep and is not told of it: frames
+  /// must fit before that, the first of which wakes it.
   void rewind() {
     VERBENA_ASSERT(pending_word_ == 0);
     const std::size_t offset = head_ & (kRingBytes - 1);
-    if (offset == 0 || tail_ != head_ || depth_ != kRingBytes) return;  // a short ring would count what is skipped
+    if (offset < kRingRewindBytesMin || tail_ != head_) return;
+    if (depth_ != kRingBytes) return;  // a short ring would count what is skipped
     append(kRingSkip, kRingBytes - offset);
     publish(false);
   }
@@ -142,11 +146,13 @@ class RingReader {
   RingReader() = default;
   explicit RingReader(RingMemory memory) : memory_(memory) {}
 
-  /// Hands up to `budget` frames to deliver(std::span<const std::byte>). Returns how many.
+  /// Hands up to `budget` frames to deliver(std::span<const std::byte>), which says whether it takes more. Returns how
+  /// many.
   template <class Deliver>
   std::size_t read(std::size_t budget, Deliver&& deliver) {
     std::size_t count = 0;
-    while (count < budget && !broken_) {
+    bool goes_on = true;
+    while (goes_on && count < budget && !broken_) {
       const std::uint64_t word = ring_word(memory_.data, position_).load(std::memory_order_acquire);
       if (word == 0) break;
       const std::size_t offset = position_ & (kRingBytes - 1);
@@ -163,7 +169,8 @@ class RingReader {
       const std::byte* line = memory_.data + offset;
       const std::byte* const end = line + std::min(record, kRingPrefetchBytes / 4);
       while ((line += kRingRecordAlign) != end) __builtin_prefetch(line);
-      deliver(std::span<const std::byte>(memory_.data + offset + kRingWordBytes, static_cast<std::size_t>(word)));
+      goes_on =
+          deliver(std::span<const std::byte>(memory_.data + offset + kRingWordBytes, static_cast<std::size_t>(word)));
       position_ += record;
       ++count;
       if (position_ - told_ >= kRingBytes / 4) tell();
@@ -172,6 +179,8 @@ class RingReader {
     return count;
   }
 
+  /// Whether read() would find nothing just now.
+  bool empty() const { return ring_word(memory_.data, position_).load(std::memory_order_relaxed) == 0; }
   /// Whether read() would find something, ordered after all stores before it (see RingWriter::publish).
   bool waiting() const { return !broken_ && ring_word(memory_.data, position_).load(std::memory_order_seq_cst) != 0; }
   /// The producer has written what no producer writes; read() yields nothing any more.

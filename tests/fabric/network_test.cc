@@ -1,6 +1,7 @@
 // Frames between hosts: when they arrive, which are lost, marked, held up, and what dead parts do to them.
 #include "emulator/fabric/network.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>
 
@@ -403,6 +404,63 @@ BOOST_AUTO_TEST_CASE(there_is_room_for_a_few_frames_and_again_when_they_have_lef
   const Time again = net.network.has_room_at(Time{0}, 0);
   BOOST_CHECK(net.network.has_room_at(again, 0) == again);
   BOOST_CHECK(net.network.has_room_at(Time{0}, 1) == Time{0});
+}
+
+BOOST_AUTO_TEST_CASE(room_in_octets_ends_when_the_room_for_a_frame_does) {
+  Net net(star(2, slow()));
+  std::uint32_t before = net.network.room_octets(Time{0}, 0);
+  BOOST_TEST(before >= wire::kFrameBytesMax);
+  for (std::uint32_t psn = 0; psn < 20; ++psn) {
+    net.send(0, 0, 1, psn, 1024);
+    const std::uint32_t room = net.network.room_octets(Time{0}, 0);
+    BOOST_TEST((room < before || room == 0));
+    BOOST_TEST((room == 0) == (net.network.has_room_at(Time{0}, 0) > Time{0}));
+    before = room;
+  }
+  BOOST_TEST(before == 0u);
+  BOOST_TEST(net.network.room_octets(net.network.has_room_at(Time{0}, 0), 0) > 0u);
+  Net unbounded(star(2, {{.rate_bits_per_second = 0}, {.rate_bits_per_second = 0}}));
+  unbounded.send(0, 0, 1, 0, 4096);
+  BOOST_TEST(unbounded.network.room_octets(Time{0}, 0) == UINT32_MAX);
+}
+
+BOOST_AUTO_TEST_CASE(a_grain_changes_no_time_of_a_flow_and_saves_events) {
+  std::vector<Got> arrivals[2];
+  std::uint64_t events[2];
+  for (const int coarse : {0, 1}) {
+    Net net(star(2, slow()), {.grain = coarse != 0 ? microseconds(5) : Duration{}});
+    for (std::uint32_t psn = 0; psn < 40; ++psn) net.send(0, 0, 1, psn, 64);
+    net.run();
+    arrivals[coarse] = net.got;
+    events[coarse] = net.network.statistics().events;
+  }
+  BOOST_TEST(arrivals[0].size() == 40u);
+  BOOST_CHECK(arrivals[0] == arrivals[1]);
+  BOOST_TEST(events[1] * 2 < events[0]);
+}
+
+BOOST_AUTO_TEST_CASE(with_a_grain_flows_keep_their_order_and_no_frame_comes_before_its_time_or_after_the_present) {
+  Net net(star(3, slow()), {.grain = microseconds(5)});
+  for (std::uint32_t psn = 0; psn < 40; ++psn) {
+    net.send(0, 0, 2, psn, 64);
+    net.send(0, 1, 2, 100 + psn, 64);
+  }
+  const std::int64_t frame_ns = static_cast<std::int64_t>(Net::frame(0, 2, 0, 64).size()) * 8;
+  Psns order[2];
+  for (std::int64_t now = 0; now <= 200'000; now += 700) {
+    const std::size_t first = net.got.size();
+    net.run(now);
+    for (std::size_t i = first; i < net.got.size(); ++i) {
+      const Got& got = net.got[i];
+      BOOST_TEST(got.ns <= now);
+      BOOST_TEST(got.ns >= 2 * frame_ns + 2000 + got.psn % 100 * frame_ns);
+      order[got.psn / 100].push_back(got.psn);
+    }
+  }
+  for (const Psns& psns : order) {
+    BOOST_TEST(psns.size() == 40u);
+    BOOST_TEST(std::is_sorted(psns.begin(), psns.end()));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(one_flow_keeps_to_one_way_and_many_spread_over_all) {

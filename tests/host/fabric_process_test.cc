@@ -54,6 +54,13 @@ class Served {
     return answer ? *answer : "refused: " + answer.error().text;
   }
   Json stat() const { return Json::parse(ask({"stat"})); }
+  Duration cpu_time() const {
+    clockid_t clock{};
+    timespec time{};
+    BOOST_REQUIRE(pthread_getcpuclockid(const_cast<Served*>(this)->thread_.native_handle(), &clock) == 0);
+    BOOST_REQUIRE(clock_gettime(clock, &time) == 0);
+    return {std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec};
+  }
   std::uint64_t frames_on(const std::string& link) const {
     const Json all = stat();
     for (const Json& seen : all.at("links"))
@@ -244,6 +251,38 @@ BOOST_AUTO_TEST_CASE(a_groups_frame_reaches_every_process_of_the_other_nodes_onc
   BOOST_TEST(!until([] { return false; }, pass, kShort));  // nothing else comes
   for (const Plug* plug : {&two, &sibling, &three}) BOOST_TEST(plug->collector.frames.size() == 1u);
   BOOST_TEST(one.collector.frames.empty());
+}
+
+BOOST_AUTO_TEST_CASE(frames_wait_at_their_sender_while_its_port_has_no_room) {
+  const Served fabric(fabric::star(2, kFast));
+  BOOST_TEST(fabric.ask({"link-rate", "n1->s1", "10Mbps"}) == "");
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  std::uint32_t psn = 0;
+  while (psn < 1000 && commit(*one.link, one.request_to(two, psn, 1024))) ++psn;
+  BOOST_TEST((psn > 100 && psn < 1000));  // its own ring is full
+  BOOST_TEST(one.send(two, psn, psn + 9, psn + 10));
+  BOOST_TEST(in_order(two));
+  const Json all = fabric.stat();
+  for (const Json& link : all.at("links")) {
+    BOOST_TEST(link.at("overflowed") == 0u);
+    BOOST_TEST(link.at("queue_octets_max") <= 5 * wire::kFrameBytesMax);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(it_sleeps_soon_after_the_last_frame_also_when_a_process_leaves_its_frames_lying) {
+  const Served fabric(fabric::star(2, {}));
+  Plug one(fabric, 1);
+  Plug two(fabric, 2);
+  BOOST_TEST(one.send(two, 0, 99, 100));
+  commit(*one.link, one.request_to(two, 100));
+  one.link->publish();
+  one.link->flush();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const Duration before = fabric.cpu_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  BOOST_TEST((fabric.cpu_time() - before).ns < milliseconds(15).ns);
+  BOOST_TEST(one.send(two, 101, 109, 110));
 }
 
 BOOST_AUTO_TEST_CASE(frames_for_nobody_vanish_and_are_counted) {

@@ -1,0 +1,151 @@
+// ShmLink's view of its peers: who sleeps, who has to be rung, and who needs the core that we run on.
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/host/shm_link.h"
+
+namespace verbena::host {
+
+void ShmLink::settle(Time now) {
+  for (std::size_t i = unsettled_.size(); i-- > 0;) {
+    ShmChannel& channel = *unsettled_[i];
+    if (channel.settle_at == Time{}) {
+      channel.settle_at = now + channel.patience;
+      continue;
+    }
+    if (now < channel.settle_at || !settle_channel(channel, now)) continue;
+    channel.unsettled = false;
+    unsettled_[i] = unsettled_.back();
+    unsettled_.pop_back();
+  }
+}
+
+/// Before a sleep: each that needs no looking after spares a timer.
+void ShmLink::forget_drained() {
+  std::erase_if(unsettled_, [](ShmChannel* channel) {
+    channel->tx.read_tail();
+    if (channel->tx.drained()) channel->unsettled = false;
+    return !channel->unsettled;
+  });
+}
+
+bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
+  const std::uint64_t tail = channel.tx.read_tail();
+  if (channel.tx.drained()) {
+    channel.patience = std::min(std::max(channel.patience, kPatienceMin) * 2, kPatienceMax);
+    channel.tail_seen = tail;
+    rewind_if_slow(channel, now);
+    return true;
+  }
+  ProcessPage* page = channel.peer_page.load(std::memory_order_acquire);
+  const std::uint64_t polls =
+      page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
+  const bool moves = tail != channel.tail_seen || polls != channel.polls_seen;
+  channel.tail_seen = tail;
+  channel.polls_seen = polls;
+  if (moves) {
+    channel.patience = kPatienceMin;
+    channel.backoff = false;
+  } else {
+    channel.patience = channel.backoff ? std::min(channel.patience * 2, kBackoffMax) : kBackoffMin;
+    channel.backoff = true;
+    if (page != nullptr && role_ != ShmRole::plug) {
+      ++statistics_.kicks;
+      ring(channel);
+    }
+  }
+  channel.settle_at = now + channel.patience;
+  return false;
+}
+
+/// Little traffic need not go round the whole ring and make its memory resident.
+void ShmLink::rewind_if_slow(ShmChannel& channel, Time now) {
+  const std::uint64_t written = channel.tx.position() - channel.lap_position;
+  if (channel.dirty || written < kLapBytes) return;
+  if (now - channel.lap_at > kLapTime) channel.tx.rewind();
+  channel.lap_position = channel.tx.position();
+  channel.lap_at = now;
+}
+
+std::optional<Time> ShmLink::next_deadline() const {
+  std::optional<Time> earliest;
+  // A fabric process looks into its rings before it sleeps, and does nothing but look; the processes need looking after
+  // unless they were asleep and have been rung.
+  if (role_ == ShmRole::plug) return earliest;
+  for (const ShmChannel* channel : unsettled_) {
+    if (role_ == ShmRole::hub && channel->rung) continue;
+    const Time at = channel->settle_at == Time{} ? last_now_ + channel->patience : channel->settle_at;
+    if (!earliest || at < *earliest) earliest = at;
+  }
+  return earliest;
+}
+
+bool ShmLink::arm() {
+  return arm_unless_waiting([](const ShmChannel&) { return SIZE_MAX; });
+}
+
+bool ShmLink::arm_in_turn(PeerSink& sink) {
+  return arm_unless_waiting([&](const ShmChannel& channel) { return sink.turn(routes_[channel.route].peer); });
+}
+
+template <class Turn>
+bool ShmLink::arm_unless_waiting(Turn&& turn) {
+  forget_drained();
+  const std::atomic_ref<std::uint32_t> asleep(control_->page().asleep);
+  asleep.store(1, std::memory_order_seq_cst);
+  bool waiting = control_->has_changes();
+  for (const auto& channel : channels_) waiting = waiting || (channel->rx.waiting() && turn(*channel) != 0);
+  if (waiting) asleep.store(0, std::memory_order_relaxed);
+  return !waiting;
+}
+
+void ShmLink::disarm() {
+  ProcessPage& page = control_->page();
+  const std::atomic_ref<std::uint32_t> asleep(page.asleep);
+  if (asleep.load(std::memory_order_relaxed) != 0) asleep.store(0, std::memory_order_relaxed);
+  touch();
+}
+
+void ShmLink::touch() {
+  const std::atomic_ref<std::uint64_t> polls(control_->page().polls);
+  polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+/// With a fabric process there are more processes on the way of a frame than two: some may have to share a core.
+void ShmLink::tell_core() {
+  const std::atomic_ref<std::uint32_t> core(control_->page().core);
+  const auto present = static_cast<std::uint32_t>(sched_getcpu() + 1);
+  if (core.load(std::memory_order_relaxed) != present) core.store(present, std::memory_order_relaxed);
+}
+
+bool ShmLink::stands_in_the_way() {
+  if (unsettled_.empty() || role_ == ShmRole::cable) return false;
+  const auto own = static_cast<std::uint32_t>(sched_getcpu() + 1);
+  if (own == 0) return false;
+  for (ShmChannel* channel : unsettled_) {
+    ProcessPage* page = channel->peer_page.load(std::memory_order_acquire);
+    if (page == nullptr || std::atomic_ref<std::uint32_t>(page->core).load(std::memory_order_relaxed) != own) continue;
+    channel->tx.read_tail();
+    if (!channel->tx.drained()) return true;
+  }
+  return false;
+}
+
+void ShmLink::find_busy_cores(Time now, cpu_set_t& cores) {
+  constexpr std::int64_t kPollEveryNs = 10'000;  // whoever polls more rarely than that sleeps or computes
+  const std::int64_t elapsed_ns = (now - busy_since_).ns;
+  busy_since_ = now;
+  for (const auto& channel : channels_) {
+    ProcessPage* page = channel->peer_page.load(std::memory_order_acquire);
+    if (page == nullptr) continue;
+    const std::uint64_t polls = std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
+    const std::uint32_t core = std::atomic_ref<std::uint32_t>(page->core).load(std::memory_order_relaxed);
+    const std::uint64_t since = polls - std::exchange(channel->polls_counted, polls);
+    if (since > static_cast<std::uint64_t>(elapsed_ns / kPollEveryNs) && core - 1 < CPU_SETSIZE)
+      CPU_SET(core - 1, &cores);
+  }
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,61 @@
+// What a network reads out of a frame without parsing it.
+#include "emulator/fabric/frame_look.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "tests/support/frames.h"
+
+using namespace verbena;
+using namespace verbena::fabric;
+
+namespace {
+
+constexpr std::uint32_t kQpn = 0x123456;
+
+std::vector<std::byte> frame(bool ipv6, bool vlan) {
+  wire::FramePath path;
+  path.source = test::node_gid(1);
+  path.destination = test::node_gid(2);
+  if (ipv6) path.source.octets[0] = path.destination.octets[0] = 0xfd;
+  if (vlan) path.vlan = wire::Vlan{.vlan_id = 5};
+  const test::PacketSpec spec{.opcode = test::rc(wire::OperationCode::acknowledge), .dest_qp = wire::Qpn(kQpn)};
+  return test::make_frame(wire::FrameTemplate(path), spec);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_destination_qp_is_found_behind_every_form_of_headers) {
+  for (const bool ipv6 : {false, true})
+    for (const bool vlan : {false, true}) {
+      const auto found = look_at_destination_qpn(frame(ipv6, vlan));
+      BOOST_TEST_REQUIRE(found.has_value());
+      BOOST_TEST(found->value() == kQpn);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_that_ends_before_its_bth_or_is_no_ip_has_no_destination_qp) {
+  for (const bool ipv6 : {false, true})
+    for (const bool vlan : {false, true}) {
+      const auto whole = frame(ipv6, vlan);
+      constexpr std::size_t kBehindBth = wire::AethLayout::bytes + wire::kIcrcBytes;
+      for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes)
+        BOOST_TEST(look_at_destination_qpn(std::span(whole).first(bytes)).has_value() ==
+                   (bytes >= whole.size() - kBehindBth));
+    }
+  auto other = frame(false, false);
+  other[12] = std::byte{0x12};  // EtherType
+  BOOST_TEST(!look_at_destination_qpn(other));
+}
+
+BOOST_AUTO_TEST_CASE(without_a_digest_the_rest_of_a_look_is_the_same) {
+  for (const bool ipv6 : {false, true}) {
+    const auto whole = frame(ipv6, true);
+    const FrameLook with = look_at(whole, whole.size(), true);
+    const FrameLook without = look_at(whole, whole.size(), false);
+    BOOST_TEST(with.digest != 0u);
+    BOOST_TEST(without.digest == 0u);
+    BOOST_TEST(with.is_ip == without.is_ip);
+    BOOST_TEST(with.flow_hash == without.flow_hash);
+    BOOST_TEST((with.destination == without.destination));
+  }
+}

@@ -1,0 +1,96 @@
+// When the progress thread spins and when it leaves its core to others.
+#include "emulator/host/progress_thread.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "emulator/host/shm_channel.h"
+#include "tests/host/link_frames.h"
+
+using namespace verbena;
+using namespace verbena::host;
+using namespace verbena::host::test;
+
+namespace {
+
+/// One frame for each time that the doorbell rings.
+struct Work final : Progress {
+  Look pass() override {
+    ++passes;
+    std::uint64_t rings = 0;
+    if (read(bell.get(), &rings, sizeof rings) == sizeof rings) return Look::worked;
+    return idle_look;
+  }
+  Activity activity() const override { return {0, app_calls.load(), app_is_here ? sched_getcpu() : -1}; }
+  Time prepare_sleep(bool, Time longest, bool& ready) override {
+    ready = true;
+    ++sleeps;
+    return longest;
+  }
+  void woke() override {}
+  void service() override {}
+  Link::WaitDescriptors wait_descriptors() const override { return {bell.get(), -1}; }
+  bool frames_need_kernel() const override { return false; }
+
+  Descriptor bell{eventfd(0, EFD_NONBLOCK)};
+  Look idle_look = Look::nothing;
+  bool app_is_here = false;
+  std::atomic<std::uint64_t> app_calls{0};
+  std::atomic<std::uint64_t> passes{0};
+  std::atomic<std::uint64_t> sleeps{0};
+};
+
+struct Passes {
+  std::uint64_t fewest = UINT64_MAX;
+  std::uint64_t most = 0;
+};
+
+/// From one frame to the sleep that follows, of several tries: a busy machine disturbs some.
+Passes passes_for_a_frame(Work& work, bool app_calls) {
+  auto thread = ProgressThread::create(work);
+  BOOST_REQUIRE(thread.ok());
+  BOOST_REQUIRE((*thread)->start().ok());
+  Passes found;
+  BOOST_REQUIRE(until([&] { return work.sleeps.load() != 0; }, [] { std::this_thread::yield(); }));
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t sleeps = work.sleeps.load();
+    const std::uint64_t passes = work.passes.load();
+    if (app_calls) ++work.app_calls;
+    const std::uint64_t one = 1;
+    BOOST_REQUIRE(write(work.bell.get(), &one, sizeof one) == sizeof one);
+    BOOST_REQUIRE(until([&] { return work.sleeps.load() > sleeps; }, [] { std::this_thread::yield(); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::uint64_t taken = work.passes.load() - passes;
+    found.fewest = std::min(found.fewest, taken);
+    found.most = std::max(found.most, taken);
+  }
+  (*thread)->stop();
+  return found;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_looks_for_more_after_a_frame) {
+  Work work;
+  BOOST_TEST(passes_for_a_frame(work, false).most > 10u);
+}
+
+BOOST_AUTO_TEST_CASE(it_does_not_where_that_keeps_the_peer_from_its_core) {
+  Work work;
+  work.idle_look = Progress::Look::in_the_way;
+  BOOST_TEST(passes_for_a_frame(work, false).fewest <= 4u);
+}
+
+BOOST_AUTO_TEST_CASE(it_does_not_where_that_keeps_an_application_from_its_core_that_has_called_since_the_last_sleep) {
+  Work here;
+  here.app_is_here = true;
+  BOOST_TEST(passes_for_a_frame(here, true).fewest <= 6u);
+  Work quiet;
+  quiet.app_is_here = true;
+  BOOST_TEST(passes_for_a_frame(quiet, false).most > 10u);
+  Work elsewhere;
+  BOOST_TEST(passes_for_a_frame(elsewhere, true).most > 10u);
+}

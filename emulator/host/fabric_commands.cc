@@ -204,8 +204,8 @@ FabricAnswer FabricCommands::add_prepared(Time, const FabricWords& words) {
 
 FabricAnswer FabricCommands::add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule) {
   if (faults_.size() >= kFaultsMax) return refuse("there are " + std::to_string(kFaultsMax) + " faults already");
-  keep_hits(links);
-  faults_.push_back({next_number_++, std::move(where), std::move(links), std::move(rule), 0});
+  rule.id = next_number_++;
+  faults_.push_back({rule.id, std::move(where), std::move(links), std::move(rule)});
   for (const fabric::LinkId link : faults_.back().links) set_plan(link);
   return std::to_string(faults_.back().number);
 }
@@ -217,7 +217,6 @@ FabricAnswer FabricCommands::remove(Time, const FabricWords& words) {
   if (found == faults_.end()) return refuse("there is no fault " + words[1] + " (verbena fault list shows them)");
   const std::vector<fabric::LinkId> links = found->links;
   const std::uint64_t hit = hits(*found);
-  keep_hits(links);
   faults_.erase(found);
   for (const fabric::LinkId link : links) set_plan(link);
   return std::to_string(hit);
@@ -249,7 +248,7 @@ FabricAnswer FabricCommands::list(Time, const FabricWords&) {
   return text;
 }
 
-/// All rules of a direction of a cable make one plan: packets are counted anew from here.
+/// All rules of a direction of a cable make one plan; what stays of it goes on counting.
 void FabricCommands::set_plan(fabric::LinkId link) {
   std::vector<fabric::FaultRule> rules;
   for (const Fault& fault : faults_)
@@ -258,7 +257,7 @@ void FabricCommands::set_plan(fabric::LinkId link) {
 }
 
 std::uint64_t FabricCommands::hits(const Fault& fault) const {
-  std::uint64_t sum = fault.hits_before;
+  std::uint64_t sum = 0;
   for (const fabric::LinkId link : fault.links) {
     std::size_t index = 0;  // among the rules of this link, in the order that set_plan() gave them
     for (const Fault& other : faults_) {
@@ -268,15 +267,6 @@ std::uint64_t FabricCommands::hits(const Fault& fault) const {
     sum += hub_.network().rule_counters(link, index).applied;
   }
   return sum;
-}
-
-/// Before the plans of these links are replaced, which then count from zero.
-void FabricCommands::keep_hits(const std::vector<fabric::LinkId>& links) {
-  for (const fabric::LinkId link : links) {
-    std::size_t index = 0;
-    for (Fault& fault : faults_)
-      if (has_link(fault, link)) fault.hits_before += hub_.network().rule_counters(link, index++).applied;
-  }
 }
 
 // -- Faults of links, switches and pairs

@@ -44,7 +44,6 @@ class FabricCommands {
     std::string where;
     std::vector<fabric::LinkId> links;
     fabric::FaultRule rule;
-    std::uint64_t hits_before = 0;  // of plans that were replaced since
   };
   struct Command;
   static const std::vector<Command>& table();
@@ -69,7 +68,6 @@ class FabricCommands {
   FabricAnswer set_links(Time now, const std::string& word, bool up);
   FabricAnswer set_switches(Time now, const std::string& word, bool up);
   void set_plan(fabric::LinkId link);
-  void keep_hits(const std::vector<fabric::LinkId>& links);
   static bool has_link(const Fault& fault, fabric::LinkId link);
   std::uint64_t hits(const Fault& fault) const;
   std::string link_name(fabric::LinkId link) const;

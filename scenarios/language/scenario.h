@@ -207,8 +207,8 @@ struct Expectation {
     data_intact,  // of `workload` (empty: all)
     silence,      // no packet on `links` (empty: all) from `time.least` to `time.most`
     finished,     // `workload` is done by time.most
-      program,      // exit status (if said) and output of program `workload`; bounds of a number in it
-      checker,      // number of reports of `checker` (empty: of all of them; they are silent unless told otherwise)
+    program,      // exit status (if said) and output of program `workload`; bounds of a number in it
+    checker,      // number of reports of `checker` (empty: of all of them; they are silent unless told otherwise)
     survivors,    // number of workload pairs that complete all their messages
   } kind{};
   std::string text;

@@ -29,7 +29,7 @@ constexpr bool kThreadSanitizer = false;
 // 1.07 s: for tests that want no timer to run out, however late a busy machine runs the other side.
 constexpr std::uint8_t kPatientTimeout = 18;
 
-std::string fabric() {
+std::string fabric_name() {
   return "engine." + std::to_string(getpid());
 }
 
@@ -60,8 +60,8 @@ std::uint64_t sleeps_of_progress_threads() {
 BOOST_AUTO_TEST_SUITE(engine)
 
 BOOST_AUTO_TEST_CASE(writes_reads_and_atomics_cross_two_nodes_while_both_sides_may_poll) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b, kPatientTimeout);
   for (const std::uint32_t bytes : {0u, 1u, 8u, 4096u, 4097u, 1u << 20}) {
     for (std::size_t i = 0; i < a.buffer.size(); ++i) a.buffer[i] = i * 0x9e3779b97f4a7c15u + bytes;
@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(writes_reads_and_atomics_cross_two_nodes_while_both_sides_m
 }
 
 BOOST_AUTO_TEST_CASE(two_threads_play_ping_pong_with_sends) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b);
   constexpr int kRounds = 2000;
   const auto play = [](EngineNode& me, bool first) {
@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(two_threads_play_ping_pong_with_sends) {
 }
 
 BOOST_AUTO_TEST_CASE(a_passive_target_is_served_while_its_application_sleeps) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b);
   for (int i = 0; i < 50; ++i) {
     a.buffer[0] = static_cast<std::uint64_t>(i) + 1;
@@ -125,8 +125,8 @@ BOOST_AUTO_TEST_CASE(a_passive_target_is_served_while_its_application_sleeps) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_polls_and_everything_still_happens_and_is_told) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b, kPatientTimeout);
   for (int i = 1; i <= 50; ++i) {
     BOOST_TEST(b.post_receive(64));
@@ -142,8 +142,8 @@ BOOST_AUTO_TEST_CASE(nobody_polls_and_everything_still_happens_and_is_told) {
 }
 
 BOOST_AUTO_TEST_CASE(an_idle_engine_never_wakes) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b);
   BOOST_TEST(a.post(SendOpcode::rdma_write, 100000));
   BOOST_REQUIRE(a.poll(1).size() == 1U);
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(an_idle_engine_never_wakes) {
 }
 
 BOOST_AUTO_TEST_CASE(timers_run_while_nobody_polls) {
-  EngineNode a(1, fabric());
+  EngineNode a(1, fabric_name());
   Contact nobody{0x110011, 1, 0, 77};
   a.connect(nobody, 8);  // 1 ms, eight tries
   BOOST_TEST(a.post(SendOpcode::send, 64));
@@ -175,8 +175,8 @@ BOOST_AUTO_TEST_CASE(timers_run_while_nobody_polls) {
 
 BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_behind_others) {
   constexpr std::uint8_t kTimeout = 8;  // 1 ms
-  EngineNode a(1, fabric(), false);
-  EngineNode b(2, fabric(), false);
+  EngineNode a(1, fabric_name(), false);
+  EngineNode b(2, fabric_name(), false);
   const auto write = [&] {
     BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
     b.engine->progress();
@@ -201,8 +201,8 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_behind_others) 
 }
 
 BOOST_AUTO_TEST_CASE(without_a_thread_the_caller_drives) {
-  EngineNode a(1, fabric(), false);
-  EngineNode b(2, fabric(), false);
+  EngineNode a(1, fabric_name(), false);
+  EngineNode b(2, fabric_name(), false);
   connect(a, b);
   BOOST_TEST(a.post(SendOpcode::rdma_write, 5000));
   nic::Completion done;
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(without_a_thread_the_caller_drives) {
 }
 
 BOOST_AUTO_TEST_CASE(a_queue_pair_can_talk_to_another_of_its_own_process_and_to_itself) {
-  EngineNode a(1, fabric());
+  EngineNode a(1, fabric_name());
   a.connect(a.contact());
   BOOST_TEST(a.post_receive(64));
   BOOST_TEST(a.post(SendOpcode::send, 64));
@@ -226,8 +226,8 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_can_talk_to_another_of_its_own_process_and_to_
 }
 
 BOOST_AUTO_TEST_CASE(memory_that_was_unmapped_fails_the_work_and_not_the_process) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b);
   const verbena::test::PagesThatGo pages(16);
   const auto gone = b.make([&](nic::Nic& nic) {
@@ -247,10 +247,10 @@ BOOST_AUTO_TEST_CASE(memory_that_was_unmapped_fails_the_work_and_not_the_process
 }
 
 BOOST_AUTO_TEST_CASE(faults_are_applied_and_a_wrong_one_is_one_clear_line) {
-  EngineConfig config = engine_config(1, fabric());
+  EngineConfig config = engine_config(1, fabric_name());
   config.faults = {"drop 5%", "duplicate 5%"};
   EngineNode a(1, config);
-  EngineNode b(2, fabric());
+  EngineNode b(2, fabric_name());
   connect(a, b, 10);
   for (int i = 0; i < 20; ++i) {
     for (std::size_t k = 0; k < 8192; ++k) a.buffer[k] = k * 31 + static_cast<std::uint64_t>(i);
@@ -270,12 +270,12 @@ BOOST_AUTO_TEST_CASE(faults_are_applied_and_a_wrong_one_is_one_clear_line) {
 }
 
 BOOST_AUTO_TEST_CASE(a_child_of_fork_leaves_its_parents_engine_alone_and_can_open_its_own) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b);
   BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
   BOOST_REQUIRE(a.poll(1).size() == 1U);
-  const std::string name = fabric();
+  const std::string name = fabric_name();
   const pid_t child = fork();
   BOOST_REQUIRE(child >= 0);
   if (child == 0) {
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(a_child_of_fork_leaves_its_parents_engine_alone_and_can_ope
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_peer_ends_the_work_with_retry_exceeded_and_others_go_on) {
-  const std::string name = fabric();
+  const std::string name = fabric_name();
   int pipe_out[2];
   BOOST_REQUIRE(pipe(pipe_out) == 0);
   int pipe_in[2];
@@ -351,9 +351,9 @@ BOOST_AUTO_TEST_CASE(a_killed_peer_ends_the_work_with_retry_exceeded_and_others_
 }
 
 BOOST_AUTO_TEST_CASE(what_was_posted_before_the_end_leaves) {
-  EngineNode b(2, fabric());
+  EngineNode b(2, fabric_name());
   {
-    EngineNode a(1, fabric());
+    EngineNode a(1, fabric_name());
     connect(a, b);
     a.buffer[0] = 0x1234;
     BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
@@ -362,8 +362,8 @@ BOOST_AUTO_TEST_CASE(what_was_posted_before_the_end_leaves) {
 }
 
 BOOST_AUTO_TEST_CASE(several_threads_post_and_poll_one_engine) {
-  EngineNode a(1, fabric());
-  EngineNode b(2, fabric());
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
   connect(a, b);
   std::atomic<int> completed{0};
   constexpr int kThreads = 4;

@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(rules_are_added_counted_and_removed_while_frames_flow) {
   BOOST_TEST(fabric.ask({"add", "n2-s1", "drop 0%"}) == "2");
   BOOST_TEST(one.send(two, 0, 99, 50));
   BOOST_TEST(fabric.stat().at("faults").at(0).at("hits") == 50);
-  BOOST_TEST(fabric.ask({"add", "n1-s1", "drop 0%"}) == "3");  // a new plan: the count goes on
+  BOOST_TEST(fabric.ask({"add", "n1-s1", "drop 0%"}) == "3");  // the count of the others goes on
   BOOST_TEST(fabric.stat().at("faults").at(0).at("hits") == 50);
   BOOST_TEST(fabric.ask({"list"}).find("1  n1->s1  drop every=2  (50 hits)\n2  n2-s1  drop 0%") == 0u);
   BOOST_TEST(fabric.ask({"remove", "1"}) == "50");

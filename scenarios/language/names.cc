@@ -170,4 +170,19 @@ std::vector<LinkChoice> Names::out_of_hosts() const {
   return links_of(chosen);
 }
 
+std::string link_name(const fabric::Topology& topology, const LinkChoice& link) {
+  const fabric::Cable& cable = topology.cables[link.cable];
+  const std::string& a = topology.vertices[cable.a].name;
+  const std::string& b = topology.vertices[cable.b].name;
+  switch (link.way) {
+    case Way::forward:
+      return a + "->" + b;
+    case Way::backward:
+      return b + "->" + a;
+    case Way::both:
+      return a + "-" + b;
+  }
+  return {};
+}
+
 }  // namespace verbena::scenarios

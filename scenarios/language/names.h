@@ -51,4 +51,7 @@ class Names {
   std::map<std::string, std::uint32_t> vertices_;
 };
 
+/// The other way round: what a scenario, and `verbena fault`, call a cable or one of its directions.
+std::string link_name(const fabric::Topology& topology, const LinkChoice& link);
+
 }  // namespace verbena::scenarios

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "scenarios/language/names.h"
 #include "scenarios/real/place_text.h"
 
 namespace verbena::scenarios {
@@ -119,21 +120,6 @@ void FaultSchedule::change(Duration when, const ElementFault& element, FaultTarg
   });
 }
 
-std::string FaultSchedule::link_word(const LinkChoice& link) const {
-  const fabric::Cable& cable = scenario_.topology.cables[link.cable];
-  const std::string& a = scenario_.topology.vertices[cable.a].name;
-  const std::string& b = scenario_.topology.vertices[cable.b].name;
-  switch (link.way) {
-    case Way::forward:
-      return a + "->" + b;
-    case Way::backward:
-      return b + "->" + a;
-    case Way::both:
-      return a + "-" + b;
-  }
-  return {};
-}
-
 std::string FaultSchedule::names(const std::vector<std::uint32_t>& vertices) const {
   std::string text;
   for (const std::uint32_t vertex : vertices)
@@ -151,7 +137,7 @@ void FaultSchedule::begin(std::size_t fault, Duration when) {
 
 void FaultSchedule::begin_packets(std::size_t fault, const PacketFault& packets, Duration when) {
   std::vector<std::string> words{"prepared", std::to_string(fault)};
-  for (const LinkChoice& link : packets.links) words.push_back(link_word(link));
+  for (const LinkChoice& link : packets.links) words.push_back(link_name(scenario_.topology, link));
   at(when, [this, fault, words](FaultTarget& target) {
     if (const auto number = target.tell_fabric(words))
       numbers_[fault] = static_cast<std::uint32_t>(std::stoul(*number));
@@ -170,7 +156,7 @@ void FaultSchedule::begin_packets(std::size_t fault, const PacketFault& packets,
 void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
   const auto tell_links = [&](Duration time, const std::string& word, const std::vector<std::string>& values) {
     for (const LinkChoice& link : element.links) {
-      std::vector<std::string> words{word, link_word(link)};
+      std::vector<std::string> words{word, link_name(scenario_.topology, link)};
       words.insert(words.end(), values.begin(), values.end());
       tell(time, std::move(words));
     }

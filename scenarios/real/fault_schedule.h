@@ -63,7 +63,6 @@ class FaultSchedule {
   void at(Duration when, std::function<void(FaultTarget& target)> take);
   void tell(Duration when, std::vector<std::string> words);
   void change(Duration when, const ElementFault& element, FaultTarget::NodeChange change);
-  std::string link_word(const LinkChoice& link) const;
   std::string names(const std::vector<std::uint32_t>& vertices) const;
 
   const Scenario& scenario_;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "emulator/fabric/fault_plan.h"
+#include "scenarios/language/names.h"
 #include "scenarios/run/names.h"
 
 namespace verbena::scenarios {
@@ -172,21 +173,6 @@ std::string item_at(std::string_view text, const Place& place) {
   return item;
 }
 
-std::string direction_name(const Scenario& scenario, const LinkChoice& choice) {
-  const fabric::Cable& cable = scenario.topology.cables[choice.cable];
-  const std::string& a = scenario.topology.vertices[cable.a].name;
-  const std::string& b = scenario.topology.vertices[cable.b].name;
-  switch (choice.way) {
-    case Way::forward:
-      return a + "->" + b;
-    case Way::backward:
-      return b + "->" + a;
-    case Way::both:
-      return a + "-" + b;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string faults_yaml(const Scenario& scenario, std::string_view file_text) {
@@ -203,7 +189,7 @@ std::string faults_yaml(const Scenario& scenario, std::string_view file_text) {
     } else if (packets != nullptr) {
       std::string links;
       for (const LinkChoice& choice : packets->links)
-        links += (links.empty() ? "\"" : ", \"") + direction_name(scenario, choice) + "\"";
+        links += (links.empty() ? "\"" : ", \"") + link_name(scenario.topology, choice) + "\"";
       yaml += fmt::format("  - {{packet: \"{}\", on: [{}]}}\n", packets->rule.text, links);
     } else {
       yaml += fmt::format("  # {}\n", fault.text);

@@ -39,7 +39,13 @@ endfunction()
 # verbena_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT SECONDS]): one Boost.Test program, one CTest entry.
 function(verbena_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
-  add_executable(test_${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/test_main.cc)
+  if(NOT TARGET verbena_test_main)  # compiled once, not for every program
+    add_library(verbena_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/test_main.cc)
+    target_compile_definitions(verbena_test_main PRIVATE BOOST_TEST_DYN_LINK)
+    target_link_libraries(verbena_test_main PRIVATE verbena_options Boost::unit_test_framework)
+    target_compile_options(verbena_test_main PRIVATE -O0)
+  endif()
+  add_executable(test_${name} ${ARG_SOURCES} $<TARGET_OBJECTS:verbena_test_main>)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK
     VERBENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" VERBENA_SOURCE="${PROJECT_SOURCE_DIR}")

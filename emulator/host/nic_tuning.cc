@@ -59,7 +59,7 @@ bool take_mtu(std::string_view value, NicTuning& into) {
 bool take_speed(std::string_view value, NicTuning& into) {
   const auto rate = fabric::parse_rate(value);
   if (!rate || *rate == 0 || *rate > kRateMax) return false;
-  into.speed_bits_per_second = *rate;
+  into.speed_bits_per_second = rate;
   return true;
 }
 

@@ -20,12 +20,13 @@ void Descriptor::reset() {
 }
 
 SharedMapping::~SharedMapping() {
-  if (base_ != nullptr) munmap(base_, bytes_);
+  // A child never had the mapping, and may have its own stack or heap there by now.
+  if (base_ != nullptr && owner_ == getpid()) munmap(base_, bytes_);
 }
 
 SharedMapping SharedMapping::map(int memfd, std::size_t bytes) {
   SharedMapping mapping;
-  struct stat status{};
+  struct stat status {};
   if (fstat(memfd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != static_cast<off_t>(bytes))
     return mapping;
   const int seals = fcntl(memfd, F_GET_SEALS);
@@ -37,6 +38,7 @@ SharedMapping SharedMapping::map(int memfd, std::size_t bytes) {
   madvise(base, bytes, MADV_DONTDUMP);
   mapping.base_ = static_cast<std::byte*>(base);
   mapping.bytes_ = bytes;
+  mapping.owner_ = getpid();
   return mapping;
 }
 

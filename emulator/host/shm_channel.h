@@ -46,10 +46,11 @@ class SharedMapping {
   SharedMapping() = default;
   ~SharedMapping();
   SharedMapping(SharedMapping&& other) noexcept
-      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), owner_(other.owner_) {}
   SharedMapping& operator=(SharedMapping&& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(bytes_, other.bytes_);
+    std::swap(owner_, other.owner_);
     return *this;
   }
   /// Maps a memfd of exactly `bytes` octets that can neither shrink nor grow; else empty.
@@ -60,6 +61,7 @@ class SharedMapping {
  private:
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
+  pid_t owner_ = 0;  // a child of fork() has nothing there, or something of its own
 };
 
 /// A new memfd of `bytes` zero octets, sealed; invalid when the kernel has none to give.

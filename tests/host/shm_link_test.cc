@@ -3,10 +3,12 @@
 #include "emulator/host/shm_link.h"
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <optional>
 
 #include "tests/host/shm_end.h"
 
@@ -331,6 +333,25 @@ BOOST_AUTO_TEST_CASE(hold_and_release_around_fork_and_the_child_lets_go_of_the_n
   const auto seat = NodeDirectory::join(fabric, node(1));
   BOOST_REQUIRE(seat.ok());
   BOOST_TEST(seat->slot() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_child_maps_where_its_parent_had_a_ring_stays_when_it_lets_go_of_the_ring) {
+  const Descriptor memfd = make_sealed_memory("verbena-test", kProcessPageBytes);
+  auto page = std::make_optional(SharedMapping::map(memfd.get(), kProcessPageBytes));
+  BOOST_REQUIRE(bool(*page));
+  Child child([&] {
+    void* const place = page->base();
+    if (mmap(place, kProcessPageBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != place)
+      return 1;
+    page.reset();
+    unsigned char resident = 0;
+    return mincore(place, kProcessPageBytes, &resident) == 0 ? 0 : 2;  // ENOMEM: nothing is mapped there
+  });
+  BOOST_TEST(child.join() == 0);
+  unsigned char resident = 0;
+  void* const place = page->base();
+  page.reset();
+  BOOST_TEST(mincore(place, kProcessPageBytes, &resident) == -1);  // the parent's own goes
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -87,7 +87,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   engine->link_ = std::move(*link);
   engine->kernel_frames_ = engine->link_->fetches();
   engine->exact_time_ = engine->link_.get() != engine->base_link_;
-  engine->stats_ = StatsBlock::open(config.stats_path, config.address, opened.slot);
+  engine->stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
 
   nic::NicConfig nic_config;
   nic_config.qpn_base = qpn_base_of(opened.slot);

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(counters_of_several_processes_stand_in_one_file_and_outlive
     const pid_t child = fork();
     BOOST_REQUIRE(child >= 0);
     if (child == 0) {
-      const auto block = StatsBlock::open(path, *parse_node("5"), static_cast<std::uint8_t>(i));
+      const auto block = StatsBlock::open(path, "test", *parse_node("5"), static_cast<std::uint8_t>(i));
       block->counters().add(nic::Counter::tx_packets, static_cast<std::uint64_t>(i) * 10);
       _exit(block->shared() ? 0 : 1);
     }
@@ -144,23 +144,24 @@ BOOST_AUTO_TEST_CASE(counters_of_several_processes_stand_in_one_file_and_outlive
 BOOST_AUTO_TEST_CASE(a_full_or_foreign_file_yields_private_counters) {
   const int file = memfd_create("stats", MFD_CLOEXEC);
   const std::string path = "/proc/self/fd/" + std::to_string(file);
-  BOOST_TEST(!StatsBlock::open(path, wire::Gid{}, 0)->shared());  // empty
+  BOOST_TEST(!StatsBlock::open(path, "test", wire::Gid{}, 0)->shared());  // empty
   BOOST_REQUIRE(ftruncate(file, kStatsFileBytes) == 0);
-  BOOST_TEST(!StatsBlock::open(path, wire::Gid{}, 0)->shared());  // all zero
+  BOOST_TEST(!StatsBlock::open(path, "test", wire::Gid{}, 0)->shared());  // all zero
   BOOST_REQUIRE(make_stats_file(file));
-  for (std::size_t i = 0; i < StatsFile::kBlocks; ++i) BOOST_TEST(StatsBlock::open(path, wire::Gid{}, 0)->shared());
-  const auto late = StatsBlock::open(path, wire::Gid{}, 0);
+  for (std::size_t i = 0; i < StatsFile::kBlocks; ++i)
+    BOOST_TEST(StatsBlock::open(path, "test", wire::Gid{}, 0)->shared());
+  const auto late = StatsBlock::open(path, "test", wire::Gid{}, 0);
   BOOST_TEST(!late->shared());
   late->counters().add(nic::Counter::rx_packets);
   BOOST_TEST(late->counters().get(nic::Counter::rx_packets) == 1U);
-  BOOST_TEST(!StatsBlock::open("/nowhere/at/all", wire::Gid{}, 0)->shared());
+  BOOST_TEST(!StatsBlock::open("/nowhere/at/all", "test", wire::Gid{}, 0)->shared());
   close(file);
 }
 
 BOOST_AUTO_TEST_CASE(after_fork_the_child_counts_for_itself) {
   const int file = memfd_create("stats", MFD_CLOEXEC);
   BOOST_REQUIRE(make_stats_file(file));
-  const auto block = StatsBlock::open("/proc/self/fd/" + std::to_string(file), wire::Gid{}, 0);
+  const auto block = StatsBlock::open("/proc/self/fd/" + std::to_string(file), "test", wire::Gid{}, 0);
   BOOST_REQUIRE(block->shared());
   block->counters().add(nic::Counter::tx_packets, 5);
   const pid_t child = fork();

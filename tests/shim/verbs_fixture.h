@@ -79,7 +79,8 @@ int to_rts(Endpoint& endpoint);
 /// The address vector of the node that the endpoint is on.
 ibv_ah_attr address_of(const Endpoint& endpoint);
 
-/// Polls until the condition holds, at most for ten seconds. Returns whether it came to hold.
+/// Polls until the condition holds, at most for a minute: longer than a busy machine under a sanitizer needs. Returns
+/// whether it came to hold.
 bool wait_for(const std::function<bool()>& condition);
 
 /// The next completion of a CQ, polling `others` meanwhile. Fails the test when none comes.

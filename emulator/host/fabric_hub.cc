@@ -27,6 +27,7 @@ FabricHub::FabricHub(std::unique_ptr<ShmLink> link, const fabric::Topology& topo
   for (std::uint32_t host = 0; host < topology.hosts; ++host) {
     nodes_[host].address = node_address(host + 1);
     network_.add_address(host, nodes_[host].address);
+    if (const auto link_local = link_local_of(nodes_[host].address)) network_.add_address(host, *link_local);
   }
 }
 

@@ -104,6 +104,19 @@ BOOST_AUTO_TEST_CASE(a_node_is_a_number_or_an_address) {
   BOOST_TEST((node_mac(*parse_node("1")).octets == std::array<std::uint8_t, 6>{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x01}));
 }
 
+BOOST_AUTO_TEST_CASE(a_link_local_address_leads_to_its_node) {
+  const wire::Gid node = *parse_node("7");
+  const auto link_local = link_local_of(node);
+  BOOST_REQUIRE(link_local.has_value());
+  BOOST_TEST(address_text(*link_local) == "fe80::56:7fff:fe2f:5b07");
+  BOOST_TEST((node_of(*link_local) == node));
+  BOOST_TEST((node_mac(*link_local) == node_mac(node)));
+  BOOST_TEST((node_of(node) == node));
+  const wire::Gid foreign = *parse_node("fe80::5054:ff:fe2f:5b07");  // of another maker's MAC
+  BOOST_TEST((node_of(foreign) == foreign));
+  BOOST_TEST(!link_local_of(*parse_node("fd00::7")).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(slots_are_the_upper_bits_of_a_qpn) {
   BOOST_TEST(slot_of(wire::Qpn(0x120034)) == 0x12);
   BOOST_TEST((qpn_base_of(0x12) == wire::Qpn(0x120000)));

@@ -58,7 +58,10 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
       {"/ports/1/rate", "100 Gb/sec (4X EDR)\n"},
       {"/ports/1/lid", "0x5b07\n"},
       {"/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f2f:5b07\n"},
+      {"/ports/1/gids/1", "fe80:0000:0000:0000:0056:7fff:fe2f:5b07\n"},
       {"/ports/1/gids/3", "0000:0000:0000:0000:0000:0000:0000:0000\n"},
+      {"/ports/1/gid_attrs/types/1", "RoCE v2\n"},
+      {"/ports/1/gid_attrs/types/2", ""},
       {"/ports/1/gid_attrs/types/0", "RoCE v2\n"},
       {"/ports/1/gid_attrs/ndevs/0", "lo\n"},
       {"/ports/1/pkeys/0", "0xffff\n"},
@@ -123,7 +126,7 @@ BOOST_AUTO_TEST_CASE(find_and_grep_walk_the_tree) {
   const std::string files = output_of({"find", kDevice + "/", "-type", "f", "-not", "-path", "*counters/*"});
   BOOST_TEST(contains(files, kDevice + "/ports/1/gids/0\n"));
   const auto count = std::count(files.begin(), files.end(), '\n');
-  BOOST_TEST(count == 25);
+  BOOST_TEST(count == 31);
   const std::string counters = output_of({"ls", kDevice + "/ports/1/hw_counters"});
   const auto counted = static_cast<std::size_t>(std::count(counters.begin(), counters.end(), '\n'));
   BOOST_TEST(counted == verbena::nic::kCounters + 1);  // and their lifespan

@@ -81,8 +81,29 @@ std::size_t write_node_guid(char* into, std::size_t size, unsigned) {
   return finish(std::snprintf(into, size, "0056:%02xff:fe%02x:%02x%02x\n", gid[12], gid[13], gid[14], gid[15]), size);
 }
 
+namespace {
+
+/// As the engine fills the NIC's table: the node's address, and over links that carry it the link-local one.
+Octets gid_at(unsigned index) {
+  const Octets gid = node_gid();
+  if (index == 0) return gid;
+  const char* link = std::getenv("VERBENA_LINK");
+  const bool carried =
+      link == nullptr || *link == 0 || std::strcmp(link, "shm") == 0 || std::strcmp(link, "fabric") == 0;
+  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (index != 1 || !carried || std::memcmp(gid.data(), kMapped, sizeof kMapped) != 0) return {};
+  return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x56, gid[12], 0xff, 0xfe, gid[13], gid[14], gid[15]};
+}
+
+}  // namespace
+
+std::size_t write_gid_type(char* into, std::size_t size, unsigned index) {
+  // The kernel answers EINVAL for an entry that is not used; here it reads as nothing.
+  return gid_at(index) == Octets{} ? 0 : finish(std::snprintf(into, size, "RoCE v2\n"), size);
+}
+
 std::size_t write_gid(char* into, std::size_t size, unsigned index) {
-  const Octets gid = index == 0 ? node_gid() : Octets{};
+  const Octets gid = gid_at(index);
   std::size_t length = 0;
   for (std::size_t i = 0; i < gid.size(); i += 2)
     length +=
@@ -97,8 +118,9 @@ const char* network_device(char (&buffer)[IF_NAMESIZE]) {
   return host::find_network_device(node_gid(), buffer) ? buffer : "lo";
 }
 
-std::size_t write_network_device(char* into, std::size_t size, unsigned) {
+std::size_t write_network_device(char* into, std::size_t size, unsigned index) {
   char name[IF_NAMESIZE];
+  if (gid_at(index) == Octets{}) return 0;
   return finish(std::snprintf(into, size, "%s\n", network_device(name)), size);
 }
 

@@ -23,7 +23,9 @@ const char* network_device(char (&buffer)[IF_NAMESIZE]);
 std::size_t write_device_name(char* into, std::size_t size, unsigned);
 std::size_t write_node_guid(char* into, std::size_t size, unsigned);
 std::size_t write_gid(char* into, std::size_t size, unsigned);
+/// Of an entry of the GID table, as write_gid_type().
 std::size_t write_network_device(char* into, std::size_t size, unsigned);
+std::size_t write_gid_type(char* into, std::size_t size, unsigned);
 std::size_t write_lid(char* into, std::size_t size, unsigned);
 std::size_t write_rate(char* into, std::size_t size, unsigned);
 std::size_t write_node_description(char* into, std::size_t size, unsigned);

@@ -86,6 +86,12 @@ std::string_view to_string(Counter counter) {
       return "rp_cnp_handled";
     case Counter::rp_cnp_ignored:
       return "rp_cnp_ignored";
+    case Counter::page_faults:
+      return "page_faults";
+    case Counter::page_invalidations:
+      return "page_invalidations";
+    case Counter::page_prefetches:
+      return "page_prefetch";
     case Counter::link_downed:
       return "link_downed";
     case Counter::completions:

@@ -40,8 +40,7 @@ int compat_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_
   return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatPortBytes);
 }
 
-void fill_limits(const nic::NicConfig& config, ibv_device_attr& into) {
-  const nic::NicLimits& limits = config.limits;
+void fill_limits(const nic::NicLimits& limits, ibv_device_attr& into) {
   into.max_mr_size = limits.max_mr_bytes;
   into.page_size_cap = 0xfffff000;
   into.max_qp = as_int(limits.max_qp);
@@ -160,10 +159,9 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
                     std::size_t size) {
   if (input != nullptr && input->comp_mask != 0) return EINVAL;
   if (size < sizeof(ibv_device_attr)) return EINVAL;
-  if (engine_of(context) == nullptr) return kNoDevice;
   ibv_device_attr_ex full{};
   ibv_device_attr& plain = full.orig_attr;
-  fill_limits(config_of(context), plain);
+  fill_limits(context_of(context)->limits, plain);
   std::snprintf(plain.fw_ver, sizeof plain.fw_ver, "%s", VERBENA_VERSION);
   plain.node_guid = device_of(context->device)->guid;
   plain.sys_image_guid = plain.node_guid;

@@ -64,7 +64,9 @@ bool is_device_file(int file) {
   char link[64];
   char name[64] = {};
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  return readlink(link, name, sizeof name - 1) > 0 && std::strstr(name, kDeviceFileName) != nullptr;
+  constexpr const char* kMemfd = "/memfd:";
+  return readlink(link, name, sizeof name - 1) > 0 && std::strncmp(name, kMemfd, std::strlen(kMemfd)) == 0 &&
+         std::strncmp(name + std::strlen(kMemfd), kDeviceFileName, std::strlen(kDeviceFileName)) == 0;
 }
 
 std::uint64_t identity_of(int file) {
@@ -89,6 +91,7 @@ ibv_context* open_context(Device* device, int file) {
     delete context;
     return fail(error);
   }
+  context->limits = context->engine.load(std::memory_order_relaxed)->nic_config().limits;
   return &context->context;
 }
 
@@ -142,9 +145,10 @@ VERBENA_ABI ibv_context* ibv_open_device(ibv_device* device) {
 VERBENA_ABI ibv_context* ibv_import_device(int cmd_fd) {
   const std::uint64_t wanted = identity_of(cmd_fd);
   if (wanted == 0) return fail(EBADF);
+  if (!is_device_file(cmd_fd)) return fail(ENODEV);
   auto* const original = static_cast<Context*>(Process::instance().find(
       Kind::context, [&](void* object) { return static_cast<Context*>(object)->device_file == wanted; }));
-  if (original == nullptr) return fail(is_device_file(cmd_fd) ? EOPNOTSUPP : ENODEV);
+  if (original == nullptr) return fail(EOPNOTSUPP);
   return open_context(device_of(original->context.device), cmd_fd);
 }
 

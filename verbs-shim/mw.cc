@@ -43,6 +43,8 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   host::Engine* const engine = engine_of(qp->context);
   if (engine == nullptr) return kNoDevice;
   if (!Process::instance().is_live(Kind::mw, static_cast<Mw*>(mw)) || mw->context != qp->context) return EINVAL;
+  ibv_mr* const region = bind->bind_info.mr;
+  if (region != nullptr && !Process::instance().is_live(Kind::mr, static_cast<Mr*>(region))) return EINVAL;
   if (mw->pd != qp->pd) return EPERM;
   nic::SendRequest request;
   request.wr_id = bind->wr_id;

@@ -44,6 +44,8 @@ struct Context : verbs_context {
   EventQueue async_events;
   /// The file behind cmd_fd: contexts made by ibv_import_device have the same one, and share objects by their handles.
   std::uint64_t device_file = 0;
+  /// Attributes are told from here, so that they can be asked for in the child of a fork() as well.
+  nic::NicLimits limits;
   std::byte provider_private[512];  // where verbs_context::priv points; never read here
 };
 

@@ -41,8 +41,7 @@ int compat_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_
   return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatPortBytes);
 }
 
-void fill_limits(const nic::NicConfig& config, ibv_device_attr& into) {
-  const nic::NicLimits& limits = config.limits;
+void fill_limits(const nic::NicLimits& limits, ibv_device_attr& into) {
   into.max_mr_size = limits.max_mr_bytes;
   into.page_size_cap = 0xfffff000;
   into.max_qp = as_int(limits.max_qp);
@@ -52,6 +51,7 @@ void fill_limits(const nic::NicConfig& config, ibv_device_attr& into) {
   into.max_cq = as_int(limits.max_cq);
   into.max_cqe = as_int(limits.max_cqe);
   into.max_mr = as_int(limits.max_mr);
+  into.max_mw = as_int(limits.max_mw);
   into.max_pd = as_int(limits.max_pd);
   into.max_qp_rd_atom = limits.max_read_atomic;
   into.max_qp_init_rd_atom = limits.max_read_atomic;
@@ -62,6 +62,17 @@ void fill_limits(const nic::NicConfig& config, ibv_device_attr& into) {
   into.max_srq_wr = as_int(limits.max_srq_wr);
   into.max_srq_sge = as_int(limits.max_srq_sge);
   into.max_pkeys = limits.pkeys;
+}
+
+/// Every operation may touch memory that is paged in on demand: nothing is pinned anyway.
+void fill_on_demand(ibv_device_attr_ex& into) {
+  constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+  into.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  auto& transports = into.odp_caps.per_transport_caps;
+  transports.ud_odp_caps = kMessages;
+  transports.uc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE;
+  transports.rc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+  into.xrc_odp_caps = transports.rc_odp_caps;
 }
 
 }  // namespace
@@ -79,6 +90,11 @@ void fill_context(Context& context, Device& device) {
   context.alloc_td = alloc_td;
   context.dealloc_td = dealloc_td;
   context.alloc_parent_domain = alloc_parent_domain;
+  context.advise_mr = advise_mr;
+  context.alloc_null_mr = alloc_null_mr;
+  context.reg_dm_mr = reg_dm_mr;
+  context.alloc_dm = alloc_dm;
+  context.free_dm = free_dm;
 
   ibv_context& base = context.context;
   base.device = &device.device;
@@ -89,6 +105,9 @@ void fill_context(Context& context, Device& device) {
   base.abi_compat = __VERBS_ABI_IS_EXTENDED;
   base.ops._compat_query_device = compat_query_device;
   base.ops._compat_query_port = compat_query_port;
+  base.ops.alloc_mw = alloc_mw;
+  base.ops.bind_mw = bind_mw;
+  base.ops.dealloc_mw = dealloc_mw;
   base.ops.poll_cq = poll_cq;
   base.ops.req_notify_cq = req_notify_cq;
   base.ops.post_send = post_send;
@@ -109,8 +128,12 @@ void release_objects(Context& context) {
         case Kind::ah:
           static_cast<void>(nic.destroy_ah(static_cast<Ah*>(live.object)->nic));
           break;
+        case Kind::mw:
+          static_cast<void>(nic.deallocate_window(static_cast<Mw*>(live.object)->nic));
+          break;
         case Kind::mr:
-          static_cast<void>(nic.deregister_memory(static_cast<Mr*>(live.object)->nic));
+          if (!static_cast<Mr*>(live.object)->imported)
+            static_cast<void>(nic.deregister_memory(static_cast<Mr*>(live.object)->nic));
           break;
         case Kind::srq:
           static_cast<void>(nic.destroy_srq(static_cast<Srq*>(live.object)->nic));
@@ -119,8 +142,10 @@ void release_objects(Context& context) {
           static_cast<void>(nic.destroy_cq(static_cast<Cq*>(live.object)->nic));
           break;
         case Kind::pd:
-          static_cast<void>(nic.deallocate_pd(static_cast<Pd*>(live.object)->nic));
+          if (!static_cast<Pd*>(live.object)->imported)
+            static_cast<void>(nic.deallocate_pd(static_cast<Pd*>(live.object)->nic));
           break;
+        case Kind::device_memory:
         case Kind::channel:
         case Kind::thread_domain:
         case Kind::parent_domain:
@@ -135,18 +160,20 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
                     std::size_t size) {
   if (input != nullptr && input->comp_mask != 0) return EINVAL;
   if (size < sizeof(ibv_device_attr)) return EINVAL;
-  if (engine_of(context) == nullptr) return kNoDevice;
   ibv_device_attr_ex full{};
   ibv_device_attr& plain = full.orig_attr;
-  fill_limits(config_of(context), plain);
+  fill_limits(context_of(context)->limits, plain);
   std::snprintf(plain.fw_ver, sizeof plain.fw_ver, "%s", VERBENA_VERSION);
   plain.node_guid = device_of(context->device)->guid;
   plain.sys_image_guid = plain.node_guid;
   plain.vendor_id = kVendorNone;
   plain.hw_ver = 1;
   plain.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
-                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
+                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_MEM_WINDOW |
+                           IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
   plain.phys_port_cnt = 1;
+  fill_on_demand(full);
+  full.max_dm_size = kDeviceMemoryBytes;
   full.completion_timestamp_mask = UINT64_MAX;
   full.hca_core_clock = 1'000'000;  // kHz: timestamps are nanoseconds
   full.device_cap_flags_ex = plain.device_cap_flags;

@@ -1,5 +1,7 @@
 // The device list, and opening and closing a device: ibv_get_device_list .. ibv_close_device.
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -19,6 +21,8 @@ namespace {
 
 // What no provider's device has at its operations pointer.
 constexpr std::byte kNoProvider[512] = {};
+
+constexpr const char* kDeviceFileName = "verbena-uverbs0";
 
 void print_into(char* into, std::size_t size, const char* prefix, const char* name) {
   std::snprintf(into, size, "%s%s", prefix, name);
@@ -48,7 +52,30 @@ Device* the_device() {
   return device;
 }
 
-ibv_context* open_context(Device* device) {
+/// What stands for the open uverbs file. It has an identity of its own, which dup() and inheritance keep.
+int make_device_file() {
+  const int file = memfd_create(kDeviceFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file >= 0) fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_WRITE);
+  return file;
+}
+
+/// Whether the descriptor is such a file, of whatever process.
+bool is_device_file(int file) {
+  char link[64];
+  char name[64] = {};
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  constexpr const char* kMemfd = "/memfd:";
+  return readlink(link, name, sizeof name - 1) > 0 && std::strncmp(name, kMemfd, std::strlen(kMemfd)) == 0 &&
+         std::strncmp(name + std::strlen(kMemfd), kDeviceFileName, std::strlen(kDeviceFileName)) == 0;
+}
+
+std::uint64_t identity_of(int file) {
+  struct stat status{};
+  return fstat(file, &status) == 0 ? status.st_ino : 0;
+}
+
+/// Takes `file` over as the context's cmd_fd if it succeeds.
+ibv_context* open_context(Device* device, int file) {
   auto* const context = new (std::nothrow) Context();
   if (context == nullptr) return fail(ENOMEM);
   fill_context(*context, *device);
@@ -57,13 +84,14 @@ ibv_context* open_context(Device* device) {
     return fail(error);
   }
   context->context.async_fd = context->async_events.descriptor();
-  context->context.cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  context->context.cmd_fd = file;
+  context->device_file = identity_of(file);
   if (Process::instance().attach(*context, *device) == nullptr) {
     const int error = errno;
-    if (context->context.cmd_fd >= 0) close(context->context.cmd_fd);
     delete context;
     return fail(error);
   }
+  context->limits = context->engine.load(std::memory_order_relaxed)->nic_config().limits;
   return &context->context;
 }
 
@@ -102,7 +130,26 @@ VERBENA_ABI __be64 ibv_get_device_guid(ibv_device* device) {
 
 VERBENA_ABI ibv_context* ibv_open_device(ibv_device* device) {
   if (device == nullptr || device_of(device) != the_device()) return fail(ENODEV);
-  return open_context(device_of(device));
+  const int file = make_device_file();
+  if (file < 0) return fail(errno);
+  ibv_context* const context = open_context(device_of(device), file);
+  if (context == nullptr) {
+    const int error = errno;
+    close(file);
+    return fail(error);
+  }
+  return context;
+}
+
+// Contexts of this process only: what a descriptor of another process stands for lies in that process.
+VERBENA_ABI ibv_context* ibv_import_device(int cmd_fd) {
+  const std::uint64_t wanted = identity_of(cmd_fd);
+  if (wanted == 0) return fail(EBADF);
+  if (!is_device_file(cmd_fd)) return fail(ENODEV);
+  auto* const original = static_cast<Context*>(Process::instance().find(
+      Kind::context, [&](void* object) { return static_cast<Context*>(object)->device_file == wanted; }));
+  if (original == nullptr) return fail(EOPNOTSUPP);
+  return open_context(device_of(original->context.device), cmd_fd);
 }
 
 VERBENA_ABI int ibv_close_device(ibv_context* context) {

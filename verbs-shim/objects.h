@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 
@@ -41,11 +42,16 @@ struct Context : verbs_context {
   std::atomic<host::Engine*> engine{nullptr};
   std::atomic<std::uint32_t> references{1};
   EventQueue async_events;
+  /// The file behind cmd_fd: contexts made by ibv_import_device have the same one, and share objects by their handles.
+  std::uint64_t device_file = 0;
+  /// Attributes are told from here, so that they can be asked for in the child of a fork() as well.
+  nic::NicLimits limits;
   std::byte provider_private[512];  // where verbs_context::priv points; never read here
 };
 
 struct Pd : ibv_pd {
   nic::PdHandle nic;
+  bool imported = false;  // the NIC's object is another context's to end
   std::atomic<std::uint32_t> children{0};  // parent domains made from it
 };
 
@@ -59,8 +65,33 @@ struct ParentDomain : Pd {
   ThreadDomain* thread_domain = nullptr;
 };
 
+/// A piece of the device's memory. Every structure of it, imported or not, and every region over it shares it.
+struct DeviceMemory {
+  struct Free {
+    void operator()(std::byte* octets) const { std::free(octets); }
+  };
+  std::unique_ptr<std::byte, Free> octets;
+  std::size_t length = 0;
+  std::atomic<std::uint32_t> regions{0};  // registered over it
+  ~DeviceMemory();
+};
+inline constexpr std::size_t kDeviceMemoryBytes = 256 * 1024;
+
+struct Dm : ibv_dm {
+  std::shared_ptr<DeviceMemory> memory;
+};
+
 struct Mr : ibv_mr {
   nic::MrHandle nic;
+  unsigned access = 0;
+  bool imported = false;
+  std::shared_ptr<DeviceMemory> device_memory;  // only of a region over it
+  void* mapping = nullptr;                      // only of a region over a dma-buf
+  std::size_t mapping_bytes = 0;
+};
+
+struct Mw : ibv_mw {
+  nic::MwHandle nic;
 };
 
 struct Ah : ibv_ah {
@@ -138,6 +169,10 @@ constexpr int errno_of(nic::VerbsError error) {
       return EOPNOTSUPP;
     case nic::VerbsError::fault:
       return EFAULT;
+    case nic::VerbsError::not_found:
+      return ENOENT;
+    case nic::VerbsError::not_permitted:
+      return EPERM;
   }
   return EINVAL;
 }

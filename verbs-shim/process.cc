@@ -123,6 +123,13 @@ bool Process::is_live(Kind kind, const void* object) {
   return found != by_address_.end() && found->second.kind == kind;
 }
 
+void* Process::find(Kind kind, const std::function<bool(void*)>& is_wanted) {
+  const std::scoped_lock lock(objects_mutex_);
+  for (const auto& [address, entry] : by_address_)
+    if (entry.kind == kind && is_wanted(const_cast<void*>(address))) return const_cast<void*>(address);
+  return nullptr;
+}
+
 bool Process::withdraw(Kind kind, const void* object) {
   const std::scoped_lock lock(objects_mutex_);
   const auto found = by_address_.find(object);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -16,7 +17,7 @@
 namespace verbena::shim {
 
 /// In the order in which a context that is closed gives its objects back to the NIC.
-enum class Kind : std::uint8_t { qp, ah, mr, srq, cq, channel, thread_domain, parent_domain, pd, context };
+enum class Kind : std::uint8_t { qp, ah, mw, mr, device_memory, srq, cq, channel, thread_domain, parent_domain, pd, context };
 
 class Process final : public host::EventSink {
  public:
@@ -31,6 +32,8 @@ class Process final : public host::EventSink {
   std::uint64_t enlist(Kind kind, void* object, ibv_context* context);
   /// Whether the pointer is a live object of that kind. Never looks behind the pointer.
   bool is_live(Kind kind, const void* object);
+  /// A live object of the kind for which `is_wanted` holds, or null.
+  void* find(Kind kind, const std::function<bool(void*)>& is_wanted);
   /// After this no event reaches the object. False: it was not in the table.
   bool withdraw(Kind kind, const void* object);
 

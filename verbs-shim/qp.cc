@@ -1,6 +1,7 @@
 // Queue pairs: ibv_create_qp .. ibv_destroy_qp, and posting to them.
 #include <endian.h>
 
+#include <algorithm>
 #include <new>
 
 #include "verbs-shim/context_ops.h"
@@ -33,8 +34,10 @@ std::uint64_t operations_of(ibv_qp_type type) {
   constexpr std::uint64_t kSends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   if (type == IBV_QPT_UD) return kSends;
-  if (type == IBV_QPT_UC) return kSends | kWrites;
-  return kSends | kWrites | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+  constexpr std::uint64_t kLocal = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+  if (type == IBV_QPT_UC) return kSends | kWrites | kLocal;
+  return kSends | kWrites | kLocal | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE |
+         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
          IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 }
 
@@ -91,12 +94,16 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   if (const int error = refusal_of(context, attributes); error != 0) return fail(error);
   auto* const qp = new (std::nothrow) Qp();
   if (qp == nullptr) return fail(ENOMEM);
+  // The octets of an ATOMIC WRITE travel in the work request.
+  const bool has_operations = (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+  if (has_operations && (attributes.send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0)
+    attributes.cap.max_inline_data = std::max<std::uint32_t>(attributes.cap.max_inline_data, kAtomicWriteBytes);
   fill_base(qp->qp_base, attributes);
   qp->signal_all = attributes.sq_sig_all != 0;
   fill_building(*qp);
   qp->id = Process::instance().enlist(Kind::qp, qp, context);
   int error = create_on_nic(*engine, attributes, *qp);
-  if (error == 0 && (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
+  if (error == 0 && has_operations) {
     qp->send_operations = attributes.send_ops_flags;
     qp->staged = StagedRequests::make(qp->capabilities);
     if (!qp->staged) {
@@ -116,7 +123,8 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 
 /// The NIC's form of one request. False: nothing the NIC could be asked for.
 bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) {
-  if (from.num_sge < 0 || from.opcode > IBV_WR_SEND_WITH_INV || (from.send_flags & IBV_SEND_IP_CSUM) != 0) return false;
+  if (from.num_sge < 0 || (from.opcode > IBV_WR_SEND_WITH_INV && from.opcode != IBV_WR_ATOMIC_WRITE) ||
+      (from.send_flags & IBV_SEND_IP_CSUM) != 0) return false;
   to.wr_id = from.wr_id;
   to.opcode = static_cast<nic::SendOpcode>(from.opcode);
   to.signaled = (from.send_flags & IBV_SEND_SIGNALED) != 0;
@@ -130,6 +138,7 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
       [[fallthrough]];
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_WRITE:
       to.remote_address = from.wr.rdma.remote_addr;
       to.rkey = from.wr.rdma.rkey;
       break;
@@ -145,7 +154,12 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
       break;
     case IBV_WR_SEND_WITH_INV:
     case IBV_WR_LOCAL_INV:
-      to.invalidate_rkey = from.invalidate_rkey;
+      to.immediate = from.invalidate_rkey;
+      break;
+    case IBV_WR_BIND_MW:  // ibv_bind_mw binds windows of type 1
+      if (from.bind_mw.mw == nullptr || from.bind_mw.mw->type != IBV_MW_TYPE_2) return false;
+      to.set_binding(binding_of(*from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info));
+      to.sges = {};
       break;
     default:
       break;

@@ -77,20 +77,30 @@ void wr_send_imm(ibv_qp_ex* qp, __be32 imm_data) {
   if (request != nullptr) request->immediate = be32toh(imm_data);
 }
 
-// Memory windows are not built, and with them what invalidates their keys; nor are segmentation and atomic writes.
-void wr_send_inv(ibv_qp_ex* qp, std::uint32_t) {
-  staged_of(qp).refuse(EOPNOTSUPP);
+void wr_send_inv(ibv_qp_ex* qp, std::uint32_t invalidate_rkey) {
+  nic::SendRequest* const request = begin(qp, nic::SendOpcode::send_with_invalidate, IBV_QP_EX_WITH_SEND_WITH_INV);
+  if (request != nullptr) request->immediate = invalidate_rkey;
 }
-void wr_local_inv(ibv_qp_ex* qp, std::uint32_t) {
-  staged_of(qp).refuse(EOPNOTSUPP);
+
+void wr_local_inv(ibv_qp_ex* qp, std::uint32_t invalidate_rkey) {
+  nic::SendRequest* const request = begin(qp, nic::SendOpcode::local_invalidate, IBV_QP_EX_WITH_LOCAL_INV);
+  if (request != nullptr) request->immediate = invalidate_rkey;
 }
-void wr_bind_mw(ibv_qp_ex* qp, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) {
-  staged_of(qp).refuse(EOPNOTSUPP);
+
+void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* bind_info) {
+  if (mw->type != IBV_MW_TYPE_2) staged_of(qp).refuse(EINVAL);
+  nic::SendRequest* const request = begin(qp, nic::SendOpcode::bind_memory_window, IBV_QP_EX_WITH_BIND_MW);
+  if (request != nullptr) request->set_binding(binding_of(*mw, rkey, *bind_info));
 }
+
+void wr_atomic_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_addr, const void* atomic_wr) {
+  begin_rdma(qp, nic::SendOpcode::atomic_write, IBV_QP_EX_WITH_ATOMIC_WRITE, rkey, remote_addr);
+  const ibv_data_buf buffer{const_cast<void*>(atomic_wr), kAtomicWriteBytes};
+  staged_of(qp).set_inline(1, &buffer);
+}
+
+// Segmentation is not built.
 void wr_send_tso(ibv_qp_ex* qp, void*, std::uint16_t, std::uint16_t) {
-  staged_of(qp).refuse(EOPNOTSUPP);
-}
-void wr_atomic_write(ibv_qp_ex* qp, std::uint32_t, std::uint64_t, const void*) {
   staged_of(qp).refuse(EOPNOTSUPP);
 }
 void wr_set_xrc_srqn(ibv_qp_ex* qp, std::uint32_t) {

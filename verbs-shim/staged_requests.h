@@ -16,6 +16,8 @@
 
 namespace verbena::shim {
 
+inline constexpr std::size_t kAtomicWriteBytes = 8;
+
 struct StagedRequests {
   /// Null: no memory.
   static std::unique_ptr<StagedRequests> make(const nic::QpCapabilities& capabilities);

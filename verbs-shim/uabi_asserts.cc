@@ -20,6 +20,8 @@ static_assert(same(nic::kLocalWrite, IBV_ACCESS_LOCAL_WRITE) && same(nic::kRemot
               same(nic::kOnDemand, IBV_ACCESS_ON_DEMAND) && same(nic::kHugeTlb, IBV_ACCESS_HUGETLB) &&
               same(nic::kRelaxedOrdering, IBV_ACCESS_RELAXED_ORDERING));
 
+static_assert(same(nic::WindowType::type1, IBV_MW_TYPE_1) && same(nic::WindowType::type2, IBV_MW_TYPE_2));
+
 static_assert(same(nic::QpType::rc, IBV_QPT_RC) && same(nic::QpType::uc, IBV_QPT_UC) &&
               same(nic::QpType::ud, IBV_QPT_UD));
 
@@ -51,7 +53,8 @@ static_assert(same(nic::SendOpcode::rdma_write, IBV_WR_RDMA_WRITE) &&
               same(nic::SendOpcode::fetch_and_add, IBV_WR_ATOMIC_FETCH_AND_ADD) &&
               same(nic::SendOpcode::local_invalidate, IBV_WR_LOCAL_INV) &&
               same(nic::SendOpcode::bind_memory_window, IBV_WR_BIND_MW) &&
-              same(nic::SendOpcode::send_with_invalidate, IBV_WR_SEND_WITH_INV));
+              same(nic::SendOpcode::send_with_invalidate, IBV_WR_SEND_WITH_INV) &&
+              same(nic::SendOpcode::atomic_write, IBV_WR_ATOMIC_WRITE));
 
 static_assert(same(nic::CompletionStatus::success, IBV_WC_SUCCESS) &&
               same(nic::CompletionStatus::local_length_error, IBV_WC_LOC_LEN_ERR) &&
@@ -79,6 +82,7 @@ static_assert(same(nic::CompletionOpcode::send, IBV_WC_SEND) &&
               same(nic::CompletionOpcode::fetch_and_add, IBV_WC_FETCH_ADD) &&
               same(nic::CompletionOpcode::bind_memory_window, IBV_WC_BIND_MW) &&
               same(nic::CompletionOpcode::local_invalidate, IBV_WC_LOCAL_INV) &&
+              same(nic::CompletionOpcode::atomic_write, IBV_WC_ATOMIC_WRITE) &&
               same(nic::CompletionOpcode::receive, IBV_WC_RECV) &&
               same(nic::CompletionOpcode::receive_rdma_with_immediate, IBV_WC_RECV_RDMA_WITH_IMM));
 

@@ -9,7 +9,7 @@ namespace {
 using enum OperationCode;
 
 constexpr std::size_t kOpcodes = 256;
-constexpr std::size_t kOperationCodes = 0x18;
+constexpr std::size_t kOperationCodes = 0x1e;
 
 constexpr std::array<std::string_view, kOperationCodes> kOperationNames{
     "SEND First",
@@ -36,16 +36,23 @@ constexpr std::array<std::string_view, kOperationCodes> kOperationNames{
     "",
     "SEND Last with Invalidate",
     "SEND Only with Invalidate",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "ATOMIC WRITE",
 };
 
 /// Table 38: which operations a transport has. RD (transport 2) is obsolete and not offered by RoCE devices.
 constexpr bool is_defined(Transport transport, unsigned code) {
-  if (code >= kOperationCodes || code == 0x15) return false;
+  if (code >= kOperationCodes || kOperationNames[code].empty()) return false;
   const auto operation = static_cast<OperationCode>(code);
   switch (transport) {
     case Transport::rc:
-    case Transport::xrc:
       return true;
+    case Transport::xrc:
+      return operation != atomic_write;
     case Transport::uc:
       return operation <= write_only_with_immediate;
     case Transport::ud:
@@ -58,6 +65,7 @@ constexpr bool is_defined(Transport transport, unsigned code) {
 }
 
 constexpr Operation operation_of(OperationCode code) {
+  if (code == atomic_write) return Operation::atomic_write;
   if (code <= send_only_with_immediate || code >= send_last_with_invalidate) return Operation::send;
   if (code <= write_only_with_immediate) return Operation::write;
   if (code == read_request) return Operation::read_request;
@@ -95,6 +103,7 @@ constexpr Position position_of(OperationCode code) {
     case atomic_acknowledge:
     case compare_swap:
     case fetch_add:
+    case atomic_write:
       return Position::only;
   }
   return Position::only;
@@ -108,14 +117,19 @@ constexpr OpcodeInfo describe(Transport transport, OperationCode code) {
   const bool is_send = info.operation == Operation::send;
   const bool is_write = info.operation == Operation::write;
   info.is_request = is_send || is_write || info.operation == Operation::read_request ||
-                    info.operation == Operation::compare_swap || info.operation == Operation::fetch_add;
-  info.has_payload = is_send || is_write || info.operation == Operation::read_response;
+                    info.operation == Operation::compare_swap || info.operation == Operation::fetch_add ||
+                    info.operation == Operation::atomic_write;
+  info.has_payload = is_send || is_write || info.operation == Operation::atomic_write ||
+                     info.operation == Operation::read_response;
   info.has_immediate = code == send_last_with_immediate || code == send_only_with_immediate ||
                        code == write_last_with_immediate || code == write_only_with_immediate;
   info.has_invalidate = code == send_last_with_invalidate || code == send_only_with_invalidate;
   info.consumes_receive = (is_send && info.ends_message()) || (is_write && info.has_immediate);
-  info.has_reth = (is_write && info.starts_message()) || info.operation == Operation::read_request;
+  info.has_reth = (is_write && info.starts_message()) || info.operation == Operation::read_request ||
+                  info.operation == Operation::atomic_write;
   info.has_atomic_eth = info.operation == Operation::compare_swap || info.operation == Operation::fetch_add;
+  info.takes_resource = info.operation == Operation::read_request || info.operation == Operation::atomic_write ||
+                        info.has_atomic_eth;
   info.has_aeth = info.operation == Operation::acknowledge || info.operation == Operation::atomic_acknowledge ||
                   (info.operation == Operation::read_response && info.position != Position::middle);
   info.has_atomic_ack_eth = info.operation == Operation::atomic_acknowledge;

@@ -1,7 +1,7 @@
 // The opcode table: per BTH opcode the transport, the operation, the place in the message, the headers that follow.
 //
-// The only place that knows what an opcode implies. Source: IBTA vol 1 release 1.4, table 38 and 9.2.1; annex A17 for
-// CNP.
+// The only place that knows what an opcode implies. Source: IBTA vol 1 release 1.4, table 38 and 9.2.1; release 1.6 for
+// ATOMIC WRITE; annex A17 for CNP.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ enum class OperationCode : std::uint8_t {
   fetch_add = 0x14,
   send_last_with_invalidate = 0x16,
   send_only_with_invalidate = 0x17,
+  atomic_write = 0x1d,
 };
 
 /// A whole BTH opcode octet. Any octet can stand here; opcode_info() says whether it is a defined one.
@@ -60,6 +61,7 @@ enum class Operation : std::uint8_t {
   atomic_acknowledge,
   compare_swap,
   fetch_add,
+  atomic_write,
   congestion_notification
 };
 enum class Position : std::uint8_t { first, middle, last, only };
@@ -72,6 +74,7 @@ struct OpcodeInfo {
   bool is_request = false;  // travels from requester to responder
   bool has_payload = false;
   bool consumes_receive = false;  // takes a receive work request at its last packet
+  bool takes_resource = false;    // of the responder: READ, atomics, ATOMIC WRITE, answered by a response of their own
   bool has_immediate = false;     // ImmDt
   bool has_invalidate = false;    // IETH
   bool has_reth = false;

@@ -127,7 +127,8 @@ void FlowTracker::request(Requester& requester, Totals& totals, const Packet& pa
     if (ahead >= 0) requester.next = psn + span;
     requester.resending.reset();
   }
-  if (view.opcode().operation == wire::Operation::read_request) note_read(requester, psn, span);
+  const bool answered_as_read = view.opcode().takes_resource && !view.opcode().has_atomic_eth;
+  if (answered_as_read) note_read(requester, psn, span);
   step_.relative = wire::distance(requester.first, psn);
   requester.previous = psn;
   requester.previous_at = packet.time;

@@ -46,7 +46,8 @@ bool is_kind(PacketKind kind, const wire::PacketView& packet) {
     case PacketKind::rnr_nak:
       return is_acknowledge(packet) && syndrome_of(packet) == wire::Syndrome::Kind::rnr_nak;
     case PacketKind::atomic:
-      return operation == Operation::compare_swap || operation == Operation::fetch_add;
+      return operation == Operation::compare_swap || operation == Operation::fetch_add ||
+             operation == Operation::atomic_write;
     case PacketKind::atomic_response:
       return operation == Operation::atomic_acknowledge;
     case PacketKind::cm:

@@ -184,9 +184,7 @@ bool scatter_response(NicState& nic, Qp& qp, std::uint32_t position, std::uint32
       continue;
     }
     const std::size_t part = std::min<std::size_t>(payload.size(), sge.length - offset);
-    std::uint64_t to;
-    if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + offset, part, kLocalWrite, to)) return false;
-    if (!nic.memory.write(to, payload.first(part))) return false;
+    if (!write_local(nic, qp, sge.lkey, sge.address + offset, payload.first(part))) return false;
     payload = payload.subspan(part);
     offset = 0;
   }
@@ -198,6 +196,7 @@ bool response_fits(const Qp& qp, const SendWork& work, const wire::PacketView& p
   const wire::Operation operation = packet.opcode().operation;
   if (work.is_atomic()) return operation == wire::Operation::atomic_acknowledge;
   if (operation != wire::Operation::read_response) return false;
+  if (work.opcode == SendOpcode::atomic_write) return packet.payload().empty() && packet.opcode().ends_message();
   const std::uint32_t offset = work.received_packets * qp.mtu;
   const bool last = work.received_packets + 1 == work.packets;
   return packet.payload().size() == std::min(qp.mtu, work.length - offset) && packet.opcode().ends_message() == last;

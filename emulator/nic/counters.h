@@ -51,9 +51,12 @@ namespace verbena::nic {
   X(rx_dropped_wrong_destination)                                                                \
   X(np_ecn_marked_roce_packets) /* notification point: packets of our QPs that carry the mark */ \
   X(np_cnp_sent)                                                                                 \
-  X(rp_cnp_handled) /* reaction point: CNPs for a QP that is connected */                        \
-  X(rp_cnp_ignored) /* CNPs for another one */                                                   \
-  X(link_downed)    /* the port's cable lost its signal */                                       \
+  X(rp_cnp_handled)     /* reaction point: CNPs for a QP that is connected */                    \
+  X(rp_cnp_ignored)     /* CNPs for another one */                                               \
+  X(page_faults)        /* of on-demand regions: pages that the NIC met for the first time */    \
+  X(page_invalidations) /* pages that it knew and forgot */                                      \
+  X(page_prefetches)    /* pages that advise_mr made known */                                    \
+  X(link_downed)        /* the port's cable lost its signal */                                   \
   X(completions)                                                                                 \
   X(async_events)
 

@@ -85,8 +85,10 @@ bool values_fit(const NicState& nic, const QpAttributes& wanted, std::uint32_t m
   if (named(kQpMinRnrTimer) && wanted.min_rnr_timer > 31) return false;
   if (named(kQpMaxReadAtomic) && wanted.max_read_atomic > nic.config.limits.max_read_atomic) return false;
   if (named(kQpMaxDestReadAtomic) && wanted.max_dest_read_atomic > nic.config.limits.max_read_atomic) return false;
-  constexpr std::uint32_t kRemoteRights = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kMwBind;
-  return !named(kQpAccessFlags) || (wanted.access & ~kRemoteRights) == 0;
+  // Programs give a QP the flags of their regions; those for peers are what counts.
+  constexpr std::uint32_t kKnown = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kMwBind | kZeroBased |
+                                   kOnDemand | kHugeTlb | kRelaxedOrdering;
+  return !named(kQpAccessFlags) || (wanted.access & ~kKnown) == 0;
 }
 
 void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {

@@ -45,7 +45,15 @@ class Nic {
   VerbsResult<void> deallocate_pd(PdHandle pd);
 
   VerbsResult<MemoryRegion> register_memory(const MemoryRegionInit& init);
+  /// The keys stay. On failure nothing has changed; a region to which windows are bound is busy.
+  VerbsResult<void> reregister_memory(MrHandle mr, const MemoryRegionChange& wanted);
   VerbsResult<void> deregister_memory(MrHandle mr);
+  /// ibv_advise_mr: the pages of an on-demand region's range will be used. Returns where the first octet is.
+  VerbsResult<std::uint64_t> prefetch_memory(PdHandle pd, const Sge& range, bool for_writing);
+
+  /// A window is bound by a work request (SendRequest::set_binding) and may go while it is bound.
+  VerbsResult<MemoryWindow> allocate_window(PdHandle pd, WindowType type);
+  VerbsResult<void> deallocate_window(MwHandle window);
 
   VerbsResult<AhHandle> create_ah(PdHandle pd, const AddressVector& address_vector);
   VerbsResult<void> destroy_ah(AhHandle ah);

@@ -8,7 +8,7 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
       memory_has_octets(app_memory.has_octets()),
       counters(nic_counters),
       pds(nic_config.limits.max_pd),
-      regions(nic_config.limits, nic_config.seed),
+      regions(nic_config.limits, nic_config.seed, nic_counters),
       address_handles(nic_config.limits.max_ah),
       cqs(nic_config.limits.max_cq),
       srqs(nic_config.limits.max_srq),
@@ -99,6 +99,8 @@ CompletionOpcode completion_opcode(SendOpcode opcode) {
       return CompletionOpcode::local_invalidate;
     case SendOpcode::bind_memory_window:
       return CompletionOpcode::bind_memory_window;
+    case SendOpcode::atomic_write:
+      return CompletionOpcode::atomic_write;
   }
   return CompletionOpcode::send;
 }

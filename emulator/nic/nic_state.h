@@ -107,6 +107,22 @@ inline bool read_payload(NicState& nic, std::uint64_t from, std::uint32_t bytes,
   builder.leave_out_payload(bytes);
   return true;
 }
+/// A local buffer of the QP: checked and copied. False: a local protection error.
+[[gnu::cold]] bool read_null_region(NicState& nic, const Qp& qp, const Sge& from, wire::PacketBuilder& builder);
+inline bool read_local(NicState& nic, const Qp& qp, const Sge& from, wire::PacketBuilder& builder) {
+  std::uint64_t address;
+  if (nic.regions.translate(from.lkey, qp.pd, qp.handle, from.address, from.length, kLocalRead, address))
+    return read_payload(nic, address, from.length, builder);
+  return read_null_region(nic, qp, from, builder);
+}
+/// The same for what arrives: octets to [address, address + payload.size()).
+inline bool write_local(NicState& nic, const Qp& qp, std::uint32_t lkey, std::uint64_t address,
+                        std::span<const std::byte> payload) {
+  std::uint64_t to;
+  if (nic.regions.translate(lkey, qp.pd, qp.handle, address, payload.size(), kLocalWrite, to))
+    return nic.memory.write(to, payload);
+  return nic.regions.is_null(lkey, qp.pd);
+}
 /// The same as gather_payload, for any number of SGEs.
 bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
                    wire::PacketBuilder& builder);
@@ -121,9 +137,7 @@ inline bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::u
   }
   if (work.sge_count != 1) return gather_pieces(nic, qp, position, offset, bytes, builder);
   const Sge& sge = queue.sges(position).front();
-  std::uint64_t from;
-  return nic.regions.translate(sge.lkey, qp.pd, sge.address + offset, bytes, 0, from) &&
-         read_payload(nic, from, bytes, builder);
+  return read_local(nic, qp, {sge.address + offset, bytes, sge.lkey}, builder);
 }
 
 // completer.cc

@@ -18,21 +18,6 @@ VerbsResult<void> Nic::deallocate_pd(PdHandle handle) {
   return {};
 }
 
-VerbsResult<MemoryRegion> Nic::register_memory(const MemoryRegionInit& init) {
-  ProtectionDomain* pd = state_->pds.find(init.pd);
-  if (pd == nullptr) return Failure{VerbsError::invalid_argument};
-  auto region = state_->regions.add(init);
-  if (region) ++pd->users;
-  return region;
-}
-
-VerbsResult<void> Nic::deregister_memory(MrHandle handle) {
-  const auto pd = state_->regions.remove(handle);
-  if (!pd) return Failure{pd.error()};
-  --state_->pds.find(*pd)->users;
-  return {};
-}
-
 VerbsResult<AhHandle> Nic::create_ah(PdHandle pd_handle, const AddressVector& address_vector) {
   NicState& nic = *state_;
   ProtectionDomain* pd = nic.pds.find(pd_handle);

@@ -23,8 +23,12 @@ VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
       return {};
     case SendOpcode::local_invalidate:
     case SendOpcode::bind_memory_window:
+      if (qp.type == QpType::ud || !request.sges.empty()) return Failure{VerbsError::invalid_argument};
+      return {};
     case SendOpcode::send_with_invalidate:
-      return Failure{VerbsError::not_supported};
+    case SendOpcode::atomic_write:
+      if (qp.type != QpType::rc) return Failure{VerbsError::invalid_argument};
+      return {};
   }
   return Failure{VerbsError::invalid_argument};
 }
@@ -32,7 +36,7 @@ VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
   const bool too_long = bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
-                        (work.is_atomic() && bytes != sizeof(std::uint64_t));
+                        ((work.is_atomic() || work.opcode == SendOpcode::atomic_write) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
   return no_initiator_depth ? CompletionStatus::local_qp_operation_error : CompletionStatus::success;
@@ -55,6 +59,7 @@ void fill(SendWork& work, const SendRequest& request) {
   work.solicited = request.solicited;
   work.fence = request.fence;
   work.inline_data = request.inline_data;
+  work.executed = false;
 }
 
 }  // namespace
@@ -97,9 +102,11 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
     std::copy(request.sges.begin(), request.sges.end(), queue.sges(queue.tail).begin());
   }
   Requester& requester = qp->requester;
-  work.packets = work.is_atomic() ? 1 : qp->packets_of(work.length);
+  const bool is_message = !work.is_local();
+  work.packets = work.is_atomic() || !is_message ? is_message : qp->packets_of(work.length);
   work.first_psn = requester.post_psn;
-  work.ssn = requester.post_ssn++ & wire::Psn::kMask;
+  work.ssn = requester.post_ssn & wire::Psn::kMask;
+  requester.post_ssn += is_message;
   requester.post_psn = requester.post_psn + work.packets;
   ++queue.tail;
 

@@ -17,19 +17,26 @@ constexpr OpcodeRow kSend{OperationCode::send_first, OperationCode::send_middle,
                           OperationCode::send_only};
 constexpr OpcodeRow kSendImmediate{OperationCode::send_first, OperationCode::send_middle,
                                    OperationCode::send_last_with_immediate, OperationCode::send_only_with_immediate};
+constexpr OpcodeRow kSendInvalidate{OperationCode::send_first, OperationCode::send_middle,
+                                    OperationCode::send_last_with_invalidate, OperationCode::send_only_with_invalidate};
 constexpr OpcodeRow kWrite{OperationCode::write_first, OperationCode::write_middle, OperationCode::write_last,
                            OperationCode::write_only};
 constexpr OpcodeRow kWriteImmediate{OperationCode::write_first, OperationCode::write_middle,
                                     OperationCode::write_last_with_immediate, OperationCode::write_only_with_immediate};
 
-OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
-  if (work.is_read()) return OperationCode::read_request;
-  if (work.is_atomic())
-    return work.opcode == SendOpcode::compare_and_swap ? OperationCode::compare_swap : OperationCode::fetch_add;
+const OpcodeRow& opcode_row(const SendWork& work) {
+  if (work.opcode == SendOpcode::send_with_invalidate) return kSendInvalidate;
   const bool immediate =
       work.opcode == SendOpcode::send_with_immediate || work.opcode == SendOpcode::rdma_write_with_immediate;
-  const OpcodeRow& row =
-      work.is_write() ? (immediate ? kWriteImmediate : kWrite) : (immediate ? kSendImmediate : kSend);
+  return work.is_write() ? (immediate ? kWriteImmediate : kWrite) : (immediate ? kSendImmediate : kSend);
+}
+
+OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
+  if (work.is_read()) return OperationCode::read_request;
+  if (work.opcode == SendOpcode::atomic_write) return OperationCode::atomic_write;
+  if (work.is_atomic())
+    return work.opcode == SendOpcode::compare_and_swap ? OperationCode::compare_swap : OperationCode::fetch_add;
+  const OpcodeRow& row = opcode_row(work);
   if (work.packets == 1) return row.only;
   if (packet == 0) return row.first;
   return packet + 1 == work.packets ? row.last : row.middle;
@@ -91,10 +98,26 @@ void append_extensions(wire::PacketBuilder& builder, const Qp& qp, const SendWor
                                    swap ? work.compare_or_add : 0});
   }
   if (info.has_immediate) builder.append(wire::ImmDt{work.immediate});
+  if (info.has_invalidate) builder.append(wire::Ieth{wire::Rkey{work.immediate}});
 }
 
 void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status) {
   work.status = status;
+  retire(nic, qp);
+}
+
+/// The one at SendQueue::next, in its turn: behind everything that was sent before (10.8.3.3). It takes no PSN; what is
+/// sent again passes it by.
+void run_local(NicState& nic, Qp& qp, SendWork& work) {
+  if (!work.executed) {
+    const bool binds = work.opcode == SendOpcode::bind_memory_window;
+    const bool done = binds ? nic.regions.bind(work.binding(), qp.pd, qp.handle)
+                            : nic.regions.may_invalidate(work.immediate, qp.pd, qp.handle);
+    if (!done) return fail_locally(nic, qp, work, CompletionStatus::memory_window_bind_error);
+    if (!binds) nic.regions.invalidate(work.immediate, qp.pd, qp.handle);
+    work.executed = true;
+  }
+  ++qp.send_queue.next;
   retire(nic, qp);
 }
 
@@ -119,9 +142,7 @@ bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t 
       continue;
     }
     const std::uint32_t part = std::min(bytes, sge.length - skip);
-    std::uint64_t from;
-    if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + skip, part, 0, from)) return false;
-    if (!read_payload(nic, from, part, builder)) return false;
+    if (!read_local(nic, qp, {sge.address + skip, part, sge.lkey}, builder)) return false;
     offset += part;
     bytes -= part;
   }
@@ -138,7 +159,7 @@ void go_back(Qp& qp, Psn psn) {
   for (queue.next = queue.head; queue.next != queue.tail; ++queue.next) {
     const SendWork& work = queue.at(queue.next);
     const std::int32_t into = wire::distance(work.first_psn, psn);
-    if (into < static_cast<std::int32_t>(work.packets)) {
+    if (work.packets == 0 ? !work.executed : into < static_cast<std::int32_t>(work.packets)) {
       requester.next_packet = static_cast<std::uint32_t>(std::max(into, 0));
       return;
     }
@@ -155,6 +176,10 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
     return Sent::nothing;
   }
   if (!may_send(qp, work)) return Sent::nothing;
+  if (work.packets == 0) {
+    run_local(nic, qp, work);
+    return Sent::nothing;
+  }
 
   Requester& requester = qp.requester;
   const std::uint32_t packet = requester.next_packet;

@@ -16,6 +16,8 @@ using wire::Psn;
 using Message = Responder::Message;
 using Acknowledge = Responder::Acknowledge;
 
+constexpr std::size_t kAtomicBytes = sizeof(std::uint64_t);
+
 enum class Verdict : std::uint8_t {
   pass,
   drop,                // says nothing
@@ -93,7 +95,7 @@ Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
   };
   switch (packet.opcode().operation) {
     case Operation::send:
-      return packet.opcode().has_invalidate ? Verdict::invalid_request : Verdict::pass;
+      return Verdict::pass;
     case Operation::write:
       return allowed(kRemoteWrite, false);
     case Operation::read_request:
@@ -101,6 +103,8 @@ Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
     case Operation::compare_swap:
     case Operation::fetch_add:
       return allowed(kRemoteAtomic, true);
+    case Operation::atomic_write:
+      return allowed(kRemoteWrite, true);
     case Operation::read_response:
     case Operation::acknowledge:
     case Operation::atomic_acknowledge:
@@ -117,7 +121,7 @@ Verdict check_resources(NicState& nic, Qp& qp, const PacketView& packet) {
     if (!take_receive(nic, qp)) return Verdict::receiver_not_ready;
     return Verdict::pass;
   }
-  if (opcode.operation == Operation::read_request || opcode.has_atomic_eth) {
+  if (opcode.takes_resource) {
     // Replays do not count: a duplicate from the network may come when the requester has had its answer long since.
     const auto outstanding = std::count_if(qp.responder.jobs.begin() + qp.responder.jobs_head, qp.responder.jobs.end(),
                                            [](const ResponseJob& job) { return !job.replay; });
@@ -148,7 +152,11 @@ Verdict check_length(NicState& nic, Qp& qp, const PacketView& packet) {
       return packet.reth().length <= nic.config.limits.max_message_bytes ? Verdict::pass : Verdict::invalid_request;
     case Operation::compare_swap:
     case Operation::fetch_add:
-      return packet.atomic_eth().address % sizeof(std::uint64_t) == 0 ? Verdict::pass : Verdict::invalid_request;
+      return packet.atomic_eth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
+    case Operation::atomic_write: {
+      const bool fits = payload == kAtomicBytes && packet.reth().length == kAtomicBytes;
+      return fits && packet.reth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
+    }
     case Operation::read_response:
     case Operation::acknowledge:
     case Operation::atomic_acknowledge:
@@ -163,14 +171,17 @@ Verdict check_remote_access(NicState& nic, Qp& qp, const PacketView& packet) {
   if (opcode.has_reth) {
     const wire::Reth reth = packet.reth();
     if (reth.length == 0) return Verdict::pass;  // 9.7.4.1.5: a zero-length access is not checked
-    const std::uint32_t right = opcode.operation == Operation::write ? kRemoteWrite : kRemoteRead;
-    if (!nic.regions.translate(reth.rkey.value, qp.pd, reth.address, reth.length, right, qp.responder.write_target))
+    const std::uint32_t right = opcode.operation == Operation::read_request ? kRemoteRead : kRemoteWrite;
+    if (!nic.regions.translate(reth.rkey.value, qp.pd, qp.handle, reth.address, reth.length, right,
+                               qp.responder.write_target))
       return Verdict::remote_access;
   } else if (opcode.has_atomic_eth) {
     const wire::AtomicEth atomic = packet.atomic_eth();
-    std::uint64_t unused;
-    if (!nic.regions.translate(atomic.rkey.value, qp.pd, atomic.address, sizeof(std::uint64_t), kRemoteAtomic, unused))
+    if (!nic.regions.translate(atomic.rkey.value, qp.pd, qp.handle, atomic.address, kAtomicBytes, kRemoteAtomic,
+                               qp.responder.write_target))
       return Verdict::remote_access;
+  } else if (opcode.has_invalidate) {
+    if (!nic.regions.may_invalidate(packet.ieth().rkey.value, qp.pd, qp.handle)) return Verdict::remote_access;
   }
   return Verdict::pass;
 }
@@ -201,7 +212,8 @@ Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
   } else {
     if (payload.empty()) return Verdict::pass;
     // Again for each packet: the region may be deregistered in mid-message.
-    if (!nic.regions.translate(responder.write_rkey, qp.pd, responder.write_address, payload.size(), kRemoteWrite, to))
+    if (!nic.regions.translate(responder.write_rkey, qp.pd, qp.handle, responder.write_address, payload.size(),
+                               kRemoteWrite, to))
       return Verdict::remote_access;
   }
   if (!nic.memory.write(to, payload)) return Verdict::fault;
@@ -223,6 +235,11 @@ void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   completion.byte_count = write ? responder.write_length : responder.receive_offset;
   completion.has_immediate = opcode.has_immediate;
   if (opcode.has_immediate) completion.immediate = packet.immediate().data;
+  if (opcode.has_invalidate) {
+    completion.has_invalidate = true;
+    completion.immediate = packet.ieth().rkey.value;
+    nic.regions.invalidate(completion.immediate, qp.pd, qp.handle);
+  }
   responder.receive_held = false;
   nic.complete_receive(qp, completion, packet.bth().solicited);
 }
@@ -259,32 +276,38 @@ void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t ms
   push_job(nic, qp, job);
 }
 
-void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool replay) {
+/// ATOMIC WRITE is answered by a READ response without data.
+void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool is_write, bool replay) {
   ResponseJob job;
   job.psn = record.psn;
   job.packets_left = 1;
-  job.is_atomic = true;
+  job.is_atomic = !is_write;
   job.value = record.original;
   job.msn = record.msn & Psn::kMask;
   job.replay = replay;
   push_job(nic, qp, job);
 }
 
+std::optional<std::uint64_t> apply_atomic(NicState& nic, const PacketView& packet, std::uint64_t address) {
+  if (packet.opcode().operation == Operation::atomic_write) {
+    if (!nic.memory.write(address, packet.payload())) return std::nullopt;  // aligned: one store
+    return 0;
+  }
+  const wire::AtomicEth& atomic = packet.atomic_eth();
+  if (packet.opcode().operation == Operation::fetch_add) return nic.memory.fetch_add(address, atomic.swap_or_add);
+  return nic.memory.compare_swap(address, atomic.compare, atomic.swap_or_add);
+}
+
 Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
-  const wire::AtomicEth& atomic = packet.atomic_eth();
-  std::uint64_t address;
-  if (!nic.regions.translate(atomic.rkey.value, qp.pd, atomic.address, sizeof(std::uint64_t), kRemoteAtomic, address))
-    return Verdict::remote_access;
-  if (address % sizeof(std::uint64_t) != 0) return Verdict::invalid_request;
-  const auto original = packet.opcode().operation == Operation::compare_swap
-                            ? nic.memory.compare_swap(address, atomic.compare, atomic.swap_or_add)
-                            : nic.memory.fetch_add(address, atomic.swap_or_add);
+  const std::uint64_t address = responder.write_target;
+  if (address % kAtomicBytes != 0) return Verdict::invalid_request;
+  const auto original = apply_atomic(nic, packet, address);
   if (!original) return Verdict::fault;
   responder.msn = (responder.msn + 1) & Psn::kMask;
   const AtomicRecord record{*original, packet.bth().psn, responder.msn};
   responder.atomics[responder.atomics_next++ % responder.atomics.size()] = record;
-  push_atomic(nic, qp, record, false);
+  push_atomic(nic, qp, record, packet.opcode().operation == Operation::atomic_write, false);
   return Verdict::pass;
 }
 
@@ -310,8 +333,7 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
     if (verdict != Verdict::pass) return verdict;
   }
   responder.expected_psn = responder.expected_psn + psns;
-  const bool answers_itself = opcode.operation == Operation::read_request || opcode.has_atomic_eth;
-  if (qp.type == QpType::rc && !answers_itself && qp.state != QpState::error) {
+  if (qp.type == QpType::rc && !opcode.takes_resource && qp.state != QpState::error) {
     const bool is_due = ++responder.unacknowledged_packets == nic.config.acknowledge_every;
     if (is_due || packet.bth().ack_request) schedule_acknowledge(nic, qp);
   }
@@ -349,10 +371,11 @@ void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
     }
     case Operation::compare_swap:
     case Operation::fetch_add:
+    case Operation::atomic_write:
       if (pending) return;
       for (const AtomicRecord& record : responder.atomics)
         if (record.psn == psn && record.msn != AtomicRecord::kNone) {
-          push_atomic(nic, qp, record, true);
+          push_atomic(nic, qp, record, !packet.opcode().has_atomic_eth, true);
           return;
         }
       break;

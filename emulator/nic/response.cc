@@ -71,7 +71,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), payload);
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   std::uint64_t from;
-  if (payload > 0 && (!nic.regions.translate(job.rkey, qp.pd, job.value, payload, kRemoteRead, from) ||
+  if (payload > 0 && (!nic.regions.translate(job.rkey, qp.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
                       !read_payload(nic, from, payload, builder))) {
     port.cancel();
     fail_read(nic, qp, job.psn);
@@ -150,9 +150,7 @@ bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload) 
       continue;
     }
     const std::size_t part = std::min<std::size_t>(payload.size(), sge.length - skip);
-    std::uint64_t to;
-    if (!nic.regions.translate(sge.lkey, qp.pd, sge.address + skip, part, kLocalWrite, to)) return false;
-    if (!nic.memory.write(to, payload.first(part))) return false;
+    if (!write_local(nic, qp, sge.lkey, sge.address + skip, payload.first(part))) return false;
     payload = payload.subspan(part);
     skip = 0;
   }

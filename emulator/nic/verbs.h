@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "wire/packet_builder.h"
@@ -26,6 +27,7 @@ struct Handle {
 };
 using PdHandle = Handle<struct PdTag>;
 using MrHandle = Handle<struct MrTag>;
+using MwHandle = Handle<struct MwTag>;
 using AhHandle = Handle<struct AhTag>;
 using CqHandle = Handle<struct CqTag>;
 using SrqHandle = Handle<struct SrqTag>;
@@ -37,6 +39,8 @@ enum class VerbsError : std::uint8_t {
   busy,              // EBUSY: still in use
   not_supported,     // EOPNOTSUPP
   fault,             // EFAULT
+  not_found,         // ENOENT
+  not_permitted,     // EPERM
 };
 
 enum Access : std::uint32_t {
@@ -145,6 +149,25 @@ struct QpAttributes {
   std::uint32_t rate_limit_kbps = 0;
 };
 
+/// Type 1 belongs to its PD and is bound anew at will; type 2 is bound through one QP, which alone serves it (2B), and
+/// must be invalidated before it is bound again (IBTA 10.6.7.2).
+enum class WindowType : std::uint8_t { type1 = 1, type2 = 2 };
+
+struct MemoryWindow {
+  MwHandle handle;
+  std::uint32_t rkey = 0;
+};
+
+/// What a bind asks for.
+struct WindowBinding {
+  MwHandle window;
+  std::uint32_t rkey = 0;  // the window's new key; its upper 24 bits are the present one's
+  std::uint32_t lkey = 0;  // of the region
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;  // octets; 0 unbinds a window of type 1
+  std::uint32_t access = 0;
+};
+
 /// Same layout as struct ibv_sge.
 struct Sge {
   std::uint64_t address = 0;
@@ -163,6 +186,7 @@ enum class SendOpcode : std::uint8_t {
   local_invalidate = 7,
   bind_memory_window = 8,
   send_with_invalidate = 9,
+  atomic_write = 15,
 };
 
 struct SendRequest {
@@ -174,8 +198,7 @@ struct SendRequest {
   bool inline_data =
       false;  // sges point at the data itself, which is copied before post_send returns; lkeys are ignored
   std::span<const Sge> sges;
-  std::uint32_t immediate = 0;  // host order
-  std::uint32_t invalidate_rkey = 0;
+  std::uint32_t immediate = 0;  // host order; or the rkey that is invalidated
   std::uint64_t remote_address = 0;
   std::uint32_t rkey = 0;
   std::uint64_t compare_or_add = 0;
@@ -183,6 +206,18 @@ struct SendRequest {
   AhHandle address_handle;  // UD
   wire::Qpn remote_qpn;     // UD
   std::uint32_t remote_qkey = 0;
+
+  /// A bind lies where other operations keep what it has no use for: a request is copied for every post. Read back by
+  /// SendWork::binding().
+  void set_binding(const WindowBinding& binding) {
+    opcode = SendOpcode::bind_memory_window;
+    address_handle.index = binding.window.index;
+    rkey = binding.rkey;
+    remote_qkey = binding.lkey;
+    remote_address = binding.address;
+    compare_or_add = binding.length;
+    swap = binding.access;
+  }
 };
 
 struct ReceiveRequest {
@@ -220,6 +255,7 @@ enum class CompletionOpcode : std::uint8_t {
   fetch_and_add = 4,
   bind_memory_window = 5,
   local_invalidate = 6,
+  atomic_write = 9,
   receive = 128,
   receive_rdma_with_immediate = 129,
 };
@@ -296,11 +332,24 @@ struct MemoryRegionInit {
   std::uint64_t length = 0;   // octets
   std::uint64_t iova = 0;     // the address that work requests and peers use for the first octet
   std::uint32_t access = 0;
+  bool is_null = false;  // no memory: local reads give zeros, what is written vanishes, at any address
 };
 struct MemoryRegion {
   MrHandle handle;
   std::uint32_t lkey = 0;
   std::uint32_t rkey = 0;
+};
+
+/// ibv_rereg_mr: what is not named stays.
+struct MemoryRegionChange {
+  struct Translation {
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;  // octets
+    std::uint64_t iova = 0;
+  };
+  std::optional<PdHandle> pd;
+  std::optional<Translation> translation;
+  std::optional<std::uint32_t> access;
 };
 
 /// What is announced can be created, one more fails with no_memory.
@@ -314,6 +363,7 @@ struct NicLimits {
   std::uint32_t max_cqe = 1 << 20;
   std::uint32_t max_mr = 1 << 18;
   std::uint64_t max_mr_bytes = std::uint64_t{1} << 46;
+  std::uint32_t max_mw = 1 << 17;
   std::uint32_t max_pd = 16384;
   std::uint32_t max_ah = 1 << 17;
   std::uint32_t max_srq = 4096;

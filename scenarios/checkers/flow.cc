@@ -96,8 +96,7 @@ void note_request_content(Flow& flow, const Observation& seen) {
   const bool is_full = seen.info.has_payload && !seen.info.ends_message();
   if (flow.mtu_bytes == 0 && is_full) flow.mtu_bytes = static_cast<std::uint32_t>(seen.packet.payload_bytes());
   note_message(flow, seen);
-  const Operation operation = seen.info.operation;
-  if (operation == Operation::read_request || seen.info.has_atomic_eth) flow.has_data_requests = true;
+  if (seen.info.takes_resource) flow.has_data_requests = true;
   flow.last_psn = seen.psn;
   flow.last_span = seen.span;
   flow.last_info = &seen.info;

@@ -40,9 +40,11 @@ struct Message {
 
   bool awaits_data() const {
     return operation == wire::Operation::read_request || operation == wire::Operation::compare_swap ||
-           operation == wire::Operation::fetch_add;
+           operation == wire::Operation::fetch_add || operation == wire::Operation::atomic_write;
   }
-  bool is_atomic() const { return awaits_data() && operation != wire::Operation::read_request; }
+  bool is_atomic() const {
+    return operation == wire::Operation::compare_swap || operation == wire::Operation::fetch_add;
+  }
   std::uint32_t known_packets() const { return packets != 0 ? packets : seen; }
 };
 

@@ -17,6 +17,8 @@ class ReadResponse final : public Rule {
     if (seen.info.operation != wire::Operation::read_response) return not_concerned();
     const Message* message = seen.message;
     if (message == nullptr) return unjudged();
+    if (message->operation == wire::Operation::atomic_write)
+      return seen.packet.payload_bytes() == 0 ? holds() : broken("an ATOMIC WRITE is answered with data");
     if (message->operation != wire::Operation::read_request) return broken("its psn is not that of a READ");
     if (Outcome outcome = judge_part(seen, *message); outcome.kind == Outcome::Kind::broken) return outcome;
     return judge_order(seen, *message);

@@ -27,6 +27,7 @@ std::optional<Access> access_of(const Observation& seen) {
 
 bool allows(const CheckedRegion& region, const Access& access, wire::Operation operation) {
   const bool has_right = operation == wire::Operation::write          ? region.remote_write
+                         : operation == wire::Operation::atomic_write ? region.remote_write
                          : operation == wire::Operation::read_request ? region.remote_read
                                                                       : region.remote_atomic;
   return has_right && access.address >= region.address && access.length <= region.length &&

@@ -30,6 +30,7 @@ std::optional<std::string> response_name(const wire::PacketView& packet) {
     case wire::Operation::read_request:
     case wire::Operation::compare_swap:
     case wire::Operation::fetch_add:
+    case wire::Operation::atomic_write:
     case wire::Operation::congestion_notification:
       return std::nullopt;
   }

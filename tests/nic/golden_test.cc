@@ -67,6 +67,8 @@ SendOpcode send_opcode_of(const wire::OpcodeInfo& first, bool immediate) {
       return SendOpcode::compare_and_swap;
     case wire::Operation::fetch_add:
       return SendOpcode::fetch_and_add;
+    case wire::Operation::atomic_write:
+      return SendOpcode::atomic_write;
     case wire::Operation::read_response:
     case wire::Operation::acknowledge:
     case wire::Operation::atomic_acknowledge:

@@ -15,7 +15,7 @@ const OpcodeInfo& info_of(unsigned octet) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(exactly_the_opcodes_of_rc_uc_ud_xrc_and_cnp_are_defined) {
-  std::set<unsigned> expected{0x64, 0x65, 0x81};
+  std::set<unsigned> expected{0x1d, 0x64, 0x65, 0x81};
   for (unsigned octet = 0x00; octet <= 0x17; ++octet) {
     if (octet != 0x15) expected.insert({octet, octet + 0xa0});
   }
@@ -32,6 +32,7 @@ BOOST_AUTO_TEST_CASE(names_are_the_specifications_and_unique) {
   BOOST_TEST(info_of(0x0b).name == "RC RDMA WRITE Only with Immediate");
   BOOST_TEST(info_of(0x10).name == "RC RDMA READ response Only");
   BOOST_TEST(info_of(0x13).name == "RC CmpSwap");
+  BOOST_TEST(info_of(0x1d).name == "RC ATOMIC WRITE");
   BOOST_TEST(info_of(0x27).name == "UC RDMA WRITE Middle");
   BOOST_TEST(info_of(0x64).name == "UD SEND Only");
   BOOST_TEST(info_of(0x81).name == "CNP");
@@ -55,6 +56,7 @@ BOOST_AUTO_TEST_CASE(extension_headers_add_up) {
   BOOST_TEST(info_of(0x0e).extension_bytes == 0);   // READ response Middle has none
   BOOST_TEST(info_of(0x12).extension_bytes == 12);  // AETH, AtomicAckETH
   BOOST_TEST(info_of(0x14).extension_bytes == 28);  // AtomicETH
+  BOOST_TEST(info_of(0x1d).extension_bytes == 16);  // RETH
   BOOST_TEST(info_of(0x16).extension_bytes == 4);   // IETH
   BOOST_TEST(info_of(0x64).extension_bytes == 8);   // DETH
   BOOST_TEST(info_of(0x65).extension_bytes == 12);  // DETH, ImmDt

@@ -78,6 +78,10 @@ std::string_view to_string(Counter counter) {
       return "rx_dropped_qkey";
     case Counter::rx_dropped_wrong_destination:
       return "rx_dropped_wrong_destination";
+    case Counter::rx_dropped_no_buffer:
+      return "rx_dropped_no_buffer";
+    case Counter::rx_dropped_no_rule:
+      return "rx_dropped_no_rule";
     case Counter::np_ecn_marked_roce_packets:
       return "np_ecn_marked_roce_packets";
     case Counter::np_cnp_sent:

@@ -79,17 +79,23 @@ Verdict check_sequence(NicState&, Qp& qp, const PacketView& packet) {
     return false;
   }();
   if (in_order) return Verdict::pass;
-  if (qp.type == QpType::rc) return Verdict::invalid_request;
+  if (qp.reliable) return Verdict::invalid_request;
   // UC: the rest of a damaged message is dropped; a new message ends the old one (9.8.2.2.6).
   if (continues) return Verdict::drop;
   qp.responder.message = Message::none;
   return Verdict::pass;
 }
 
+/// XRC (annex A14): the SRQ must be of the QP's domain, and the same through a message.
+Verdict check_named_srq(NicState& nic, Qp& qp, const PacketView& packet) {
+  if (qp.type != QpType::xrc_receive || take_named_srq(nic, qp, packet)) return Verdict::pass;
+  return Verdict::invalid_request;
+}
+
 Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
   const std::uint32_t access = qp.attributes.access;
   const auto allowed = [&](std::uint32_t right, bool rc_only) {
-    return (access & right) != 0 && (!rc_only || qp.type == QpType::rc) ? Verdict::pass : Verdict::invalid_request;
+    return (access & right) != 0 && (!rc_only || qp.reliable) ? Verdict::pass : Verdict::invalid_request;
   };
   switch (packet.opcode().operation) {
     case Operation::send:
@@ -254,6 +260,7 @@ void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t ms
   job.bytes_left = reth.length;
   job.value = reth.address;
   job.rkey = reth.rkey.value;
+  job.pd = qp.pd;
   job.msn = msn & Psn::kMask;
   job.replay = replay;
   push_job(nic, qp, job);
@@ -311,7 +318,7 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
   }
   responder.expected_psn = responder.expected_psn + psns;
   const bool answers_itself = opcode.operation == Operation::read_request || opcode.has_atomic_eth;
-  if (qp.type == QpType::rc && !answers_itself && qp.state != QpState::error) {
+  if (qp.reliable && !answers_itself && qp.state != QpState::error) {
     const bool is_due = ++responder.unacknowledged_packets == nic.config.acknowledge_every;
     if (is_due || packet.bth().ack_request) schedule_acknowledge(nic, qp);
   }
@@ -336,7 +343,8 @@ void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
       const wire::Reth& reth = packet.reth();
       const std::uint32_t psns = qp.packets_of(reth.length);
       if (pending || distance(psn + psns, responder.expected_psn) < 0) return;
-      if (check_enabled(nic, qp, packet) != Verdict::pass || check_length(nic, qp, packet) != Verdict::pass ||
+      if (check_named_srq(nic, qp, packet) != Verdict::pass || check_enabled(nic, qp, packet) != Verdict::pass ||
+          check_length(nic, qp, packet) != Verdict::pass ||
           check_remote_access(nic, qp, packet) != Verdict::pass)
         return;  // it no longer names what it named: dropped, as a stale packet
       // What is left of an answer under way to the same request begins again where it was asked for.
@@ -470,11 +478,11 @@ void receive_request(NicState& nic, Qp& qp, const PacketView& packet) {
     nic.raise(AsyncEventType::communication_established, qp);
   }
   Verdict verdict =
-      first_objection<check_psn, check_sequence, check_enabled, check_resources, check_length, check_remote_access>(
-          nic, qp, packet);
+      first_objection<check_psn, check_sequence, check_named_srq, check_enabled, check_resources, check_length,
+                      check_remote_access>(nic, qp, packet);
   if (verdict == Verdict::pass) verdict = execute(nic, qp, packet);
   if (verdict == Verdict::pass) return;
-  if (qp.type == QpType::rc)
+  if (qp.reliable)
     apply_reliable(nic, qp, packet, verdict);
   else
     apply_unreliable(nic, qp, packet, verdict);

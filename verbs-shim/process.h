@@ -16,7 +16,23 @@
 namespace verbena::shim {
 
 /// In the order in which a context that is closed gives its objects back to the NIC.
-enum class Kind : std::uint8_t { qp, ah, mr, srq, cq, channel, thread_domain, parent_domain, pd, context };
+enum class Kind : std::uint8_t {
+  flow,
+  qp,
+  ah,
+  mr,
+  indirection_table,
+  work_queue,
+  flow_counters,
+  srq,
+  xrc_domain,
+  cq,
+  channel,
+  thread_domain,
+  parent_domain,
+  pd,
+  context
+};
 
 class Process final : public host::EventSink {
  public:
@@ -46,6 +62,7 @@ class Process final : public host::EventSink {
   void completion_event(const nic::CompletionEvent& event) override;
 
  private:
+  bool tell_holders(const nic::AsyncEvent& event);
   struct Entry {
     Kind kind;
     Context* context;

@@ -39,30 +39,13 @@ void fill_unsupported(Context& context) {
   refuse(ops.dealloc_mw);
   refuse(context.advise_mr);
   refuse(context.alloc_null_mr);
-  refuse(context.read_counters);
-  refuse(context.attach_counters_point_flow);
-  refuse(context.create_counters);
-  refuse(context.destroy_counters);
   refuse(context.reg_dm_mr);
   refuse(context.alloc_dm);
   refuse(context.free_dm);
   refuse(context.modify_flow_action_esp);
   refuse(context.destroy_flow_action);
   refuse(context.create_flow_action_esp);
-  refuse(context.modify_cq);
-  refuse(context.modify_qp_rate_limit);
   context.post_srq_ops = refuse_post_srq_ops;
-  refuse(context.destroy_rwq_ind_table);
-  refuse(context.create_rwq_ind_table);
-  refuse(context.destroy_wq);
-  refuse(context.modify_wq);
-  refuse(context.create_wq);
-  refuse(context.ibv_destroy_flow);
-  refuse(context.ibv_create_flow);
-  refuse(context.open_qp);
-  refuse(context.get_srq_num);
-  refuse(context.open_xrcd);
-  refuse(context.close_xrcd);
 }
 
 }  // namespace verbena::shim
@@ -76,13 +59,6 @@ VERBENA_ABI int ibv_rereg_mr(ibv_mr*, int, ibv_pd*, void*, std::size_t, int) {
 
 VERBENA_ABI ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) {
   return fail(EOPNOTSUPP);
-}
-
-VERBENA_ABI int ibv_attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) {
-  return EOPNOTSUPP;
-}
-VERBENA_ABI int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) {
-  return EOPNOTSUPP;
 }
 
 VERBENA_ABI ibv_context* ibv_import_device(int) {

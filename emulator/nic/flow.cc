@@ -49,7 +49,9 @@ void read_ipv4(Reader& reader, FlowFields& fields) {
   if (header_bytes < kIpv4BytesMin || header_bytes > reader.left()) return;
   fields.ip_version = 4;
   fields.traffic_class = reader.peek(1);
-  fields.ipv4_flags = reader.peek(6) >> 5;
+  // Do not fragment is 2 on the wire and for verbs, more fragments 1 on the wire and 4 for verbs.
+  const unsigned flags = reader.peek(6) >> 5;
+  fields.ipv4_flags = static_cast<std::uint8_t>((flags & 2) | (flags & 1) << 2);
   fields.hop_limit = reader.peek(8);
   fields.protocol = reader.peek(9);
   reader.copy(12, fields.source, 4);

@@ -62,6 +62,31 @@ void fill_limits(const nic::NicLimits& limits, ibv_device_attr& into) {
   into.max_srq_wr = as_int(limits.max_srq_wr);
   into.max_srq_sge = as_int(limits.max_srq_sge);
   into.max_pkeys = limits.pkeys;
+  into.max_raw_ethy_qp = as_int(limits.max_qp);
+  into.max_mcast_grp = as_int(limits.max_groups);
+  into.max_mcast_qp_attach = as_int(limits.max_group_members);
+  into.max_total_mcast_qp_attach = as_int(std::uint64_t{limits.max_groups} * limits.max_group_members);
+}
+
+constexpr std::uint32_t bit_of(ibv_qp_type type) {
+  return 1u << type;
+}
+
+void fill_extended_limits(const nic::NicConfig& config, ibv_device_attr_ex& into) {
+  const nic::NicLimits& limits = config.limits;
+  into.rss_caps.supported_qpts = bit_of(IBV_QPT_RAW_PACKET);
+  into.rss_caps.max_rwq_indirection_tables = limits.max_indirection_tables;
+  into.rss_caps.max_rwq_indirection_table_size = limits.max_indirection_table_size;
+  into.rss_caps.rx_hash_fields_mask = kReceiveHashFields;
+  into.rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
+  into.max_wq_type_rq = limits.max_work_queues;
+  into.packet_pacing_caps.qp_rate_limit_min = limits.min_rate_kbps;
+  into.packet_pacing_caps.qp_rate_limit_max = limits.max_rate_kbps;
+  into.packet_pacing_caps.supported_qpts = bit_of(IBV_QPT_RC) | bit_of(IBV_QPT_UC) | bit_of(IBV_QPT_UD) |
+                                           bit_of(IBV_QPT_RAW_PACKET) | bit_of(IBV_QPT_XRC_SEND);
+  into.raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING;
+  into.cq_mod_caps.max_cq_count = limits.max_moderation_count;
+  into.cq_mod_caps.max_cq_period = limits.max_moderation_period_us;
 }
 
 /// Every operation may touch memory that is paged in on demand: nothing is pinned anyway.
@@ -87,6 +112,23 @@ void fill_context(Context& context, Device& device) {
   context.create_cq_ex = create_cq_ex;
   context.create_qp_ex = create_qp_ex;
   context.create_srq_ex = create_srq_ex;
+  context.modify_cq = modify_cq;
+  context.modify_qp_rate_limit = modify_qp_rate_limit;
+  context.open_qp = open_qp;
+  context.open_xrcd = open_xrcd;
+  context.close_xrcd = close_xrcd;
+  context.get_srq_num = get_srq_num;
+  context.create_wq = create_wq;
+  context.modify_wq = modify_wq;
+  context.destroy_wq = destroy_wq;
+  context.create_rwq_ind_table = create_rwq_ind_table;
+  context.destroy_rwq_ind_table = destroy_rwq_ind_table;
+  context.ibv_create_flow = create_flow;
+  context.ibv_destroy_flow = destroy_flow;
+  context.create_counters = create_counters;
+  context.destroy_counters = destroy_counters;
+  context.attach_counters_point_flow = attach_counters_point_flow;
+  context.read_counters = read_counters;
   context.alloc_td = alloc_td;
   context.dealloc_td = dealloc_td;
   context.alloc_parent_domain = alloc_parent_domain;
@@ -122,6 +164,21 @@ void release_objects(Context& context) {
     engine->run([&live](nic::Nic& nic, Time) {
       // A refusal (an object of another context still uses it) leaves the object to that context's end.
       switch (live.kind) {
+        case Kind::flow:
+          static_cast<void>(nic.destroy_flow(static_cast<Flow*>(live.object)->nic));
+          break;
+        case Kind::indirection_table:
+          static_cast<void>(nic.destroy_indirection_table(static_cast<IndirectionTable*>(live.object)->nic));
+          break;
+        case Kind::work_queue:
+          static_cast<void>(nic.destroy_work_queue(static_cast<Wq*>(live.object)->nic));
+          break;
+        case Kind::flow_counters:
+          static_cast<void>(nic.destroy_flow_counters(static_cast<FlowCounters*>(live.object)->nic));
+          break;
+        case Kind::xrc_domain:
+          static_cast<void>(leave_domain(nic, *static_cast<Xrcd*>(live.object)));
+          break;
         case Kind::qp:
           static_cast<void>(nic.destroy_qp(static_cast<Qp*>(live.object)->nic));
           break;
@@ -170,7 +227,9 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   plain.hw_ver = 1;
   plain.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
                            IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_MEM_WINDOW |
-                           IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+                           IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC |
+                           IBV_DEVICE_MANAGED_FLOW_STEERING;
+  fill_extended_limits(config_of(context), full);
   plain.phys_port_cnt = 1;
   fill_on_demand(full);
   full.max_dm_size = kDeviceMemoryBytes;

@@ -37,6 +37,28 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
 int dealloc_td(ibv_td* thread_domain);
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
 
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attributes);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes);
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);
+int close_xrcd(ibv_xrcd* xrcd);
+int get_srq_num(ibv_srq* srq, std::uint32_t* number);
+ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes);
+int modify_wq(ibv_wq* queue, ibv_wq_attr* attributes);
+int destroy_wq(ibv_wq* queue);
+ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attributes);
+int destroy_rwq_ind_table(ibv_rwq_ind_table* table);
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes);
+int destroy_flow(ibv_flow* flow);
+ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attributes);
+int destroy_counters(ibv_counters* counters);
+int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attributes, ibv_flow* flow);
+int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count, std::uint32_t flags);
+
+nic::XrcDomainHandle domain_of(const Xrcd& xrcd);
+/// Gives up what the descriptor holds, in a run of the engine. 0 or an errno value.
+int leave_domain(nic::Nic& nic, Xrcd& xrcd);
+
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
                     std::size_t size);
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size);

@@ -22,6 +22,7 @@ struct CqInit {
   std::uint32_t vector = 0;
   bool single_threaded = false;
   bool wall_clock = false;
+  bool ignore_overrun = false;
 };
 
 /// What to add to the engine's time to get nanoseconds since 1970.
@@ -49,7 +50,7 @@ Cq* create(ibv_context* context, const CqInit& init) {
   fill_reading(*cq);
   cq->id = Process::instance().enlist(Kind::cq, cq, context);
   const auto made = engine->run([&](nic::Nic& nic, Time) {
-    auto handle = nic.create_cq(init.entries, cq->id);
+    auto handle = nic.create_cq(init.entries, cq->id, init.ignore_overrun);
     if (handle) cq->cqe = static_cast<int>(nic.cq_entries(*handle));
     return handle;
   });
@@ -74,7 +75,8 @@ Cq* create(ibv_context* context, const CqInit& init) {
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
   constexpr std::uint64_t kFlagsKnown = std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-                                        IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+                                        IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN |
+                                        IBV_WC_EX_WITH_FLOW_TAG;
   constexpr std::uint32_t kMaskKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
   if ((attributes->wc_flags & ~kFlagsKnown) != 0 || (attributes->comp_mask & ~kMaskKnown) != 0) return fail(EOPNOTSUPP);
   CqInit init{.entries = attributes->cqe,
@@ -83,8 +85,9 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
               .vector = attributes->comp_vector,
               .wall_clock = (attributes->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0};
   if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0) {
-    // Overrun is not ignored: a queue that overflows fails, as it does without the flag.
-    if ((attributes->flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0) return fail(EOPNOTSUPP);
+    constexpr std::uint32_t kAttributes = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    if ((attributes->flags & ~kAttributes) != 0) return fail(EOPNOTSUPP);
+    init.ignore_overrun = (attributes->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
     init.single_threaded = (attributes->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   }
   return create(context, init);
@@ -105,6 +108,15 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* into) {
     if (got < wanted) break;
   }
   return taken;
+}
+
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
+  host::Engine* const engine = engine_of(cq->context);
+  if (engine == nullptr) return kNoDevice;
+  if (attributes->attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
+  return errno_of(engine->run([cq, attributes](nic::Nic& nic, Time) {
+    return nic.moderate_cq(cq_of(cq)->nic, attributes->moderate.cq_count, microseconds(attributes->moderate.cq_period));
+  }));
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {

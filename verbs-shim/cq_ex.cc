@@ -74,11 +74,11 @@ std::uint8_t read_dlid_path_bits(ibv_cq_ex*) {
 std::uint64_t read_completion_ts(ibv_cq_ex* current) {
   return static_cast<std::uint64_t>(self(current).current.time.ns);
 }
-std::uint16_t read_cvlan(ibv_cq_ex*) {
-  return 0;
+std::uint16_t read_cvlan(ibv_cq_ex* current) {
+  return static_cast<std::uint16_t>(self(current).current.immediate);
 }
-std::uint32_t read_flow_tag(ibv_cq_ex*) {
-  return 0;
+std::uint32_t read_flow_tag(ibv_cq_ex* current) {
+  return self(current).current.flow_tag;
 }
 void read_tm_info(ibv_cq_ex*, ibv_wc_tm_info* tm_info) {
   *tm_info = {};

@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -51,7 +52,7 @@ struct Context : verbs_context {
 
 struct Pd : ibv_pd {
   nic::PdHandle nic;
-  bool imported = false;  // the NIC's object is another context's to end
+  bool imported = false;                   // the NIC's object is another context's to end
   std::atomic<std::uint32_t> children{0};  // parent domains made from it
 };
 
@@ -116,8 +117,38 @@ struct Cq : ibv_cq_ex {
   std::int64_t wall_clock_offset_ns = 0;
 };
 
+struct SharedXrcDomain;
+
+/// A descriptor of an XRC domain (xrc.cc).
+struct Xrcd : ibv_xrcd {
+  std::shared_ptr<SharedXrcDomain> domain;
+  std::atomic<std::uint32_t> users{0};  // SRQs and QPs made through it
+};
+
+struct Wq : ibv_wq {
+  nic::WorkQueueHandle nic;
+};
+
+struct IndirectionTable : ibv_rwq_ind_table {
+  nic::IndirectionTableHandle nic;
+};
+
+struct Flow : ibv_flow {
+  nic::FlowHandle nic;
+};
+
+struct FlowCounters : ibv_counters {
+  static constexpr std::uint32_t kValuesMax = 64;
+  enum class Value : std::uint8_t { none, packets, bytes };
+  nic::FlowCountersHandle nic;
+  std::array<Value, kValuesMax> values{};
+  std::uint32_t count = 0;
+  std::atomic<bool> bound{false};  // part of a flow: what it counts is settled
+};
+
 struct Srq : ibv_srq {
   nic::SrqHandle nic;
+  Xrcd* xrcd = nullptr;  // of an XRC SRQ
   std::uint64_t id = 0;
   EventSource async_events;
 };
@@ -130,6 +161,7 @@ struct Qp : ibv_qp_ex {
   EventSource async_events;
   bool signal_all = false;
   nic::QpCapabilities capabilities;
+  Xrcd* xrcd = nullptr;                    // of an XRC receive QP
   std::uint64_t send_operations = 0;       // enum ibv_qp_create_send_ops_flags; none: not an extended QP
   std::unique_ptr<StagedRequests> staged;  // only of an extended QP
   ~Qp();

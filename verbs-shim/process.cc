@@ -21,6 +21,10 @@ bool speaks_of_srq(nic::AsyncEventType type) {
   return type == nic::AsyncEventType::srq_error || type == nic::AsyncEventType::srq_limit_reached;
 }
 
+bool speaks_of_qp(nic::AsyncEventType type) {
+  return !speaks_of_cq(type) && !speaks_of_srq(type);
+}
+
 /// Whether the event belongs to the port or the device, and so to every context.
 bool speaks_of_device(nic::AsyncEventType type) {
   switch (type) {
@@ -153,6 +157,19 @@ std::vector<Process::LiveObject> Process::objects_of(const Context& context) {
   return objects;
 }
 
+/// An XRC receive QP may have been opened more than once: all who hold it hear of it. False: it is none.
+bool Process::tell_holders(const nic::AsyncEvent& event) {
+  bool found = false;
+  for (auto& [address, entry] : by_address_) {
+    if (entry.kind != Kind::qp) continue;
+    auto* const qp = static_cast<Qp*>(const_cast<void*>(address));
+    if (qp->xrcd == nullptr || qp->nic.index != event.object) continue;
+    found = true;
+    entry.context->async_events.push({.source = &qp->async_events, .object = qp, .type = static_cast<int>(event.type)});
+  }
+  return found;
+}
+
 void Process::async_event(const nic::AsyncEvent& event) {
   const std::scoped_lock lock(objects_mutex_);
   QueuedEvent queued{.type = static_cast<int>(event.type)};
@@ -162,6 +179,7 @@ void Process::async_event(const nic::AsyncEvent& event) {
         entry.context->async_events.push(queued);
     return;
   }
+  if (speaks_of_qp(event.type) && tell_holders(event)) return;
   const auto found = by_id_.find(event.context);
   if (found == by_id_.end()) return;
   queued.object = found->second;

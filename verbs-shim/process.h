@@ -17,7 +17,25 @@
 namespace verbena::shim {
 
 /// In the order in which a context that is closed gives its objects back to the NIC.
-enum class Kind : std::uint8_t { qp, ah, mw, mr, device_memory, srq, cq, channel, thread_domain, parent_domain, pd, context };
+enum class Kind : std::uint8_t {
+  flow,
+  qp,
+  ah,
+  mw,
+  mr,
+  device_memory,
+  indirection_table,
+  work_queue,
+  flow_counters,
+  srq,
+  xrc_domain,
+  cq,
+  channel,
+  thread_domain,
+  parent_domain,
+  pd,
+  context
+};
 
 class Process final : public host::EventSink {
  public:
@@ -49,6 +67,7 @@ class Process final : public host::EventSink {
   void completion_event(const nic::CompletionEvent& event) override;
 
  private:
+  bool tell_holders(const nic::AsyncEvent& event);
   struct Entry {
     Kind kind;
     Context* context;

@@ -19,14 +19,44 @@ Qp::~Qp() = default;
 namespace {
 
 bool is_known_type(ibv_qp_type type) {
-  return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
+  return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD || type == IBV_QPT_RAW_PACKET ||
+         type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+}
+
+bool names(const ibv_qp_init_attr_ex& attributes, ibv_qp_init_attr_mask part) {
+  return (attributes.comp_mask & part) != 0;
 }
 
 /// Whether everything the attributes name belongs to the context: a NIC knows the handles of one context only.
 bool is_of_context(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
-  return attributes.pd != nullptr && attributes.pd->context == context && attributes.send_cq != nullptr &&
-         attributes.send_cq->context == context && attributes.recv_cq != nullptr &&
-         attributes.recv_cq->context == context && (attributes.srq == nullptr || attributes.srq->context == context);
+  const auto is_ours = [context](const auto* object) { return object != nullptr && object->context == context; };
+  if (attributes.qp_type == IBV_QPT_XRC_RECV)
+    return names(attributes, IBV_QP_INIT_ATTR_XRCD) &&
+           Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes.xrcd));
+  if (!names(attributes, IBV_QP_INIT_ATTR_PD) || !is_ours(attributes.pd)) return false;
+  if (names(attributes, IBV_QP_INIT_ATTR_IND_TABLE)) return is_ours(attributes.rwq_ind_tbl);
+  return is_ours(attributes.send_cq) && (attributes.qp_type == IBV_QPT_XRC_SEND || is_ours(attributes.recv_cq)) &&
+         (attributes.srq == nullptr || is_ours(attributes.srq));
+}
+
+/// Receive-side scaling: an indirection table and a hash, both or neither, of a raw packet QP.
+int refusal_of_spread(const ibv_qp_init_attr_ex& attributes) {
+  const bool has_table = names(attributes, IBV_QP_INIT_ATTR_IND_TABLE);
+  if (!has_table && !names(attributes, IBV_QP_INIT_ATTR_RX_HASH)) return 0;
+  if (attributes.qp_type != IBV_QPT_RAW_PACKET) return EOPNOTSUPP;
+  const ibv_rx_hash_conf& hash = attributes.rx_hash_conf;
+  if (!has_table || !names(attributes, IBV_QP_INIT_ATTR_RX_HASH) || attributes.srq != nullptr ||
+      hash.rx_hash_key_len != nic::ReceiveHash::kKeyBytes || hash.rx_hash_key == nullptr ||
+      !Process::instance().is_live(Kind::indirection_table, static_cast<IndirectionTable*>(attributes.rwq_ind_tbl)))
+    return EINVAL;
+  const bool fits = hash.rx_hash_function == IBV_RX_HASH_FUNC_TOEPLITZ &&
+                    (hash.rx_hash_fields_mask & ~std::uint64_t{kReceiveHashFields}) == 0;
+  return fits ? 0 : EOPNOTSUPP;
+}
+
+std::uint32_t create_flags_of(ibv_qp_type type) {
+  if (type == IBV_QPT_RAW_PACKET) return IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_CVLAN_STRIPPING;
+  return type == IBV_QPT_UD ? std::uint32_t{IBV_QP_CREATE_BLOCK_SELF_MCAST_LB} : 0;
 }
 
 /// The operations that a QP of the type can be asked to build.
@@ -35,28 +65,32 @@ std::uint64_t operations_of(ibv_qp_type type) {
   constexpr std::uint64_t kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   if (type == IBV_QPT_UD) return kSends;
   constexpr std::uint64_t kLocal = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+  if (type == IBV_QPT_RAW_PACKET) return IBV_QP_EX_WITH_SEND;
+  if (type == IBV_QPT_XRC_RECV) return 0;
   if (type == IBV_QPT_UC) return kSends | kWrites | kLocal;
   return kSends | kWrites | kLocal | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE |
-         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-         IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 }
 
 int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
-  constexpr std::uint32_t kKnown =
-      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+                                   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_IND_TABLE |
+                                   IBV_QP_INIT_ATTR_RX_HASH;
   if (!is_known_type(attributes.qp_type) || (attributes.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
-  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || !is_of_context(context, attributes)) return EINVAL;
-  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attributes.create_flags != 0) return EOPNOTSUPP;
-  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+  if (!is_of_context(context, attributes)) return EINVAL;
+  if (names(attributes, IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+      (attributes.create_flags & ~create_flags_of(attributes.qp_type)) != 0)
+    return EOPNOTSUPP;
+  if (names(attributes, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
       (attributes.send_ops_flags & ~operations_of(attributes.qp_type)) != 0)
     return EOPNOTSUPP;
-  return 0;
+  return refusal_of_spread(attributes);
 }
 
-void fill_base(ibv_qp& base, const ibv_qp_init_attr_ex& attributes) {
-  base.context = attributes.pd->context;
+void fill_base(ibv_qp& base, ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
+  base.context = context;
   base.qp_context = attributes.qp_context;
-  base.pd = attributes.pd;
+  base.pd = attributes.qp_type == IBV_QPT_XRC_RECV ? nullptr : attributes.pd;
   base.send_cq = attributes.send_cq;
   base.recv_cq = attributes.recv_cq;
   base.srq = attributes.srq;
@@ -66,16 +100,36 @@ void fill_base(ibv_qp& base, const ibv_qp_init_attr_ex& attributes) {
   pthread_cond_init(&base.cond, nullptr);
 }
 
+nic::QpInit init_of(const ibv_qp_init_attr_ex& attributes) {
+  nic::QpInit init{.type = static_cast<nic::QpType>(attributes.qp_type),
+                   .capabilities = capabilities_of(attributes.cap),
+                   .signal_all = attributes.sq_sig_all != 0};
+  if (names(attributes, IBV_QP_INIT_ATTR_CREATE_FLAGS)) {
+    init.blocks_own_groups = (attributes.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0;
+    init.strips_vlan = (attributes.create_flags & IBV_QP_CREATE_CVLAN_STRIPPING) != 0;
+  }
+  if (attributes.qp_type == IBV_QPT_XRC_RECV) {
+    init.xrc_domain = domain_of(*static_cast<Xrcd*>(attributes.xrcd));
+    return init;
+  }
+  init.pd = static_cast<Pd*>(attributes.pd)->nic;
+  if (names(attributes, IBV_QP_INIT_ATTR_IND_TABLE)) {
+    init.indirection_table = static_cast<IndirectionTable*>(attributes.rwq_ind_tbl)->nic;
+    std::copy_n(attributes.rx_hash_conf.rx_hash_key, init.hash.key.size(), init.hash.key.begin());
+    init.hash.fields = static_cast<std::uint32_t>(attributes.rx_hash_conf.rx_hash_fields_mask);
+    return init;
+  }
+  init.send_cq = cq_of(attributes.send_cq)->nic;
+  if (attributes.qp_type == IBV_QPT_XRC_SEND) return init;
+  init.recv_cq = cq_of(attributes.recv_cq)->nic;
+  if (attributes.srq != nullptr) init.srq = static_cast<Srq*>(attributes.srq)->nic;
+  return init;
+}
+
 /// Lets the NIC make the QP behind `qp`. 0 or an errno value.
 int create_on_nic(host::Engine& engine, const ibv_qp_init_attr_ex& attributes, Qp& qp) {
-  nic::QpInit init{.pd = static_cast<Pd*>(attributes.pd)->nic,
-                   .type = static_cast<nic::QpType>(attributes.qp_type),
-                   .send_cq = cq_of(attributes.send_cq)->nic,
-                   .recv_cq = cq_of(attributes.recv_cq)->nic,
-                   .capabilities = capabilities_of(attributes.cap),
-                   .signal_all = attributes.sq_sig_all != 0,
-                   .context = qp.id};
-  if (attributes.srq != nullptr) init.srq = static_cast<Srq*>(attributes.srq)->nic;
+  nic::QpInit init = init_of(attributes);
+  init.context = qp.id;
   const auto made = engine.run([&](nic::Nic& nic, Time) {
     auto handle = nic.create_qp(init);
     if (handle) qp.qp_base.qp_num = nic.qpn(*handle).value();
@@ -85,6 +139,9 @@ int create_on_nic(host::Engine& engine, const ibv_qp_init_attr_ex& attributes, Q
   qp.nic = *made;
   qp.qp_base.handle = made->index;
   qp.capabilities = init.capabilities;
+  if (attributes.qp_type != IBV_QPT_XRC_RECV) return 0;
+  qp.xrcd = static_cast<Xrcd*>(attributes.xrcd);
+  qp.xrcd->users.fetch_add(1, std::memory_order_relaxed);
   return 0;
 }
 
@@ -98,7 +155,7 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   const bool has_operations = (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
   if (has_operations && (attributes.send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0)
     attributes.cap.max_inline_data = std::max<std::uint32_t>(attributes.cap.max_inline_data, kAtomicWriteBytes);
-  fill_base(qp->qp_base, attributes);
+  fill_base(qp->qp_base, context, attributes);
   qp->signal_all = attributes.sq_sig_all != 0;
   fill_building(*qp);
   qp->id = Process::instance().enlist(Kind::qp, qp, context);
@@ -124,7 +181,8 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 /// The NIC's form of one request. False: nothing the NIC could be asked for.
 bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) {
   if (from.num_sge < 0 || (from.opcode > IBV_WR_SEND_WITH_INV && from.opcode != IBV_WR_ATOMIC_WRITE) ||
-      (from.send_flags & IBV_SEND_IP_CSUM) != 0) return false;
+      (from.send_flags & IBV_SEND_IP_CSUM) != 0)
+    return false;
   to.wr_id = from.wr_id;
   to.opcode = static_cast<nic::SendOpcode>(from.opcode);
   to.signaled = (from.send_flags & IBV_SEND_SIGNALED) != 0;
@@ -164,6 +222,7 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
     default:
       break;
   }
+  if (type == IBV_QPT_XRC_SEND) to.remote_qpn = wire::Qpn(from.qp_type.xrc.remote_srqn);
   if (type != IBV_QPT_UD) return true;
   if (from.wr.ud.ah == nullptr) return false;
   to.address_handle = static_cast<Ah*>(from.wr.ud.ah)->nic;
@@ -176,6 +235,45 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
   return create(context, *attributes);
+}
+
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
+  host::Engine* const engine = engine_of(context);
+  if (engine == nullptr) return fail(kNoDevice);
+  constexpr std::uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  if (attributes->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) return fail(EOPNOTSUPP);
+  if ((attributes->comp_mask & kNeeded) != kNeeded || attributes->qp_type != IBV_QPT_XRC_RECV ||
+      !Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes->xrcd)))
+    return fail(EINVAL);
+  auto* const qp = new (std::nothrow) Qp();
+  if (qp == nullptr) return fail(ENOMEM);
+  auto* const xrcd = static_cast<Xrcd*>(attributes->xrcd);
+  const auto opened =
+      engine->run([&](nic::Nic& nic, Time) { return nic.open_qp(domain_of(*xrcd), wire::Qpn(attributes->qp_num)); });
+  if (!opened) {
+    delete qp;
+    return fail(errno_of(opened));
+  }
+  ibv_qp_init_attr_ex as_made{};
+  as_made.qp_type = IBV_QPT_XRC_RECV;
+  if ((attributes->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) as_made.qp_context = attributes->qp_context;
+  fill_base(qp->qp_base, context, as_made);
+  fill_building(*qp);
+  qp->qp_base.qp_num = attributes->qp_num;
+  qp->qp_base.handle = opened->index;
+  qp->nic = *opened;
+  qp->xrcd = xrcd;
+  xrcd->users.fetch_add(1, std::memory_order_relaxed);
+  qp->id = Process::instance().enlist(Kind::qp, qp, context);
+  return &qp->qp_base;
+}
+
+int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attributes) {
+  host::Engine* const engine = engine_of(qp->context);
+  if (engine == nullptr) return kNoDevice;
+  if (attributes->comp_mask != 0) return EINVAL;
+  const nic::RateLimit limit{.kbps = attributes->rate_limit, .burst_bytes = attributes->max_burst_sz};
+  return errno_of(engine->run([qp, &limit](nic::Nic& nic, Time) { return nic.limit_rate(qp_of(qp)->nic, limit); }));
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad_request) {
@@ -232,7 +330,6 @@ VERBENA_ABI ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   verbena::host::Engine* const engine = engine_of(qp->context);
   if (engine == nullptr) return kNoDevice;
-  if ((attr_mask & IBV_QP_RATE_LIMIT) != 0) return EOPNOTSUPP;  // nothing paces packets
   verbena::nic::QpAttributes attributes;
   if (const int error = qp_attributes_of(*attr, attr_mask, *engine, attributes); error != 0) return error;
   device_of(qp->context->device)->config.nic.apply(attributes);
@@ -281,6 +378,7 @@ VERBENA_ABI int ibv_destroy_qp(ibv_qp* qp) {
     if (!gone) return errno_of(gone);
   }
   process.withdraw(Kind::qp, object);
+  if (object->xrcd != nullptr) object->xrcd->users.fetch_sub(1, std::memory_order_relaxed);
   Acknowledged owed(qp->mutex, qp->cond);
   owed.add(context_of(context)->async_events.cancel(object->async_events), qp->events_completed);
   if (connected) owed.wait();

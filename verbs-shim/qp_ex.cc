@@ -103,8 +103,11 @@ void wr_atomic_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_add
 void wr_send_tso(ibv_qp_ex* qp, void*, std::uint16_t, std::uint16_t) {
   staged_of(qp).refuse(EOPNOTSUPP);
 }
-void wr_set_xrc_srqn(ibv_qp_ex* qp, std::uint32_t) {
-  staged_of(qp).refuse(EOPNOTSUPP);
+void wr_set_xrc_srqn(ibv_qp_ex* qp, std::uint32_t remote_srqn) {
+  StagedRequests& staged = staged_of(qp);
+  nic::SendRequest* const request = staged.current();
+  if (request == nullptr || qp->qp_base.qp_type != IBV_QPT_XRC_SEND) return staged.refuse(EINVAL);
+  request->remote_qpn = wire::Qpn(remote_srqn);
 }
 
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn, std::uint32_t remote_qkey) {

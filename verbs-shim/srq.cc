@@ -8,7 +8,8 @@
 namespace verbena::shim {
 namespace {
 
-Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes) {
+/// With a domain and a CQ: an XRC SRQ.
+Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes, ibv_xrcd* xrcd = nullptr, ibv_cq* cq = nullptr) {
   host::Engine* const engine = engine_of(pd->context);
   if (engine == nullptr) return fail(kNoDevice);
   auto* const srq = new (std::nothrow) Srq();
@@ -20,10 +21,15 @@ Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes) {
   pthread_cond_init(&srq->cond, nullptr);
   srq->id = Process::instance().enlist(Kind::srq, srq, pd->context);
   // The limit is not part of creation: ibv_modify_srq arms it.
-  const nic::SrqInit init{.pd = static_cast<Pd*>(pd)->nic,
-                          .max_wr = attributes.attr.max_wr,
-                          .max_sge = attributes.attr.max_sge,
-                          .context = srq->id};
+  nic::SrqInit init{.pd = static_cast<Pd*>(pd)->nic,
+                    .max_wr = attributes.attr.max_wr,
+                    .max_sge = attributes.attr.max_sge,
+                    .context = srq->id};
+  if (xrcd != nullptr) {
+    srq->xrcd = static_cast<Xrcd*>(xrcd);
+    init.xrc_domain = domain_of(*srq->xrcd);
+    init.cq = cq_of(cq)->nic;
+  }
   const auto made = engine->run([&](nic::Nic& nic, Time) {
     auto handle = nic.create_srq(init);
     if (!handle) return handle;
@@ -40,19 +46,28 @@ Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes) {
     return fail(errno_of(made));
   }
   srq->nic = *made;
+  if (srq->xrcd != nullptr) srq->xrcd->users.fetch_add(1, std::memory_order_relaxed);
   srq->handle = made->index;
   return srq;
 }
 
 }  // namespace
 
-ibv_srq* create_srq_ex(ibv_context*, ibv_srq_init_attr_ex* attributes) {
-  constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-  const bool basic = (attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0 || attributes->srq_type == IBV_SRQT_BASIC;
-  if (!basic || (attributes->comp_mask & ~kKnown) != 0) return fail(EOPNOTSUPP);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
+  constexpr std::uint32_t kXrcParts = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | kXrcParts;
+  const bool has_type = (attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+  const bool is_xrc = has_type && attributes->srq_type == IBV_SRQT_XRC;
+  if ((has_type && !is_xrc && attributes->srq_type != IBV_SRQT_BASIC) || (attributes->comp_mask & ~kKnown) != 0)
+    return fail(EOPNOTSUPP);
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return fail(EINVAL);
   ibv_srq_init_attr plain{.srq_context = attributes->srq_context, .attr = attributes->attr};
-  Srq* const srq = create(attributes->pd, plain);
+  if (is_xrc && ((attributes->comp_mask & kXrcParts) != kXrcParts || attributes->cq == nullptr ||
+                 attributes->cq->context != context || attributes->pd->context != context ||
+                 !Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes->xrcd))))
+    return fail(EINVAL);
+  Srq* const srq =
+      is_xrc ? create(attributes->pd, plain, attributes->xrcd, attributes->cq) : create(attributes->pd, plain);
   if (srq != nullptr) attributes->attr = plain.attr;
   return srq;
 }
@@ -107,6 +122,7 @@ VERBENA_ABI int ibv_destroy_srq(ibv_srq* srq) {
     if (!gone) return errno_of(gone);
   }
   process.withdraw(Kind::srq, object);
+  if (object->xrcd != nullptr) object->xrcd->users.fetch_sub(1, std::memory_order_relaxed);
   Acknowledged owed(srq->mutex, srq->cond);
   owed.add(context_of(context)->async_events.cancel(object->async_events), srq->events_completed);
   if (connected) owed.wait();

@@ -13,6 +13,11 @@
 
 namespace verbena::shim {
 
+/// What receive-side scaling can hash (enum ibv_rx_hash_fields).
+inline constexpr std::uint32_t kReceiveHashFields =
+    IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
+    IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
+
 wire::Gid gid_of(const ibv_gid& gid);
 ibv_gid gid_to(const wire::Gid& gid);
 

@@ -23,7 +23,8 @@ static_assert(same(nic::kLocalWrite, IBV_ACCESS_LOCAL_WRITE) && same(nic::kRemot
 static_assert(same(nic::WindowType::type1, IBV_MW_TYPE_1) && same(nic::WindowType::type2, IBV_MW_TYPE_2));
 
 static_assert(same(nic::QpType::rc, IBV_QPT_RC) && same(nic::QpType::uc, IBV_QPT_UC) &&
-              same(nic::QpType::ud, IBV_QPT_UD));
+              same(nic::QpType::ud, IBV_QPT_UD) && same(nic::QpType::raw_packet, IBV_QPT_RAW_PACKET) &&
+              same(nic::QpType::xrc_send, IBV_QPT_XRC_SEND) && same(nic::QpType::xrc_receive, IBV_QPT_XRC_RECV));
 
 static_assert(same(nic::QpState::reset, IBV_QPS_RESET) && same(nic::QpState::init, IBV_QPS_INIT) &&
               same(nic::QpState::rtr, IBV_QPS_RTR) && same(nic::QpState::rts, IBV_QPS_RTS) &&

@@ -33,39 +33,15 @@ int refuse_post_srq_ops(ibv_srq*, ibv_ops_wr* operation, ibv_ops_wr** bad_operat
 }  // namespace
 
 void fill_unsupported(Context& context) {
-  refuse(context.read_counters);
-  refuse(context.attach_counters_point_flow);
-  refuse(context.create_counters);
-  refuse(context.destroy_counters);
   refuse(context.modify_flow_action_esp);
   refuse(context.destroy_flow_action);
   refuse(context.create_flow_action_esp);
-  refuse(context.modify_cq);
-  refuse(context.modify_qp_rate_limit);
   context.post_srq_ops = refuse_post_srq_ops;
-  refuse(context.destroy_rwq_ind_table);
-  refuse(context.create_rwq_ind_table);
-  refuse(context.destroy_wq);
-  refuse(context.modify_wq);
-  refuse(context.create_wq);
-  refuse(context.ibv_destroy_flow);
-  refuse(context.ibv_create_flow);
-  refuse(context.open_qp);
-  refuse(context.get_srq_num);
-  refuse(context.open_xrcd);
-  refuse(context.close_xrcd);
 }
 
 }  // namespace verbena::shim
 
 using namespace verbena::shim;
-
-VERBENA_ABI int ibv_attach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) {
-  return EOPNOTSUPP;
-}
-VERBENA_ABI int ibv_detach_mcast(ibv_qp*, const ibv_gid*, std::uint16_t) {
-  return EOPNOTSUPP;
-}
 
 // As a device without enhanced connection establishment answers: callers go on without it.
 VERBENA_ABI int ibv_set_ece(ibv_qp*, ibv_ece*) {

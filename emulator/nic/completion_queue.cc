@@ -14,17 +14,42 @@ void CompletionQueue::set_entries(std::uint32_t entries) {
 CompletionQueue::Push CompletionQueue::push(const Completion& completion, Time now, bool solicited) {
   if (overrun_) return Push::overrun_again;
   if (depth() >= entries_) {
-    overrun_ = true;
-    return Push::overrun_first;
+    if (!ignores_overrun_) {
+      overrun_ = true;
+      return Push::overrun_first;
+    }
+    ++head_;
   }
   Completion& place = ring_[tail_++ & mask_];
   place = completion;
   place.time = now;
   if (armed_ == Armed::next || (armed_ == Armed::solicited && solicited)) {
+    if (moderation_count_ != 0 || moderation_period_.ns != 0) return push_moderated(now);
     armed_ = Armed::no;
     return Push::notify;
   }
   return Push::stored;
+}
+
+CompletionQueue::Push CompletionQueue::push_moderated(Time now) {
+  if (++delayed_ < moderation_count_ || moderation_count_ == 0) {
+    if (delayed_ == 1 && moderation_period_.ns != 0) notify_at_ = now + moderation_period_;
+    return Push::delayed;
+  }
+  end_moderation();
+  return Push::notify;
+}
+
+void CompletionQueue::end_moderation() {
+  armed_ = Armed::no;
+  delayed_ = 0;
+  notify_at_ = kNever;
+}
+
+void CompletionQueue::moderate(std::uint16_t count, Duration period) {
+  const bool is_each = count == 1 || (count == 0 && period.ns == 0);
+  moderation_count_ = is_each ? std::uint16_t{0} : count;
+  moderation_period_ = is_each ? Duration{} : period;
 }
 
 std::size_t CompletionQueue::poll(std::span<Completion> into) {

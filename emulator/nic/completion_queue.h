@@ -22,7 +22,15 @@ class CompletionQueue {
   std::uint32_t depth() const { return tail_ - head_; }
   bool overrun() const { return overrun_; }
 
-  enum class Push : std::uint8_t { stored, notify, overrun_first, overrun_again };
+  void ignore_overrun() { ignores_overrun_ = true; }
+  void moderate(std::uint16_t count, Duration period);
+  /// When a moderated event is due, unless more completions come first.
+  Time notify_at() const { return notify_at_; }
+  bool owes_event() const { return delayed_ != 0; }
+  /// The period of a moderated event has run out.
+  void end_moderation();
+
+  enum class Push : std::uint8_t { stored, notify, delayed, overrun_first, overrun_again };
   /// Stamps it with the time. `solicited`: a solicited receive, or any failed completion (IBTA 11.4.2.2).
   Push push(const Completion& completion, Time now, bool solicited);
   std::size_t poll(std::span<Completion> into);
@@ -37,6 +45,7 @@ class CompletionQueue {
 
  private:
   enum class Armed : std::uint8_t { no, solicited, next };
+  Push push_moderated(Time now);
   std::vector<Completion> ring_;  // a power of two; entries_ is the limit
   std::uint32_t mask_ = 0;
   std::uint32_t entries_ = 0;
@@ -44,6 +53,11 @@ class CompletionQueue {
   std::uint32_t tail_ = 0;
   Armed armed_ = Armed::no;
   bool overrun_ = false;
+  bool ignores_overrun_ = false;
+  std::uint16_t moderation_count_ = 0;  // both 0: none
+  std::uint32_t delayed_ = 0;           // completions that an event is owed for
+  Duration moderation_period_{};
+  Time notify_at_ = kNever;
 };
 
 }  // namespace verbena::nic

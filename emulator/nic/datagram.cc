@@ -47,6 +47,8 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
     retire(nic, qp);
     return Sent::nothing;
   }
+  const bool comes_back = loops_back(nic, ah->address_vector.destination);
+  if (comes_back && nic.steering.looped.full()) return Sent::blocked;
   const wire::Opcode opcode = datagram_opcode(work);
   const std::span<std::byte> room = port.reserve({ah->address_vector.destination, work.remote_qpn, ah->route_hint},
                                                  wire::frame_bytes(ah->frame_template, opcode, work.length));
@@ -67,6 +69,7 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
     return Sent::nothing;
   }
   const std::size_t bytes = builder.finish();
+  if (comes_back) nic.steering.looped.push(qp.qpn, room.first(bytes));
   port.commit(bytes);
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, bytes);

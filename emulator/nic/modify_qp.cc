@@ -54,6 +54,30 @@ constexpr Transition kTransitions[] = {
     {sqd, sqd, QpType::rc, 0, kRcDrained},
     {sqd, sqd, QpType::uc, 0, kUcDrained},
     {sqd, sqd, QpType::ud, 0, kQpPkeyIndex | kQpQkey},
+    {reset, init, QpType::xrc_send, kConnectedInit, 0},
+    {reset, init, QpType::xrc_receive, kConnectedInit, 0},
+    {reset, init, QpType::raw_packet, kQpPort, 0},
+    {init, init, QpType::xrc_send, 0, kConnectedInit},
+    {init, init, QpType::xrc_receive, 0, kConnectedInit},
+    {init, init, QpType::raw_packet, 0, kQpPort},
+    {init, rtr, QpType::xrc_send, kUcRtr, kRtrOptional},
+    {init, rtr, QpType::xrc_receive, kRcRtr, kRtrOptional},
+    {init, rtr, QpType::raw_packet, 0, 0},
+    {rtr, rts, QpType::xrc_send, kRcRts, kUcLive | kQpRateLimit},
+    {rtr, rts, QpType::xrc_receive, kQpTimeout | kQpSqPsn, kRcLive},
+    {rtr, rts, QpType::raw_packet, 0, kQpRateLimit},
+    {rts, rts, QpType::xrc_send, 0, kUcLive | kQpRateLimit},
+    {rts, rts, QpType::xrc_receive, 0, kRcLive},
+    {rts, rts, QpType::raw_packet, 0, kQpRateLimit},
+    {rts, sqd, QpType::xrc_send, 0, kQpEnableSqdAsync},
+    {rts, sqd, QpType::xrc_receive, 0, kQpEnableSqdAsync},
+    {rts, sqd, QpType::raw_packet, 0, kQpEnableSqdAsync},
+    {sqd, rts, QpType::xrc_send, 0, kUcLive},
+    {sqd, rts, QpType::xrc_receive, 0, kRcLive},
+    {sqd, rts, QpType::raw_packet, 0, kQpCurrentState},
+    {sqd, sqd, QpType::xrc_send, 0, kUcDrained | kQpPort | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpMaxReadAtomic},
+    {sqd, sqd, QpType::xrc_receive, 0, kUcDrained | kQpPort | kQpTimeout | kQpMaxDestReadAtomic | kQpMinRnrTimer},
+    {sqe, rts, QpType::raw_packet, 0, kQpCurrentState},
     {sqe, rts, QpType::uc, 0, kQpCurrentState | kQpAccessFlags},
     {sqe, rts, QpType::ud, 0, kUdLive},
 };
@@ -85,6 +109,10 @@ bool values_fit(const NicState& nic, const QpAttributes& wanted, std::uint32_t m
   if (named(kQpMinRnrTimer) && wanted.min_rnr_timer > 31) return false;
   if (named(kQpMaxReadAtomic) && wanted.max_read_atomic > nic.config.limits.max_read_atomic) return false;
   if (named(kQpMaxDestReadAtomic) && wanted.max_dest_read_atomic > nic.config.limits.max_read_atomic) return false;
+  const NicLimits& limits = nic.config.limits;
+  if (named(kQpRateLimit) && wanted.rate_limit_kbps != 0 &&
+      (wanted.rate_limit_kbps < limits.min_rate_kbps || wanted.rate_limit_kbps > limits.max_rate_kbps))
+    return false;
   // Programs give a QP the flags of their regions; those for peers are what counts.
   constexpr std::uint32_t kKnown = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kMwBind | kZeroBased |
                                    kOnDemand | kHugeTlb | kRelaxedOrdering;
@@ -118,12 +146,16 @@ void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
 void reset_qp(NicState& nic, Qp& qp) {
   nic.drop_ready(qp);
   nic.timers.remove(qp.timer);
-  qp.send_cq->purge(qp.qpn);
-  qp.recv_cq->purge(qp.qpn);
+  nic.purge_completions(qp);
   qp.send_queue.clear();
   qp.receive_queue.clear();
   qp.requester = {};
   qp.responder = {};
+  qp.pace = {};
+  if (qp.type == QpType::xrc_receive) {
+    qp.srq = nullptr;
+    qp.recv_cq = nullptr;
+  }
   const QpCapabilities capabilities = qp.attributes.capabilities;
   qp.attributes = {};
   qp.attributes.capabilities = capabilities;
@@ -144,13 +176,13 @@ void take_path(NicState& nic, Qp& qp) {
 
 void start_responder(NicState& nic, Qp& qp) {
   qp.responder.expected_psn = qp.attributes.rq_psn;
-  if (qp.type == QpType::ud) {
+  if (qp.type == QpType::ud || qp.type == QpType::raw_packet) {
     qp.mtu = nic.config.port_mtu_bytes;
     return;
   }
   qp.mtu = qp.attributes.path_mtu_bytes;
   take_path(nic, qp);
-  if (qp.type != QpType::rc) return;
+  if (!qp.reliable) return;
   constexpr std::size_t kDuplicateJobs = 8;  // beyond the new ones that a correct peer may have outstanding
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
   qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
@@ -204,6 +236,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   nic.now = now;
   if ((mask & kQpCurrentState) != 0 && attributes.current_state != qp.state && qp.state != sqe)
     return Failure{VerbsError::invalid_argument};
+  if (qp.spread != nullptr) return Failure{VerbsError::not_supported};  // has no states: its work queues do
   const QpState from = qp.state;
   const QpState to = (mask & kQpState) != 0 ? attributes.state : from;
   if (!mask_fits(qp.type, from, to, mask) || !values_fit(nic, attributes, mask))
@@ -219,6 +252,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   }
   if (to == sqd) qp.sq_drained_notify = (mask & kQpEnableSqdAsync) != 0 && attributes.enable_sqd_async_notify;
   store(qp.attributes, attributes, mask);
+  if ((mask & kQpRateLimit) != 0) set_pace(qp, {.kbps = attributes.rate_limit_kbps});
   enter(nic, qp, from, to, mask);
   return {};
 }

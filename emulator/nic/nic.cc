@@ -1,6 +1,8 @@
 // The NIC's clockwork: frames in, timers, frames out, completions and events out.
 #include "emulator/nic/nic.h"
 
+#include <algorithm>
+
 #include "emulator/nic/nic_state.h"
 
 namespace verbena::nic {
@@ -37,11 +39,7 @@ constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next
 std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::PacketView& packet) {
   if (!nic.is_addressee(packet)) return Counter::rx_dropped_wrong_destination;
   if (qp == nullptr) return Counter::rx_dropped_no_qp;
-  const wire::Transport transport = wire::transport_of(packet.bth().opcode);
-  const bool fits = (qp->type == QpType::rc && transport == wire::Transport::rc) ||
-                    (qp->type == QpType::uc && transport == wire::Transport::uc) ||
-                    (qp->type == QpType::ud && transport == wire::Transport::ud);
-  if (!fits) return Counter::rx_dropped_wrong_transport;
+  if (qp->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
   if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
   if ((packet.bth().pkey & kPkeyMask) != kPkeyMask) return Counter::rx_dropped_pkey;
   if (qp->type != QpType::ud && !packet.is_from(qp->attributes.address_vector.destination))
@@ -49,10 +47,21 @@ std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::
   return std::nullopt;
 }
 
-Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (qp.type == QpType::ud) return send_datagram(nic, qp, port);
+  if (qp.type == QpType::raw_packet) return send_raw(nic, qp, port);
+  return send_request(nic, qp, now, port);
+}
+
+Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   const Sent response = send_response(nic, qp, port);
-  return response == Sent::nothing ? send_request(nic, qp, now, port) : response;
+  if (response != Sent::nothing) return response;
+  if (qp.pace.bits_per_second == 0) return send_work(nic, qp, now, port);
+  if (!pace_allows(nic, qp, now)) return Sent::nothing;
+  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const Sent sent = send_work(nic, qp, now, port);
+  charge_pace(qp, now, nic.counters.get(Counter::tx_bytes) - bytes_before);
+  return sent;
 }
 
 }  // namespace
@@ -62,9 +71,11 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
   nic.now = now;
   const auto parsed = wire::parse_frame(frame);
   if (!parsed) {
-    nic.counters.add(Counter::rx_dropped_malformed);
+    const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
+    if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);
     return;
   }
+  if (nic.steering.sniffers != 0) sniff(nic, frame, {});
   const wire::PacketView& packet = *parsed;
   Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr) prefetch(*qp);
@@ -80,16 +91,21 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     return;
   }
   if (const auto reason = objection(nic, qp, packet)) {
-    nic.counters.add(*reason);
+    if (packet.bth().dest_qp == wire::kMulticastQpn && packet.destination().is_multicast())
+      receive_group(nic, packet, {});
+    else
+      nic.counters.add(*reason);
     return;
   }
   if ((packet.traffic_class() & kCongestionExperienced) == kCongestionExperienced) notice_congestion(nic, *qp, packet);
   if (qp->type == QpType::ud)
     receive_datagram(nic, *qp, packet);
-  else if (packet.opcode().is_request)
+  else if (packet.opcode().is_request && qp->responds)
     receive_request(nic, *qp, packet);
-  else if (qp->type == QpType::rc)
+  else if (!packet.opcode().is_request && qp->requests_reliably)
     receive_response(nic, *qp, packet, now);
+  else
+    nic.counters.add(Counter::rx_dropped_wrong_transport);
 }
 
 void Nic::on_deadline(Time now) {
@@ -100,12 +116,15 @@ void Nic::on_deadline(Time now) {
     nic.timers.remove(qp.timer);
     run_requester_timers(nic, qp, now);
     nic.arm_timer(qp);
+    resume_paced(nic, qp, now);
   }
+  if (nic.moderation_deadline <= now) end_moderation(nic, now);
 }
 
 std::optional<Time> Nic::next_deadline() const {
-  if (state_->timers.empty()) return std::nullopt;
-  return state_->timers.earliest();
+  const Time due = std::min(state_->timers.earliest(), state_->moderation_deadline);
+  if (due == kNever) return std::nullopt;
+  return due;
 }
 
 std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget) {
@@ -137,6 +156,7 @@ std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget) {
     turn = kQuantumPackets;
   }
   if (interrupted != nullptr) nic.make_ready_first(*interrupted);
+  if (!nic.steering.looped.empty()) deliver_looped(nic);
   return sent;
 }
 

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "emulator/nic/counters.h"
+#include "emulator/nic/flow.h"
 #include "emulator/nic/memory.h"
 #include "emulator/nic/transmit_port.h"
 #include "emulator/nic/verbs.h"
@@ -59,7 +60,10 @@ class Nic {
   VerbsResult<void> destroy_ah(AhHandle ah);
 
   /// `context` is given back in CompletionEvent and AsyncEvent. At least min_entries completions fit.
-  VerbsResult<CqHandle> create_cq(std::uint32_t min_entries, std::uint64_t context);
+  /// ignore_overrun: what does not fit takes the place of the oldest, and nothing fails.
+  VerbsResult<CqHandle> create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun = false);
+  /// An armed queue tells of `count` completions together, or of what is there `period` after the first. 0: no bound.
+  VerbsResult<void> moderate_cq(CqHandle cq, std::uint16_t count, Duration period);
   std::uint32_t cq_entries(CqHandle cq) const;
   VerbsResult<void> resize_cq(CqHandle cq, std::uint32_t min_entries);
   VerbsResult<void> destroy_cq(CqHandle cq);
@@ -71,6 +75,14 @@ class Nic {
   /// limit arms srq_limit_reached; a max_wr above the present one resizes.
   VerbsResult<void> modify_srq(SrqHandle srq, std::optional<std::uint32_t> max_wr, std::optional<std::uint32_t> limit);
   VerbsResult<void> destroy_srq(SrqHandle srq);
+  /// By which XRC senders name it; invalid_argument: not an XRC SRQ.
+  VerbsResult<wire::Qpn> srq_number(SrqHandle srq) const;
+
+  // -- Extended reliable connections (IBTA annex A14): xrc.cc
+  VerbsResult<XrcDomainHandle> create_xrc_domain();
+  VerbsResult<void> destroy_xrc_domain(XrcDomainHandle domain);
+  /// One more holder of an XRC receive QP: it ends when all have destroyed it.
+  VerbsResult<QpHandle> open_qp(XrcDomainHandle domain, wire::Qpn qpn);
 
   /// Capabilities come back as granted, never smaller than asked.
   VerbsResult<QpHandle> create_qp(QpInit& init);
@@ -79,6 +91,26 @@ class Nic {
   VerbsResult<void> modify_qp(QpHandle qp, const QpAttributes& attributes, std::uint32_t mask, Time now);
   VerbsResult<QpAttributes> query_qp(QpHandle qp) const;
   VerbsResult<void> destroy_qp(QpHandle qp);
+  VerbsResult<void> limit_rate(QpHandle qp, const RateLimit& limit);
+
+  // -- Multicast of datagrams: groups.cc. Attaching twice is attaching once.
+  VerbsResult<void> attach_group(QpHandle qp, const wire::Gid& group);
+  VerbsResult<void> detach_group(QpHandle qp, const wire::Gid& group);
+
+  // -- Raw packets: ethernet_objects.cc
+  VerbsResult<WorkQueueHandle> create_work_queue(const WorkQueueInit& init);
+  wire::Qpn work_queue_number(WorkQueueHandle queue) const;
+  VerbsResult<void> modify_work_queue(WorkQueueHandle queue, WorkQueueState state);
+  VerbsResult<WorkQueueState> work_queue_state(WorkQueueHandle queue) const;
+  VerbsResult<void> destroy_work_queue(WorkQueueHandle queue);
+  VerbsResult<void> post_work_queue_receive(WorkQueueHandle queue, const ReceiveRequest& request);
+  VerbsResult<IndirectionTableHandle> create_indirection_table(std::span<const WorkQueueHandle> queues);
+  VerbsResult<void> destroy_indirection_table(IndirectionTableHandle table);
+  VerbsResult<FlowCountersHandle> create_flow_counters();
+  VerbsResult<FlowCount> read_flow_counters(FlowCountersHandle counters) const;
+  VerbsResult<void> destroy_flow_counters(FlowCountersHandle counters);
+  VerbsResult<FlowHandle> create_flow(QpHandle qp, const FlowInit& init);
+  VerbsResult<void> destroy_flow(FlowHandle flow);
 
   // -- Work --------------------------------------------------------------------------------------------------------
   /// Enqueues only; transmit() builds the packets.

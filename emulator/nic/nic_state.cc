@@ -1,5 +1,7 @@
 #include "emulator/nic/nic_state.h"
 
+#include <algorithm>
+
 namespace verbena::nic {
 
 NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
@@ -12,6 +14,11 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
       address_handles(nic_config.limits.max_ah),
       cqs(nic_config.limits.max_cq),
       srqs(nic_config.limits.max_srq),
+      xrc_domains(nic_config.limits.max_xrc_domains),
+      work_queues(nic_config.limits.max_work_queues),
+      indirection_tables(nic_config.limits.max_indirection_tables),
+      flow_counters(nic_config.limits.max_flow_counters),
+      flows(nic_config.limits.max_flows),
       qps(nic_config.limits.max_qp),
       qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed) {
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
@@ -63,6 +70,9 @@ void NicState::complete(CompletionQueue& cq, const Completion& completion, bool 
       break;
     case CompletionQueue::Push::notify:
       completion_events.push({cq.handle, cq.context});
+      break;
+    case CompletionQueue::Push::delayed:
+      moderation_deadline = std::min(moderation_deadline, cq.notify_at());
       break;
     case CompletionQueue::Push::overrun_again:
       break;
@@ -128,6 +138,11 @@ void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t co
   async_events.push({type, object, context});
 }
 
+void NicState::purge_completions(const Qp& qp) {
+  if (qp.send_cq != nullptr) qp.send_cq->purge(qp.qpn);
+  if (qp.recv_cq != nullptr && qp.type != QpType::xrc_receive) qp.recv_cq->purge(qp.qpn);
+}
+
 void NicState::arm_timer(Qp& qp) {
   const Time due = std::min(qp.requester.ack_deadline, qp.requester.rnr_deadline);
   if (due != kNever) timers.at_latest(qp.timer, due);
@@ -147,14 +162,14 @@ void NicState::enter_error(Qp& qp) {
   }
   flush_send_queue(qp);
   flush_receive_queue(qp);
-  if (qp.srq != nullptr) raise(AsyncEventType::qp_last_wqe_reached, qp);
+  if (qp.srq != nullptr && qp.type != QpType::xrc_receive) raise(AsyncEventType::qp_last_wqe_reached, qp);
 }
 
 void NicState::fail_send_head(Qp& qp, CompletionStatus status) {
   const SendWork work = qp.send_queue.at(qp.send_queue.head);
   ++qp.send_queue.head;
   complete_send(qp, work, status);
-  if (qp.type == QpType::rc) {
+  if (qp.reliable) {
     enter_error(qp);
   } else if (qp.state != QpState::error) {
     qp.state = QpState::sqe;  // IBTA 10.3.1.2.5

@@ -13,6 +13,7 @@
 #include "emulator/nic/object_table.h"
 #include "emulator/nic/qp.h"
 #include "emulator/nic/qpn_table.h"
+#include "emulator/nic/steering.h"
 #include "emulator/nic/timer_heap.h"
 #include "emulator/nic/transmit_port.h"
 #include "wire/packet_view.h"
@@ -48,12 +49,19 @@ struct NicState {
   ObjectTable<AddressHandle, AhTag> address_handles;
   ObjectTable<CompletionQueue, CqTag> cqs;
   ObjectTable<SharedReceiveQueue, SrqTag> srqs;
+  ObjectTable<XrcDomain, XrcDomainTag> xrc_domains;
+  ObjectTable<WorkQueue, WorkQueueTag> work_queues;
+  ObjectTable<IndirectionTable, IndirectionTableTag> indirection_tables;
+  ObjectTable<FlowCounters, FlowCountersTag> flow_counters;
+  ObjectTable<Flow, FlowTag> flows;
+  Steering steering;
   ObjectTable<Qp, QpTag> qps;
   QpnTable qpns;
   TimerHeap timers;
   std::uint32_t timers_made = 0;
   EventQueue<AsyncEvent> async_events;
   EventQueue<CompletionEvent> completion_events;
+  Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
   std::vector<CongestionNotice> notices;  // in the order in which they became due
   Qp* ready_first = nullptr;
   Qp* ready_last = nullptr;
@@ -73,6 +81,9 @@ struct NicState {
   void complete_receive(Qp& qp, Completion completion, bool solicited);
   void raise(AsyncEventType type, const Qp& qp) { raise(type, qp.handle.index, qp.context); }
   void raise(AsyncEventType type, std::uint32_t object, std::uint64_t context);
+
+  /// Of a QP that is reset or destroyed; what an XRC SRQ got through it stays.
+  void purge_completions(const Qp& qp);
 
   /// Makes the timer heap come back at the earlier of the QP's two deadlines at the latest.
   void arm_timer(Qp& qp);
@@ -163,6 +174,45 @@ std::uint64_t receive_room(const Qp& qp);
 [[gnu::cold]] void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet);
 /// How many of the CNPs that are due went out.
 [[gnu::cold]] std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget);
+
+// xrc.cc
+/// Of an XRC request: the SRQ that it names becomes the QP's for this message. False: it cannot be used.
+bool take_named_srq(NicState& nic, Qp& qp, const wire::PacketView& packet);
+/// The SRQ is about to go: no QP keeps it.
+void forget_srq(NicState& nic, const SharedReceiveQueue& srq);
+/// A 24-bit number by which packets and completions name an object of a table of up to 4,096: its slot, with the
+/// generation above it.
+inline constexpr std::uint32_t kNumberSlotBits = 12;
+inline constexpr std::uint32_t kNumberSlotMask = (1u << kNumberSlotBits) - 1;
+template <class Tag>
+wire::Qpn number_of(Handle<Tag> handle) {
+  return wire::Qpn(((handle.index >> 20) + 1) % kNumberSlotMask << kNumberSlotBits | (handle.index & kNumberSlotMask));
+}
+
+// groups.cc
+/// A datagram to a group, from the wire or looped (`sender` is then the QP that sent it).
+void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn sender);
+/// Whether a datagram to that address has to come back.
+bool loops_back(const NicState& nic, const wire::Gid& destination);
+/// Frames of this NIC's own that it also receives.
+[[gnu::cold]] void deliver_looped(NicState& nic);
+
+// raw_packet.cc
+Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port);
+/// A frame that no connection takes. False: no rule does, either.
+bool receive_ethernet(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender);
+/// Copies of a frame for the rules that see all.
+[[gnu::cold]] void sniff(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender);
+
+// pacing.cc
+void set_pace(Qp& qp, const RateLimit& limit);
+/// Whether the next request may leave; if not, the QP's timer is set.
+bool pace_allows(NicState& nic, Qp& qp, Time now);
+void charge_pace(Qp& qp, Time now, std::uint64_t bytes);
+/// The QP's timer came: it may go on, or waits on.
+void resume_paced(NicState& nic, Qp& qp, Time now);
+/// Events of moderated CQs whose period is over.
+[[gnu::cold]] void end_moderation(NicState& nic, Time now);
 
 // datagram.cc
 Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port);

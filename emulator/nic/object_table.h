@@ -49,6 +49,9 @@ class ObjectTable {
     return slots_[slot].object.get();
   }
 
+  /// Whatever lives in the slot; null: nothing.
+  T* find_slot(std::uint32_t slot) const { return slot < slots_.size() ? slots_[slot].object.get() : nullptr; }
+
   void destroy(T& object) {
     const std::uint32_t slot = object.handle.index & kSlotMask;
     slots_[slot].object.reset();

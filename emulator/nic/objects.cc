@@ -43,13 +43,14 @@ VerbsResult<void> Nic::destroy_ah(AhHandle handle) {
   return {};
 }
 
-VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t context) {
+VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun) {
   NicState& nic = *state_;
   if (min_entries == 0 || min_entries > nic.config.limits.max_cqe) return Failure{VerbsError::invalid_argument};
   if (nic.cqs.full()) return Failure{VerbsError::no_memory};
   CompletionQueue& cq = nic.cqs.create();
   cq.context = context;
   cq.set_entries(min_entries);
+  if (ignore_overrun) cq.ignore_overrun();
   return cq.handle;
 }
 
@@ -88,6 +89,10 @@ VerbsResult<SrqHandle> Nic::create_srq(const SrqInit& init) {
   NicState& nic = *state_;
   const NicLimits& limits = nic.config.limits;
   ProtectionDomain* pd = nic.pds.find(init.pd);
+  XrcDomain* domain = nic.xrc_domains.find(init.xrc_domain);
+  CompletionQueue* cq = nic.cqs.find(init.cq);
+  if ((init.xrc_domain.valid() || init.cq.valid()) && (domain == nullptr || cq == nullptr))
+    return Failure{VerbsError::invalid_argument};
   if (pd == nullptr || init.max_wr == 0 || init.max_wr > limits.max_srq_wr || init.max_sge > limits.max_srq_sge)
     return Failure{VerbsError::invalid_argument};
   if (nic.srqs.full()) return Failure{VerbsError::no_memory};
@@ -98,6 +103,13 @@ VerbsResult<SrqHandle> Nic::create_srq(const SrqInit& init) {
   srq.max_sge = std::max(init.max_sge, 1u);
   srq.queue.allocate(init.max_wr, srq.max_sge);
   ++pd->users;
+  if (domain != nullptr) {
+    srq.xrc_domain = domain;
+    srq.cq = cq;
+    srq.number = number_of(srq.handle);
+    ++domain->users;
+    ++cq->users;
+  }
   return srq.handle;
 }
 
@@ -136,6 +148,11 @@ VerbsResult<void> Nic::destroy_srq(SrqHandle handle) {
     return (event.type == AsyncEventType::srq_limit_reached || event.type == AsyncEventType::srq_error) &&
            event.object == handle.index;
   });
+  if (srq->xrc_domain != nullptr) {
+    forget_srq(nic, *srq);
+    --srq->xrc_domain->users;
+    --srq->cq->users;
+  }
   --nic.pds.find(srq->pd)->users;
   nic.srqs.destroy(*srq);
   return {};
@@ -176,14 +193,107 @@ bool names_qp(const AsyncEvent& event, std::uint32_t index) {
 }
 }  // namespace
 
+namespace {
+
+/// The objects that a QP is made of; null: not named, or unknown.
+struct QpParts {
+  ProtectionDomain* pd;
+  CompletionQueue* send_cq;
+  CompletionQueue* recv_cq;
+  SharedReceiveQueue* srq;
+  XrcDomain* xrc_domain;
+  IndirectionTable* table;
+};
+
+QpParts parts_of(const NicState& nic, const QpInit& init) {
+  return {nic.pds.find(init.pd),
+          nic.cqs.find(init.send_cq),
+          nic.cqs.find(init.recv_cq),
+          nic.srqs.find(init.srq),
+          nic.xrc_domains.find(init.xrc_domain),
+          nic.indirection_tables.find(init.indirection_table)};
+}
+
+/// Drops what the type does not have, and says whether what it needs is there.
+bool complete_parts(const QpInit& init, QpParts& parts) {
+  if ((init.srq.valid() && (parts.srq == nullptr || parts.srq->xrc_domain != nullptr)) ||
+      (init.indirection_table.valid() && (parts.table == nullptr || init.type != QpType::raw_packet)))
+    return false;
+  switch (init.type) {
+    case QpType::rc:
+    case QpType::uc:
+    case QpType::ud:
+      return parts.pd != nullptr && parts.send_cq != nullptr && parts.recv_cq != nullptr;
+    case QpType::raw_packet:
+      if (parts.table != nullptr) return parts.pd != nullptr && parts.srq == nullptr;
+      return parts.pd != nullptr && parts.send_cq != nullptr && parts.recv_cq != nullptr;
+    case QpType::xrc_send:
+      parts.recv_cq = nullptr;
+      return parts.pd != nullptr && parts.send_cq != nullptr && parts.srq == nullptr;
+    case QpType::xrc_receive:
+      parts.pd = nullptr;
+      parts.send_cq = parts.recv_cq = nullptr;
+      return parts.xrc_domain != nullptr && parts.srq == nullptr;
+  }
+  return false;
+}
+
+wire::Transport transport_of(QpType type) {
+  switch (type) {
+    case QpType::rc:
+      return wire::Transport::rc;
+    case QpType::uc:
+      return wire::Transport::uc;
+    case QpType::ud:
+      return wire::Transport::ud;
+    case QpType::xrc_send:
+    case QpType::xrc_receive:
+      return wire::Transport::xrc;
+    case QpType::raw_packet:
+      break;
+  }
+  return wire::Transport::rd;  // no packet of it ever passes the opcode table
+}
+
+void describe(Qp& qp, QpType type) {
+  qp.type = type;
+  qp.transport = transport_of(type);
+  qp.reliable = type == QpType::rc || type == QpType::xrc_send || type == QpType::xrc_receive;
+  qp.responds = type != QpType::xrc_send;
+  qp.requests_reliably = type == QpType::rc || type == QpType::xrc_send;
+}
+
+void adopt(Qp& qp, QpInit& init, const QpParts& parts, const NicLimits& limits) {
+  qp.has_receive_queue = parts.srq == nullptr && parts.table == nullptr && parts.recv_cq != nullptr;
+  if (!qp.has_receive_queue) init.capabilities.max_recv_wr = init.capabilities.max_recv_sge = 0;
+  if (parts.send_cq == nullptr) init.capabilities.max_send_wr = init.capabilities.max_send_sge = 0;
+  qp.send_cq = parts.send_cq;
+  qp.recv_cq = parts.recv_cq;
+  qp.srq = parts.srq;
+  qp.xrc_domain = parts.xrc_domain;
+  if (parts.pd != nullptr) ++parts.pd->users;
+  if (parts.send_cq != nullptr) ++parts.send_cq->users;
+  if (parts.recv_cq != nullptr) ++parts.recv_cq->users;
+  if (parts.srq != nullptr) ++parts.srq->users;
+  if (parts.xrc_domain != nullptr) ++parts.xrc_domain->users;
+  std::uint32_t sges_max = std::max(init.capabilities.max_recv_sge, 1u);
+  if (parts.srq != nullptr) sges_max = parts.srq->max_sge;
+  if (qp.type == QpType::xrc_receive) sges_max = std::max(limits.max_srq_sge, 1u);
+  qp.held_sges.resize(sges_max);
+  if (parts.table == nullptr) return;
+  ++parts.table->users;
+  qp.spread = std::make_unique<ReceiveSpread>(ReceiveSpread{parts.table, init.hash});
+}
+
+}  // namespace
+
+Qp::Qp() = default;
+Qp::~Qp() = default;
+
 VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
   NicState& nic = *state_;
-  ProtectionDomain* pd = nic.pds.find(init.pd);
-  CompletionQueue* send_cq = nic.cqs.find(init.send_cq);
-  CompletionQueue* recv_cq = nic.cqs.find(init.recv_cq);
-  SharedReceiveQueue* srq = nic.srqs.find(init.srq);
-  if (pd == nullptr || send_cq == nullptr || recv_cq == nullptr || (init.srq.valid() && srq == nullptr) ||
-      !capabilities_fit(nic.config.limits, init.capabilities))
+  QpParts parts = parts_of(nic, init);
+  if (!complete_parts(init, parts) || !capabilities_fit(nic.config.limits, init.capabilities))
     return Failure{VerbsError::invalid_argument};
   if (nic.qps.full()) return Failure{VerbsError::no_memory};
   Qp& qp = nic.qps.create();
@@ -192,27 +302,21 @@ VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
     nic.qps.destroy(qp);
     return Failure{VerbsError::no_memory};
   }
-  if (srq != nullptr) init.capabilities.max_recv_wr = init.capabilities.max_recv_sge = 0;
   qp.qpn = *number;
-  qp.type = init.type;
-  qp.pd = init.pd;
-  qp.send_cq = send_cq;
-  qp.recv_cq = recv_cq;
-  qp.srq = srq;
+  describe(qp, init.type);
+  if (parts.pd != nullptr) qp.pd = init.pd;
   qp.context = init.context;
   qp.signal_all = init.signal_all;
+  qp.blocks_own_groups = init.blocks_own_groups;
+  qp.strips_vlan = init.strips_vlan;
+  adopt(qp, init, parts, nic.config.limits);
   qp.attributes.capabilities = init.capabilities;
   qp.send_queue.allocate(init.capabilities.max_send_wr, init.capabilities.max_send_sge,
                          init.capabilities.max_inline_data);
   qp.receive_queue.allocate(init.capabilities.max_recv_wr, init.capabilities.max_recv_sge);
-  qp.held_sges.resize(srq != nullptr ? srq->max_sge : std::max(init.capabilities.max_recv_sge, 1u));
   qp.timer.owner = &qp;
   qp.timer.order = nic.timers_made++;
   nic.timers.reserve(nic.qps.live());
-  ++pd->users;
-  ++send_cq->users;
-  ++recv_cq->users;
-  if (srq != nullptr) ++srq->users;
   return qp.handle;
 }
 
@@ -243,16 +347,25 @@ VerbsResult<void> Nic::destroy_qp(QpHandle handle) {
   NicState& nic = *state_;
   Qp* qp = nic.qps.find(handle);
   if (qp == nullptr) return Failure{VerbsError::invalid_argument};
+  if (qp->holders > 1) {
+    --qp->holders;
+    return {};
+  }
+  if (qp->attachments != 0) return Failure{VerbsError::busy};
   nic.drop_ready(*qp);
   nic.timers.remove(qp->timer);
-  qp->send_cq->purge(qp->qpn);
-  qp->recv_cq->purge(qp->qpn);
+  nic.purge_completions(*qp);
   nic.async_events.remove_if([&](const AsyncEvent& event) { return names_qp(event, handle.index); });
   nic.qpns.remove(qp->qpn);
-  --nic.pds.find(qp->pd)->users;
-  --qp->send_cq->users;
-  --qp->recv_cq->users;
-  if (qp->srq != nullptr) --qp->srq->users;
+  if (qp->xrc_domain != nullptr) {
+    --qp->xrc_domain->users;  // what else it has is of the SRQ that the last message named
+  } else {
+    --nic.pds.find(qp->pd)->users;
+    if (qp->send_cq != nullptr) --qp->send_cq->users;
+    if (qp->recv_cq != nullptr) --qp->recv_cq->users;
+    if (qp->srq != nullptr) --qp->srq->users;
+    if (qp->spread != nullptr) --qp->spread->table->users;
+  }
   nic.qps.destroy(*qp);
   return {};
 }

@@ -14,12 +14,12 @@ VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
       return {};
     case SendOpcode::rdma_write:
     case SendOpcode::rdma_write_with_immediate:
-      if (qp.type == QpType::ud) return Failure{VerbsError::invalid_argument};
+      if (qp.type == QpType::ud || qp.type == QpType::raw_packet) return Failure{VerbsError::invalid_argument};
       return {};
     case SendOpcode::rdma_read:
     case SendOpcode::compare_and_swap:
     case SendOpcode::fetch_and_add:
-      if (qp.type != QpType::rc || request.inline_data) return Failure{VerbsError::invalid_argument};
+      if (!qp.reliable || request.inline_data) return Failure{VerbsError::invalid_argument};
       return {};
     case SendOpcode::local_invalidate:
     case SendOpcode::bind_memory_window:
@@ -35,8 +35,11 @@ VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
 
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
-  const bool too_long = bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
-                        ((work.is_atomic() || work.opcode == SendOpcode::atomic_write) && bytes != sizeof(std::uint64_t));
+  const bool is_frame = qp.type == QpType::raw_packet;
+  const bool too_long =
+      bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
+      (is_frame && (bytes < kEthernetBytes || bytes > qp.mtu + kEthernetBytes + kVlanBytes)) ||
+      ((work.is_atomic() || work.opcode == SendOpcode::atomic_write) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
   return no_initiator_depth ? CompletionStatus::local_qp_operation_error : CompletionStatus::success;
@@ -68,7 +71,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   NicState& nic = *state_;
   nic.now = now;
   Qp* qp = nic.qps.find(handle);
-  if (qp == nullptr) return Failure{VerbsError::invalid_argument};
+  if (qp == nullptr || qp->send_cq == nullptr) return Failure{VerbsError::invalid_argument};
   prefetch(*qp);
   if (qp->state == QpState::reset || qp->state == QpState::init || qp->state == QpState::rtr)
     return Failure{VerbsError::invalid_argument};  // IBTA 11.4.1.1
@@ -120,7 +123,8 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
 VerbsResult<void> Nic::post_receive(QpHandle handle, const ReceiveRequest& request) {
   NicState& nic = *state_;
   Qp* qp = nic.qps.find(handle);
-  if (qp == nullptr || qp->srq != nullptr || qp->state == QpState::reset) return Failure{VerbsError::invalid_argument};
+  if (qp == nullptr || !qp->has_receive_queue || qp->state == QpState::reset)
+    return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_recv_sge) return Failure{VerbsError::invalid_argument};
   if (qp->receive_queue.full()) return Failure{VerbsError::no_memory};
   qp->receive_queue.push(request);

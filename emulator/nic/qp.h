@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "emulator/nic/verbs.h"
 #include "emulator/nic/work_queue.h"
 #include "wire/aeth.h"
+#include "wire/opcode.h"
 
 namespace verbena::nic {
 
@@ -51,6 +53,7 @@ struct ResponseJob {
   std::uint32_t packets_left = 0;
   std::uint32_t bytes_left = 0;
   std::uint32_t rkey = 0;
+  PdHandle pd;
   std::uint32_t msn : 24 = 0;
   bool is_atomic : 1 = false;
   bool started : 1 = false;  // the FIRST packet of this response went out
@@ -99,12 +102,26 @@ struct Responder {
   std::uint32_t atomics_next = 0;
 };
 
+/// A rate limit at work (modify_qp_rate_limit): requests leave at `next` at the earliest.
+struct Pace {
+  std::uint64_t bits_per_second = 0;  // 0: no limit
+  Duration burst{};                   // how far `next` may lag behind
+  Time next{};
+  bool waiting = false;
+};
+
 struct Qp {
   QpHandle handle;
   wire::Qpn qpn;
   QpType type = QpType::rc;
   QpState state = QpState::reset;
-  PdHandle pd;
+  // What follows from the type, for the frame path.
+  wire::Transport transport = wire::Transport::rc;
+  bool reliable = true;          // acknowledges, or is acknowledged
+  bool responds = true;          // takes requests
+  bool requests_reliably = true;  // takes responses
+  bool has_receive_queue = true;  // of its own: neither SRQ nor XRC nor work queues
+  PdHandle pd;                   // XRC receive: of the SRQ of the message in progress, as are recv_cq and srq
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* recv_cq = nullptr;
   SharedReceiveQueue* srq = nullptr;
@@ -122,6 +139,17 @@ struct Qp {
   std::vector<Sge> held_sges;  // the receive work request of the message in progress
   Requester requester;
   Responder responder;
+
+  Pace pace;
+  XrcDomain* xrc_domain = nullptr;  // XRC receive
+  std::uint32_t holders = 1;        // XRC receive: create_qp and open_qp
+  std::uint32_t attachments = 0;    // groups and flows that name it
+  bool blocks_own_groups = false;
+  bool strips_vlan = false;
+  std::unique_ptr<struct ReceiveSpread> spread;  // raw packets, by an indirection table
+
+  Qp();
+  ~Qp();
 
   Time next_notice{};  // no CNP before it
   TimerEntry timer;

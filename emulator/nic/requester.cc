@@ -53,7 +53,7 @@ bool may_send(const Qp& qp, const SendWork& work) {
   const Requester& requester = qp.requester;
   const bool again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
   if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
-  if (qp.type != QpType::rc) return true;
+  if (!qp.reliable) return true;
   if (requester.rnr_waiting) return false;
   if (wire::distance(requester.una_psn, requester.next_psn) >= requester.window_packets) return false;
   if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
@@ -88,6 +88,7 @@ void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
 
 void append_extensions(wire::PacketBuilder& builder, const Qp& qp, const SendWork& work, const wire::OpcodeInfo& info,
                        std::uint32_t packet) {
+  if (info.has_xrceth) builder.append(wire::Xrceth{0, work.remote_qpn});
   if (info.has_reth) {
     const std::uint32_t skipped = work.is_read() ? packet * qp.mtu : 0;  // a read goes on where responses are missing
     builder.append(wire::Reth{work.remote_address + skipped, wire::Rkey{work.rkey}, work.length - skipped});
@@ -183,8 +184,7 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 
   Requester& requester = qp.requester;
   const std::uint32_t packet = requester.next_packet;
-  const wire::Transport transport = qp.type == QpType::rc ? wire::Transport::rc : wire::Transport::uc;
-  const wire::Opcode opcode = wire::make_opcode(transport, operation_code(work, packet));
+  const wire::Opcode opcode = wire::make_opcode(qp.transport, operation_code(work, packet));
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
   const std::uint32_t offset = packet * qp.mtu;
   const std::uint32_t payload = info.has_payload ? std::min(qp.mtu, work.length - offset) : 0;
@@ -197,7 +197,7 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   bth.opcode = opcode;
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = requester.next_psn;
-  if (qp.type == QpType::rc) {
+  if (qp.reliable) {
     const bool probes = requester.credits_known && work.consumes_receive() &&
                         wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) < 0;
     bth.ack_request =

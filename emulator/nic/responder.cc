@@ -81,17 +81,23 @@ Verdict check_sequence(NicState&, Qp& qp, const PacketView& packet) {
     return false;
   }();
   if (in_order) return Verdict::pass;
-  if (qp.type == QpType::rc) return Verdict::invalid_request;
+  if (qp.reliable) return Verdict::invalid_request;
   // UC: the rest of a damaged message is dropped; a new message ends the old one (9.8.2.2.6).
   if (continues) return Verdict::drop;
   qp.responder.message = Message::none;
   return Verdict::pass;
 }
 
+/// XRC (annex A14): the SRQ must be of the QP's domain, and the same through a message.
+Verdict check_named_srq(NicState& nic, Qp& qp, const PacketView& packet) {
+  if (qp.type != QpType::xrc_receive || take_named_srq(nic, qp, packet)) return Verdict::pass;
+  return Verdict::invalid_request;
+}
+
 Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
   const std::uint32_t access = qp.attributes.access;
   const auto allowed = [&](std::uint32_t right, bool rc_only) {
-    return (access & right) != 0 && (!rc_only || qp.type == QpType::rc) ? Verdict::pass : Verdict::invalid_request;
+    return (access & right) != 0 && (!rc_only || qp.reliable) ? Verdict::pass : Verdict::invalid_request;
   };
   switch (packet.opcode().operation) {
     case Operation::send:
@@ -271,6 +277,7 @@ void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t ms
   job.bytes_left = reth.length;
   job.value = reth.address;
   job.rkey = reth.rkey.value;
+  job.pd = qp.pd;
   job.msn = msn & Psn::kMask;
   job.replay = replay;
   push_job(nic, qp, job);
@@ -333,7 +340,7 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
     if (verdict != Verdict::pass) return verdict;
   }
   responder.expected_psn = responder.expected_psn + psns;
-  if (qp.type == QpType::rc && !opcode.takes_resource && qp.state != QpState::error) {
+  if (qp.reliable && !opcode.takes_resource && qp.state != QpState::error) {
     const bool is_due = ++responder.unacknowledged_packets == nic.config.acknowledge_every;
     if (is_due || packet.bth().ack_request) schedule_acknowledge(nic, qp);
   }
@@ -358,8 +365,8 @@ void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
       const wire::Reth& reth = packet.reth();
       const std::uint32_t psns = qp.packets_of(reth.length);
       if (pending || distance(psn + psns, responder.expected_psn) < 0) return;
-      if (check_enabled(nic, qp, packet) != Verdict::pass || check_length(nic, qp, packet) != Verdict::pass ||
-          check_remote_access(nic, qp, packet) != Verdict::pass)
+      if (check_named_srq(nic, qp, packet) != Verdict::pass || check_enabled(nic, qp, packet) != Verdict::pass ||
+          check_length(nic, qp, packet) != Verdict::pass || check_remote_access(nic, qp, packet) != Verdict::pass)
         return;  // it no longer names what it named: dropped, as a stale packet
       // What is left of an answer under way to the same request begins again where it was asked for.
       std::erase_if(responder.jobs, [&, i = std::size_t{0}](const ResponseJob& job) mutable {
@@ -492,12 +499,11 @@ void receive_request(NicState& nic, Qp& qp, const PacketView& packet) {
     qp.responder.communication_established = true;
     nic.raise(AsyncEventType::communication_established, qp);
   }
-  Verdict verdict =
-      first_objection<check_psn, check_sequence, check_enabled, check_resources, check_length, check_remote_access>(
-          nic, qp, packet);
+  Verdict verdict = first_objection<check_psn, check_sequence, check_named_srq, check_enabled, check_resources,
+                                    check_length, check_remote_access>(nic, qp, packet);
   if (verdict == Verdict::pass) verdict = execute(nic, qp, packet);
   if (verdict == Verdict::pass) return;
-  if (qp.type == QpType::rc)
+  if (qp.reliable)
     apply_reliable(nic, qp, packet, verdict);
   else
     apply_unreliable(nic, qp, packet, verdict);

@@ -12,8 +12,8 @@ using wire::OperationCode;
 
 /// Credits (9.7.7.2.2): an SRQ does not count them.
 std::uint8_t acknowledge_syndrome(const Qp& qp) {
-  return wire::ack_syndrome(qp.srq != nullptr ? wire::kUnlimitedCredits
-                                              : wire::credit_code_of(qp.receive_queue.depth()));
+  return wire::ack_syndrome(qp.has_receive_queue ? wire::credit_code_of(qp.receive_queue.depth())
+                                                 : wire::kUnlimitedCredits);
 }
 
 std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, std::size_t payload) {
@@ -42,7 +42,7 @@ OperationCode read_response_code(const ResponseJob& job) {
 }
 
 Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitPort& port) {
-  const wire::Opcode opcode = wire::make_opcode(wire::Transport::rc, OperationCode::atomic_acknowledge);
+  const wire::Opcode opcode = wire::make_opcode(qp.transport, OperationCode::atomic_acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
   wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), 0);
@@ -64,14 +64,14 @@ void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
 }
 
 Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& port) {
-  const wire::Opcode opcode = wire::make_opcode(wire::Transport::rc, read_response_code(job));
+  const wire::Opcode opcode = wire::make_opcode(qp.transport, read_response_code(job));
   const std::uint32_t payload = std::min(qp.mtu, job.bytes_left);
   const std::span<std::byte> room = reserve(qp, port, opcode, payload);
   if (room.empty()) return Sent::blocked;
   wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), payload);
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   std::uint64_t from;
-  if (payload > 0 && (!nic.regions.translate(job.rkey, qp.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
+  if (payload > 0 && (!nic.regions.translate(job.rkey, job.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
                       !read_payload(nic, from, payload, builder))) {
     port.cancel();
     fail_read(nic, qp, job.psn);
@@ -88,7 +88,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
 
 Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
-  const wire::Opcode opcode = wire::make_opcode(wire::Transport::rc, OperationCode::acknowledge);
+  const wire::Opcode opcode = wire::make_opcode(qp.transport, OperationCode::acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
   const bool nak = responder.acknowledge == Responder::Acknowledge::nak;
@@ -107,7 +107,7 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
 
 Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
-  if (qp.type != QpType::rc || qp.state == QpState::reset || qp.state == QpState::init) return Sent::nothing;
+  if (!qp.reliable || qp.state == QpState::reset || qp.state == QpState::init) return Sent::nothing;
   if (responder.jobs_head < responder.jobs.size()) {
     ResponseJob& job = responder.jobs[responder.jobs_head];
     return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);

@@ -32,6 +32,11 @@ using AhHandle = Handle<struct AhTag>;
 using CqHandle = Handle<struct CqTag>;
 using SrqHandle = Handle<struct SrqTag>;
 using QpHandle = Handle<struct QpTag>;
+using XrcDomainHandle = Handle<struct XrcDomainTag>;
+using WorkQueueHandle = Handle<struct WorkQueueTag>;
+using IndirectionTableHandle = Handle<struct IndirectionTableTag>;
+using FlowHandle = Handle<struct FlowTag>;
+using FlowCountersHandle = Handle<struct FlowCountersTag>;
 
 enum class VerbsError : std::uint8_t {
   invalid_argument,  // EINVAL
@@ -57,7 +62,7 @@ enum Access : std::uint32_t {
   kRelaxedOrdering = 1 << 20,
 };
 
-enum class QpType : std::uint8_t { rc = 2, uc = 3, ud = 4 };
+enum class QpType : std::uint8_t { rc = 2, uc = 3, ud = 4, raw_packet = 8, xrc_send = 9, xrc_receive = 10 };
 enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, error = 6 };
 enum class MigrationState : std::uint8_t { migrated = 0, rearm = 1, armed = 2 };
 
@@ -109,14 +114,26 @@ struct QpCapabilities {
   std::uint32_t max_inline_data = 0;  // octets
 };
 
+/// Spreads what a QP receives over the work queues of an indirection table (receive-side scaling).
+struct ReceiveHash {
+  static constexpr std::size_t kKeyBytes = 40;  // Toeplitz
+  std::array<std::uint8_t, kKeyBytes> key{};
+  std::uint32_t fields = 0;  // enum ibv_rx_hash_fields
+};
+
 struct QpInit {
-  PdHandle pd;
+  PdHandle pd;  // not of XRC receive QPs: the SRQ that a message names brings its own
   QpType type = QpType::rc;
   CqHandle send_cq;
   CqHandle recv_cq;
   SrqHandle srq;  // invalid: the QP has a receive queue of its own
   QpCapabilities capabilities;
+  XrcDomainHandle xrc_domain;                // XRC receive QPs
+  IndirectionTableHandle indirection_table;  // valid: a raw packet QP that only receives, spread by `hash`
+  ReceiveHash hash;
   bool signal_all = false;
+  bool blocks_own_groups = false;  // gets no copy of what it sends to a group that it belongs to
+  bool strips_vlan = false;        // raw packets: the tag goes to the completion
   std::uint64_t context = 0;  // given back in QpAttributes and events; the NIC does not look at it
 };
 
@@ -204,7 +221,7 @@ struct SendRequest {
   std::uint64_t compare_or_add = 0;
   std::uint64_t swap = 0;
   AhHandle address_handle;  // UD
-  wire::Qpn remote_qpn;     // UD
+  wire::Qpn remote_qpn;     // UD; XRC: the shared receive queue
   std::uint32_t remote_qkey = 0;
 
   /// A bind lies where other operations keep what it has no use for: a request is copied for every post. Read back by
@@ -271,9 +288,10 @@ struct Completion {
   std::uint16_t pkey_index = 0;
   std::uint32_t vendor_error = 0;
   std::uint32_t byte_count = 0;
-  std::uint32_t immediate = 0;  // host order; or the invalidated rkey
+  std::uint32_t immediate = 0;  // host order; or the invalidated rkey; or the VLAN tag that was stripped
   wire::Qpn qpn;
   wire::Qpn source_qpn;
+  std::uint32_t flow_tag = 0;  // raw packets: of the rule that took it
   Time time;  // when the NIC made it
 };
 
@@ -315,6 +333,8 @@ struct CompletionEvent {
 
 struct SrqInit {
   PdHandle pd;
+  XrcDomainHandle xrc_domain;  // both valid: an XRC SRQ, with the CQ that its receives complete on
+  CqHandle cq;
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
   std::uint32_t limit = 0;
@@ -372,6 +392,25 @@ struct NicLimits {
   std::uint8_t max_read_atomic = 128;  // per QP, as responder and as initiator
   std::uint32_t max_message_bytes = 1u << 31;
   std::uint16_t pkeys = 1;
+  std::uint32_t max_xrc_domains = 4096;
+  std::uint32_t max_groups = 8192;       // multicast
+  std::uint32_t max_group_members = 256;  // QPs of one group
+  std::uint32_t max_work_queues = 4096;
+  std::uint32_t max_indirection_tables = 1024;
+  std::uint32_t max_indirection_table_size = 2048;
+  std::uint32_t max_flows = 16384;
+  std::uint32_t max_flow_counters = 4096;
+  std::uint16_t max_flow_priority = 15;
+  std::uint16_t max_moderation_count = UINT16_MAX;
+  std::uint16_t max_moderation_period_us = 4095;
+  std::uint32_t min_rate_kbps = 1;
+  std::uint32_t max_rate_kbps = 400'000'000;
+};
+
+/// How much a QP may send: requests leave no faster, but up to `burst_bytes` at once.
+struct RateLimit {
+  std::uint32_t kbps = 0;  // 0: as fast as the port
+  std::uint32_t burst_bytes = 0;
 };
 
 struct NicConfig {

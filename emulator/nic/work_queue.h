@@ -36,7 +36,7 @@ struct SendWork {
   std::uint32_t ssn = 0;               // send sequence number, for end-to-end credits (IBTA 9.7.7.2)
   std::uint32_t remote_qkey = 0;
   wire::Psn first_psn;
-  wire::Qpn remote_qpn;
+  wire::Qpn remote_qpn;  // XRC: the shared receive queue
   AhHandle address_handle;
   SendOpcode opcode = SendOpcode::send;
   CompletionStatus status = CompletionStatus::success;  // else: failed here, completes so when its turn comes
@@ -168,10 +168,19 @@ class ReceiveQueue {
   std::vector<Sge> sges_;
 };
 
+/// What XRC SRQs and XRC receive QPs must have in common to meet (annex A14).
+struct XrcDomain {
+  XrcDomainHandle handle;
+  std::uint32_t users = 0;
+};
+
 /// Receive queue shared by QPs (IBTA 10.2.9).
 struct SharedReceiveQueue {
   SrqHandle handle;
   PdHandle pd;
+  XrcDomain* xrc_domain = nullptr;  // not null: an XRC SRQ, found by its number
+  class CompletionQueue* cq = nullptr;
+  wire::Qpn number;
   std::uint64_t context = 0;
   std::uint32_t users = 0;
   std::uint32_t limit = 0;  // 0: not armed

@@ -1,0 +1,84 @@
+// What waits for the clock besides the transport's timers: QPs with a rate limit, CQs with moderated events.
+#include <algorithm>
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+Duration time_of(std::uint64_t bytes, std::uint64_t bits_per_second) {
+  return {static_cast<std::int64_t>(bytes * 8 * kNsPerSecond / bits_per_second)};
+}
+
+}  // namespace
+
+VerbsResult<void> Nic::limit_rate(QpHandle handle, const RateLimit& limit) {
+  NicState& nic = *state_;
+  Qp* qp = nic.qps.find(handle);
+  const NicLimits& limits = nic.config.limits;
+  if (qp == nullptr || (qp->state != QpState::rtr && qp->state != QpState::rts))
+    return Failure{VerbsError::invalid_argument};
+  if (limit.kbps != 0 && (limit.kbps < limits.min_rate_kbps || limit.kbps > limits.max_rate_kbps))
+    return Failure{VerbsError::invalid_argument};
+  qp->attributes.rate_limit_kbps = limit.kbps;
+  set_pace(*qp, limit);
+  nic.make_ready(*qp);
+  return {};
+}
+
+void set_pace(Qp& qp, const RateLimit& limit) {
+  qp.pace = {};
+  qp.pace.bits_per_second = std::uint64_t{limit.kbps} * 1000;
+  if (limit.kbps != 0) qp.pace.burst = time_of(limit.burst_bytes, qp.pace.bits_per_second);
+}
+
+bool pace_allows(NicState& nic, Qp& qp, Time now) {
+  if (qp.pace.next <= now) return true;
+  qp.pace.waiting = true;
+  nic.timers.at_latest(qp.timer, qp.pace.next);
+  return false;
+}
+
+void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
+  qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + time_of(bytes, qp.pace.bits_per_second);
+}
+
+void resume_paced(NicState& nic, Qp& qp, Time now) {
+  if (!qp.pace.waiting) return;
+  if (qp.pace.next > now) {
+    nic.timers.at_latest(qp.timer, qp.pace.next);
+    return;
+  }
+  qp.pace.waiting = false;
+  nic.make_ready(qp);
+}
+
+VerbsResult<void> Nic::moderate_cq(CqHandle handle, std::uint16_t count, Duration period) {
+  NicState& nic = *state_;
+  CompletionQueue* cq = nic.cqs.find(handle);
+  const NicLimits& limits = nic.config.limits;
+  if (cq == nullptr || count > limits.max_moderation_count || period.ns < 0 ||
+      period > microseconds(limits.max_moderation_period_us))
+    return Failure{VerbsError::invalid_argument};
+  if (cq->owes_event()) {  // under the old terms
+    cq->end_moderation();
+    nic.completion_events.push({cq->handle, cq->context});
+  }
+  cq->moderate(count, period);
+  return {};
+}
+
+void end_moderation(NicState& nic, Time now) {
+  nic.moderation_deadline = kNever;
+  nic.cqs.for_each([&](CompletionQueue& cq) {
+    if (cq.notify_at() <= now) {
+      cq.end_moderation();
+      nic.completion_events.push({cq.handle, cq.context});
+    }
+    nic.moderation_deadline = std::min(nic.moderation_deadline, cq.notify_at());
+  });
+}
+
+}  // namespace verbena::nic

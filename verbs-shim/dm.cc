@@ -100,8 +100,7 @@ VERBENA_ABI ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t dm_handle)
   if (engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const original = static_cast<Dm*>(Process::instance().find(Kind::device_memory, [&](void* object) {
     auto* const dm = static_cast<Dm*>(object);
-    return dm->handle == dm_handle &&
-           context_of(dm->context)->device_file == context_of(context)->device_file;
+    return dm->handle == dm_handle && context_of(dm->context)->device_file == context_of(context)->device_file;
   }));
   if (original == nullptr) return fail(EINVAL);
   Dm* const dm = make(context, original->memory);

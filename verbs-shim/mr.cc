@@ -17,8 +17,8 @@ namespace {
 
 constexpr unsigned kAccessRights =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-constexpr unsigned kAccessKnown = kAccessRights | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
-                                  IBV_ACCESS_HUGETLB;
+constexpr unsigned kAccessKnown =
+    kAccessRights | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
 constexpr unsigned kAccessDeviceMemory = kAccessRights | IBV_ACCESS_ZERO_BASED;
 
 std::uintptr_t page_bytes() {
@@ -74,13 +74,10 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
   const bool on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
   if (length == SIZE_MAX && (start != 0 || iova != 0 || !on_demand)) return fail(EINVAL);
   if (length > 0 && !on_demand && !is_mapped(start, length)) return fail(EFAULT);
-  return create(pd,
-                {.pd = static_cast<Pd*>(pd)->nic,
-                 .address = start,
-                 .length = length,
-                 .iova = iova,
-                 .access = rights_of(access)},
-                address);
+  return create(
+      pd,
+      {.pd = static_cast<Pd*>(pd)->nic, .address = start, .length = length, .iova = iova, .access = rights_of(access)},
+      address);
 }
 
 /// What the descriptor must be, and where the region lies in it. 0 or an errno value.
@@ -91,7 +88,8 @@ int check_dmabuf(int descriptor, std::uint64_t offset, std::size_t length) {
   char link[64];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
   constexpr const char* kDmabuf = "/dmabuf:";
-  if (readlink(link, name, sizeof name - 1) < 0 || std::strncmp(name, kDmabuf, std::strlen(kDmabuf)) != 0) return EINVAL;
+  if (readlink(link, name, sizeof name - 1) < 0 || std::strncmp(name, kDmabuf, std::strlen(kDmabuf)) != 0)
+    return EINVAL;
   if (size < 0 || offset + length < offset || offset + length > static_cast<std::uint64_t>(size)) return EINVAL;
   return 0;
 }
@@ -107,8 +105,7 @@ void discard(Mr* mr) {
 }  // namespace
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) {
-  return create(pd,
-                {.pd = static_cast<Pd*>(pd)->nic, .access = IBV_ACCESS_LOCAL_WRITE, .is_null = true}, nullptr);
+  return create(pd, {.pd = static_cast<Pd*>(pd)->nic, .access = IBV_ACCESS_LOCAL_WRITE, .is_null = true}, nullptr);
 }
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access) {
@@ -141,9 +138,8 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
   const bool for_writing = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
   for (std::uint32_t i = 0; i < sge_count; ++i) {
     const nic::Sge range{sges[i].addr, sges[i].length, sges[i].lkey};
-    const auto found = engine->run([&](nic::Nic& nic, Time) {
-      return nic.prefetch_memory(static_cast<Pd*>(pd)->nic, range, for_writing);
-    });
+    const auto found = engine->run(
+        [&](nic::Nic& nic, Time) { return nic.prefetch_memory(static_cast<Pd*>(pd)->nic, range, for_writing); });
     const bool waits = (flags & IBV_ADVISE_MR_FLAG_FLUSH) != 0;
     // What is not waited for is checked later by nobody but the access itself.
     if (!found && (waits || found.error() != nic::VerbsError::fault)) return errno_of(found);
@@ -230,8 +226,8 @@ VERBENA_ABI int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std:
     if ((after & IBV_ACCESS_ON_DEMAND) == 0 && !is_mapped(start, length)) return refuse(EFAULT, IBV_REREG_MR_ERR_CMD);
     wanted.translation = {.address = start, .length = length, .iova = (after & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : start};
   }
-  const auto changed = engine->run(
-      [&](verbena::nic::Nic& nic, verbena::Time) { return nic.reregister_memory(object->nic, wanted); });
+  const auto changed =
+      engine->run([&](verbena::nic::Nic& nic, verbena::Time) { return nic.reregister_memory(object->nic, wanted); });
   if (!changed) return refuse(errno_of(changed), IBV_REREG_MR_ERR_CMD);
   object->access = after;
   if (moves) {

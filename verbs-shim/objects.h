@@ -51,7 +51,7 @@ struct Context : verbs_context {
 
 struct Pd : ibv_pd {
   nic::PdHandle nic;
-  bool imported = false;  // the NIC's object is another context's to end
+  bool imported = false;                   // the NIC's object is another context's to end
   std::atomic<std::uint32_t> children{0};  // parent domains made from it
 };
 
@@ -68,7 +68,7 @@ struct ParentDomain : Pd {
 /// A piece of the device's memory. Every structure of it, imported or not, and every region over it shares it.
 struct DeviceMemory {
   struct Free {
-    void operator()(std::byte* octets) const { std::free(octets); }
+    void operator()(std::byte* memory) const { std::free(memory); }
   };
   std::unique_ptr<std::byte, Free> octets;
   std::size_t length = 0;

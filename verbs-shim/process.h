@@ -17,7 +17,20 @@
 namespace verbena::shim {
 
 /// In the order in which a context that is closed gives its objects back to the NIC.
-enum class Kind : std::uint8_t { qp, ah, mw, mr, device_memory, srq, cq, channel, thread_domain, parent_domain, pd, context };
+enum class Kind : std::uint8_t {
+  qp,
+  ah,
+  mw,
+  mr,
+  device_memory,
+  srq,
+  cq,
+  channel,
+  thread_domain,
+  parent_domain,
+  pd,
+  context
+};
 
 class Process final : public host::EventSink {
  public:

@@ -37,8 +37,7 @@ std::uint64_t operations_of(ibv_qp_type type) {
   constexpr std::uint64_t kLocal = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
   if (type == IBV_QPT_UC) return kSends | kWrites | kLocal;
   return kSends | kWrites | kLocal | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE |
-         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-         IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 }
 
 int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
@@ -124,7 +123,8 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 /// The NIC's form of one request. False: nothing the NIC could be asked for.
 bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) {
   if (from.num_sge < 0 || (from.opcode > IBV_WR_SEND_WITH_INV && from.opcode != IBV_WR_ATOMIC_WRITE) ||
-      (from.send_flags & IBV_SEND_IP_CSUM) != 0) return false;
+      (from.send_flags & IBV_SEND_IP_CSUM) != 0)
+    return false;
   to.wr_id = from.wr_id;
   to.opcode = static_cast<nic::SendOpcode>(from.opcode);
   to.signaled = (from.send_flags & IBV_SEND_SIGNALED) != 0;

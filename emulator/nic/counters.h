@@ -50,12 +50,12 @@ enum class Counter : std::uint8_t {
   rx_dropped_wrong_destination,
   np_ecn_marked_roce_packets,  // notification point: packets of our QPs that carry the mark
   np_cnp_sent,
-  rp_cnp_handled,  // reaction point: CNPs for a QP that is connected
-  rp_cnp_ignored,  // CNPs for another one
+  rp_cnp_handled,      // reaction point: CNPs for a QP that is connected
+  rp_cnp_ignored,      // CNPs for another one
   page_faults,         // of on-demand regions: pages that the NIC met for the first time
   page_invalidations,  // pages that it knew and forgot
   page_prefetches,     // pages that advise_mr made known
-  link_downed,     // the port's cable lost its signal
+  link_downed,         // the port's cable lost its signal
   completions,
   async_events,
   count_,

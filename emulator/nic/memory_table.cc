@@ -154,10 +154,10 @@ void MemoryTable::unbind(Slot& window) {
 bool MemoryTable::may_bind(const Slot& window, const WindowBinding& binding, PdHandle pd) const {
   const bool type2 = window.kind == Kind::window_type2;
   if (window.pd != pd) return false;
-  if (type2 && (window.bound || binding.length == 0)) return false;        // o10-37.2.30, o10-37.2.40
-  if (!type2 && (binding.access & kZeroBased) != 0) return false;          // o10-36.2.2
-  if ((binding.rkey ^ window.key) >> kKeyBits != 0) return false;          // only the low bits are the consumer's
-  if (binding.length == 0) return true;                                    // a window of type 1 is unbound
+  if (type2 && (window.bound || binding.length == 0)) return false;  // o10-37.2.30, o10-37.2.40
+  if (!type2 && (binding.access & kZeroBased) != 0) return false;    // o10-36.2.2
+  if ((binding.rkey ^ window.key) >> kKeyBits != 0) return false;    // only the low bits are the consumer's
+  if (binding.length == 0) return true;                              // a window of type 1 is unbound
   Slot* const region = const_cast<MemoryTable*>(this)->find_region(binding.lkey >> kKeyBits);
   if (region == nullptr || region->key != binding.lkey || region->pd != pd || region->kind == Kind::null_region)
     return false;

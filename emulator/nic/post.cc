@@ -35,8 +35,9 @@ VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
 
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
-  const bool too_long = bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
-                        ((work.is_atomic() || work.opcode == SendOpcode::atomic_write) && bytes != sizeof(std::uint64_t));
+  const bool too_long =
+      bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
+      ((work.is_atomic() || work.opcode == SendOpcode::atomic_write) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
   return no_initiator_depth ? CompletionStatus::local_qp_operation_error : CompletionStatus::success;

@@ -48,14 +48,13 @@ struct SendWork {
   bool executed = false;  // a local operation
 
   /// The operations that wait for the responder's data or for its word that it is done: READ, atomics, ATOMIC WRITE.
-  static constexpr std::uint32_t kAwaitData = 1u << static_cast<unsigned>(SendOpcode::rdma_read) |
-                                              1u << static_cast<unsigned>(SendOpcode::compare_and_swap) |
-                                              1u << static_cast<unsigned>(SendOpcode::fetch_and_add) |
-                                              1u << static_cast<unsigned>(SendOpcode::atomic_write);
-  static constexpr std::uint32_t kConsumeReceive =
-      1u << static_cast<unsigned>(SendOpcode::send) | 1u << static_cast<unsigned>(SendOpcode::send_with_immediate) |
-      1u << static_cast<unsigned>(SendOpcode::send_with_invalidate) |
-      1u << static_cast<unsigned>(SendOpcode::rdma_write_with_immediate);
+  static constexpr std::uint32_t kAwaitData =
+      1u << static_cast<unsigned>(SendOpcode::rdma_read) | 1u << static_cast<unsigned>(SendOpcode::compare_and_swap) |
+      1u << static_cast<unsigned>(SendOpcode::fetch_and_add) | 1u << static_cast<unsigned>(SendOpcode::atomic_write);
+  static constexpr std::uint32_t kConsumeReceive = 1u << static_cast<unsigned>(SendOpcode::send) |
+                                                   1u << static_cast<unsigned>(SendOpcode::send_with_immediate) |
+                                                   1u << static_cast<unsigned>(SendOpcode::send_with_invalidate) |
+                                                   1u << static_cast<unsigned>(SendOpcode::rdma_write_with_immediate);
   static constexpr std::uint32_t kLocal = 1u << static_cast<unsigned>(SendOpcode::local_invalidate) |
                                           1u << static_cast<unsigned>(SendOpcode::bind_memory_window);
   bool is_one_of(std::uint32_t opcodes) const { return (opcodes >> static_cast<unsigned>(opcode) & 1) != 0; }

@@ -35,9 +35,8 @@ VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
 
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
-  const bool too_long =
-      bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
-      ((work.is_atomic() || work.opcode == SendOpcode::atomic_write) && bytes != sizeof(std::uint64_t));
+  const bool too_long = bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
+                        (work.is_one_of(SendWork::kEightOctets) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
   return no_initiator_depth ? CompletionStatus::local_qp_operation_error : CompletionStatus::success;
@@ -60,7 +59,6 @@ void fill(SendWork& work, const SendRequest& request) {
   work.solicited = request.solicited;
   work.fence = request.fence;
   work.inline_data = request.inline_data;
-  work.executed = false;
 }
 
 }  // namespace
@@ -104,7 +102,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   }
   Requester& requester = qp->requester;
   const bool is_message = !work.is_local();
-  work.packets = work.is_atomic() || !is_message ? is_message : qp->packets_of(work.length);
+  work.packets = is_message ? qp->packets_of(work.length) : 0;
   work.first_psn = requester.post_psn;
   work.ssn = requester.post_ssn & wire::Psn::kMask;
   requester.post_ssn += is_message;

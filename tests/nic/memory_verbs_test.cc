@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(pages_of_an_on_demand_region_fault_once) {
   BOOST_TEST(counters.get(Counter::page_faults) == 2u);
   const Sge ahead{second_page + 2 * kPage, kPage, pair.b_buffer.lkey()};
   BOOST_TEST(*pair.b.nic().prefetch_memory(pair.b.pd, ahead, true) == ahead.address);
-  BOOST_TEST(counters.get(Counter::page_prefetches) == 1u);
+  BOOST_TEST(counters.get(Counter::page_prefetch) == 1u);
   check_statuses(write_to(pair, ahead.address, kPage), {success});
   BOOST_TEST(counters.get(Counter::page_faults) == 2u);
   BOOST_TEST(pair.b.nic().deregister_memory(pair.b_buffer.mr()).ok());

@@ -69,7 +69,7 @@ struct ParentDomain : Pd {
 /// A piece of the device's memory. Every structure of it, imported or not, and every region over it shares it.
 struct DeviceMemory {
   struct Free {
-    void operator()(std::byte* octets) const { std::free(octets); }
+    void operator()(std::byte* memory) const { std::free(memory); }
   };
   std::unique_ptr<std::byte, Free> octets;
   std::size_t length = 0;

@@ -210,8 +210,10 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
     case IBV_WR_SEND_WITH_IMM:
       to.immediate = be32toh(from.imm_data);
       break;
-    case IBV_WR_SEND_WITH_INV:
     case IBV_WR_LOCAL_INV:
+      to.sges = {};  // whatever stands there
+      [[fallthrough]];
+    case IBV_WR_SEND_WITH_INV:
       to.immediate = from.invalidate_rkey;
       break;
     case IBV_WR_BIND_MW:  // ibv_bind_mw binds windows of type 1

@@ -119,8 +119,8 @@ constexpr OpcodeInfo describe(Transport transport, OperationCode code) {
   info.is_request = is_send || is_write || info.operation == Operation::read_request ||
                     info.operation == Operation::compare_swap || info.operation == Operation::fetch_add ||
                     info.operation == Operation::atomic_write;
-  info.has_payload = is_send || is_write || info.operation == Operation::atomic_write ||
-                     info.operation == Operation::read_response;
+  info.has_payload =
+      is_send || is_write || info.operation == Operation::atomic_write || info.operation == Operation::read_response;
   info.has_immediate = code == send_last_with_immediate || code == send_only_with_immediate ||
                        code == write_last_with_immediate || code == write_only_with_immediate;
   info.has_invalidate = code == send_last_with_invalidate || code == send_only_with_invalidate;
@@ -128,8 +128,8 @@ constexpr OpcodeInfo describe(Transport transport, OperationCode code) {
   info.has_reth = (is_write && info.starts_message()) || info.operation == Operation::read_request ||
                   info.operation == Operation::atomic_write;
   info.has_atomic_eth = info.operation == Operation::compare_swap || info.operation == Operation::fetch_add;
-  info.takes_resource = info.operation == Operation::read_request || info.operation == Operation::atomic_write ||
-                        info.has_atomic_eth;
+  info.takes_resource =
+      info.operation == Operation::read_request || info.operation == Operation::atomic_write || info.has_atomic_eth;
   info.has_aeth = info.operation == Operation::acknowledge || info.operation == Operation::atomic_acknowledge ||
                   (info.operation == Operation::read_response && info.position != Position::middle);
   info.has_atomic_ack_eth = info.operation == Operation::atomic_acknowledge;

@@ -57,7 +57,7 @@ namespace verbena::nic {
   X(rp_cnp_ignored)     /* CNPs for another one */                                                       \
   X(page_faults)        /* of on-demand regions: pages that the NIC met for the first time */            \
   X(page_invalidations) /* pages that it knew and forgot */                                              \
-  X(page_prefetches)    /* pages that advise_mr made known */                                            \
+  X(page_prefetch)      /* pages that advise_mr made known */                                            \
   X(link_downed)        /* the port's cable lost its signal */                                           \
   X(completions)                                                                                         \
   X(async_events)

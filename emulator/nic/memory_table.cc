@@ -267,7 +267,7 @@ Result<std::uint64_t, VerbsError> MemoryTable::prefetch(const Sge& range, PdHand
   constexpr std::uint64_t kPageBytes = std::uint64_t{1} << PageCache::kPageBits;
   const std::uint64_t bytes = std::min<std::uint64_t>(range.length, PageCache::kPagesMax * kPageBytes);
   for (std::uint64_t done = 0; done < bytes; done += kPageBytes)
-    counters_.add(Counter::page_prefetches, learn_pages(slot, first + done, std::min(kPageBytes, bytes - done)));
+    counters_.add(Counter::page_prefetch, learn_pages(slot, first + done, std::min(kPageBytes, bytes - done)));
   return first;
 }
 

@@ -1,4 +1,5 @@
-// MemoryTable: the memory regions and memory windows of a NIC, their keys, and the check that every access passes first.
+// MemoryTable: the memory regions and memory windows of a NIC, their keys, and the check that every access passes
+// first.
 //
 // Solely responsible for keys, bounds, protection domains, access rights and bindings (IBTA 10.6), and for which pages
 // of an on-demand region the NIC knows. Copies nothing: see memory.h.

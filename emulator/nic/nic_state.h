@@ -162,6 +162,10 @@ void retire(NicState& nic, Qp& qp);
 void receive_request(NicState& nic, Qp& qp, const wire::PacketView& packet);
 // response.cc
 Sent send_response(NicState& nic, Qp& qp, TransmitPort& port);
+/// The answers to a READ and to an atomic, in the order of PSNs. ATOMIC WRITE is answered by a READ response without
+/// data. `replay`: to a duplicate.
+void push_read(NicState& nic, Qp& qp, const wire::PacketView& packet, std::uint32_t msn, bool replay);
+void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool is_write, bool replay);
 /// Takes a receive work request for the message in progress, from the QP's queue or its SRQ. False: none is there.
 bool take_receive(NicState& nic, Qp& qp);
 /// Copies payload into the held receive work request at receive_offset. False: a local protection error.

@@ -6,40 +6,51 @@
 namespace verbena::nic {
 namespace {
 
+constexpr std::uint32_t bit(SendOpcode opcode) {
+  return 1u << static_cast<unsigned>(opcode);
+}
+
 /// Which operations a transport service offers (IBTA table 40).
-VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
-  switch (request.opcode) {
-    case SendOpcode::send:
-    case SendOpcode::send_with_immediate:
-      return {};
-    case SendOpcode::rdma_write:
-    case SendOpcode::rdma_write_with_immediate:
-      if (qp.type == QpType::ud || qp.type == QpType::raw_packet) return Failure{VerbsError::invalid_argument};
-      return {};
-    case SendOpcode::rdma_read:
-    case SendOpcode::compare_and_swap:
-    case SendOpcode::fetch_and_add:
-      if (!qp.reliable || request.inline_data) return Failure{VerbsError::invalid_argument};
-      return {};
-    case SendOpcode::local_invalidate:
-    case SendOpcode::bind_memory_window:
-      if (qp.type == QpType::ud || !request.sges.empty()) return Failure{VerbsError::invalid_argument};
-      return {};
-    case SendOpcode::send_with_invalidate:
-    case SendOpcode::atomic_write:
-      if (qp.type != QpType::rc) return Failure{VerbsError::invalid_argument};
-      return {};
+constexpr std::uint32_t kDatagramOperations = bit(SendOpcode::send) | bit(SendOpcode::send_with_immediate);
+constexpr std::uint32_t kUnreliableOperations =
+    kDatagramOperations | bit(SendOpcode::rdma_write) | bit(SendOpcode::rdma_write_with_immediate) | SendWork::kLocal;
+constexpr std::uint32_t kReliableOperations =
+    kUnreliableOperations | bit(SendOpcode::send_with_invalidate) | SendWork::kAwaitData;
+/// What receives data has none to take along.
+constexpr std::uint32_t kNeverInline = SendWork::kAwaitData & ~bit(SendOpcode::atomic_write);
+
+/// XRC (annex A14): as RC, but for what the extensions of annexes A19 and on brought.
+constexpr std::uint32_t kXrcOperations =
+    kReliableOperations & ~(bit(SendOpcode::send_with_invalidate) | bit(SendOpcode::atomic_write));
+
+std::uint32_t operations_of(QpType type) {
+  switch (type) {
+    case QpType::rc:
+      return kReliableOperations;
+    case QpType::xrc_send:
+      return kXrcOperations;
+    case QpType::uc:
+      return kUnreliableOperations;
+    case QpType::ud:
+    case QpType::raw_packet:
+      return kDatagramOperations;
+    case QpType::xrc_receive:
+      break;
   }
-  return Failure{VerbsError::invalid_argument};
+  return 0;
+}
+
+bool is_one_of(SendOpcode opcode, std::uint32_t opcodes) {
+  const auto number = static_cast<unsigned>(opcode);
+  return number < SendWork::kOpcodesMax && (opcodes >> number & 1) != 0;
 }
 
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
   const bool is_frame = qp.type == QpType::raw_packet;
-  const bool too_long =
-      bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
-      (is_frame && (bytes < kEthernetBytes || bytes > qp.mtu + kEthernetBytes + kVlanBytes)) ||
-      ((work.is_atomic() || work.opcode == SendOpcode::atomic_write) && bytes != sizeof(std::uint64_t));
+  const bool too_long = bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
+                        (is_frame && (bytes < kEthernetBytes || bytes > qp.mtu + kEthernetBytes + kVlanBytes)) ||
+                        (work.is_one_of(SendWork::kEightOctets) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
   return no_initiator_depth ? CompletionStatus::local_qp_operation_error : CompletionStatus::success;
@@ -62,7 +73,6 @@ void fill(SendWork& work, const SendRequest& request) {
   work.solicited = request.solicited;
   work.fence = request.fence;
   work.inline_data = request.inline_data;
-  work.executed = false;
 }
 
 }  // namespace
@@ -75,7 +85,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   prefetch(*qp);
   if (qp->state == QpState::reset || qp->state == QpState::init || qp->state == QpState::rtr)
     return Failure{VerbsError::invalid_argument};  // IBTA 11.4.1.1
-  if (auto checked = check_opcode(*qp, request); !checked) return checked;
+  if (!is_one_of(request.opcode, operations_of(qp->type))) return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;
@@ -83,7 +93,8 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
 
   std::uint64_t bytes = 0;
   for (const Sge& sge : request.sges) bytes += sge.length;
-  if (request.inline_data && bytes > qp->attributes.capabilities.max_inline_data)
+  if (request.inline_data &&
+      (bytes > qp->attributes.capabilities.max_inline_data || is_one_of(request.opcode, kNeverInline)))
     return Failure{VerbsError::invalid_argument};
   if (qp->type == QpType::ud) {
     const AddressHandle* ah = nic.address_handles.find(request.address_handle);
@@ -106,7 +117,8 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   }
   Requester& requester = qp->requester;
   const bool is_message = !work.is_local();
-  work.packets = work.is_atomic() || !is_message ? is_message : qp->packets_of(work.length);
+  if (!is_message && !request.sges.empty()) return Failure{VerbsError::invalid_argument};
+  work.packets = is_message ? qp->packets_of(work.length) : 0;
   work.first_psn = requester.post_psn;
   work.ssn = requester.post_ssn & wire::Psn::kMask;
   requester.post_ssn += is_message;

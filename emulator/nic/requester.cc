@@ -1,6 +1,7 @@
 // The requester: turns work requests of RC and UC QPs into request packets, within what the peer and the queue allow.
 // IBTA vol 1, 9.7.2 - 9.7.4 (RC), 9.8 (UC).
 #include <algorithm>
+#include <array>
 
 #include "emulator/nic/nic_state.h"
 
@@ -10,33 +11,33 @@ namespace {
 using wire::OperationCode;
 using wire::Psn;
 
+/// The opcodes of a message by the place of the packet in it.
 struct OpcodeRow {
   OperationCode first, middle, last, only;
 };
-constexpr OpcodeRow kSend{OperationCode::send_first, OperationCode::send_middle, OperationCode::send_last,
-                          OperationCode::send_only};
-constexpr OpcodeRow kSendImmediate{OperationCode::send_first, OperationCode::send_middle,
-                                   OperationCode::send_last_with_immediate, OperationCode::send_only_with_immediate};
-constexpr OpcodeRow kSendInvalidate{OperationCode::send_first, OperationCode::send_middle,
-                                    OperationCode::send_last_with_invalidate, OperationCode::send_only_with_invalidate};
-constexpr OpcodeRow kWrite{OperationCode::write_first, OperationCode::write_middle, OperationCode::write_last,
-                           OperationCode::write_only};
-constexpr OpcodeRow kWriteImmediate{OperationCode::write_first, OperationCode::write_middle,
-                                    OperationCode::write_last_with_immediate, OperationCode::write_only_with_immediate};
 
-const OpcodeRow& opcode_row(const SendWork& work) {
-  if (work.opcode == SendOpcode::send_with_invalidate) return kSendInvalidate;
-  const bool immediate =
-      work.opcode == SendOpcode::send_with_immediate || work.opcode == SendOpcode::rdma_write_with_immediate;
-  return work.is_write() ? (immediate ? kWriteImmediate : kWrite) : (immediate ? kSendImmediate : kSend);
+constexpr std::array<OpcodeRow, SendWork::kOpcodesMax> make_opcode_rows() {
+  using enum OperationCode;
+  std::array<OpcodeRow, SendWork::kOpcodesMax> rows{};
+  const auto row = [&rows](SendOpcode opcode) -> OpcodeRow& { return rows[static_cast<std::size_t>(opcode)]; };
+  const auto one = [&row](SendOpcode opcode, OperationCode code) { row(opcode) = {code, code, code, code}; };
+  row(SendOpcode::send) = {send_first, send_middle, send_last, send_only};
+  row(SendOpcode::send_with_immediate) = {send_first, send_middle, send_last_with_immediate, send_only_with_immediate};
+  row(SendOpcode::send_with_invalidate) = {send_first, send_middle, send_last_with_invalidate,
+                                           send_only_with_invalidate};
+  row(SendOpcode::rdma_write) = {write_first, write_middle, write_last, write_only};
+  row(SendOpcode::rdma_write_with_immediate) = {write_first, write_middle, write_last_with_immediate,
+                                                write_only_with_immediate};
+  one(SendOpcode::rdma_read, read_request);
+  one(SendOpcode::compare_and_swap, compare_swap);
+  one(SendOpcode::fetch_and_add, fetch_add);
+  one(SendOpcode::atomic_write, atomic_write);
+  return rows;
 }
+constexpr std::array<OpcodeRow, SendWork::kOpcodesMax> kOpcodeRows = make_opcode_rows();
 
 OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
-  if (work.is_read()) return OperationCode::read_request;
-  if (work.opcode == SendOpcode::atomic_write) return OperationCode::atomic_write;
-  if (work.is_atomic())
-    return work.opcode == SendOpcode::compare_and_swap ? OperationCode::compare_swap : OperationCode::fetch_add;
-  const OpcodeRow& row = opcode_row(work);
+  const OpcodeRow& row = kOpcodeRows[static_cast<std::size_t>(work.opcode)];
   if (work.packets == 1) return row.only;
   if (packet == 0) return row.first;
   return packet + 1 == work.packets ? row.last : row.middle;
@@ -109,14 +110,14 @@ void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status
 
 /// The one at SendQueue::next, in its turn: behind everything that was sent before (10.8.3.3). It takes no PSN; what is
 /// sent again passes it by.
-void run_local(NicState& nic, Qp& qp, SendWork& work) {
-  if (!work.executed) {
+[[gnu::cold, gnu::noinline]] void run_local(NicState& nic, Qp& qp, SendWork& work) {
+  if (!work.is_executed()) {
     const bool binds = work.opcode == SendOpcode::bind_memory_window;
     const bool done = binds ? nic.regions.bind(work.binding(), qp.pd, qp.handle)
                             : nic.regions.may_invalidate(work.immediate, qp.pd, qp.handle);
     if (!done) return fail_locally(nic, qp, work, CompletionStatus::memory_window_bind_error);
     if (!binds) nic.regions.invalidate(work.immediate, qp.pd, qp.handle);
-    work.executed = true;
+    work.received_packets = 1;
   }
   ++qp.send_queue.next;
   retire(nic, qp);
@@ -160,7 +161,7 @@ void go_back(Qp& qp, Psn psn) {
   for (queue.next = queue.head; queue.next != queue.tail; ++queue.next) {
     const SendWork& work = queue.at(queue.next);
     const std::int32_t into = wire::distance(work.first_psn, psn);
-    if (work.packets == 0 ? !work.executed : into < static_cast<std::int32_t>(work.packets)) {
+    if (work.packets == 0 ? !work.is_executed() : into < static_cast<std::int32_t>(work.packets)) {
       requester.next_packet = static_cast<std::uint32_t>(std::max(into, 0));
       return;
     }

@@ -250,51 +250,6 @@ void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   nic.complete_receive(qp, completion, packet.bth().solicited);
 }
 
-void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
-  auto& jobs = qp.responder.jobs;
-  if (qp.responder.jobs_head == jobs.size()) {
-    jobs.clear();
-    qp.responder.jobs_head = 0;
-  } else if (jobs.size() == jobs.capacity()) {
-    jobs.erase(jobs.begin(), jobs.begin() + qp.responder.jobs_head);
-    qp.responder.jobs_head = 0;
-  }
-  if (jobs.size() == jobs.capacity()) return;  // a duplicate storm; the requester asks again
-  // In the order of PSNs, but a response that has begun is not interrupted (9.7.5.1: responses come one after another).
-  const auto first = jobs.begin() + qp.responder.jobs_head;
-  const bool has_begun = first != jobs.end() && first->started;
-  const auto later = std::find_if(first + has_begun, jobs.end(),
-                                  [&](const ResponseJob& other) { return distance(job.psn, other.psn) > 0; });
-  jobs.insert(later, job);
-  nic.make_ready(qp);
-}
-
-void push_read(NicState& nic, Qp& qp, const PacketView& packet, std::uint32_t msn, bool replay) {
-  const wire::Reth& reth = packet.reth();
-  ResponseJob job;
-  job.psn = packet.bth().psn;
-  job.packets_left = qp.packets_of(reth.length);
-  job.bytes_left = reth.length;
-  job.value = reth.address;
-  job.rkey = reth.rkey.value;
-  job.pd = qp.pd;
-  job.msn = msn & Psn::kMask;
-  job.replay = replay;
-  push_job(nic, qp, job);
-}
-
-/// ATOMIC WRITE is answered by a READ response without data.
-void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool is_write, bool replay) {
-  ResponseJob job;
-  job.psn = record.psn;
-  job.packets_left = 1;
-  job.is_atomic = !is_write;
-  job.value = record.original;
-  job.msn = record.msn & Psn::kMask;
-  job.replay = replay;
-  push_job(nic, qp, job);
-}
-
 std::optional<std::uint64_t> apply_atomic(NicState& nic, const PacketView& packet, std::uint64_t address) {
   if (packet.opcode().operation == Operation::atomic_write) {
     if (!nic.memory.write(address, packet.payload())) return std::nullopt;  // aligned: one store

@@ -32,7 +32,7 @@ struct SendWork {
   std::uint32_t immediate = 0;         // or the rkey that is invalidated
   std::uint32_t length = 0;            // octets of the whole message
   std::uint32_t packets = 0;           // PSNs that it takes (a read: those of its responses; a local operation: none)
-  std::uint32_t received_packets = 0;  // read, atomic: responses that have arrived
+  std::uint32_t received_packets = 0;  // read, atomic: responses that have arrived; local operation: it is executed
   std::uint32_t ssn = 0;               // send sequence number, for end-to-end credits (IBTA 9.7.7.2)
   std::uint32_t remote_qkey = 0;
   wire::Psn first_psn;
@@ -45,17 +45,17 @@ struct SendWork {
   bool solicited = false;
   bool fence = false;
   bool inline_data = false;
-  bool executed = false;  // a local operation
 
   /// The operations that wait for the responder's data or for its word that it is done: READ, atomics, ATOMIC WRITE.
-  static constexpr std::uint32_t kAwaitData = 1u << static_cast<unsigned>(SendOpcode::rdma_read) |
-                                              1u << static_cast<unsigned>(SendOpcode::compare_and_swap) |
-                                              1u << static_cast<unsigned>(SendOpcode::fetch_and_add) |
-                                              1u << static_cast<unsigned>(SendOpcode::atomic_write);
-  static constexpr std::uint32_t kConsumeReceive =
-      1u << static_cast<unsigned>(SendOpcode::send) | 1u << static_cast<unsigned>(SendOpcode::send_with_immediate) |
-      1u << static_cast<unsigned>(SendOpcode::send_with_invalidate) |
-      1u << static_cast<unsigned>(SendOpcode::rdma_write_with_immediate);
+  static constexpr std::uint32_t kAwaitData =
+      1u << static_cast<unsigned>(SendOpcode::rdma_read) | 1u << static_cast<unsigned>(SendOpcode::compare_and_swap) |
+      1u << static_cast<unsigned>(SendOpcode::fetch_and_add) | 1u << static_cast<unsigned>(SendOpcode::atomic_write);
+  static constexpr std::uint32_t kOpcodesMax = 16;
+  static constexpr std::uint32_t kEightOctets = kAwaitData & ~(1u << static_cast<unsigned>(SendOpcode::rdma_read));
+  static constexpr std::uint32_t kConsumeReceive = 1u << static_cast<unsigned>(SendOpcode::send) |
+                                                   1u << static_cast<unsigned>(SendOpcode::send_with_immediate) |
+                                                   1u << static_cast<unsigned>(SendOpcode::send_with_invalidate) |
+                                                   1u << static_cast<unsigned>(SendOpcode::rdma_write_with_immediate);
   static constexpr std::uint32_t kLocal = 1u << static_cast<unsigned>(SendOpcode::local_invalidate) |
                                           1u << static_cast<unsigned>(SendOpcode::bind_memory_window);
   bool is_one_of(std::uint32_t opcodes) const { return (opcodes >> static_cast<unsigned>(opcode) & 1) != 0; }
@@ -65,6 +65,7 @@ struct SendWork {
   bool awaits_data() const { return is_one_of(kAwaitData); }
   /// Executed here, in its turn; no packet.
   bool is_local() const { return is_one_of(kLocal); }
+  bool is_executed() const { return received_packets != 0; }
   bool is_write() const { return opcode == SendOpcode::rdma_write || opcode == SendOpcode::rdma_write_with_immediate; }
   bool consumes_receive() const { return is_one_of(kConsumeReceive); }
   /// SendRequest::set_binding().

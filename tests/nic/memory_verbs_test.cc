@@ -11,10 +11,8 @@ namespace {
 
 std::vector<Completion> write_to(Pair& pair, std::uint64_t address, std::size_t bytes = 8) {
   const Sge sge = pair.a_buffer.sge(0, bytes);
-  pair.a.post({.opcode = SendOpcode::rdma_write,
-               .sges = {&sge, 1},
-               .remote_address = address,
-               .rkey = pair.b_buffer.rkey()});
+  pair.a.post(
+      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = address, .rkey = pair.b_buffer.rkey()});
   pair.world.run_to_rest();
   return pair.a.poll_sent();
 }
@@ -65,8 +63,8 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_changes_nothing) {
 
 BOOST_AUTO_TEST_CASE(the_null_region_gives_zeros_and_swallows_what_is_written) {
   Pair pair;
-  const auto null = Endpoint::take(
-      pair.a.nic().register_memory({.pd = pair.a.pd, .access = kLocalWrite, .is_null = true}));
+  const auto null =
+      Endpoint::take(pair.a.nic().register_memory({.pd = pair.a.pd, .access = kLocalWrite, .is_null = true}));
   BOOST_TEST(null.rkey == 0u);
   const std::uint64_t first = pair.a_buffer.word(0);
   const Sge pieces[] = {pair.a_buffer.sge(0, 8), {0xdead0000, 2000, null.lkey}, pair.a_buffer.sge(8, 8)};
@@ -94,8 +92,7 @@ BOOST_AUTO_TEST_CASE(the_null_region_gives_zeros_and_swallows_what_is_written) {
 BOOST_AUTO_TEST_CASE(the_null_region_is_of_its_domain_and_not_for_peers) {
   Pair pair;
   const PdHandle other = Endpoint::take(pair.a.nic().allocate_pd());
-  const auto null = Endpoint::take(
-      pair.a.nic().register_memory({.pd = other, .access = kLocalWrite, .is_null = true}));
+  const auto null = Endpoint::take(pair.a.nic().register_memory({.pd = other, .access = kLocalWrite, .is_null = true}));
   const Sge sge{0, 8, null.lkey};
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = {&sge, 1},
@@ -105,8 +102,8 @@ BOOST_AUTO_TEST_CASE(the_null_region_is_of_its_domain_and_not_for_peers) {
   check_statuses(pair.a.poll_sent(), {local_protection_error});
 
   Pair second;
-  const auto theirs = Endpoint::take(
-      second.b.nic().register_memory({.pd = second.b.pd, .access = kLocalWrite, .is_null = true}));
+  const auto theirs =
+      Endpoint::take(second.b.nic().register_memory({.pd = second.b.pd, .access = kLocalWrite, .is_null = true}));
   const Sge from = second.a_buffer.sge(0, 8);
   second.a.post({.opcode = SendOpcode::rdma_write, .sges = {&from, 1}, .rkey = theirs.lkey});
   second.world.run_to_rest();
@@ -129,7 +126,7 @@ BOOST_AUTO_TEST_CASE(pages_of_an_on_demand_region_fault_once) {
   BOOST_TEST(counters.get(Counter::page_faults) == 2u);
   const Sge ahead{second_page + 2 * kPage, kPage, pair.b_buffer.lkey()};
   BOOST_TEST(*pair.b.nic().prefetch_memory(pair.b.pd, ahead, true) == ahead.address);
-  BOOST_TEST(counters.get(Counter::page_prefetches) == 1u);
+  BOOST_TEST(counters.get(Counter::page_prefetch) == 1u);
   check_statuses(write_to(pair, ahead.address, kPage), {success});
   BOOST_TEST(counters.get(Counter::page_faults) == 2u);
   BOOST_TEST(pair.b.nic().deregister_memory(pair.b_buffer.mr()).ok());
@@ -138,8 +135,8 @@ BOOST_AUTO_TEST_CASE(pages_of_an_on_demand_region_fault_once) {
 
 BOOST_AUTO_TEST_CASE(one_on_demand_region_is_the_whole_address_space) {
   Pair pair;
-  const auto all = Endpoint::take(pair.a.nic().register_memory(
-      {.pd = pair.a.pd, .length = UINT64_MAX, .access = kLocalWrite | kOnDemand}));
+  const auto all = Endpoint::take(
+      pair.a.nic().register_memory({.pd = pair.a.pd, .length = UINT64_MAX, .access = kLocalWrite | kOnDemand}));
   const auto place = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pair.a_buffer.bytes().data()));
   const Sge sge{place, 3000, all.lkey};
   pair.a.post({.opcode = SendOpcode::rdma_write,
@@ -154,8 +151,8 @@ BOOST_AUTO_TEST_CASE(one_on_demand_region_is_the_whole_address_space) {
 BOOST_AUTO_TEST_CASE(advice_is_for_on_demand_regions_of_the_domain_within_their_bounds) {
   Pair pair;
   Nic& nic = pair.a.nic();
-  const auto region = Endpoint::take(nic.register_memory(
-      {.pd = pair.a.pd, .address = 0x10000, .length = 4096, .iova = 0x10000, .access = kOnDemand}));
+  const auto region = Endpoint::take(
+      nic.register_memory({.pd = pair.a.pd, .address = 0x10000, .length = 4096, .iova = 0x10000, .access = kOnDemand}));
   const auto answer = [&](const Sge& range, PdHandle pd, bool for_writing) {
     return nic.prefetch_memory(pd, range, for_writing).error();
   };

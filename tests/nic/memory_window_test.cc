@@ -74,7 +74,9 @@ BOOST_AUTO_TEST_CASE(neither_the_octet_before_it_nor_a_right_it_lacks_nor_the_ke
   refused([](WindowPair& pair, const MemoryWindow& window) {
     return pair.write(pair.a, next_key(window.rkey), Buffer::address(63));
   });
-  refused([](WindowPair& pair, const MemoryWindow& window) { return pair.write(pair.a, window.rkey, Buffer::address(64)); });
+  refused([](WindowPair& pair, const MemoryWindow& window) {
+    return pair.write(pair.a, window.rkey, Buffer::address(64));
+  });
   refused([](WindowPair& pair, const MemoryWindow& window) {
     const Sge eight = pair.a_buffer.sge(0, 8);
     pair.a.post({.opcode = SendOpcode::rdma_read,
@@ -161,9 +163,8 @@ BOOST_AUTO_TEST_CASE(a_bind_that_breaks_a_rule_fails_and_takes_the_qp_with_it) {
       const PdHandle pd = Endpoint::take(pair.b.nic().allocate_pd());
       binding.window = Endpoint::take(pair.b.nic().allocate_window(pd, WindowType::type2)).handle;
     });
-    refused(type, [](WindowPair& pair, Wanted binding) {
-      BOOST_TEST(pair.b.nic().deallocate_window(binding.window).ok());
-    });
+    refused(type,
+            [](WindowPair& pair, Wanted binding) { BOOST_TEST(pair.b.nic().deallocate_window(binding.window).ok()); });
   }
   refused(WindowType::type1, [](WindowPair&, Wanted binding) { binding.access |= kZeroBased; });
   refused(WindowType::type2, [](WindowPair&, Wanted binding) { binding.length = 0; });

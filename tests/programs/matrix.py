@@ -55,6 +55,9 @@ def pingpongs():
     yield pingpong("srq", "-e", "-q", "4", reliable=False, iterations=20)
     yield pingpong("srq", "-q", "1")
     yield pingpong("srq", "-e", "-q", "1")
+    yield xrc_pingpong()
+    yield xrc_pingpong("-e")
+    yield xrc_pingpong("-s", "65536", iterations=20)
 
 
 def bandwidth(family, tool, inline, events, connections=("RC",)):

@@ -115,8 +115,7 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
   if (engine == nullptr) return kNoDevice;
   if (attributes->attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
   return errno_of(engine->run([cq, attributes](nic::Nic& nic, Time) {
-    return nic.moderate_cq(cq_of(cq)->nic, attributes->moderate.cq_count,
-                           microseconds(attributes->moderate.cq_period));
+    return nic.moderate_cq(cq_of(cq)->nic, attributes->moderate.cq_count, microseconds(attributes->moderate.cq_period));
   }));
 }
 

@@ -158,8 +158,7 @@ bool Process::tell_holders(const nic::AsyncEvent& event) {
     auto* const qp = static_cast<Qp*>(const_cast<void*>(address));
     if (qp->xrcd == nullptr || qp->nic.index != event.object) continue;
     found = true;
-    entry.context->async_events.push(
-        {.source = &qp->async_events, .object = qp, .type = static_cast<int>(event.type)});
+    entry.context->async_events.push({.source = &qp->async_events, .object = qp, .type = static_cast<int>(event.type)});
   }
   return found;
 }

@@ -72,9 +72,9 @@ std::uint64_t operations_of(ibv_qp_type type) {
 }
 
 int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
-  constexpr std::uint32_t kKnown =
-      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
-      IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+  constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+                                   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_IND_TABLE |
+                                   IBV_QP_INIT_ATTR_RX_HASH;
   if (!is_known_type(attributes.qp_type) || (attributes.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
   if (!is_of_context(context, attributes)) return EINVAL;
   if (names(attributes, IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
@@ -235,9 +235,8 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
   auto* const qp = new (std::nothrow) Qp();
   if (qp == nullptr) return fail(ENOMEM);
   auto* const xrcd = static_cast<Xrcd*>(attributes->xrcd);
-  const auto opened = engine->run([&](nic::Nic& nic, Time) {
-    return nic.open_qp(domain_of(*xrcd), wire::Qpn(attributes->qp_num));
-  });
+  const auto opened =
+      engine->run([&](nic::Nic& nic, Time) { return nic.open_qp(domain_of(*xrcd), wire::Qpn(attributes->qp_num)); });
   if (!opened) {
     delete qp;
     return fail(errno_of(opened));

@@ -22,8 +22,8 @@ Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes, ibv_xrcd* xrcd = nullptr,
   srq->id = Process::instance().enlist(Kind::srq, srq, pd->context);
   // The limit is not part of creation: ibv_modify_srq arms it.
   nic::SrqInit init{.pd = static_cast<Pd*>(pd)->nic,
-                          .max_wr = attributes.attr.max_wr,
-                          .max_sge = attributes.attr.max_sge,
+                    .max_wr = attributes.attr.max_wr,
+                    .max_sge = attributes.attr.max_sge,
                     .context = srq->id};
   if (xrcd != nullptr) {
     srq->xrcd = static_cast<Xrcd*>(xrcd);
@@ -66,7 +66,8 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
                  attributes->cq->context != context || attributes->pd->context != context ||
                  !Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes->xrcd))))
     return fail(EINVAL);
-  Srq* const srq = is_xrc ? create(attributes->pd, plain, attributes->xrcd, attributes->cq) : create(attributes->pd, plain);
+  Srq* const srq =
+      is_xrc ? create(attributes->pd, plain, attributes->xrcd, attributes->cq) : create(attributes->pd, plain);
   if (srq != nullptr) attributes->attr = plain.attr;
   return srq;
 }

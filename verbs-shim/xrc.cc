@@ -84,15 +84,14 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
   if (attributes->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED) return fail(EOPNOTSUPP);
   if ((attributes->comp_mask & kNeeded) != kNeeded || (attributes->oflags & ~(O_CREAT | O_EXCL)) != 0)
     return fail(EINVAL);
-  struct stat file {};
+  struct stat file{};
   const bool has_file = attributes->fd != -1;
   if (has_file && fstat(attributes->fd, &file) != 0) return fail(EBADF);
   auto* const xrcd = new (std::nothrow) Xrcd();
   if (xrcd == nullptr) return fail(ENOMEM);
   xrcd->context = context;
-  const int error = engine->run([&](nic::Nic& nic, Time) {
-    return join_domain(nic, *engine, *attributes, has_file ? &file : nullptr, *xrcd);
-  });
+  const int error = engine->run(
+      [&](nic::Nic& nic, Time) { return join_domain(nic, *engine, *attributes, has_file ? &file : nullptr, *xrcd); });
   if (error != 0) {
     delete xrcd;
     return fail(error);
@@ -119,8 +118,7 @@ int close_xrcd(ibv_xrcd* xrcd) {
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
   host::Engine* const engine = engine_of(srq->context);
   if (engine == nullptr) return kNoDevice;
-  const auto found =
-      engine->run([srq](nic::Nic& nic, Time) { return nic.srq_number(static_cast<Srq*>(srq)->nic); });
+  const auto found = engine->run([srq](nic::Nic& nic, Time) { return nic.srq_number(static_cast<Srq*>(srq)->nic); });
   if (!found) return EOPNOTSUPP;  // only XRC SRQs have a number that anybody could use
   *number = found->value();
   return 0;

@@ -1,9 +1,9 @@
 // ShmLink: the link between processes of one machine: rings in shared memory, doorbells only for sleepers.
 //
 // Solely responsible for which ring a frame goes into, for taking frames out of all rings, and for waking peers
-// (shm_link_waking.cc), and for copying group frames to all peers (shm_link_groups.cc). Rings: shm_ring.h; memory: shm_channel.h; connections: shm_control.h. No lock and no pointer
-// lies in shared memory, so that a process killed at any instruction leaves the others whole; its frames vanish as with
-// a dead NIC.
+// (shm_link_waking.cc), and for copying group frames to all peers (shm_link_groups.cc). Rings: shm_ring.h; memory:
+// shm_channel.h; connections: shm_control.h. No lock and no pointer lies in shared memory, so that a process killed at
+// any instruction leaves the others whole; its frames vanish as with a dead NIC.
 //
 // Waking: a sender that publishes into an idle ring fences, reads the peer's `asleep` word and rings if it was 1. While
 // earlier frames are still on their way it does not look; instead it looks later whether the peer moves at all (a check
@@ -181,7 +181,7 @@ class ShmLink final : public Link {
   bool has_looked_ = false;
   bool has_met_all_ = false;  // that were there at the first look
   Time looked_around_at_{};
-  std::vector<PeerName> found_;      // guarded by errands_lock_
+  std::vector<PeerName> found_;  // guarded by errands_lock_
   std::atomic<bool> has_found_{false};
   std::string fabric_;
 

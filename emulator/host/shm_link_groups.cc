@@ -1,7 +1,7 @@
 // ShmLink's group frames on direct cables: every process of the fabric gets a copy, as from a switch that floods.
 //
-// Who is there stands in the node directory, which is looked at again while group frames leave (look_around, outside the
-// lock). The first such frame waits for the look and for the calls that follow from it; later ones do not.
+// Who is there stands in the node directory, which is looked at again while group frames leave (look_around, outside
+// the lock). The first such frame waits for the look and for the calls that follow from it; later ones do not.
 #include <algorithm>
 #include <cstring>
 

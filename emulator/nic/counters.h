@@ -48,8 +48,8 @@ enum class Counter : std::uint8_t {
   rx_dropped_pkey,
   rx_dropped_qkey,
   rx_dropped_wrong_destination,
-  rx_dropped_no_buffer,  // raw packets: no receive work request, or a queue that is not ready
-  rx_dropped_no_rule,    // raw packets: nobody wants them
+  rx_dropped_no_buffer,        // raw packets: no receive work request, or a queue that is not ready
+  rx_dropped_no_rule,          // raw packets: nobody wants them
   np_ecn_marked_roce_packets,  // notification point: packets of our QPs that carry the mark
   np_cnp_sent,
   rp_cnp_handled,  // reaction point: CNPs for a QP that is connected

@@ -221,8 +221,12 @@ struct QpParts {
 };
 
 QpParts parts_of(const NicState& nic, const QpInit& init) {
-  return {nic.pds.find(init.pd),   nic.cqs.find(init.send_cq),           nic.cqs.find(init.recv_cq),
-          nic.srqs.find(init.srq), nic.xrc_domains.find(init.xrc_domain), nic.indirection_tables.find(init.indirection_table)};
+  return {nic.pds.find(init.pd),
+          nic.cqs.find(init.send_cq),
+          nic.cqs.find(init.recv_cq),
+          nic.srqs.find(init.srq),
+          nic.xrc_domains.find(init.xrc_domain),
+          nic.indirection_tables.find(init.indirection_table)};
 }
 
 /// Drops what the type does not have, and says whether what it needs is there.

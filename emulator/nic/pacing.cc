@@ -18,7 +18,8 @@ VerbsResult<void> Nic::limit_rate(QpHandle handle, const RateLimit& limit) {
   NicState& nic = *state_;
   Qp* qp = nic.qps.find(handle);
   const NicLimits& limits = nic.config.limits;
-  if (qp == nullptr || (qp->state != QpState::rtr && qp->state != QpState::rts)) return Failure{VerbsError::invalid_argument};
+  if (qp == nullptr || (qp->state != QpState::rtr && qp->state != QpState::rts))
+    return Failure{VerbsError::invalid_argument};
   if (limit.kbps != 0 && (limit.kbps < limits.min_rate_kbps || limit.kbps > limits.max_rate_kbps))
     return Failure{VerbsError::invalid_argument};
   qp->attributes.rate_limit_kbps = limit.kbps;

@@ -33,7 +33,8 @@ VerbsResult<void> check_opcode(const Qp& qp, const SendRequest& request) {
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
   const bool is_frame = qp.type == QpType::raw_packet;
   const bool too_long = bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
-                        (is_frame && (bytes < kEthernetBytes || bytes > qp.mtu + kEthernetBytes + kVlanBytes)) || (work.is_atomic() && bytes != sizeof(std::uint64_t));
+                        (is_frame && (bytes < kEthernetBytes || bytes > qp.mtu + kEthernetBytes + kVlanBytes)) ||
+                        (work.is_atomic() && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
   return no_initiator_depth ? CompletionStatus::local_qp_operation_error : CompletionStatus::success;
@@ -114,7 +115,8 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
 VerbsResult<void> Nic::post_receive(QpHandle handle, const ReceiveRequest& request) {
   NicState& nic = *state_;
   Qp* qp = nic.qps.find(handle);
-  if (qp == nullptr || !qp->has_receive_queue || qp->state == QpState::reset) return Failure{VerbsError::invalid_argument};
+  if (qp == nullptr || !qp->has_receive_queue || qp->state == QpState::reset)
+    return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_recv_sge) return Failure{VerbsError::invalid_argument};
   if (qp->receive_queue.full()) return Failure{VerbsError::no_memory};
   qp->receive_queue.push(request);

@@ -344,8 +344,7 @@ void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
       const std::uint32_t psns = qp.packets_of(reth.length);
       if (pending || distance(psn + psns, responder.expected_psn) < 0) return;
       if (check_named_srq(nic, qp, packet) != Verdict::pass || check_enabled(nic, qp, packet) != Verdict::pass ||
-          check_length(nic, qp, packet) != Verdict::pass ||
-          check_remote_access(nic, qp, packet) != Verdict::pass)
+          check_length(nic, qp, packet) != Verdict::pass || check_remote_access(nic, qp, packet) != Verdict::pass)
         return;  // it no longer names what it named: dropped, as a stale packet
       // What is left of an answer under way to the same request begins again where it was asked for.
       std::erase_if(responder.jobs, [&, i = std::size_t{0}](const ResponseJob& job) mutable {
@@ -477,9 +476,8 @@ void receive_request(NicState& nic, Qp& qp, const PacketView& packet) {
     qp.responder.communication_established = true;
     nic.raise(AsyncEventType::communication_established, qp);
   }
-  Verdict verdict =
-      first_objection<check_psn, check_sequence, check_named_srq, check_enabled, check_resources, check_length,
-                      check_remote_access>(nic, qp, packet);
+  Verdict verdict = first_objection<check_psn, check_sequence, check_named_srq, check_enabled, check_resources,
+                                    check_length, check_remote_access>(nic, qp, packet);
   if (verdict == Verdict::pass) verdict = execute(nic, qp, packet);
   if (verdict == Verdict::pass) return;
   if (qp.reliable)

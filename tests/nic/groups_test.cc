@@ -76,8 +76,13 @@ BOOST_AUTO_TEST_CASE(who_left_gets_nothing_and_wrong_keys_are_dropped) {
 
 BOOST_AUTO_TEST_CASE(a_qp_that_blocks_gets_its_own_datagrams_not_back) {
   Members m;
-  QpInit init{.pd = m.a.pd, .type = QpType::ud, .send_cq = m.a.send_cq, .recv_cq = m.a.recv_cq,
-              .capabilities = kDatagram.capabilities, .signal_all = true, .blocks_own_groups = true};
+  QpInit init{.pd = m.a.pd,
+              .type = QpType::ud,
+              .send_cq = m.a.send_cq,
+              .recv_cq = m.a.recv_cq,
+              .capabilities = kDatagram.capabilities,
+              .signal_all = true,
+              .blocks_own_groups = true};
   m.a.qp = Endpoint::take(m.a.nic().create_qp(init));
   m.a.connect(2, {});
   for (Endpoint* end : {&m.a, &m.sibling}) BOOST_TEST(end->nic().attach_group(end->qp, kGroup).ok());
@@ -108,8 +113,7 @@ BOOST_AUTO_TEST_CASE(a_burst_longer_than_the_loop_holds_loses_nothing) {
   for (std::uint64_t i = 0; i < 64; ++i) m.a.receive(i, {m.memory.sge(1024, 256)});
   const Sge sge = m.memory.sge(0, 16);
   for (int i = 0; i < 64; ++i)
-    m.a.post({.sges = {&sge, 1}, .address_handle = m.ah, .remote_qpn = wire::kMulticastQpn,
-              .remote_qkey = 0x11111111});
+    m.a.post({.sges = {&sge, 1}, .address_handle = m.ah, .remote_qpn = wire::kMulticastQpn, .remote_qkey = 0x11111111});
   m.world.run_to_rest();
   BOOST_TEST(m.a.poll_sent().size() == 64u);
   BOOST_TEST(m.a.poll_received().size() == 64u);

@@ -11,7 +11,9 @@ namespace {
 
 void write(Pair& pair, std::uint32_t bytes = 64) {
   const Sge sge = pair.a_buffer.sge(0, bytes);
-  pair.a.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = pair.b_buffer.address(),
+  pair.a.post({.opcode = SendOpcode::rdma_write,
+               .sges = {&sge, 1},
+               .remote_address = pair.b_buffer.address(),
                .rkey = pair.b_buffer.rkey()});
 }
 
@@ -66,8 +68,8 @@ BOOST_AUTO_TEST_CASE(a_queue_that_ignores_overrun_keeps_the_newest) {
   World world;
   Endpoint a(world, 1), b(world, 2);
   const CqHandle small = Endpoint::take(a.nic().create_cq(2, 0, true));
-  QpInit init{.pd = a.pd, .send_cq = small, .recv_cq = a.recv_cq, .capabilities = a.options().capabilities,
-              .signal_all = true};
+  QpInit init{
+      .pd = a.pd, .send_cq = small, .recv_cq = a.recv_cq, .capabilities = a.options().capabilities, .signal_all = true};
   a.qp = Endpoint::take(a.nic().create_qp(init));
   a.connect(2, b.qpn());
   b.connect(1, a.qpn());

@@ -32,8 +32,8 @@ struct Raw {
   void ready(Endpoint& end, QpHandle qp) {
     QpAttributes attributes;
     for (const auto& [state, mask] : {std::pair{QpState::init, kQpState | kQpPort},
-                                     {QpState::rtr, std::uint32_t{kQpState}},
-                                     {QpState::rts, std::uint32_t{kQpState}}}) {
+                                      {QpState::rtr, std::uint32_t{kQpState}},
+                                      {QpState::rts, std::uint32_t{kQpState}}}) {
       attributes.state = state;
       BOOST_REQUIRE(end.nic().modify_qp(qp, attributes, mask, world.now()).ok());
     }
@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(a_sniffer_sees_connections_too_and_counters_count) {
   server.connect(1, client.qpn());
   Buffer memory(client.nic(), client.pd, 64), target(server.nic(), server.pd, 64);
   const Sge sge = memory.sge();
-  client.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = target.address(),
-               .rkey = target.rkey()});
+  client.post(
+      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = target.address(), .rkey = target.rkey()});
   raw.world.run_to_rest();
   check_statuses(client.poll_sent(), {success});
   const auto seen = raw.b.poll_received();
@@ -148,8 +148,13 @@ BOOST_AUTO_TEST_CASE(a_sniffer_sees_connections_too_and_counters_count) {
 
 BOOST_AUTO_TEST_CASE(own_groups_come_back_and_tags_are_stripped) {
   Raw raw;
-  QpInit init{.pd = raw.b.pd, .type = QpType::raw_packet, .send_cq = raw.b.send_cq, .recv_cq = raw.b.recv_cq,
-              .capabilities = kRaw.capabilities, .signal_all = true, .strips_vlan = true};
+  QpInit init{.pd = raw.b.pd,
+              .type = QpType::raw_packet,
+              .send_cq = raw.b.send_cq,
+              .recv_cq = raw.b.recv_cq,
+              .capabilities = kRaw.capabilities,
+              .signal_all = true,
+              .strips_vlan = true};
   raw.b.qp = Endpoint::take(raw.b.nic().create_qp(init));
   raw.ready(raw.b, raw.b.qp);
   raw.flow(Raw::to_group());
@@ -208,8 +213,8 @@ BOOST_AUTO_TEST_CASE(flows_spread_over_the_work_queues_and_stay_on_theirs) {
   std::vector<CqHandle> cqs;
   for (int i = 0; i < 4; ++i) {
     cqs.push_back(Endpoint::take(nic.create_cq(64, 0)));
-    queues.push_back(Endpoint::take(
-        nic.create_work_queue({.pd = raw.b.pd, .cq = cqs.back(), .max_wr = 64, .max_sge = 1})));
+    queues.push_back(
+        Endpoint::take(nic.create_work_queue({.pd = raw.b.pd, .cq = cqs.back(), .max_wr = 64, .max_sge = 1})));
     const Sge sge = raw.into.sge();
     BOOST_CHECK(nic.post_work_queue_receive(queues.back(), {1, {&sge, 1}}).error() == VerbsError::invalid_argument);
     BOOST_TEST(nic.modify_work_queue(queues.back(), WorkQueueState::ready).ok());

@@ -92,20 +92,29 @@ BOOST_AUTO_TEST_CASE(reads_writes_and_atomics_use_the_protection_domain_of_the_n
   const Sge sge = from.sge(0, 4096);
   const Sge word = from.sge(4096, 8);
   const std::uint64_t before = memory.word(0);
-  x.post({.opcode = SendOpcode::fetch_and_add, .sges = {&word, 1}, .remote_address = memory.address(),
-          .rkey = memory.rkey(), .compare_or_add = 5}, x.other_srq);
-  x.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = memory.address(4096),
-          .rkey = memory.rkey()}, x.other_srq);
-  x.post({.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .remote_address = memory.address(),
-          .rkey = memory.rkey()}, x.other_srq);
+  x.post({.opcode = SendOpcode::fetch_and_add,
+          .sges = {&word, 1},
+          .remote_address = memory.address(),
+          .rkey = memory.rkey(),
+          .compare_or_add = 5},
+         x.other_srq);
+  x.post({.opcode = SendOpcode::rdma_write,
+          .sges = {&sge, 1},
+          .remote_address = memory.address(4096),
+          .rkey = memory.rkey()},
+         x.other_srq);
+  x.post(
+      {.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .remote_address = memory.address(), .rkey = memory.rkey()},
+      x.other_srq);
   x.world.run_to_rest();
   check_statuses(x.a.poll_sent(), {success, success, success});
   BOOST_TEST(memory.word(0) == before + 5);
   BOOST_TEST(from.word(512) == before);
   BOOST_TEST(same_bytes(from.bytes().first(4096), memory.bytes().first(4096)));
   // The other queue's domain does not know that memory.
-  x.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = memory.address(),
-          .rkey = memory.rkey()}, x.srq);
+  x.post(
+      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = memory.address(), .rkey = memory.rkey()},
+      x.srq);
   x.world.run_to_rest();
   check_statuses(x.a.poll_sent(), {remote_access_error});
 }

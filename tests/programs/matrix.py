@@ -40,6 +40,12 @@ def pingpong(kind, *options, reliable=True, iterations=100):
     return Case(" ".join([f"ibv_{kind}_pingpong", *options]), argv, PINGPONG_ROW, reliable, 60, "pingpong")
 
 
+def xrc_pingpong(*options, iterations=100):
+    # Its -c is the number of clients that the server waits for. Only the client says when all is done.
+    argv = ["ibv_xsrq_pingpong", "-g", "0", "-p", "{port}", "-n", str(iterations), *options]
+    return Case(" ".join(["ibv_xsrq_pingpong", *options]), argv, r"^success", True, 60, "pingpong")
+
+
 def pingpongs():
     yield pingpong("rc")
     yield pingpong("rc", "-e")

@@ -3,10 +3,11 @@
 #   make demo    two unmodified RDMA programs on two emulated nodes, clean and under packet loss
 #   make test    every test, as CI runs them
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
+#   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
 #   make bench   the benchmark table, each figure beside its limit and its peer
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup demo test soak bench format tidy clean
+.PHONY: build setup demo test soak conformance bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -26,6 +27,11 @@ SOAK_SECONDS ?= 600
 SOAK_FIRST_SEED ?= $(shell date +%s)000
 soak: build
 	@build/verbena run --random --for $(SOAK_SECONDS) --seeds $(SOAK_FIRST_SEED)..$$(($(SOAK_FIRST_SEED) + 999999))
+
+conformance: setup
+	@scripts/setup.sh test
+	@scripts/build.sh release product
+	@/usr/bin/python3 tests/conformance/conformance.py --verbena build/verbena --write docs/conformance.md
 
 bench: setup
 	@scripts/setup.sh bench

@@ -179,7 +179,7 @@ int run_exec(const Arguments& arguments) {
     return fail(app, failed, error);
   }
   StatsReport report;
-  if (!report.open()) return fail(app, kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
+  if (!report.open(options.fabric)) return fail(app, kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return fail(app, status, error);
   fmt::print(stderr, "{}", report.text(options.node));

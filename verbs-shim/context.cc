@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/host/network_device.h"
 #include "emulator/host/port_speed.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
@@ -224,7 +225,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   full.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = mtu_to(config.port_mtu_bytes);
-  full.gid_tbl_len = config.gid_count;
+  full.gid_tbl_len = static_cast<int>(config.gids.size());
   full.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   full.max_msg_sz = config.limits.max_message_bytes;
   full.lid = lid_of(config);
@@ -254,6 +255,17 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) {
   return 0;
 }
 
+namespace {
+/// The interface that a raw link uses; else the one that has the address, or the loopback interface.
+unsigned network_device_index(ibv_context* context, const wire::Gid& gid) {
+  constexpr std::string_view kRaw = "raw:";
+  const std::string& link = device_of(context->device)->config.link;
+  if (link.starts_with(kRaw)) return if_nametoindex(link.c_str() + kRaw.size());
+  char name[IF_NAMESIZE];
+  return if_nametoindex(host::find_network_device(gid.octets, name) ? name : "lo");
+}
+}  // namespace
+
 }  // namespace verbena::shim
 
 using namespace verbena::shim;
@@ -272,7 +284,7 @@ VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, 
   if (port_num != 1) return EINVAL;
   if (engine_of(context) == nullptr) return kNoDevice;
   const verbena::nic::NicConfig& config = config_of(context);
-  if (gid_index >= config.gid_count) return EINVAL;
+  if (gid_index >= config.gids.size()) return EINVAL;
   const verbena::wire::Gid& gid = config.gids[gid_index];
   if (gid == verbena::wire::Gid{}) return ENODATA;
   ibv_gid_entry full{};
@@ -280,7 +292,7 @@ VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, 
   full.gid_index = gid_index;
   full.port_num = port_num;
   full.gid_type = IBV_GID_TYPE_ROCE_V2;
-  if (gid.is_ipv4() && gid.octets[12] == 127) full.ndev_ifindex = if_nametoindex("lo");
+  full.ndev_ifindex = network_device_index(context, gid);
   std::memset(static_cast<void*>(entry), 0, entry_size);
   std::memcpy(static_cast<void*>(entry), &full, std::min(entry_size, sizeof full));
   return 0;
@@ -291,7 +303,7 @@ VERBENA_ABI ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* en
   if (engine_of(context) == nullptr) return -kNoDevice;
   auto* into = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
-  for (std::uint32_t index = 0; index < config_of(context).gid_count; ++index) {
+  for (std::uint32_t index = 0; index < config_of(context).gids.size(); ++index) {
     ibv_gid_entry entry{};
     const int error = _ibv_query_gid_ex(context, 1, index, &entry, flags, sizeof entry);
     if (error == ENODATA) continue;

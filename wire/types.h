@@ -90,6 +90,13 @@ struct Gid {
     return static_cast<std::uint32_t>(octets[12]) << 24 | static_cast<std::uint32_t>(octets[13]) << 16 |
            static_cast<std::uint32_t>(octets[14]) << 8 | octets[15];
   }
+  /// fe80::/64, RFC 4291, 2.5.6.
+  constexpr bool is_link_local() const {
+    if (octets[0] != 0xfe || octets[1] != 0x80) return false;
+    for (std::size_t i = 2; i < 8; ++i)
+      if (octets[i] != 0) return false;
+    return true;
+  }
   constexpr bool is_multicast() const { return is_ipv4() ? (octets[12] & 0xf0) == 0xe0 : octets[0] == 0xff; }
 };
 

@@ -17,9 +17,9 @@ StatsReport::~StatsReport() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-bool StatsReport::open() {
-  descriptor_ = memfd_create("verbena-stats", MFD_CLOEXEC);
-  if (descriptor_ < 0 || !host::make_stats_file(descriptor_)) return false;
+bool StatsReport::open(const std::string& fabric) {
+  descriptor_ = host::make_stats_memory(fabric);
+  if (descriptor_ < 0) return false;
   void* mapping = mmap(nullptr, host::kStatsFileBytes, PROT_READ, MAP_SHARED, descriptor_, 0);
   if (mapping == MAP_FAILED) return false;
   mapping_ = mapping;

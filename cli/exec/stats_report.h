@@ -14,7 +14,7 @@ class StatsReport {
   StatsReport& operator=(const StatsReport&) = delete;
 
   /// Makes the file (a memfd: nothing can stay behind) and sets the variable that names it. False: errno says why.
-  bool open();
+  bool open(const std::string& fabric);
   /// Counters that are not zero, summed over the processes, one a line.
   std::string text(std::string_view node) const;
 

@@ -4,12 +4,13 @@
 #include <compare>
 #include <map>
 
+#include "scenarios/checkers/request_range.h"
+
 namespace verbena::explain {
 
 namespace {
 
 constexpr std::uint32_t kNoQpn = UINT32_MAX;
-constexpr std::uint32_t kSmallestMtuBytes = 256;
 constexpr std::size_t kNone = SIZE_MAX;
 
 struct StreamKey {
@@ -25,10 +26,8 @@ struct Stream {
   StreamKey key;
   std::optional<wire::Transport> transport;  // unknown while only CNPs were seen
   std::size_t peer = kNone;
-  bool has_requests = false;
+  checkers::RequestRange requests;
   bool has_responses = false;
-  wire::Psn first;    // of the requests
-  wire::Psn highest;  // generous: a READ counts with the smallest path MTU
   std::uint32_t path_mtu_bytes = 0;
   std::vector<std::uint32_t> packets;
 };
@@ -45,7 +44,6 @@ class Pairing {
 
  private:
   std::size_t stream_of(const wire::PacketView& packet);
-  void note_request(Stream& stream, const wire::PacketView& packet);
   void pair_by_response(std::size_t index, wire::Psn psn);
   void pair(std::size_t a, std::size_t b) {
     streams_[a].peer = b;
@@ -73,19 +71,6 @@ std::size_t Pairing::stream_of(const wire::PacketView& packet) {
   return at->second;
 }
 
-void Pairing::note_request(Stream& stream, const wire::PacketView& packet) {
-  wire::Psn last = packet.bth().psn;
-  if (packet.opcode().operation == wire::Operation::read_request)
-    last = last + packet.reth().length / kSmallestMtuBytes;
-  if (!stream.has_requests) {
-    stream.first = packet.bth().psn;
-    stream.highest = last;
-  } else if (wire::distance(stream.highest, last) > 0) {
-    stream.highest = last;
-  }
-  stream.has_requests = true;
-}
-
 void Pairing::pair_by_response(std::size_t index, wire::Psn psn) {
   const StreamKey& key = streams_[index].key;
   const auto candidates = by_addresses_.find({key.destination, key.source});
@@ -93,11 +78,9 @@ void Pairing::pair_by_response(std::size_t index, wire::Psn psn) {
   std::size_t best = kNone;
   for (const std::size_t candidate : candidates->second) {
     const Stream& stream = streams_[candidate];
-    if (!stream.has_requests || stream.peer != kNone || !is_reliable(stream)) continue;
-    if (wire::distance(stream.first, psn) < 0 || wire::distance(psn, stream.highest) < 0) continue;
+    if (stream.peer != kNone || !is_reliable(stream) || !stream.requests.may_be_answered_by(psn)) continue;
     // The one that is the fewest packets ahead, should several fit.
-    if (best == kNone || wire::distance(psn, stream.highest) < wire::distance(psn, streams_[best].highest))
-      best = candidate;
+    if (best == kNone || stream.requests.ahead_of(psn) < streams_[best].requests.ahead_of(psn)) best = candidate;
   }
   if (best != kNone) pair(index, best);
 }
@@ -112,7 +95,7 @@ void Pairing::add(std::uint32_t index, const wire::PacketView& packet) {
   if (info.has_payload && (info.position == wire::Position::first || info.position == wire::Position::middle))
     stream.path_mtu_bytes = std::max(stream.path_mtu_bytes, static_cast<std::uint32_t>(packet.payload_bytes()));
   if (info.is_request) {
-    note_request(stream, packet);
+    stream.requests.note(packet);
   } else {
     stream.has_responses = true;
     if (stream.peer == kNone) pair_by_response(number, packet.bth().psn);
@@ -162,7 +145,7 @@ std::vector<Conversation> Pairing::conversations() {
       made.path_mtu_bytes = std::max(made.path_mtu_bytes, peer->path_mtu_bytes);
     }
     made.ends = {sender, receiver};
-    if (!stream.has_requests && (peer == nullptr ? stream.has_responses : peer->has_requests))
+    if (!stream.requests.any() && (peer == nullptr ? stream.has_responses : peer->requests.any()))
       std::swap(made.ends[0], made.ends[1]);  // the capture begins with an answer
     result.push_back(std::move(made));
   }

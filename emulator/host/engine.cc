@@ -87,13 +87,15 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   engine->link_ = std::move(*link);
   engine->kernel_frames_ = engine->link_->fetches();
   engine->exact_time_ = engine->link_.get() != engine->base_link_;
-  engine->stats_ = StatsBlock::open(config.stats_path, config.address, opened.slot);
+  engine->stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
 
   nic::NicConfig nic_config;
   nic_config.qpn_base = qpn_base_of(opened.slot);
   nic_config.qpn_bits = kSlotShift;
   nic_config.mac = opened.mac;
   nic_config.gids[0] = config.address;
+  if (const auto link_local = link_local_of(config.address); opened.has_link_local && link_local)
+    nic_config.gids[nic_config.gid_count++] = *link_local;
   nic_config.port_mtu_bytes = opened.mtu_bytes;
   nic_config.udp_source_port = opened.udp_source_port;
   if (opened.window_bytes != 0) nic_config.window_bytes = opened.window_bytes;

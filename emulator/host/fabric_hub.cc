@@ -27,6 +27,7 @@ FabricHub::FabricHub(std::unique_ptr<ShmLink> link, const fabric::Topology& topo
   for (std::uint32_t host = 0; host < topology.hosts; ++host) {
     nodes_[host].address = node_address(host + 1);
     network_.add_address(host, nodes_[host].address);
+    if (const auto link_local = link_local_of(nodes_[host].address)) network_.add_address(host, *link_local);
   }
 }
 
@@ -97,17 +98,21 @@ bool FabricHub::arrived(const fabric::Arrival& arrival) {
   if (*qpn == wire::kMulticastQpn) return arrived_for_group(arrival);
   const nic::Destination destination{node.address, *qpn, node.route_hints[slot_of(*qpn)]};
   auto room = link_->reserve_if_there(destination, arrival.frame.size());
-  // Once per pass: a peer that floods a process which is gone must not cost system calls.
-  if (!room && !calls_taken_) {
-    calls_taken_ = true;
-    link_->take_calls();
-    room = link_->reserve_if_there(destination, arrival.frame.size());
-  }
+  if (!room && take_calls()) room = link_->reserve_if_there(destination, arrival.frame.size());
   if (!room) {
     ++node.statistics.nobody;
     return false;
   }
   hand_over(node, arrival.frame, *room);
+  return true;
+}
+
+/// Meets the processes that called since the last service(). Once per pass: a peer that floods a process which is gone
+/// must not cost system calls. False: this pass has done it.
+bool FabricHub::take_calls() {
+  if (calls_taken_) return false;
+  calls_taken_ = true;
+  link_->take_calls();
   return true;
 }
 
@@ -126,6 +131,7 @@ void FabricHub::hand_over(Node& node, std::span<const std::byte> frame, std::spa
 bool FabricHub::arrived_for_group(const fabric::Arrival& arrival) {
   Node& node = nodes_[arrival.host];
   bool is_taken = false;
+  take_calls();  // who called before the frame was sent is one of them
   for (const PeerName& peer : link_->peers()) {
     if (!(peer.address == node.address)) continue;
     const nic::Destination destination{node.address, qpn_base_of(peer.slot), node.route_hints[peer.slot]};

@@ -82,6 +82,7 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   bool arrived(const fabric::Arrival& arrival) override;
   bool arrived_for_group(const fabric::Arrival& arrival);
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
+  bool take_calls();
   void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
 
   std::unique_ptr<ShmLink> link_;

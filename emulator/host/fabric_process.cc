@@ -62,7 +62,7 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
     process->capture_ = std::move(*capture);
   }
   process->attach_observers(options.observer);
-  if (std::string error = process->open_counters(); !error.empty()) return Failure{std::move(error)};
+  if (std::string error = process->open_counters(options.fabric); !error.empty()) return Failure{std::move(error)};
   process->commands_ = std::make_unique<FabricCommands>(
       *process->hub_,
       FabricCommands::Setup{.fabric = options.fabric,
@@ -83,10 +83,9 @@ void FabricProcess::attach_observers(fabric::Observer* observer) {
   hub_->network().observe(observer);
 }
 
-std::string FabricProcess::open_counters() {
-  counters_file_ = Descriptor(memfd_create("verbena-stats", MFD_CLOEXEC));
-  if (!counters_file_ || !make_stats_file(counters_file_.get()))
-    return std::string("cannot make a file of counters: ") + std::strerror(errno);
+std::string FabricProcess::open_counters(const std::string& fabric) {
+  counters_file_ = Descriptor(make_stats_memory(fabric));
+  if (!counters_file_) return std::string("cannot make a file of counters: ") + std::strerror(errno);
   void* mapping = mmap(nullptr, kStatsFileBytes, PROT_READ, MAP_SHARED, counters_file_.get(), 0);
   if (mapping == MAP_FAILED) return std::string("cannot map the file of counters: ") + std::strerror(errno);
   counters_ = mapping;

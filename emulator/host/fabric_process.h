@@ -48,7 +48,7 @@ class FabricProcess {
 
  private:
   FabricProcess() = default;
-  std::string open_counters();
+  std::string open_counters(const std::string& fabric);
   void attach_observers(fabric::Observer* observer);
   void service(Time now);
   bool sleep(Time now, int stop_descriptor);

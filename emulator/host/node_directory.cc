@@ -24,8 +24,26 @@ bool is_name_character(char c) {
 }
 }  // namespace
 
-wire::MacAddress node_mac(const wire::Gid& address) {
+std::optional<wire::Gid> link_local_of(const wire::Gid& node) {
+  if (!node.is_ipv4()) return std::nullopt;
+  const auto& octets = node.octets;
+  const auto mac = node_mac(node).octets;
+  // The universal/local bit is inverted, ff:fe stands in the middle.
+  return wire::Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(mac[0] ^ 2), mac[1], octets[12], 0xff, 0xfe,
+                    octets[13], octets[14], octets[15]}};
+}
+
+wire::Gid node_of(const wire::Gid& address) {
+  if (!address.is_link_local()) return address;
   const auto& octets = address.octets;
+  wire::Gid node = wire::Gid::from_ipv4(0);
+  node.octets[12] = octets[10];
+  for (std::size_t i = 13; i < 16; ++i) node.octets[i] = octets[i];
+  return link_local_of(node) == address ? node : address;
+}
+
+wire::MacAddress node_mac(const wire::Gid& address) {
+  const auto octets = node_of(address).octets;
   return {{0x02, 0x56, octets[12], octets[13], octets[14], octets[15]}};
 }
 

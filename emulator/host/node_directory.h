@@ -36,8 +36,14 @@ constexpr wire::Qpn qpn_base_of(std::uint8_t slot) {
   return wire::Qpn(std::uint32_t{slot} << kSlotShift);
 }
 
-/// 02:56 and the last four octets of the address: the MAC of a node whose link has none of its own.
+/// 02:56 and the last four octets of the address: the MAC of a node whose link has none of its own. A link-local
+/// address is that of the node it belongs to.
 wire::MacAddress node_mac(const wire::Gid& address);
+/// The second address that a node with an IPv4 address has: fe80::/64 and the EUI-64 of its MAC (RFC 4291, appendix A).
+/// Nothing: the node's address is an IPv6 address, of which the MAC keeps too little to find the way back.
+std::optional<wire::Gid> link_local_of(const wire::Gid& node);
+/// The node's own address; any other than link_local_of() an IPv4 address is returned as it is.
+wire::Gid node_of(const wire::Gid& address);
 /// "127.47.91.1" or an IPv6 address.
 std::string address_text(const wire::Gid& address);
 /// K in 1..254 (127.47.91.K), an IPv4 or an IPv6 address.

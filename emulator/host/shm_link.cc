@@ -21,6 +21,7 @@ Result<OpenedLink, std::string> open_in_role(const EngineConfig& config, ShmRole
   OpenedLink opened;
   opened.slot = (*link)->slot();
   opened.mac = node_mac(config.address);
+  opened.has_link_local = true;
   opened.link = std::move(*link);
   return opened;
 }
@@ -106,7 +107,7 @@ ShmLink::Route* ShmLink::route_to(const nic::Destination& destination) {
     Route& route = routes_[destination.route_hint - 1];
     if (route.peer.slot == slot && route.peer.address == destination.address) return &route;
   }
-  const PeerName peer{destination.address, slot};
+  const PeerName peer{node_of(destination.address), slot};
   if (routes_.size() >= kRoutesMax && !route_of_.contains(peer)) return nullptr;
   const std::uint32_t index = route_index(peer);
   destination.route_hint = index + 1;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace verbena::host {
@@ -35,13 +36,21 @@ bool make_stats_file(int descriptor) {
   return true;
 }
 
-std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const wire::Gid& address, std::uint8_t slot) {
+int make_stats_memory(const std::string& fabric) {
+  const int descriptor = memfd_create((kStatsMemoryPrefix + fabric).c_str(), MFD_CLOEXEC);
+  if (descriptor >= 0 && make_stats_file(descriptor)) return descriptor;
+  if (descriptor >= 0) close(descriptor);
+  return -1;
+}
+
+std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const std::string& fabric,
+                                             const wire::Gid& address, std::uint8_t slot) {
   std::unique_ptr<StatsBlock> block(new StatsBlock);
-  if (path.empty()) return block;
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (path.empty()) block->own_memory_ = make_stats_memory(fabric);
+  const int descriptor = path.empty() ? block->own_memory_ : ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return block;
   StatsFile* file = map_file(descriptor);
-  close(descriptor);
+  if (!path.empty()) close(descriptor);
   if (file == nullptr) return block;
   const bool usable = file->magic.load(std::memory_order_acquire) == StatsFile::kMagic &&
                       file->counters.load(std::memory_order_relaxed) == nic::kCounters &&
@@ -63,9 +72,11 @@ std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const wire
 
 StatsBlock::~StatsBlock() {
   if (file_ != nullptr) munmap(file_, kStatsFileBytes);
+  if (own_memory_ >= 0) close(own_memory_);
 }
 
 void StatsBlock::make_private() {
+  if (own_memory_ >= 0) close(std::exchange(own_memory_, -1));
   if (file_ == nullptr) return;
   std::vector<std::byte> copy(kStatsFileBytes);
   std::memcpy(copy.data(), static_cast<const void*>(file_), copy.size());

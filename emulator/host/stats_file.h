@@ -2,7 +2,9 @@
 //
 // Solely responsible for the layout and for who writes where. The file is made by the reader (usually a memfd, passed
 // as VERBENA_STATS=/proc/PID/fd/N); each process claims one block and keeps it, so that counters outlive the process. A
-// file that is full or not ours yields private counters: statistics never keep a program from running.
+// process that is given none makes one for itself. The memfd's name says whose it is (kStatsMemoryPrefix), so that
+// whoever shows the node's counters finds it below /proc (verbs-shim/path/counters.h). A file that is full or not ours
+// yields private counters: statistics never keep a program from running.
 #pragma once
 
 #include <array>
@@ -36,16 +38,20 @@ struct StatsFile {
   /// For the reader: blocks that hold something.
   std::size_t used() const;
 };
+inline constexpr const char* kStatsMemoryPrefix = "verbena-stats-";  // and the fabric's name
 inline constexpr std::size_t kStatsFileBytes = sizeof(StatsFile);
 
 /// Makes an empty file in `descriptor` (its size and header). False: errno says why.
 bool make_stats_file(int descriptor);
+/// A new memfd with an empty file, for the processes of one fabric; close it to be rid of it. -1: errno says why.
+int make_stats_memory(const std::string& fabric);
 
 /// The counters of this process.
 class StatsBlock {
  public:
-  /// An empty path, or a file that cannot be used, gives private counters.
-  static std::unique_ptr<StatsBlock> open(const std::string& path, const wire::Gid& address, std::uint8_t slot);
+  /// An empty path makes a file of the process's own. One that cannot be used gives private counters.
+  static std::unique_ptr<StatsBlock> open(const std::string& path, const std::string& fabric, const wire::Gid& address,
+                                          std::uint8_t slot);
   ~StatsBlock();
   StatsBlock(const StatsBlock&) = delete;
   StatsBlock& operator=(const StatsBlock&) = delete;
@@ -59,6 +65,7 @@ class StatsBlock {
  private:
   StatsBlock() = default;
   StatsFile* file_ = nullptr;
+  int own_memory_ = -1;  // open while the process lives: that is how it is found
   nic::Counters private_;
   nic::Counters* counters_ = &private_;
 };

@@ -11,8 +11,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr Duration kDepartureDelayMax = seconds(3600);
-constexpr std::int32_t kLongStream = 1 << 22;  // a quarter of the PSNs
-constexpr std::uint32_t kSmallestMtuBytes = 256;
 constexpr std::uint32_t kAttemptsMax = 1000;  // to find the other half of a stream
 
 }  // namespace
@@ -44,7 +42,7 @@ void RealCheckers::learn(const wire::PacketView& packet) {
   Stream& stream = streams_[number];
   const wire::OpcodeInfo& info = packet.opcode();
   if (info.is_request)
-    note_request(stream, packet);
+    stream.requests.note(packet);
   else if (stream.peer == kNone && stream.attempts < kAttemptsMax)
     pair(number, packet.bth().psn);
 }
@@ -64,21 +62,6 @@ std::size_t RealCheckers::stream_of(const wire::PacketView& packet) {
   return number;
 }
 
-void RealCheckers::note_request(Stream& stream, const wire::PacketView& packet) {
-  if (stream.peer != kNone || stream.is_long) return;
-  wire::Psn last = packet.bth().psn;
-  if (packet.opcode().operation == wire::Operation::read_request)
-    last = last + packet.reth().length / kSmallestMtuBytes;
-  if (!stream.has_requests) {
-    stream.first = packet.bth().psn;
-    stream.highest = last;
-  } else if (wire::distance(stream.highest, last) > 0) {
-    stream.highest = last;
-  }
-  stream.has_requests = true;
-  stream.is_long = wire::distance(stream.first, stream.highest) > kLongStream;
-}
-
 void RealCheckers::pair(std::size_t responses, wire::Psn psn) {
   Stream& stream = streams_[responses];
   ++stream.attempts;
@@ -87,10 +70,7 @@ void RealCheckers::pair(std::size_t responses, wire::Psn psn) {
   std::size_t found = kNone;
   for (const std::size_t number : candidates->second) {
     const Stream& candidate = streams_[number];
-    if (!candidate.has_requests || candidate.peer != kNone || number == responses) continue;
-    const bool fits =
-        candidate.is_long || (wire::distance(candidate.first, psn) >= 0 && wire::distance(psn, candidate.highest) >= 0);
-    if (!fits) continue;
+    if (candidate.peer != kNone || number == responses || !candidate.requests.may_be_answered_by(psn)) continue;
     if (found != kNone) return;  // either may be meant
     found = number;
   }

@@ -16,6 +16,7 @@
 
 #include "emulator/fabric/network.h"
 #include "scenarios/checkers/checker.h"
+#include "scenarios/checkers/request_range.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/run/checker_verdicts.h"
 
@@ -37,10 +38,7 @@ class RealCheckers final : public fabric::Observer {
     wire::Gid source;
     wire::Gid destination;
     wire::Qpn qpn;
-    bool has_requests = false;
-    bool is_long = false;  // its first PSN may lie half the numbers back: it may be meant by any response
-    wire::Psn first;
-    wire::Psn highest;
+    checkers::RequestRange requests;
     std::size_t peer = kNone;
     std::uint32_t attempts = 0;
   };
@@ -48,7 +46,6 @@ class RealCheckers final : public fabric::Observer {
 
   void learn(const wire::PacketView& packet);
   std::size_t stream_of(const wire::PacketView& packet);
-  void note_request(Stream& stream, const wire::PacketView& packet);
   void pair(std::size_t responses, wire::Psn psn);
   void connect(const Stream& one);
 

@@ -104,6 +104,19 @@ BOOST_AUTO_TEST_CASE(a_node_is_a_number_or_an_address) {
   BOOST_TEST((node_mac(*parse_node("1")).octets == std::array<std::uint8_t, 6>{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x01}));
 }
 
+BOOST_AUTO_TEST_CASE(a_link_local_address_leads_to_its_node) {
+  const wire::Gid node = *parse_node("7");
+  const auto link_local = link_local_of(node);
+  BOOST_REQUIRE(link_local.has_value());
+  BOOST_TEST(address_text(*link_local) == "fe80::56:7fff:fe2f:5b07");
+  BOOST_TEST((node_of(*link_local) == node));
+  BOOST_TEST((node_mac(*link_local) == node_mac(node)));
+  BOOST_TEST((node_of(node) == node));
+  const wire::Gid foreign = *parse_node("fe80::5054:ff:fe2f:5b07");  // of another maker's MAC
+  BOOST_TEST((node_of(foreign) == foreign));
+  BOOST_TEST(!link_local_of(*parse_node("fd00::7")).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(slots_are_the_upper_bits_of_a_qpn) {
   BOOST_TEST(slot_of(wire::Qpn(0x120034)) == 0x12);
   BOOST_TEST((qpn_base_of(0x12) == wire::Qpn(0x120000)));
@@ -117,7 +130,7 @@ BOOST_AUTO_TEST_CASE(counters_of_several_processes_stand_in_one_file_and_outlive
     const pid_t child = fork();
     BOOST_REQUIRE(child >= 0);
     if (child == 0) {
-      const auto block = StatsBlock::open(path, *parse_node("5"), static_cast<std::uint8_t>(i));
+      const auto block = StatsBlock::open(path, "test", *parse_node("5"), static_cast<std::uint8_t>(i));
       block->counters().add(nic::Counter::tx_packets, static_cast<std::uint64_t>(i) * 10);
       _exit(block->shared() ? 0 : 1);
     }
@@ -144,23 +157,24 @@ BOOST_AUTO_TEST_CASE(counters_of_several_processes_stand_in_one_file_and_outlive
 BOOST_AUTO_TEST_CASE(a_full_or_foreign_file_yields_private_counters) {
   const int file = memfd_create("stats", MFD_CLOEXEC);
   const std::string path = "/proc/self/fd/" + std::to_string(file);
-  BOOST_TEST(!StatsBlock::open(path, wire::Gid{}, 0)->shared());  // empty
+  BOOST_TEST(!StatsBlock::open(path, "test", wire::Gid{}, 0)->shared());  // empty
   BOOST_REQUIRE(ftruncate(file, kStatsFileBytes) == 0);
-  BOOST_TEST(!StatsBlock::open(path, wire::Gid{}, 0)->shared());  // all zero
+  BOOST_TEST(!StatsBlock::open(path, "test", wire::Gid{}, 0)->shared());  // all zero
   BOOST_REQUIRE(make_stats_file(file));
-  for (std::size_t i = 0; i < StatsFile::kBlocks; ++i) BOOST_TEST(StatsBlock::open(path, wire::Gid{}, 0)->shared());
-  const auto late = StatsBlock::open(path, wire::Gid{}, 0);
+  for (std::size_t i = 0; i < StatsFile::kBlocks; ++i)
+    BOOST_TEST(StatsBlock::open(path, "test", wire::Gid{}, 0)->shared());
+  const auto late = StatsBlock::open(path, "test", wire::Gid{}, 0);
   BOOST_TEST(!late->shared());
   late->counters().add(nic::Counter::rx_packets);
   BOOST_TEST(late->counters().get(nic::Counter::rx_packets) == 1U);
-  BOOST_TEST(!StatsBlock::open("/nowhere/at/all", wire::Gid{}, 0)->shared());
+  BOOST_TEST(!StatsBlock::open("/nowhere/at/all", "test", wire::Gid{}, 0)->shared());
   close(file);
 }
 
 BOOST_AUTO_TEST_CASE(after_fork_the_child_counts_for_itself) {
   const int file = memfd_create("stats", MFD_CLOEXEC);
   BOOST_REQUIRE(make_stats_file(file));
-  const auto block = StatsBlock::open("/proc/self/fd/" + std::to_string(file), wire::Gid{}, 0);
+  const auto block = StatsBlock::open("/proc/self/fd/" + std::to_string(file), "test", wire::Gid{}, 0);
   BOOST_REQUIRE(block->shared());
   block->counters().add(nic::Counter::tx_packets, 5);
   const pid_t child = fork();

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/host/node_directory.h"
+#include "emulator/host/shm_channel.h"
+#include "emulator/host/stats_file.h"
 #include "tests/cli/run_command.h"
 
 using verbena::test::Finished;
@@ -55,6 +58,10 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
       {"/ports/1/rate", "100 Gb/sec (4X EDR)\n"},
       {"/ports/1/lid", "0x5b07\n"},
       {"/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f2f:5b07\n"},
+      {"/ports/1/gids/1", "fe80:0000:0000:0000:0056:7fff:fe2f:5b07\n"},
+      {"/ports/1/gids/3", "0000:0000:0000:0000:0000:0000:0000:0000\n"},
+      {"/ports/1/gid_attrs/types/1", "RoCE v2\n"},
+      {"/ports/1/gid_attrs/types/2", ""},
       {"/ports/1/gid_attrs/types/0", "RoCE v2\n"},
       {"/ports/1/gid_attrs/ndevs/0", "lo\n"},
       {"/ports/1/pkeys/0", "0xffff\n"},
@@ -64,6 +71,44 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/ibdev"}) == "mlx5_7\n");
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/abi_version"}) == "6\n");
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/device/vendor"}) == "0xffff\n");
+}
+
+BOOST_AUTO_TEST_CASE(counters_are_the_sum_of_the_nodes_processes_at_that_moment) {
+  using namespace verbena;
+  const std::string fabric = "path." + std::to_string(getpid());
+  const auto value = [&](const std::string& file) {
+    return run_command({"cat", kDevice + "/ports/1/" + file}, {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
+                                                               {"VERBENA_NODE", "7"},
+                                                               {"VERBENA_FABRIC", fabric},
+                                                               {"VERBENA_DEVICE_NAME", "mlx5_7"}})
+        .out;
+  };
+  BOOST_TEST(value("hw_counters/tx_packets") == "0\n");
+  // Two processes of the node, of which one shares a file with another node's, and one of another fabric.
+  const host::Descriptor shared(host::make_stats_memory(fabric));
+  const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(shared.get());
+  const auto alone = host::StatsBlock::open("", fabric, *host::parse_node("7"), 0);
+  const auto sibling = host::StatsBlock::open(path, fabric, *host::parse_node("7"), 1);
+  const auto other_node = host::StatsBlock::open(path, fabric, *host::parse_node("8"), 0);
+  const auto other_fabric = host::StatsBlock::open("", fabric + "x", *host::parse_node("7"), 0);
+  alone->counters().add(nic::Counter::tx_packets, 3);
+  sibling->counters().add(nic::Counter::tx_packets, 40);
+  other_node->counters().add(nic::Counter::tx_packets, 500);
+  other_fabric->counters().add(nic::Counter::tx_packets, 6000);
+  BOOST_TEST(value("hw_counters/tx_packets") == "43\n");
+  BOOST_TEST(value("counters/port_xmit_packets") == "43\n");
+  alone->counters().add(nic::Counter::tx_bytes, 4096);
+  BOOST_TEST(value("counters/port_xmit_data") == "1024\n");  // in words of four octets
+  alone->counters().add(nic::Counter::async_events, 1);      // the last one
+  BOOST_TEST(value("hw_counters/async_events") == "1\n");
+  BOOST_TEST(value("counters/port_xmit_wait") == "0\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_network_interface_is_the_one_with_the_nodes_address) {
+  BOOST_TEST(output_of({"ls", kDevice + "/device/net"}) == "lo\n");
+  BOOST_TEST(output_of({"cat", kDevice + "/device/net/lo/ifindex"}) == "1\n");
+  BOOST_TEST(output_of({"readlink", "-f", kDevice + "/device/net/lo"}) == "/sys/devices/virtual/net/lo\n");
+  BOOST_TEST(preloaded({"cat", kDevice + "/device/net/eth9/ifindex"}).status == 1);
 }
 
 BOOST_AUTO_TEST_CASE(ls_lists_recursively_with_links_and_devices) {
@@ -78,10 +123,13 @@ BOOST_AUTO_TEST_CASE(ls_lists_recursively_with_links_and_devices) {
 }
 
 BOOST_AUTO_TEST_CASE(find_and_grep_walk_the_tree) {
-  const std::string files = output_of({"find", kDevice + "/", "-type", "f"});
+  const std::string files = output_of({"find", kDevice + "/", "-type", "f", "-not", "-path", "*counters/*"});
   BOOST_TEST(contains(files, kDevice + "/ports/1/gids/0\n"));
   const auto count = std::count(files.begin(), files.end(), '\n');
-  BOOST_TEST(count == 22);
+  BOOST_TEST(count == 31);
+  const std::string counters = output_of({"ls", kDevice + "/ports/1/hw_counters"});
+  const auto counted = static_cast<std::size_t>(std::count(counters.begin(), counters.end(), '\n'));
+  BOOST_TEST(counted == verbena::nic::kCounters + 1);  // and their lifespan
   BOOST_TEST(output_of({"find", kReal, "-name", "uverbs*"}) == kReal + "/infiniband_verbs/uverbs0\n");
   BOOST_TEST(output_of({"grep", "-r", "ACTIVE", kDevice + "/"}) == kDevice + "/ports/1/state:4: ACTIVE\n");
 }
@@ -112,8 +160,8 @@ BOOST_AUTO_TEST_CASE(links_resolve) {
 BOOST_AUTO_TEST_CASE(python_sees_the_same_by_every_call) {
   const std::string device = "'" + kDevice + "'";
   BOOST_TEST(python("import os; print(os.listdir('/sys/class/infiniband'))") == "['mlx5_7']\n");
-  BOOST_TEST(python("import glob; print(glob.glob('/sys/class/infiniband/*/ports/*/gids/*'))") ==
-             "['" + kDevice + "/ports/1/gids/0']\n");
+  BOOST_TEST(python("import glob; print(glob.glob('/sys/class/infiniband/*/ports/*/pkeys/*'))") ==
+             "['" + kDevice + "/ports/1/pkeys/0']\n");
   BOOST_TEST(
       python("import os; print([(e.name, e.is_symlink(), e.is_dir()) for e in os.scandir('/sys/class/infiniband')])") ==
       "[('mlx5_7', True, True)]\n");

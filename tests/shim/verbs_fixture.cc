@@ -86,12 +86,13 @@ int Endpoint::post(ibv_send_wr& request) {
   return ibv_post_send(qp, &request, &bad);
 }
 
-ibv_ah_attr address_of(const Endpoint& endpoint) {
+ibv_ah_attr address_of(const Endpoint& endpoint, int gid_index) {
   ibv_ah_attr attributes{};
   attributes.is_global = 1;
   attributes.port_num = 1;
   attributes.grh.hop_limit = 64;
-  BOOST_REQUIRE_EQUAL(ibv_query_gid(endpoint.context, 1, 0, &attributes.grh.dgid), 0);
+  BOOST_REQUIRE_EQUAL(ibv_query_gid(endpoint.context, 1, gid_index, &attributes.grh.dgid), 0);
+  attributes.grh.sgid_index = static_cast<std::uint8_t>(gid_index);
   return attributes;
 }
 
@@ -111,12 +112,12 @@ int to_init(Endpoint& endpoint) {
   return ibv_modify_qp(endpoint.qp, &attributes, mask);
 }
 
-int to_rtr(Endpoint& endpoint, const Endpoint& peer) {
+int to_rtr(Endpoint& endpoint, const Endpoint& peer, int gid_index) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   int mask = IBV_QP_STATE;
   if (endpoint.options.type != IBV_QPT_UD) {
-    attributes.ah_attr = address_of(peer);
+    attributes.ah_attr = address_of(peer, gid_index);
     attributes.path_mtu = IBV_MTU_1024;
     attributes.dest_qp_num = peer.qp->qp_num;
     attributes.rq_psn = 100;
@@ -145,16 +146,16 @@ int to_rts(Endpoint& endpoint) {
   return ibv_modify_qp(endpoint.qp, &attributes, mask);
 }
 
-void connect(Endpoint& a, Endpoint& b) {
+void connect(Endpoint& a, Endpoint& b, int gid_index) {
   for (Endpoint* endpoint : {&a, &b}) {
     BOOST_REQUIRE_EQUAL(to_init(*endpoint), 0);
-    BOOST_REQUIRE_EQUAL(to_rtr(*endpoint, endpoint == &a ? b : a), 0);
+    BOOST_REQUIRE_EQUAL(to_rtr(*endpoint, endpoint == &a ? b : a, gid_index), 0);
     BOOST_REQUIRE_EQUAL(to_rts(*endpoint), 0);
   }
 }
 
 bool wait_for(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::yield();

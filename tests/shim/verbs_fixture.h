@@ -71,15 +71,16 @@ struct Endpoint {
 };
 
 /// Brings both QPs to RTS, each the other's peer (UD: ready to send to anybody).
-void connect(Endpoint& a, Endpoint& b);
+void connect(Endpoint& a, Endpoint& b, int gid_index = 0);
 int to_init(Endpoint& endpoint);
-int to_rtr(Endpoint& endpoint, const Endpoint& peer);
+int to_rtr(Endpoint& endpoint, const Endpoint& peer, int gid_index = 0);
 int to_rts(Endpoint& endpoint);
 
-/// The address vector of the node that the endpoint is on.
-ibv_ah_attr address_of(const Endpoint& endpoint);
+/// The address vector of the node that the endpoint is on: an entry of its GID table.
+ibv_ah_attr address_of(const Endpoint& endpoint, int gid_index = 0);
 
-/// Polls until the condition holds, at most for ten seconds. Returns whether it came to hold.
+/// Polls until the condition holds, at most for a minute: longer than a busy machine under a sanitizer needs. Returns
+/// whether it came to hold.
 bool wait_for(const std::function<bool()>& condition);
 
 /// The next completion of a CQ, polling `others` meanwhile. Fails the test when none comes.

@@ -11,114 +11,15 @@
 #include <cstring>
 #include <iterator>
 
+#include "verbs-shim/path/nodes.h"
 #include "verbs-shim/path/real.h"
 #include "verbs-shim/path/values.h"
-
-#define DEVICE "/sys/devices/virtual/verbena/%"
-#define IBDEV DEVICE "/infiniband/%"
-#define PORT IBDEV "/ports/1"
-#define UVERBS DEVICE "/infiniband_verbs/uverbs0"
 
 namespace verbena::path {
 
 namespace {
 
 constexpr int kLinksMax = 16;
-
-constexpr Node passage(const char* path) {
-  return {path, NodeKind::passage, nullptr, nullptr};
-}
-constexpr Node directory(const char* path) {
-  return {path, NodeKind::directory, nullptr, nullptr};
-}
-constexpr Node file(const char* path, const char* text) {
-  return {path, NodeKind::file, text, nullptr};
-}
-constexpr Node file(const char* path, ContentWriter write) {
-  return {path, NodeKind::file, nullptr, write};
-}
-constexpr Node link(const char* path, const char* target) {
-  return {path, NodeKind::link, target, nullptr};
-}
-constexpr Node character_device(const char* path) {
-  return {path, NodeKind::character_device, nullptr, nullptr};
-}
-
-// Every node's directory stands before it.
-constexpr Node kNodes[] = {
-    passage(""),
-    passage("/dev"),
-    directory("/dev/infiniband"),
-    character_device("/dev/infiniband/uverbs0"),
-    // /dev/infiniband/rdma_cm (and /sys/class/misc/rdma_cm) will stand here once ucma is emulated: another node kind,
-    // and a case in open_node() that hands out its descriptor.
-    passage("/sys"),
-    passage("/sys/class"),
-    directory("/sys/class/infiniband"),
-    link("/sys/class/infiniband/%", "../../devices/virtual/verbena/%/infiniband/%"),
-    directory("/sys/class/infiniband_verbs"),
-    file("/sys/class/infiniband_verbs/abi_version", "6\n"),
-    link("/sys/class/infiniband_verbs/uverbs0", "../../devices/virtual/verbena/%/infiniband_verbs/uverbs0"),
-
-    passage("/sys/devices"),
-    passage("/sys/devices/virtual"),
-    directory("/sys/devices/virtual/verbena"),
-    directory(DEVICE),
-    file(DEVICE "/class", "0x020700\n"),
-    file(DEVICE "/vendor", "0xffff\n"),
-    file(DEVICE "/device", "0xffff\n"),
-    file(DEVICE "/subsystem_vendor", "0xffff\n"),
-    file(DEVICE "/subsystem_device", "0xffff\n"),
-    file(DEVICE "/revision", "0x01\n"),
-    file(DEVICE "/numa_node", "-1\n"),
-    file(DEVICE "/local_cpus", write_cpu_mask),
-    file(DEVICE "/local_cpulist", write_cpu_list),
-    file(DEVICE "/uevent", ""),
-    directory(DEVICE "/infiniband"),
-    directory(DEVICE "/infiniband_verbs"),
-
-    directory(UVERBS),
-    file(UVERBS "/abi_version", "1\n"),
-    file(UVERBS "/dev", "231:192\n"),
-    link(UVERBS "/device", "../../../%"),
-    file(UVERBS "/ibdev", write_device_name),
-    link(UVERBS "/subsystem", "../../../../../../class/infiniband_verbs"),
-    file(UVERBS "/uevent", write_verbs_event),
-
-    directory(IBDEV),
-    file(IBDEV "/board_id", "verbena\n"),
-    link(IBDEV "/device", "../../../%"),
-    file(IBDEV "/fw_ver", VERBENA_VERSION "\n"),
-    file(IBDEV "/hca_type", "verbena\n"),
-    file(IBDEV "/hw_rev", "0x1\n"),
-    file(IBDEV "/node_desc", write_node_description),
-    file(IBDEV "/node_guid", write_node_guid),
-    file(IBDEV "/node_type", "1: CA\n"),
-    link(IBDEV "/subsystem", "../../../../../../class/infiniband"),
-    file(IBDEV "/sys_image_guid", write_node_guid),
-    file(IBDEV "/uevent", write_class_event),
-    directory(IBDEV "/ports"),
-    directory(PORT),
-    file(PORT "/cap_mask", "0x04010000\n"),
-    directory(PORT "/gid_attrs"),
-    directory(PORT "/gid_attrs/ndevs"),
-    file(PORT "/gid_attrs/ndevs/0", write_network_device),
-    directory(PORT "/gid_attrs/types"),
-    file(PORT "/gid_attrs/types/0", "RoCE v2\n"),
-    directory(PORT "/gids"),
-    file(PORT "/gids/0", write_gid),
-    file(PORT "/lid", write_lid),
-    file(PORT "/lid_mask_count", "0\n"),
-    file(PORT "/link_layer", "Ethernet\n"),
-    file(PORT "/phys_state", "5: LinkUp\n"),
-    directory(PORT "/pkeys"),
-    file(PORT "/pkeys/0", "0xffff\n"),
-    file(PORT "/rate", write_rate),
-    file(PORT "/sm_lid", "0x0\n"),
-    file(PORT "/sm_sl", "0\n"),
-    file(PORT "/state", "4: ACTIVE\n"),
-};
-constexpr std::size_t kNodeCount = std::size(kNodes);
 
 constexpr std::size_t length_of(const char* text) {
   std::size_t length = 0;
@@ -160,7 +61,9 @@ static_assert(kParents.complete, "a node stands before its directory in the tabl
 
 bool is_named(const Node& node, const char* name, std::size_t length) {
   const char* own = node.name();
+  char buffer[IF_NAMESIZE];
   if (std::strcmp(own, "%") == 0) own = device_name();
+  if (std::strcmp(own, "&") == 0) own = network_device(buffer);
   return std::strlen(own) == length && std::memcmp(own, name, length) == 0;
 }
 
@@ -292,11 +195,12 @@ const Node* child(const Node& parent, std::size_t n) {
 }
 
 std::size_t expand(const char* text, char* into, std::size_t size) {
-  const char* name = device_name();
   std::size_t length = 0;
   for (; *text != 0; ++text) {
-    const char* piece = *text == '%' ? name : text;
-    const std::size_t piece_bytes = *text == '%' ? std::strlen(name) : 1;
+    char buffer[IF_NAMESIZE];
+    const bool is_name = *text == '%' || *text == '&';
+    const char* const piece = *text == '%' ? device_name() : *text == '&' ? network_device(buffer) : text;
+    const std::size_t piece_bytes = is_name ? std::strlen(piece) : 1;
     if (length + piece_bytes + 1 > size) break;
     std::memcpy(into + length, piece, piece_bytes);
     length += piece_bytes;
@@ -306,7 +210,7 @@ std::size_t expand(const char* text, char* into, std::size_t size) {
 }
 
 std::size_t content_of(const Node& node, char* into, std::size_t size) {
-  if (node.write != nullptr) return node.write(into, size);
+  if (node.write != nullptr) return node.write(into, size, node.argument);
   const std::size_t length = std::strlen(node.text);
   std::memcpy(into, node.text, length < size ? length : size);
   return length < size ? length : size;

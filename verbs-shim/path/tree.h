@@ -27,14 +27,15 @@ enum class NodeKind : std::uint8_t {
   character_device,
 };
 
-/// Writes a file's content, at most `size` bytes, and returns how many.
-using ContentWriter = std::size_t (*)(char* into, std::size_t size);
+/// Writes a file's content, at most `size` bytes, and returns how many. `argument`: which of several files of its kind.
+using ContentWriter = std::size_t (*)(char* into, std::size_t size, unsigned argument);
 
 struct Node {
-  const char* path;  // '%' stands for the device's name
+  const char* path;  // '%' stands for the device's name, '&' for its network interface's
   NodeKind kind;
   const char* text;     // a file's content or a link's target, or null
   ContentWriter write;  // a file's content if text is null
+  unsigned argument = 0;
   const Node* parent() const;
   const char* name() const;  // the last component
 };

@@ -11,16 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "emulator/host/network_device.h"
 #include "emulator/host/port_speed.h"
 #include "verbs-shim/path/tree.h"
 
 namespace verbena::path {
 
-namespace {
-
-using Octets = std::array<std::uint8_t, 16>;
-
-/// The node's GID. A wrong environment gives node 1: libibverbs tells the user what is wrong with it.
 Octets node_gid() {
   Octets gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 47, 91, 1};
   const char* text = std::getenv("VERBENA_NODE");
@@ -32,6 +28,8 @@ Octets node_gid() {
   if (node >= 1 && node <= 254) gid[15] = static_cast<std::uint8_t>(node);
   return gid;
 }
+
+namespace {
 
 /// The speed= of VERBENA_NIC; libibverbs tells the user of a wrong one.
 std::uint64_t port_rate() {
@@ -73,18 +71,39 @@ const char* device_name() {
   return name != nullptr && *name != 0 && std::strchr(name, '/') == nullptr ? name : "verbena0";
 }
 
-std::size_t write_device_name(char* into, std::size_t size) {
+std::size_t write_device_name(char* into, std::size_t size, unsigned) {
   return finish(std::snprintf(into, size, "%s\n", device_name()), size);
 }
 
-std::size_t write_node_guid(char* into, std::size_t size) {
+std::size_t write_node_guid(char* into, std::size_t size, unsigned) {
   // EUI-64 of the node's MAC address, 02:56 and the last four octets of its address.
   const Octets gid = node_gid();
   return finish(std::snprintf(into, size, "0056:%02xff:fe%02x:%02x%02x\n", gid[12], gid[13], gid[14], gid[15]), size);
 }
 
-std::size_t write_gid(char* into, std::size_t size) {
+namespace {
+
+/// As the engine fills the NIC's table: the node's address, and over links that carry it the link-local one.
+Octets gid_at(unsigned index) {
   const Octets gid = node_gid();
+  if (index == 0) return gid;
+  const char* link = std::getenv("VERBENA_LINK");
+  const bool carried =
+      link == nullptr || *link == 0 || std::strcmp(link, "shm") == 0 || std::strcmp(link, "fabric") == 0;
+  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (index != 1 || !carried || std::memcmp(gid.data(), kMapped, sizeof kMapped) != 0) return {};
+  return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x56, gid[12], 0xff, 0xfe, gid[13], gid[14], gid[15]};
+}
+
+}  // namespace
+
+std::size_t write_gid_type(char* into, std::size_t size, unsigned index) {
+  // The kernel answers EINVAL for an entry that is not used; here it reads as nothing.
+  return gid_at(index) == Octets{} ? 0 : finish(std::snprintf(into, size, "RoCE v2\n"), size);
+}
+
+std::size_t write_gid(char* into, std::size_t size, unsigned index) {
+  const Octets gid = gid_at(index);
   std::size_t length = 0;
   for (std::size_t i = 0; i < gid.size(); i += 2)
     length +=
@@ -93,33 +112,39 @@ std::size_t write_gid(char* into, std::size_t size) {
   return length;
 }
 
-std::size_t write_network_device(char* into, std::size_t size) {
+const char* network_device(char (&buffer)[IF_NAMESIZE]) {
   const char* link = std::getenv("VERBENA_LINK");
-  const bool raw = link != nullptr && std::strncmp(link, "raw:", 4) == 0;
-  return finish(std::snprintf(into, size, "%s\n", raw ? link + 4 : "lo"), size);
+  if (link != nullptr && std::strncmp(link, "raw:", 4) == 0) return link + 4;
+  return host::find_network_device(node_gid(), buffer) ? buffer : "lo";
 }
 
-std::size_t write_lid(char* into, std::size_t size) {
+std::size_t write_network_device(char* into, std::size_t size, unsigned index) {
+  char name[IF_NAMESIZE];
+  if (gid_at(index) == Octets{}) return 0;
+  return finish(std::snprintf(into, size, "%s\n", network_device(name)), size);
+}
+
+std::size_t write_lid(char* into, std::size_t size, unsigned) {
   const Octets gid = node_gid();  // a LID for programs that know nothing else: the low half of the address
   return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
 }
 
-std::size_t write_rate(char* into, std::size_t size) {
+std::size_t write_rate(char* into, std::size_t size, unsigned) {
   const host::PortSpeed shown = host::port_speed(port_rate());
   return finish(std::snprintf(into, size, "%s\n", shown.text), size);
 }
 
-std::size_t write_node_description(char* into, std::size_t size) {
+std::size_t write_node_description(char* into, std::size_t size, unsigned) {
   char host[65] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
   return finish(std::snprintf(into, size, "%s %s\n", host, device_name()), size);
 }
 
-std::size_t write_cpu_list(char* into, std::size_t size) {
+std::size_t write_cpu_list(char* into, std::size_t size, unsigned) {
   return read_online(into, size);
 }
 
-std::size_t write_cpu_mask(char* into, std::size_t size) {
+std::size_t write_cpu_mask(char* into, std::size_t size, unsigned) {
   constexpr std::size_t kWords = 64;  // 2048 CPUs
   std::array<std::uint32_t, kWords> mask{};
   char list[1024];
@@ -142,13 +167,13 @@ std::size_t write_cpu_mask(char* into, std::size_t size) {
   return length;
 }
 
-std::size_t write_verbs_event(char* into, std::size_t size) {
+std::size_t write_verbs_event(char* into, std::size_t size, unsigned) {
   return finish(std::snprintf(into, size, "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/uverbs0\nDEVMODE=0666\n",
                               kUverbsMajor, kUverbsMinor),
                 size);
 }
 
-std::size_t write_class_event(char* into, std::size_t size) {
+std::size_t write_class_event(char* into, std::size_t size, unsigned) {
   return finish(std::snprintf(into, size, "NAME=%s\n", device_name()), size);
 }
 

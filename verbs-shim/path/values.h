@@ -4,22 +4,34 @@
 // these files are read a few times in a program's life.
 #pragma once
 
+#include <net/if.h>
+
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace verbena::path {
 
-const char* device_name();
+using Octets = std::array<std::uint8_t, 16>;
+/// The node's GID. A wrong environment gives node 1: libibverbs tells the user what is wrong with it.
+Octets node_gid();
 
-std::size_t write_device_name(char* into, std::size_t size);
-std::size_t write_node_guid(char* into, std::size_t size);
-std::size_t write_gid(char* into, std::size_t size);
-std::size_t write_network_device(char* into, std::size_t size);
-std::size_t write_lid(char* into, std::size_t size);
-std::size_t write_rate(char* into, std::size_t size);
-std::size_t write_node_description(char* into, std::size_t size);
-std::size_t write_cpu_mask(char* into, std::size_t size);
-std::size_t write_cpu_list(char* into, std::size_t size);
-std::size_t write_verbs_event(char* into, std::size_t size);
-std::size_t write_class_event(char* into, std::size_t size);
+const char* device_name();
+/// The interface that has the node's address; the loopback interface if none has it. May use `buffer`.
+const char* network_device(char (&buffer)[IF_NAMESIZE]);
+
+std::size_t write_device_name(char* into, std::size_t size, unsigned);
+std::size_t write_node_guid(char* into, std::size_t size, unsigned);
+std::size_t write_gid(char* into, std::size_t size, unsigned);
+/// Of an entry of the GID table, as write_gid_type().
+std::size_t write_network_device(char* into, std::size_t size, unsigned);
+std::size_t write_gid_type(char* into, std::size_t size, unsigned);
+std::size_t write_lid(char* into, std::size_t size, unsigned);
+std::size_t write_rate(char* into, std::size_t size, unsigned);
+std::size_t write_node_description(char* into, std::size_t size, unsigned);
+std::size_t write_cpu_mask(char* into, std::size_t size, unsigned);
+std::size_t write_cpu_list(char* into, std::size_t size, unsigned);
+std::size_t write_verbs_event(char* into, std::size_t size, unsigned);
+std::size_t write_class_event(char* into, std::size_t size, unsigned);
 
 }  // namespace verbena::path

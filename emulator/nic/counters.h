@@ -11,52 +11,52 @@
 namespace verbena::nic {
 
 /// Every counter, once: X(name). The names are those of the files below hw_counters.
-#define VERBENA_NIC_COUNTERS(X)                                                                  \
-  X(tx_packets)                                                                                  \
-  X(tx_bytes)                                                                                    \
-  X(rx_packets)                                                                                  \
-  X(rx_bytes)                                                                                    \
-  X(tx_retransmitted_packets) /* request packets sent again */                                   \
-  X(rx_write_requests)                                                                           \
-  X(rx_read_requests)                                                                            \
-  X(rx_atomic_requests)                                                                          \
-  X(rx_send_requests)                                                                            \
-  X(tx_acknowledges)                                                                             \
-  X(rx_acknowledges)                                                                             \
-  X(out_of_sequence)     /* responder: requests ahead of the expected PSN */                     \
-  X(duplicate_request)   /* responder: requests behind it */                                     \
-  X(packet_seq_err)      /* requester: NAK sequence error received */                            \
-  X(implied_nak_seq_err) /* requester: a response is missing */                                  \
-  X(rnr_nak_sent)                                                                                \
-  X(rnr_nak_received)                                                                            \
-  X(local_ack_timeout_err) /* requester: ACK timer ran out */                                    \
-  X(retry_exceeded_err)                                                                          \
-  X(rnr_retry_exceeded_err)                                                                      \
-  X(nak_sent_invalid_request)                                                                    \
-  X(nak_sent_access)                                                                             \
-  X(nak_sent_operation)                                                                          \
-  X(nak_received_invalid_request)                                                                \
-  X(nak_received_access)                                                                         \
-  X(nak_received_operation)                                                                      \
-  X(ud_dropped_no_receive)                                                                       \
-  X(uc_dropped_messages)                                                                         \
-  X(rx_dropped_malformed) /* parse failed */                                                     \
-  X(rx_dropped_icrc)                                                                             \
-  X(rx_dropped_no_qp)                                                                            \
-  X(rx_dropped_qp_state)     /* the QP is not in a state that receives */                        \
-  X(rx_dropped_wrong_source) /* source address is not the connected peer's */                    \
-  X(rx_dropped_wrong_transport)                                                                  \
-  X(rx_dropped_pkey)                                                                             \
-  X(rx_dropped_qkey)                                                                             \
-  X(rx_dropped_wrong_destination)                                                                \
-  X(rx_dropped_no_buffer) /* raw packets: no receive work request, or a queue that is not ready */\
-  X(rx_dropped_no_rule)   /* raw packets: nobody wants them */                                   \
-  X(np_ecn_marked_roce_packets) /* notification point: packets of our QPs that carry the mark */ \
-  X(np_cnp_sent)                                                                                 \
-  X(rp_cnp_handled) /* reaction point: CNPs for a QP that is connected */                        \
-  X(rp_cnp_ignored) /* CNPs for another one */                                                   \
-  X(link_downed)    /* the port's cable lost its signal */                                       \
-  X(completions)                                                                                 \
+#define VERBENA_NIC_COUNTERS(X)                                                                          \
+  X(tx_packets)                                                                                          \
+  X(tx_bytes)                                                                                            \
+  X(rx_packets)                                                                                          \
+  X(rx_bytes)                                                                                            \
+  X(tx_retransmitted_packets) /* request packets sent again */                                           \
+  X(rx_write_requests)                                                                                   \
+  X(rx_read_requests)                                                                                    \
+  X(rx_atomic_requests)                                                                                  \
+  X(rx_send_requests)                                                                                    \
+  X(tx_acknowledges)                                                                                     \
+  X(rx_acknowledges)                                                                                     \
+  X(out_of_sequence)     /* responder: requests ahead of the expected PSN */                             \
+  X(duplicate_request)   /* responder: requests behind it */                                             \
+  X(packet_seq_err)      /* requester: NAK sequence error received */                                    \
+  X(implied_nak_seq_err) /* requester: a response is missing */                                          \
+  X(rnr_nak_sent)                                                                                        \
+  X(rnr_nak_received)                                                                                    \
+  X(local_ack_timeout_err) /* requester: ACK timer ran out */                                            \
+  X(retry_exceeded_err)                                                                                  \
+  X(rnr_retry_exceeded_err)                                                                              \
+  X(nak_sent_invalid_request)                                                                            \
+  X(nak_sent_access)                                                                                     \
+  X(nak_sent_operation)                                                                                  \
+  X(nak_received_invalid_request)                                                                        \
+  X(nak_received_access)                                                                                 \
+  X(nak_received_operation)                                                                              \
+  X(ud_dropped_no_receive)                                                                               \
+  X(uc_dropped_messages)                                                                                 \
+  X(rx_dropped_malformed) /* parse failed */                                                             \
+  X(rx_dropped_icrc)                                                                                     \
+  X(rx_dropped_no_qp)                                                                                    \
+  X(rx_dropped_qp_state)     /* the QP is not in a state that receives */                                \
+  X(rx_dropped_wrong_source) /* source address is not the connected peer's */                            \
+  X(rx_dropped_wrong_transport)                                                                          \
+  X(rx_dropped_pkey)                                                                                     \
+  X(rx_dropped_qkey)                                                                                     \
+  X(rx_dropped_wrong_destination)                                                                        \
+  X(rx_dropped_no_buffer)       /* raw packets: no receive work request, or a queue that is not ready */ \
+  X(rx_dropped_no_rule)         /* raw packets: nobody wants them */                                     \
+  X(np_ecn_marked_roce_packets) /* notification point: packets of our QPs that carry the mark */         \
+  X(np_cnp_sent)                                                                                         \
+  X(rp_cnp_handled) /* reaction point: CNPs for a QP that is connected */                                \
+  X(rp_cnp_ignored) /* CNPs for another one */                                                           \
+  X(link_downed)    /* the port's cable lost its signal */                                               \
+  X(completions)                                                                                         \
   X(async_events)
 
 enum class Counter : std::uint8_t {

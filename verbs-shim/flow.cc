@@ -102,9 +102,7 @@ int add_counters(const ibv_flow_spec& from, Rule& rule) {
   if (from.hdr.size != sizeof(ibv_flow_spec_counter_action)) return EINVAL;
   rule.counters = from.flow_count.counters;
   if (!Process::instance().is_live(Kind::flow_counters, static_cast<FlowCounters*>(rule.counters))) return EINVAL;
-  auto& counters = *static_cast<FlowCounters*>(rule.counters);
-  counters.bound.store(true, std::memory_order_relaxed);
-  rule.init.counters = counters.nic;
+  rule.init.counters = static_cast<FlowCounters*>(rule.counters)->nic;
   return 0;
 }
 
@@ -149,8 +147,11 @@ int rule_of(const ibv_flow_attr& attributes, Rule& rule) {
   rule.init.goes_on = (attributes.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) != 0;
   const auto* at = reinterpret_cast<const std::byte*>(&attributes + 1);
   for (std::uint8_t i = 0; i < attributes.num_of_specs; ++i) {
-    const auto& specification = *reinterpret_cast<const ibv_flow_spec*>(at);
-    if (specification.hdr.size < sizeof specification.hdr) return EINVAL;
+    ibv_flow_spec specification{};  // they lie behind each other without regard to alignment
+    std::memcpy(&specification.hdr, at, sizeof specification.hdr);
+    if (specification.hdr.size < sizeof specification.hdr || specification.hdr.size > sizeof specification)
+      return EINVAL;
+    std::memcpy(&specification, at, specification.hdr.size);
     if (const int error = add_specification(specification, rule); error != 0) return error;
     at += specification.hdr.size;
   }
@@ -171,6 +172,7 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes) {
     delete flow;
     return fail(errno_of(made));
   }
+  if (rule.counters != nullptr) static_cast<FlowCounters*>(rule.counters)->bound.store(true, std::memory_order_relaxed);
   flow->nic = *made;
   flow->context = qp->context;
   flow->handle = made->index;

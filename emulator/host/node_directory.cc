@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "wire/assert.h"
@@ -102,6 +104,26 @@ SeatAddress seat_address(const SeatName& seat) {
   std::memcpy(result.name.sun_path + 1, text.data(), text.size());
   result.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   return result;
+}
+
+std::vector<SeatTaken> seats_taken(std::string_view fabric) {
+  const std::string prefix = "@verbena/" + std::to_string(getuid()) + "/" + std::string(fabric) + "/";
+  constexpr std::string_view kListening = " 00010000 ";  // __SO_ACCEPTCON: not the sockets that were accepted there
+  std::vector<SeatTaken> seats;
+  std::ifstream table("/proc/net/unix");
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t at = line.find(prefix);
+    if (at == std::string::npos || line.find(kListening) == std::string::npos) continue;
+    const std::string rest = line.substr(at + prefix.size());
+    const std::size_t slash = rest.rfind('/');
+    if (slash == std::string::npos) continue;
+    const auto address = parse_node(std::string_view(rest).substr(0, slash));
+    std::uint8_t slot = 0;
+    const char* const end = rest.data() + rest.size();
+    const auto [stopped, error] = std::from_chars(rest.data() + slash + 1, end, slot);
+    if (address && error == std::errc() && stopped == end && slot < kSlots) seats.push_back({*address, slot});
+  }
+  return seats;
 }
 
 Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, const wire::Gid& address) {

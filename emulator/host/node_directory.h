@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/result.h"
 #include "wire/types.h"
@@ -64,6 +65,12 @@ struct SeatAddress {
   socklen_t bytes = 0;
 };
 SeatAddress seat_address(const SeatName& seat);
+struct SeatTaken {
+  wire::Gid address;
+  std::uint8_t slot = 0;
+};
+/// The seats of a fabric that processes of this user hold at the moment; reads /proc/net/unix.
+std::vector<SeatTaken> seats_taken(std::string_view fabric);
 
 /// A seat that this process holds: movable, closes its socket at the end (the slot is free at once).
 class NodeDirectory {

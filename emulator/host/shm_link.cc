@@ -42,6 +42,7 @@ Result<std::unique_ptr<ShmLink>, std::string> ShmLink::open(const EngineConfig& 
   auto control = ShmControl::open({config.fabric, address, std::move(*seat)});
   if (!control) return Failure{control.error()};
   std::unique_ptr<ShmLink> link(new ShmLink(std::move(*control), role));
+  link->fabric_ = config.fabric;
   if (std::string error = link->take_role(config.fabric); !error.empty()) return Failure{std::move(error)};
   return link;
 }
@@ -114,9 +115,10 @@ ShmLink::Route* ShmLink::route_to(const nic::Destination& destination) {
 }
 
 std::span<std::byte> ShmLink::reserve(const nic::Destination& destination, std::size_t bytes) {
-  // Direct cables have no groups; behind a fabric its switches know where to.
+  // Direct cables flood; behind a fabric its switches know where to.
   const bool is_group = destination.qpn == wire::kMulticastQpn || destination.address.is_multicast();
-  if (is_group && role_ != ShmRole::plug) return vanish(statistics_.vanished_multicast, bytes);
+  if (is_group && role_ == ShmRole::cable) return reserve_for_all(bytes);
+  if (is_group && role_ == ShmRole::hub) return vanish(statistics_.vanished_multicast, bytes);
   Route* route = route_to(destination);
   if (route == nullptr) return vanish(statistics_.vanished_unreachable, bytes);
   if (route->tx == nullptr && control_->has_changes()) {
@@ -176,12 +178,16 @@ std::span<std::byte> ShmLink::reserve_in_full_ring(ShmChannel& channel, std::siz
 }
 
 void ShmLink::commit(std::size_t bytes) {
+  if (std::exchange(for_all_, false)) return commit_to_all(bytes);
   if (current_ == nullptr) {
     VERBENA_ASSERT(vanish_counter_ != nullptr);
     ++*vanish_counter_;
     return;
   }
-  ShmChannel& channel = *current_;
+  commit_in(*current_, bytes);
+}
+
+void ShmLink::commit_in(ShmChannel& channel, std::size_t bytes) {
   // Before this frame, so that one is left for publish(), which fences and looks whether the peer sleeps.
   if (channel.tx.unpublished_bytes() >= kPublishBytes) channel.tx.publish(false);
   channel.tx.commit(bytes);
@@ -190,7 +196,9 @@ void ShmLink::commit(std::size_t bytes) {
   dirty_.push_back(&channel);
 }
 
-void ShmLink::cancel() {}
+void ShmLink::cancel() {
+  for_all_ = false;
+}
 
 void ShmLink::publish() {
   for (ShmChannel* channel : dirty_) publish_channel(*channel);
@@ -369,6 +377,9 @@ void ShmLink::flush() {
           break;
         case Errand::Kind::connect:
           control_->connect(batch[i].peer);
+          break;
+        case Errand::Kind::look_around:
+          look_around();
           break;
         case Errand::Kind::hang_up:
           control_->hang_up(*batch[i].channel);

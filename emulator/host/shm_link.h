@@ -1,9 +1,9 @@
 // ShmLink: the link between processes of one machine: rings in shared memory, doorbells only for sleepers.
 //
 // Solely responsible for which ring a frame goes into, for taking frames out of all rings, and for waking peers
-// (shm_link_waking.cc). Rings: shm_ring.h; memory: shm_channel.h; connections: shm_control.h. No lock and no pointer
-// lies in shared memory, so that a process killed at any instruction leaves the others whole; its frames vanish as with
-// a dead NIC.
+// (shm_link_waking.cc), and for copying group frames to all peers (shm_link_groups.cc). Rings: shm_ring.h; memory:
+// shm_channel.h; connections: shm_control.h. No lock and no pointer lies in shared memory, so that a process killed at
+// any instruction leaves the others whole; its frames vanish as with a dead NIC.
 //
 // Waking: a sender that publishes into an idle ring fences, reads the peer's `asleep` word and rings if it was 1. While
 // earlier frames are still on their way it does not look; instead it looks later whether the peer moves at all (a check
@@ -100,6 +100,7 @@ class ShmLink final : public Link {
   static constexpr std::size_t kPlugBytes = 256 * 1024;
   static constexpr Duration kRetryInterval = milliseconds(20);
   static constexpr Duration kConnectMax = seconds(1);
+  static constexpr Duration kLookAroundInterval = milliseconds(100);
   static constexpr Duration kStallMax = milliseconds(200);
   static constexpr Duration kPatienceMin = microseconds(10);
   static constexpr Duration kPatienceMax = microseconds(100);
@@ -119,7 +120,7 @@ class ShmLink final : public Link {
   };
   /// What the data path wants done outside the lock.
   struct Errand {
-    enum class Kind : std::uint8_t { ring, connect, hang_up, release };
+    enum class Kind : std::uint8_t { ring, connect, hang_up, release, look_around };
     Kind kind{};
     PeerName peer;
     std::shared_ptr<ShmChannel> channel;
@@ -136,6 +137,11 @@ class ShmLink final : public Link {
   std::span<std::byte> reserve_without_channel(Route& route, std::size_t bytes);
   std::span<std::byte> reserve_in_full_ring(ShmChannel& channel, std::size_t bytes);
   std::span<std::byte> vanish(std::uint64_t& counter, std::size_t bytes);
+  std::span<std::byte> reserve_for_all(std::size_t bytes);
+  bool all_are_met();
+  void commit_to_all(std::size_t bytes);
+  void commit_in(ShmChannel& channel, std::size_t bytes);
+  void look_around();
   void publish_channel(ShmChannel& channel);
   void ring(ShmChannel& channel);
   void tell_core();
@@ -170,7 +176,16 @@ class ShmLink final : public Link {
   Statistics statistics_;
   alignas(64) std::array<std::byte, wire::kFrameBytesMax> scratch_;
 
-  SpinLock errands_lock_;  // guards errands_
+  // Group frames of direct cables.
+  bool for_all_ = false;  // what is reserved goes to every peer
+  bool has_looked_ = false;
+  bool has_met_all_ = false;  // that were there at the first look
+  Time looked_around_at_{};
+  std::vector<PeerName> found_;  // guarded by errands_lock_
+  std::atomic<bool> has_found_{false};
+  std::string fabric_;
+
+  SpinLock errands_lock_;  // guards errands_ and found_
   std::vector<Errand> errands_;
   std::atomic<bool> has_errands_{false};
 };

@@ -100,12 +100,14 @@ UdpLink::~UdpLink() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-std::span<std::byte> UdpLink::reserve(const nic::Destination&, std::size_t bytes) {
-  return transmitter_->ring().reserve(bytes);
+std::span<std::byte> UdpLink::reserve(const nic::Destination& destination, std::size_t bytes) {
+  // Sockets carry RoCE v2 between nodes, no other frames and no groups.
+  vanishes_ = destination.qpn == wire::kMulticastQpn || destination.address.is_multicast();
+  return vanishes_ ? std::span(nowhere_).first(bytes) : transmitter_->ring().reserve(bytes);
 }
 
 void UdpLink::commit(std::size_t bytes) {
-  transmitter_->ring().commit(bytes);
+  if (!vanishes_) transmitter_->ring().commit(bytes);
 }
 
 void UdpLink::cancel() {}

@@ -21,6 +21,7 @@
 //   system call, so a progress thread leaves it out of its wait while application threads poll.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -80,6 +81,8 @@ class UdpLink final : public Link {
   std::unique_ptr<UdpReceiver> receiver_;
   std::unique_ptr<UdpTransmitter> transmitter_;
   Time last_receive_;
+  bool vanishes_ = false;  // what is reserved
+  std::array<std::byte, wire::kFrameBytesMax> nowhere_;
 };
 
 /// Takes a slot on the node and opens the link there.

@@ -1,8 +1,8 @@
 // Flow: the values of raw packet steering: which frames a rule takes, and what becomes of them.
 //
-// A rule is a value and a mask over FlowFields; a frame matches when its fields agree wherever the mask has a bit. Adding
-// a field that rules can name touches FlowFields, fields_of() and the shim's table of specifications. No behaviour but
-// reading the fields of a frame, and the Toeplitz hash over them.
+// A rule is a value and a mask over FlowFields; a frame matches when its fields agree wherever the mask has a bit.
+// Adding a field that rules can name touches FlowFields, fields_of() and the shim's table of specifications. No
+// behaviour but reading the fields of a frame, and the Toeplitz hash over them.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ struct FlowFields {
   std::array<std::uint8_t, 2> ether_type{};  // behind the VLAN tag
   std::array<std::uint8_t, 2> vlan_tag{};
   std::uint8_t is_tagged = 0;
-  std::uint8_t ip_version = 0;                   // 4, 6; 0: another protocol
-  std::array<std::uint8_t, 16> source{};         // IPv4: the first four octets
+  std::uint8_t ip_version = 0;            // 4, 6; 0: another protocol
+  std::array<std::uint8_t, 16> source{};  // IPv4: the first four octets
   std::array<std::uint8_t, 16> destination{};
   std::uint8_t protocol = 0;  // IPv6: the next header
   std::uint8_t traffic_class = 0;

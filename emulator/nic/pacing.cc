@@ -43,6 +43,9 @@ bool pace_allows(NicState& nic, Qp& qp, Time now) {
 
 void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
   qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + time_of(bytes, qp.pace.bits_per_second);
+  // An acknowledgement may be asked for many packets later: what the limit holds back is not lost.
+  Requester& requester = qp.requester;
+  if (requester.ack_deadline != kNever) requester.ack_deadline = qp.pace.next + requester.ack_timeout;
 }
 
 void resume_paced(NicState& nic, Qp& qp, Time now) {

@@ -117,11 +117,11 @@ struct Qp {
   QpState state = QpState::reset;
   // What follows from the type, for the frame path.
   wire::Transport transport = wire::Transport::rc;
-  bool reliable = true;          // acknowledges, or is acknowledged
-  bool responds = true;          // takes requests
+  bool reliable = true;           // acknowledges, or is acknowledged
+  bool responds = true;           // takes requests
   bool requests_reliably = true;  // takes responses
   bool has_receive_queue = true;  // of its own: neither SRQ nor XRC nor work queues
-  PdHandle pd;                   // XRC receive: of the SRQ of the message in progress, as are recv_cq and srq
+  PdHandle pd;                    // XRC receive: of the SRQ of the message in progress, as are recv_cq and srq
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* recv_cq = nullptr;
   SharedReceiveQueue* srq = nullptr;

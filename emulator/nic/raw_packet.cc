@@ -171,8 +171,8 @@ Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
   }
   if (nic.steering.looped.full()) return Sent::blocked;
   // The link floods it: which node has an Ethernet address, only that node knows.
-  const wire::Gid everybody;
-  const std::span<std::byte> room = port.reserve({everybody, wire::kMulticastQpn, qp.route_hint}, work.length);
+  static constexpr wire::Gid kEverybody{};
+  const std::span<std::byte> room = port.reserve({kEverybody, wire::kMulticastQpn, qp.route_hint}, work.length);
   if (room.empty()) return Sent::blocked;
   const std::span<std::byte> frame = room.first(work.length);
   if (!gather_frame(nic, qp, work, frame)) {

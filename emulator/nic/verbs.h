@@ -134,7 +134,7 @@ struct QpInit {
   bool signal_all = false;
   bool blocks_own_groups = false;  // gets no copy of what it sends to a group that it belongs to
   bool strips_vlan = false;        // raw packets: the tag goes to the completion
-  std::uint64_t context = 0;  // given back in QpAttributes and events; the NIC does not look at it
+  std::uint64_t context = 0;       // given back in QpAttributes and events; the NIC does not look at it
 };
 
 struct QpAttributes {
@@ -292,7 +292,7 @@ struct Completion {
   wire::Qpn qpn;
   wire::Qpn source_qpn;
   std::uint32_t flow_tag = 0;  // raw packets: of the rule that took it
-  Time time;  // when the NIC made it
+  Time time;                   // when the NIC made it
 };
 
 enum class AsyncEventType : std::uint8_t {
@@ -393,7 +393,7 @@ struct NicLimits {
   std::uint32_t max_message_bytes = 1u << 31;
   std::uint16_t pkeys = 1;
   std::uint32_t max_xrc_domains = 4096;
-  std::uint32_t max_groups = 8192;       // multicast
+  std::uint32_t max_groups = 8192;        // multicast
   std::uint32_t max_group_members = 256;  // QPs of one group
   std::uint32_t max_work_queues = 4096;
   std::uint32_t max_indirection_tables = 1024;

@@ -40,6 +40,12 @@ def pingpong(kind, *options, reliable=True, iterations=100):
     return Case(" ".join([f"ibv_{kind}_pingpong", *options]), argv, PINGPONG_ROW, reliable, 60, "pingpong")
 
 
+def xrc_pingpong(*options, iterations=100):
+    # Its -c is the number of clients that the server waits for. Only the client says when all is done.
+    argv = ["ibv_xsrq_pingpong", "-g", "0", "-p", "{port}", "-n", str(iterations), *options]
+    return Case(" ".join(["ibv_xsrq_pingpong", *options]), argv, r"^success", True, 60, "pingpong")
+
+
 def pingpongs():
     yield pingpong("rc")
     yield pingpong("rc", "-e")
@@ -57,6 +63,9 @@ def pingpongs():
     yield pingpong("srq", "-e", "-q", "4", reliable=False, iterations=20)
     yield pingpong("srq", "-q", "1")
     yield pingpong("srq", "-e", "-q", "1")
+    yield xrc_pingpong()
+    yield xrc_pingpong("-e")
+    yield xrc_pingpong("-s", "65536", iterations=20)
 
 
 def bandwidth(family, tool, inline, events, connections=("RC",)):

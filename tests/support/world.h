@@ -199,7 +199,14 @@ class World {
     return made;
   }
 
+  /// What has no single destination reaches every other node.
+  void flood(unsigned from, std::span<const std::byte> bytes) {
+    for (unsigned to = 1; to <= options_.nodes; ++to)
+      if (to != from) cable(from, to).arriving.push_back({now_ + options_.latency, {bytes.begin(), bytes.end()}});
+  }
+
   void sent(unsigned from, const wire::Gid& destination, std::span<const std::byte> bytes) {
+    if (destination == wire::Gid{} || destination.is_multicast()) return flood(from, bytes);
     const auto packet = wire::parse_frame(bytes);
     BOOST_REQUIRE_MESSAGE(packet.ok(), "a NIC sent a frame that does not parse");
     BOOST_REQUIRE_MESSAGE(packet->icrc_is_valid(), "a NIC sent a frame with a wrong ICRC");

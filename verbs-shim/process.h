@@ -44,6 +44,7 @@ class Process final : public host::EventSink {
 
   void async_event(const nic::AsyncEvent& event) override;
   void completion_event(const nic::CompletionEvent& event) override;
+  void connection_event(const cm::Event& event) override;
 
  private:
   struct Entry {

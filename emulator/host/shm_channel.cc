@@ -26,7 +26,7 @@ SharedMapping::~SharedMapping() {
 
 SharedMapping SharedMapping::map(int memfd, std::size_t bytes) {
   SharedMapping mapping;
-  struct stat status {};
+  struct stat status{};
   if (fstat(memfd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != static_cast<off_t>(bytes))
     return mapping;
   const int seals = fcntl(memfd, F_GET_SEALS);

@@ -23,6 +23,10 @@ void Nic::set_port_up(bool up) {
   nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, kPort, 0);
 }
 
+void Nic::set_management(ManagementSink* sink) {
+  state_->management = sink;
+}
+
 bool Nic::port_is_up() const {
   return state_->config.port_is_up;
 }
@@ -80,6 +84,8 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     return;
   }
   if (const auto reason = objection(nic, qp, packet)) {
+    if (*reason == Counter::rx_dropped_no_qp && packet.bth().dest_qp == wire::kGsiQpn && nic.management != nullptr)
+      return nic.management->management_datagram(now, packet);
     nic.counters.add(*reason);
     return;
   }

@@ -1,0 +1,77 @@
+// Management: a process's share in QP1 of its node.
+//
+// Solely responsible for which of the datagrams that reach the node's QP1 this process takes, and for running the
+// communication manager (emulator/cm) under the engine's lock. Every process of a node may get every such datagram (the
+// links do not know better): it takes those for its own connections, by the slot in the communication ID, and those for
+// services that it or nobody listens for. It does not know what the connections are for (verbs-shim/rdma_cm).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "emulator/cm/connection_manager.h"
+#include "emulator/host/link.h"
+#include "emulator/host/service_directory.h"
+#include "emulator/host/spin_lock.h"
+#include "emulator/nic/nic.h"
+
+namespace verbena::host {
+
+class Management final : public nic::ManagementSink {
+ public:
+  static constexpr std::size_t kStrangersMax = 64;
+  static constexpr std::size_t kBudget = 64;  // datagrams a step
+  static constexpr Duration kBackPressureRetry = microseconds(50);
+
+  Management(const cm::Config& config, ServiceDirectory directory)
+      : cm_(config), directory_(std::move(directory)), presence_(directory_.announce()) {}
+
+  const ServiceDirectory& directory() const { return directory_; }
+
+  // Under the engine's lock.
+  cm::ConnectionManager& manager() { return cm_; }
+  void management_datagram(Time now, const wire::PacketView& packet) override;
+  /// When step() wants to be called.
+  Time due() const { return due_; }
+  /// Something was asked of the manager.
+  void touch() { due_ = Time{}; }
+  /// Runs timers and sends what is due. Returns how many datagrams left.
+  std::size_t step(Time now, Link& link);
+  bool has_strangers() const { return !strangers_.empty(); }
+
+  /// Requests for services that this process does not listen for: outside the lock, since other processes have to be
+  /// looked for; then back under it.
+  template <class Lock>
+  bool settle_strangers(Lock& lock, Time now) {
+    std::vector<Stranger> strangers;
+    lock.lock();
+    strangers.swap(strangers_);
+    lock.unlock();
+    std::erase_if(strangers, [&](const Stranger& it) { return directory_.is_claimed(it.service_id); });
+    if (strangers.empty()) return false;
+    lock.lock();
+    for (const Stranger& stranger : strangers) refuse(now, stranger);
+    lock.unlock();
+    return true;
+  }
+
+  /// In the child after fork(): the names are the parent's.
+  void abandon() { presence_.release(); }
+
+ private:
+  struct Stranger {
+    std::uint64_t service_id = 0;
+    std::size_t bytes = 0;
+    std::array<std::byte, 512> frame;
+  };
+  void refuse(Time now, const Stranger& stranger);
+
+  cm::ConnectionManager cm_;
+  ServiceDirectory directory_;
+  HeldName presence_;
+  Time due_ = kNever;
+  std::vector<Stranger> strangers_;
+};
+
+}  // namespace verbena::host

@@ -75,6 +75,8 @@ constexpr Node kNodes[] = {
     file(DEVICE "/uevent", ""),
     directory(DEVICE "/infiniband"),
     directory(DEVICE "/infiniband_verbs"),
+    directory(DEVICE "/net"),
+    directory(DEVICE "/net/@"),
 
     directory(UVERBS),
     file(UVERBS "/abi_version", "1\n"),
@@ -160,6 +162,7 @@ static_assert(kParents.complete, "a node stands before its directory in the tabl
 bool is_named(const Node& node, const char* name, std::size_t length) {
   const char* own = node.name();
   if (std::strcmp(own, "%") == 0) own = device_name();
+  if (std::strcmp(own, "@") == 0) own = network_device_name();
   return std::strlen(own) == length && std::memcmp(own, name, length) == 0;
 }
 
@@ -292,10 +295,11 @@ const Node* child(const Node& parent, std::size_t n) {
 
 std::size_t expand(const char* text, char* into, std::size_t size) {
   const char* name = device_name();
+  const char* network = network_device_name();
   std::size_t length = 0;
   for (; *text != 0; ++text) {
-    const char* piece = *text == '%' ? name : text;
-    const std::size_t piece_bytes = *text == '%' ? std::strlen(name) : 1;
+    const char* piece = *text == '%' ? name : *text == '@' ? network : text;
+    const std::size_t piece_bytes = piece == text ? 1 : std::strlen(piece);
     if (length + piece_bytes + 1 > size) break;
     std::memcpy(into + length, piece, piece_bytes);
     length += piece_bytes;

@@ -32,7 +32,7 @@ enum class NodeKind : std::uint8_t {
 using ContentWriter = std::size_t (*)(char* into, std::size_t size);
 
 struct Node {
-  const char* path;  // '%' stands for the device's name
+  const char* path;  // '%' stands for the device's name, '@' for its network device's
   NodeKind kind;
   const char* text;     // a file's content or a link's target, or null
   ContentWriter write;  // a file's content if text is null

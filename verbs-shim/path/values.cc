@@ -73,6 +73,11 @@ const char* device_name() {
   return name != nullptr && *name != 0 && std::strchr(name, '/') == nullptr ? name : "verbena0";
 }
 
+const char* network_device_name() {
+  const char* link = std::getenv("VERBENA_LINK");
+  return link != nullptr && std::strncmp(link, "raw:", 4) == 0 ? link + 4 : "lo";
+}
+
 std::size_t write_device_name(char* into, std::size_t size) {
   return finish(std::snprintf(into, size, "%s\n", device_name()), size);
 }
@@ -94,9 +99,7 @@ std::size_t write_gid(char* into, std::size_t size) {
 }
 
 std::size_t write_network_device(char* into, std::size_t size) {
-  const char* link = std::getenv("VERBENA_LINK");
-  const bool raw = link != nullptr && std::strncmp(link, "raw:", 4) == 0;
-  return finish(std::snprintf(into, size, "%s\n", raw ? link + 4 : "lo"), size);
+  return finish(std::snprintf(into, size, "%s\n", network_device_name()), size);
 }
 
 std::size_t write_lid(char* into, std::size_t size) {

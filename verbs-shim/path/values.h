@@ -9,6 +9,8 @@
 namespace verbena::path {
 
 const char* device_name();
+/// The interface whose address the device has.
+const char* network_device_name();
 
 std::size_t write_device_name(char* into, std::size_t size);
 std::size_t write_node_guid(char* into, std::size_t size);

@@ -48,7 +48,10 @@ class Management final : public nic::ManagementSink {
     lock.lock();
     strangers.swap(strangers_);
     lock.unlock();
-    std::erase_if(strangers, [&](const Stranger& it) { return directory_.is_claimed(it.service_id); });
+    std::erase_if(strangers, [&](const Stranger& it) {
+      const auto listener = directory_.find_listener(cm_.config().address, it.service_id);
+      return listener && *listener != cm_.config().slot;
+    });
     if (strangers.empty()) return false;
     lock.lock();
     for (const Stranger& stranger : strangers) refuse(now, stranger);

@@ -69,6 +69,13 @@ bool exists(int probe, const Name& name) {
   return ::connect(probe, reinterpret_cast<const sockaddr*>(&name.address), name.bytes) == 0;
 }
 
+template <class NameOf>
+std::optional<std::uint8_t> first_slot(int probe, NameOf&& name_of) {
+  for (std::uint32_t slot = 0; slot < kSlots; ++slot)
+    if (exists(probe, name_of(slot))) return static_cast<std::uint8_t>(slot);
+  return std::nullopt;
+}
+
 }  // namespace
 
 HeldName::HeldName(HeldName&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -94,35 +101,32 @@ std::optional<ServiceClaim> ServiceDirectory::claim(std::uint64_t service, int& 
   claim.service = HeldName(hold(make_name(fabric_, address_, service_part(service).text)));
   error = claim.service.held() ? 0 : errno;
   if (error != 0) return std::nullopt;
-  claim.owner = HeldName(hold(make_name(fabric_, address_, owner_part(service, slot_).text)));
-  error = claim.owner.held() ? 0 : errno;
-  if (error != 0) return std::nullopt;
   return claim;
 }
 
-bool ServiceDirectory::is_claimed(std::uint64_t service) const {
+HeldName ServiceDirectory::serve(std::uint64_t service) const {
+  return HeldName(hold(make_name(fabric_, address_, owner_part(service, slot_).text)));
+}
+
+std::optional<std::uint8_t> ServiceDirectory::find_listener(const wire::Gid& node, std::uint64_t service) const {
   const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return false;
-  const bool found = exists(probe, make_name(fabric_, address_, service_part(service).text));
+  if (probe < 0) return std::nullopt;
+  std::optional<std::uint8_t> listener;
+  if (exists(probe, make_name(fabric_, node, service_part(service).text)))
+    listener =
+        first_slot(probe, [&](std::uint32_t slot) { return make_name(fabric_, node, owner_part(service, slot).text); });
   ::close(probe);
-  return found;
+  return listener;
 }
 
 std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node, std::uint64_t service) const {
+  if (const auto listener = find_listener(node, service)) return listener;
   const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return std::nullopt;
-  std::optional<std::uint8_t> any;
-  std::optional<std::uint8_t> owner;
-  const bool is_claimed = exists(probe, make_name(fabric_, node, service_part(service).text));
-  for (std::uint32_t slot = 0; slot < kSlots && !owner; ++slot) {
-    if (is_claimed && exists(probe, make_name(fabric_, node, owner_part(service, slot).text)))
-      owner = static_cast<std::uint8_t>(slot);
-    else if (!any && exists(probe, make_name(fabric_, node, presence_part(slot).text)))
-      any = static_cast<std::uint8_t>(slot);
-    if (!is_claimed && any) break;
-  }
+  const auto any =
+      first_slot(probe, [&](std::uint32_t slot) { return make_name(fabric_, node, presence_part(slot).text); });
   ::close(probe);
-  return owner ? owner : any;
+  return any;
 }
 
 }  // namespace verbena::host

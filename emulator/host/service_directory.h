@@ -2,7 +2,7 @@
 //
 // Solely responsible for the node-wide space of service IDs (rdma_cm's ports lie in it) and for finding the process
 // that a connection request has to reach. Names are abstract unix sockets, which the kernel removes with their process,
-// however that ends: verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim, the same with /SLOT says who made it, and
+// however that ends: verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim, the same with /SLOT says who listens, and
 // .../node/SLOT that a process is there at all. Nothing is ever sent through them. It does not know the communication
 // manager.
 #pragma once
@@ -32,7 +32,7 @@ class HeldName {
 
 struct ServiceClaim {
   HeldName service;
-  HeldName owner;
+  HeldName listener;  // not held as long as nobody listens
 };
 
 class ServiceDirectory {
@@ -44,8 +44,11 @@ class ServiceDirectory {
   HeldName announce() const;
   /// For this process of this node. `error` is EADDRINUSE when another one has it.
   std::optional<ServiceClaim> claim(std::uint64_t service, int& error) const;
-  bool is_claimed(std::uint64_t service) const;
-  /// The slot of the process on `node` that listens for the service, else of any process there; nothing: none is.
+  /// Says that this process listens for what it has claimed.
+  HeldName serve(std::uint64_t service) const;
+  /// The slot of the process on `node` that listens for the service.
+  std::optional<std::uint8_t> find_listener(const wire::Gid& node, std::uint64_t service) const;
+  /// Of that one, else of any process there; nothing: none is.
   std::optional<std::uint8_t> find_process(const wire::Gid& node, std::uint64_t service) const;
 
  private:

@@ -26,7 +26,8 @@ bool looks_like_command(const void* data, std::size_t bytes) {
   } header;
   if (bytes < sizeof header) return false;
   std::memcpy(&header, data, sizeof header);
-  return header.command <= kCommandMax && header.in + sizeof header == bytes;
+  // Every command has arguments; what has none may be an eventfd's number.
+  return header.command <= kCommandMax && header.in != 0 && header.in + sizeof header == bytes;
 }
 
 }  // namespace

@@ -111,6 +111,7 @@ int Device::listen(const Call& call) {
     return manager.listen(service_id(*id, id->source.port), id->serial);
   });
   if (!is_free) return EADDRINUSE;
+  if (id->claim != nullptr) id->claim->listener = engine()->services().serve(service_id(*id, id->source.port));
   const bool has_backlog = command.backlog != 0 && command.backlog <= kBacklogDefault;
   id->backlog = has_backlog ? command.backlog : kBacklogDefault;
   id->state = IdState::listen;

@@ -163,7 +163,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
 void Engine::step_management(Time now) {
   if (management_->step(now, *link_) != 0) link_->publish();
   if (management_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
-  if (management_->has_strangers()) strangers_waiting_.store(true, std::memory_order_relaxed);
+  if (management_->has_strangers(now)) strangers_waiting_.store(true, std::memory_order_relaxed);
 }
 
 void Engine::settle_strangers() {

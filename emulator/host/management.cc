@@ -13,6 +13,7 @@ void Management::management_datagram(Time now, const wire::PacketView& packet) {
     Stranger stranger;
     if (strangers_.size() == kStrangersMax || packet.frame().size() > stranger.frame.size()) return;
     stranger.service_id = addressee->service_id;
+    stranger.refuse_at = now + kPatience;
     stranger.bytes = packet.frame().size();
     std::ranges::copy(packet.frame(), stranger.frame.begin());
     strangers_.push_back(stranger);
@@ -31,6 +32,8 @@ std::size_t Management::step(Time now, Link& link) {
   cm_.on_deadline(now);
   const std::size_t sent = cm_.transmit(now, link, kBudget);
   due_ = cm_.has_work() ? now + kBackPressureRetry : cm_.next_deadline();
+  // Those that are due already are about to be settled.
+  if (!strangers_.empty() && strangers_.front().refuse_at > now) due_ = std::min(due_, strangers_.front().refuse_at);
   return sent;
 }
 

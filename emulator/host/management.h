@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -38,15 +39,22 @@ class Management final : public nic::ManagementSink {
   void touch() { due_ = Time{}; }
   /// Runs timers and sends what is due. Returns how many datagrams left.
   std::size_t step(Time now, Link& link);
-  bool has_strangers() const { return !strangers_.empty(); }
+  bool has_strangers(Time now) const { return !strangers_.empty() && strangers_.front().refuse_at <= now; }
 
-  /// Requests for services that this process does not listen for: outside the lock, since other processes have to be
+  // Programs listen, take one connection, and listen anew for the next one, which the peer may ask for a little sooner
+  // (perftest does): a request waits so long for somebody to listen before it is refused.
+  static constexpr Duration kPatience = milliseconds(50);
+
+  /// Requests for services that nobody here listened for until now: outside the lock, since other processes have to be
   /// looked for; then back under it.
   template <class Lock>
   bool settle_strangers(Lock& lock, Time now) {
     std::vector<Stranger> strangers;
     lock.lock();
-    strangers.swap(strangers_);
+    while (has_strangers(now)) {
+      strangers.push_back(strangers_.front());
+      strangers_.pop_front();
+    }
     lock.unlock();
     std::erase_if(strangers, [&](const Stranger& it) {
       const auto listener = directory_.find_listener(cm_.config().address, it.service_id);
@@ -65,6 +73,7 @@ class Management final : public nic::ManagementSink {
  private:
   struct Stranger {
     std::uint64_t service_id = 0;
+    Time refuse_at;
     std::size_t bytes = 0;
     std::array<std::byte, 512> frame;
   };
@@ -74,7 +83,7 @@ class Management final : public nic::ManagementSink {
   ServiceDirectory directory_;
   HeldName presence_;
   Time due_ = kNever;
-  std::vector<Stranger> strangers_;
+  std::deque<Stranger> strangers_;
 };
 
 }  // namespace verbena::host

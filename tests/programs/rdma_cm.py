@@ -138,7 +138,8 @@ def processes_of_a_node_share_qp1(context):
         doomed.wait(time.monotonic() + 10)
         require(start_client(fabric, second), 0, time.monotonic() + TIMEOUT)
         require(server, 0, time.monotonic() + TIMEOUT)
-        require(start_client(fabric, first), 255, time.monotonic() + TIMEOUT)
+        if context.link == "shm":  # elsewhere nobody knows that nobody is there, and the retries take their time
+            require(start_client(fabric, first), 255, time.monotonic() + TIMEOUT)
 
 
 def is_dissected(context):

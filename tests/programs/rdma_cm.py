@@ -100,6 +100,21 @@ def copies_a_file(context):
                 raise harness.Failure(f"the copy differs\n{client.describe()}{server.describe()}")
 
 
+def fio_writes(context):
+    """fio's rdma engine, which connects by itself."""
+    if shutil.which("fio") is None:
+        return
+    case = Case("fio", [], [], 20333)
+    common = ["fio", "--name=g", "--ioengine=rdma", "--port=20333", "--bs=64k", "--size=4m"]
+    with context.fabric() as fabric:
+        server = fabric.start(fabric.nodes[0], common + ["--rw=read"], "server")
+        wait_for_listener(fabric, fabric.nodes[0], case, server)
+        client = fabric.start(fabric.nodes[1], common + ["--rw=write", "--verb=write", "--iodepth=4",
+                                                       f"--hostname={fabric.nodes[0].address}"], "client")
+        require(client, 0, time.monotonic() + TIMEOUT)
+        require(server, 0, time.monotonic() + TIMEOUT)
+
+
 def is_refused_without_listener(context):
     """A process stands on the node, but nobody has the port: REJ, reason 8, at once."""
     case = CASES[0]
@@ -166,6 +181,6 @@ def tests(context):
     named.append(("rcopy copies a file", lambda: copies_a_file(context)))
     if context.faults:
         return named
-    for test in (is_refused_without_listener, a_port_is_taken_once, processes_of_a_node_share_qp1, is_dissected):
+    for test in (fio_writes, is_refused_without_listener, a_port_is_taken_once, processes_of_a_node_share_qp1, is_dissected):
         named.append((test.__name__.replace("_", " "), lambda test=test: test(context)))
     return named

@@ -14,6 +14,7 @@
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
+#include "verbs-shim/rdma_cm/offer.h"
 #include "verbs-shim/translate.h"
 
 namespace verbena::shim {
@@ -46,6 +47,7 @@ Device* the_device() {
     print_into(made->device.dev_name, sizeof made->device.dev_name, "", "uverbs0");
     print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/", "uverbs0");
     print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/", made->device.name);
+    rdma_cm::offer_device();
     made->guid = guid_of(host::node_mac(config->address));
     return made;
   }();

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "verbs-shim/rdma_cm/device.h"
+
 namespace verbena::shim {
 namespace {
 
@@ -207,6 +209,10 @@ void Process::completion_event(const nic::CompletionEvent& event) {
   auto* const cq = static_cast<Cq*>(found->second);
   if (cq->channel == nullptr) return;
   static_cast<Channel*>(cq->channel)->events.push({.source = &cq->completion_events, .object = cq});
+}
+
+void Process::connection_event(const cm::Event& event) {
+  rdma_cm::Device::instance().connection_event(event);
 }
 
 void release(Context* context) {

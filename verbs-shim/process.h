@@ -65,6 +65,7 @@ class Process final : public host::EventSink {
 
   void async_event(const nic::AsyncEvent& event) override;
   void completion_event(const nic::CompletionEvent& event) override;
+  void connection_event(const cm::Event& event) override;
 
  private:
   bool tell_holders(const nic::AsyncEvent& event);

@@ -26,6 +26,17 @@ constexpr Duration kBackPressureRetry = microseconds(50);
 constexpr Duration kDeadlineSlack = milliseconds(1);
 constexpr Duration kCloseDrain = milliseconds(5);
 constexpr std::size_t kEventsAtOnce = 16;
+constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
+
+/// EUI-64 of a MAC address.
+std::uint64_t guid_of(const wire::MacAddress& mac) {
+  const auto& octets = mac.octets;
+  const std::array<std::uint8_t, 8> parts{
+      static_cast<std::uint8_t>(octets[0] ^ 2), octets[1], octets[2], 0xff, 0xfe, octets[3], octets[4], octets[5]};
+  std::uint64_t guid = 0;
+  for (const std::uint8_t octet : parts) guid = guid << 8 | octet;
+  return guid;
+}
 
 /// The fault plan and the capture around a link, in the order that capture_file.h says.
 Result<std::unique_ptr<Link>, std::string> decorate(std::unique_ptr<Link> link, const EngineConfig& config,
@@ -103,6 +114,16 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   config.nic.apply(nic_config);
   install_fault_handler();
   engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());
+  cm::Config cm_config;
+  cm_config.address = config.address;
+  cm_config.mac = opened.mac;
+  cm_config.slot = opened.slot;
+  cm_config.ca_guid = guid_of(node_mac(config.address));
+  cm_config.first_id = static_cast<std::uint32_t>(clock_now().ns >> kFirstIdShift);
+  cm_config.udp_source_port = opened.udp_source_port;
+  engine->management_ =
+      std::make_unique<Management>(cm_config, ServiceDirectory(config.fabric, opened.slot, config.address));
+  engine->nic_->set_management(engine->management_.get());
   ForkRegistry::add(*engine);
   if (config.progress_thread) {
     auto thread = ProgressThread::create(*engine);
@@ -133,11 +154,27 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
   if (sink.fresh() && backlog_passes_ % kBacklogPassesMax == 0) {
     if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
   }
+  if (sink.fresh() && management_->due() <= sink.now()) step_management(sink.now());
   if (nic_->has_work()) traffic.sent = nic_->transmit(sink.now(), *link_, kTransmitBudget);
   if (traffic.sent != 0 || sink.fresh()) link_->publish();
   if (sink.fresh()) last_now_ = sink.now();
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   return traffic;
+}
+
+void Engine::step_management(Time now) {
+  if (management_->step(now, *link_) != 0) link_->publish();
+  if (management_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
+  if (management_->has_strangers(now)) strangers_waiting_.store(true, std::memory_order_relaxed);
+}
+
+void Engine::settle_strangers() {
+  strangers_waiting_.store(false, std::memory_order_relaxed);
+  if (!management_->settle_strangers(lock_, clock_now())) return;
+  lock_.lock();
+  step_management(clock_now());
+  lock_.unlock();
+  link_->flush();
 }
 
 void Engine::finish_call(Time now) {
@@ -155,6 +192,7 @@ void Engine::finish_call(Time now) {
 void Engine::after_unlock(bool kick) {
   link_->flush();
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
+  if (strangers_waiting_.load(std::memory_order_relaxed)) settle_strangers();
   if (kick && thread_ != nullptr) thread_->kick();
 }
 
@@ -209,7 +247,7 @@ void Engine::drain(Duration limit) {
   for (;;) {
     progress();
     lock_.lock();
-    const bool owes = nic_->has_work() || link_->next_deadline().has_value();
+    const bool owes = nic_->has_work() || management_->manager().has_work() || link_->next_deadline().has_value();
     lock_.unlock();
     if (!owes || clock_now() >= end) return;
     sched_yield();
@@ -232,6 +270,7 @@ Time Engine::deadline_locked(Time now) const {
   Time deadline = kNever;
   if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);
   if (const auto due = link_->next_deadline()) deadline = std::min(deadline, *due);
+  deadline = std::min(deadline, management_->due());
   if (nic_->has_work()) deadline = std::min(deadline, now + kBackPressureRetry);
   return deadline;
 }
@@ -290,6 +329,7 @@ void Engine::dispatch_events() {
       std::array<nic::CompletionEvent, kEventsAtOnce> completions;
       std::size_t async_count = 0;
       std::size_t completion_count = 0;
+      std::optional<cm::Event> connection;
       {
         const std::lock_guard guard(lock_);
         while (async_count < async.size()) {
@@ -302,11 +342,13 @@ void Engine::dispatch_events() {
           if (!event) break;
           completions[completion_count++] = *event;
         }
-        events_waiting_.store(nic_->has_events(), std::memory_order_relaxed);
+        connection = management_->manager().poll_event();
+        events_waiting_.store(nic_->has_events() || management_->manager().has_events(), std::memory_order_relaxed);
       }
-      if (async_count == 0 && completion_count == 0) break;
+      if (async_count == 0 && completion_count == 0 && !connection) break;
       for (std::size_t i = 0; i < async_count; ++i) events_.async_event(async[i]);
       for (std::size_t i = 0; i < completion_count; ++i) events_.completion_event(completions[i]);
+      if (connection) events_.connection_event(*connection);
     }
   } while (!dispatchers_.compare_exchange_strong(tickets, 0, std::memory_order_acq_rel));
 }
@@ -327,6 +369,7 @@ void Engine::abandon_after_fork() {
     thread_->abandon();
     [[maybe_unused]] const ProgressThread* forgotten_thread = thread_.release();
   }
+  management_->abandon();
   stats_->make_private();
   dispatchers_.store(0, std::memory_order_relaxed);
   thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);

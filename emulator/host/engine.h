@@ -18,6 +18,7 @@
 #include "emulator/host/clock.h"
 #include "emulator/host/engine_config.h"
 #include "emulator/host/link.h"
+#include "emulator/host/management.h"
 #include "emulator/host/progress_thread.h"
 #include "emulator/host/spin_lock.h"
 #include "emulator/host/stats_file.h"
@@ -32,6 +33,7 @@ class EventSink {
   virtual ~EventSink() = default;
   virtual void async_event(const nic::AsyncEvent& event) = 0;
   virtual void completion_event(const nic::CompletionEvent& event) = 0;
+  virtual void connection_event(const cm::Event&) {}
 };
 
 class Engine final : private Progress {
@@ -63,6 +65,21 @@ class Engine final : private Progress {
       return run_timed(std::forward<Call>(call));
     }
   }
+
+  /// The same for the communication manager.
+  template <class Call>
+  auto run_management(Call&& call) {
+    lock_.lock();
+    const Time now = clock_.now();
+    auto result = call(management_->manager(), now);
+    management_->touch();
+    step_management(now);
+    finish_call(now);
+    return result;
+  }
+  const ServiceDirectory& services() const { return management_->directory(); }
+  /// Whether the link reaches processes by their slot, so that a request has to name one.
+  bool reaches_by_slot() const { return config_.link == "shm"; }
 
   /// ibv_poll_cq: completions that wait, else one pass over the link. Never blocks.
   std::size_t poll_cq(nic::CqHandle cq, std::span<nic::Completion> into);
@@ -120,6 +137,8 @@ class Engine final : private Progress {
       return result;
     }
   }
+  void step_management(Time now);
+  void settle_strangers();
   void finish_call(Time now);
   void after_unlock(bool kick);
   bool thread_must_wake();
@@ -134,6 +153,7 @@ class Engine final : private Progress {
   std::uint32_t empty_passes_ = 0;
   std::uint32_t backlog_passes_ = 0;
   Time last_now_{};
+  std::unique_ptr<Management> management_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;
   Link* base_link_ = nullptr;  // link_ without its decorators
@@ -147,6 +167,7 @@ class Engine final : private Progress {
   std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:
   bool thread_listens_ = false;
   std::atomic<bool> events_waiting_{false};
+  std::atomic<bool> strangers_waiting_{false};
   std::atomic<std::uint32_t> dispatchers_{0};
   static constexpr std::int64_t kAwake = 0;
 

@@ -95,7 +95,7 @@ bool FabricHub::arrived(const fabric::Arrival& arrival) {
     ++strays_;
     return true;
   }
-  if (*qpn == wire::kMulticastQpn) return arrived_for_group(arrival);
+  if (*qpn == wire::kMulticastQpn || *qpn == wire::kGsiQpn) return arrived_for_all(arrival);
   const nic::Destination destination{node.address, *qpn, node.route_hints[slot_of(*qpn)]};
   auto room = link_->reserve_if_there(destination, arrival.frame.size());
   if (!room && take_calls()) room = link_->reserve_if_there(destination, arrival.frame.size());
@@ -127,8 +127,8 @@ void FabricHub::hand_over(Node& node, std::span<const std::byte> frame, std::spa
   node.statistics.octets_out += frame.size();
 }
 
-/// Which of the node's processes has joined the group is known to their NICs.
-bool FabricHub::arrived_for_group(const fabric::Arrival& arrival) {
+/// Which of the node's processes has joined the group, or takes a datagram of QP1, is known to them.
+bool FabricHub::arrived_for_all(const fabric::Arrival& arrival) {
   Node& node = nodes_[arrival.host];
   bool is_taken = false;
   take_calls();  // who called before the frame was sent is one of them

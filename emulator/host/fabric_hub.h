@@ -80,7 +80,7 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   void frame(std::span<const std::byte> frame, bool icrc_trusted) override;
   // fabric::Sink: a frame for one process.
   bool arrived(const fabric::Arrival& arrival) override;
-  bool arrived_for_group(const fabric::Arrival& arrival);
+  bool arrived_for_all(const fabric::Arrival& arrival);
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   bool take_calls();
   void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);

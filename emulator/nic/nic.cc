@@ -25,6 +25,10 @@ void Nic::set_port_up(bool up) {
   nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, kPort, 0);
 }
 
+void Nic::set_management(ManagementSink* sink) {
+  state_->management = sink;
+}
+
 bool Nic::port_is_up() const {
   return state_->config.port_is_up;
 }
@@ -91,8 +95,11 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     return;
   }
   if (const auto reason = objection(nic, qp, packet)) {
-    if (packet.bth().dest_qp == wire::kMulticastQpn && packet.destination().is_multicast())
+    const wire::Qpn to = packet.bth().dest_qp;
+    if (to == wire::kMulticastQpn && packet.destination().is_multicast())
       receive_group(nic, packet, {});
+    else if (to == wire::kGsiQpn && *reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
+      nic.management->management_datagram(now, packet);
     else
       nic.counters.add(*reason);
     return;

@@ -17,10 +17,18 @@
 #include "emulator/nic/memory.h"
 #include "emulator/nic/transmit_port.h"
 #include "emulator/nic/verbs.h"
+#include "wire/packet_view.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
 namespace verbena::nic {
+
+/// Takes the datagrams for QP1, which belongs to the node and not to the NIC's applications.
+class ManagementSink {
+ public:
+  virtual ~ManagementSink() = default;
+  virtual void management_datagram(Time now, const wire::PacketView& packet) = 0;
+};
 
 template <class T>
 using VerbsResult = Result<T, VerbsError>;
@@ -40,6 +48,9 @@ class Nic {
   /// raised. The transport goes on: what it sends meanwhile vanishes on the dead cable, and its timers say so.
   void set_port_up(bool up);
   bool port_is_up() const;
+
+  /// Who takes what comes for QP1; null: it is dropped, as for any QP that does not exist. Outlives the NIC.
+  void set_management(ManagementSink* sink);
 
   // -- Objects. Destroying one that others use is VerbsError::busy; an unknown handle is invalid_argument. ------------
   VerbsResult<PdHandle> allocate_pd();

@@ -67,7 +67,8 @@ struct NicState {
   Qp* ready_last = nullptr;
   std::size_t ready_count = 0;
   std::size_t turn_left = 0;  // packets, of the first ready QP's turn that was interrupted; 0: none was
-  Time now{};                 // of the call in progress; only stamps completions
+  ManagementSink* management = nullptr;
+  Time now{};  // of the call in progress; only stamps completions
 
   /// Puts the QP at the end of the list that transmit() serves.
   void make_ready(Qp& qp);

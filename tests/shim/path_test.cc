@@ -144,9 +144,9 @@ BOOST_AUTO_TEST_CASE(the_shell_expands_patterns_and_tests_files) {
   const Finished finished =
       sh("echo /sys/class/infiniband/*/ports/*; [ -d /sys/class/infiniband ] && echo directory; "
          "[ -c /dev/infiniband/uverbs0 ] && [ -w /dev/infiniband/uverbs0 ] && echo device; "
-         "[ -e /dev/infiniband/rdma_cm ] || echo no cm; read type < " +
+         "[ -c /dev/infiniband/rdma_cm ] && echo cm; read type < " +
          kDevice + "/node_type; echo $type; (read x < " + kDevice + "/hca_type; echo $x)");
-  BOOST_TEST(finished.out == "/sys/class/infiniband/mlx5_7/ports/1\ndirectory\ndevice\nno cm\n1: CA\nverbena\n");
+  BOOST_TEST(finished.out == "/sys/class/infiniband/mlx5_7/ports/1\ndirectory\ndevice\ncm\n1: CA\nverbena\n");
 }
 
 BOOST_AUTO_TEST_CASE(links_resolve) {
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(errors_are_those_of_sysfs) {
   BOOST_TEST(error_of(kDevice + "/nothing", "r") == "ENOENT\n");
   BOOST_TEST(error_of("/sys/class/infiniband/other", "r") == "ENOENT\n");
   BOOST_TEST(error_of("/sys/class/infiniband_mad/abi_version", "r") == "ENOENT\n");
-  BOOST_TEST(error_of("/dev/infiniband/rdma_cm", "r") == "ENOENT\n");
+  BOOST_TEST(error_of("/dev/infiniband/rdma_cm", "r") == "ENXIO\n");
   BOOST_TEST(error_of(kDevice + "/node_guid/x", "r") == "ENOTDIR\n");
   BOOST_TEST(python("import os\ntry: os.listdir('" + kDevice +
                     "/node_guid')\nexcept OSError as e: print(e.strerror)") == "Not a directory\n");

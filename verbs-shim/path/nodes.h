@@ -47,8 +47,7 @@ constexpr Node kNodes[] = {
     passage("/dev"),
     directory("/dev/infiniband"),
     character_device("/dev/infiniband/uverbs0"),
-    // /dev/infiniband/rdma_cm (and /sys/class/misc/rdma_cm) will stand here once ucma is emulated: another node kind,
-    // and a case in open_node() that hands out its descriptor.
+    character_device("/dev/infiniband/rdma_cm"),
     passage("/sys"),
     passage("/sys/class"),
     directory("/sys/class/infiniband"),

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "verbs-shim/path/rdma_cm.h"
 #include "verbs-shim/path/real.h"
 #include "verbs-shim/path/tree.h"
 
@@ -33,7 +34,8 @@ int open_content(const Node& node, bool close_on_exec) {
   return fd;
 }
 
-int open_device(int flags) {
+int open_device(const Node& node, int flags) {
+  if (std::strcmp(node.name(), "rdma_cm") == 0) return verbena::path::open_rdma_cm(flags);
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/dev/null", flags & ~O_CREAT));
 }
 
@@ -50,7 +52,7 @@ int open_node(const Node& node, int flags) {
     case NodeKind::link:
       return fail((flags & O_DIRECTORY) != 0 ? ENOTDIR : ELOOP);  // O_NOFOLLOW
     case NodeKind::character_device:
-      return (flags & O_DIRECTORY) != 0 ? fail(ENOTDIR) : open_device(flags);
+      return (flags & O_DIRECTORY) != 0 ? fail(ENOTDIR) : open_device(node, flags);
   }
   return fail(ENOENT);
 }

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "verbs-shim/path/rdma_cm.h"
 #include "verbs-shim/path/real.h"
 #include "verbs-shim/path/tree.h"
 
@@ -45,14 +46,20 @@ std::uint32_t size_of(const Node& node) {
              : 0;
 }
 
+dev_t device_of(const Node& node) {
+  constexpr unsigned kMiscellaneousMajor = 10;
+  constexpr unsigned kRdmaCmMinor = 122;  // the kernel gives whichever is free
+  if (std::strcmp(node.name(), "rdma_cm") == 0) return makedev(kMiscellaneousMajor, kRdmaCmMinor);
+  return makedev(verbena::path::kUverbsMajor, verbena::path::kUverbsMinor);
+}
+
 void fill(const Node& node, struct stat& into) {
   std::memset(&into, 0, sizeof into);
   into.st_dev = makedev(0, kDeviceMinor);
   into.st_ino = kInodeBase + verbena::path::index_of(node);
   into.st_mode = mode_of(node);
   into.st_nlink = node.kind == NodeKind::directory ? 2 : 1;
-  if (node.kind == NodeKind::character_device)
-    into.st_rdev = makedev(verbena::path::kUverbsMajor, verbena::path::kUverbsMinor);
+  if (node.kind == NodeKind::character_device) into.st_rdev = device_of(node);
   into.st_size = size_of(node);
   into.st_blksize = kFileBytes;
 }
@@ -65,8 +72,8 @@ void fill(const Node& node, struct statx& into) {
   into.stx_mode = static_cast<std::uint16_t>(mode_of(node));
   into.stx_nlink = node.kind == NodeKind::directory ? 2 : 1;
   if (node.kind == NodeKind::character_device) {
-    into.stx_rdev_major = verbena::path::kUverbsMajor;
-    into.stx_rdev_minor = verbena::path::kUverbsMinor;
+    into.stx_rdev_major = major(device_of(node));
+    into.stx_rdev_minor = minor(device_of(node));
   }
   into.stx_size = size_of(node);
   into.stx_blksize = kFileBytes;
@@ -116,6 +123,11 @@ int stat_any(int directory, const char* path, int flags, Status* into, Real real
 template <class Status, class Real>
 int stat_descriptor(int fd, Status* into, Real real) {
   const Node* node = verbena::path::node_of_descriptor(fd);
+  ino_t inode = 0;
+  if (node == nullptr && verbena::path::is_rdma_cm_channel(fd, inode)) {
+    Target target;
+    if (verbena::path::resolve(AT_FDCWD, "/dev/infiniband/rdma_cm", false, target)) node = target.node;
+  }
   if (node == nullptr) return real();
   fill(*node, *reinterpret_cast<struct stat*>(into));
   return 0;

@@ -8,6 +8,7 @@
 //   a directory opened   an O_PATH descriptor of an empty memfd whose size says which directory it is, so that openat,
 //                        fstatat and fdopendir know it again even after dup(). read() says EBADF, not EISDIR
 //   a DIR                an object of our own, from a static pool (directory.cc)
+//   rdma_cm opened       one end of a socket pair; write() to it is a command (rdma_cm.h)
 //   uverbs0 opened       /dev/null: the verbs live in our libibverbs and never use the descriptor
 // Not covered: chdir() into the tree, listing its parents (/sys/class does not show infiniband), raw system calls.
 //

@@ -1,0 +1,133 @@
+// The values of the communication manager: what a connection is asked for, what it came to, and what it tells.
+//
+// Solely responsible for these plain values. The state machine is in connection_manager.h, the octets in
+// wire/management.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "wire/management.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::cm {
+
+/// The local communication ID. Its upper octet is the process's slot on the node, so that a message for it can be
+/// handed to the right process. 0: none.
+using ConnectionId = std::uint32_t;
+inline constexpr unsigned kIdSlotShift = 24;
+constexpr std::uint8_t slot_of_id(ConnectionId id) {
+  return static_cast<std::uint8_t>(id >> kIdSlotShift);
+}
+
+/// 4.096 us * 2^exponent, the form of all timeouts of the specification.
+constexpr Duration exponential_time(std::uint8_t exponent) {
+  return nanoseconds(std::int64_t{4096} << exponent);
+}
+
+struct PrivateData {
+  std::array<std::byte, wire::kCmPrivateBytesMax> octets{};
+  std::size_t bytes = 0;
+  static PrivateData of(std::span<const std::byte> from) {
+    PrivateData data;
+    data.bytes = from.size() < data.octets.size() ? from.size() : data.octets.size();
+    if (data.bytes != 0) std::memcpy(data.octets.data(), from.data(), data.bytes);
+    return data;
+  }
+  std::span<const std::byte> view() const { return {octets.data(), bytes}; }
+};
+
+/// Where messages and later the connection's packets go.
+struct Path {
+  wire::Gid address;
+  wire::MacAddress mac;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t hop_limit = 64;
+  std::uint32_t flow_label = 0;
+  std::uint8_t mtu = 0;              // encoded as in REQ: 1 is 256 octets, 5 is 4096
+  std::uint8_t packet_rate = 0;      // encoded as in path records
+  std::uint8_t packet_lifetime = 0;  // exponential
+  /// A process of the peer's node that hears its QP1; only links that connect processes look at it.
+  std::uint8_t slot = 0;
+};
+
+/// What REQ and REP say about one side.
+struct Offer {
+  wire::Qpn qpn;
+  wire::Psn starting_psn;
+  std::uint8_t responder_resources = 0;
+  std::uint8_t initiator_depth = 0;
+  std::uint8_t retry_count = 0;  // REQ only
+  std::uint8_t rnr_retry_count = 0;
+  bool flow_control = false;
+  bool srq = false;
+};
+
+enum class Transport : std::uint8_t { rc = 0, uc = 1, xrc = 3 };
+
+struct RequestInit {
+  std::uint64_t context = 0;  // given back in events
+  std::uint64_t service_id = 0;
+  Path path;
+  Offer offer;
+  Transport transport = Transport::rc;
+  std::uint8_t ack_timeout = 0;  // exponential, of the local side; 0: from the path's lifetime
+  PrivateData private_data;
+};
+
+/// What both sides agreed on, from this side's view: what its QP needs for RTR and RTS.
+struct Agreement {
+  Path path;
+  wire::Qpn remote_qpn;
+  wire::Psn receive_psn;
+  wire::Psn send_psn;
+  std::uint8_t responder_resources = 0;
+  std::uint8_t initiator_depth = 0;
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry_count = 0;
+  std::uint8_t ack_timeout = 0;
+};
+
+/// 12.6.7.2
+enum class RejectReason : std::uint16_t {
+  timeout = 4,
+  invalid_communication_id = 6,
+  invalid_service_id = 8,
+  stale_connection = 10,
+  consumer_defined = 28,
+};
+
+/// 12.11.2.1
+enum class ServiceStatus : std::uint8_t { valid = 0, invalid_service_id = 1, rejected = 2, no_qp = 3 };
+
+enum class EventType : std::uint8_t {
+  request,       // REQ for a listener: `connection` is new
+  reply,         // REP for our REQ
+  ready,         // RTU for our REP, or data came first
+  rejected,      // REJ; `status` is the reason
+  unreachable,   // no answer to REQ, REP or SIDR_REQ
+  disconnected,  // DREQ, DREP, or no answer to DREQ (`timed_out`)
+  timewait_over,
+  service_request,  // SIDR_REQ for a listener
+  service_reply,    // SIDR_REP; `status` as ServiceStatus
+};
+
+struct Event {
+  EventType type{};
+  ConnectionId connection = 0;
+  std::uint64_t context = 0;  // the connection's, or the listener's for requests
+  std::uint16_t status = 0;
+  bool timed_out = false;
+  std::uint64_t service_id = 0;
+  Transport transport = Transport::rc;
+  Offer offer;  // the peer's, depths swapped so that they are what this side may use
+  std::uint32_t qkey = 0;
+  Path path;  // to the peer
+  PrivateData private_data;
+};
+
+}  // namespace verbena::cm

@@ -1,0 +1,423 @@
+#include "emulator/cm/connection_manager.h"
+
+#include <algorithm>
+
+namespace verbena::cm {
+namespace {
+
+constexpr std::uint32_t kIdMask = (1u << kIdSlotShift) - 1;
+constexpr std::uint64_t kAgent = 2;  // the upper half of transaction IDs
+constexpr std::uint8_t kMessageRequest = 0;
+constexpr std::uint8_t kMessageReply = 1;
+constexpr std::uint8_t kMessageOther = 2;
+
+std::uint64_t transaction_of(ConnectionId id) {
+  return kAgent << 32 | __builtin_bswap32(id);
+}
+
+}  // namespace
+
+// -- Connections -----------------------------------------------------------------------------------------------------
+
+ConnectionManager::Connection* ConnectionManager::find(ConnectionId id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+ConnectionManager::Connection* ConnectionManager::make(std::uint64_t context, const Path& path) {
+  if (connections_.size() >= kConnectionsMax) return nullptr;
+  ConnectionId id = 0;
+  do {
+    id = std::uint32_t{config_.slot} << kIdSlotShift | (next_id_++ & kIdMask);
+  } while ((id & kIdMask) == 0 || connections_.contains(id));
+  Connection& connection = connections_[id];
+  connection.id = id;
+  connection.context = context;
+  connection.transaction_id = transaction_of(id);
+  connection.agreement.path = path;
+  return &connection;
+}
+
+void ConnectionManager::erase(ConnectionId id) {
+  Connection* connection = find(id);
+  if (connection == nullptr) return;
+  set_deadline(*connection, kNever);
+  const wire::Gid& address = connection->agreement.path.address;
+  const auto forget = [&](auto& index, std::uint32_t number) {
+    const auto found = index.find({address, number});
+    if (found != index.end() && found->second == id) index.erase(found);
+  };
+  forget(by_peer_id_, connection->remote_id);
+  forget(by_peer_qpn_, connection->agreement.remote_qpn.value());
+  connections_.erase(id);
+}
+
+void ConnectionManager::set_deadline(Connection& connection, Time deadline) {
+  if (connection.deadline != kNever) timers_.erase({connection.deadline, connection.id});
+  connection.deadline = deadline;
+  if (deadline != kNever) timers_.insert({deadline, connection.id});
+}
+
+void ConnectionManager::enter_timewait(Time now, Connection& connection) {
+  // 12.9.8.4: twice the packet lifetime and the remote CA's delay, which is what the ACK timeout stands for.
+  connection.state = State::timewait;
+  set_deadline(connection, now + exponential_time(connection.agreement.ack_timeout));
+}
+
+Duration ConnectionManager::response_time(const Connection& connection, std::uint8_t exponent) const {
+  return exponential_time(exponent) + exponential_time(connection.agreement.path.packet_lifetime) * 2;
+}
+
+const Agreement* ConnectionManager::agreement(ConnectionId id) const {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : &found->second.agreement;
+}
+
+Event& ConnectionManager::raise(EventType type, const Connection& connection) {
+  static thread_local Event ignored;
+  if (!connection.owned) return ignored;
+  Event& event = events_.emplace_back();
+  event.type = type;
+  event.connection = connection.id;
+  event.context = connection.context;
+  event.service_id = connection.service_id;
+  event.transport = connection.transport;
+  event.path = connection.agreement.path;
+  return event;
+}
+
+std::optional<Event> ConnectionManager::poll_event() {
+  if (events_.empty()) return std::nullopt;
+  const Event event = events_.front();
+  events_.pop_front();
+  return event;
+}
+
+// -- Messages --------------------------------------------------------------------------------------------------------
+
+void ConnectionManager::send(const Path& path, const Mad& mad) {
+  if (outgoing_.size() < kOutgoingMax) outgoing_.push_back({path, mad});
+}
+
+void ConnectionManager::send_until_answered(Time now, Connection& connection, const Mad& mad) {
+  connection.last = mad;
+  connection.retries_left = kRetriesMax;
+  send(connection.agreement.path, mad);
+  set_deadline(connection, now + response_time(connection, kResponseTimeout));
+}
+
+void ConnectionManager::send_reject(const Path& path, std::uint64_t transaction_id, const wire::CmReject& reject,
+                                    const PrivateData& data) {
+  send(path, make_mad<wire::CmRejectLayout>(wire::CmAttribute::reject, transaction_id, reject, data,
+                                            wire::kCmRejectInfoBytes));
+}
+
+void ConnectionManager::send_disconnect(Time now, Connection& connection) {
+  wire::CmDisconnect message;
+  message.local_id = connection.id;
+  message.remote_id = connection.remote_id;
+  message.remote_qpn = connection.agreement.remote_qpn;
+  connection.state = State::disconnect_sent;
+  send_until_answered(now, connection,
+                      make_mad<wire::CmDisconnectLayout>(wire::CmAttribute::disconnect_request,
+                                                         transaction_of(connection.id), message, {}));
+}
+
+void ConnectionManager::send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data) {
+  send(connection.agreement.path,
+       make_mad<wire::CmPairLayout>(attribute, connection.transaction_id, {connection.id, connection.remote_id}, data));
+}
+
+void ConnectionManager::send_receipt(const Connection& connection, std::uint8_t about) {
+  wire::CmReceipt message;
+  message.local_id = connection.id;
+  message.remote_id = connection.remote_id;
+  message.message = about;
+  message.service_timeout = kReceiptTimeout;
+  send(connection.agreement.path,
+       make_mad<wire::CmReceiptLayout>(wire::CmAttribute::message_receipt, connection.transaction_id, message, {}));
+}
+
+ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
+  Connection* connection = make(init.context, init.path);
+  if (connection == nullptr) return 0;
+  const Path& path = init.path;
+  connection->state = State::request_sent;
+  connection->service_id = init.service_id;
+  connection->transport = init.transport;
+  Agreement& agreement = connection->agreement;
+  agreement.send_psn = init.offer.starting_psn;
+  agreement.retry_count = init.offer.retry_count;
+  // 12.7.34: the way there and back, and what the local CA needs; the next power of two.
+  agreement.ack_timeout =
+      init.ack_timeout != 0 ? init.ack_timeout : static_cast<std::uint8_t>(path.packet_lifetime + 1);
+  wire::CmRequest message;
+  message.local_id = connection->id;
+  message.service_id = init.service_id;
+  message.local_ca_guid = config_.ca_guid;
+  message.local_qpn = init.offer.qpn;
+  message.responder_resources = init.offer.responder_resources;
+  message.initiator_depth = init.offer.initiator_depth;
+  message.remote_cm_response_timeout = kResponseTimeout;
+  message.transport_service_type = static_cast<std::uint8_t>(init.transport);
+  message.extended_transport_type = init.transport == Transport::xrc ? 1 : 0;
+  message.end_to_end_flow_control = init.offer.flow_control;
+  message.starting_psn = init.offer.starting_psn;
+  message.local_cm_response_timeout = kResponseTimeout;
+  message.retry_count = init.offer.retry_count;
+  message.path_mtu = path.mtu;
+  message.rnr_retry_count = init.offer.rnr_retry_count;
+  message.max_cm_retries = kRetriesMax;
+  message.srq = init.offer.srq;
+  message.primary_local_gid = config_.address;
+  message.primary_remote_gid = path.address;
+  message.primary_flow_label = path.flow_label;
+  message.primary_packet_rate = path.packet_rate;
+  message.primary_traffic_class = path.traffic_class;
+  message.primary_hop_limit = path.hop_limit;
+  message.primary_local_ack_timeout = agreement.ack_timeout;
+  send_until_answered(now, *connection,
+                      make_mad<wire::CmRequestLayout>(wire::CmAttribute::request, connection->transaction_id, message,
+                                                      init.private_data));
+  return connection->id;
+}
+
+bool ConnectionManager::adopt(ConnectionId id, std::uint64_t context, wire::Psn starting_psn) {
+  Connection* connection = find(id);
+  if (connection == nullptr || !connection->owned) return false;
+  connection->context = context;
+  connection->agreement.send_psn = starting_psn;
+  return true;
+}
+
+bool ConnectionManager::reply(Time now, ConnectionId id, const Offer& offer, const PrivateData& data) {
+  Connection* connection = find(id);
+  if (connection == nullptr || connection->state != State::request_received) return false;
+  Agreement& agreement = connection->agreement;
+  agreement.send_psn = offer.starting_psn;
+  agreement.responder_resources = offer.responder_resources;
+  agreement.initiator_depth = offer.initiator_depth;
+  wire::CmReply message;
+  message.local_id = id;
+  message.remote_id = connection->remote_id;
+  message.local_qpn = offer.qpn;
+  message.starting_psn = offer.starting_psn;
+  message.responder_resources = offer.responder_resources;
+  message.initiator_depth = offer.initiator_depth;
+  message.target_ack_delay = config_.ack_delay;
+  message.end_to_end_flow_control = offer.flow_control;
+  message.rnr_retry_count = offer.rnr_retry_count;
+  message.srq = offer.srq;
+  message.local_ca_guid = config_.ca_guid;
+  connection->state = State::reply_sent;
+  send_until_answered(
+      now, *connection,
+      make_mad<wire::CmReplyLayout>(wire::CmAttribute::reply, connection->transaction_id, message, data));
+  return true;
+}
+
+bool ConnectionManager::ready(Time, ConnectionId id, const PrivateData& data) {
+  Connection* connection = find(id);
+  if (connection == nullptr || connection->state != State::reply_received) return false;
+  connection->state = State::established;
+  send_pair(*connection, wire::CmAttribute::ready_to_use, data);
+  return true;
+}
+
+bool ConnectionManager::reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data) {
+  Connection* connection = find(id);
+  if (connection == nullptr) return false;
+  wire::CmReject message;
+  message.local_id = id;
+  message.remote_id = connection->remote_id;
+  message.reason = static_cast<std::uint16_t>(reason);
+  switch (connection->state) {
+    case State::request_received:
+      message.local_id = 0;
+      message.message = kMessageRequest;
+      break;
+    case State::reply_received:
+      message.message = kMessageReply;
+      break;
+    case State::request_sent:
+    case State::reply_sent:
+      message.message = kMessageOther;
+      break;
+    case State::established:
+    case State::disconnect_sent:
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return false;
+  }
+  send_reject(connection->agreement.path, connection->transaction_id, message, data);
+  enter_timewait(now, *connection);
+  return true;
+}
+
+bool ConnectionManager::disconnect(Time now, ConnectionId id) {
+  Connection* connection = find(id);
+  if (connection == nullptr) return false;
+  if (connection->state == State::established || connection->state == State::reply_sent ||
+      connection->state == State::reply_received) {
+    send_disconnect(now, *connection);
+    return true;
+  }
+  if (connection->state != State::disconnect_received) return false;
+  send_pair(*connection, wire::CmAttribute::disconnect_reply);
+  enter_timewait(now, *connection);
+  return true;
+}
+
+bool ConnectionManager::establish(ConnectionId id) {
+  Connection* connection = find(id);
+  if (connection == nullptr) return false;
+  if (connection->state == State::established) return true;
+  if (connection->state != State::reply_sent) return false;
+  connection->state = State::established;
+  set_deadline(*connection, kNever);
+  raise(EventType::ready, *connection);
+  return true;
+}
+
+void ConnectionManager::destroy(Time now, ConnectionId id) {
+  Connection* connection = find(id);
+  if (connection == nullptr || !connection->owned) return;
+  std::erase_if(events_, [&](const Event& event) { return event.connection == id; });
+  connection->owned = false;
+  switch (connection->state) {
+    case State::request_sent:
+      reject(now, id, RejectReason::timeout, {});
+      break;
+    case State::request_received:
+    case State::reply_sent:
+    case State::reply_received:
+      reject(now, id, RejectReason::consumer_defined, {});
+      break;
+    case State::established:
+    case State::disconnect_received:
+      disconnect(now, id);
+      break;
+    case State::service_request_received:
+      reply_service(now, id, {.status = ServiceStatus::rejected}, {});
+      break;
+    case State::service_request_sent:
+      erase(id);
+      break;
+    case State::disconnect_sent:
+    case State::timewait:
+      break;
+  }
+}
+
+// -- Service ID resolution -------------------------------------------------------------------------------------------
+
+ConnectionId ConnectionManager::request_service(Time now, const RequestInit& init) {
+  Connection* connection = make(init.context, init.path);
+  if (connection == nullptr) return 0;
+  connection->state = State::service_request_sent;
+  connection->service_id = init.service_id;
+  wire::CmServiceRequest message;
+  message.request_id = connection->id;
+  message.service_id = init.service_id;
+  send_until_answered(now, *connection,
+                      make_mad<wire::CmServiceRequestLayout>(wire::CmAttribute::service_request,
+                                                             connection->transaction_id, message, init.private_data));
+  return connection->id;
+}
+
+bool ConnectionManager::reply_service(Time, ConnectionId id, const ServiceAnswer& answer, const PrivateData& data) {
+  const Connection* connection = find(id);
+  if (connection == nullptr || connection->state != State::service_request_received) return false;
+  wire::CmServiceReply message;
+  message.request_id = connection->remote_id;
+  message.status = static_cast<std::uint8_t>(answer.status);
+  message.qpn = answer.qpn;
+  message.qkey = answer.qkey;
+  message.service_id = connection->service_id;
+  send(connection->agreement.path,
+       make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply, connection->transaction_id, message, data,
+                                            wire::kCmServiceInfoBytes));
+  // Another SIDR_REQ after a lost answer is a new request: there is no connection that could be doubled.
+  erase(id);
+  return true;
+}
+
+// -- Time and frames -------------------------------------------------------------------------------------------------
+
+void ConnectionManager::on_deadline(Time now) {
+  while (next_deadline() <= now) {
+    Connection& connection = *find(timers_.begin()->second);
+    set_deadline(connection, kNever);
+    if (connection.state == State::timewait) {
+      raise(EventType::timewait_over, connection);
+      erase(connection.id);
+      continue;
+    }
+    if (connection.retries_left > 0) {
+      --connection.retries_left;
+      send(connection.agreement.path, connection.last);
+      set_deadline(connection, now + response_time(connection, kResponseTimeout));
+      continue;
+    }
+    switch (connection.state) {
+      case State::disconnect_sent:
+        raise(EventType::disconnected, connection).timed_out = true;
+        enter_timewait(now, connection);
+        break;
+      case State::request_sent:
+      case State::reply_sent:
+        raise(EventType::unreachable, connection);
+        reject(now, connection.id, RejectReason::timeout, {});
+        break;
+      case State::service_request_sent:
+        raise(EventType::unreachable, connection);
+        erase(connection.id);
+        break;
+      case State::request_received:
+      case State::reply_received:
+      case State::established:
+      case State::disconnect_received:
+      case State::timewait:
+      case State::service_request_received:
+        break;
+    }
+  }
+}
+
+std::size_t ConnectionManager::transmit(Time, nic::TransmitPort& port, std::size_t budget) {
+  std::size_t sent = 0;
+  for (; sent < budget && !outgoing_.empty(); ++sent) {
+    const Outgoing& next = outgoing_.front();
+    wire::FramePath path;
+    path.source_mac = config_.mac;
+    path.destination_mac = next.path.mac;
+    path.source = config_.address;
+    path.destination = next.path.address;
+    path.traffic_class = next.path.traffic_class;
+    path.hop_limit = next.path.hop_limit;
+    path.flow_label = next.path.flow_label;
+    if (config_.udp_source_port != 0) path.udp_source_port = config_.udp_source_port;
+    const wire::FrameTemplate frame_template(path);
+    std::uint32_t no_hint = 0;
+    constexpr unsigned kQpnSlotShift = 16;
+    const wire::Qpn process{std::uint32_t{next.path.slot} << kQpnSlotShift | wire::kGsiQpn.value()};
+    const auto opcode = wire::make_opcode(wire::Transport::ud, wire::OperationCode::send_only);
+    const std::span<std::byte> room =
+        port.reserve({next.path.address, process, no_hint}, wire::frame_bytes(frame_template, opcode, wire::kMadBytes));
+    if (room.empty()) break;
+    wire::Bth bth;
+    bth.opcode = opcode;
+    bth.dest_qp = wire::kGsiQpn;
+    bth.psn = wire::Psn(next_psn_++);
+    wire::PacketBuilder builder(room, frame_template, bth, wire::kMadBytes);
+    builder.append(wire::Deth{wire::kGsiQkey, 0, wire::kGsiQpn});
+    builder.append_payload(next.mad);
+    port.commit(builder.finish());
+    outgoing_.pop_front();
+  }
+  return sent;
+}
+
+}  // namespace verbena::cm

@@ -1,0 +1,183 @@
+// ConnectionManager: the communication manager of one process of a node, as a pure state machine over QP1 datagrams.
+//
+// Solely responsible for connections and service ID resolution (IBTA vol 1, chapter 12): messages, duplicates, retries,
+// timeouts, TIMEWAIT. It reads no clock and draws no chance: calls, datagrams and the time go in, datagrams (pulled by
+// transmit) and events come out. It does not know ports, addresses of applications or QPs (verbs-shim/rdma_cm), nor how
+// the processes of a node share QP1 (emulator/host). Not thread-safe: the engine serialises all calls.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "emulator/cm/connection.h"
+#include "emulator/cm/mad.h"
+#include "emulator/nic/transmit_port.h"
+#include "wire/packet_builder.h"
+#include "wire/packet_view.h"
+
+namespace verbena::cm {
+
+struct Config {
+  wire::Gid address;
+  wire::MacAddress mac;
+  std::uint8_t slot = 0;
+  std::uint64_t ca_guid = 0;
+  std::uint32_t first_id = 1;         // whatever a former process did not use: its peers may remember
+  std::uint16_t udp_source_port = 0;  // 0: chosen here
+  std::uint8_t ack_delay = 15;        // exponential, of the local CA
+};
+
+class ConnectionManager {
+ public:
+  static constexpr std::size_t kConnectionsMax = 1 << 17;
+  static constexpr std::size_t kOutgoingMax = 1 << 14;
+  static constexpr std::uint8_t kResponseTimeout = 20;  // exponential: 4.3 s, as rdma_cm asks for
+  static constexpr std::uint8_t kRetriesMax = 15;
+  static constexpr std::uint8_t kReceiptTimeout = 24;  // exponential: how much time an MRA asks for
+
+  explicit ConnectionManager(const Config& config) : config_(config), next_id_(config.first_id) {}
+
+  const Config& config() const { return config_; }
+
+  /// False: somebody listens for it already.
+  bool listen(std::uint64_t service_id, std::uint64_t context) {
+    return listeners_.try_emplace(service_id, context).second;
+  }
+  void stop_listening(std::uint64_t service_id) { listeners_.erase(service_id); }
+  bool listens(std::uint64_t service_id) const { return listeners_.contains(service_id); }
+
+  /// Sends REQ. 0: too many connections.
+  ConnectionId request(Time now, const RequestInit& init);
+  // The following return false in a state that does not allow them, or for an unknown connection.
+  /// Takes a request on: events of the connection carry `context` from here on. Its QP may be brought up before the
+  /// reply, so what it will send from is said now.
+  bool adopt(ConnectionId id, std::uint64_t context, wire::Psn starting_psn);
+  /// Sends REP.
+  bool reply(Time now, ConnectionId id, const Offer& offer, const PrivateData& data);
+  /// Sends RTU.
+  bool ready(Time now, ConnectionId id, const PrivateData& data);
+  bool reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data);
+  /// Sends DREQ, or DREP if the peer has asked.
+  bool disconnect(Time now, ConnectionId id);
+  /// Data arrived before the RTU (communication established event).
+  bool establish(ConnectionId id);
+  /// Ends the connection in whatever way its state asks for; no more events of it.
+  void destroy(Time now, ConnectionId id);
+  const Agreement* agreement(ConnectionId id) const;
+
+  /// Sends SIDR_REQ.
+  ConnectionId request_service(Time now, const RequestInit& init);
+  struct ServiceAnswer {
+    ServiceStatus status = ServiceStatus::valid;
+    wire::Qpn qpn;
+    std::uint32_t qkey = 0;
+  };
+  /// Sends SIDR_REP; the request is done with.
+  bool reply_service(Time now, ConnectionId id, const ServiceAnswer& answer, const PrivateData& data);
+
+  /// A datagram for QP1 with the right Q_Key. Bad ones are ignored.
+  void receive(Time now, const wire::PacketView& packet);
+  void on_deadline(Time now);
+  Time next_deadline() const { return timers_.empty() ? kNever : timers_.begin()->first; }
+  bool has_work() const { return !outgoing_.empty(); }
+  std::size_t transmit(Time now, nic::TransmitPort& port, std::size_t budget);
+  std::optional<Event> poll_event();
+  bool has_events() const { return !events_.empty(); }
+
+  std::size_t connections() const { return connections_.size(); }
+  /// Of the messages that came for connections and services unknown here: which connection, which service.
+  struct Addressee {
+    ConnectionId connection = 0;   // 0: the message opens something
+    std::uint64_t service_id = 0;  // then this
+  };
+  static std::optional<Addressee> addressee(const wire::PacketView& packet);
+
+ private:
+  enum class State : std::uint8_t {
+    request_sent,
+    request_received,
+    reply_received,
+    reply_sent,
+    established,
+    disconnect_sent,
+    disconnect_received,
+    timewait,
+    service_request_sent,
+    service_request_received,
+  };
+  struct Connection {
+    ConnectionId id = 0;
+    State state{};
+    bool owned = true;  // false: destroyed by the owner, ends by itself
+    std::uint32_t remote_id = 0;
+    std::uint64_t context = 0;
+    std::uint64_t service_id = 0;
+    std::uint64_t transaction_id = 0;
+    Transport transport = Transport::rc;
+    Agreement agreement;
+    Mad last{};  // what is sent again until there is an answer
+    std::uint8_t retries_left = 0;
+    Time deadline = kNever;
+  };
+  struct Outgoing {
+    Path path;
+    Mad mad;
+  };
+  struct PeerKey {
+    wire::Gid address;
+    std::uint32_t id = 0;
+    auto operator<=>(const PeerKey&) const = default;
+  };
+  struct Message {
+    const wire::MadHeader& header;
+    std::span<const std::byte> body;  // behind the MAD header
+    Path back;                        // the way to its sender
+  };
+
+  // connection_manager.cc
+  Connection* find(ConnectionId id);
+  Connection* make(std::uint64_t context, const Path& path);
+  void erase(ConnectionId id);
+  void set_deadline(Connection& connection, Time deadline);
+  void enter_timewait(Time now, Connection& connection);
+  Duration response_time(const Connection& connection, std::uint8_t exponent) const;
+  void send(const Path& path, const Mad& mad);
+  /// Sends, and again until the deadline is cleared.
+  void send_until_answered(Time now, Connection& connection, const Mad& mad);
+  void send_reject(const Path& path, std::uint64_t transaction_id, const wire::CmReject& reject,
+                   const PrivateData& data);
+  void send_disconnect(Time now, Connection& connection);
+  void send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data = {});
+  void send_receipt(const Connection& connection, std::uint8_t message);
+  Event& raise(EventType type, const Connection& connection);
+
+  // receive.cc
+  void receive_request(Time now, const Message& message);
+  void receive_again(const Connection& connection, const Message& message);
+  void receive_reply(Time now, const Message& message);
+  void receive_ready(const Message& message);
+  void receive_reject(Time now, const Message& message);
+  void receive_receipt(Time now, const Message& message);
+  void receive_disconnect(Time now, const Message& message);
+  void receive_disconnect_reply(Time now, const Message& message);
+  void receive_service_request(const Message& message);
+  void receive_service_reply(const Message& message);
+  void refuse_path(const Message& message);
+  Connection* known(const Message& message);
+
+  Config config_;
+  std::uint32_t next_id_;
+  std::uint32_t next_psn_ = 0;
+  std::map<std::uint64_t, std::uint64_t> listeners_;
+  std::unordered_map<ConnectionId, Connection> connections_;
+  std::map<PeerKey, ConnectionId> by_peer_id_;   // requests received, by the peer's communication ID
+  std::map<PeerKey, ConnectionId> by_peer_qpn_;  // and by its QP number
+  std::set<std::pair<Time, ConnectionId>> timers_;
+  std::deque<Outgoing> outgoing_;
+  std::deque<Event> events_;
+};
+
+}  // namespace verbena::cm

@@ -1,0 +1,373 @@
+// What the communication manager does with each message that arrives (IBTA vol 1, 12.9: the state tables).
+#include <algorithm>
+
+#include "emulator/cm/connection_manager.h"
+
+namespace verbena::cm {
+namespace {
+
+constexpr std::uint8_t kMessageRequest = 0;
+constexpr std::uint8_t kMessageReply = 1;
+constexpr std::uint8_t kPathRejected = 3;  // 12.8.2.1: APR status
+
+template <class MessageLayout>
+typename MessageLayout::Header parse(std::span<const std::byte> body) {
+  return MessageLayout::parse(body.first<MessageLayout::bytes>());
+}
+
+template <class MessageLayout>
+PrivateData private_data(std::span<const std::byte> body, std::size_t skip = 0) {
+  return PrivateData::of(body.subspan(MessageLayout::bytes + skip));
+}
+
+bool is_cm_datagram(const wire::PacketView& packet) {
+  return packet.opcode().has_deth && packet.payload().size() == wire::kMadBytes && packet.deth().qkey == wire::kGsiQkey;
+}
+
+std::optional<wire::MadHeader> mad_header(const wire::PacketView& packet) {
+  if (!is_cm_datagram(packet)) return std::nullopt;
+  const auto header = wire::MadHeaderLayout::parse(packet.payload().first<wire::MadHeaderLayout::bytes>());
+  if (header.base_version != 1 || header.management_class != wire::kManagementClassCm ||
+      header.class_version != wire::kCmClassVersion || header.method != wire::kMadMethodSend)
+    return std::nullopt;
+  return header;
+}
+
+}  // namespace
+
+std::optional<ConnectionManager::Addressee> ConnectionManager::addressee(const wire::PacketView& packet) {
+  const auto header = mad_header(packet);
+  if (!header) return std::nullopt;
+  const auto body = packet.payload().subspan(wire::MadHeaderLayout::bytes);
+  switch (header->attribute) {
+    case wire::CmAttribute::request:
+      return Addressee{0, parse<wire::CmRequestLayout>(body).service_id};
+    case wire::CmAttribute::service_request:
+      return Addressee{0, parse<wire::CmServiceRequestLayout>(body).service_id};
+    case wire::CmAttribute::service_reply:
+      return Addressee{parse<wire::CmServiceReplyLayout>(body).request_id, 0};
+    case wire::CmAttribute::reject: {
+      const auto message = parse<wire::CmRejectLayout>(body);
+      return Addressee{message.remote_id, 0};
+    }
+    case wire::CmAttribute::message_receipt:
+    case wire::CmAttribute::reply:
+    case wire::CmAttribute::ready_to_use:
+    case wire::CmAttribute::disconnect_request:
+    case wire::CmAttribute::disconnect_reply:
+    case wire::CmAttribute::load_alternate_path:
+    case wire::CmAttribute::alternate_path_response:
+      return Addressee{parse<wire::CmPairLayout>(body).remote_id, 0};
+  }
+  return std::nullopt;
+}
+
+void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
+  const auto header = mad_header(packet);
+  if (!header) return;
+  Path back;
+  back.address = packet.source();
+  back.mac = packet.ethernet().source;
+  back.traffic_class = packet.traffic_class() & 0xfc;
+  const Message message{*header, packet.payload().subspan(wire::MadHeaderLayout::bytes), back};
+  switch (header->attribute) {
+    case wire::CmAttribute::request:
+      return receive_request(now, message);
+    case wire::CmAttribute::message_receipt:
+      return receive_receipt(now, message);
+    case wire::CmAttribute::reject:
+      return receive_reject(now, message);
+    case wire::CmAttribute::reply:
+      return receive_reply(now, message);
+    case wire::CmAttribute::ready_to_use:
+      return receive_ready(message);
+    case wire::CmAttribute::disconnect_request:
+      return receive_disconnect(now, message);
+    case wire::CmAttribute::disconnect_reply:
+      return receive_disconnect_reply(now, message);
+    case wire::CmAttribute::service_request:
+      return receive_service_request(message);
+    case wire::CmAttribute::service_reply:
+      return receive_service_reply(message);
+    case wire::CmAttribute::load_alternate_path:
+      return refuse_path(message);
+    case wire::CmAttribute::alternate_path_response:
+      return;
+  }
+}
+
+/// The connection that a message between known ends speaks of: both IDs and the address fit.
+ConnectionManager::Connection* ConnectionManager::known(const Message& message) {
+  const auto pair = parse<wire::CmPairLayout>(message.body);
+  Connection* connection = find(pair.remote_id);
+  if (connection == nullptr || connection->agreement.path.address != message.back.address) return nullptr;
+  if (connection->remote_id != 0 && connection->remote_id != pair.local_id) return nullptr;
+  return connection;
+}
+
+void ConnectionManager::receive_request(Time now, const Message& message) {
+  const auto request = parse<wire::CmRequestLayout>(message.body);
+  Path path = message.back;
+  path.slot = slot_of_id(request.local_id);
+  path.mtu = request.path_mtu;
+  path.packet_rate = request.primary_packet_rate;
+  path.packet_lifetime = static_cast<std::uint8_t>(std::max(1, int{request.primary_local_ack_timeout}) - 1);
+  path.flow_label = request.primary_flow_label;
+  path.traffic_class = request.primary_traffic_class;
+  if (const auto same = by_peer_id_.find({path.address, request.local_id}); same != by_peer_id_.end())
+    return receive_again(*find(same->second), message);
+  wire::CmReject refusal;
+  refusal.remote_id = request.local_id;
+  // 12.9.8.3.1: the peer's QP number is in a connection still, so one of the two is stale: both go.
+  const PeerKey qp_key{path.address, request.local_qpn.value()};
+  if (const auto stale = by_peer_qpn_.find(qp_key); stale != by_peer_qpn_.end()) {
+    Connection& old = *find(stale->second);
+    if (old.state == State::established || old.state == State::reply_sent) {
+      raise(EventType::disconnected, old);
+      send_disconnect(now, old);
+    }
+    refusal.reason = static_cast<std::uint16_t>(RejectReason::stale_connection);
+    return send_reject(path, message.header.transaction_id, refusal, {});
+  }
+  const auto listener = listeners_.find(request.service_id);
+  Connection* connection = listener != listeners_.end() ? make(listener->second, path) : nullptr;
+  if (connection == nullptr) {
+    refusal.reason = static_cast<std::uint16_t>(RejectReason::invalid_service_id);
+    return send_reject(path, message.header.transaction_id, refusal, {});
+  }
+  connection->state = State::request_received;
+  connection->remote_id = request.local_id;
+  connection->service_id = request.service_id;
+  connection->transaction_id = message.header.transaction_id;
+  connection->transport = request.transport_service_type == 0   ? Transport::rc
+                          : request.transport_service_type == 1 ? Transport::uc
+                                                                : Transport::xrc;
+  Agreement& agreement = connection->agreement;
+  agreement.remote_qpn = request.local_qpn;
+  agreement.receive_psn = request.starting_psn;
+  agreement.responder_resources = request.initiator_depth;
+  agreement.initiator_depth = request.responder_resources;
+  agreement.retry_count = request.retry_count;
+  agreement.rnr_retry_count = request.rnr_retry_count;
+  agreement.ack_timeout = request.primary_local_ack_timeout;
+  by_peer_id_[{path.address, request.local_id}] = connection->id;
+  by_peer_qpn_[qp_key] = connection->id;
+  Event& event = raise(EventType::request, *connection);
+  event.offer = {.qpn = request.local_qpn,
+                 .starting_psn = request.starting_psn,
+                 .responder_resources = request.initiator_depth,
+                 .initiator_depth = request.responder_resources,
+                 .retry_count = request.retry_count,
+                 .rnr_retry_count = request.rnr_retry_count,
+                 .flow_control = request.end_to_end_flow_control,
+                 .srq = request.srq};
+  event.private_data = private_data<wire::CmRequestLayout>(message.body);
+}
+
+/// The same REQ once more (12.9.8.2).
+void ConnectionManager::receive_again(const Connection& connection, const Message& message) {
+  switch (connection.state) {
+    case State::request_received:
+      return send_receipt(connection, kMessageRequest);
+    case State::reply_sent:
+      return send(connection.agreement.path, connection.last);
+    case State::timewait: {
+      wire::CmReject refusal;
+      refusal.remote_id = connection.remote_id;
+      refusal.reason = static_cast<std::uint16_t>(RejectReason::stale_connection);
+      return send_reject(connection.agreement.path, message.header.transaction_id, refusal, {});
+    }
+    case State::request_sent:
+    case State::reply_received:
+    case State::established:
+    case State::disconnect_sent:
+    case State::disconnect_received:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return;
+  }
+}
+
+void ConnectionManager::receive_reply(Time now, const Message& message) {
+  const auto reply = parse<wire::CmReplyLayout>(message.body);
+  Connection* connection = known(message);
+  if (connection == nullptr) {
+    // 12.9.8.2: what is not known here cannot be confirmed; the peer need not wait for its timeout.
+    wire::CmReject refusal;
+    refusal.local_id = reply.remote_id;
+    refusal.remote_id = reply.local_id;
+    refusal.message = kMessageReply;
+    refusal.reason = static_cast<std::uint16_t>(RejectReason::invalid_communication_id);
+    Path back = message.back;
+    back.slot = slot_of_id(reply.local_id);
+    return send_reject(back, message.header.transaction_id, refusal, {});
+  }
+  if (connection->state == State::established) return send_pair(*connection, wire::CmAttribute::ready_to_use);
+  if (connection->state == State::reply_received) return send_receipt(*connection, kMessageReply);
+  if (connection->state != State::request_sent) return;
+  connection->state = State::reply_received;
+  set_deadline(*connection, kNever);
+  connection->remote_id = reply.local_id;
+  Agreement& agreement = connection->agreement;
+  agreement.path.slot = slot_of_id(reply.local_id);
+  agreement.remote_qpn = reply.local_qpn;
+  agreement.receive_psn = reply.starting_psn;
+  agreement.responder_resources = reply.initiator_depth;
+  agreement.initiator_depth = reply.responder_resources;
+  agreement.rnr_retry_count = reply.rnr_retry_count;
+  by_peer_qpn_[{agreement.path.address, reply.local_qpn.value()}] = connection->id;
+  static_cast<void>(now);
+  Event& event = raise(EventType::reply, *connection);
+  event.offer = {.qpn = reply.local_qpn,
+                 .starting_psn = reply.starting_psn,
+                 .responder_resources = reply.initiator_depth,
+                 .initiator_depth = reply.responder_resources,
+                 .rnr_retry_count = reply.rnr_retry_count,
+                 .flow_control = reply.end_to_end_flow_control,
+                 .srq = reply.srq};
+  event.private_data = private_data<wire::CmReplyLayout>(message.body);
+}
+
+void ConnectionManager::receive_ready(const Message& message) {
+  Connection* connection = known(message);
+  if (connection == nullptr || connection->state != State::reply_sent) return;
+  connection->state = State::established;
+  set_deadline(*connection, kNever);
+  raise(EventType::ready, *connection).private_data = private_data<wire::CmPairLayout>(message.body);
+}
+
+void ConnectionManager::receive_reject(Time now, const Message& message) {
+  const auto reject = parse<wire::CmRejectLayout>(message.body);
+  // A REQ that timed out is rejected by an ID that the passive side knows as the remote one only.
+  Connection* connection = known(message);
+  if (connection == nullptr && reject.remote_id == 0) {
+    const auto found = by_peer_id_.find({message.back.address, reject.local_id});
+    if (found != by_peer_id_.end()) connection = find(found->second);
+  }
+  if (connection == nullptr) return;
+  switch (connection->state) {
+    case State::request_sent:
+    case State::request_received:
+    case State::reply_received:
+    case State::reply_sent: {
+      Event& event = raise(EventType::rejected, *connection);
+      event.status = reject.reason;
+      event.private_data = private_data<wire::CmRejectLayout>(message.body, wire::kCmRejectInfoBytes);
+      enter_timewait(now, *connection);
+      return;
+    }
+    case State::established:
+      raise(EventType::disconnected, *connection);
+      enter_timewait(now, *connection);
+      return;
+    case State::disconnect_sent:
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return;
+  }
+}
+
+void ConnectionManager::receive_receipt(Time now, const Message& message) {
+  const auto receipt = parse<wire::CmReceiptLayout>(message.body);
+  Connection* connection = known(message);
+  if (connection == nullptr) return;
+  const bool about_request = receipt.message == kMessageRequest && connection->state == State::request_sent;
+  const bool about_reply = receipt.message == kMessageReply && connection->state == State::reply_sent;
+  if (about_request || about_reply)
+    set_deadline(*connection, now + response_time(*connection, receipt.service_timeout));
+}
+
+void ConnectionManager::receive_disconnect(Time now, const Message& message) {
+  const auto request = parse<wire::CmDisconnectLayout>(message.body);
+  Connection* connection = known(message);
+  if (connection == nullptr) {
+    // 12.9.8.3: gone already, or never there; in either case the peer may stop asking.
+    Path back = message.back;
+    back.slot = slot_of_id(request.local_id);
+    return send(back, make_mad<wire::CmPairLayout>(wire::CmAttribute::disconnect_reply, message.header.transaction_id,
+                                                   {request.remote_id, request.local_id}, {}));
+  }
+  switch (connection->state) {
+    case State::established:
+    case State::reply_sent:
+    case State::reply_received:
+      set_deadline(*connection, kNever);
+      connection->transaction_id = message.header.transaction_id;
+      connection->state = State::disconnect_received;
+      raise(EventType::disconnected, *connection);
+      return;
+    case State::disconnect_sent:
+      // Both asked at once: each answers the other.
+      send_pair(*connection, wire::CmAttribute::disconnect_reply);
+      raise(EventType::disconnected, *connection);
+      return enter_timewait(now, *connection);
+    case State::timewait:
+      return send_pair(*connection, wire::CmAttribute::disconnect_reply);
+    case State::disconnect_received:
+    case State::request_sent:
+    case State::request_received:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return;
+  }
+}
+
+void ConnectionManager::receive_disconnect_reply(Time now, const Message& message) {
+  Connection* connection = known(message);
+  if (connection == nullptr || connection->state != State::disconnect_sent) return;
+  raise(EventType::disconnected, *connection);
+  enter_timewait(now, *connection);
+}
+
+void ConnectionManager::receive_service_request(const Message& message) {
+  const auto request = parse<wire::CmServiceRequestLayout>(message.body);
+  Path path = message.back;
+  path.slot = slot_of_id(request.request_id);
+  if (by_peer_id_.contains({path.address, request.request_id})) return;  // asked already, and not yet answered
+  const auto listener = listeners_.find(request.service_id);
+  Connection* connection = listener != listeners_.end() ? make(listener->second, path) : nullptr;
+  if (connection == nullptr) {
+    wire::CmServiceReply refusal;
+    refusal.request_id = request.request_id;
+    refusal.status = static_cast<std::uint8_t>(ServiceStatus::invalid_service_id);
+    refusal.service_id = request.service_id;
+    return send(path, make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply,
+                                                           message.header.transaction_id, refusal, {}));
+  }
+  connection->state = State::service_request_received;
+  connection->remote_id = request.request_id;
+  connection->service_id = request.service_id;
+  connection->transaction_id = message.header.transaction_id;
+  by_peer_id_[{path.address, request.request_id}] = connection->id;
+  raise(EventType::service_request, *connection).private_data =
+      private_data<wire::CmServiceRequestLayout>(message.body);
+}
+
+void ConnectionManager::receive_service_reply(const Message& message) {
+  const auto reply = parse<wire::CmServiceReplyLayout>(message.body);
+  Connection* connection = find(reply.request_id);
+  if (connection == nullptr || connection->state != State::service_request_sent ||
+      connection->agreement.path.address != message.back.address)
+    return;
+  Event& event = raise(EventType::service_reply, *connection);
+  event.status = reply.status;
+  event.offer.qpn = reply.qpn;
+  event.qkey = reply.qkey;
+  event.private_data = private_data<wire::CmServiceReplyLayout>(message.body, wire::kCmServiceInfoBytes);
+  erase(connection->id);
+}
+
+void ConnectionManager::refuse_path(const Message& message) {
+  const Connection* connection = known(message);
+  if (connection == nullptr || connection->state != State::established) return;
+  wire::CmPathResponse response;
+  response.local_id = connection->id;
+  response.remote_id = connection->remote_id;
+  response.status = kPathRejected;
+  send(connection->agreement.path, make_mad<wire::CmPathResponseLayout>(wire::CmAttribute::alternate_path_response,
+                                                                        message.header.transaction_id, response, {}));
+}
+
+}  // namespace verbena::cm

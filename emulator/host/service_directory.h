@@ -1,0 +1,60 @@
+// ServiceDirectory: which process of a node of this machine listens for which service ID.
+//
+// Solely responsible for the node-wide space of service IDs (rdma_cm's ports lie in it) and for finding the process
+// that a connection request has to reach. Names are abstract unix sockets, which the kernel removes with their process,
+// however that ends: verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim, the same with /SLOT says who listens, and
+// .../node/SLOT that a process is there at all. Nothing is ever sent through them. It does not know the communication
+// manager.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "wire/types.h"
+
+namespace verbena::host {
+
+/// A name that this process holds: movable, given back at the end.
+class HeldName {
+ public:
+  HeldName() = default;
+  explicit HeldName(int descriptor) : descriptor_(descriptor) {}
+  HeldName(HeldName&& other) noexcept;
+  HeldName& operator=(HeldName&& other) noexcept;
+  ~HeldName() { release(); }
+  bool held() const { return descriptor_ >= 0; }
+  void release();
+
+ private:
+  int descriptor_ = -1;
+};
+
+struct ServiceClaim {
+  HeldName service;
+  HeldName listener;  // not held as long as nobody listens
+};
+
+class ServiceDirectory {
+ public:
+  ServiceDirectory(std::string fabric, std::uint8_t slot, const wire::Gid& address)
+      : fabric_(std::move(fabric)), address_(address), slot_(slot) {}
+
+  /// Says that this process is there. Not held: it is said already, or there are no descriptors left.
+  HeldName announce() const;
+  /// For this process of this node. `error` is EADDRINUSE when another one has it.
+  std::optional<ServiceClaim> claim(std::uint64_t service, int& error) const;
+  /// Says that this process listens for what it has claimed.
+  HeldName serve(std::uint64_t service) const;
+  /// The slot of the process on `node` that listens for the service.
+  std::optional<std::uint8_t> find_listener(const wire::Gid& node, std::uint64_t service) const;
+  /// Of that one, else of any process there; nothing: none is.
+  std::optional<std::uint8_t> find_process(const wire::Gid& node, std::uint64_t service) const;
+
+ private:
+  std::string fabric_;
+  wire::Gid address_;
+  std::uint8_t slot_;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,30 @@
+// How libibverbs and the path shim find each other for /dev/infiniband/rdma_cm.
+//
+// The path shim sees the program's open() and write(), our libibverbs knows what they mean: it hands these functions
+// over when a program asks it for devices, which librdmacm does before it opens the device. Until then, and without our
+// libibverbs, there is no such device.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace verbena::path {
+
+struct RdmaCmFunctions {
+  int (*open)(int flags);
+  bool (*is_channel)(ino_t inode);
+  ssize_t (*command)(int fd, ino_t inode, const void* data, std::size_t bytes);
+};
+
+/// Null: nobody has offered them.
+const RdmaCmFunctions* rdma_cm_functions();
+/// Whether the descriptor is a channel's; `inode` becomes its number. Cheap as long as no channel was ever opened.
+bool is_rdma_cm_channel(int fd, ino_t& inode);
+int open_rdma_cm(int flags);
+
+}  // namespace verbena::path
+
+/// What libibverbs looks up by its name.
+extern "C" void verbena_path_offer_rdma_cm(const verbena::path::RdmaCmFunctions* functions);
+inline constexpr const char* kOfferRdmaCmName = "verbena_path_offer_rdma_cm";

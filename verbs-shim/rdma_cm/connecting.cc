@@ -1,0 +1,337 @@
+// The commands that make and end connections, and those about multicast groups.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "emulator/host/node_directory.h"
+#include "verbs-shim/objects.h"
+#include "verbs-shim/rdma_cm/device.h"
+
+namespace verbena::shim::rdma_cm {
+namespace {
+
+constexpr std::uint32_t kBacklogDefault = 1024;  // as the kernel has it for none and for too many
+constexpr std::uint32_t kUdpQkey = 0x01234567;   // RDMA_UDP_QKEY
+constexpr std::uint32_t kMulticastQpn = 0xffffff;
+constexpr std::uint8_t kRetryMax = 7;
+constexpr std::uint16_t kRefused = static_cast<std::uint16_t>(cm::RejectReason::invalid_service_id);
+
+/// What stands in front of the application's data in REQ and SIDR_REQ.
+cm::PrivateData with_addresses(const Id& id, const rdma_ucm_conn_param& parameters) {
+  wire::IpAddressingHeader header;
+  const bool is_ipv4 = id.destination.family == AF_INET;
+  header.ip_version = is_ipv4 ? 4 : 6;
+  header.source_port = id.source.port;
+  header.source = id.source.gid;
+  header.destination = id.destination.gid;
+  if (is_ipv4) {
+    // In the last four octets, and zeros before them: not the form of a GID.
+    for (wire::Gid* gid : {&header.source, &header.destination}) gid->octets[10] = gid->octets[11] = 0;
+  }
+  cm::PrivateData data;
+  constexpr std::size_t kHeaderBytes = wire::IpAddressingHeaderLayout::bytes;
+  wire::IpAddressingHeaderLayout::emit(header, std::span<std::byte, kHeaderBytes>(data.octets.data(), kHeaderBytes));
+  const std::size_t room = data.octets.size() - kHeaderBytes;
+  const std::size_t bytes = std::min<std::size_t>(parameters.private_data_len, room);
+  std::memcpy(data.octets.data() + kHeaderBytes, parameters.private_data, bytes);
+  data.bytes = kHeaderBytes + bytes;
+  return data;
+}
+
+cm::PrivateData data_of(const void* octets, std::size_t bytes) {
+  return cm::PrivateData::of({static_cast<const std::byte*>(octets), bytes});
+}
+
+cm::Offer offer_of(const rdma_ucm_conn_param& parameters, std::uint32_t psn) {
+  return {.qpn = wire::Qpn(parameters.qp_num),
+          .starting_psn = wire::Psn(psn),
+          .responder_resources = parameters.responder_resources,
+          .initiator_depth = parameters.initiator_depth,
+          .retry_count = std::min(kRetryMax, parameters.retry_count),
+          .rnr_retry_count = std::min(kRetryMax, parameters.rnr_retry_count),
+          .flow_control = parameters.flow_control != 0,
+          .srq = parameters.srq != 0};
+}
+
+cm::Transport transport_of(std::uint8_t qp_type) {
+  constexpr std::uint8_t kXrcSend = 9;
+  constexpr std::uint8_t kXrcReceive = 10;
+  if (qp_type == IBV_QPT_UC) return cm::Transport::uc;
+  return qp_type == kXrcSend || qp_type == kXrcReceive ? cm::Transport::xrc : cm::Transport::rc;
+}
+
+}  // namespace
+
+int Device::connect(const Call& call) {
+  const auto command = arguments<rdma_ucm_connect>(call.in);
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  if (command.conn_param.valid == 0) return EINVAL;
+  if (id->state != IdState::route_resolved) return EINVAL;
+  const std::size_t room =
+      (id->is_datagram() ? wire::kCmPrivateBytes<wire::CmServiceRequestLayout>
+                         : wire::kCmPrivateBytes<wire::CmRequestLayout>)-wire::IpAddressingHeaderLayout::bytes;
+  if (command.conn_param.private_data_len > room) return EINVAL;
+  cm::RequestInit init;
+  init.context = id->serial;
+  init.service_id = service_id(*id, id->destination.port);
+  id->path.traffic_class = id->traffic_class;
+  if (engine()->reaches_by_slot()) {
+    const auto slot = engine()->services().find_process(id->destination.gid, init.service_id);
+    if (!slot) {
+      // A node where nothing runs has nobody to refuse; its machine would.
+      report(*id, id->is_datagram() ? UserEvent::unreachable : UserEvent::rejected,
+             id->is_datagram() ? static_cast<int>(cm::ServiceStatus::invalid_service_id) : kRefused);
+      return 0;
+    }
+    id->path.slot = *slot;
+  }
+  init.path = id->path;
+  init.offer = offer_of(command.conn_param, id->starting_psn);
+  init.transport = transport_of(id->qp_type);
+  init.ack_timeout = id->ack_timeout;
+  init.private_data = with_addresses(*id, command.conn_param);
+  id->connection = engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
+    return id->is_datagram() ? manager.request_service(now, init) : manager.request(now, init);
+  });
+  if (id->connection == 0) return ENOMEM;
+  id->state = IdState::connect;
+  return 0;
+}
+
+int Device::listen(const Call& call) {
+  const auto command = arguments<rdma_ucm_listen>(call.in);
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  if (id->state == IdState::idle) {
+    if (const int error = bind_to(*id, {AF_INET, wire::Gid::from_ipv4(0), 0}); error != 0) return error;
+  }
+  if (id->state != IdState::address_bound) return EINVAL;
+  const bool is_free = engine()->run_management([&](cm::ConnectionManager& manager, Time) {
+    return manager.listen(service_id(*id, id->source.port), id->serial);
+  });
+  if (!is_free) return EADDRINUSE;
+  if (id->claim != nullptr) id->claim->listener = engine()->services().serve(service_id(*id, id->source.port));
+  const bool has_backlog = command.backlog != 0 && command.backlog <= kBacklogDefault;
+  id->backlog = has_backlog ? command.backlog : kBacklogDefault;
+  id->state = IdState::listen;
+  return 0;
+}
+
+int Device::accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
+  const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
+                                                    .qpn = wire::Qpn(parameters.qp_num),
+                                                    .qkey = parameters.qkey != 0 ? parameters.qkey : kUdpQkey};
+  const bool done = engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
+    return manager.reply_service(now, id.connection, answer,
+                                 data_of(parameters.private_data, parameters.private_data_len));
+  });
+  return done ? 0 : EINVAL;
+}
+
+int Device::accept(const Call& call) {
+  const auto command = arguments<rdma_ucm_accept>(call.in);
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  if (id->state != IdState::connect) return EINVAL;
+  if (command.conn_param.valid == 0) {
+    const bool done = engine()->run_management(
+        [&](cm::ConnectionManager& manager, Time now) { return manager.ready(now, id->connection, {}); });
+    return done ? 0 : EINVAL;
+  }
+  int error = 0;
+  if (id->is_datagram()) {
+    error = accept_datagram(*id, command.conn_param);
+  } else if (command.conn_param.private_data_len > wire::kCmPrivateBytes<wire::CmReplyLayout>) {
+    return EINVAL;
+  } else {
+    const auto offer = offer_of(command.conn_param, id->starting_psn);
+    const auto data = data_of(command.conn_param.private_data, command.conn_param.private_data_len);
+    const bool done = engine()->run_management(
+        [&](cm::ConnectionManager& manager, Time now) { return manager.reply(now, id->connection, offer, data); });
+    error = done ? 0 : EINVAL;
+  }
+  if (error != 0) return error;
+  if (Id* const listener = by_serial(id->listener)) ++listener->backlog;
+  id->listener = 0;
+  id->uid = command.uid;
+  return 0;
+}
+
+int Device::reject(const Call& call) {
+  const auto command = arguments<rdma_ucm_reject>(call.in);
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  if (id->connection == 0) return EINVAL;
+  constexpr std::size_t kRejectData = wire::kCmPrivateBytes<wire::CmRejectLayout> - wire::kCmRejectInfoBytes;
+  if (command.private_data_len > kRejectData) return EINVAL;
+  const auto reason =
+      command.reason != 0 ? static_cast<cm::RejectReason>(command.reason) : cm::RejectReason::consumer_defined;
+  const auto data = data_of(command.private_data, command.private_data_len);
+  const bool done = engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
+    if (id->is_datagram())
+      return manager.reply_service(now, id->connection, {.status = cm::ServiceStatus::rejected}, data);
+    return manager.reject(now, id->connection, reason, data);
+  });
+  return done ? 0 : EINVAL;
+}
+
+int Device::disconnect(const Call& call) {
+  const auto command = arguments<rdma_ucm_disconnect>(call.in);
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  if (id->connection == 0 || id->is_datagram()) return EINVAL;
+  // Whatever the state, as the kernel: a connection that is gone is disconnected.
+  engine()->run_management(
+      [&](cm::ConnectionManager& manager, Time now) { return manager.disconnect(now, id->connection); });
+  return 0;
+}
+
+void Device::fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah) const {
+  std::ranges::copy(path.address.octets, ah.grh.dgid);
+  ah.grh.flow_label = path.flow_label;
+  ah.grh.hop_limit = path.hop_limit;
+  ah.grh.traffic_class = path.traffic_class;
+  ah.is_global = 1;
+  ah.port_num = 1;
+}
+
+int Device::init_qp_attributes(const Call& call) {
+  const auto command = arguments<rdma_ucm_init_qp_attr>(call.in);
+  ib_uverbs_qp_attr response{};
+  if (call.out_bytes < sizeof response) return ENOSPC;
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  if (!id->has_device || command.qp_state > IBV_QPS_ERR) return EINVAL;
+  response.qp_state = command.qp_state;
+  response.qp_attr_mask = IBV_QP_STATE;
+  std::optional<cm::Agreement> agreed;
+  if (id->connection != 0 && !id->is_datagram()) {
+    agreed = engine()->run_management([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
+      const cm::Agreement* const agreement = manager.agreement(id->connection);
+      if (agreement == nullptr) return std::nullopt;
+      return *agreement;
+    });
+    if (!agreed) return EINVAL;
+  }
+  switch (command.qp_state) {
+    case IBV_QPS_INIT:
+      response.qp_attr_mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+      response.port_num = 1;
+      if (id->is_datagram()) {
+        response.qp_attr_mask |= IBV_QP_QKEY;
+        response.qkey = id->qkey != 0 ? id->qkey : kUdpQkey;
+        break;
+      }
+      response.qp_attr_mask |= IBV_QP_ACCESS_FLAGS;
+      if (agreed) {
+        response.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+        if (agreed->responder_resources != 0)
+          response.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+      }
+      break;
+    case IBV_QPS_RTR:
+      if (!agreed) return EINVAL;
+      response.qp_attr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+      fill_ah(agreed->path, response.ah_attr);
+      response.path_mtu = agreed->path.mtu;
+      response.dest_qp_num = agreed->remote_qpn.value();
+      response.rq_psn = agreed->receive_psn.value();
+      if (id->qp_type != IBV_QPT_UC) {
+        response.qp_attr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+        response.max_dest_rd_atomic = agreed->responder_resources;
+      }
+      break;
+    case IBV_QPS_RTS:
+      if (!agreed) return EINVAL;
+      response.qp_attr_mask |= IBV_QP_SQ_PSN;
+      response.sq_psn = agreed->send_psn.value();
+      if (id->qp_type != IBV_QPT_UC) {
+        response.qp_attr_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+        response.timeout = agreed->ack_timeout;
+        response.retry_cnt = agreed->retry_count;
+        response.rnr_retry = agreed->rnr_retry_count;
+        response.max_rd_atomic = agreed->initiator_depth;
+      }
+      break;
+    default:
+      return EINVAL;
+  }
+  return respond(call, command.response, &response, sizeof response);
+}
+
+int Device::notify(const Call& call) {
+  const auto command = arguments<rdma_ucm_notify>(call.in);
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  if (id->connection == 0) return EINVAL;
+  if (command.event != IBV_EVENT_COMM_EST) return 0;
+  const bool done =
+      engine()->run_management([&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
+  return done ? 0 : EINVAL;
+}
+
+// -- Multicast -------------------------------------------------------------------------------------------------------
+
+int Device::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
+  rdma_ucm_create_id_resp response{};
+  if (call.out_bytes < sizeof response) return ENOSPC;
+  if (group.family == 0 || !group.gid.is_multicast()) return EINVAL;
+  if (id.state != IdState::address_bound && id.state != IdState::address_resolved) return EINVAL;
+  std::uint32_t handle = 1;
+  const auto is_taken = [&](std::uint32_t number) {
+    return std::ranges::any_of(ids_, [&](const auto& other) {
+      return other && std::ranges::any_of(other->groups, [&](const auto& it) { return it.handle == number; });
+    });
+  };
+  while (is_taken(handle)) ++handle;
+  id.groups.push_back({handle, uid, 0});
+  response.id = handle;
+  rdma_ucm_event_resp event{};
+  event.event = static_cast<std::uint32_t>(UserEvent::multicast_join);
+  event.uid = uid;
+  event.id = handle;
+  cm::Path path = id.path;
+  path.address = group.gid;
+  path.traffic_class = id.traffic_class;
+  fill_ah(path, event.param.ud.ah_attr);
+  event.param.ud.qp_num = kMulticastQpn;
+  event.param.ud.qkey = kUdpQkey;
+  report(id, event);
+  return respond(call, response_at, &response, sizeof response);
+}
+
+int Device::join_ip_multicast(const Call& call) {
+  const auto command = arguments<rdma_ucm_join_ip_mcast>(call.in);
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  return join(*id, call, command.uid, command.response, address_from(&command.addr, sizeof command.addr));
+}
+
+int Device::join_multicast(const Call& call) {
+  const auto command = arguments<rdma_ucm_join_mcast>(call.in);
+  if (command.addr_size > sizeof command.addr) return EINVAL;
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  return join(*id, call, command.uid, command.response, address_from(&command.addr, command.addr_size));
+}
+
+int Device::leave_multicast(const Call& call) {
+  const auto command = arguments<rdma_ucm_destroy_id>(call.in);
+  rdma_ucm_destroy_id_resp response{};
+  if (call.out_bytes < sizeof response) return ENOSPC;
+  for (auto& id : ids_) {
+    if (!id || id->channel != call.channel) continue;
+    const auto found = std::ranges::find(id->groups, command.id, &MulticastGroup::handle);
+    if (found == id->groups.end()) continue;
+    const auto waiting = call.channel->withdraw(id->serial, call.descriptor);
+    for (const ChannelEvent& event : waiting)
+      if (event.response.uid != found->uid) call.channel->push(event);
+    response.events_reported = found->events_reported;
+    id->groups.erase(found);
+    return respond(call, command.response, &response, sizeof response);
+  }
+  return ENOENT;
+}
+
+}  // namespace verbena::shim::rdma_cm

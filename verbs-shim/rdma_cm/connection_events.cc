@@ -1,0 +1,136 @@
+// From the communication manager's events to those of the uABI, as the kernel's cma makes them.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "verbs-shim/rdma_cm/device.h"
+
+namespace verbena::shim::rdma_cm {
+namespace {
+
+constexpr std::size_t kAddressBytes = wire::IpAddressingHeaderLayout::bytes;
+
+void fill(rdma_ucm_conn_param& into, const cm::Event& event, std::size_t skip) {
+  into.qp_num = event.offer.qpn.value();
+  into.responder_resources = event.offer.responder_resources;
+  into.initiator_depth = event.offer.initiator_depth;
+  into.retry_count = event.offer.retry_count;
+  into.rnr_retry_count = event.offer.rnr_retry_count;
+  into.flow_control = event.offer.flow_control;
+  into.srq = event.offer.srq;
+  const auto data = event.private_data.view().subspan(std::min(skip, event.private_data.bytes));
+  into.private_data_len = static_cast<std::uint8_t>(data.size());
+  std::memcpy(into.private_data, data.data(), data.size());
+}
+
+/// The peer's addresses, as it says.
+wire::IpAddressingHeader addresses_of(const cm::Event& event) {
+  return wire::IpAddressingHeaderLayout::parse(event.private_data.view().first<kAddressBytes>());
+}
+
+}  // namespace
+
+void Device::take_request(const cm::Event& event) {
+  host::Engine& nic = *engine();
+  const auto refuse = [&] {
+    nic.run_management([&](cm::ConnectionManager& manager, Time now) {
+      manager.destroy(now, event.connection);
+      return true;
+    });
+  };
+  Id* const listener = by_serial(event.context);
+  if (listener == nullptr || listener->backlog == 0) return refuse();
+  const std::uint64_t listener_serial = listener->serial;
+  Id* const id = make_id(listener->channel, listener->port_space, listener->qp_type);
+  if (id == nullptr) return refuse();
+  --listener->backlog;
+  id->listener = listener_serial;
+  id->state = IdState::connect;
+  id->connection = event.connection;
+  id->has_device = true;
+  const wire::IpAddressingHeader addresses = addresses_of(event);
+  const bool is_ipv4 = addresses.ip_version == 4;
+  const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
+  id->source = {family, nic.nic_config().gids[0], listener->source.port};
+  id->destination = {family, event.path.address, addresses.source_port};
+  id->destination_mac = event.path.mac;
+  id->path = event.path;
+  id->traffic_class = listener->traffic_class;
+  nic.run_management([&](cm::ConnectionManager& manager, Time) {
+    return manager.adopt(event.connection, id->serial, wire::Psn(id->starting_psn));
+  });
+  rdma_ucm_event_resp response{};
+  response.event = static_cast<std::uint32_t>(UserEvent::connect_request);
+  response.uid = listener->uid;
+  response.id = id->handle;
+  if (id->is_datagram()) {
+    const auto data = event.private_data.view().subspan(kAddressBytes);
+    response.param.ud.private_data_len = static_cast<std::uint8_t>(data.size());
+    std::memcpy(response.param.ud.private_data, data.data(), data.size());
+  } else {
+    fill(response.param.conn, event, kAddressBytes);
+  }
+  report(*listener, response);
+}
+
+void Device::take_answer(Id& id, const cm::Event& event) {
+  rdma_ucm_event_resp response{};
+  response.uid = id.uid;
+  response.id = id.handle;
+  UserEvent type{};
+  switch (event.type) {
+    case cm::EventType::reply:
+      type = UserEvent::connect_response;
+      fill(response.param.conn, event, 0);
+      break;
+    case cm::EventType::ready:
+      type = UserEvent::established;
+      break;
+    case cm::EventType::rejected:
+      type = UserEvent::rejected;
+      response.status = event.status;
+      fill(response.param.conn, event, 0);
+      break;
+    case cm::EventType::unreachable:
+      type = UserEvent::unreachable;
+      response.status = static_cast<std::uint32_t>(-ETIMEDOUT);
+      break;
+    case cm::EventType::disconnected:
+      if (id.state != IdState::connect) return;  // told already
+      id.state = IdState::disconnect;
+      type = UserEvent::disconnected;
+      if (event.timed_out) response.status = static_cast<std::uint32_t>(-ETIMEDOUT);
+      break;
+    case cm::EventType::timewait_over:
+      type = UserEvent::timewait_exit;
+      break;
+    case cm::EventType::service_reply: {
+      rdma_ucm_ud_param& ud = response.param.ud;
+      const auto data = event.private_data.view();
+      ud.private_data_len = static_cast<std::uint8_t>(data.size());
+      std::memcpy(ud.private_data, data.data(), data.size());
+      type = event.status == 0 ? UserEvent::established : UserEvent::unreachable;
+      response.status = event.status;
+      if (event.status != 0) break;
+      fill_ah(id.path, ud.ah_attr);
+      ud.qp_num = event.offer.qpn.value();
+      ud.qkey = event.qkey;
+      break;
+    }
+    case cm::EventType::request:
+    case cm::EventType::service_request:
+      return;
+  }
+  response.event = static_cast<std::uint32_t>(type);
+  // Nobody can be told of a request that the application has not taken on: its accept will fail.
+  if (id.uid == 0) return;
+  report(id, response);
+}
+
+void Device::take_event(const cm::Event& event) {
+  if (engine() == nullptr) return;
+  if (event.type == cm::EventType::request || event.type == cm::EventType::service_request) return take_request(event);
+  if (Id* const id = by_serial(event.context)) take_answer(*id, event);
+}
+
+}  // namespace verbena::shim::rdma_cm

@@ -1,0 +1,354 @@
+#include "verbs-shim/rdma_cm/device.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "verbs-shim/objects.h"
+
+namespace verbena::shim::rdma_cm {
+namespace {
+
+// Set while this thread holds the lock: it finds the inbox itself before it lets go.
+thread_local bool holds_lock = false;
+
+}  // namespace
+
+// By RDMA_USER_CM_CMD_*. The kernel's own table has holes as well (GET_OPTION).
+const Device::Handler Device::kHandlers[] = {
+    &Device::create_id,
+    &Device::destroy_id,
+    &Device::bind_ip,
+    &Device::resolve_ip,
+    &Device::resolve_route,
+    &Device::query_route,
+    &Device::connect,
+    &Device::listen,
+    &Device::accept,
+    &Device::reject,
+    &Device::disconnect,
+    &Device::init_qp_attributes,
+    &Device::get_event,
+    &Device::not_offered,
+    &Device::set_option,
+    &Device::notify,
+    &Device::join_ip_multicast,
+    &Device::leave_multicast,
+    &Device::migrate_id,
+    &Device::query,
+    &Device::bind,
+    &Device::resolve_address,
+    &Device::join_multicast,
+};
+
+Device& Device::instance() {
+  static auto* const device = new Device;
+  return *device;
+}
+
+// -- The lock and the inbox ------------------------------------------------------------------------------------------
+
+void Device::lock() {
+  mutex_.lock();
+  holds_lock = true;
+}
+
+void Device::unlock() {
+  // What arrives between the last look and the unlocking finds the lock held, and is looked for once more.
+  for (;;) {
+    empty_inbox();
+    holds_lock = false;
+    mutex_.unlock();
+    {
+      const std::scoped_lock guard(inbox_mutex_);
+      if (inbox_.empty()) return;
+    }
+    if (!mutex_.try_lock()) return;
+    holds_lock = true;
+  }
+}
+
+void Device::empty_inbox() {
+  for (;;) {
+    std::deque<cm::Event> events;
+    {
+      const std::scoped_lock guard(inbox_mutex_);
+      events.swap(inbox_);
+    }
+    if (events.empty()) return;
+    for (const cm::Event& event : events) take_event(event);
+  }
+}
+
+void Device::connection_event(const cm::Event& event) {
+  {
+    const std::scoped_lock guard(inbox_mutex_);
+    inbox_.push_back(event);
+  }
+  if (holds_lock || !mutex_.try_lock()) return;
+  holds_lock = true;
+  unlock();
+}
+
+// -- Channels --------------------------------------------------------------------------------------------------------
+
+host::Engine* Device::engine() {
+  if (context_ != nullptr) {
+    if (host::Engine* const engine = engine_of(context_)) return engine;
+  }
+  ibv_device** const list = ibv_get_device_list(nullptr);
+  // The one of before a fork() is the parent's: it is left as it lies.
+  context_ = list != nullptr && list[0] != nullptr ? ibv_open_device(list[0]) : nullptr;
+  ibv_free_device_list(list);
+  return context_ != nullptr ? engine_of(context_) : nullptr;
+}
+
+int Device::open_channel(int flags) {
+  lock();
+  int descriptor = -1;
+  if (!std::exchange(prepared_, true)) {
+    // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
+    // around the calls that take the engine's.
+    static_cast<void>(engine());
+    pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
+    std::atexit(at_exit);
+  }
+  reap();
+  if (engine() == nullptr) {
+    errno = ENODEV;
+  } else if (auto channel = Channel::open(flags, descriptor)) {
+    channels_[channel->inode()] = std::move(channel);
+  }
+  const int error = errno;
+  unlock();
+  errno = error;
+  return descriptor;
+}
+
+bool Device::is_channel(ino_t inode) {
+  if (holds_lock) return false;
+  lock();
+  const bool found = channels_.contains(inode);
+  unlock();
+  return found;
+}
+
+/// The channels that nobody holds any more end as the kernel's file would: with all that is theirs.
+void Device::reap() {
+  std::vector<std::shared_ptr<Channel>> over;
+  for (const auto& [inode, channel] : channels_)
+    if (channel->is_over()) over.push_back(channel);
+  for (const auto& channel : over) close_channel(channel);
+}
+
+void Device::close_channel(const std::shared_ptr<Channel>& channel) {
+  for (auto& id : ids_)
+    if (id && id->channel == channel) drop_id(*id);
+  channels_.erase(channel->inode());
+}
+
+void Device::before_fork() {
+  instance().lock();
+  instance().inbox_mutex_.lock();
+}
+
+void Device::after_fork(bool in_child) {
+  Device& device = instance();
+  if (in_child) {
+    for (auto& [inode, channel] : device.channels_) channel->abandon();
+    device.channels_.clear();
+    device.ids_.clear();
+    device.handles_.clear();
+    device.claims_.clear();
+    device.inbox_.clear();
+  }
+  device.inbox_mutex_.unlock();
+  holds_lock = false;
+  device.mutex_.unlock();
+}
+
+/// What a kernel does for a process that ends: the peers are told.
+void Device::at_exit() {
+  Device& device = instance();
+  if (holds_lock || !device.mutex_.try_lock()) return;
+  holds_lock = true;
+  // The channels stay: a thread of the application may sleep in one of them to the very end.
+  const bool has_ids = !device.handles_.empty();
+  for (const auto& id : device.ids_)
+    if (id) device.drop_id(*id);
+  host::Engine* const engine = device.context_ != nullptr ? engine_of(device.context_) : nullptr;
+  if (engine != nullptr && has_ids) engine->drain(milliseconds(5));
+  device.unlock();
+}
+
+// -- Commands --------------------------------------------------------------------------------------------------------
+
+ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size_t bytes) {
+  rdma_ucm_cmd_hdr header{};
+  if (bytes < sizeof header) return errno = EINVAL, -1;
+  std::memcpy(&header, data, sizeof header);
+  if (header.cmd >= std::size(kHandlers) || header.in + sizeof header > bytes) return errno = EINVAL, -1;
+  const auto* const begin = static_cast<const std::byte*>(data) + sizeof header;
+  Call call{descriptor, nullptr, {begin, header.in}, header.out};
+  int error = 0;
+  for (;;) {
+    // Only GET_EVENT waits, and does so without the lock.
+    if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT && !Channel::wait(descriptor)) return -1;
+    lock();
+    const auto found = channels_.find(inode);
+    call.channel = found != channels_.end() ? found->second : nullptr;
+    if (call.channel == nullptr)
+      error = EIO;
+    else
+      error = engine() != nullptr ? (this->*kHandlers[header.cmd])(call) : ENODEV;
+    call.channel = nullptr;
+    unlock();
+    if (error != EAGAIN) break;
+  }
+  if (error != 0) return errno = error, -1;
+  return static_cast<ssize_t>(bytes);
+}
+
+int Device::respond(const Call& call, std::uint64_t pointer, const void* data, std::size_t bytes) {
+  std::memcpy(reinterpret_cast<void*>(pointer), data, std::min(bytes, call.out_bytes));
+  return 0;
+}
+
+int Device::not_offered(const Call&) {
+  return ENOSYS;
+}
+
+Id* Device::find(const Call& call, std::uint32_t handle) {
+  Id* const id = handle < ids_.size() ? ids_[handle].get() : nullptr;
+  return id != nullptr && id->channel == call.channel ? id : nullptr;
+}
+
+Id* Device::by_serial(std::uint64_t serial) {
+  const auto found = handles_.find(serial);
+  return found == handles_.end() ? nullptr : ids_[found->second].get();
+}
+
+Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, std::uint8_t qp_type) {
+  auto place = std::find(ids_.begin(), ids_.end(), nullptr);
+  if (place == ids_.end()) {
+    if (ids_.size() >= kIdsMax) return nullptr;
+    ids_.emplace_back();
+    place = ids_.end() - 1;
+  }
+  *place = std::make_unique<Id>();
+  Id& id = **place;
+  id.handle = static_cast<std::uint32_t>(place - ids_.begin());
+  id.serial = ++last_serial_;
+  id.channel = std::move(channel);
+  id.starting_psn = wire::Psn(static_cast<std::uint32_t>(random_())).value();
+  id.port_space = port_space;
+  id.qp_type = qp_type;
+  handles_[id.serial] = id.handle;
+  return &id;
+}
+
+/// The ID ends; its connection ends as the manager sees fit.
+void Device::drop_id(Id& id) {
+  if (host::Engine* const engine = context_ != nullptr ? engine_of(context_) : nullptr; engine != nullptr) {
+    engine->run_management([&](cm::ConnectionManager& manager, Time now) {
+      if (id.state == IdState::listen) manager.stop_listening(service_id(id, id.source.port));
+      if (id.connection != 0) manager.destroy(now, id.connection);
+      return true;
+    });
+  }
+  if (Id* const listener = by_serial(id.listener)) ++listener->backlog;
+  handles_.erase(id.serial);
+  ids_[id.handle] = nullptr;
+}
+
+int Device::create_id(const Call& call) {
+  const auto command = arguments<rdma_ucm_create_id>(call.in);
+  rdma_ucm_create_id_resp response{};
+  if (call.out_bytes < sizeof response) return ENOSPC;
+  switch (command.ps) {
+    case RDMA_PS_TCP:
+    case RDMA_PS_UDP:
+    case RDMA_PS_IPOIB:
+    case RDMA_PS_IB:
+      break;
+    default:
+      return EINVAL;
+  }
+  const bool is_datagram = command.ps == RDMA_PS_UDP || command.ps == RDMA_PS_IPOIB;
+  std::uint8_t qp_type = command.qp_type;
+  if (is_datagram) qp_type = IBV_QPT_UD;
+  if (command.ps == RDMA_PS_TCP) qp_type = IBV_QPT_RC;
+  reap();
+  Id* const id = make_id(call.channel, command.ps, qp_type);
+  if (id == nullptr) return ENOMEM;
+  id->uid = command.uid;
+  response.id = id->handle;
+  return respond(call, command.response, &response, sizeof response);
+}
+
+int Device::destroy_id(const Call& call) {
+  const auto command = arguments<rdma_ucm_destroy_id>(call.in);
+  rdma_ucm_destroy_id_resp response{};
+  if (call.out_bytes < sizeof response) return ENOSPC;
+  Id* const id = find(call, command.id);
+  if (id == nullptr) return ENOENT;
+  empty_inbox();  // a request may be on its way to a listener
+  const auto waiting = call.channel->withdraw(id->serial, call.descriptor);
+  const bool listens = id->state == IdState::listen;
+  response.events_reported = id->events_reported;
+  drop_id(*id);
+  if (listens) {
+    // The requests that wait unheard are refused with it.
+    for (const ChannelEvent& event : waiting)
+      if (event.response.event == static_cast<std::uint32_t>(UserEvent::connect_request))
+        if (Id* const request = find(call, event.response.id)) drop_id(*request);
+  }
+  return respond(call, command.response, &response, sizeof response);
+}
+
+int Device::get_event(const Call& call) {
+  const auto command = arguments<rdma_ucm_get_event>(call.in);
+  constexpr std::size_t kOldestBytes = offsetof(rdma_ucm_event_resp, reserved);
+  if (call.out_bytes < kOldestBytes) return ENOSPC;
+  const auto event = call.channel->pop();
+  if (!event) return EAGAIN;  // its event was withdrawn: wait for another
+  if (Id* const id = by_serial(event->reporter)) {
+    ++id->events_reported;
+    for (MulticastGroup& group : id->groups)
+      if (group.uid == event->response.uid) ++group.events_reported;
+  }
+  return respond(call, command.response, &event->response, sizeof event->response);
+}
+
+int Device::migrate_id(const Call& call) {
+  const auto command = arguments<rdma_ucm_migrate_id>(call.in);
+  rdma_ucm_migrate_resp response{};
+  if (call.out_bytes < sizeof response) return ENOSPC;
+  Id* const id = command.id < ids_.size() ? ids_[command.id].get() : nullptr;
+  if (id == nullptr) return ENOENT;
+  if (id->channel != call.channel) {
+    const auto waiting = id->channel->withdraw(id->serial, static_cast<int>(command.fd));
+    id->channel = call.channel;
+    for (const ChannelEvent& event : waiting) call.channel->push(event);
+  }
+  response.events_reported = id->events_reported;
+  return respond(call, command.response, &response, sizeof response);
+}
+
+void Device::report(Id& id, UserEvent type, std::int32_t status) {
+  rdma_ucm_event_resp response{};
+  response.event = static_cast<std::uint32_t>(type);
+  response.status = static_cast<std::uint32_t>(status);
+  response.uid = id.uid;
+  response.id = id.handle;
+  report(id, response);
+}
+
+void Device::report(Id& reporter, rdma_ucm_event_resp& response) {
+  reporter.channel->push({reporter.serial, response});
+}
+
+}  // namespace verbena::shim::rdma_cm

@@ -72,8 +72,7 @@ constexpr std::uint32_t bit_of(ibv_qp_type type) {
   return 1u << type;
 }
 
-void fill_extended_limits(const nic::NicConfig& config, ibv_device_attr_ex& into) {
-  const nic::NicLimits& limits = config.limits;
+void fill_extended_limits(const nic::NicLimits& limits, ibv_device_attr_ex& into) {
   into.rss_caps.supported_qpts = bit_of(IBV_QPT_RAW_PACKET);
   into.rss_caps.max_rwq_indirection_tables = limits.max_indirection_tables;
   into.rss_caps.max_rwq_indirection_table_size = limits.max_indirection_table_size;
@@ -229,7 +228,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
                            IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_MEM_WINDOW |
                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC |
                            IBV_DEVICE_MANAGED_FLOW_STEERING;
-  fill_extended_limits(config_of(context), full);
+  fill_extended_limits(context_of(context)->limits, full);
   plain.phys_port_cnt = 1;
   fill_on_demand(full);
   full.max_dm_size = kDeviceMemoryBytes;

@@ -101,19 +101,25 @@ UdpLink::~UdpLink() {
 }
 
 std::span<std::byte> UdpLink::reserve(const nic::Destination& destination, std::size_t bytes) {
-  // Sockets carry RoCE v2 between nodes, no other frames and no groups.
-  vanishes_ = destination.qpn == wire::kMulticastQpn || destination.address.is_multicast();
-  return vanishes_ ? std::span(nowhere_).first(bytes) : transmitter_->ring().reserve(bytes);
+  reserved_in_ = &transmitter_->ring();
+  if (destination.qpn == wire::kMulticastQpn || destination.address.is_multicast()) {
+    // Sockets carry RoCE v2 between nodes, no other frames and no groups; the node's other processes get the latter.
+    FrameRing& groups = receiver_->group_frames();
+    const bool is_carried = destination.address.is_multicast() && groups.free_slots() != 0;
+    reserved_in_ = is_carried ? &groups : nullptr;
+  }
+  return reserved_in_ == nullptr ? std::span(nowhere_).first(bytes) : reserved_in_->reserve(bytes);
 }
 
 void UdpLink::commit(std::size_t bytes) {
-  if (!vanishes_) transmitter_->ring().commit(bytes);
+  if (reserved_in_ != nullptr) reserved_in_->commit(bytes);
 }
 
 void UdpLink::cancel() {}
 
 void UdpLink::publish() {
   transmitter_->ring().publish();
+  receiver_->group_frames().publish();
 }
 
 std::size_t UdpLink::receive(Time now, FrameSink& sink, std::size_t budget) {
@@ -132,6 +138,7 @@ bool UdpLink::fetch() {
 
 void UdpLink::flush() {
   transmitter_->flush();
+  receiver_->pass_groups_on();
 }
 
 void UdpLink::abandon_after_fork() {

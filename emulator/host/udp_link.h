@@ -81,7 +81,7 @@ class UdpLink final : public Link {
   std::unique_ptr<UdpReceiver> receiver_;
   std::unique_ptr<UdpTransmitter> transmitter_;
   Time last_receive_;
-  bool vanishes_ = false;  // what is reserved
+  FrameRing* reserved_in_ = nullptr;  // null: what is reserved vanishes
   std::array<std::byte, wire::kFrameBytesMax> nowhere_;
 };
 

@@ -43,6 +43,7 @@ UdpReceiver::UdpReceiver(const Options& options, SiblingPort& siblings)
       siblings_(siblings),
       storage_(std::make_unique_for_overwrite<std::byte[]>(kBuffers * kBufferBytes)),
       passed_on_(kPassedOnFrames),
+      group_frames_(kGroupFrames),
       batch_(std::make_unique<Batch>()),
       steering_({.socket = options.socket,
                  .address = options.address,
@@ -71,7 +72,16 @@ bool UdpReceiver::fetch() {
     }
     gate_.leave();
   }
+  pass_groups_on();
   return has_frames();
+}
+
+void UdpReceiver::pass_groups_on() {
+  while (group_frames_.waiting() != 0 && gate_.try_enter()) {
+    for (; group_frames_.waiting() != 0; group_frames_.release(1)) siblings_.stage_for_all(group_frames_.frame(0), {});
+    siblings_.send_staged();
+    gate_.leave();
+  }
 }
 
 void UdpReceiver::read_socket() {

@@ -41,6 +41,10 @@ class UdpReceiver {
   bool has_frames() const;
   /// Under the engine's lock.
   std::size_t receive(FrameSink& sink, std::size_t budget);
+  /// Frames to a group, for the node's other processes: put in under the engine's lock, sent by pass_groups_on().
+  FrameRing& group_frames() { return group_frames_; }
+  /// Any thread, outside the engine's lock.
+  void pass_groups_on();
 
   /// Datagrams that cannot be a frame: shorter than BTH and ICRC, or longer than any frame.
   std::uint64_t datagrams_dropped() const { return datagrams_dropped_.load(std::memory_order_relaxed); }
@@ -53,6 +57,7 @@ class UdpReceiver {
   static constexpr std::size_t kHeadroomBytes = 64;
   static constexpr std::size_t kBufferBytes = kHeadroomBytes + 65536;
   static constexpr std::size_t kPassedOnFrames = 256;
+  static constexpr std::size_t kGroupFrames = 64;
   static constexpr std::uint32_t kSiblingPollInterval = 64;
 
   /// What one recvmmsg entry brought: segments of equal size one after the other, the last may be shorter.
@@ -89,7 +94,8 @@ class UdpReceiver {
   SiblingPort& siblings_;
   std::unique_ptr<std::byte[]> storage_;
   std::array<Datagram, kBuffers> datagrams_;
-  FrameRing passed_on_;  // frames that siblings passed on to us
+  FrameRing passed_on_;     // frames that siblings passed on to us
+  FrameRing group_frames_;  // our own for them
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> consumed_{0};
   std::atomic<std::uint64_t> datagrams_dropped_{0};

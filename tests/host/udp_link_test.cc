@@ -98,6 +98,35 @@ BOOST_FIXTURE_TEST_CASE(traffic_class_and_hop_limit_reach_the_other_side, TwoLin
   BOOST_TEST(second->hop_limit() == 64);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_groups_frame_reaches_the_nodes_other_processes_as_it_is, TwoLinks) {
+  auto sibling = UdpLink::open({.address = kA, .slot = 1});
+  BOOST_REQUIRE(sibling.ok());
+  Collector own, siblings, others;
+  const FrameRequest request{.source = kA,
+                             .destination = wire::Gid::from_ipv4(0xe0010203),
+                             .qpn = wire::kMulticastQpn,
+                             .psn = 5,
+                             .payload_bytes = 1000};
+  const auto pass = [&] {
+    pump(*a, own);
+    pump(**sibling, siblings);
+    pump(*b, others);
+  };
+  // Until they have heard of each other it is lost, as on a wire.
+  const auto send = [&] {
+    if (siblings.frames.empty()) {
+      BOOST_REQUIRE(commit(*a, request));
+      a->publish();
+      a->flush();
+    }
+    pass();
+  };
+  BOOST_REQUIRE(until([&] { return !siblings.frames.empty(); }, send));
+  BOOST_TEST(siblings.frames[0] == build(request));
+  BOOST_TEST(own.frames.empty());  // a NIC loops its own back itself
+  BOOST_TEST(others.frames.empty());
+}
+
 BOOST_FIXTURE_TEST_CASE(a_frame_to_the_own_node_comes_back, TwoLinks) {
   Collector collector;
   const FrameRequest request{.source = kA, .destination = kA, .psn = 5, .payload_bytes = 4096};

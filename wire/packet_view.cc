@@ -85,7 +85,9 @@ class FrameParser {
   /// Whether the packet goes on up to there, counted as end_ is.
   bool reaches(std::size_t end) { return end <= end_ || fail(ParseError::truncated); }
 
-  bool parse_ethernet() {
+  /// In line in each of its few callers: as a call it costs a packet 40 instructions (all of the parser in line costs
+  /// more).
+  [[gnu::always_inline]] inline bool parse_ethernet() {
     copy_headers(view_.headers_.data(), frame_.data(), std::min(frame_.size(), PacketView::kHeaderBytesMax));
     if (!reaches(kUntagged)) return false;
     const std::uint16_t ether_type = view_.header<EthernetLayout>(0).ether_type;

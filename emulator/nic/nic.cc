@@ -40,7 +40,8 @@ constexpr std::uint8_t kCongestionExperienced = 3;  // RFC 3168, of the ECN bits
 constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next one's turn
 
 /// Why a frame is not for `qp`, if it is not (IBTA 9.6.1: packet header validation).
-std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::PacketView& packet) {
+[[gnu::always_inline]] inline std::optional<Counter> objection(const NicState& nic, const Qp* qp,
+                                                               const wire::PacketView& packet) {
   if (!nic.is_addressee(packet)) return Counter::rx_dropped_wrong_destination;
   if (qp == nullptr) return Counter::rx_dropped_no_qp;
   if (qp->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
@@ -49,6 +50,17 @@ std::optional<Counter> objection(const NicState& nic, const Qp* qp, const wire::
   if (qp->type != QpType::ud && !packet.is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;
+}
+
+/// What no QP takes may be for a group or for QP1.
+[[gnu::cold]] void take_without_qp(NicState& nic, const wire::PacketView& packet, Counter reason, Time now) {
+  const wire::Qpn to = packet.bth().dest_qp;
+  if (to == wire::kMulticastQpn && packet.destination().is_multicast())
+    receive_group(nic, packet, {});
+  else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
+    nic.management->management_datagram(now, packet);
+  else
+    nic.counters.add(reason);
 }
 
 Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
@@ -95,14 +107,7 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     return;
   }
   if (const auto reason = objection(nic, qp, packet)) {
-    const wire::Qpn to = packet.bth().dest_qp;
-    if (to == wire::kMulticastQpn && packet.destination().is_multicast())
-      receive_group(nic, packet, {});
-    else if (to == wire::kGsiQpn && *reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
-      nic.management->management_datagram(now, packet);
-    else
-      nic.counters.add(*reason);
-    return;
+    return take_without_qp(nic, packet, *reason, now);
   }
   if ((packet.traffic_class() & kCongestionExperienced) == kCongestionExperienced) notice_congestion(nic, *qp, packet);
   if (qp->type == QpType::ud)

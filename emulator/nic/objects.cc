@@ -261,6 +261,8 @@ void describe(Qp& qp, QpType type) {
   qp.reliable = type == QpType::rc || type == QpType::xrc_send || type == QpType::xrc_receive;
   qp.responds = type != QpType::xrc_send;
   qp.requests_reliably = type == QpType::rc || type == QpType::xrc_send;
+  qp.sends_datagrams = type == QpType::ud || type == QpType::raw_packet;
+  qp.operations = operations_of(type);
 }
 
 void adopt(Qp& qp, QpInit& init, const QpParts& parts, const NicLimits& limits) {

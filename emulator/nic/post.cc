@@ -10,7 +10,6 @@ constexpr std::uint32_t bit(SendOpcode opcode) {
   return 1u << static_cast<unsigned>(opcode);
 }
 
-/// Which operations a transport service offers (IBTA table 40).
 constexpr std::uint32_t kDatagramOperations = bit(SendOpcode::send) | bit(SendOpcode::send_with_immediate);
 constexpr std::uint32_t kUnreliableOperations =
     kDatagramOperations | bit(SendOpcode::rdma_write) | bit(SendOpcode::rdma_write_with_immediate) | SendWork::kLocal;
@@ -23,33 +22,21 @@ constexpr std::uint32_t kNeverInline = SendWork::kAwaitData & ~bit(SendOpcode::a
 constexpr std::uint32_t kXrcOperations =
     kReliableOperations & ~(bit(SendOpcode::send_with_invalidate) | bit(SendOpcode::atomic_write));
 
-std::uint32_t operations_of(QpType type) {
-  switch (type) {
-    case QpType::rc:
-      return kReliableOperations;
-    case QpType::xrc_send:
-      return kXrcOperations;
-    case QpType::uc:
-      return kUnreliableOperations;
-    case QpType::ud:
-    case QpType::raw_packet:
-      return kDatagramOperations;
-    case QpType::xrc_receive:
-      break;
-  }
-  return 0;
-}
-
 bool is_one_of(SendOpcode opcode, std::uint32_t opcodes) {
   const auto number = static_cast<unsigned>(opcode);
   return number < SendWork::kOpcodesMax && (opcodes >> number & 1) != 0;
 }
 
+/// A UD message, or a whole frame.
+bool fits_datagram(const Qp& qp, std::uint64_t bytes) {
+  if (qp.type == QpType::ud) return bytes <= qp.mtu;
+  return bytes >= kEthernetBytes && bytes <= qp.mtu + kEthernetBytes + kVlanBytes;
+}
+
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
-  const bool is_frame = qp.type == QpType::raw_packet;
-  const bool too_long = bytes > nic.config.limits.max_message_bytes || (qp.type == QpType::ud && bytes > qp.mtu) ||
-                        (is_frame && (bytes < kEthernetBytes || bytes > qp.mtu + kEthernetBytes + kVlanBytes)) ||
+  const bool too_long = bytes > nic.config.limits.max_message_bytes ||
+                        (qp.sends_datagrams && !fits_datagram(qp, bytes)) ||
                         (work.is_one_of(SendWork::kEightOctets) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
@@ -77,6 +64,23 @@ void fill(SendWork& work, const SendRequest& request) {
 
 }  // namespace
 
+std::uint32_t operations_of(QpType type) {
+  switch (type) {
+    case QpType::rc:
+      return kReliableOperations;
+    case QpType::xrc_send:
+      return kXrcOperations;
+    case QpType::uc:
+      return kUnreliableOperations;
+    case QpType::ud:
+    case QpType::raw_packet:
+      return kDatagramOperations;
+    case QpType::xrc_receive:
+      break;
+  }
+  return 0;
+}
+
 VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Time now) {
   NicState& nic = *state_;
   nic.now = now;
@@ -85,7 +89,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   prefetch(*qp);
   if (qp->state == QpState::reset || qp->state == QpState::init || qp->state == QpState::rtr)
     return Failure{VerbsError::invalid_argument};  // IBTA 11.4.1.1
-  if (!is_one_of(request.opcode, operations_of(qp->type))) return Failure{VerbsError::invalid_argument};
+  if (!is_one_of(request.opcode, qp->operations)) return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;

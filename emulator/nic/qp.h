@@ -120,6 +120,8 @@ struct Qp {
   bool reliable = true;           // acknowledges, or is acknowledged
   bool responds = true;           // takes requests
   bool requests_reliably = true;  // takes responses
+  bool sends_datagrams = false;   // each work request is one packet
+  std::uint32_t operations = 0;   // a bit for each SendOpcode that it takes
   bool has_receive_queue = true;  // of its own: neither SRQ nor XRC nor work queues
   PdHandle pd;                    // XRC receive: of the SRQ of the message in progress, as are recv_cq and srq
   CompletionQueue* send_cq = nullptr;

@@ -104,13 +104,6 @@ BOOST_AUTO_TEST_CASE(counters_are_the_sum_of_the_nodes_processes_at_that_moment)
   BOOST_TEST(value("counters/port_xmit_wait") == "0\n");
 }
 
-BOOST_AUTO_TEST_CASE(the_network_interface_is_the_one_with_the_nodes_address) {
-  BOOST_TEST(output_of({"ls", kDevice + "/device/net"}) == "lo\n");
-  BOOST_TEST(output_of({"cat", kDevice + "/device/net/lo/ifindex"}) == "1\n");
-  BOOST_TEST(output_of({"readlink", "-f", kDevice + "/device/net/lo"}) == "/sys/devices/virtual/net/lo\n");
-  BOOST_TEST(preloaded({"cat", kDevice + "/device/net/eth9/ifindex"}).status == 1);
-}
-
 BOOST_AUTO_TEST_CASE(ls_lists_recursively_with_links_and_devices) {
   BOOST_TEST(output_of({"ls", "/sys/class/infiniband"}) == "mlx5_7\n");
   const std::string classes = output_of({"ls", "-lR", "/sys/class/infiniband/"});

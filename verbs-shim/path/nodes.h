@@ -73,8 +73,7 @@ constexpr Node kNodes[] = {
     file(DEVICE "/uevent", ""),
     directory(DEVICE "/infiniband"),
     directory(DEVICE "/infiniband_verbs"),
-    directory(DEVICE "/net"),
-    link(DEVICE "/net/&", "../../../../../class/net/&"),
+    // DEVICE/net/& comes with rdma_cm: programs take an interface for a device that connects by IP address.
 
     directory(UVERBS),
     file(UVERBS "/abi_version", "1\n"),

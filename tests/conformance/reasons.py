@@ -17,7 +17,7 @@ class Reason:
 
 REASONS = (
     Reason(r"test_mr", r"Allocating dmabuf is not supported by /dev/dri/", "elsewhere",
-           "a GPU's DRM node, which the suite takes its dmabuf from; registration itself is tested over udmabuf (tests/shim)"),
+           "a GPU's DRM node, which the suite takes its dmabuf from"),
     Reason(r"", r"There are no huge pages of size 2M allocated", "elsewhere", "huge pages, which the administrator reserves"),
     Reason(r"test_tag_matching", r"(Extended CQ|Tag [Mm]atching) is not supported", "deviation", "tag matching: the NIC has none"),
 )

@@ -9,9 +9,11 @@ PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "50", "-c"]
 
 def run_all(context, fabric, plans):
     """plans: (argv, server node, client node). All pairs run at once."""
-    options = {"faults": context.faults}
-    pairs = [harness.Pair(fabric, argv, argv + ["{server}"], [server, client], options, options)
-             for argv, server, client in plans]
+    def begin(argv, server, client):
+        options = {"faults": harness.survivable(context.faults, argv)}
+        return harness.Pair(fabric, argv, argv + ["{server}"], [server, client], options, options)
+
+    pairs = [begin(*plan) for plan in plans]
     for pair in pairs:
         pair.finish(120)
 

@@ -5,6 +5,7 @@
 #include "cli/run/run_files.h"
 #include "cli/run/soak.h"
 #include "cli/run/sweep_files.h"
+#include "emulator/host/heap_pages.h"
 
 namespace verbena::cli {
 
@@ -14,6 +15,7 @@ int run_run(const Arguments& arguments) {
   run::declare(app, options);
   if (const auto status = parse(app, arguments)) return *status;
   if (const auto error = run::find_error(options)) return fail(app, kExitUsage, *error);
+  host::prefer_huge_pages(host::kSimulationHeapBytes);
   if (options.soaks()) return run::soak(app, options);
   if (options.random) options.files = {run::random_name(*parse_number(options.seed, 0, UINT64_MAX))};
   return options.sweeps() ? run::sweep_files(app, options) : run::run_files(app, options);

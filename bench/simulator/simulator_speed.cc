@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "emulator/host/heap_pages.h"
 #include "tests/support/traffic.h"
 
 namespace verbena::bench {
@@ -91,5 +92,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   using namespace verbena;
+  host::prefer_huge_pages(host::kSimulationHeapBytes);  // as `verbena run` does
   return bench::run(is_tree ? fabric::fat_tree(size, {}) : fabric::star(size, {}), messages, window_kib);
 }

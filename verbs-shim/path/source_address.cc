@@ -105,8 +105,7 @@ VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
   return VERBENA_REAL(sendmsg)(fd, FromNode(fd, *message).message(), flags);
 }
 
-VERBENA_HOOK(ssize_t, sendto,
-             (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
+VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
   if (!names_node(to, bytes)) return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
   iovec part{const_cast<void*>(data), size};
   msghdr message{};

@@ -176,11 +176,10 @@ void Device::at_exit() {
   if (holds_lock || !device.mutex_.try_lock()) return;
   holds_lock = true;
   // The channels stay: a thread of the application may sleep in one of them to the very end.
-  const bool has_ids = !device.handles_.empty();
   for (const auto& id : device.ids_)
     if (id) device.drop_id(*id);
   host::Engine* const engine = device.context_ != nullptr ? engine_of(device.context_) : nullptr;
-  if (engine != nullptr && has_ids) engine->drain(milliseconds(5));
+  if (engine != nullptr) engine->take_leave();
   device.unlock();
 }
 

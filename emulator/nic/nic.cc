@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
+#include "wire/frame_parser.h"
 
 namespace verbena::nic {
 
@@ -85,7 +86,7 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted) {
   NicState& nic = *state_;
   nic.now = now;
-  const auto parsed = wire::parse_frame(frame);
+  const auto parsed = wire::FrameParser::parse(frame, {});
   if (!parsed) {
     const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
     if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);

@@ -129,7 +129,7 @@ void Nic::on_deadline(Time now) {
     nic.timers.remove(qp.timer);
     run_requester_timers(nic, qp, now);
     nic.arm_timer(qp);
-    resume_paced(nic, qp, now);
+    resume_held_back(nic, qp, now);
   }
   if (nic.moderation_deadline <= now) end_moderation(nic, now);
 }

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 
@@ -45,8 +46,9 @@ unsigned rights_of(unsigned access) {
 
 /// Makes the region on the NIC and its structure. `shown`: the address that the application sees.
 Mr* create(ibv_pd* pd, const nic::MemoryRegionInit& init, void* shown) {
-  host::Engine* const engine = engine_of(pd->context);
-  if (engine == nullptr) return fail(kNoDevice);
+  const auto found = live_engine(pd);
+  if (!found) return fail(found.error());
+  host::Engine* const engine = *found;
   auto* const mr = new (std::nothrow) Mr();
   if (mr == nullptr) return fail(ENOMEM);
   const auto made = engine->run([&init](nic::Nic& nic, Time) { return nic.register_memory(init); });
@@ -129,8 +131,9 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
 }
 
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sges, std::uint32_t sge_count) {
-  host::Engine* const engine = engine_of(pd->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto behind = live_engine(pd);
+  if (!behind) return behind.error();
+  host::Engine* const engine = *behind;
   if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE &&
       advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
     return EOPNOTSUPP;
@@ -211,7 +214,7 @@ VERBENA_ABI int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std:
       (access != 0 && !changes_access))
     return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
   if (!Process::instance().is_live(Kind::mr, object) || flags == 0 || object->device_memory ||
-      object->mapping != nullptr || (changes_pd && (pd == nullptr || pd->context != mr->context)) ||
+      object->mapping != nullptr || (changes_pd && !is_live_of(mr->context, pd)) ||
       (changes_access && (rights & ~kAccessKnown & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0))
     return refuse(EINVAL, IBV_REREG_MR_ERR_CMD);
   verbena::host::Engine* const engine = engine_of(mr->context);
@@ -253,7 +256,7 @@ VERBENA_ABI int ibv_dereg_mr(ibv_mr* mr) {
 }
 
 VERBENA_ABI ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
-  if (engine_of(pd->context) == nullptr) return fail(kNoDevice);
+  if (const auto engine = live_engine(pd); !engine) return fail(engine.error());
   auto* const original = static_cast<Mr*>(Process::instance().find(Kind::mr, [&](void* object) {
     auto* const mr = static_cast<Mr*>(object);
     return mr->handle == mr_handle && !mr->imported && mr->pd->handle == pd->handle &&

@@ -208,8 +208,38 @@ def is_dissected(context):
             raise harness.Failure(text)
 
 
+# What each program says when it cannot: words, exit status. {nobody} is a node of the fabric that has no listener.
+WRONG = [
+    (["rping", "-c", "-a", "10.9.8.7"], "RDMA_CM_EVENT_ADDR_ERROR, error -110", 255),
+    (["rping", "-c", "-a", "{nobody}"], "RDMA_CM_EVENT_REJECTED, error 8", 255),
+    (["rping", "-s", "-a", "10.1.1.1"], "rdma_bind_addr: No such device", 255),
+    (["ucmatose", "-s", "{nobody}"], "RDMA_CM_EVENT_REJECTED, error: 8", 8),
+    (["ucmatose", "-b", "10.1.1.1"], "return status -1", 255),
+    (["udaddy", "-s", "{nobody}"], "RDMA_CM_EVENT_UNREACHABLE, error: 1", 1),
+    (["rdma_client", "-s", "{nobody}"], "rdma_connect: Connection refused", 255),
+    (["rdma_xclient", "-c", "x", "-s", "{nobody}"], "rdma_connect: Connection refused", 255),
+    (["mckey", "-m", "10.0.0.1"], "RDMA_CM_EVENT_ADDR_ERROR, error: -110", 255),
+    (["mckey", "-m", "{nobody}", "-b", "{server}"], "return status -1", 255),  # not a group
+    (["rstream", "-s", "{nobody}"], "rconnect: Connection refused", 255),
+    (["rcopy", "/etc/passwd", "{nobody}:/nonexistent"], "Connection refused", 255),
+    (["ib_write_bw", "-F", "-R", "{nobody}"], "Unable to perform rdma_client function", 1),
+]
+
+
+def says_what_is_wrong(context):
+    """The statuses are those of the kernel's connection manager; at once, for shared memory knows who is there."""
+    with context.fabric() as fabric:
+        for words, answer, status in WRONG:
+            argv = filled(fabric, [word.replace("{nobody}", fabric.nodes[1].address) for word in words])
+            program = fabric.start(fabric.nodes[0], argv)
+            require(program, status, time.monotonic() + 20)
+            require_words(program, re.escape(answer))
+
+
 def tests(context):
     if context.faults:
         return named(context, CASES)
-    more = (goes_by_ipv6, reaches_a_group, is_refused_without_listener, a_port_is_taken_once, processes_of_a_node_share_qp1, is_dissected)
+    more = [goes_by_ipv6, reaches_a_group, is_refused_without_listener, a_port_is_taken_once, processes_of_a_node_share_qp1, is_dissected]
+    if context.link == "shm":
+        more.append(says_what_is_wrong)
     return named(context, CASES) + [(test.__name__.replace("_", " "), lambda test=test: test(context)) for test in more]

@@ -10,7 +10,7 @@ using namespace verbena::cm::test;
 namespace {
 
 constexpr std::uint16_t kConsumerDefined = static_cast<std::uint16_t>(RejectReason::consumer_defined);
-constexpr PeerProcess peer_of(const ConnectionManager& manager) {
+PeerProcess peer_of(const ConnectionManager& manager) {
   return {manager.config().address, manager.config().slot};
 }
 

@@ -83,6 +83,9 @@ int Device::connect(const Call& call) {
       return 0;
     }
     id->path.slot = *slot;
+  } else {
+    // Not needed to reach it, but if it stands on this machine it can be seen to end.
+    id->path.slot = engine()->services().find_listener(id->destination.gid, init.service_id);
   }
   init.path = id->path;
   init.offer = offer_of(command.conn_param, id->starting_psn);

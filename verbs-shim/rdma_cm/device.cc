@@ -1,5 +1,6 @@
 #include "verbs-shim/rdma_cm/device.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -120,6 +121,7 @@ int Device::open_channel(int flags) {
   if (engine() == nullptr) {
     errno = ENODEV;
   } else if (auto channel = Channel::open(flags, descriptor)) {
+    const std::scoped_lock guard(channels_mutex_);
     channels_[channel->inode()] = std::move(channel);
   }
   const int error = errno;
@@ -129,11 +131,13 @@ int Device::open_channel(int flags) {
 }
 
 bool Device::is_channel(ino_t inode) {
-  if (holds_lock) return false;
-  lock();
-  const bool found = channels_.contains(inode);
-  unlock();
-  return found;
+  return !holds_lock && channel_of(inode) != nullptr;
+}
+
+std::shared_ptr<Channel> Device::channel_of(ino_t inode) {
+  const std::scoped_lock guard(channels_mutex_);
+  const auto found = channels_.find(inode);
+  return found != channels_.end() ? found->second : nullptr;
 }
 
 /// The channels that nobody holds any more end as the kernel's file would: with all that is theirs.
@@ -147,12 +151,14 @@ void Device::reap() {
 void Device::close_channel(const std::shared_ptr<Channel>& channel) {
   for (auto& id : ids_)
     if (id && id->channel == channel) drop_id(*id);
+  const std::scoped_lock guard(channels_mutex_);
   channels_.erase(channel->inode());
 }
 
 void Device::before_fork() {
   instance().lock();
   instance().inbox_mutex_.lock();
+  instance().channels_mutex_.lock();
 }
 
 void Device::after_fork(bool in_child) {
@@ -165,6 +171,7 @@ void Device::after_fork(bool in_child) {
     device.claims_.clear();
     device.inbox_.clear();
   }
+  device.channels_mutex_.unlock();
   device.inbox_mutex_.unlock();
   holds_lock = false;
   device.mutex_.unlock();
@@ -193,12 +200,14 @@ ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size
   const auto* const begin = static_cast<const std::byte*>(data) + sizeof header;
   Call call{descriptor, nullptr, {begin, header.in}, header.out};
   int error = 0;
+  // Who waits in a file of the kernel's has it open until then, whoever closes its descriptor meanwhile (rping does).
+  const bool waits = header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
+  const host::HeldName own(waits ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1);
   for (;;) {
     // Only GET_EVENT waits, and does so without the lock.
-    if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT && !Channel::wait(descriptor)) return -1;
+    if (waits && !Channel::wait(own.held() ? own.descriptor() : descriptor)) return -1;
     lock();
-    const auto found = channels_.find(inode);
-    call.channel = found != channels_.end() ? found->second : nullptr;
+    call.channel = channel_of(inode);
     if (call.channel == nullptr)
       error = EIO;
     else

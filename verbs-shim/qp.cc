@@ -92,7 +92,7 @@ int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes
 void fill_base(ibv_qp& base, ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
   base.context = context;
   base.qp_context = attributes.qp_context;
-  base.pd = attributes.qp_type == IBV_QPT_XRC_RECV ? nullptr : attributes.pd;
+  base.pd = names(attributes, IBV_QP_INIT_ATTR_PD) ? attributes.pd : nullptr;  // an XRC_RECV QP may have none
   base.send_cq = attributes.send_cq;
   base.recv_cq = attributes.recv_cq;
   base.srq = attributes.srq;

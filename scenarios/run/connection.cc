@@ -78,7 +78,7 @@ bool Connection::make(End& end) {
                                              .address = payload_ ? place : end.iova,
                                              .length = octets,
                                              .iova = end.iova,
-                                             .access = kAccess | (is_paged ? nic::kOnDemand : 0)});
+                                             .access = kAccess | (is_paged ? std::uint32_t{nic::kOnDemand} : 0)});
   if (!region) return false;
   const bool sends = &end == &initiator_;
   nic::QpInit init{.pd = agent.pd(),

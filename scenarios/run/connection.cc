@@ -73,12 +73,11 @@ bool Connection::make(End& end) {
   const std::uint64_t octets = std::max<std::uint64_t>(end.octets, 8);
   if (payload_) end.memory = std::make_unique<std::uint64_t[]>((octets + 7) / 8);
   const auto place = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(end.memory.get()));
-  const bool is_paged = end.side.settings.profile.page_fault_delay.ns != 0;
   const auto region = agent.register_memory({.pd = agent.pd(),
                                              .address = payload_ ? place : end.iova,
                                              .length = octets,
                                              .iova = end.iova,
-                                             .access = kAccess | (is_paged ? nic::kOnDemand : 0)});
+                                             .access = kAccess});
   if (!region) return false;
   const bool sends = &end == &initiator_;
   nic::QpInit init{.pd = agent.pd(),

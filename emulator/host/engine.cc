@@ -166,7 +166,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
 }
 
 void Engine::step_management(Time now) {
-  if (management_->step(now, *link_) != 0) link_->publish();
+  if (management_->step(now, *link_, stats_->counters()) != 0) link_->publish();
   if (management_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   if (management_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }

@@ -123,9 +123,9 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   cm_config.ca_guid = guid_of(node_mac(config.address));
   cm_config.first_id = static_cast<std::uint32_t>(clock_now().ns >> kFirstIdShift);
   cm_config.udp_source_port = opened.udp_source_port;
-  engine->management_ =
-      std::make_unique<Management>(cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
-                                   engine->reaches_by_slot() ? Management::Peers::all_here : Management::Peers::anywhere);
+  engine->management_ = std::make_unique<Management>(
+      cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
+      engine->reaches_by_slot() ? Management::Peers::all_here : Management::Peers::anywhere);
   engine->nic_->set_management(engine->management_.get());
   ForkRegistry::add(*engine);
   if (config.progress_thread) {

@@ -47,8 +47,8 @@ class Channel {
   /// Waits for a token and takes it. False: errno says why.
   bool wait(int descriptor);
   /// Programs close a channel as soon as its last ID is destroyed, while a thread of theirs is on its way back into it
-  /// (rping's), and fail if it comes too late. The kernel destroys more slowly than that thread returns; we wait for it,
-  /// for a few milliseconds at most.
+  /// (rping's), and fail if it comes too late. The kernel destroys more slowly than that thread returns; we wait for
+  /// it, for a few milliseconds at most.
   void await_return() const;
   /// How many IDs report here.
   std::size_t ids = 0;

@@ -108,7 +108,6 @@ void ConnectionManager::destroy(Time now, ConnectionId id) {
   }
 }
 
-
 /// The peer has ended it in a way that asks for no answer.
 void ConnectionManager::end_by_peer(Time now, Connection& connection, std::uint16_t reason, const PrivateData& data) {
   switch (connection.state) {

@@ -123,9 +123,9 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   cm_config.ca_guid = guid_of(node_mac(config.address));
   cm_config.first_id = static_cast<std::uint32_t>(clock_now().ns >> kFirstIdShift);
   cm_config.udp_source_port = opened.udp_source_port;
-  engine->management_ =
-      std::make_unique<Management>(cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
-                                   engine->reaches_by_slot() ? Management::Peers::all_here : Management::Peers::anywhere);
+  engine->management_ = std::make_unique<Management>(
+      cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
+      engine->reaches_by_slot() ? Management::Peers::all_here : Management::Peers::anywhere);
   engine->nic_->set_management(engine->management_.get());
   ForkRegistry::add(*engine);
   if (config.progress_thread) {
@@ -166,7 +166,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
 }
 
 void Engine::step_management(Time now) {
-  if (management_->step(now, *link_) != 0) link_->publish();
+  if (management_->step(now, *link_, stats_->counters()) != 0) link_->publish();
   if (management_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   if (management_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }

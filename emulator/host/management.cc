@@ -6,6 +6,28 @@
 #include <vector>
 
 namespace verbena::host {
+namespace {
+
+/// What the manager sends counts as what the NIC sends.
+class CountingPort final : public nic::TransmitPort {
+ public:
+  CountingPort(nic::TransmitPort& port, nic::Counters& counters) : port_(port), counters_(counters) {}
+  std::span<std::byte> reserve(const nic::Destination& to, std::size_t bytes) override {
+    return port_.reserve(to, bytes);
+  }
+  void commit(std::size_t bytes) override {
+    counters_.add(nic::Counter::tx_packets);
+    counters_.add(nic::Counter::tx_bytes, bytes);
+    port_.commit(bytes);
+  }
+  void cancel() override { port_.cancel(); }
+
+ private:
+  nic::TransmitPort& port_;
+  nic::Counters& counters_;
+};
+
+}  // namespace
 
 void Management::management_datagram(Time now, const wire::PacketView& packet) {
   const auto addressee = cm::ConnectionManager::addressee(packet);
@@ -31,9 +53,10 @@ void Management::refuse(Time now, const Stranger& stranger) {
   touch();
 }
 
-std::size_t Management::step(Time now, Link& link) {
+std::size_t Management::step(Time now, Link& link, nic::Counters& counters) {
   cm_.on_deadline(now);
-  const std::size_t sent = cm_.transmit(now, link, kBudget);
+  CountingPort port(link, counters);
+  const std::size_t sent = cm_.transmit(now, port, kBudget);
   due_ = cm_.has_work() ? now + kBackPressureRetry : cm_.next_deadline();
   if (!calls_roll_ && cm_.has_new_peer()) roll_call_at_ = now;
   if (roll_call_at_ > now) due_ = std::min(due_, roll_call_at_);

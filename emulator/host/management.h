@@ -42,7 +42,7 @@ class Management final : public nic::ManagementSink {
   /// Something was asked of the manager.
   void touch() { due_ = Time{}; }
   /// Runs timers and sends what is due. Returns how many datagrams left.
-  std::size_t step(Time now, Link& link);
+  std::size_t step(Time now, Link& link, nic::Counters& counters);
   /// Whether something is due that has to be looked up outside the lock: settle().
   bool has_questions(Time now) const { return has_strangers(now) || roll_call_at_ <= now; }
 

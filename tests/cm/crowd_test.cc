@@ -35,7 +35,8 @@ struct Life {
 
 class Crowd {
  public:
-  Crowd(std::uint32_t seed, const Luck& luck) : ends_{ConnectionManager(config_of(1)), ConnectionManager(config_of(2))}, luck_(luck), random_(seed) {
+  Crowd(std::uint32_t seed, const Luck& luck)
+      : ends_{ConnectionManager(config_of(1)), ConnectionManager(config_of(2))}, luck_(luck), random_(seed) {
     ends_[1].listen(kService, kListener);
   }
 

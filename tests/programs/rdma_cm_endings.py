@@ -30,8 +30,8 @@ def start_server(context, fabric, how):
     return server
 
 
-def start_client(context, fabric, address=None):
-    return fabric.start(fabric.nodes[1], [cm_peer(context), "ask", address or fabric.nodes[0].address, PORT], "client")
+def start_client(context, fabric, address=None, **options):
+    return fabric.start(fabric.nodes[1], [cm_peer(context), "ask", address or fabric.nodes[0].address, PORT], "client", **options)
 
 
 def kill(program):
@@ -92,6 +92,17 @@ def without_a_listener_it_is_refused(context):
         require_end(start_client(context, fabric), "RDMA_CM_EVENT_REJECTED 8")
 
 
+def management_datagrams_are_counted(context):
+    """REQ and REJ, as every other packet."""
+    with context.fabric() as fabric:
+        start_server(context, fabric, "reject")
+        client = start_client(context, fabric, stats=True)
+        require_end(client, "RDMA_CM_EVENT_REJECTED 28 no entry")
+        counters = client.counters()
+        if counters.get("tx_packets", 0) != 1 or counters.get("rx_packets", 0) != 1:
+            raise harness.Failure(f"not one packet each way\n{client.describe()}")
+
+
 def a_dead_address_is_not_resolved(context):
     with context.fabric() as fabric:
         require_end(start_client(context, fabric, "192.0.2.1"), "RDMA_CM_EVENT_ADDR_ERROR -110")
@@ -113,7 +124,7 @@ def ten_thousand_cycles_leave_nothing_behind(context):
 
 def tests(context):
     found = [a_killed_client_is_noticed, a_killed_server_is_noticed, a_listener_killed_between_request_and_reply_rejects,
-             a_rejection_carries_its_data, without_a_listener_it_is_refused]
+             a_rejection_carries_its_data, management_datagrams_are_counted, without_a_listener_it_is_refused]
     if context.link == "shm":  # over sockets the machine's own routes decide who is dead
         found += [a_dead_address_is_not_resolved, ten_thousand_cycles_leave_nothing_behind]
     return [(test.__name__.replace("_", " "), lambda test=test: test(context)) for test in found]

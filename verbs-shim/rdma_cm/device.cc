@@ -203,19 +203,24 @@ ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size
   // Who waits in a file of the kernel's has it open until then, whoever closes its descriptor meanwhile (rping does).
   const bool waits = header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
   const host::HeldName own(waits ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1);
+  const std::shared_ptr<Channel> waited = waits ? channel_of(inode) : nullptr;
+  std::shared_ptr<Channel> emptied;
   for (;;) {
     // Only GET_EVENT waits, and does so without the lock.
-    if (waits && !Channel::wait(own.held() ? own.descriptor() : descriptor)) return -1;
+    if (waited != nullptr && !waited->wait(own.held() ? own.descriptor() : descriptor)) return -1;
     lock();
     call.channel = channel_of(inode);
     if (call.channel == nullptr)
       error = EIO;
     else
       error = engine() != nullptr ? (this->*kHandlers[header.cmd])(call) : ENODEV;
+    if (header.cmd == RDMA_USER_CM_CMD_DESTROY_ID && call.channel != nullptr && call.channel->ids == 0)
+      emptied = call.channel;
     call.channel = nullptr;
     unlock();
     if (error != EAGAIN) break;
   }
+  if (emptied != nullptr) emptied->await_return();
   if (error != 0) return errno = error, -1;
   return static_cast<ssize_t>(bytes);
 }
@@ -251,6 +256,7 @@ Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, 
   id.handle = static_cast<std::uint32_t>(place - ids_.begin());
   id.serial = ++last_serial_;
   id.channel = std::move(channel);
+  ++id.channel->ids;
   id.starting_psn = wire::Psn(static_cast<std::uint32_t>(random_())).value();
   id.port_space = port_space;
   id.qp_type = qp_type;
@@ -269,6 +275,7 @@ void Device::drop_id(Id& id) {
   }
   if (Id* const listener = by_serial(id.listener)) ++listener->backlog;
   handles_.erase(id.serial);
+  --id.channel->ids;
   ids_[id.handle] = nullptr;
 }
 
@@ -339,7 +346,9 @@ int Device::migrate_id(const Call& call) {
   if (id == nullptr) return ENOENT;
   if (id->channel != call.channel) {
     const auto waiting = id->channel->withdraw(id->serial, static_cast<int>(command.fd));
+    --id->channel->ids;
     id->channel = call.channel;
+    ++id->channel->ids;
     for (const ChannelEvent& event : waiting) call.channel->push(event);
   }
   response.events_reported = id->events_reported;

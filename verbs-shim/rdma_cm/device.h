@@ -5,8 +5,8 @@
 // The connections behind them are the communication manager's (emulator/cm), descriptors are in channel.h, and which
 // write() of the program is a command is found out by the path shim (verbs-shim/path/rdma_cm.cc).
 //
-// One lock guards all, but for the list of channels, which has its own: to find out that a write() is no command must not
-// wait for one. The manager's events come from whichever thread runs the NIC, maybe one that is in a command
+// One lock guards all, but for the list of channels, which has its own: to find out that a write() is no command must
+// not wait for one. The manager's events come from whichever thread runs the NIC, maybe one that is in a command
 // already: they go through an inbox that whoever holds the lock empties before it lets go.
 #pragma once
 

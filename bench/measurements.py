@@ -4,6 +4,7 @@ A measurement takes a `processes.Bench` and returns {figure: value}; a row names
 """
 import functools
 
+import connections
 import processes
 import quiet
 
@@ -76,6 +77,8 @@ MEASUREMENTS = {
     "idle": quiet.idle,
     "start-up": quiet.start_up,
     "memory": quiet.memory,
+    "connections": functools.partial(connections.set_up, link="shm"),
+    "connections over udp": functools.partial(connections.set_up, link="udp"),
     "uncaptured": bandwidth("shm", "ib_write_bw -s 65536 -m 4096 -N -n 20000"),
     "captured by the client": capture(1),
     "captured by the server": capture(0),

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 #include "verbs-shim/translate.h"
@@ -54,8 +55,9 @@ ReceivedAddress received_address(const ibv_grh& grh) {
 using namespace verbena::shim;
 
 VERBENA_ABI ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
-  verbena::host::Engine* const engine = engine_of(pd->context);
-  if (engine == nullptr) return fail(kNoDevice);
+  const auto found = live_engine(pd);
+  if (!found) return fail(found.error());
+  verbena::host::Engine* const engine = *found;
   verbena::nic::AddressVector address_vector;
   if (const int error = address_vector_of(*attr, *engine, address_vector); error != 0) return fail(error);
   auto* const ah = new (std::nothrow) Ah();

@@ -6,6 +6,7 @@
 
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/events.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 #include "verbs-shim/translate.h"
@@ -39,6 +40,7 @@ Cq* create(ibv_context* context, const CqInit& init) {
   if (engine == nullptr) return fail(kNoDevice);
   if (init.entries == 0 || init.entries > engine->nic_config().limits.max_cqe) return fail(EINVAL);
   if (init.vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) return fail(EINVAL);
+  if (init.channel != nullptr && !is_live_of(context, init.channel)) return fail(EINVAL);
   auto* const cq = new (std::nothrow) Cq();
   if (cq == nullptr) return fail(ENOMEM);
   cq->context = context;
@@ -111,8 +113,9 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* into) {
 }
 
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
-  host::Engine* const engine = engine_of(cq->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(cq);
+  if (!found) return found.error();
+  host::Engine* const engine = *found;
   if (attributes->attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
   return errno_of(engine->run([cq, attributes](nic::Nic& nic, Time) {
     return nic.moderate_cq(cq_of(cq)->nic, attributes->moderate.cq_count, microseconds(attributes->moderate.cq_period));
@@ -171,8 +174,9 @@ VERBENA_ABI ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_contex
 }
 
 VERBENA_ABI int ibv_resize_cq(ibv_cq* cq, int cqe) {
-  verbena::host::Engine* const engine = engine_of(cq->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(cq);
+  if (!found) return found.error();
+  verbena::host::Engine* const engine = *found;
   if (cqe < 1 || static_cast<std::uint32_t>(cqe) > engine->nic_config().limits.max_cqe) return EINVAL;
   return errno_of(engine->run([cq, cqe](verbena::nic::Nic& nic, verbena::Time) {
     const auto resized = nic.resize_cq(cq_of(cq)->nic, static_cast<std::uint32_t>(cqe));

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 
@@ -161,8 +162,9 @@ int rule_of(const ibv_flow_attr& attributes, Rule& rule) {
 }  // namespace
 
 ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes) {
-  host::Engine* const engine = engine_of(qp->context);
-  if (engine == nullptr) return fail(kNoDevice);
+  const auto found = live_engine(qp);
+  if (!found) return fail(found.error());
+  host::Engine* const engine = *found;
   Rule rule;
   if (const int error = rule_of(*attributes, rule); error != 0) return fail(error);
   auto* const flow = new (std::nothrow) Flow();

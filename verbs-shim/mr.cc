@@ -9,6 +9,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 
@@ -43,10 +44,12 @@ unsigned rights_of(unsigned access) {
   return access & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE} & ~unsigned{IBV_ACCESS_HUGETLB};
 }
 
-/// Makes the region on the NIC and its structure. `shown`: the address that the application sees.
-Mr* create(ibv_pd* pd, const nic::MemoryRegionInit& init, void* shown) {
-  host::Engine* const engine = engine_of(pd->context);
-  if (engine == nullptr) return fail(kNoDevice);
+/// Makes the region on the NIC and its structure; its domain is `pd`. `shown`: the address that the application sees.
+Mr* create(ibv_pd* pd, nic::MemoryRegionInit init, void* shown) {
+  const auto found = live_engine(pd);
+  if (!found) return fail(found.error());
+  host::Engine* const engine = *found;
+  init.pd = static_cast<Pd*>(pd)->nic;
   auto* const mr = new (std::nothrow) Mr();
   if (mr == nullptr) return fail(ENOMEM);
   const auto made = engine->run([&init](nic::Nic& nic, Time) { return nic.register_memory(init); });
@@ -74,10 +77,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
   const bool on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
   if (length == SIZE_MAX && (start != 0 || iova != 0 || !on_demand)) return fail(EINVAL);
   if (length > 0 && !on_demand && !is_mapped(start, length)) return fail(EFAULT);
-  return create(
-      pd,
-      {.pd = static_cast<Pd*>(pd)->nic, .address = start, .length = length, .iova = iova, .access = rights_of(access)},
-      address);
+  return create(pd, {.address = start, .length = length, .iova = iova, .access = rights_of(access)}, address);
 }
 
 /// What the descriptor must be, and where the region lies in it. 0 or an errno value.
@@ -105,7 +105,7 @@ void discard(Mr* mr) {
 }  // namespace
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) {
-  return create(pd, {.pd = static_cast<Pd*>(pd)->nic, .access = IBV_ACCESS_LOCAL_WRITE, .is_null = true}, nullptr);
+  return create(pd, {.access = IBV_ACCESS_LOCAL_WRITE, .is_null = true}, nullptr);
 }
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access) {
@@ -116,8 +116,7 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
       (access & IBV_ACCESS_ZERO_BASED) == 0 || offset > memory.length || length > memory.length - offset)
     return fail(EINVAL);
   Mr* const mr = create(pd,
-                        {.pd = static_cast<Pd*>(pd)->nic,
-                         .address = reinterpret_cast<std::uintptr_t>(memory.octets.get()) + offset,
+                        {.address = reinterpret_cast<std::uintptr_t>(memory.octets.get()) + offset,
                          .length = length,
                          .iova = 0,
                          .access = rights_of(access)},
@@ -129,8 +128,9 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
 }
 
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sges, std::uint32_t sge_count) {
-  host::Engine* const engine = engine_of(pd->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto behind = live_engine(pd);
+  if (!behind) return behind.error();
+  host::Engine* const engine = *behind;
   if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE &&
       advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
     return EOPNOTSUPP;
@@ -181,8 +181,7 @@ VERBENA_ABI ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::siz
   void* const mapping = mmap(nullptr, bytes, protection, MAP_SHARED, fd, static_cast<off_t>(offset - in_page));
   if (mapping == MAP_FAILED) return fail(errno);
   Mr* const mr = create(pd,
-                        {.pd = static_cast<Pd*>(pd)->nic,
-                         .address = reinterpret_cast<std::uintptr_t>(mapping) + in_page,
+                        {.address = reinterpret_cast<std::uintptr_t>(mapping) + in_page,
                          .length = length,
                          .iova = iova,
                          .access = rights_of(rights)},
@@ -211,7 +210,7 @@ VERBENA_ABI int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std:
       (access != 0 && !changes_access))
     return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
   if (!Process::instance().is_live(Kind::mr, object) || flags == 0 || object->device_memory ||
-      object->mapping != nullptr || (changes_pd && (pd == nullptr || pd->context != mr->context)) ||
+      object->mapping != nullptr || (changes_pd && !is_live_of(mr->context, pd)) ||
       (changes_access && (rights & ~kAccessKnown & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0))
     return refuse(EINVAL, IBV_REREG_MR_ERR_CMD);
   verbena::host::Engine* const engine = engine_of(mr->context);
@@ -253,7 +252,7 @@ VERBENA_ABI int ibv_dereg_mr(ibv_mr* mr) {
 }
 
 VERBENA_ABI ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
-  if (engine_of(pd->context) == nullptr) return fail(kNoDevice);
+  if (const auto engine = live_engine(pd); !engine) return fail(engine.error());
   auto* const original = static_cast<Mr*>(Process::instance().find(Kind::mr, [&](void* object) {
     auto* const mr = static_cast<Mr*>(object);
     return mr->handle == mr_handle && !mr->imported && mr->pd->handle == pd->handle &&

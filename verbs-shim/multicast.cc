@@ -1,4 +1,5 @@
 // Membership of multicast groups: ibv_attach_mcast, ibv_detach_mcast. The LID of a group means nothing on Ethernet.
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 #include "verbs-shim/translate.h"
@@ -6,15 +7,17 @@
 using namespace verbena::shim;
 
 VERBENA_ABI int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
-  verbena::host::Engine* const engine = engine_of(qp->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(qp);
+  if (!found) return found.error();
+  verbena::host::Engine* const engine = *found;
   return errno_of(engine->run(
       [qp, gid](verbena::nic::Nic& nic, verbena::Time) { return nic.attach_group(qp_of(qp)->nic, gid_of(*gid)); }));
 }
 
 VERBENA_ABI int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
-  verbena::host::Engine* const engine = engine_of(qp->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(qp);
+  if (!found) return found.error();
+  verbena::host::Engine* const engine = *found;
   return errno_of(engine->run(
       [qp, gid](verbena::nic::Nic& nic, verbena::Time) { return nic.detach_group(qp_of(qp)->nic, gid_of(*gid)); }));
 }

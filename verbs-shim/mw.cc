@@ -2,6 +2,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 
@@ -17,8 +18,9 @@ nic::WindowBinding binding_of(const ibv_mw& window, std::uint32_t rkey, const ib
 }
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
-  host::Engine* const engine = engine_of(pd->context);
-  if (engine == nullptr) return fail(kNoDevice);
+  const auto found = live_engine(pd);
+  if (!found) return fail(found.error());
+  host::Engine* const engine = *found;
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return fail(EINVAL);
   auto* const mw = new (std::nothrow) Mw();
   if (mw == nullptr) return fail(ENOMEM);
@@ -45,7 +47,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   if (!Process::instance().is_live(Kind::mw, static_cast<Mw*>(mw)) || mw->context != qp->context) return EINVAL;
   ibv_mr* const region = bind->bind_info.mr;
   if (region != nullptr && !Process::instance().is_live(Kind::mr, static_cast<Mr*>(region))) return EINVAL;
-  if (mw->pd != qp->pd) return EPERM;
+  if (static_cast<Pd*>(mw->pd)->nic != static_cast<Pd*>(qp->pd)->nic) return EPERM;  // a parent domain is its domain
   nic::SendRequest request;
   request.wr_id = bind->wr_id;
   request.signaled = (bind->send_flags & IBV_SEND_SIGNALED) != 0;

@@ -2,6 +2,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 
@@ -41,11 +42,14 @@ int dealloc_td(ibv_td* thread_domain) {
 // The allocators that an application may pass are for a provider's buffers; there are none here to allocate.
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
   constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-  if (attributes->pd == nullptr || (attributes->comp_mask & ~kKnown) != 0) return fail(EINVAL);
+  auto* const thread_domain = static_cast<ThreadDomain*>(attributes->td);
+  if ((attributes->comp_mask & ~kKnown) != 0 || !is_live_of(context, attributes->pd) ||
+      (thread_domain != nullptr && !Process::instance().is_live(Kind::thread_domain, thread_domain)))
+    return fail(EINVAL);
   auto* const domain = new (std::nothrow) ParentDomain();
   if (domain == nullptr) return fail(ENOMEM);
   domain->parent = static_cast<Pd*>(attributes->pd);
-  domain->thread_domain = static_cast<ThreadDomain*>(attributes->td);
+  domain->thread_domain = thread_domain;
   domain->nic = domain->parent->nic;
   domain->context = context;
   domain->handle = domain->parent->handle;

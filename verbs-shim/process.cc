@@ -181,8 +181,11 @@ void Process::async_event(const nic::AsyncEvent& event) {
         entry.context->async_events.push(queued);
     return;
   }
-  if (speaks_of_qp(event.type) && tell_holders(event)) return;
   const auto found = by_id_.find(event.context);
+  const auto may_have_holders = [&] {
+    return found == by_id_.end() || static_cast<Qp*>(found->second)->xrcd != nullptr;
+  };
+  if (speaks_of_qp(event.type) && may_have_holders() && tell_holders(event)) return;
   if (found == by_id_.end()) return;
   queued.object = found->second;
   ibv_context* context = nullptr;

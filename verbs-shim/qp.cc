@@ -6,6 +6,7 @@
 
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/events.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 #include "verbs-shim/requests.h"
@@ -29,25 +30,26 @@ bool names(const ibv_qp_init_attr_ex& attributes, ibv_qp_init_attr_mask part) {
 
 /// Whether everything the attributes name belongs to the context: a NIC knows the handles of one context only.
 bool is_of_context(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
-  const auto is_ours = [context](const auto* object) { return object != nullptr && object->context == context; };
+  const auto is_ours = [context](auto* object) { return is_live_of(context, object); };
   if (attributes.qp_type == IBV_QPT_XRC_RECV)
     return names(attributes, IBV_QP_INIT_ATTR_XRCD) &&
            Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes.xrcd));
   if (!names(attributes, IBV_QP_INIT_ATTR_PD) || !is_ours(attributes.pd)) return false;
-  if (names(attributes, IBV_QP_INIT_ATTR_IND_TABLE)) return is_ours(attributes.rwq_ind_tbl);
+  if (names(attributes, IBV_QP_INIT_ATTR_IND_TABLE)) return true;  // refusal_of_spread()
   return is_ours(attributes.send_cq) && (attributes.qp_type == IBV_QPT_XRC_SEND || is_ours(attributes.recv_cq)) &&
          (attributes.srq == nullptr || is_ours(attributes.srq));
 }
 
 /// Receive-side scaling: an indirection table and a hash, both or neither, of a raw packet QP.
-int refusal_of_spread(const ibv_qp_init_attr_ex& attributes) {
+int refusal_of_spread(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
   const bool has_table = names(attributes, IBV_QP_INIT_ATTR_IND_TABLE);
   if (!has_table && !names(attributes, IBV_QP_INIT_ATTR_RX_HASH)) return 0;
   if (attributes.qp_type != IBV_QPT_RAW_PACKET) return EOPNOTSUPP;
   const ibv_rx_hash_conf& hash = attributes.rx_hash_conf;
   if (!has_table || !names(attributes, IBV_QP_INIT_ATTR_RX_HASH) || attributes.srq != nullptr ||
       hash.rx_hash_key_len != nic::ReceiveHash::kKeyBytes || hash.rx_hash_key == nullptr ||
-      !Process::instance().is_live(Kind::indirection_table, static_cast<IndirectionTable*>(attributes.rwq_ind_tbl)))
+      !Process::instance().is_live(Kind::indirection_table, static_cast<IndirectionTable*>(attributes.rwq_ind_tbl)) ||
+      attributes.rwq_ind_tbl->context != context)
     return EINVAL;
   const bool fits = hash.rx_hash_function == IBV_RX_HASH_FUNC_TOEPLITZ &&
                     (hash.rx_hash_fields_mask & ~std::uint64_t{kReceiveHashFields}) == 0;
@@ -84,13 +86,13 @@ int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes
   if (names(attributes, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
       (attributes.send_ops_flags & ~operations_of(attributes.qp_type)) != 0)
     return EOPNOTSUPP;
-  return refusal_of_spread(attributes);
+  return refusal_of_spread(context, attributes);
 }
 
 void fill_base(ibv_qp& base, ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
   base.context = context;
   base.qp_context = attributes.qp_context;
-  base.pd = attributes.qp_type == IBV_QPT_XRC_RECV ? nullptr : attributes.pd;
+  base.pd = names(attributes, IBV_QP_INIT_ATTR_PD) ? attributes.pd : nullptr;  // an XRC_RECV QP may have none
   base.send_cq = attributes.send_cq;
   base.recv_cq = attributes.recv_cq;
   base.srq = attributes.srq;
@@ -271,8 +273,9 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
 }
 
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attributes) {
-  host::Engine* const engine = engine_of(qp->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(qp);
+  if (!found) return found.error();
+  host::Engine* const engine = *found;
   if (attributes->comp_mask != 0) return EINVAL;
   const nic::RateLimit limit{.kbps = attributes->rate_limit, .burst_bytes = attributes->max_burst_sz};
   return errno_of(engine->run([qp, &limit](nic::Nic& nic, Time) { return nic.limit_rate(qp_of(qp)->nic, limit); }));
@@ -320,6 +323,7 @@ VERBENA_ABI ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   attributes.sq_sig_all = qp_init_attr->sq_sig_all;
   attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
   attributes.pd = pd;
+  if (!is_live(pd)) return fail(EINVAL);
   ibv_qp* const qp = create(pd->context, attributes);
   if (qp != nullptr) qp_init_attr->cap = attributes.cap;
   return qp;
@@ -330,8 +334,9 @@ VERBENA_ABI ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 }
 
 VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
-  verbena::host::Engine* const engine = engine_of(qp->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(qp);
+  if (!found) return found.error();
+  verbena::host::Engine* const engine = *found;
   verbena::nic::QpAttributes attributes;
   if (const int error = qp_attributes_of(*attr, attr_mask, *engine, attributes); error != 0) return error;
   device_of(qp->context->device)->config.nic.apply(attributes);
@@ -344,10 +349,11 @@ VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
 }
 
 VERBENA_ABI int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
-  verbena::host::Engine* const engine = engine_of(qp->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto engine = live_engine(qp);
+  if (!engine) return engine.error();
   const Qp& object = *qp_of(qp);
-  const auto found = engine->run([&object](verbena::nic::Nic& nic, verbena::Time) { return nic.query_qp(object.nic); });
+  const auto found =
+      (*engine)->run([&object](verbena::nic::Nic& nic, verbena::Time) { return nic.query_qp(object.nic); });
   if (!found) return errno_of(found);
   qp_attributes_to(*found, *attr);
   qp->state = attr->qp_state;

@@ -1,6 +1,7 @@
 // Shared receive queues: ibv_create_srq .. ibv_destroy_srq, and posting to them.
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/events.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 #include "verbs-shim/requests.h"
@@ -10,8 +11,9 @@ namespace {
 
 /// With a domain and a CQ: an XRC SRQ.
 Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes, ibv_xrcd* xrcd = nullptr, ibv_cq* cq = nullptr) {
-  host::Engine* const engine = engine_of(pd->context);
-  if (engine == nullptr) return fail(kNoDevice);
+  const auto found = live_engine(pd);
+  if (!found) return fail(found.error());
+  host::Engine* const engine = *found;
   auto* const srq = new (std::nothrow) Srq();
   if (srq == nullptr) return fail(ENOMEM);
   srq->context = pd->context;
@@ -62,8 +64,8 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
     return fail(EOPNOTSUPP);
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return fail(EINVAL);
   ibv_srq_init_attr plain{.srq_context = attributes->srq_context, .attr = attributes->attr};
-  if (is_xrc && ((attributes->comp_mask & kXrcParts) != kXrcParts || attributes->cq == nullptr ||
-                 attributes->cq->context != context || attributes->pd->context != context ||
+  if (is_xrc && ((attributes->comp_mask & kXrcParts) != kXrcParts || !is_live_of(context, attributes->cq) ||
+                 !is_live_of(context, attributes->pd) ||
                  !Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes->xrcd))))
     return fail(EINVAL);
   Srq* const srq =
@@ -88,8 +90,9 @@ VERBENA_ABI ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr
 }
 
 VERBENA_ABI int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
-  verbena::host::Engine* const engine = engine_of(srq->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(srq);
+  if (!found) return found.error();
+  verbena::host::Engine* const engine = *found;
   if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
   std::optional<std::uint32_t> max_wr;
   std::optional<std::uint32_t> limit;
@@ -101,10 +104,10 @@ VERBENA_ABI int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_att
 }
 
 VERBENA_ABI int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
-  verbena::host::Engine* const engine = engine_of(srq->context);
-  if (engine == nullptr) return kNoDevice;
-  const auto found =
-      engine->run([srq](verbena::nic::Nic& nic, verbena::Time) { return nic.query_srq(static_cast<Srq*>(srq)->nic); });
+  const auto engine = live_engine(srq);
+  if (!engine) return engine.error();
+  const auto found = (*engine)->run(
+      [srq](verbena::nic::Nic& nic, verbena::Time) { return nic.query_srq(static_cast<Srq*>(srq)->nic); });
   if (!found) return errno_of(found);
   *srq_attr = {.max_wr = found->max_wr, .max_sge = found->max_sge, .srq_limit = found->limit};
   return 0;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 #include "verbs-shim/requests.h"
@@ -22,8 +23,7 @@ int post_wq_receive(ibv_wq* queue, ibv_recv_wr* request, ibv_recv_wr** bad_reque
 }
 
 int refusal_of(const ibv_context* context, const ibv_wq_init_attr& attributes) {
-  if (attributes.wq_type != IBV_WQT_RQ || attributes.pd == nullptr || attributes.cq == nullptr ||
-      attributes.pd->context != context || attributes.cq->context != context)
+  if (attributes.wq_type != IBV_WQT_RQ || !is_live_of(context, attributes.pd) || !is_live_of(context, attributes.cq))
     return EINVAL;
   if ((attributes.comp_mask & ~std::uint32_t{IBV_WQ_INIT_ATTR_FLAGS}) != 0) return EOPNOTSUPP;
   const bool has_flags = (attributes.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0;
@@ -67,8 +67,9 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
 }
 
 int modify_wq(ibv_wq* queue, ibv_wq_attr* attributes) {
-  host::Engine* const engine = engine_of(queue->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(queue);
+  if (!found) return found.error();
+  host::Engine* const engine = *found;
   if (attributes->attr_mask >= IBV_WQ_ATTR_RESERVED) return EINVAL;
   if ((attributes->attr_mask & IBV_WQ_ATTR_FLAGS) != 0) return EOPNOTSUPP;
   const bool names_current = (attributes->attr_mask & IBV_WQ_ATTR_CURR_STATE) != 0;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "wire/management.h"
@@ -51,8 +52,16 @@ struct Path {
   std::uint8_t mtu = 0;              // encoded as in REQ: 1 is 256 octets, 5 is 4096
   std::uint8_t packet_rate = 0;      // encoded as in path records
   std::uint8_t packet_lifetime = 0;  // exponential
-  /// A process of the peer's node that hears its QP1; only links that connect processes look at it.
+  /// The process at the other end, once it is known: frames to its node's QP1 reach it by this on links that connect
+  /// processes.
+  std::optional<std::uint8_t> slot;
+};
+
+/// The process that has the other end of a connection.
+struct PeerProcess {
+  wire::Gid address;
   std::uint8_t slot = 0;
+  auto operator<=>(const PeerProcess&) const = default;
 };
 
 /// What REQ and REP say about one side.

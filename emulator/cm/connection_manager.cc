@@ -6,15 +6,6 @@ namespace verbena::cm {
 namespace {
 
 constexpr std::uint32_t kIdMask = (1u << kIdSlotShift) - 1;
-constexpr std::uint64_t kAgent = 2;  // the upper half of transaction IDs
-constexpr std::uint8_t kMessageRequest = 0;
-constexpr std::uint8_t kMessageReply = 1;
-constexpr std::uint8_t kMessageOther = 2;
-
-std::uint64_t transaction_of(ConnectionId id) {
-  return kAgent << 32 | __builtin_bswap32(id);
-}
-
 }  // namespace
 
 // -- Connections -----------------------------------------------------------------------------------------------------
@@ -35,13 +26,34 @@ ConnectionManager::Connection* ConnectionManager::make(std::uint64_t context, co
   connection.context = context;
   connection.transaction_id = transaction_of(id);
   connection.agreement.path = path;
+  if (path.slot) count_peer({path.address, *path.slot});
   return &connection;
+}
+
+void ConnectionManager::count_peer(const PeerProcess& peer) {
+  if (++peers_[peer] == 1) has_new_peer_ = true;
+}
+
+void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {
+  Path& path = connection.agreement.path;
+  if (path.slot == slot) return;
+  forget_peer(connection);
+  path.slot = slot;
+  count_peer({path.address, slot});
+}
+
+void ConnectionManager::forget_peer(const Connection& connection) {
+  const Path& path = connection.agreement.path;
+  if (!path.slot) return;
+  const auto found = peers_.find({path.address, *path.slot});
+  if (--found->second == 0) peers_.erase(found);
 }
 
 void ConnectionManager::erase(ConnectionId id) {
   Connection* connection = find(id);
   if (connection == nullptr) return;
   set_deadline(*connection, kNever);
+  forget_peer(*connection);
   const wire::Gid& address = connection->agreement.path.address;
   const auto forget = [&](auto& index, std::uint32_t number) {
     const auto found = index.find({address, number});
@@ -58,14 +70,15 @@ void ConnectionManager::set_deadline(Connection& connection, Time deadline) {
   if (deadline != kNever) timers_.insert({deadline, connection.id});
 }
 
-void ConnectionManager::enter_timewait(Time now, Connection& connection) {
-  // 12.9.8.4: twice the packet lifetime and the remote CA's delay, which is what the ACK timeout stands for.
-  connection.state = State::timewait;
-  set_deadline(connection, now + exponential_time(connection.agreement.ack_timeout));
-}
-
 Duration ConnectionManager::response_time(const Connection& connection, std::uint8_t exponent) const {
   return exponential_time(exponent) + exponential_time(connection.agreement.path.packet_lifetime) * 2;
+}
+
+/// How long a message waits for its answer before it is sent again.
+Duration ConnectionManager::repeat_time(const Connection& connection) const {
+  if (!leaves_ || connection.state != State::disconnect_sent) return response_time(connection, kResponseTimeout);
+  const unsigned doublings = std::min<unsigned>(kRetriesMax - connection.retries_left, kFarewellDoublingsMax);
+  return kFarewellRepeat * (std::int64_t{1} << doublings);
 }
 
 const Agreement* ConnectionManager::agreement(ConnectionId id) const {
@@ -75,7 +88,8 @@ const Agreement* ConnectionManager::agreement(ConnectionId id) const {
 
 Event& ConnectionManager::raise(EventType type, const Connection& connection) {
   static thread_local Event ignored;
-  if (!connection.owned) return ignored;
+  const bool is_request = type == EventType::request || type == EventType::service_request;
+  if (!connection.owned || (!connection.adopted && !is_request)) return ignored;
   Event& event = events_.emplace_back();
   event.type = type;
   event.connection = connection.id;
@@ -103,24 +117,13 @@ void ConnectionManager::send_until_answered(Time now, Connection& connection, co
   connection.last = mad;
   connection.retries_left = kRetriesMax;
   send(connection.agreement.path, mad);
-  set_deadline(connection, now + response_time(connection, kResponseTimeout));
+  set_deadline(connection, now + repeat_time(connection));
 }
 
 void ConnectionManager::send_reject(const Path& path, std::uint64_t transaction_id, const wire::CmReject& reject,
                                     const PrivateData& data) {
   send(path, make_mad<wire::CmRejectLayout>(wire::CmAttribute::reject, transaction_id, reject, data,
                                             wire::kCmRejectInfoBytes));
-}
-
-void ConnectionManager::send_disconnect(Time now, Connection& connection) {
-  wire::CmDisconnect message;
-  message.local_id = connection.id;
-  message.remote_id = connection.remote_id;
-  message.remote_qpn = connection.agreement.remote_qpn;
-  connection.state = State::disconnect_sent;
-  send_until_answered(now, connection,
-                      make_mad<wire::CmDisconnectLayout>(wire::CmAttribute::disconnect_request,
-                                                         transaction_of(connection.id), message, {}));
 }
 
 void ConnectionManager::send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data) {
@@ -145,6 +148,7 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
   connection->state = State::request_sent;
   connection->service_id = init.service_id;
   connection->transport = init.transport;
+  connection->local_qpn = init.offer.qpn;
   Agreement& agreement = connection->agreement;
   agreement.send_psn = init.offer.starting_psn;
   agreement.retry_count = init.offer.retry_count;
@@ -186,6 +190,7 @@ bool ConnectionManager::adopt(ConnectionId id, std::uint64_t context, wire::Psn 
   Connection* connection = find(id);
   if (connection == nullptr || !connection->owned) return false;
   connection->context = context;
+  connection->adopted = true;
   connection->agreement.send_psn = starting_psn;
   return true;
 }
@@ -194,6 +199,7 @@ bool ConnectionManager::reply(Time now, ConnectionId id, const Offer& offer, con
   Connection* connection = find(id);
   if (connection == nullptr || connection->state != State::request_received) return false;
   Agreement& agreement = connection->agreement;
+  connection->local_qpn = offer.qpn;
   agreement.send_psn = offer.starting_psn;
   agreement.responder_resources = offer.responder_resources;
   agreement.initiator_depth = offer.initiator_depth;
@@ -224,52 +230,6 @@ bool ConnectionManager::ready(Time, ConnectionId id, const PrivateData& data) {
   return true;
 }
 
-bool ConnectionManager::reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data) {
-  Connection* connection = find(id);
-  if (connection == nullptr) return false;
-  wire::CmReject message;
-  message.local_id = id;
-  message.remote_id = connection->remote_id;
-  message.reason = static_cast<std::uint16_t>(reason);
-  switch (connection->state) {
-    case State::request_received:
-      message.local_id = 0;
-      message.message = kMessageRequest;
-      break;
-    case State::reply_received:
-      message.message = kMessageReply;
-      break;
-    case State::request_sent:
-    case State::reply_sent:
-      message.message = kMessageOther;
-      break;
-    case State::established:
-    case State::disconnect_sent:
-    case State::disconnect_received:
-    case State::timewait:
-    case State::service_request_sent:
-    case State::service_request_received:
-      return false;
-  }
-  send_reject(connection->agreement.path, connection->transaction_id, message, data);
-  enter_timewait(now, *connection);
-  return true;
-}
-
-bool ConnectionManager::disconnect(Time now, ConnectionId id) {
-  Connection* connection = find(id);
-  if (connection == nullptr) return false;
-  if (connection->state == State::established || connection->state == State::reply_sent ||
-      connection->state == State::reply_received) {
-    send_disconnect(now, *connection);
-    return true;
-  }
-  if (connection->state != State::disconnect_received) return false;
-  send_pair(*connection, wire::CmAttribute::disconnect_reply);
-  enter_timewait(now, *connection);
-  return true;
-}
-
 bool ConnectionManager::establish(ConnectionId id) {
   Connection* connection = find(id);
   if (connection == nullptr) return false;
@@ -279,36 +239,6 @@ bool ConnectionManager::establish(ConnectionId id) {
   set_deadline(*connection, kNever);
   raise(EventType::ready, *connection);
   return true;
-}
-
-void ConnectionManager::destroy(Time now, ConnectionId id) {
-  Connection* connection = find(id);
-  if (connection == nullptr || !connection->owned) return;
-  std::erase_if(events_, [&](const Event& event) { return event.connection == id; });
-  connection->owned = false;
-  switch (connection->state) {
-    case State::request_sent:
-      reject(now, id, RejectReason::timeout, {});
-      break;
-    case State::request_received:
-    case State::reply_sent:
-    case State::reply_received:
-      reject(now, id, RejectReason::consumer_defined, {});
-      break;
-    case State::established:
-    case State::disconnect_received:
-      disconnect(now, id);
-      break;
-    case State::service_request_received:
-      reply_service(now, id, {.status = ServiceStatus::rejected}, {});
-      break;
-    case State::service_request_sent:
-      erase(id);
-      break;
-    case State::disconnect_sent:
-    case State::timewait:
-      break;
-  }
 }
 
 // -- Service ID resolution -------------------------------------------------------------------------------------------
@@ -358,7 +288,7 @@ void ConnectionManager::on_deadline(Time now) {
     if (connection.retries_left > 0) {
       --connection.retries_left;
       send(connection.agreement.path, connection.last);
-      set_deadline(connection, now + response_time(connection, kResponseTimeout));
+      set_deadline(connection, now + repeat_time(connection));
       continue;
     }
     switch (connection.state) {
@@ -402,7 +332,7 @@ std::size_t ConnectionManager::transmit(Time, nic::TransmitPort& port, std::size
     const wire::FrameTemplate frame_template(path);
     std::uint32_t no_hint = 0;
     constexpr unsigned kQpnSlotShift = 16;
-    const wire::Qpn process{std::uint32_t{next.path.slot} << kQpnSlotShift | wire::kGsiQpn.value()};
+    const wire::Qpn process{std::uint32_t{next.path.slot.value_or(0)} << kQpnSlotShift | wire::kGsiQpn.value()};
     const auto opcode = wire::make_opcode(wire::Transport::ud, wire::OperationCode::send_only);
     const std::span<std::byte> room =
         port.reserve({next.path.address, process, no_hint}, wire::frame_bytes(frame_template, opcode, wire::kMadBytes));

@@ -11,6 +11,8 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "emulator/cm/connection.h"
 #include "emulator/cm/mad.h"
@@ -37,6 +39,9 @@ class ConnectionManager {
   static constexpr std::uint8_t kResponseTimeout = 20;  // exponential: 4.3 s, as rdma_cm asks for
   static constexpr std::uint8_t kRetriesMax = 15;
   static constexpr std::uint8_t kReceiptTimeout = 24;  // exponential: how much time an MRA asks for
+  // Of a process that ends: DREQ is repeated after 1, 2, 4 ... 64, 64 ... ms.
+  static constexpr Duration kFarewellRepeat = milliseconds(1);
+  static constexpr unsigned kFarewellDoublingsMax = 6;
 
   explicit ConnectionManager(const Config& config) : config_(config), next_id_(config.first_id) {}
 
@@ -67,6 +72,17 @@ class ConnectionManager {
   /// Ends the connection in whatever way its state asks for; no more events of it.
   void destroy(Time now, ConnectionId id);
   const Agreement* agreement(ConnectionId id) const;
+
+  /// This process is about to end, and nobody will repeat its messages for it: what waits for a DREP gets in
+  /// milliseconds the repetitions that would have taken a minute.
+  void leave(Time now);
+  bool awaits_farewell() const;
+  /// The processes at the other ends, and of how many connections each.
+  const std::map<PeerProcess, std::uint32_t>& peers() const { return peers_; }
+  /// Whether there is one that was not there when this was asked before.
+  bool has_new_peer() { return std::exchange(has_new_peer_, false); }
+  /// A process has ended without a word: its connections end as if its node's manager had ended them for it.
+  void peer_gone(Time now, const PeerProcess& peer);
 
   /// Sends SIDR_REQ.
   ConnectionId request_service(Time now, const RequestInit& init);
@@ -111,11 +127,13 @@ class ConnectionManager {
   struct Connection {
     ConnectionId id = 0;
     State state{};
-    bool owned = true;  // false: destroyed by the owner, ends by itself
+    bool owned = true;    // false: destroyed by the owner, ends by itself
+    bool adopted = true;  // false: a request that nobody has taken on yet, and so nobody can be told about
     std::uint32_t remote_id = 0;
     std::uint64_t context = 0;
     std::uint64_t service_id = 0;
     std::uint64_t transaction_id = 0;
+    wire::Qpn local_qpn;
     Transport transport = Transport::rc;
     Agreement agreement;
     Mad last{};  // what is sent again until there is an answer
@@ -141,18 +159,25 @@ class ConnectionManager {
   Connection* find(ConnectionId id);
   Connection* make(std::uint64_t context, const Path& path);
   void erase(ConnectionId id);
+  void count_peer(const PeerProcess& peer);
+  void bind_peer(Connection& connection, std::uint8_t slot);
+  void forget_peer(const Connection& connection);
   void set_deadline(Connection& connection, Time deadline);
-  void enter_timewait(Time now, Connection& connection);
+  Duration repeat_time(const Connection& connection) const;
   Duration response_time(const Connection& connection, std::uint8_t exponent) const;
   void send(const Path& path, const Mad& mad);
   /// Sends, and again until the deadline is cleared.
   void send_until_answered(Time now, Connection& connection, const Mad& mad);
   void send_reject(const Path& path, std::uint64_t transaction_id, const wire::CmReject& reject,
                    const PrivateData& data);
-  void send_disconnect(Time now, Connection& connection);
   void send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data = {});
   void send_receipt(const Connection& connection, std::uint8_t message);
   Event& raise(EventType type, const Connection& connection);
+
+  // ending.cc
+  void enter_timewait(Time now, Connection& connection);
+  void send_disconnect(Time now, Connection& connection);
+  void end_by_peer(Time now, Connection& connection, std::uint16_t reason, const PrivateData& data);
 
   // receive.cc
   void receive_request(Time now, const Message& message);
@@ -175,6 +200,9 @@ class ConnectionManager {
   std::unordered_map<ConnectionId, Connection> connections_;
   std::map<PeerKey, ConnectionId> by_peer_id_;   // requests received, by the peer's communication ID
   std::map<PeerKey, ConnectionId> by_peer_qpn_;  // and by its QP number
+  std::map<PeerProcess, std::uint32_t> peers_;   // how many connections each has
+  bool has_new_peer_ = false;
+  bool leaves_ = false;
   std::set<std::pair<Time, ConnectionId>> timers_;
   std::deque<Outgoing> outgoing_;
   std::deque<Event> events_;

@@ -12,6 +12,12 @@ namespace verbena::cm {
 
 using Mad = std::array<std::byte, wire::kMadBytes>;
 
+/// What a connection's own messages are told apart by, in the kernel's form.
+inline std::uint64_t transaction_of(ConnectionId id) {
+  constexpr std::uint64_t kAgent = 2;
+  return kAgent << 32 | __builtin_bswap32(id);
+}
+
 /// Header, message, and the private data behind `skip` octets that the message leaves empty.
 template <class MessageLayout>
 Mad make_mad(wire::CmAttribute attribute, std::uint64_t transaction_id, const typename MessageLayout::Header& message,

@@ -136,6 +136,7 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
     return send_reject(path, message.header.transaction_id, refusal, {});
   }
   connection->state = State::request_received;
+  connection->adopted = false;
   connection->remote_id = request.local_id;
   connection->service_id = request.service_id;
   connection->transaction_id = message.header.transaction_id;
@@ -209,7 +210,7 @@ void ConnectionManager::receive_reply(Time now, const Message& message) {
   set_deadline(*connection, kNever);
   connection->remote_id = reply.local_id;
   Agreement& agreement = connection->agreement;
-  agreement.path.slot = slot_of_id(reply.local_id);
+  bind_peer(*connection, slot_of_id(reply.local_id));
   agreement.remote_qpn = reply.local_qpn;
   agreement.receive_psn = reply.starting_psn;
   agreement.responder_resources = reply.initiator_depth;
@@ -245,28 +246,8 @@ void ConnectionManager::receive_reject(Time now, const Message& message) {
     if (found != by_peer_id_.end()) connection = find(found->second);
   }
   if (connection == nullptr) return;
-  switch (connection->state) {
-    case State::request_sent:
-    case State::request_received:
-    case State::reply_received:
-    case State::reply_sent: {
-      Event& event = raise(EventType::rejected, *connection);
-      event.status = reject.reason;
-      event.private_data = private_data<wire::CmRejectLayout>(message.body, wire::kCmRejectInfoBytes);
-      enter_timewait(now, *connection);
-      return;
-    }
-    case State::established:
-      raise(EventType::disconnected, *connection);
-      enter_timewait(now, *connection);
-      return;
-    case State::disconnect_sent:
-    case State::disconnect_received:
-    case State::timewait:
-    case State::service_request_sent:
-    case State::service_request_received:
-      return;
-  }
+  end_by_peer(now, *connection, reject.reason,
+              private_data<wire::CmRejectLayout>(message.body, wire::kCmRejectInfoBytes));
 }
 
 void ConnectionManager::receive_receipt(Time now, const Message& message) {
@@ -277,6 +258,7 @@ void ConnectionManager::receive_receipt(Time now, const Message& message) {
   const bool about_reply = receipt.message == kMessageReply && connection->state == State::reply_sent;
   if (about_request || about_reply)
     set_deadline(*connection, now + response_time(*connection, receipt.service_timeout));
+  if (about_request) bind_peer(*connection, slot_of_id(receipt.local_id));
 }
 
 void ConnectionManager::receive_disconnect(Time now, const Message& message) {
@@ -289,6 +271,7 @@ void ConnectionManager::receive_disconnect(Time now, const Message& message) {
     return send(back, make_mad<wire::CmPairLayout>(wire::CmAttribute::disconnect_reply, message.header.transaction_id,
                                                    {request.remote_id, request.local_id}, {}));
   }
+  if (request.remote_qpn != connection->local_qpn) return;  // 12.9.8.3: of a connection that had the same ID
   switch (connection->state) {
     case State::established:
     case State::reply_sent:
@@ -337,6 +320,7 @@ void ConnectionManager::receive_service_request(const Message& message) {
                                                            message.header.transaction_id, refusal, {}));
   }
   connection->state = State::service_request_received;
+  connection->adopted = false;
   connection->remote_id = request.request_id;
   connection->service_id = request.service_id;
   connection->transaction_id = message.header.transaction_id;

@@ -1,6 +1,7 @@
 #include "emulator/host/engine.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,7 @@ constexpr Duration kBackPressureRetry = microseconds(50);
 // A deadline this much before the end of the thread's sleep is not worth a wake-up.
 constexpr Duration kDeadlineSlack = milliseconds(1);
 constexpr Duration kCloseDrain = milliseconds(5);
+constexpr Duration kFarewellPause = microseconds(100);
 constexpr std::size_t kEventsAtOnce = 16;
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
@@ -121,8 +123,9 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   cm_config.ca_guid = guid_of(node_mac(config.address));
   cm_config.first_id = static_cast<std::uint32_t>(clock_now().ns >> kFirstIdShift);
   cm_config.udp_source_port = opened.udp_source_port;
-  engine->management_ =
-      std::make_unique<Management>(cm_config, ServiceDirectory(config.fabric, opened.slot, config.address));
+  engine->management_ = std::make_unique<Management>(
+      cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
+      engine->reaches_by_slot() ? Management::Peers::all_here : Management::Peers::anywhere);
   engine->nic_->set_management(engine->management_.get());
   ForkRegistry::add(*engine);
   if (config.progress_thread) {
@@ -163,14 +166,14 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
 }
 
 void Engine::step_management(Time now) {
-  if (management_->step(now, *link_) != 0) link_->publish();
+  if (management_->step(now, *link_, stats_->counters()) != 0) link_->publish();
   if (management_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
-  if (management_->has_strangers(now)) strangers_waiting_.store(true, std::memory_order_relaxed);
+  if (management_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }
 
-void Engine::settle_strangers() {
-  strangers_waiting_.store(false, std::memory_order_relaxed);
-  if (!management_->settle_strangers(lock_, clock_now())) return;
+void Engine::settle_management() {
+  questions_waiting_.store(false, std::memory_order_relaxed);
+  if (!management_->settle(lock_, clock_now())) return;
   lock_.lock();
   step_management(clock_now());
   lock_.unlock();
@@ -192,7 +195,7 @@ void Engine::finish_call(Time now) {
 void Engine::after_unlock(bool kick) {
   link_->flush();
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
-  if (strangers_waiting_.load(std::memory_order_relaxed)) settle_strangers();
+  if (questions_waiting_.load(std::memory_order_relaxed)) settle_management();
   if (kick && thread_ != nullptr) thread_->kick();
 }
 
@@ -252,6 +255,24 @@ void Engine::drain(Duration limit) {
     if (!owes || clock_now() >= end) return;
     sched_yield();
   }
+}
+
+void Engine::take_leave() {
+  run_management([](cm::ConnectionManager& manager, Time now) {
+    manager.leave(now);
+    return true;
+  });
+  // The repetitions end by themselves: those of the manager have a named maximum.
+  for (;;) {
+    progress();
+    lock_.lock();
+    const bool waits = management_->manager().awaits_farewell();
+    lock_.unlock();
+    if (!waits) break;
+    const timespec pause{0, static_cast<long>(kFarewellPause.ns)};
+    nanosleep(&pause, nullptr);
+  }
+  drain(kCloseDrain);
 }
 
 std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {

@@ -94,6 +94,9 @@ class Engine final : private Progress {
   /// Runs passes until the NIC owes nothing (acknowledgements, posted work that may leave), at most for `limit`.
   void drain(Duration limit);
 
+  /// The process is about to end: waits for the peers' answers to DREQ, with the CM's repetitions in quick succession.
+  void take_leave();
+
   std::optional<wire::MacAddress> resolve(const wire::Gid& address);
 
   /// In the child after fork(): forgets threads and descriptors of the parent without touching what is shared with it.
@@ -138,7 +141,7 @@ class Engine final : private Progress {
     }
   }
   void step_management(Time now);
-  void settle_strangers();
+  void settle_management();
   void finish_call(Time now);
   void after_unlock(bool kick);
   bool thread_must_wake();
@@ -167,7 +170,7 @@ class Engine final : private Progress {
   std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:
   bool thread_listens_ = false;
   std::atomic<bool> events_waiting_{false};
-  std::atomic<bool> strangers_waiting_{false};
+  std::atomic<bool> questions_waiting_{false};
   std::atomic<std::uint32_t> dispatchers_{0};
   static constexpr std::int64_t kAwake = 0;
 

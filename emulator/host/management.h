@@ -3,13 +3,14 @@
 // Solely responsible for which of the datagrams that reach the node's QP1 this process takes, and for running the
 // communication manager (emulator/cm) under the engine's lock. Every process of a node may get every such datagram (the
 // links do not know better): it takes those for its own connections, by the slot in the communication ID, and those for
-// services that it or nobody listens for. It does not know what the connections are for (verbs-shim/rdma_cm).
+// services that it or nobody listens for. It looks after the processes at the other ends too, since one that is killed
+// has no kernel behind it to say so. It does not know what the connections are for (verbs-shim/rdma_cm).
 #pragma once
 
 #include <array>
 #include <deque>
+#include <map>
 #include <optional>
-#include <vector>
 
 #include "emulator/cm/connection_manager.h"
 #include "emulator/host/link.h"
@@ -25,8 +26,11 @@ class Management final : public nic::ManagementSink {
   static constexpr std::size_t kBudget = 64;  // datagrams a step
   static constexpr Duration kBackPressureRetry = microseconds(50);
 
-  Management(const cm::Config& config, ServiceDirectory directory)
-      : cm_(config), directory_(std::move(directory)), presence_(directory_.announce()) {}
+  /// Every process that can be reached stands on this machine (shared memory), or it is not known (sockets).
+  enum class Peers : std::uint8_t { all_here, anywhere };
+
+  Management(const cm::Config& config, ServiceDirectory directory, Peers peers)
+      : cm_(config), directory_(std::move(directory)), presence_(directory_.announce()), peers_(peers) {}
 
   const ServiceDirectory& directory() const { return directory_; }
 
@@ -38,37 +42,21 @@ class Management final : public nic::ManagementSink {
   /// Something was asked of the manager.
   void touch() { due_ = Time{}; }
   /// Runs timers and sends what is due. Returns how many datagrams left.
-  std::size_t step(Time now, Link& link);
-  bool has_strangers(Time now) const { return !strangers_.empty() && strangers_.front().refuse_at <= now; }
+  std::size_t step(Time now, Link& link, nic::Counters& counters);
+  /// Whether something is due that has to be looked up outside the lock: settle().
+  bool has_questions(Time now) const { return has_strangers(now) || roll_call_at_ <= now; }
 
   // Programs listen, take one connection, and listen anew for the next one, which the peer may ask for a little sooner
   // (perftest does): a request waits so long for somebody to listen before it is refused.
   static constexpr Duration kPatience = milliseconds(50);
+  // How often the processes at the other ends are looked after. Without connections nobody is woken for it.
+  static constexpr Duration kRollCallEvery = milliseconds(250);
 
-  /// Requests for services that nobody here listened for until now: outside the lock, since other processes have to be
-  /// looked for; then back under it.
-  template <class Lock>
-  bool settle_strangers(Lock& lock, Time now) {
-    std::vector<Stranger> strangers;
-    lock.lock();
-    while (has_strangers(now)) {
-      strangers.push_back(strangers_.front());
-      strangers_.pop_front();
-    }
-    lock.unlock();
-    std::erase_if(strangers, [&](const Stranger& it) {
-      const auto listener = directory_.find_listener(cm_.config().address, it.service_id);
-      return listener && *listener != cm_.config().slot;
-    });
-    if (strangers.empty()) return false;
-    lock.lock();
-    for (const Stranger& stranger : strangers) refuse(now, stranger);
-    lock.unlock();
-    return true;
-  }
+  /// Without the lock, since other processes have to be looked for; then under it. True: step() has something to do.
+  bool settle(SpinLock& lock, Time now);
 
   /// In the child after fork(): the names are the parent's.
-  void abandon() { presence_.release(); }
+  void abandon();
 
  private:
   struct Stranger {
@@ -77,12 +65,20 @@ class Management final : public nic::ManagementSink {
     std::size_t bytes = 0;
     std::array<std::byte, 512> frame;
   };
+  bool has_strangers(Time now) const { return !strangers_.empty() && strangers_.front().refuse_at <= now; }
   void refuse(Time now, const Stranger& stranger);
+  bool settle_strangers(SpinLock& lock, Time now);
+  bool call_roll(SpinLock& lock, Time now);
 
   cm::ConnectionManager cm_;
   ServiceDirectory directory_;
   HeldName presence_;
+  Peers peers_;
   Time due_ = kNever;
+  Time roll_call_at_ = kNever;
+  bool calls_roll_ = false;  // a thread does, and has the watches
+  // Nothing: a process that was looked for and does not stand on this machine.
+  std::map<cm::PeerProcess, std::optional<PresenceWatch>> watches_;
   std::deque<Stranger> strangers_;
 };
 

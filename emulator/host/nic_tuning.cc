@@ -87,6 +87,7 @@ constexpr Word kWords[] = {
     {"timeout-min", take_time<&NicTuning::timeout_min>, kTimeIsRight},
     {"acknowledge-every", take_acknowledge_every, "want a number of packets, 0 for the NIC's own choice"},
     {"cnp-interval", take_time<&NicTuning::cnp_interval>, kTimeIsRight},
+    {"page-fault-delay", take_time<&NicTuning::page_fault_delay>, kTimeIsRight},
     {"nak-latency", take_time<&NicTuning::nak_latency>, kTimeIsRight},
     {"acknowledge-latency", take_time<&NicTuning::acknowledge_latency>, kTimeIsRight},
 };
@@ -145,6 +146,7 @@ std::string text_of(const NicTuning& tuning) {
   add_time("timeout-min", tuning.timeout_min);
   if (tuning.acknowledge_every != 0) add("acknowledge-every", tuning.acknowledge_every);
   add_time("cnp-interval", tuning.cnp_interval);
+  add_time("page-fault-delay", tuning.page_fault_delay);
   add_time("nak-latency", tuning.nak_latency);
   add_time("acknowledge-latency", tuning.acknowledge_latency);
   return text;
@@ -156,6 +158,7 @@ void NicTuning::apply(nic::NicConfig& config) const {
   if (window_bytes) config.window_bytes = std::min(config.window_bytes, *window_bytes);
   config.acknowledge_every = acknowledge_every;
   config.cnp_interval = cnp_interval;
+  config.page_fault_delay = page_fault_delay;
 }
 
 void NicTuning::apply(nic::QpAttributes& attributes) const {

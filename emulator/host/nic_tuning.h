@@ -10,6 +10,7 @@
 //   timeout-min=4ms           shorter local ACK timeouts are rounded up to it
 //   acknowledge-every=64      packets of a long message between requests for an acknowledgement
 //   cnp-interval=4us          marked packets are answered with CNPs, no oftener for a QP
+//   page-fault-delay=50us     until a page of an on-demand region is there that is touched for the first time
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
 // Words that are not there change nothing.
 #pragma once
@@ -39,6 +40,7 @@ struct NicTuning {
   Duration timeout_min{0};
   std::uint32_t acknowledge_every = 0;
   Duration cnp_interval{0};
+  Duration page_fault_delay{0};
   Duration nak_latency{0};
   Duration acknowledge_latency{0};
 

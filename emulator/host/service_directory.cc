@@ -93,7 +93,23 @@ void HeldName::release() {
 }
 
 HeldName ServiceDirectory::announce() const {
-  return HeldName(hold(make_name(fabric_, address_, presence_part(slot_).text)));
+  HeldName name(hold(make_name(fabric_, address_, presence_part(slot_).text)));
+  // Whoever watches sends, and is told EPIPE as long as we live: nothing ever waits here.
+  if (name.held()) ::shutdown(name.descriptor(), SHUT_RD);
+  return name;
+}
+
+std::optional<PresenceWatch> ServiceDirectory::watch(const wire::Gid& node, std::uint8_t slot) const {
+  HeldName socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.held() || !exists(socket.descriptor(), make_name(fabric_, node, presence_part(slot).text)))
+    return std::nullopt;
+  return PresenceWatch(std::move(socket));
+}
+
+bool PresenceWatch::is_gone() const {
+  // The socket stays connected to that one of then; once it is closed the kernel says so, whoever has its name now.
+  const ssize_t sent = ::send(descriptor_.descriptor(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent < 0 && (errno == ECONNREFUSED || errno == ECONNRESET || errno == ENOTCONN || errno == EDESTADDRREQ);
 }
 
 std::optional<ServiceClaim> ServiceDirectory::claim(std::uint64_t service, int& error) const {

@@ -3,13 +3,14 @@
 // Solely responsible for the node-wide space of service IDs (rdma_cm's ports lie in it) and for finding the process
 // that a connection request has to reach. Names are abstract unix sockets, which the kernel removes with their process,
 // however that ends: verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim, the same with /SLOT says who listens, and
-// .../node/SLOT that a process is there at all. Nothing is ever sent through them. It does not know the communication
-// manager.
+// .../node/SLOT that a process is there at all. Nothing is ever received through them. It does not know the
+// communication manager.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "wire/types.h"
 
@@ -24,10 +25,22 @@ class HeldName {
   HeldName& operator=(HeldName&& other) noexcept;
   ~HeldName() { release(); }
   bool held() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
   void release();
 
  private:
   int descriptor_ = -1;
+};
+
+/// An eye on one process of this machine: it tells when that process has ended, and is not deceived by another one that
+/// has got its place since.
+class PresenceWatch {
+ public:
+  explicit PresenceWatch(HeldName connected) : descriptor_(std::move(connected)) {}
+  bool is_gone() const;
+
+ private:
+  HeldName descriptor_;
 };
 
 struct ServiceClaim {
@@ -42,6 +55,8 @@ class ServiceDirectory {
 
   /// Says that this process is there. Not held: it is said already, or there are no descriptors left.
   HeldName announce() const;
+  /// Nothing: there is no such process on this machine, or no descriptor left.
+  std::optional<PresenceWatch> watch(const wire::Gid& node, std::uint8_t slot) const;
   /// For this process of this node. `error` is EADDRINUSE when another one has it.
   std::optional<ServiceClaim> claim(std::uint64_t service, int& error) const;
   /// Says that this process listens for what it has claimed.

@@ -89,12 +89,12 @@ void learn_credits(Qp& qp, const wire::Aeth& aeth) {
   if (requester.credits_known) requester.limit_ssn = (aeth.msn + wire::credit_count_of(syndrome.value)) & Psn::kMask;
 }
 
-/// Nothing more leaves for as long as the RNR NAK says; then all from `psn` on.
-void wait_for_receiver(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Time now) {
+/// Nothing more leaves before `until`; then all from `psn` on.
+void hold_back(NicState& nic, Qp& qp, Psn psn, Time until) {
   Requester& requester = qp.requester;
   go_back(qp, psn);
   requester.rnr_waiting = true;
-  requester.rnr_deadline = now + wire::rnr_timer(timer_code);
+  requester.rnr_deadline = until;
   requester.ack_deadline = kNever;
   nic.arm_timer(qp);
 }
@@ -106,7 +106,7 @@ void receive_rnr_nak_behind_gap(NicState& nic, Qp& qp, std::uint8_t timer_code, 
   if (qp.requester.rnr_waiting) return;
   qp.requester.read_retry_pending = false;
   response_missing(nic, qp, now);
-  if (qp.state != QpState::error) wait_for_receiver(nic, qp, timer_code, qp.requester.una_psn, now);
+  if (qp.state != QpState::error) hold_back(nic, qp, qp.requester.una_psn, now + wire::rnr_timer(timer_code));
 }
 
 void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Time now) {
@@ -120,7 +120,7 @@ void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Ti
     }
     --requester.rnr_retries_left;
   }
-  wait_for_receiver(nic, qp, timer_code, psn, now);
+  hold_back(nic, qp, psn, now + wire::rnr_timer(timer_code));
 }
 
 void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, Psn psn, Time now) {
@@ -191,6 +191,15 @@ bool scatter_response(NicState& nic, Qp& qp, std::uint32_t position, std::uint32
   return true;
 }
 
+/// The response could not be stored. If pages are still to come, it is dropped, and asked for again when they are
+/// there, as ConnectX does; that is no retry.
+void refuse_response(NicState& nic, Qp& qp, Psn psn) {
+  const Time due = nic.regions.take_pages_due();
+  if (due == kNever) return nic.fail_send_head(qp, CompletionStatus::local_protection_error);
+  hold_back(nic, qp, psn, due);
+  qp.requester.read_retry_pending = true;  // the responses behind it are no news
+}
+
 /// Whether the response fits the read packet that it answers: all but the last are full (9.7.5.1.2).
 bool response_fits(const Qp& qp, const SendWork& work, const wire::PacketView& packet) {
   const wire::Operation operation = packet.opcode().operation;
@@ -218,13 +227,10 @@ void receive_data(NicState& nic, Qp& qp, const wire::PacketView& packet, Time no
   }
   if (work.is_atomic()) {
     const std::uint64_t original = packet.atomic_ack_eth().original;
-    if (!scatter_response(nic, qp, queue.head, 0, std::as_bytes(std::span(&original, 1)))) {
-      nic.fail_send_head(qp, CompletionStatus::local_protection_error);
-      return;
-    }
+    if (!scatter_response(nic, qp, queue.head, 0, std::as_bytes(std::span(&original, 1))))
+      return refuse_response(nic, qp, psn);
   } else if (!scatter_response(nic, qp, queue.head, work.received_packets * qp.mtu, packet.payload())) {
-    nic.fail_send_head(qp, CompletionStatus::local_protection_error);
-    return;
+    return refuse_response(nic, qp, psn);
   }
   ++work.received_packets;
   note_progress(nic, qp, psn + 1, now);

@@ -64,6 +64,7 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   if (work.opcode == SendOpcode::send_with_immediate) builder.append(wire::ImmDt{work.immediate});
   if (work.length > 0 && !gather_payload(nic, qp, queue.next, 0, work.length, builder)) {
     port.cancel();
+    if (waits_for_pages(nic, qp)) return Sent::nothing;
     work.status = CompletionStatus::local_protection_error;
     retire(nic, qp);
     return Sent::nothing;
@@ -94,7 +95,6 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
     nic.counters.add(Counter::ud_dropped_no_receive);
     return;
   }
-  nic.counters.add(Counter::rx_send_requests);
   Completion completion;
   completion.wr_id = qp.responder.receive_wr_id;
   completion.opcode = CompletionOpcode::receive;
@@ -109,8 +109,13 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
     // 9.9.3 table 63: a receive work request too small fails; the QP lives on.
     completion.status = CompletionStatus::local_length_error;
   } else if (!scatter_receive(nic, qp, grh) || !scatter_receive(nic, qp, packet.payload())) {
+    if (nic.regions.take_pages_due() != kNever) {  // the work request waits on, for the next datagram
+      nic.counters.add(Counter::ud_dropped_no_receive);
+      return;
+    }
     completion.status = CompletionStatus::local_protection_error;
   }
+  nic.counters.add(Counter::rx_send_requests);
   qp.responder.receive_held = false;
   nic.complete_receive(qp, completion, packet.bth().solicited);
   if (completion.status == CompletionStatus::local_protection_error) nic.enter_error(qp);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "wire/assert.h"
 
@@ -13,8 +12,13 @@ constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtom
 
 }  // namespace
 
-MemoryTable::MemoryTable(const NicLimits& limits, std::uint64_t seed, Counters& counters)
-    : counters_(counters), limits_(limits), next_key_(static_cast<std::uint8_t>(seed * 0x9e + 0x11)) {
+MemoryTable::MemoryTable(const NicLimits& limits, std::uint64_t seed, Counters& counters, Duration fault_delay,
+                         const Time& now)
+    : counters_(counters),
+      now_(now),
+      fault_delay_(fault_delay),
+      limits_(limits),
+      next_key_(static_cast<std::uint8_t>(seed * 0x9e + 0x11)) {
   slots_.emplace_back();  // slot 0 stays empty: key 0 is never valid
   slots_count_ = 1;
 }
@@ -69,7 +73,7 @@ void MemoryTable::fill(std::uint32_t slot, const MemoryRegionInit& init) {
   if (!paged) return;
   if (pages_.size() <= slot) pages_.resize(slot + 1);
   const std::uint64_t pages = (init.length >> PageCache::kPageBits) + 2;
-  pages_[slot].tags.assign(std::bit_ceil(std::min(pages, PageCache::kPagesMax)), 0);
+  pages_[slot].pages.assign(std::bit_ceil(std::min(pages, PageCache::kPagesMax)), {});
 }
 
 Result<MemoryRegion, VerbsError> MemoryTable::add(const MemoryRegionInit& init) {
@@ -212,42 +216,54 @@ bool MemoryTable::translate_rare(std::uint32_t key, PdHandle pd, QpHandle qp, st
     case Kind::window_type2: {
       if (!entry.bound || (entry.kind == Kind::window_type2 && entry.qp != qp)) return false;
       if (!entry.contains(address, bytes, translated)) return false;
-      const bool paged = slots_[entry.region].kind == Kind::paged_region;
-      if (paged) counters_.add(Counter::page_faults, learn_pages(entry.region, translated, bytes));
-      return true;
+      return slots_[entry.region].kind != Kind::paged_region || fault_in(entry.region, translated, bytes);
     }
     case Kind::paged_region:
-      if (!entry.contains(address, bytes, translated)) return false;
-      counters_.add(Counter::page_faults, learn_pages(slot, translated, bytes));
-      return true;
+      return entry.contains(address, bytes, translated) && fault_in(slot, translated, bytes);
   }
   return false;
 }
 
-std::uint64_t MemoryTable::learn_pages(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes) {
+bool MemoryTable::fault_in(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes) {
   // The check of a long message sees its first packet only: each packet comes by again for its own octets.
   constexpr std::uint64_t kPacketBytesMax = 4096;
-  if (bytes == 0) return 0;
+  const Time due = learn_pages(slot, address, std::min(bytes, kPacketBytesMax), Counter::page_faults, fault_delay_);
+  if (due <= now_) return true;
+  pages_due_ = due;
+  return false;
+}
+
+Time MemoryTable::learn_pages(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes, Counter cause,
+                              Duration delay) {
+  if (bytes == 0) return now_;
+  Time due = now_;
   PageCache& cache = pages_[slot];
-  const std::uint64_t last = (address + std::min(bytes, kPacketBytesMax) - 1) >> PageCache::kPageBits;
-  std::uint64_t learnt = 0;
-  for (std::uint64_t page = address >> PageCache::kPageBits; page <= last; ++page) {
-    std::uint64_t& tag = cache.tags[page & (cache.tags.size() - 1)];
-    if (tag == page + 1) continue;
-    if (tag != 0)
-      counters_.add(Counter::page_invalidations);
-    else
-      ++cache.known;
-    tag = page + 1;
-    ++learnt;
+  // By the address that peers use: where the octets are differs from one run of a simulation to the next.
+  const std::uint64_t first = address - slots_[slot].address + slots_[slot].iova;
+  const std::uint64_t last = (first + bytes - 1) >> PageCache::kPageBits;
+  for (std::uint64_t number = first >> PageCache::kPageBits; number <= last; ++number) {
+    PageCache::Page& page = cache.pages[number & (cache.pages.size() - 1)];
+    // One that is on its way keeps its place: two streams that meet there would else put each other off for ever.
+    const bool is_known = page.tag == number + 1;
+    if (!is_known && (page.tag == 0 || page.due <= now_)) {
+      if (page.tag != 0)
+        counters_.add(Counter::page_invalidations);
+      else
+        ++cache.known;
+      counters_.add(cause);
+      page = {number + 1, now_ + delay};
+    } else if (is_known) {
+      page.due = std::min(page.due, now_ + delay);
+    }
+    due = std::max(due, page.due);
   }
-  return learnt;
+  return due;
 }
 
 void MemoryTable::forget_pages(std::uint32_t slot) {
   if (slots_[slot].kind != Kind::paged_region) return;
   counters_.add(Counter::page_invalidations, std::exchange(pages_[slot].known, 0));
-  pages_[slot].tags = {};
+  pages_[slot].pages = {};
 }
 
 bool MemoryTable::is_null(std::uint32_t key, PdHandle pd) const {
@@ -266,8 +282,7 @@ Result<std::uint64_t, VerbsError> MemoryTable::prefetch(const Sge& range, PdHand
   if (!entry.contains(range.address, range.length, first)) return Failure{VerbsError::fault};
   constexpr std::uint64_t kPageBytes = std::uint64_t{1} << PageCache::kPageBits;
   const std::uint64_t bytes = std::min<std::uint64_t>(range.length, PageCache::kPagesMax * kPageBytes);
-  for (std::uint64_t done = 0; done < bytes; done += kPageBytes)
-    counters_.add(Counter::page_prefetch, learn_pages(slot, first + done, std::min(kPageBytes, bytes - done)));
+  static_cast<void>(learn_pages(slot, first, bytes, Counter::page_prefetch, Duration{}));
   return first;
 }
 

@@ -10,11 +10,13 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "emulator/nic/counters.h"
 #include "emulator/nic/verbs.h"
 #include "wire/result.h"
+#include "wire/time.h"
 
 namespace verbena::nic {
 
@@ -28,7 +30,8 @@ inline constexpr std::uint32_t kLocalRead = 1u << 30;
 
 class MemoryTable {
  public:
-  MemoryTable(const NicLimits& limits, std::uint64_t seed, Counters& counters);
+  /// `now` is the time of the call in progress; `fault_delay` is NicConfig::page_fault_delay.
+  MemoryTable(const NicLimits& limits, std::uint64_t seed, Counters& counters, Duration fault_delay, const Time& now);
 
   /// no_memory beyond the limits; invalid_argument for access flags that contradict each other (remote write or atomic
   /// without local write, IBTA 10.6.3.1) or a range that wraps.
@@ -60,6 +63,9 @@ class MemoryTable {
       return translate_rare(key, pd, qp, address, bytes, access, translated);
     return entry.contains(address, bytes, translated);
   }
+  /// Why translate() said no: when the pages of the access will be there, or kNever: it is not allowed. Whoever is told
+  /// no asks, once.
+  Time take_pages_due() { return std::exchange(pages_due_, kNever); }
   /// Whether the key is that of the PD's null region: reads give zeros, what is written vanishes, at any address.
   bool is_null(std::uint32_t key, PdHandle pd) const;
   /// ibv_advise_mr: the NIC learns the pages of the range. Returns where its first octet is. not_found: no key of an
@@ -97,14 +103,20 @@ class MemoryTable {
   struct PageCache {
     static constexpr std::uint32_t kPageBits = 12;
     static constexpr std::uint64_t kPagesMax = 1 << 14;
-    std::vector<std::uint64_t> tags;  // page number + 1; a power of two
+    struct Page {
+      std::uint64_t tag = 0;  // page number + 1
+      Time due{};             // when it is there
+    };
+    std::vector<Page> pages;  // a power of two
     std::uint64_t known = 0;
   };
 
   [[gnu::cold]] bool translate_rare(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address,
                                     std::uint64_t bytes, std::uint32_t access, std::uint64_t& translated);
-  /// Makes the pages known and returns how many were not.
-  std::uint64_t learn_pages(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes);
+  /// Makes the pages known; each that was not counts as `cause` and takes `delay`. Returns when all of them are there.
+  Time learn_pages(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes, Counter cause, Duration delay);
+  /// Faults the pages of an access in. False: not all of them are there yet.
+  bool fault_in(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes);
   void forget_pages(std::uint32_t slot);
   std::optional<VerbsError> objection(const MemoryRegionInit& init) const;
   void fill(std::uint32_t slot, const MemoryRegionInit& init);
@@ -121,6 +133,9 @@ class MemoryTable {
   std::vector<std::uint32_t> free_;
   std::vector<PageCache> pages_;  // by slot, as far as on-demand regions reach
   Counters& counters_;
+  const Time& now_;
+  Duration fault_delay_;
+  Time pages_due_ = kNever;
   std::uint32_t regions_ = 0;
   std::uint32_t windows_ = 0;
   NicLimits limits_;

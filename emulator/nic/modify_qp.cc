@@ -152,6 +152,7 @@ void reset_qp(NicState& nic, Qp& qp) {
   qp.requester = {};
   qp.responder = {};
   qp.pace = {};
+  qp.pages_due = kNever;
   if (qp.type == QpType::xrc_receive) {
     qp.srq = nullptr;
     qp.recv_cq = nullptr;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
+#include "wire/frame_parser.h"
 
 namespace verbena::nic {
 
@@ -85,7 +86,7 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted) {
   NicState& nic = *state_;
   nic.now = now;
-  const auto parsed = wire::parse_frame(frame);
+  const auto parsed = wire::FrameParser::parse(frame, {});
   if (!parsed) {
     const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
     if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);
@@ -128,7 +129,7 @@ void Nic::on_deadline(Time now) {
     nic.timers.remove(qp.timer);
     run_requester_timers(nic, qp, now);
     nic.arm_timer(qp);
-    resume_paced(nic, qp, now);
+    resume_held_back(nic, qp, now);
   }
   if (nic.moderation_deadline <= now) end_moderation(nic, now);
 }

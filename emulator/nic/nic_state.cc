@@ -10,7 +10,7 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
       memory_has_octets(app_memory.has_octets()),
       counters(nic_counters),
       pds(nic_config.limits.max_pd),
-      regions(nic_config.limits, nic_config.seed, nic_counters),
+      regions(nic_config.limits, nic_config.seed, nic_counters, nic_config.page_fault_delay, now),
       address_handles(nic_config.limits.max_ah),
       cqs(nic_config.limits.max_cq),
       srqs(nic_config.limits.max_srq),

@@ -268,7 +268,11 @@ void describe(Qp& qp, QpType type) {
 void adopt(Qp& qp, QpInit& init, const QpParts& parts, const NicLimits& limits) {
   qp.has_receive_queue = parts.srq == nullptr && parts.table == nullptr && parts.recv_cq != nullptr;
   if (!qp.has_receive_queue) init.capabilities.max_recv_wr = init.capabilities.max_recv_sge = 0;
-  if (parts.send_cq == nullptr) init.capabilities.max_send_wr = init.capabilities.max_send_sge = 0;
+  QpCapabilities& granted = init.capabilities;
+  if (parts.send_cq == nullptr) granted.max_send_wr = granted.max_send_sge = granted.max_inline_data = 0;
+  // Inline data lies in the place of the list, which is there anyway.
+  const auto list_bytes = static_cast<std::uint32_t>(granted.max_send_sge * sizeof(Sge));
+  granted.max_inline_data = std::max(granted.max_inline_data, std::min(list_bytes, limits.max_inline_bytes));
   qp.send_cq = parts.send_cq;
   qp.recv_cq = parts.recv_cq;
   qp.srq = parts.srq;

@@ -1,4 +1,5 @@
-// What waits for the clock besides the transport's timers: QPs with a rate limit, CQs with moderated events.
+// What waits for the clock besides the transport's timers: QPs with a rate limit or without their pages, CQs with
+// moderated events.
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
@@ -48,14 +49,29 @@ void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
   if (requester.ack_deadline != kNever) requester.ack_deadline = qp.pace.next + requester.ack_timeout;
 }
 
-void resume_paced(NicState& nic, Qp& qp, Time now) {
-  if (!qp.pace.waiting) return;
-  if (qp.pace.next > now) {
-    nic.timers.at_latest(qp.timer, qp.pace.next);
-    return;
+bool waits_for_pages(NicState& nic, Qp& qp) {
+  const Time due = nic.regions.take_pages_due();
+  if (due == kNever) return false;
+  qp.pages_due = std::min(qp.pages_due, due);
+  nic.timers.at_latest(qp.timer, qp.pages_due);
+  Requester& requester = qp.requester;
+  // What left before may be acknowledged only with what has to wait.
+  if (requester.ack_deadline != kNever)
+    requester.ack_deadline = std::max(requester.ack_deadline, due + requester.ack_timeout);
+  return true;
+}
+
+void resume_held_back(NicState& nic, Qp& qp, Time now) {
+  if (qp.pace.waiting && qp.pace.next <= now) {
+    qp.pace.waiting = false;
+    nic.make_ready(qp);
   }
-  qp.pace.waiting = false;
-  nic.make_ready(qp);
+  if (qp.pages_due <= now) {
+    qp.pages_due = kNever;
+    nic.make_ready(qp);
+  }
+  const Time due = std::min(qp.pace.waiting ? qp.pace.next : kNever, qp.pages_due);
+  if (due != kNever) nic.timers.at_latest(qp.timer, due);
 }
 
 VerbsResult<void> Nic::moderate_cq(CqHandle handle, std::uint16_t count, Duration period) {

@@ -143,6 +143,7 @@ struct Qp {
   Responder responder;
 
   Pace pace;
+  Time pages_due = kNever;          // nothing is sent before: pages of an on-demand region are not there
   XrcDomain* xrc_domain = nullptr;  // XRC receive
   std::uint32_t holders = 1;        // XRC receive: create_qp and open_qp
   std::uint32_t attachments = 0;    // groups and flows that name it

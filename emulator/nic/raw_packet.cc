@@ -69,8 +69,14 @@ void deliver(NicState& nic, const Target& target, std::span<const std::byte> fra
   for (const Sge& sge : receive.sges) room += sge.length;
   if (completion.byte_count > room)
     completion.status = CompletionStatus::local_length_error;
-  else if (!scatter(nic, target.pd, receive.sges, head, 0) || !scatter(nic, target.pd, receive.sges, rest, head.size()))
+  else if (!scatter(nic, target.pd, receive.sges, head, 0) ||
+           !scatter(nic, target.pd, receive.sges, rest, head.size())) {
+    if (nic.regions.take_pages_due() != kNever) {
+      nic.counters.add(Counter::rx_dropped_no_buffer);
+      return;
+    }
     completion.status = CompletionStatus::local_protection_error;
+  }
   target.queue->pop();
   nic.complete(*target.cq, completion, false);
 }
@@ -177,6 +183,7 @@ Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
   const std::span<std::byte> frame = room.first(work.length);
   if (!gather_frame(nic, qp, work, frame)) {
     port.cancel();
+    if (waits_for_pages(nic, qp)) return Sent::nothing;
     work.status = CompletionStatus::local_protection_error;
     retire(nic, qp);
     return Sent::nothing;

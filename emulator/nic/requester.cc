@@ -210,7 +210,7 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   append_extensions(builder, qp, work, info, packet);
   if (payload > 0 && !gather_payload(nic, qp, queue.next, offset, payload, builder)) {
     port.cancel();
-    fail_locally(nic, qp, work, CompletionStatus::local_protection_error);
+    if (!waits_for_pages(nic, qp)) fail_locally(nic, qp, work, CompletionStatus::local_protection_error);
     return Sent::nothing;
   }
   const std::size_t bytes = builder.finish();

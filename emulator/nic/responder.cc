@@ -23,7 +23,7 @@ enum class Verdict : std::uint8_t {
   drop,                // says nothing
   duplicate,           // behind the expected PSN
   sequence_error,      // ahead of it, the first to show the gap
-  receiver_not_ready,  // no receive work request
+  receiver_not_ready,  // no receive work request, or pages that are still to come
   invalid_request,     // operation, order, length or alignment
   remote_access,       // rkey, bounds, rights
   receive_too_short,   // the message does not fit the receive work request
@@ -41,6 +41,11 @@ void schedule_nak(NicState& nic, Qp& qp, std::uint8_t syndrome, Psn psn) {
 void schedule_acknowledge(NicState& nic, Qp& qp) {
   if (qp.responder.acknowledge == Acknowledge::none) qp.responder.acknowledge = Acknowledge::ack;
   nic.make_ready(qp);
+}
+
+/// An access to memory was refused. Pages that are not there yet make the peer try again, as ConnectX does.
+[[gnu::cold]] Verdict refusal(NicState& nic, Verdict verdict) {
+  return nic.regions.take_pages_due() != kNever ? Verdict::receiver_not_ready : verdict;
 }
 
 // -- The checks, in the order of the specification ------------------------------------------------------------------
@@ -180,12 +185,12 @@ Verdict check_remote_access(NicState& nic, Qp& qp, const PacketView& packet) {
     const std::uint32_t right = opcode.operation == Operation::read_request ? kRemoteRead : kRemoteWrite;
     if (!nic.regions.translate(reth.rkey.value, qp.pd, qp.handle, reth.address, reth.length, right,
                                qp.responder.write_target))
-      return Verdict::remote_access;
+      return refusal(nic, Verdict::remote_access);
   } else if (opcode.has_atomic_eth) {
     const wire::AtomicEth atomic = packet.atomic_eth();
     if (!nic.regions.translate(atomic.rkey.value, qp.pd, qp.handle, atomic.address, kAtomicBytes, kRemoteAtomic,
                                qp.responder.write_target))
-      return Verdict::remote_access;
+      return refusal(nic, Verdict::remote_access);
   } else if (opcode.has_invalidate) {
     if (!nic.regions.may_invalidate(packet.ieth().rkey.value, qp.pd, qp.handle)) return Verdict::remote_access;
   }
@@ -205,8 +210,9 @@ Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::span<const std::byte> payload = packet.payload();
   if (packet.opcode().operation == Operation::send) {
-    if (!scatter_receive(nic, qp, payload)) return Verdict::local_protection;
-    return Verdict::pass;
+    if (scatter_receive(nic, qp, payload)) return Verdict::pass;
+    responder.receive_offset -= static_cast<std::uint32_t>(payload.size());  // in case that it comes again
+    return refusal(nic, Verdict::local_protection);
   }
   std::uint64_t to = responder.write_target;
   if (packet.opcode().has_reth) {
@@ -220,7 +226,7 @@ Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
     // Again for each packet: the region may be deregistered in mid-message.
     if (!nic.regions.translate(responder.write_rkey, qp.pd, qp.handle, responder.write_address, payload.size(),
                                kRemoteWrite, to))
-      return Verdict::remote_access;
+      return refusal(nic, Verdict::remote_access);
   }
   if (!nic.memory.write(to, payload)) return Verdict::fault;
   responder.write_address += payload.size();
@@ -278,10 +284,10 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
   std::uint32_t psns = 1;
   const wire::OpcodeInfo& opcode = packet.opcode();
   if (opcode.operation == Operation::send || opcode.operation == Operation::write) {
-    nic.counters.add(opcode.operation == Operation::send ? Counter::rx_send_requests : Counter::rx_write_requests,
-                     opcode.starts_message());
     const Verdict verdict = execute_payload(nic, qp, packet);
     if (verdict != Verdict::pass) return verdict;
+    nic.counters.add(opcode.operation == Operation::send ? Counter::rx_send_requests : Counter::rx_write_requests,
+                     opcode.starts_message());
     responder.message = opcode.operation == Operation::send ? Message::send : Message::write;
     if (opcode.ends_message()) finish_message(nic, qp, packet);
   } else if (opcode.operation == Operation::read_request) {

@@ -74,6 +74,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   if (payload > 0 && (!nic.regions.translate(job.rkey, job.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
                       !read_payload(nic, from, payload, builder))) {
     port.cancel();
+    if (waits_for_pages(nic, qp)) return Sent::nothing;
     fail_read(nic, qp, job.psn);
     return send_response(nic, qp, port);
   }

@@ -434,6 +434,9 @@ struct NicConfig {
   std::uint32_t acknowledge_every = 0;
   /// Least time between two CNPs that answer marked packets of one QP. 0: none are sent.
   Duration cnp_interval{};
+  /// What it takes until a page of an on-demand region is there that the NIC meets for the first time. Until then it
+  /// refuses requests of peers with RNR NAKs, drops datagrams and read responses, and holds back what is to be sent.
+  Duration page_fault_delay{};
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
 };

@@ -85,21 +85,23 @@ class SendQueue {
     capacity_ = capacity;
     sges_max_ = std::max(sges_max, 1u);
     inline_max_ = inline_max;
+    stride_ = std::max(sges_max_, inline_places(inline_max));
     const std::uint32_t storage = std::bit_ceil(std::max(capacity, 1u));
     mask_ = storage - 1;
     work_.resize(storage);
-    sges_.resize(std::size_t{storage} * sges_max_);
-    inline_.resize(std::size_t{storage} * inline_max_);
+    sges_.resize(std::size_t{storage} * stride_);
   }
   void clear() { head = next = tail = 0; }
 
   bool full() const { return tail - head >= capacity_; }
   SendWork& at(std::uint32_t position) { return work_[position & mask_]; }
   std::span<Sge> sges(std::uint32_t position) {
-    return std::span(sges_).subspan(std::size_t{position & mask_} * sges_max_, sges_max_);
+    return std::span(sges_).subspan(std::size_t{position & mask_} * stride_, sges_max_);
   }
+  /// Lies where the scatter/gather list would, as on hardware.
   std::span<std::byte> inline_data(std::uint32_t position) {
-    return std::span(inline_).subspan(std::size_t{position & mask_} * inline_max_, inline_max_);
+    return std::as_writable_bytes(std::span(sges_).subspan(std::size_t{position & mask_} * stride_, stride_))
+        .first(inline_max_);
   }
 
   std::uint32_t head = 0;  // the oldest one not completed
@@ -107,13 +109,16 @@ class SendQueue {
   std::uint32_t tail = 0;  // where the next post goes
 
  private:
+  static std::uint32_t inline_places(std::uint32_t octets) {
+    return static_cast<std::uint32_t>((octets + sizeof(Sge) - 1) / sizeof(Sge));
+  }
   std::uint32_t capacity_ = 0;
   std::uint32_t sges_max_ = 1;
   std::uint32_t inline_max_ = 0;
+  std::uint32_t stride_ = 1;  // places for SGEs of one work request
   std::uint32_t mask_ = 0;
   std::vector<SendWork> work_;
   std::vector<Sge> sges_;
-  std::vector<std::byte> inline_;
 };
 
 class ReceiveQueue {

@@ -18,11 +18,23 @@ constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-pe
                               "nodes", "switches", "link",   "trunk",  "links"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu"};
-constexpr Word kNic[] = {
-    "profile", "mtu",    "timeout",     "retry-count",         "rnr-retry",   "min-rnr-timer", "read-depth",
-    "speed",   "window", "nak-latency", "acknowledge-latency", "timeout-min", "cnp-interval",  "acknowledge-every"};
+constexpr Word kNic[] = {"profile",
+                         "mtu",
+                         "timeout",
+                         "retry-count",
+                         "rnr-retry",
+                         "min-rnr-timer",
+                         "read-depth",
+                         "speed",
+                         "window",
+                         "nak-latency",
+                         "acknowledge-latency",
+                         "timeout-min",
+                         "cnp-interval",
+                         "page-fault-delay",
+                         "acknowledge-every"};
 constexpr Word kProfile[] = {"name",        "description",  "nak-latency",      "acknowledge-latency",
-                             "timeout-min", "cnp-interval", "acknowledge-every"};
+                             "timeout-min", "cnp-interval", "page-fault-delay", "acknowledge-every"};
 constexpr Word kWorkload[] = {"name",  "verb",  "transport", "pattern",       "from",         "to",
                               "among", "size",  "count",     "duration",      "depth",        "qps",
                               "rate",  "check", "start",     "receive-depth", "receive-delay"};

@@ -20,6 +20,7 @@ void read_behaviour(const Section& section, NicProfile& profile) {
   if (const auto value = section.find("acknowledge-latency")) profile.acknowledge_latency = value->duration();
   if (const auto value = section.find("timeout-min")) profile.timeout_min = value->duration();
   if (const auto value = section.find("cnp-interval")) profile.cnp_interval = value->duration();
+  if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();
   if (const auto value = section.find("acknowledge-every"))
     profile.acknowledge_every = static_cast<std::uint32_t>(value->number(0, kAcknowledgeEveryMax));
 }

@@ -38,6 +38,9 @@ struct NicProfile {
   /// Least time between two CNPs that answer marked packets of a QP. 0: no CNPs are sent, and what is sent cannot be
   /// marked by switches.
   Duration cnp_interval{0};
+  /// Until a page is there that the NIC meets for the first time. 0: memory is pinned; else the regions of workloads
+  /// are on-demand ones.
+  Duration page_fault_delay{0};
   /// Request packets between acknowledgements at most: asked for by the requester, given unasked by the responder; 0:
   /// NIC's own choice.
   std::uint32_t acknowledge_every = 0;

@@ -36,6 +36,7 @@ host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   tuning.timeout_min = settings.profile.timeout_min;
   tuning.acknowledge_every = settings.profile.acknowledge_every;
   tuning.cnp_interval = settings.profile.cnp_interval;
+  tuning.page_fault_delay = settings.profile.page_fault_delay;
   tuning.nak_latency = settings.profile.nak_latency;
   tuning.acknowledge_latency = settings.profile.acknowledge_latency;
   return tuning;

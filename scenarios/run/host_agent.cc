@@ -85,11 +85,12 @@ void HostAgent::drain_events(Time now) {
   }
 }
 
-nic::VerbsResult<nic::MemoryRegion> HostAgent::register_memory(const nic::MemoryRegionInit& init) {
+nic::VerbsResult<nic::MemoryRegion> HostAgent::register_memory(nic::MemoryRegionInit init) {
   if (registrations_to_fail_ > 0) {
     --registrations_to_fail_;
     return Failure{nic::VerbsError::no_memory};
   }
+  if (nic().config().page_fault_delay.ns != 0) init.access |= nic::kOnDemand;
   auto region = nic().register_memory(init);
   if (region && listener_ != nullptr) listener_->registered(host_, init, *region);
   return region;

@@ -64,7 +64,7 @@ class HostAgent final : public sim::Application {
   Time receives_held_until() const { return receives_held_until_; }
   /// Who hears of set-ups; null: nobody.
   SetUpListener* listener() { return listener_; }
-  nic::VerbsResult<nic::MemoryRegion> register_memory(const nic::MemoryRegionInit& init);
+  nic::VerbsResult<nic::MemoryRegion> register_memory(nic::MemoryRegionInit init);
   void deregister_memory(const nic::MemoryRegion& region);
   nic::VerbsResult<void> post_send(nic::QpHandle qp, const nic::SendRequest& request, Time now);
 

@@ -28,6 +28,7 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
     config.seed = scenario.seed;
     config.acknowledge_every = settings.profile.acknowledge_every;
     config.cnp_interval = settings.profile.cnp_interval;
+    config.page_fault_delay = settings.profile.page_fault_delay;
     configs.push_back(config);
   }
   return configs;

@@ -24,10 +24,13 @@ import harness  # noqa: E402
 import matrix  # noqa: E402
 import qperf  # noqa: E402
 import rdma_cm  # noqa: E402
+import rdma_cm_endings  # noqa: E402
+import rdma_cm_tools  # noqa: E402
+import rsockets  # noqa: E402
 import served  # noqa: E402
 
 MODULES = {"bad_luck": bad_luck, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": served,
-           "qperf": qperf, "rdma_cm": rdma_cm}
+           "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools, "rsockets": rsockets}
 
 
 @dataclasses.dataclass

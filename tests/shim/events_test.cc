@@ -22,6 +22,28 @@ void set_nonblocking(int descriptor) {
   BOOST_REQUIRE_EQUAL(fcntl(descriptor, F_SETFL, flags | O_NONBLOCK), 0);
 }
 
+/// The next event of a context, acknowledged; the test fails when none comes.
+ibv_async_event next_event(const Endpoint& end) {
+  ibv_async_event event{};
+  event.event_type = IBV_EVENT_DEVICE_FATAL;
+  BOOST_REQUIRE(wait_for([&] {
+    ibv_wc completion{};  // whoever polls runs the NIC
+    static_cast<void>(ibv_poll_cq(end.cq, 0, &completion));
+    return is_readable(end.context->async_fd, 10);
+  }));
+  BOOST_REQUIRE_EQUAL(ibv_get_async_event(end.context, &event), 0);
+  ibv_ack_async_event(&event);
+  return event;
+}
+
+void to_state(ibv_qp* qp, ibv_qp_state state, bool tells_when_drained = false) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = state;
+  attributes.en_sqd_async_notify = 1;
+  BOOST_REQUIRE_EQUAL(
+      ibv_modify_qp(qp, &attributes, IBV_QP_STATE | (tells_when_drained ? IBV_QP_EN_SQD_ASYNC_NOTIFY : 0)), 0);
+}
+
 struct Pair {
   Pair() : a({.with_channel = true}), b({.with_channel = true}) { connect(a, b); }
   /// One send from a to b, with an event on b when it was armed.
@@ -158,4 +180,41 @@ BOOST_AUTO_TEST_CASE(a_shared_receive_queue_that_runs_low_says_so_once) {
     ibv_ack_async_event(&event);
   }
   BOOST_CHECK(limit_reached);
+}
+
+BOOST_AUTO_TEST_CASE(a_completion_queue_that_overruns_says_so_and_so_does_its_qp) {
+  Endpoint a({.cq_entries = 1});
+  Endpoint b;
+  connect(a, b);
+  BOOST_REQUIRE_EQUAL(a.cq->cqe, 1);
+  ibv_sge sge = a.sge(0, 8);
+  for (int i = 0; i < 2; ++i) {
+    ibv_send_wr request = a.request(IBV_WR_RDMA_WRITE, &sge);
+    request.wr.rdma = {.remote_addr = b.address(0), .rkey = b.mr->rkey};
+    BOOST_REQUIRE_EQUAL(a.post(request), 0);
+  }
+  const ibv_async_event first = next_event(a);
+  BOOST_CHECK_EQUAL(first.event_type, IBV_EVENT_CQ_ERR);
+  BOOST_CHECK(first.element.cq == a.cq);
+  const ibv_async_event second = next_event(a);
+  BOOST_CHECK_EQUAL(second.event_type, IBV_EVENT_QP_FATAL);
+  BOOST_CHECK(second.element.qp == a.qp);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr init{};
+  BOOST_REQUIRE_EQUAL(ibv_query_qp(a.qp, &attributes, IBV_QP_STATE, &init), 0);
+  BOOST_CHECK_EQUAL(attributes.qp_state, IBV_QPS_ERR);
+}
+
+BOOST_AUTO_TEST_CASE(a_drained_send_queue_and_a_failed_user_of_a_shared_receive_queue_say_so) {
+  Endpoint a;
+  Endpoint b({.with_srq = true});
+  connect(a, b);
+  to_state(a.qp, IBV_QPS_SQD, true);
+  const ibv_async_event drained = next_event(a);
+  BOOST_CHECK_EQUAL(drained.event_type, IBV_EVENT_SQ_DRAINED);
+  BOOST_CHECK(drained.element.qp == a.qp);
+  to_state(b.qp, IBV_QPS_ERR);
+  const ibv_async_event last = next_event(b);
+  BOOST_CHECK_EQUAL(last.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+  BOOST_CHECK(last.element.qp == b.qp);
 }

@@ -1,6 +1,9 @@
 // Memory beyond plain regions through the ABI: windows, regions that change, the null region, device memory, on-demand
 // regions, dma-bufs, and what is imported from another context.
 #include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -308,6 +311,37 @@ BOOST_AUTO_TEST_CASE(a_descriptor_that_is_no_dma_buf_is_not_registered) {
   BOOST_CHECK_EQUAL(answer(file, 8, 0, kLocalWrite), EINVAL);
   BOOST_CHECK_EQUAL(answer(file, 0, 0, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
   close(file);
+}
+
+namespace {
+boost::test_tools::assertion_result has_udmabuf(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result result(access("/dev/udmabuf", R_OK | W_OK) == 0);
+  result.message() << "this kernel offers no /dev/udmabuf";
+  return result;
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_dma_buf_is_written_by_a_peer, *boost::unit_test::precondition(has_udmabuf)) {
+  Pair pair;
+  constexpr std::size_t kBytes = 8192;
+  const int memory = memfd_create("for-udmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  BOOST_REQUIRE_EQUAL(ftruncate(memory, kBytes), 0);
+  BOOST_REQUIRE_EQUAL(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  udmabuf_create wanted{.memfd = static_cast<std::uint32_t>(memory), .flags = 0, .offset = 0, .size = kBytes};
+  const int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+  const int buffer = ioctl(device, UDMABUF_CREATE, &wanted);
+  BOOST_REQUIRE(buffer >= 0);
+  ibv_mr* const mr = ibv_reg_dmabuf_mr(pair.b.pd, 4096, 4096, 0x10000, buffer, kLocalWrite | kRemoteWrite);
+  BOOST_REQUIRE(mr != nullptr);
+  std::memcpy(pair.a.buffer.data(), "by dma.", 8);
+  BOOST_CHECK_EQUAL(pair.write(mr->rkey, 0x10000), IBV_WC_SUCCESS);
+  char seen[8] = {};
+  BOOST_CHECK_EQUAL(pread(memory, seen, sizeof seen, 4096), 8);
+  BOOST_CHECK_EQUAL(seen, "by dma.");
+  BOOST_CHECK(ibv_reg_dmabuf_mr(pair.b.pd, 4096, 8192, 0, buffer, kLocalWrite) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EINVAL);
+  BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
+  for (const int descriptor : {buffer, device, memory}) close(descriptor);
 }
 
 BOOST_AUTO_TEST_CASE(an_imported_context_shares_domains_regions_and_device_memory) {

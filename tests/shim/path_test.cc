@@ -213,3 +213,39 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_open_and_many_directories_can_be_open) {
                     "') for i in range(40)]\n"
                     "print(sum(1 for h in held for e in h), len(os.listdir('/proc/self/fd')) - before)") == "480 0\n");
 }
+
+// -- Where a program's own datagrams come from -----------------------------------------------------------------------
+
+namespace {
+
+/// Sends to a socket on 127.47.91.9 by `statements`, which use the socket `s` and the name `to`; says where it came
+/// from.
+std::string source_seen(const std::string& statements) {
+  return python(
+      "import socket\n"
+      "r = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); r.bind(('127.47.91.9', 0)); r.settimeout(30)\n"
+      "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); to = r.getsockname()\n" +
+      statements +
+      "\nhost, port = r.recvfrom(9)[1]\n"
+      "print(host, port == s.getsockname()[1], end='')\n");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(datagrams_to_a_node_come_from_the_own_node) {
+  BOOST_TEST(source_seen("s.sendto(b'x', to)") == "127.47.91.7 True");
+  BOOST_TEST(source_seen("s.sendmsg([b'x'], [], 0, to)") == "127.47.91.7 True");
+  BOOST_TEST(source_seen("s.connect(to); s.send(b'x')") == "127.47.91.7 True");
+  BOOST_TEST(source_seen("s.connect(to); s.send(b'x'); print(s.getsockname()[0], end=' ')") ==
+             "127.47.91.7 127.47.91.7 True");
+  BOOST_TEST(source_seen("s.bind(('', 0)); s.sendto(b'x', to)") == "127.47.91.7 True");
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_chooses_its_source_address_keeps_it) {
+  BOOST_TEST(source_seen("s.bind(('127.0.0.1', 0)); s.sendto(b'x', to)") == "127.0.0.1 True");
+  BOOST_TEST(source_seen("s.bind(('127.0.0.1', 0)); s.connect(to); s.send(b'x')") == "127.0.0.1 True");
+  // Nor has any other destination to do with nodes.
+  BOOST_TEST(python("import socket\n"
+                    "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('127.1.1.1', 9))\n"
+                    "print(s.getsockname()[0], end='')") == "127.0.0.1");
+}

@@ -106,6 +106,22 @@ BOOST_AUTO_TEST_CASE(a_domain_belongs_to_its_file) {
   BOOST_CHECK(refused(open_domain(device.context, file.fd, 0), EAGAIN));  // it ended with its last holder
 }
 
+BOOST_AUTO_TEST_CASE(a_receiver_keeps_the_protection_domain_that_it_was_given) {
+  Endpoint end;
+  ibv_xrcd* const domain = open_domain(end.context, -1, O_CREAT);
+  BOOST_REQUIRE(domain != nullptr);
+  ibv_qp_init_attr_ex attributes{};
+  attributes.qp_type = IBV_QPT_XRC_RECV;
+  attributes.comp_mask = IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_PD;
+  attributes.xrcd = domain;
+  attributes.pd = end.pd;
+  ibv_qp* const receiver = ibv_create_qp_ex(end.context, &attributes);
+  BOOST_REQUIRE(receiver != nullptr);
+  BOOST_CHECK(receiver->pd == end.pd);
+  BOOST_CHECK_EQUAL(ibv_destroy_qp(receiver), 0);
+  BOOST_CHECK_EQUAL(ibv_close_xrcd(domain), 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_message_reaches_the_queue_that_it_names_and_both_holders_hear_of_it) {
   Endpoint end;
   ibv_xrcd* const domain = open_domain(end.context, -1, O_CREAT);
@@ -155,5 +171,24 @@ BOOST_AUTO_TEST_CASE(a_message_reaches_the_queue_that_it_names_and_both_holders_
   BOOST_CHECK_EQUAL(ibv_close_xrcd(domain), EBUSY);
   for (ibv_qp* qp : {receiver, shared, sender}) BOOST_CHECK_EQUAL(ibv_destroy_qp(qp), 0);
   BOOST_CHECK_EQUAL(ibv_destroy_srq(srq), 0);
+  BOOST_CHECK_EQUAL(ibv_close_xrcd(domain), 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_receiver_needs_no_pd_and_shows_the_one_it_is_given) {
+  Endpoint end;
+  ibv_xrcd* const domain = open_domain(end.context, -1, O_CREAT);
+  BOOST_REQUIRE(domain != nullptr);
+  ibv_qp* const without = make_receiver(end, domain);
+  BOOST_REQUIRE(without != nullptr);
+  BOOST_CHECK(without->pd == nullptr);
+  ibv_qp_init_attr_ex attributes{};
+  attributes.qp_type = IBV_QPT_XRC_RECV;
+  attributes.comp_mask = IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_PD;
+  attributes.xrcd = domain;
+  attributes.pd = end.pd;
+  ibv_qp* const with = ibv_create_qp_ex(end.context, &attributes);
+  BOOST_REQUIRE(with != nullptr);
+  BOOST_CHECK(with->pd == end.pd);  // librdmacm makes the SRQ from it
+  for (ibv_qp* qp : {without, with}) BOOST_CHECK_EQUAL(ibv_destroy_qp(qp), 0);
   BOOST_CHECK_EQUAL(ibv_close_xrcd(domain), 0);
 }

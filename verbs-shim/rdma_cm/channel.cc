@@ -79,9 +79,19 @@ std::deque<ChannelEvent> Channel::withdraw(std::uint64_t reporter, int descripto
 bool Channel::wait(int descriptor) {
   char token = 0;
   // A plain read: signals interrupt or restart it as the application chose with SA_RESTART.
+  waiting_.fetch_add(1, std::memory_order_relaxed);
   const ssize_t got = ::read(descriptor, &token, sizeof token);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
   if (got == 0) errno = EIO;
+  if (got == sizeof token) taker_.store(::gettid(), std::memory_order_relaxed);
   return got == sizeof token;
+}
+
+void Channel::await_return() const {
+  const pid_t taker = taker_.load(std::memory_order_relaxed);
+  if (taker == 0 || taker == ::gettid()) return;
+  for (unsigned turn = 0; turn < kReturnTurnsMax && waiting_.load(std::memory_order_relaxed) == 0; ++turn)
+    ::usleep(kReturnTurnUs);
 }
 
 }  // namespace verbena::shim::rdma_cm

@@ -4,12 +4,13 @@
 // takes one blocks or not as O_NONBLOCK says. The application's end of a socket pair is the descriptor, so that poll,
 // epoll, dup and fork are the kernel's; a token lies in it as long as an event waits here. Once all copies of the
 // application's end are closed, the channel is over. It does not know what an event means. Guarded by the device's
-// lock, but for wait(), which sleeps.
+// lock, but for wait() and await_return(), which sleep.
 #pragma once
 
 #include <rdma/rdma_user_cm.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -44,12 +45,20 @@ class Channel {
   /// Takes out what waits for an ID. `descriptor` is the application's.
   std::deque<ChannelEvent> withdraw(std::uint64_t reporter, int descriptor);
   /// Waits for a token and takes it. False: errno says why.
-  static bool wait(int descriptor);
+  bool wait(int descriptor);
+  /// Programs close a channel as soon as its last ID is destroyed, while a thread of theirs is on its way back into it
+  /// (rping's), and fail if it comes too late. The kernel destroys more slowly than that thread returns; we wait for
+  /// it, for a few milliseconds at most.
+  void await_return() const;
+  /// How many IDs report here.
+  std::size_t ids = 0;
   /// In the child after fork(): closes our end.
   void abandon();
 
  private:
   static constexpr std::size_t kTokensMax = 64;
+  static constexpr unsigned kReturnTurnsMax = 100;
+  static constexpr unsigned kReturnTurnUs = 50;
   Channel(int own_end, ino_t inode) : own_end_(own_end), inode_(inode) {}
   void refill();
 
@@ -57,6 +66,8 @@ class Channel {
   const ino_t inode_;
   std::size_t tokens_ = 0;  // given out and not known to be taken
   std::deque<ChannelEvent> events_;
+  std::atomic<pid_t> taker_{0};  // the thread that took the last token
+  std::atomic<unsigned> waiting_{0};
 };
 
 }  // namespace verbena::shim::rdma_cm

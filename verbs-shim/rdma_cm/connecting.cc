@@ -54,10 +54,8 @@ cm::Offer offer_of(const rdma_ucm_conn_param& parameters, std::uint32_t psn) {
 }
 
 cm::Transport transport_of(std::uint8_t qp_type) {
-  constexpr std::uint8_t kXrcSend = 9;
-  constexpr std::uint8_t kXrcReceive = 10;
   if (qp_type == IBV_QPT_UC) return cm::Transport::uc;
-  return qp_type == kXrcSend || qp_type == kXrcReceive ? cm::Transport::xrc : cm::Transport::rc;
+  return qp_type == IBV_QPT_XRC_SEND || qp_type == IBV_QPT_XRC_RECV ? cm::Transport::xrc : cm::Transport::rc;
 }
 
 }  // namespace
@@ -85,6 +83,9 @@ int Device::connect(const Call& call) {
       return 0;
     }
     id->path.slot = *slot;
+  } else {
+    // Not needed to reach it, but if it stands on this machine it can be seen to end.
+    id->path.slot = engine()->services().find_listener(id->destination.gid, init.service_id);
   }
   init.path = id->path;
   init.offer = offer_of(command.conn_param, id->starting_psn);
@@ -237,7 +238,7 @@ int Device::init_qp_attributes(const Call& call) {
       response.path_mtu = agreed->path.mtu;
       response.dest_qp_num = agreed->remote_qpn.value();
       response.rq_psn = agreed->receive_psn.value();
-      if (id->qp_type != IBV_QPT_UC) {
+      if (id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_RECV) {
         response.qp_attr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
         response.max_dest_rd_atomic = agreed->responder_resources;
       }
@@ -247,8 +248,11 @@ int Device::init_qp_attributes(const Call& call) {
       response.qp_attr_mask |= IBV_QP_SQ_PSN;
       response.sq_psn = agreed->send_psn.value();
       if (id->qp_type != IBV_QPT_UC) {
-        response.qp_attr_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+        response.qp_attr_mask |= IBV_QP_TIMEOUT;
         response.timeout = agreed->ack_timeout;
+      }
+      if (id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND) {
+        response.qp_attr_mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
         response.retry_cnt = agreed->retry_count;
         response.rnr_retry = agreed->rnr_retry_count;
         response.max_rd_atomic = agreed->initiator_depth;

@@ -1,5 +1,6 @@
 #include "verbs-shim/rdma_cm/device.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -120,6 +121,7 @@ int Device::open_channel(int flags) {
   if (engine() == nullptr) {
     errno = ENODEV;
   } else if (auto channel = Channel::open(flags, descriptor)) {
+    const std::scoped_lock guard(channels_mutex_);
     channels_[channel->inode()] = std::move(channel);
   }
   const int error = errno;
@@ -129,11 +131,13 @@ int Device::open_channel(int flags) {
 }
 
 bool Device::is_channel(ino_t inode) {
-  if (holds_lock) return false;
-  lock();
-  const bool found = channels_.contains(inode);
-  unlock();
-  return found;
+  return !holds_lock && channel_of(inode) != nullptr;
+}
+
+std::shared_ptr<Channel> Device::channel_of(ino_t inode) {
+  const std::scoped_lock guard(channels_mutex_);
+  const auto found = channels_.find(inode);
+  return found != channels_.end() ? found->second : nullptr;
 }
 
 /// The channels that nobody holds any more end as the kernel's file would: with all that is theirs.
@@ -147,12 +151,14 @@ void Device::reap() {
 void Device::close_channel(const std::shared_ptr<Channel>& channel) {
   for (auto& id : ids_)
     if (id && id->channel == channel) drop_id(*id);
+  const std::scoped_lock guard(channels_mutex_);
   channels_.erase(channel->inode());
 }
 
 void Device::before_fork() {
   instance().lock();
   instance().inbox_mutex_.lock();
+  instance().channels_mutex_.lock();
 }
 
 void Device::after_fork(bool in_child) {
@@ -165,6 +171,7 @@ void Device::after_fork(bool in_child) {
     device.claims_.clear();
     device.inbox_.clear();
   }
+  device.channels_mutex_.unlock();
   device.inbox_mutex_.unlock();
   holds_lock = false;
   device.mutex_.unlock();
@@ -176,11 +183,10 @@ void Device::at_exit() {
   if (holds_lock || !device.mutex_.try_lock()) return;
   holds_lock = true;
   // The channels stay: a thread of the application may sleep in one of them to the very end.
-  const bool has_ids = !device.handles_.empty();
   for (const auto& id : device.ids_)
     if (id) device.drop_id(*id);
   host::Engine* const engine = device.context_ != nullptr ? engine_of(device.context_) : nullptr;
-  if (engine != nullptr && has_ids) engine->drain(milliseconds(5));
+  if (engine != nullptr) engine->take_leave();
   device.unlock();
 }
 
@@ -194,20 +200,27 @@ ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size
   const auto* const begin = static_cast<const std::byte*>(data) + sizeof header;
   Call call{descriptor, nullptr, {begin, header.in}, header.out};
   int error = 0;
+  // Who waits in a file of the kernel's has it open until then, whoever closes its descriptor meanwhile (rping does).
+  const bool waits = header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
+  const host::HeldName own(waits ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1);
+  const std::shared_ptr<Channel> waited = waits ? channel_of(inode) : nullptr;
+  std::shared_ptr<Channel> emptied;
   for (;;) {
     // Only GET_EVENT waits, and does so without the lock.
-    if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT && !Channel::wait(descriptor)) return -1;
+    if (waited != nullptr && !waited->wait(own.held() ? own.descriptor() : descriptor)) return -1;
     lock();
-    const auto found = channels_.find(inode);
-    call.channel = found != channels_.end() ? found->second : nullptr;
+    call.channel = channel_of(inode);
     if (call.channel == nullptr)
       error = EIO;
     else
       error = engine() != nullptr ? (this->*kHandlers[header.cmd])(call) : ENODEV;
+    if (header.cmd == RDMA_USER_CM_CMD_DESTROY_ID && call.channel != nullptr && call.channel->ids == 0)
+      emptied = call.channel;
     call.channel = nullptr;
     unlock();
     if (error != EAGAIN) break;
   }
+  if (emptied != nullptr) emptied->await_return();
   if (error != 0) return errno = error, -1;
   return static_cast<ssize_t>(bytes);
 }
@@ -243,6 +256,7 @@ Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, 
   id.handle = static_cast<std::uint32_t>(place - ids_.begin());
   id.serial = ++last_serial_;
   id.channel = std::move(channel);
+  ++id.channel->ids;
   id.starting_psn = wire::Psn(static_cast<std::uint32_t>(random_())).value();
   id.port_space = port_space;
   id.qp_type = qp_type;
@@ -261,6 +275,7 @@ void Device::drop_id(Id& id) {
   }
   if (Id* const listener = by_serial(id.listener)) ++listener->backlog;
   handles_.erase(id.serial);
+  --id.channel->ids;
   ids_[id.handle] = nullptr;
 }
 
@@ -331,7 +346,9 @@ int Device::migrate_id(const Call& call) {
   if (id == nullptr) return ENOENT;
   if (id->channel != call.channel) {
     const auto waiting = id->channel->withdraw(id->serial, static_cast<int>(command.fd));
+    --id->channel->ids;
     id->channel = call.channel;
+    ++id->channel->ids;
     for (const ChannelEvent& event : waiting) call.channel->push(event);
   }
   response.events_reported = id->events_reported;

@@ -5,7 +5,8 @@
 // The connections behind them are the communication manager's (emulator/cm), descriptors are in channel.h, and which
 // write() of the program is a command is found out by the path shim (verbs-shim/path/rdma_cm.cc).
 //
-// One lock guards all. The manager's events come from whichever thread runs the NIC, maybe one that is in a command
+// One lock guards all, but for the list of channels, which has its own: to find out that a write() is no command must
+// not wait for one. The manager's events come from whichever thread runs the NIC, maybe one that is in a command
 // already: they go through an inbox that whoever holds the lock empties before it lets go.
 #pragma once
 
@@ -134,6 +135,7 @@ class Device {
   void empty_inbox();
   void reap();
   void close_channel(const std::shared_ptr<Channel>& channel);
+  std::shared_ptr<Channel> channel_of(ino_t inode);
 
   // device.cc
   int create_id(const Call& call);
@@ -188,6 +190,7 @@ class Device {
   std::deque<cm::Event> inbox_;
   bool prepared_ = false;
   ibv_context* context_ = nullptr;
+  std::mutex channels_mutex_;  // of these alone; taken last
   std::map<ino_t, std::shared_ptr<Channel>> channels_;
   std::vector<std::unique_ptr<Id>> ids_;  // by handle
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;

@@ -49,3 +49,17 @@ BOOST_AUTO_TEST_CASE(acknowledge_every_bounds_the_packets_between_acknowledgemen
     BOOST_TEST(outcome.held(), test::story(outcome));
   }
 }
+
+BOOST_AUTO_TEST_CASE(pages_that_take_time_to_come_make_peers_wait_and_change_nothing_else) {
+  for (const char* verb : {"write", "read", "send", "fetch-add"}) {
+    const Outcome outcome =
+        test::run(test::star(2,
+                             "workloads:\n  - {name: w, from: n1, to: n2, verb: " + std::string(verb) + ", count: 40" +
+                                 (std::string(verb) == "fetch-add" ? "" : ", size: 64KiB") +
+                                 "}\n"
+                                 "expect:\n  - {counter: page_faults, of: n2, min: 1}\n"
+                                 "  - {counter: rnr_nak_sent, of: n2, min: 1}\n",
+                             "page-fault-delay: 50us, min-rnr-timer: 5"));
+    BOOST_TEST(outcome.held(), test::story(outcome));
+  }
+}

@@ -1,0 +1,169 @@
+// How connections end: by either side's wish, by refusal, with the process at either end, and TIMEWAIT behind them.
+#include <algorithm>
+
+#include "emulator/cm/connection_manager.h"
+
+namespace verbena::cm {
+namespace {
+
+constexpr std::uint8_t kMessageRequest = 0;
+constexpr std::uint8_t kMessageReply = 1;
+constexpr std::uint8_t kMessageOther = 2;
+
+}  // namespace
+
+void ConnectionManager::enter_timewait(Time now, Connection& connection) {
+  // 12.9.8.4: twice the packet lifetime and the remote CA's delay, which is what the ACK timeout stands for.
+  connection.state = State::timewait;
+  // The peer's QP number may come again (12.9.8.3.1 is about connections that stand); its ID still tells duplicates.
+  const auto found = by_peer_qpn_.find({connection.agreement.path.address, connection.agreement.remote_qpn.value()});
+  if (found != by_peer_qpn_.end() && found->second == connection.id) by_peer_qpn_.erase(found);
+  set_deadline(connection, now + exponential_time(connection.agreement.ack_timeout));
+}
+
+void ConnectionManager::send_disconnect(Time now, Connection& connection) {
+  wire::CmDisconnect message;
+  message.local_id = connection.id;
+  message.remote_id = connection.remote_id;
+  message.remote_qpn = connection.agreement.remote_qpn;
+  connection.state = State::disconnect_sent;
+  send_until_answered(now, connection,
+                      make_mad<wire::CmDisconnectLayout>(wire::CmAttribute::disconnect_request,
+                                                         transaction_of(connection.id), message, {}));
+}
+
+bool ConnectionManager::reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data) {
+  Connection* connection = find(id);
+  if (connection == nullptr) return false;
+  wire::CmReject message;
+  message.local_id = id;
+  message.remote_id = connection->remote_id;
+  message.reason = static_cast<std::uint16_t>(reason);
+  switch (connection->state) {
+    case State::request_received:
+      message.local_id = 0;
+      message.message = kMessageRequest;
+      break;
+    case State::reply_received:
+      message.message = kMessageReply;
+      break;
+    case State::request_sent:
+    case State::reply_sent:
+      message.message = kMessageOther;
+      break;
+    case State::established:
+    case State::disconnect_sent:
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return false;
+  }
+  send_reject(connection->agreement.path, connection->transaction_id, message, data);
+  enter_timewait(now, *connection);
+  return true;
+}
+
+bool ConnectionManager::disconnect(Time now, ConnectionId id) {
+  Connection* connection = find(id);
+  if (connection == nullptr) return false;
+  if (connection->state == State::established || connection->state == State::reply_sent ||
+      connection->state == State::reply_received) {
+    send_disconnect(now, *connection);
+    return true;
+  }
+  if (connection->state != State::disconnect_received) return false;
+  send_pair(*connection, wire::CmAttribute::disconnect_reply);
+  enter_timewait(now, *connection);
+  return true;
+}
+
+void ConnectionManager::destroy(Time now, ConnectionId id) {
+  Connection* connection = find(id);
+  if (connection == nullptr || !connection->owned) return;
+  std::erase_if(events_, [&](const Event& event) { return event.connection == id; });
+  connection->owned = false;
+  switch (connection->state) {
+    case State::request_sent:
+      reject(now, id, RejectReason::timeout, {});
+      break;
+    case State::request_received:
+    case State::reply_sent:
+    case State::reply_received:
+      reject(now, id, RejectReason::consumer_defined, {});
+      break;
+    case State::established:
+    case State::disconnect_received:
+      disconnect(now, id);
+      break;
+    case State::service_request_received:
+      reply_service(now, id, {.status = ServiceStatus::rejected}, {});
+      break;
+    case State::service_request_sent:
+      erase(id);
+      break;
+    case State::disconnect_sent:
+    case State::timewait:
+      break;
+  }
+}
+
+/// The peer has ended it in a way that asks for no answer.
+void ConnectionManager::end_by_peer(Time now, Connection& connection, std::uint16_t reason, const PrivateData& data) {
+  switch (connection.state) {
+    case State::request_sent:
+    case State::request_received:
+    case State::reply_received:
+    case State::reply_sent: {
+      Event& event = raise(EventType::rejected, connection);
+      event.status = reason;
+      event.private_data = data;
+      return enter_timewait(now, connection);
+    }
+    case State::established:
+      raise(EventType::disconnected, connection);
+      return enter_timewait(now, connection);
+    case State::disconnect_sent:
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return;
+  }
+}
+
+void ConnectionManager::peer_gone(Time now, const PeerProcess& peer) {
+  std::vector<ConnectionId> left;
+  for (const auto& [id, connection] : connections_) {
+    const Path& path = connection.agreement.path;
+    if (path.slot == peer.slot && path.address == peer.address) left.push_back(id);
+  }
+  std::ranges::sort(left);  // the order of events is not that of a hash
+  for (const ConnectionId id : left) {
+    Connection& connection = *find(id);
+    if (connection.state == State::disconnect_sent) {
+      raise(EventType::disconnected, connection);
+      enter_timewait(now, connection);
+    } else if (connection.state == State::service_request_sent) {
+      raise(EventType::service_reply, connection).status = static_cast<std::uint16_t>(ServiceStatus::rejected);
+      erase(id);
+    } else {
+      end_by_peer(now, connection, static_cast<std::uint16_t>(RejectReason::consumer_defined), {});
+    }
+  }
+}
+
+void ConnectionManager::leave(Time now) {
+  leaves_ = true;
+  for (auto& [id, connection] : connections_) {
+    if (connection.state != State::disconnect_sent) continue;
+    connection.retries_left = kRetriesMax;
+    set_deadline(connection, now + repeat_time(connection));
+  }
+}
+
+bool ConnectionManager::awaits_farewell() const {
+  return std::ranges::any_of(connections_, [](const auto& it) { return it.second.state == State::disconnect_sent; });
+}
+
+}  // namespace verbena::cm

@@ -1,0 +1,168 @@
+// How connections end when an end of them goes without waiting: a process that leaves, one that is killed.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/cm/manager_pair.h"
+
+using namespace verbena;
+using namespace verbena::cm;
+using namespace verbena::cm::test;
+
+namespace {
+
+constexpr std::uint16_t kConsumerDefined = static_cast<std::uint16_t>(RejectReason::consumer_defined);
+PeerProcess peer_of(const ConnectionManager& manager) {
+  return {manager.config().address, manager.config().slot};
+}
+
+/// The events of a connection that are left, of which it must have exactly one.
+std::optional<Event> only_event(ConnectionManager& manager) {
+  const auto event = manager.poll_event();
+  BOOST_TEST(!manager.poll_event().has_value());
+  return event;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_process_that_leaves_repeats_its_disconnect_until_it_is_heard_and_within_a_second) {
+  // Every pattern of loss of the first ten messages that leaves one of them.
+  for (std::uint32_t lost = 0; lost < (1u << 10) - 1; ++lost) {
+    Pair pair;
+    const ConnectionId id = pair.active.request(pair.now, pair.request_init());
+    pair.run(pair.now + seconds(1));
+    pair.messages = 0;
+    pair.lost = lost;
+    pair.active.destroy(pair.now, id);
+    pair.active.leave(pair.now);
+    BOOST_TEST(pair.active.awaits_farewell());
+    pair.run(pair.now + seconds(1));
+    BOOST_TEST_CONTEXT("lost " << lost) {
+      BOOST_TEST(!pair.active.awaits_farewell());
+      BOOST_TEST(Pair::count(pair.passive_events, EventType::disconnected) == 1u);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_leaves_does_not_wait_for_ever_for_a_peer_that_is_silent) {
+  Pair pair;
+  const ConnectionId id = pair.active.request(pair.now, pair.request_init());
+  pair.run(pair.now + seconds(1));
+  pair.messages = 0;
+  pair.lost = UINT32_MAX;
+  pair.active.disconnect(pair.now, id);
+  pair.active.leave(pair.now);
+  pair.run(pair.now + seconds(1));
+  BOOST_TEST(!pair.active.awaits_farewell());
+  BOOST_TEST(pair.messages == 1u + ConnectionManager::kRetriesMax);
+}
+
+BOOST_AUTO_TEST_CASE(the_processes_at_the_other_ends_are_known_as_long_as_there_are_connections_with_them) {
+  Pair pair;
+  BOOST_TEST(!pair.active.has_new_peer());
+  const ConnectionId id = pair.active.request(pair.now, pair.request_init());
+  BOOST_TEST(pair.active.peers().empty());  // nobody has answered yet
+  pair.run(pair.now + seconds(1));
+  BOOST_TEST(pair.active.peers().contains(peer_of(pair.passive)));
+  BOOST_TEST(pair.passive.peers().contains(peer_of(pair.active)));
+  BOOST_TEST(pair.active.has_new_peer());
+  BOOST_TEST(!pair.active.has_new_peer());
+  pair.active.disconnect(pair.now, id);
+  pair.run(pair.now + seconds(100));
+  BOOST_TEST(pair.active.peers().empty());
+  BOOST_TEST(pair.passive.peers().empty());
+}
+
+BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_connection_that_stands_is_disconnected) {
+  Pair pair;
+  pair.active.request(pair.now, pair.request_init());
+  pair.run(pair.now + seconds(1));
+  PeerProcess other = peer_of(pair.active);
+  ++other.slot;
+  pair.passive.peer_gone(pair.now, other);
+  BOOST_TEST(!pair.passive.has_events());
+  pair.passive.peer_gone(pair.now, peer_of(pair.active));
+  const auto event = only_event(pair.passive);
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::disconnected);
+  pair.run(pair.now + seconds(10));
+  BOOST_TEST(pair.passive.connections() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(when_the_listener_is_killed_between_request_and_reply_the_request_is_rejected) {
+  Pair pair;
+  RequestInit init = pair.request_init();
+  init.path.slot = pair.passive.config().slot;
+  pair.active.request(pair.now, init);
+  pair.carry(pair.active, pair.passive);
+  pair.active.peer_gone(pair.now, peer_of(pair.passive));
+  const auto event = only_event(pair.active);
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::rejected);
+  BOOST_TEST(event->status == kConsumerDefined);
+}
+
+BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_before_ready_to_use_both_ways_of_waiting_end) {
+  Pair pair;
+  pair.active.request(pair.now, pair.request_init());
+  pair.carry(pair.active, pair.passive);
+  pair.react();  // REP is under way
+  pair.carry(pair.passive, pair.active);
+  pair.passive.peer_gone(pair.now, peer_of(pair.active));
+  const auto on_passive = only_event(pair.passive);
+  BOOST_REQUIRE(on_passive.has_value());
+  BOOST_CHECK(on_passive->type == EventType::rejected);
+  BOOST_TEST(on_passive->status == kConsumerDefined);
+  BOOST_CHECK(pair.active.poll_event()->type == EventType::reply);
+  pair.active.peer_gone(pair.now, peer_of(pair.passive));
+  const auto on_active = only_event(pair.active);
+  BOOST_REQUIRE(on_active.has_value());
+  BOOST_CHECK(on_active->type == EventType::rejected);
+}
+
+BOOST_AUTO_TEST_CASE(when_the_asker_is_killed_before_anybody_took_its_request_on_accepting_fails_and_nothing_is_told) {
+  Pair pair;
+  pair.active.request(pair.now, pair.request_init());
+  pair.carry(pair.active, pair.passive);
+  const auto request = pair.passive.poll_event();
+  BOOST_REQUIRE(request.has_value());
+  pair.passive.peer_gone(pair.now, peer_of(pair.active));
+  BOOST_TEST(!pair.passive.has_events());
+  BOOST_TEST(pair.passive.adopt(request->connection, 2, wire::Psn(1)));
+  BOOST_TEST(!pair.passive.reply(pair.now, request->connection, {.qpn = wire::Qpn(0x18)}, {}));
+}
+
+BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_disconnect_and_a_service_request_wait_no_longer) {
+  Pair pair;
+  const ConnectionId id = pair.active.request(pair.now, pair.request_init());
+  pair.run(pair.now + seconds(1));
+  pair.lost = UINT32_MAX;
+  pair.messages = 0;
+  pair.active_events.clear();
+  RequestInit init = pair.request_init();
+  init.path.slot = pair.passive.config().slot;
+  pair.active.request_service(pair.now, init);
+  pair.active.disconnect(pair.now, id);
+  pair.carry(pair.active, pair.passive);
+  pair.active.peer_gone(pair.now, peer_of(pair.passive));
+  pair.react();
+  BOOST_TEST(Pair::count(pair.active_events, EventType::disconnected) == 1u);
+  BOOST_TEST(Pair::count(pair.active_events, EventType::service_reply) == 1u);
+  pair.run(pair.now + seconds(10));
+  BOOST_TEST(pair.active.connections() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_disconnect_for_another_queue_pair_ends_nothing) {
+  Pair pair;
+  const ConnectionId id = pair.active.request(pair.now, pair.request_init());
+  pair.run(pair.now + seconds(1));
+  pair.active.disconnect(pair.now, id);
+  Port port;
+  pair.active.transmit(pair.now, port, 1);
+  constexpr std::size_t kMadAt = 14 + 20 + 8 + 12 + 8;
+  constexpr std::size_t kRemoteQpnAt = kMadAt + wire::MadHeaderLayout::bytes + 8;
+  auto frame = port.frames.front();
+  frame[kRemoteQpnAt + 2] ^= std::byte{1};
+  pair.passive.receive(pair.now, *wire::parse_frame(frame));
+  BOOST_TEST(!pair.passive.has_events());
+  pair.passive.receive(pair.now, *wire::parse_frame(port.frames.front()));
+  BOOST_TEST(pair.passive.has_events());
+}

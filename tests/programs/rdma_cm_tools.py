@@ -1,0 +1,56 @@
+"""Tools for which rdma_cm is one way to connect among others: perftest -R, qperf -cm, fio."""
+import re
+import time
+
+import harness
+import matrix
+import rdma_cm
+from rdma_cm import TIMEOUT, Case, require, require_words
+
+
+def perftest(tool, *options, reliable=True):
+    argv = [tool, "-F", "-R", "-n", "100", *options]
+    return Case(" ".join([tool, "-R", *options]), argv, argv + ["{server}"], 18515, says="(?m)" + matrix.PERFTEST_ROW, reliable=reliable)
+
+
+def perftests():
+    for verb in ("write", "read", "send", "atomic"):
+        yield perftest(f"ib_{verb}_bw")
+        yield perftest(f"ib_{verb}_lat")
+    for options in (["-b"], ["-q", "4"], ["-e"], ["-T", "96"]):
+        yield perftest("ib_send_bw", *options)
+    for tool in ("ib_send_bw", "ib_send_lat"):
+        yield perftest(tool, "-c", "UD", reliable=False)
+
+
+def qperf(context, name):
+    with context.fabric() as fabric:
+        done = harness.pair(fabric, ["qperf", "-lp", "{port}"], ["qperf", "-lp", "{port}", "{server}", "-to", "25", "-t", "1", "-cm", "1", name, "quit"],
+                            faults=context.faults, timeout=TIMEOUT)
+        if not re.search(rf"(?m)^{name}:" + ("" if name.startswith("ver_") else r"\s+\w+\s+=\s+[\d.]+ "), done.client.out):
+            raise harness.Failure(f"no figure of {name}\n{done.describe()}")
+
+
+FIO = ["fio", "--name=g", "--ioengine=rdma", "--port=20333", "--bs=64k", "--size=4m"]
+# It asks for no RNR retries, and its sender does not wait for the receiver: that one must have posted for all that comes.
+DEPTH_OF_RECEIVER, DEPTH_OF_SENDER = "--iodepth=128", "--iodepth=4"
+
+
+def fio(context, verb):
+    """fio's rdma engine. What is sent is verified by the receiver; what is written or read comes without its notice."""
+    checked = ["--verify=crc32c"] if verb == "send" else []
+    case = Case("fio", FIO + [DEPTH_OF_RECEIVER, "--rw=read", *checked],
+                FIO + [DEPTH_OF_SENDER, "--rw=write", f"--verb={verb}", "--do_verify=0", "--hostname={server}", *checked], 20333)
+    with context.fabric() as fabric:
+        server = rdma_cm.start_server(fabric, case, faults=context.faults, seed=1)
+        client = rdma_cm.start_client(fabric, case, faults=context.faults, seed=2)
+        for program in (client, server):
+            require(program, 0, time.monotonic() + TIMEOUT)
+            require_words(program, r"err= 0")
+        require_words(client, r"WRITE: .*io=4096KiB")
+
+
+def tests(context):
+    names = ["rc_bw", "rc_lat", "rc_rdma_write_bw", "rc_rdma_read_lat", "ver_rc_fetch_add"]  # those that heed -cm
+    return (rdma_cm.named(context, perftests()) + [(f"qperf -cm 1 {name}", lambda name=name: qperf(context, name)) for name in names]
+            + [(f"fio {verb}", lambda verb=verb: fio(context, verb)) for verb in ("write", "read", "send")])

@@ -1,0 +1,120 @@
+// What the tests through librdmacm share: a channel, IDs, and waiting for an event that must be the next.
+//
+// Only librdmacm's and the verbs' API are used here, as an application would. The IDs of one process reach each other
+// by the node's own address.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace rdma_cm_test {
+
+/// How long a test waits for what must come: a guard against hanging, nothing is judged by it.
+inline constexpr int kPatienceMs = 60'000;
+
+inline sockaddr_in address(const char* text, std::uint16_t port) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  BOOST_REQUIRE_EQUAL(inet_pton(AF_INET, text, &name.sin_addr), 1);
+  return name;
+}
+
+inline std::string own_address() {
+  return std::string("127.47.91.") + std::getenv("VERBENA_NODE");
+}
+
+inline bool is_readable(int descriptor, int timeout_ms = 0) {
+  pollfd entry{descriptor, POLLIN, 0};
+  return poll(&entry, 1, timeout_ms) == 1 && entry.revents == POLLIN;
+}
+
+struct Channel {
+  Channel() : channel(rdma_create_event_channel()) { BOOST_REQUIRE(channel != nullptr); }
+  ~Channel() { close(); }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  void close() {
+    if (channel != nullptr) rdma_destroy_event_channel(channel);
+    channel = nullptr;
+  }
+  int descriptor() const { return channel->fd; }
+  /// The next event, which must be this one; the caller acknowledges it.
+  rdma_cm_event* expect(rdma_cm_event_type type) {
+    BOOST_REQUIRE(is_readable(descriptor(), kPatienceMs));
+    rdma_cm_event* event = nullptr;
+    BOOST_REQUIRE_EQUAL(rdma_get_cm_event(channel, &event), 0);
+    BOOST_REQUIRE_EQUAL(rdma_event_str(event->event), rdma_event_str(type));
+    return event;
+  }
+  /// The same, for who wants to know its status only.
+  int take(rdma_cm_event_type type) {
+    rdma_cm_event* const event = expect(type);
+    const int status = event->status;
+    BOOST_CHECK_EQUAL(rdma_ack_cm_event(event), 0);
+    return status;
+  }
+  rdma_event_channel* channel;
+};
+
+struct Id {
+  explicit Id(Channel& channel, rdma_port_space space = RDMA_PS_TCP) {
+    BOOST_REQUIRE_EQUAL(rdma_create_id(channel.channel, &id, this, space), 0);
+  }
+  explicit Id(rdma_cm_id* taken) : id(taken) {}
+  ~Id() { destroy(); }
+  Id(const Id&) = delete;
+  Id& operator=(const Id&) = delete;
+  void destroy() {
+    if (id != nullptr && id->qp != nullptr) rdma_destroy_qp(id);
+    if (id != nullptr) BOOST_CHECK_EQUAL(rdma_destroy_id(id), 0);
+    id = nullptr;
+  }
+  /// 0 or errno.
+  int bind(const std::string& to, std::uint16_t port) {
+    sockaddr_in name = address(to.c_str(), port);
+    return rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&name)) == 0 ? 0 : errno;
+  }
+  int listen(std::uint16_t port, int backlog = 8) {
+    if (const int error = bind("0.0.0.0", port); error != 0) return error;
+    return rdma_listen(id, backlog) == 0 ? 0 : errno;
+  }
+  int resolve(const std::string& to, std::uint16_t port) {
+    sockaddr_in name = address(to.c_str(), port);
+    return rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&name), 2000) == 0 ? 0 : errno;
+  }
+  template <class Value>
+  int set_option(int name, Value value) {
+    return rdma_set_option(id, RDMA_OPTION_ID, name, &value, sizeof value) == 0 ? 0 : errno;
+  }
+  void make_qp() {
+    ibv_qp_init_attr attributes{};
+    attributes.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+    attributes.qp_type = IBV_QPT_RC;
+    BOOST_REQUIRE_EQUAL(rdma_create_qp(id, nullptr, &attributes), 0);
+  }
+  rdma_cm_id* id = nullptr;
+};
+
+/// Addresses and route of a client, up to where it may connect.
+inline void prepare(Channel& channel, Id& id, std::uint16_t port) {
+  BOOST_REQUIRE_EQUAL(id.resolve(own_address(), port), 0);
+  channel.take(RDMA_CM_EVENT_ADDR_RESOLVED);
+  BOOST_REQUIRE_EQUAL(rdma_resolve_route(id.id, 2000), 0);
+  channel.take(RDMA_CM_EVENT_ROUTE_RESOLVED);
+}
+
+inline int connect(Id& id) {
+  rdma_conn_param parameters{};
+  parameters.retry_count = 7;
+  return rdma_connect(id.id, &parameters) == 0 ? 0 : errno;
+}
+
+}  // namespace rdma_cm_test

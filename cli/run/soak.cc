@@ -17,6 +17,8 @@ using scenarios::Outcome;
 
 constexpr std::uint64_t kSeedsAtOnce = 64;  // between two looks at the clock
 
+}  // namespace
+
 Outcome run_random(const scenarios::Scenario& scenario, const scenarios::RunOptions& options) {
   const auto made = make_random(scenario.seed);
   if (made) return scenarios::run_virtual(*made, options);
@@ -26,9 +28,7 @@ Outcome run_random(const scenarios::Scenario& scenario, const scenarios::RunOpti
   return outcome;
 }
 
-}  // namespace
-
-int soak(const CLI::App& app, const Options& options) {
+int soak(const CLI::App& app, const Options& options, const scenarios::SweepRunner& runner) {
   install_interrupt();
   const SeedRange range = seed_range(options);
   const auto begin = Clock::now();
@@ -44,7 +44,7 @@ int soak(const CLI::App& app, const Options& options) {
     sweep.last_seed = first + std::min(range.last - first, kSeedsAtOnce - 1);
     sweep.jobs = job_count(options);
     sweep.stop = &interrupted();
-    sweep.run = run_random;
+    sweep.run = runner;
     std::fflush(stdout);  // workers must not print it again
     const scenarios::SweepResult result = scenarios::sweep({}, sweep);
     done += result.seeds_done;

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "cli/run/options.h"
+#include "scenarios/run/sweep.h"
 
 namespace verbena::cli::run {
 
-/// The exit status.
-int soak(const CLI::App& app, const Options& options);
+/// The scenario of the seed.
+scenarios::Outcome run_random(const scenarios::Scenario& scenario, const scenarios::RunOptions& options);
+
+/// The exit status. `run` is what a worker does with a seed.
+int soak(const CLI::App& app, const Options& options, const scenarios::SweepRunner& run = run_random);
 
 }  // namespace verbena::cli::run

@@ -64,6 +64,12 @@ void Direction::set_rate(std::uint64_t bits_per_second) {
   mark_above = time_of(std::min(mark_bytes, 2'000'000'000u));
 }
 
+Time Direction::has_room_at(Time now) const {
+  const Duration waiting = backlog(now);
+  if (waiting <= largest_frame * (kHostQueueFrames - 1)) return now;
+  return now + (waiting - largest_frame * kHostQueueLowFrames);
+}
+
 std::uint32_t Direction::octets_of(Duration time) const {
   // In two steps, so that no product is too large: whole microseconds, then the rest.
   const auto ns = static_cast<std::uint64_t>(time.ns);
@@ -76,6 +82,7 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       directions(make_directions(of)),
       by_link(2 * of.cables.size()),
       loopbacks(of.hosts),
+      ways_out(of.hosts),
       single_way(of.hosts, kNoDirection),
       pool(with.payload, with.frames_max),
       queue(static_cast<std::uint32_t>(directions.size())),
@@ -86,7 +93,6 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       switch_believed_up(of.vertices.size(), true),
       look_ahead(directions.size()) {
   std::vector<Hop> hops;
-  std::vector<std::uint32_t> ways(of.hosts);
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
     const Direction& direction = directions[number];
     if (direction.is_loopback) {
@@ -95,8 +101,10 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
     }
     by_link[2 * std::size_t{direction.link.cable} + direction.link.backward] = number;
     hops.push_back({direction.from, direction.to, number});
-    if (of.is_host(direction.from)) single_way[direction.from] = ways[direction.from]++ == 0 ? number : kNoDirection;
+    if (of.is_host(direction.from)) ways_out[direction.from].push_back(number);
   }
+  for (std::uint32_t host = 0; host < of.hosts; ++host)
+    if (ways_out[host].size() == 1) single_way[host] = ways_out[host].front();
   routing = std::make_unique<Routing>(topology, hops, options.seed);
   tree = std::make_unique<SpanningTree>(topology, hops);
   rebuild_routes();
@@ -164,10 +172,7 @@ Time Network::has_room_at(Time now, std::uint32_t host, const wire::Gid* destina
     way = to == host ? state_->loopbacks[host] : to == kNoHost ? kNoDirection : state_->routing->first(host, to);
     if (way == kNoDirection) return now;
   }
-  const Direction& direction = state_->directions[way];
-  const Duration backlog = direction.backlog(now);
-  if (backlog <= direction.largest_frame * (kHostQueueFrames - 1)) return now;
-  return now + (backlog - direction.largest_frame * kHostQueueLowFrames);
+  return state_->directions[way].has_room_at(now);
 }
 
 bool Network::has_several_ways(std::uint32_t host) const {
@@ -184,14 +189,21 @@ std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
   return room;
 }
 
-std::uint32_t Network::room_octets(Time now, std::uint32_t host) const {
-  const DirectionNumber way = state_->single_way[host];
-  if (way == kNoDirection) return kHostQueueFrames * static_cast<std::uint32_t>(wire::kFrameBytesMax);
-  const Direction& direction = state_->directions[way];
-  if (direction.rate == 0) return UINT32_MAX;
-  const Duration backlog = direction.backlog(now);
-  if (backlog > direction.largest_frame * (kHostQueueFrames - 1)) return 0;
-  return std::max(direction.octets_of(direction.largest_frame * kHostQueueFrames - backlog), 1u);
+Room Network::room_on_every_way(Time now, std::uint32_t host) const {
+  Room room{UINT32_MAX, now};
+  for (const DirectionNumber way : state_->ways_out[host]) {
+    const Direction& direction = state_->directions[way];
+    if (direction.rate == 0) continue;
+    const Duration backlog = direction.backlog(now);
+    if (const Time at = direction.has_room_at(now); at > now) {
+      room.octets = 0;
+      room.more_at = std::max(room.more_at, at);
+    } else {
+      const std::uint32_t left = direction.octets_of(direction.largest_frame * kHostQueueFrames - backlog);
+      room.octets = std::min(room.octets, std::max(left, 1u));
+    }
+  }
+  return room;
 }
 
 std::optional<Time> Network::next_deadline() const {

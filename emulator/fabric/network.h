@@ -77,6 +77,12 @@ class Sink {
   virtual bool arrived(const Arrival& arrival) = 0;
 };
 
+/// What a host may hand over now without having more than a few of the largest frames before it.
+struct Room {
+  std::uint32_t octets = 0;  // UINT32_MAX: frames take no time
+  Time more_at;              // when there is room again; now, unless `octets` is 0
+};
+
 struct NetworkOptions {
   std::uint64_t seed = 1;
   bool payload = true;  // false: only the first kStoredBytes octets of a frame are carried, enough for all its headers
@@ -136,8 +142,8 @@ class Network {
   bool has_several_ways(std::uint32_t host) const;
   /// How many of the largest frames fit before has_room_at says no, at least 1. For a host with one cable.
   std::uint32_t room_frames(Time now, std::uint32_t host) const;
-  /// The same in octets, 0 when has_room_at says no; UINT32_MAX where frames take no time.
-  std::uint32_t room_octets(Time now, std::uint32_t host) const;
+  /// For one who hands over frames without having seen where they go: what the fullest of the host's ways has room for.
+  Room room_on_every_way(Time now, std::uint32_t host) const;
 
   // -- Time -----------------------------------------------------------------------------------------------------------
   /// When run() has something to do.

@@ -86,6 +86,8 @@ struct alignas(64) Direction {
   }
   Duration backlog(Time now) const { return wire_free > now ? wire_free - now : Duration{}; }
   std::uint32_t octets_of(Duration time) const;
+  /// Of a host's way out: when it has room for one more frame.
+  Time has_room_at(Time now) const;
   void set_rate(std::uint64_t bits_per_second);
 };
 
@@ -168,10 +170,11 @@ struct Network::State {
 
   Topology topology;
   NetworkOptions options;
-  std::vector<Direction> directions;        // ordered by (to, cable); loopbacks behind the cables of their host
-  std::vector<DirectionNumber> by_link;     // 2 * cable + backward
-  std::vector<DirectionNumber> loopbacks;   // of each host
-  std::vector<DirectionNumber> single_way;  // of each host with one cable: its way out
+  std::vector<Direction> directions;       // ordered by (to, cable); loopbacks behind the cables of their host
+  std::vector<DirectionNumber> by_link;    // 2 * cable + backward
+  std::vector<DirectionNumber> loopbacks;  // of each host
+  std::vector<std::vector<DirectionNumber>> ways_out;  // of each host, one a cable
+  std::vector<DirectionNumber> single_way;             // of each host with one cable: its way out
   FramePool pool;
   DeadlineQueue queue;
   AddressTable addresses;

@@ -38,7 +38,9 @@ std::uint32_t FabricHub::host_of(const wire::Gid& address) const {
 
 std::vector<FabricHub::Process> FabricHub::processes() const {
   std::vector<Process> processes;
-  for (const PeerName& peer : link_->peers())
+  std::vector<PeerName> peers;
+  link_->list_peers(peers);
+  for (const PeerName& peer : peers)
     if (const std::uint32_t host = host_of(peer.address); host != kNoHost) processes.push_back({host, peer.slot});
   return processes;
 }
@@ -71,9 +73,9 @@ bool FabricHub::arm(Time now) {
 std::size_t FabricHub::turn(const PeerName& peer) {
   sender_ = host_of(peer.address);
   if (sender_ == kNoHost) return SIZE_MAX;
-  const std::uint32_t room = network_.room_octets(now_, sender_);
-  if (room == 0) room_at_ = std::min(room_at_, network_.has_room_at(now_, sender_));
-  return room;
+  const fabric::Room room = network_.room_on_every_way(now_, sender_);
+  if (room.octets == 0) room_at_ = std::min(room_at_, room.more_at);
+  return room.octets;
 }
 
 void FabricHub::frame(std::span<const std::byte> frame, bool) {
@@ -132,7 +134,8 @@ bool FabricHub::arrived_for_all(const fabric::Arrival& arrival) {
   Node& node = nodes_[arrival.host];
   bool is_taken = false;
   take_calls();  // who called before the frame was sent is one of them
-  for (const PeerName& peer : link_->peers()) {
+  link_->list_peers(peers_);
+  for (const PeerName& peer : peers_) {
     if (!(peer.address == node.address)) continue;
     const nic::Destination destination{node.address, qpn_base_of(peer.slot), node.route_hints[peer.slot]};
     const auto room = link_->reserve_if_there(destination, arrival.frame.size());

@@ -94,6 +94,7 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   std::size_t moved_ = 0;           // in this pass
   bool calls_taken_ = false;        // in this pass
   std::uint64_t strays_ = 0;
+  std::vector<PeerName> peers_;  // whom a group's frame is handed to
 };
 
 }  // namespace verbena::host

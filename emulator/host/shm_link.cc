@@ -340,11 +340,10 @@ void ShmLink::take_calls() {
   apply_changes();
 }
 
-std::vector<PeerName> ShmLink::peers() const {
-  std::vector<PeerName> peers;
+void ShmLink::list_peers(std::vector<PeerName>& into) const {
+  into.clear();
   for (const Route& route : routes_)
-    if (route.tx != nullptr) peers.push_back(route.peer);
-  return peers;
+    if (route.tx != nullptr) into.push_back(route.peer);
 }
 
 // -- Outside the lock ------------------------------------------------------------

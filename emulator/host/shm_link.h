@@ -62,8 +62,8 @@ class ShmLink final : public Link {
   std::optional<std::span<std::byte>> reserve_if_there(const nic::Destination& destination, std::size_t bytes);
   /// Accepts the processes that have called just now.
   void take_calls();
-  /// The processes that have a channel with this one, in no order; under the engine's lock.
-  std::vector<PeerName> peers() const;
+  /// `into` becomes the processes that have a channel with this one, in no order; under the engine's lock.
+  void list_peers(std::vector<PeerName>& into) const;
   /// Adds the cores of the peers whose applications have polled without end since the last call.
   void find_busy_cores(Time now, cpu_set_t& cores);
   std::optional<Time> next_deadline() const override;

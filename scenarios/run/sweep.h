@@ -14,13 +14,15 @@
 
 namespace verbena::scenarios {
 
+/// Runs one scenario with the seed that it has; in a worker.
+using SweepRunner = std::function<Outcome(const Scenario&, const RunOptions&)>;
+
 struct SweepOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t last_seed = 1;
   unsigned jobs = 1;
   const std::atomic<bool>* stop = nullptr;
-  /// Runs one; in a worker. Outcome is all that is looked at.
-  std::function<Outcome(const Scenario&, const RunOptions&)> run = run_virtual;
+  SweepRunner run = run_virtual;  // Outcome is all that is looked at
   /// After each seed that has failed (crashed workers too), and now and then.
   std::function<void(std::uint64_t seeds_done, std::uint64_t failed)> progress;
 };

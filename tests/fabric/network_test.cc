@@ -408,20 +408,39 @@ BOOST_AUTO_TEST_CASE(there_is_room_for_a_few_frames_and_again_when_they_have_lef
 
 BOOST_AUTO_TEST_CASE(room_in_octets_ends_when_the_room_for_a_frame_does) {
   Net net(star(2, slow()));
-  std::uint32_t before = net.network.room_octets(Time{0}, 0);
+  std::uint32_t before = net.network.room_on_every_way(Time{0}, 0).octets;
   BOOST_TEST(before >= wire::kFrameBytesMax);
   for (std::uint32_t psn = 0; psn < 20; ++psn) {
     net.send(0, 0, 1, psn, 1024);
-    const std::uint32_t room = net.network.room_octets(Time{0}, 0);
+    const std::uint32_t room = net.network.room_on_every_way(Time{0}, 0).octets;
     BOOST_TEST((room < before || room == 0));
     BOOST_TEST((room == 0) == (net.network.has_room_at(Time{0}, 0) > Time{0}));
     before = room;
   }
   BOOST_TEST(before == 0u);
-  BOOST_TEST(net.network.room_octets(net.network.has_room_at(Time{0}, 0), 0) > 0u);
+  const Room none = net.network.room_on_every_way(Time{0}, 0);
+  BOOST_CHECK(none.more_at == net.network.has_room_at(Time{0}, 0));
+  BOOST_TEST(net.network.room_on_every_way(none.more_at, 0).octets > 0u);
   Net unbounded(star(2, {{.rate_bits_per_second = 0}, {.rate_bits_per_second = 0}}));
   unbounded.send(0, 0, 1, 0, 4096);
-  BOOST_TEST(unbounded.network.room_octets(Time{0}, 0) == UINT32_MAX);
+  BOOST_TEST(unbounded.network.room_on_every_way(Time{0}, 0).octets == UINT32_MAX);
+}
+
+BOOST_AUTO_TEST_CASE(a_host_with_several_cables_has_the_room_of_its_fullest_way) {
+  Topology triangle;
+  triangle.hosts = 3;
+  for (const char* const name : {"n1", "n2", "n3"}) triangle.vertices.push_back({name, VertexKind::host});
+  for (const auto& [a, b] : {std::pair{0u, 1u}, {0u, 2u}, {1u, 2u}})
+    triangle.cables.push_back({a, b, slow().host_cable});
+  BOOST_REQUIRE(check(triangle).ok());
+  Net net(triangle);
+  const std::uint32_t empty = net.network.room_on_every_way(Time{0}, 0).octets;
+  for (std::uint32_t psn = 0; psn < 4; ++psn) net.send(0, 0, 1, psn, 4096);
+  const Room room = net.network.room_on_every_way(Time{0}, 0);
+  BOOST_TEST(room.octets == 0u);
+  BOOST_CHECK(room.more_at > Time{0});
+  BOOST_TEST(net.network.room_on_every_way(room.more_at, 0).octets > 0u);
+  BOOST_TEST(net.network.room_on_every_way(Time{0}, 1).octets == empty);  // what comes is no concern of what leaves
 }
 
 BOOST_AUTO_TEST_CASE(a_grain_changes_no_time_of_a_flow_and_saves_events) {

@@ -14,6 +14,7 @@ import time
 
 import harness
 
+LOSS = ("drop 2%", "reorder by=3 1%")  # of a family that is run under loss (run.py)
 PORT_SPACE_IPOIB, PORT_SPACE_TCP, PORT_SPACE_UDP, PORT_SPACE_IB = 0x2, 0x106, 0x111, 0x13f
 TIMEOUT = 100  # a lost message of the connection manager is sent again after 4.8 s
 

@@ -5,7 +5,7 @@ import time
 import harness
 import matrix
 import rdma_cm
-from rdma_cm import TIMEOUT, Case, require, require_words
+from rdma_cm import LOSS, TIMEOUT, Case, require, require_words
 
 
 def perftest(tool, *options, reliable=True):

@@ -7,7 +7,7 @@ import time
 
 import harness
 import rdma_cm
-from rdma_cm import PORT_SPACE_UDP, TIMEOUT, Case, require, require_words
+from rdma_cm import LOSS, PORT_SPACE_UDP, TIMEOUT, Case, require, require_words
 
 ROW = r"(?m)^custom\s+"
 # The server ends when it has sent all. If the client looks only then, rpoll() tells it of the end along with the last data

@@ -98,7 +98,8 @@ def main():
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
 
-    context = Context(os.path.abspath(options.verbena), options.link, harness.LOSS if options.loss else ())
+    loss = getattr(MODULES.get(options.family), "LOSS", harness.LOSS)
+    context = Context(os.path.abspath(options.verbena), options.link, loss if options.loss else ())
     tests = [(name, test) for name, test in tests_of(context, options.family) if options.only in name]
     if options.list:
         print("\n".join(name for name, _ in tests))

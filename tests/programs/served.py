@@ -17,7 +17,7 @@ ROWS = (("ibv_rc_pingpong", ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n",
         ("ib_send_lat", ["ib_send_lat", "-F", "-p", "{port}", "-u", "{timeout}", "-n", "500", "-s", "64"],
          r"^\s*64\s+500\s+[\d.]+"))
 # The last acknowledgement of a pingpong must not be lost (harness.PINGPONG_LOSS says why).
-LOSS = {"ibv_rc_pingpong": harness.PINGPONG_LOSS, "ib_write_bw": ("drop 1%",), "ib_send_lat": ("drop 1%",)}
+LOSS_OF = {"ibv_rc_pingpong": harness.PINGPONG_LOSS, "ib_write_bw": ("drop 1%",), "ib_send_lat": ("drop 1%",)}
 # 4.096 us x 2^12 = 17 ms, eight times at most.
 SHORT_TIMEOUT, SHORT_BUDGET_S = "12", 5
 
@@ -57,7 +57,7 @@ def run_row(context, shape, row, lossy):
     with Served(context, shape) as fabric:
         # Far apart: two switches lie between them in the ring.
         nodes = [fabric.nodes[0], fabric.nodes[2]]
-        for fault in LOSS[name] if lossy else ():
+        for fault in LOSS_OF[name] if lossy else ():
             fabric.fault("add", "n1-s1", fault)
         done = harness.Pair(fabric, argv, argv + ["{server}"], nodes).finish(60)
         if not re.search(pattern, done.client.out, re.M):

@@ -306,8 +306,9 @@ void FlowTracker::negative(Requester& requester, Totals& totals, Time now, const
   if (syndrome.kind == wire::Syndrome::Kind::rnr_nak) {
     ++totals.rnr_naks;
     const Duration wait = wire::rnr_timer(syndrome.value);
-    problem(
-        fmt::format("RNR NAK: no receive was posted for {}, try again after {}", name(requester, psn), to_text(wait)));
+    // 9.7.5.2.8: the packet does not say which.
+    problem(fmt::format("RNR NAK: not ready for {} (no receive posted, or a page not there), try again after {}",
+                        name(requester, psn), to_text(wait)));
     requester.rnr = Request{psn, now, wait};
   } else if (syndrome.kind == wire::Syndrome::Kind::nak && syndrome.nak_code() == wire::NakCode::psn_sequence_error) {
     ++totals.nak_sequence_errors;

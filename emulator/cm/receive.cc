@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint8_t kMessageRequest = 0;
 constexpr std::uint8_t kMessageReply = 1;
-constexpr std::uint8_t kPathRejected = 3;  // 12.8.2.1: APR status
+constexpr std::uint8_t kPathsNotSupported = 2;  // 12.8.2.1: APR status
 
 template <class MessageLayout>
 typename MessageLayout::Header parse(std::span<const std::byte> body) {
@@ -349,7 +349,7 @@ void ConnectionManager::refuse_path(const Message& message) {
   wire::CmPathResponse response;
   response.local_id = connection->id;
   response.remote_id = connection->remote_id;
-  response.status = kPathRejected;
+  response.status = kPathsNotSupported;
   send(connection->agreement.path, make_mad<wire::CmPathResponseLayout>(wire::CmAttribute::alternate_path_response,
                                                                         message.header.transaction_id, response, {}));
 }

@@ -61,7 +61,7 @@ void ShmChannel::meet(SharedMapping page, Descriptor bell) {
   peer_page_memory = std::move(page);
   doorbell_descriptor = std::move(bell);
   doorbell.store(doorbell_descriptor.get(), std::memory_order_release);
-  peer_page.store(reinterpret_cast<ProcessPage*>(peer_page_memory.base()), std::memory_order_release);
+  peer_page.store(reinterpret_cast<ProcessPage*>(peer_page_memory.base()), std::memory_order_seq_cst);
 }
 
 bool send_greeting(int socket, const Greeting& greeting, std::span<const int> descriptors) {

@@ -130,6 +130,11 @@ void ShmControl::hang_up(const ShmChannel& channel) {
   if (found != connections_.end() && found->second.channel.get() == &channel) drop(channel.connection);
 }
 
+void ShmControl::ring(int doorbell) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(doorbell, &one, sizeof one);  // full: rung already
+}
+
 void ShmControl::hear_doorbell() {
   std::uint64_t rings = 0;
   [[maybe_unused]] const ssize_t got = read(doorbell_.get(), &rings, sizeof rings);  // non-blocking
@@ -233,6 +238,8 @@ bool ShmControl::on_answer(Connection& connection) {
   if (!page || !is_non_blocking(received.descriptors[0].get())) return false;
   connection.channel->meet(std::move(page), std::move(received.descriptors[0]));
   connection.stage = Stage::open;
+  // Of what was published until now nobody knew whether the peer slept, and a plug does not look again later.
+  ring(connection.channel->doorbell.load(std::memory_order_relaxed));
   return true;
 }
 

@@ -51,6 +51,8 @@ class ShmControl {
   /// Accepts, answers, notices the end of connections; empties the doorbell.
   void service();
   void hear_doorbell();
+  /// Wakes the process behind the doorbell, if it waits for that.
+  static void ring(int doorbell);
   /// Ends the connection of a channel that the data path has given up. It becomes dead as if the peer had gone.
   void hang_up(const ShmChannel& channel);
 

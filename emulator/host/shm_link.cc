@@ -211,7 +211,8 @@ void ShmLink::publish_channel(ShmChannel& channel) {
   // always, and each time a timer to be set: a fence is cheaper than either.
   channel.tx.publish(role_ != ShmRole::cable || !channel.unsettled);
   bool rung = false;
-  if (ProcessPage* page = channel.peer_page.load(std::memory_order_acquire); page != nullptr) {
+  // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
+  if (ProcessPage* page = channel.peer_page.load(std::memory_order_seq_cst); page != nullptr) {
     const std::atomic_ref<std::uint32_t> asleep(page->asleep);
     if (asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_acq_rel) != 0) {
       ++statistics_.wakes;
@@ -369,10 +370,8 @@ void ShmLink::flush() {
     for (std::size_t i = 0; i < count; ++i) {
       switch (batch[i].kind) {
         case Errand::Kind::ring:
-          if (const int bell = batch[i].channel->doorbell.load(std::memory_order_acquire); bell >= 0) {
-            const std::uint64_t one = 1;
-            [[maybe_unused]] const ssize_t written = write(bell, &one, sizeof one);  // full: rung already
-          }
+          if (const int bell = batch[i].channel->doorbell.load(std::memory_order_acquire); bell >= 0)
+            ShmControl::ring(bell);
           break;
         case Errand::Kind::connect:
           control_->connect(batch[i].peer);

@@ -317,6 +317,29 @@ BOOST_AUTO_TEST_CASE(a_peer_that_neither_polls_nor_sleeps_is_rung_after_a_while)
   BOOST_TEST(poll(&descriptor, 1, 0) == 1);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_sent_before_the_called_one_has_answered_wakes_it) {
+  // A fabric process that falls asleep between its answer and the caller's look at it. Nobody looks again later.
+  EngineConfig config;
+  config.fabric = fabric_name();
+  auto hub = ShmLink::open(config, ShmRole::hub);
+  BOOST_REQUIRE(hub.ok());
+  config.address = node(1);
+  auto plug = ShmLink::open(config, ShmRole::plug);
+  BOOST_REQUIRE(plug.ok());
+  (*hub)->take_calls();
+  (*hub)->hear_doorbell();
+  BOOST_TEST((*hub)->arm());
+  std::uint32_t hint = 0;
+  const std::span<std::byte> room = (*plug)->reserve({node(2), wire::Qpn(17), hint}, 64);
+  BOOST_REQUIRE(room.size() == 64u);
+  (*plug)->commit(room.size());
+  (*plug)->publish();
+  (*plug)->flush();
+  (*plug)->service();  // the answer
+  pollfd descriptor{(*hub)->wait_descriptors().frames, POLLIN, 0};
+  BOOST_TEST(poll(&descriptor, 1, 0) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(hold_and_release_around_fork_and_the_child_lets_go_of_the_name) {
   const std::string fabric = fabric_name();
   auto a = std::make_unique<End>(std::uint8_t{1}, fabric);

@@ -7,6 +7,9 @@ import time
 
 import bad_luck
 import harness
+import rdma_cm
+import rdma_cm_tools
+import rsockets
 from harness import Failure
 
 NODES = 4
@@ -71,6 +74,21 @@ def run_row(context, shape, row, lossy):
         hits = sum(fault["hits"] for fault in stat["faults"])
         if lossy != (hits > 0):
             raise Failure(f"{hits} packets were hit by faults\n{stat['faults']}")
+
+
+def connects(context, case, lossy):
+    """By rdma_cm between nodes that two switches part. What is lost, the connection manager's repetitions make good."""
+    with Served(context, "ring") as fabric:
+        # One request, so that a message of a connection is certainly lost; and of all packets a few.
+        for fault in (("s1->n1", "drop 100% opcode=cm count=1"), ("n1-s1", "drop 1%")) if lossy else ():
+            fabric.fault("add", *fault)
+        rdma_cm.run_on(fabric, context, case)
+        stat = fabric.stat()
+        carried = {link["name"]: link["frames"] for link in stat["links"]}
+        if carried["n2->s2"] == 0 or carried["s2->n2"] == 0:
+            raise Failure(f"the packets did not take the cables: {carried}")
+        if lossy and stat["faults"][0]["hits"] != 1:
+            raise Failure(f"no message of the connection manager was lost\n{stat['faults']}")
 
 
 def transfer(fabric, seconds, first=0, second=2, timeout=SHORT_TIMEOUT):
@@ -207,6 +225,10 @@ def tests(context):
             for lossy in (False, True):
                 name = f"{row[0]} through a {shape}{' under loss' if lossy else ''}"
                 found.append((name, lambda shape=shape, row=row, lossy=lossy: run_row(context, shape, row, lossy)))
+    for case in (rdma_cm.RPING, rdma_cm_tools.perftest("ib_write_bw"), rsockets.stream("rstream", "-S", "1000", "-T", "v")):
+        for lossy in (False, True):
+            name = f"{case.name} connects through a ring{' under loss' if lossy else ''}"
+            found.append((name, lambda case=case, lossy=lossy: connects(context, case, lossy)))
     found += [("wrong words: one line, exit status 2", lambda: wrong_words(context)),
               ("a delay is honoured", lambda: honours_delay(context)),
               ("a rate is honoured", lambda: honours_rate(context)),

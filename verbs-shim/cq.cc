@@ -5,6 +5,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/domain_memory.h"
 #include "verbs-shim/events.h"
 #include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
@@ -24,6 +25,7 @@ struct CqInit {
   bool single_threaded = false;
   bool wall_clock = false;
   bool ignore_overrun = false;
+  ibv_pd* domain = nullptr;  // a parent domain
 };
 
 /// What to add to the engine's time to get nanoseconds since 1970.
@@ -41,7 +43,7 @@ Cq* create(ibv_context* context, const CqInit& init) {
   if (init.entries == 0 || init.entries > engine->nic_config().limits.max_cqe) return fail(EINVAL);
   if (init.vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) return fail(EINVAL);
   if (init.channel != nullptr && !is_live_of(context, init.channel)) return fail(EINVAL);
-  auto* const cq = new (std::nothrow) Cq();
+  auto* const cq = make_on<Cq>(init.domain);
   if (cq == nullptr) return fail(ENOMEM);
   cq->context = context;
   cq->channel = init.channel;
@@ -59,7 +61,7 @@ Cq* create(ibv_context* context, const CqInit& init) {
   if (!made) {
     Process::instance().withdraw(Kind::cq, cq);
     release(context_of(context));
-    delete cq;
+    release_made(cq);
     return fail(errno_of(made));
   }
   cq->nic = *made;
@@ -91,6 +93,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
     if ((attributes->flags & ~kAttributes) != 0) return fail(EOPNOTSUPP);
     init.ignore_overrun = (attributes->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
     init.single_threaded = (attributes->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  }
+  if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0) {
+    init.domain = attributes->parent_domain;
+    if (!is_live_of(context, init.domain) || parent_domain_of(init.domain) == nullptr) return fail(EINVAL);
   }
   return create(context, init);
 }
@@ -211,7 +217,7 @@ VERBENA_ABI int ibv_destroy_cq(ibv_cq* cq) {
   }
   pthread_mutex_destroy(&cq->mutex);
   pthread_cond_destroy(&cq->cond);
-  delete object;
+  release_made(object);
   release(context_of(context));
   return 0;
 }

@@ -64,6 +64,17 @@ struct ThreadDomain : ibv_td {
 struct ParentDomain : Pd {
   Pd* parent = nullptr;
   ThreadDomain* thread_domain = nullptr;
+  std::atomic<std::uint32_t> users{0};  // objects made on it
+  // The application's allocator; none: both null.
+  decltype(ibv_parent_domain_init_attr::alloc) allocate = nullptr;
+  decltype(ibv_parent_domain_init_attr::free) free = nullptr;
+  void* allocator_context = nullptr;
+};
+
+/// Where the structure of an object lies (domain_memory.h).
+struct DomainMemory {
+  ParentDomain* domain = nullptr;  // on which the object was made; null: on a plain domain
+  bool custom = false;             // in memory of its allocator
 };
 
 /// A piece of the device's memory. Every structure of it, imported or not, and every region over it shares it.
@@ -107,6 +118,7 @@ struct Channel : ibv_comp_channel {
 /// the queue's lock.
 struct Cq : ibv_cq_ex {
   nic::CqHandle nic;
+  DomainMemory memory;
   std::uint64_t id = 0;
   EventSource completion_events;
   EventSource async_events;
@@ -127,6 +139,7 @@ struct Xrcd : ibv_xrcd {
 
 struct Wq : ibv_wq {
   nic::WorkQueueHandle nic;
+  DomainMemory memory;
 };
 
 struct IndirectionTable : ibv_rwq_ind_table {
@@ -148,6 +161,7 @@ struct FlowCounters : ibv_counters {
 
 struct Srq : ibv_srq {
   nic::SrqHandle nic;
+  DomainMemory memory;
   Xrcd* xrcd = nullptr;  // of an XRC SRQ
   std::uint64_t id = 0;
   EventSource async_events;
@@ -157,6 +171,7 @@ struct StagedRequests;
 
 struct Qp : ibv_qp_ex {
   nic::QpHandle nic;
+  DomainMemory memory;
   std::uint64_t id = 0;
   EventSource async_events;
   bool signal_all = false;

@@ -2,6 +2,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/domain_memory.h"
 #include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
@@ -9,7 +10,10 @@
 namespace verbena::shim {
 namespace {
 
+constexpr std::uint64_t kObjectMemory = 0;  // the one type of resource that allocators are asked for
+
 int dealloc_parent_domain(ParentDomain* domain) {
+  if (domain->users.load(std::memory_order_relaxed) != 0) return EBUSY;
   if (!Process::instance().withdraw(Kind::parent_domain, static_cast<Pd*>(domain))) return EINVAL;
   domain->parent->children.fetch_sub(1, std::memory_order_relaxed);
   if (domain->thread_domain != nullptr) domain->thread_domain->users.fetch_sub(1, std::memory_order_relaxed);
@@ -39,17 +43,42 @@ int dealloc_td(ibv_td* thread_domain) {
   return 0;
 }
 
-// The allocators that an application may pass are for a provider's buffers; there are none here to allocate.
+ParentDomain* parent_domain_of(ibv_pd* pd) {
+  auto* const domain = static_cast<Pd*>(pd);
+  return pd != nullptr && Process::instance().is_live(Kind::parent_domain, domain) ? static_cast<ParentDomain*>(domain)
+                                                                                   : nullptr;
+}
+
+void* allocate_on(ParentDomain& domain, std::size_t bytes, std::size_t alignment, bool& custom) {
+  custom = false;
+  if (domain.allocate == nullptr) return nullptr;
+  void* const memory = domain.allocate(&domain, domain.allocator_context, bytes, alignment, kObjectMemory);
+  custom = memory != IBV_ALLOCATOR_USE_DEFAULT;
+  return custom ? memory : nullptr;
+}
+
+void free_on(ParentDomain& domain, void* memory) {
+  domain.free(&domain, domain.allocator_context, memory, kObjectMemory);
+}
+
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
   constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   auto* const thread_domain = static_cast<ThreadDomain*>(attributes->td);
   if ((attributes->comp_mask & ~kKnown) != 0 || !is_live_of(context, attributes->pd) ||
       (thread_domain != nullptr && !Process::instance().is_live(Kind::thread_domain, thread_domain)))
     return fail(EINVAL);
+  const bool has_allocators = (attributes->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
+  if (has_allocators && (attributes->alloc == nullptr || attributes->free == nullptr)) return fail(EINVAL);
   auto* const domain = new (std::nothrow) ParentDomain();
   if (domain == nullptr) return fail(ENOMEM);
   domain->parent = static_cast<Pd*>(attributes->pd);
   domain->thread_domain = thread_domain;
+  if (has_allocators) {
+    domain->allocate = attributes->alloc;
+    domain->free = attributes->free;
+  }
+  if ((attributes->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT) != 0)
+    domain->allocator_context = attributes->pd_context;
   domain->nic = domain->parent->nic;
   domain->context = context;
   domain->handle = domain->parent->handle;

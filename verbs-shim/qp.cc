@@ -5,6 +5,7 @@
 #include <new>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/domain_memory.h"
 #include "verbs-shim/events.h"
 #include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
@@ -151,7 +152,7 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   host::Engine* const engine = engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   if (const int error = refusal_of(context, attributes); error != 0) return fail(error);
-  auto* const qp = new (std::nothrow) Qp();
+  auto* const qp = make_on<Qp>(names(attributes, IBV_QP_INIT_ATTR_PD) ? attributes.pd : nullptr);
   if (qp == nullptr) return fail(ENOMEM);
   // The octets of an ATOMIC WRITE travel in the work request.
   const bool has_operations = (attributes.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
@@ -173,7 +174,7 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   if (error != 0) {
     Process::instance().withdraw(Kind::qp, qp);
     release(context_of(context));
-    delete qp;
+    release_made(qp);
     return fail(error);
   }
   capabilities_to(qp->capabilities, attributes.cap);
@@ -392,7 +393,7 @@ VERBENA_ABI int ibv_destroy_qp(ibv_qp* qp) {
   if (connected) owed.wait();
   pthread_mutex_destroy(&qp->mutex);
   pthread_cond_destroy(&qp->cond);
-  delete object;
+  release_made(object);
   release(context_of(context));
   return 0;
 }

@@ -1,5 +1,6 @@
 // Shared receive queues: ibv_create_srq .. ibv_destroy_srq, and posting to them.
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/domain_memory.h"
 #include "verbs-shim/events.h"
 #include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
@@ -14,7 +15,7 @@ Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes, ibv_xrcd* xrcd = nullptr,
   const auto found = live_engine(pd);
   if (!found) return fail(found.error());
   host::Engine* const engine = *found;
-  auto* const srq = new (std::nothrow) Srq();
+  auto* const srq = make_on<Srq>(pd);
   if (srq == nullptr) return fail(ENOMEM);
   srq->context = pd->context;
   srq->srq_context = attributes.srq_context;
@@ -44,7 +45,7 @@ Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes, ibv_xrcd* xrcd = nullptr,
   if (!made) {
     Process::instance().withdraw(Kind::srq, srq);
     release(context_of(pd->context));
-    delete srq;
+    release_made(srq);
     return fail(errno_of(made));
   }
   srq->nic = *made;
@@ -131,7 +132,7 @@ VERBENA_ABI int ibv_destroy_srq(ibv_srq* srq) {
   if (connected) owed.wait();
   pthread_mutex_destroy(&srq->mutex);
   pthread_cond_destroy(&srq->cond);
-  delete object;
+  release_made(object);
   release(context_of(context));
   return 0;
 }

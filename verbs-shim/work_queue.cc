@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/domain_memory.h"
 #include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
@@ -36,7 +37,7 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
   host::Engine* const engine = engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   if (const int error = refusal_of(context, *attributes); error != 0) return fail(error);
-  auto* const queue = new (std::nothrow) Wq();
+  auto* const queue = make_on<Wq>(attributes->pd);
   if (queue == nullptr) return fail(ENOMEM);
   const bool has_flags = (attributes->comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0;
   const nic::WorkQueueInit init{
@@ -51,7 +52,7 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
     return handle;
   });
   if (!made) {
-    delete queue;
+    release_made(queue);
     return fail(errno_of(made));
   }
   queue->nic = *made;
@@ -99,7 +100,7 @@ int destroy_wq(ibv_wq* queue) {
   pthread_mutex_destroy(&queue->mutex);  // made by the inline part of ibv_create_wq
   pthread_cond_destroy(&queue->cond);
   release(context_of(queue->context));
-  delete object;
+  release_made(object);
   return 0;
 }
 

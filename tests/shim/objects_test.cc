@@ -1,5 +1,8 @@
 // Objects: what creating, asking, changing and destroying them answers, in any order.
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <vector>
 
 #include "tests/shim/verbs_fixture.h"
 #include "tests/support/unmapped.h"
@@ -173,6 +176,86 @@ BOOST_AUTO_TEST_CASE(a_parent_domain_stands_for_its_domain) {
   BOOST_CHECK_EQUAL(ibv_dereg_mr(mr), 0);
   BOOST_CHECK_EQUAL(ibv_dealloc_pd(domain), 0);
   BOOST_CHECK_EQUAL(ibv_dealloc_td(td), 0);
+}
+
+namespace {
+
+/// What an application keeps behind a parent domain: how its allocator answers, and what it was asked for.
+struct Arena {
+  enum class Answer { memory, use_default, none } answer = Answer::memory;
+  ibv_pd* domain = nullptr;
+  std::vector<void*> pieces;
+  bool was_asked_wrongly = false;
+};
+
+void* arena_allocate(ibv_pd* pd, void* context, size_t bytes, size_t alignment, std::uint64_t) {
+  auto& arena = *static_cast<Arena*>(context);
+  arena.was_asked_wrongly |= pd != arena.domain || bytes == 0 || alignment == 0 || (alignment & (alignment - 1)) != 0;
+  if (arena.answer == Arena::Answer::use_default) return IBV_ALLOCATOR_USE_DEFAULT;
+  if (arena.answer == Arena::Answer::none) return nullptr;
+  return arena.pieces.emplace_back(std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment));
+}
+
+void arena_free(ibv_pd* pd, void* context, void* piece, std::uint64_t) {
+  auto& arena = *static_cast<Arena*>(context);
+  arena.was_asked_wrongly |= pd != arena.domain || std::erase(arena.pieces, piece) != 1;
+  std::free(piece);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(objects_on_a_parent_domain_lie_in_memory_of_its_allocator) {
+  Endpoint endpoint;
+  Arena arena;
+  ibv_parent_domain_init_attr attributes{};
+  attributes.pd = endpoint.pd;
+  attributes.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  attributes.pd_context = &arena;
+  BOOST_TEST((ibv_alloc_parent_domain(endpoint.context, &attributes) == nullptr && errno == EINVAL));  // none given
+  attributes.alloc = arena_allocate;
+  attributes.free = arena_free;
+  arena.domain = ibv_alloc_parent_domain(endpoint.context, &attributes);
+  BOOST_REQUIRE(arena.domain != nullptr);
+
+  ibv_cq_init_attr_ex cq_attributes{};
+  cq_attributes.cqe = 4;
+  cq_attributes.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+  cq_attributes.parent_domain = endpoint.pd;
+  BOOST_TEST((ibv_create_cq_ex(endpoint.context, &cq_attributes) == nullptr && errno == EINVAL));  // a plain domain
+  cq_attributes.parent_domain = arena.domain;
+  ibv_cq* const cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(endpoint.context, &cq_attributes));
+  ibv_srq_init_attr srq_attributes{.srq_context = nullptr, .attr = {.max_wr = 1, .max_sge = 1, .srq_limit = 0}};
+  ibv_srq* const srq = ibv_create_srq(arena.domain, &srq_attributes);
+  BOOST_REQUIRE((cq != nullptr && srq != nullptr));
+  ibv_qp_init_attr qp_attributes{};
+  qp_attributes.send_cq = qp_attributes.recv_cq = cq;
+  qp_attributes.srq = srq;
+  qp_attributes.cap = {.max_send_wr = 1, .max_recv_wr = 0, .max_send_sge = 1, .max_recv_sge = 0, .max_inline_data = 0};
+  qp_attributes.qp_type = IBV_QPT_RC;
+  ibv_qp* const qp = ibv_create_qp(arena.domain, &qp_attributes);
+  BOOST_REQUIRE(qp != nullptr);
+  BOOST_TEST(arena.pieces.size() == 3u);
+  BOOST_TEST(std::ranges::count(arena.pieces, static_cast<void*>(qp)) == 1);
+  BOOST_CHECK_EQUAL(ibv_dealloc_pd(arena.domain), EBUSY);
+
+  arena.answer = Arena::Answer::none;
+  BOOST_TEST((ibv_create_qp(arena.domain, &qp_attributes) == nullptr && errno == ENOMEM));
+  arena.answer = Arena::Answer::use_default;
+  ibv_qp* const plain = ibv_create_qp(arena.domain, &qp_attributes);
+  BOOST_REQUIRE(plain != nullptr);
+  BOOST_TEST(arena.pieces.size() == 3u);
+  arena.answer = Arena::Answer::memory;
+  qp_attributes.cap.max_send_wr = UINT32_MAX;  // the NIC refuses it: the memory is given back
+  BOOST_TEST(ibv_create_qp(arena.domain, &qp_attributes) == nullptr);
+  BOOST_TEST(arena.pieces.size() == 3u);
+
+  BOOST_CHECK_EQUAL(ibv_destroy_qp(plain), 0);
+  BOOST_CHECK_EQUAL(ibv_destroy_qp(qp), 0);
+  BOOST_CHECK_EQUAL(ibv_destroy_srq(srq), 0);
+  BOOST_CHECK_EQUAL(ibv_destroy_cq(cq), 0);
+  BOOST_TEST(arena.pieces.empty());
+  BOOST_TEST(!arena.was_asked_wrongly);
+  BOOST_CHECK_EQUAL(ibv_dealloc_pd(arena.domain), 0);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_built_is_not_supported) {

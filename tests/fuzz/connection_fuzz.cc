@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulator/cm/connection_manager.h"
+#include "tests/fuzz/input.h"
 #include "wire/assert.h"
 #include "wire/packet_builder.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 using namespace verbena;
 using namespace verbena::cm;
+using test::Input;
 
 constexpr std::size_t kRecordsMax = 300;
 constexpr std::size_t kFramesMax = 256;
@@ -24,28 +26,6 @@ constexpr std::size_t kIdsMax = 64;
 constexpr std::uint64_t kService = 0x01060001;
 constexpr std::uint64_t kListener = 1;
 using Frame = std::vector<std::byte>;
-
-/// Reads the input; zeros when it is used up.
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
-  bool empty() const { return rest_.empty(); }
-  std::uint8_t u8() {
-    if (rest_.empty()) return 0;
-    const std::uint8_t value = rest_.front();
-    rest_ = rest_.subspan(1);
-    return value;
-  }
-  std::span<const std::byte> bytes(std::size_t wanted) {
-    const std::size_t count = std::min(wanted, rest_.size());
-    const auto part = std::as_bytes(rest_.first(count));
-    rest_ = rest_.subspan(count);
-    return part;
-  }
-
- private:
-  std::span<const std::uint8_t> rest_;
-};
 
 class KeepingPort final : public nic::TransmitPort {
  public:
@@ -151,7 +131,8 @@ class Victim {
         mad[kHeaderBytes + at + octet] = static_cast<std::byte>(id >> (24 - 8 * octet));
     };
     const auto body = input.bytes(input.u8());
-    std::ranges::copy(body.first(std::min(body.size(), mad.size() - kHeaderBytes)), mad.begin() + kHeaderBytes);
+    std::ranges::copy(std::span(body).first(std::min(body.size(), mad.size() - kHeaderBytes)),
+                      mad.begin() + kHeaderBytes);
     const std::uint8_t how = input.u8();
     if ((how & 1) != 0) ids(0, pick(input));
     if ((how & 2) != 0) ids(4, pick(input));

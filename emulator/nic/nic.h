@@ -128,7 +128,8 @@ class Nic {
   VerbsResult<void> post_send(QpHandle qp, const SendRequest& request, Time now);
   VerbsResult<void> post_receive(QpHandle qp, const ReceiveRequest& request);
   VerbsResult<void> post_srq_receive(SrqHandle srq, const ReceiveRequest& request);
-  /// Takes up to into.size() completions, oldest first. CQ overrun ends as IBTA 11.6.? has it: cq_error, QPs fail.
+  /// Takes up to into.size() completions, oldest first. A CQ that overruns raises cq_error, and its QPs fail
+  /// (IBTA 11.6.3.2).
   std::size_t poll_cq(CqHandle cq, std::span<Completion> into);
   std::size_t cq_depth(CqHandle cq) const;
 
@@ -145,8 +146,7 @@ class Nic {
   /// Whether transmit() would try to build something.
   bool has_work() const;
 
-  // -- Events: drained by the owner after every batch
-  // -------------------------------------------------------------------
+  // -- Events: drained by the owner after every batch -------------------------------------------------------------
   std::optional<AsyncEvent> poll_event();
   std::optional<CompletionEvent> poll_completion_event();
   bool has_events() const;

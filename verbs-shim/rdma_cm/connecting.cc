@@ -82,7 +82,7 @@ int Device::connect(const Call& call) {
              id->is_datagram() ? static_cast<int>(cm::ServiceStatus::invalid_service_id) : kRefused);
       return 0;
     }
-    id->path.slot = *slot;
+    id->path.slot = slot;
   } else {
     // Not needed to reach it, but if it stands on this machine it can be seen to end.
     id->path.slot = engine()->services().find_listener(id->destination.gid, init.service_id);

@@ -31,6 +31,7 @@ class Case:
     server_ends: bool = True
     server_says: str = ""
     client_status: tuple = (0,)
+    loss: tuple = LOSS     # what it survives, if reliable
 
 
 def example(name, program, options, port, says, **more):
@@ -86,10 +87,12 @@ def start_client(fabric, case, **options):
     return fabric.start(fabric.nodes[1], filled(fabric, case.client), "client", **options)
 
 
-def require(program, status, deadline):
+def require(program, status, deadline, also=()):
+    """It must end in time with this exit status, or with one of these; `also`: whose output a failure shows too."""
     allowed = status if isinstance(status, tuple) else (status,)
     if program.wait(deadline) not in allowed:
-        raise harness.Failure(f"exit status {program.status} instead of {status}\n{program.describe()}")
+        raise harness.Failure(f"exit status {program.status} instead of {status}\n"
+                              + "".join(shown.describe() for shown in (program, *also)))
 
 
 def require_words(program, words):
@@ -98,10 +101,11 @@ def require_words(program, words):
 
 
 def run_on(fabric, context, case):
-    server = start_server(fabric, case, faults=context.faults, seed=1)
-    client = start_client(fabric, case, faults=context.faults, seed=2)
+    faults = case.loss if context.faults else ()
+    server = start_server(fabric, case, faults=faults, seed=1)
+    client = start_client(fabric, case, faults=faults, seed=2)
     deadline = time.monotonic() + TIMEOUT
-    require(client, case.client_status, deadline)
+    require(client, case.client_status, deadline, also=[server])
     if case.server_ends:
         require(server, 0, deadline)
     if client.status == 0:

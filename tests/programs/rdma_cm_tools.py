@@ -7,10 +7,17 @@ import matrix
 import rdma_cm
 from rdma_cm import LOSS, TIMEOUT, Case, require, require_words
 
+# perftest -R makes two connections: over the first the ends tell each other their parameters, and whoever has the other's
+# last word goes on to the second. When the acknowledgement of that word is lost the other one does not listen yet, and the
+# client does not survive the refusal, on hardware too. So acknowledgements may be lost on the second connection only.
+PERFTEST_LOSS = (*(f"drop 2% opcode={kind}" for kind in ("cm", "data", "read", "atomic", "atomic-response")),
+                 "drop 2% opcode=ack qp=1-9", "reorder by=3 1%")
+
 
 def perftest(tool, *options, reliable=True):
     argv = [tool, "-F", "-R", "-n", "100", *options]
-    return Case(" ".join([tool, "-R", *options]), argv, argv + ["{server}"], 18515, says="(?m)" + matrix.PERFTEST_ROW, reliable=reliable)
+    return Case(" ".join([tool, "-R", *options]), argv, argv + ["{server}"], 18515, says="(?m)" + matrix.PERFTEST_ROW, reliable=reliable,
+                loss=PERFTEST_LOSS)
 
 
 def perftests():

@@ -79,8 +79,8 @@ def run_row(context, shape, row, lossy):
 def connects(context, case, lossy):
     """By rdma_cm between nodes that two switches part. What is lost, the connection manager's repetitions make good."""
     with Served(context, "ring") as fabric:
-        # One request, so that a message of a connection is certainly lost; and of all packets a few.
-        for fault in (("s1->n1", "drop 100% opcode=cm count=1"), ("n1-s1", "drop 1%")) if lossy else ():
+        # One request, so that a message of a connection is certainly lost; and of the packets that may be a few.
+        for fault in (("s1->n1", "drop 100% opcode=cm count=1"), *(("n1-s1", rule) for rule in case.loss)) if lossy else ():
             fabric.fault("add", *fault)
         rdma_cm.run_on(fabric, context, case)
         stat = fabric.stat()

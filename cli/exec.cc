@@ -64,7 +64,7 @@ void declare(CLI::App& app, Options& options) {
                  "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
                  "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
                  "cnp-interval=4us page-fault-delay=50us "
-                 "nak-latency=10us acknowledge-latency=500ns', any of them")
+                 "nak-latency=10us acknowledge-latency=500ns removed-after=2s', any of them")
       ->type_name("SETTINGS");
   app.add_flag("--stats", options.stats, "print the node's counters to stderr at the end")->disable_flag_override();
 }

@@ -78,7 +78,7 @@ VERBENA_ABI ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 
 VERBENA_ABI int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
                                     ibv_ah_attr* ah_attr) {
-  verbena::host::Engine* const engine = engine_of(context);
+  verbena::host::Engine* const engine = working_engine_of(context);
   *ah_attr = {};
   if (engine == nullptr || port_num != 1 || (wc->wc_flags & IBV_WC_GRH) == 0) {
     errno = engine == nullptr ? kNoDevice : EINVAL;
@@ -130,7 +130,7 @@ VERBENA_ABI int ibv_destroy_ah(ibv_ah* ah) {
 
 VERBENA_ABI int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr,
                                             std::uint8_t eth_mac[ETHERNET_LL_SIZE], std::uint16_t* vid) {
-  verbena::host::Engine* const engine = engine_of(context);
+  verbena::host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return kNoDevice;
   verbena::nic::AddressVector address_vector;
   if (const int error = address_vector_of(*attr, *engine, address_vector); error != 0) return error;

@@ -216,6 +216,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
                     std::size_t size) {
   if (input != nullptr && input->comp_mask != 0) return EINVAL;
   if (size < sizeof(ibv_device_attr)) return EINVAL;
+  // In a child after fork() what is known is still told.
+  if (engine_of(context) != nullptr && working_engine_of(context) == nullptr) return kNoDevice;
   ibv_device_attr_ex full{};
   ibv_device_attr& plain = full.orig_attr;
   fill_limits(context_of(context)->limits, plain);
@@ -243,7 +245,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) {
   if (port != 1) return EINVAL;
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return kNoDevice;
   const nic::NicConfig& config = config_of(context);
   ibv_port_attr full{};
@@ -271,7 +273,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
 
 int query_rt_values(ibv_context* context, ibv_values_ex* values) {
   if ((values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EOPNOTSUPP;
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return kNoDevice;
   if ((values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) == 0) return 0;
   const std::int64_t now_ns = engine->run([](nic::Nic&, Time now) { return now.ns; });
@@ -308,7 +310,7 @@ VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, 
                                   ibv_gid_entry* entry, std::uint32_t flags, std::size_t entry_size) {
   if (flags != 0) return EOPNOTSUPP;
   if (port_num != 1) return EINVAL;
-  if (engine_of(context) == nullptr) return kNoDevice;
+  if (working_engine_of(context) == nullptr) return kNoDevice;
   const verbena::nic::NicConfig& config = config_of(context);
   if (gid_index >= config.gids.size()) return EINVAL;
   const verbena::wire::Gid& gid = config.gids[gid_index];
@@ -326,7 +328,7 @@ VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, 
 
 VERBENA_ABI ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
                                          std::uint32_t flags, std::size_t entry_size) {
-  if (engine_of(context) == nullptr) return -kNoDevice;
+  if (working_engine_of(context) == nullptr) return -kNoDevice;
   auto* into = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
   for (std::uint32_t index = 0; index < config_of(context).gids.size(); ++index) {
@@ -367,7 +369,7 @@ VERBENA_ABI int ibv_query_gid_type(ibv_context* context, std::uint8_t port_num, 
 }
 
 VERBENA_ABI int ibv_query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
-  if (engine_of(context) == nullptr || port_num != 1 || index < 0 || index >= config_of(context).limits.pkeys) {
+  if (working_engine_of(context) == nullptr || port_num != 1 || index < 0 || index >= config_of(context).limits.pkeys) {
     errno = EINVAL;
     return -1;
   }

@@ -38,7 +38,7 @@ std::int64_t wall_clock_offset_ns(host::Engine& engine) {
 }
 
 Cq* create(ibv_context* context, const CqInit& init) {
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   if (init.entries == 0 || init.entries > engine->nic_config().limits.max_cqe) return fail(EINVAL);
   if (init.vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) return fail(EINVAL);
@@ -141,7 +141,7 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
 using namespace verbena::shim;
 
 VERBENA_ABI ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
-  if (engine_of(context) == nullptr) return fail(kNoDevice);
+  if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const channel = new (std::nothrow) Channel();
   if (channel == nullptr) return fail(ENOMEM);
   if (const int error = channel->events.open(); error != 0) {

@@ -97,7 +97,7 @@ int free_dm(ibv_dm* dm) {
 using namespace verbena::shim;
 
 VERBENA_ABI ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t dm_handle) {
-  if (engine_of(context) == nullptr) return fail(kNoDevice);
+  if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const original = static_cast<Dm*>(Process::instance().find(Kind::device_memory, [&](void* object) {
     auto* const dm = static_cast<Dm*>(object);
     return dm->handle == dm_handle && context_of(dm->context)->device_file == context_of(context)->device_file;

@@ -197,7 +197,7 @@ int destroy_flow(ibv_flow* flow) {
 }
 
 ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attributes) {
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   if (attributes->comp_mask != 0) return fail(EOPNOTSUPP);
   auto* const counters = new (std::nothrow) FlowCounters();
@@ -227,7 +227,7 @@ int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* 
 
 int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count, std::uint32_t flags) {
   auto* const object = static_cast<FlowCounters*>(counters);
-  host::Engine* const engine = engine_of(counters->context);
+  host::Engine* const engine = working_engine_of(counters->context);
   if (engine == nullptr) return kNoDevice;
   if ((flags & ~std::uint32_t{IBV_READ_COUNTERS_ATTR_PREFER_CACHED}) != 0) return EOPNOTSUPP;
   if (count < object->count) return EINVAL;

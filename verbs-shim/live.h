@@ -34,11 +34,11 @@ bool is_live_of(const ibv_context* context, Object* object) {
   return is_live(object) && object->context == context;
 }
 
-/// The engine behind the object. The error is an errno value: no such object (EINVAL), or its context is closed.
+/// The engine behind the object. The error is an errno value: no such object (EINVAL), or its device is gone.
 template <class Object>
 Result<host::Engine*, int> live_engine(Object* object) {
   if (!is_live(object)) return Failure{EINVAL};
-  host::Engine* const engine = engine_of(object->context);
+  host::Engine* const engine = working_engine_of(object->context);
   if (engine == nullptr) return Failure{kNoDevice};
   return engine;
 }

@@ -213,7 +213,7 @@ VERBENA_ABI int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std:
       object->mapping != nullptr || (changes_pd && !is_live_of(mr->context, pd)) ||
       (changes_access && (rights & ~kAccessKnown & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0))
     return refuse(EINVAL, IBV_REREG_MR_ERR_CMD);
-  verbena::host::Engine* const engine = engine_of(mr->context);
+  verbena::host::Engine* const engine = working_engine_of(mr->context);
   if (engine == nullptr) return refuse(kNoDevice, IBV_REREG_MR_ERR_CMD);
   verbena::nic::MemoryRegionChange wanted;
   const unsigned after = changes_access ? rights_of(rights) : object->access;

@@ -199,9 +199,18 @@ inline Qp* qp_of(ibv_qp* qp) {
   return static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp));
 }
 
+/// For the data path, and for giving back what there is. Null: in a child after fork(), or the context is closed.
 inline host::Engine* engine_of(const ibv_context* context) {
   return context_of(context)->engine.load(std::memory_order_relaxed);
 }
+/// For commands that make, change or ask something. Null as well when the device has been removed.
+inline host::Engine* working_engine_of(const ibv_context* context) {
+  host::Engine* const engine = engine_of(context);
+  return engine != nullptr && !engine->is_removed() ? engine : nullptr;
+}
+
+/// What a function says whose context has no device behind it any more: closed, removed, or inherited through fork.
+inline constexpr int kNoDevice = EIO;
 
 /// The errno value of a NIC's refusal.
 constexpr int errno_of(nic::VerbsError error) {
@@ -218,6 +227,8 @@ constexpr int errno_of(nic::VerbsError error) {
       return EFAULT;
     case nic::VerbsError::not_found:
       return ENOENT;
+    case nic::VerbsError::no_device:
+      return kNoDevice;
     case nic::VerbsError::not_permitted:
       return EPERM;
   }
@@ -233,8 +244,5 @@ inline std::nullptr_t fail(int error) {
   errno = error;
   return nullptr;
 }
-
-/// What a function says whose context has no device behind it any more: closed, or inherited through fork.
-inline constexpr int kNoDevice = EIO;
 
 }  // namespace verbena::shim

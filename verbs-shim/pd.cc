@@ -93,7 +93,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 using namespace verbena::shim;
 
 VERBENA_ABI ibv_pd* ibv_alloc_pd(ibv_context* context) {
-  verbena::host::Engine* const engine = engine_of(context);
+  verbena::host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   auto* const pd = new (std::nothrow) Pd();
   if (pd == nullptr) return fail(ENOMEM);
@@ -110,7 +110,7 @@ VERBENA_ABI ibv_pd* ibv_alloc_pd(ibv_context* context) {
 }
 
 VERBENA_ABI ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd_handle) {
-  if (engine_of(context) == nullptr) return fail(kNoDevice);
+  if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const original = static_cast<Pd*>(Process::instance().find(Kind::pd, [&](void* object) {
     auto* const pd = static_cast<Pd*>(object);
     return pd->handle == pd_handle && context_of(pd->context)->device_file == context_of(context)->device_file;

@@ -82,6 +82,7 @@ void Process::after_fork(bool in_child) {
 
 host::Engine* Process::attach(Context& context, const Device& device) {
   const std::scoped_lock lock(engine_mutex_);
+  if (engine_ && engine_->is_removed()) return fail(ENODEV);  // it is there again once all have let go of it
   if (!engine_) {
     auto opened = host::Engine::open(device.config, *this);
     if (!opened) {

@@ -149,7 +149,7 @@ int create_on_nic(host::Engine& engine, const ibv_qp_init_attr_ex& attributes, Q
 }
 
 ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   if (const int error = refusal_of(context, attributes); error != 0) return fail(error);
   auto* const qp = make_on<Qp>(names(attributes, IBV_QP_INIT_ATTR_PD) ? attributes.pd : nullptr);
@@ -243,7 +243,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
 }
 
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   constexpr std::uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   if (attributes->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) return fail(EOPNOTSUPP);

@@ -34,7 +34,7 @@ int refusal_of(const ibv_context* context, const ibv_wq_init_attr& attributes) {
 }  // namespace
 
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   if (const int error = refusal_of(context, *attributes); error != 0) return fail(error);
   auto* const queue = make_on<Wq>(attributes->pd);
@@ -105,7 +105,7 @@ int destroy_wq(ibv_wq* queue) {
 }
 
 ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_init_attr* attributes) {
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   if (attributes->comp_mask != 0) return fail(EOPNOTSUPP);
   constexpr std::uint32_t kLogMax = 31;

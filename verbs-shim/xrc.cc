@@ -78,7 +78,7 @@ int leave_domain(nic::Nic& nic, Xrcd& xrcd) {
 }
 
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
-  host::Engine* const engine = engine_of(context);
+  host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   if (attributes->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED) return fail(EOPNOTSUPP);
@@ -116,7 +116,7 @@ int close_xrcd(ibv_xrcd* xrcd) {
 }
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
-  host::Engine* const engine = engine_of(srq->context);
+  host::Engine* const engine = working_engine_of(srq->context);
   if (engine == nullptr) return kNoDevice;
   const auto found = engine->run([srq](nic::Nic& nic, Time) { return nic.srq_number(static_cast<Srq*>(srq)->nic); });
   if (!found) return EOPNOTSUPP;  // only XRC SRQs have a number that anybody could use

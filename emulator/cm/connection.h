@@ -123,6 +123,7 @@ enum class EventType : std::uint8_t {
   timewait_over,
   service_request,  // SIDR_REQ for a listener
   service_reply,    // SIDR_REP; `status` as ServiceStatus
+  device_removed,   // of no connection: all are gone
 };
 
 struct Event {

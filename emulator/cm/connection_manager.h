@@ -84,6 +84,9 @@ class ConnectionManager {
   /// A process has ended without a word: its connections end as if its node's manager had ended them for it.
   void peer_gone(Time now, const PeerProcess& peer);
 
+  /// The device has gone, and with it every connection and listener: nothing is sent, and one event tells it.
+  void device_removed();
+
   /// Sends SIDR_REQ.
   ConnectionId request_service(Time now, const RequestInit& init);
   struct ServiceAnswer {

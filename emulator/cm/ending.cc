@@ -153,6 +153,18 @@ void ConnectionManager::peer_gone(Time now, const PeerProcess& peer) {
   }
 }
 
+void ConnectionManager::device_removed() {
+  connections_.clear();
+  by_peer_id_.clear();
+  by_peer_qpn_.clear();
+  peers_.clear();
+  timers_.clear();
+  listeners_.clear();
+  outgoing_.clear();
+  events_.clear();
+  events_.emplace_back().type = EventType::device_removed;
+}
+
 void ConnectionManager::leave(Time now) {
   leaves_ = true;
   for (auto& [id, connection] : connections_) {

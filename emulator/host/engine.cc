@@ -127,6 +127,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
       cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
       engine->reaches_by_slot() ? Management::Peers::all_here : Management::Peers::anywhere);
   engine->nic_->set_management(engine->management_.get());
+  if (config.nic.removed_after) engine->removal_at_ = clock_now() + *config.nic.removed_after;
   ForkRegistry::add(*engine);
   if (config.progress_thread) {
     auto thread = ProgressThread::create(*engine);
@@ -158,6 +159,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
     if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
   }
   if (sink.fresh() && management_->due() <= sink.now()) step_management(sink.now());
+  if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked();
   if (nic_->has_work()) traffic.sent = nic_->transmit(sink.now(), *link_, kTransmitBudget);
   if (traffic.sent != 0 || sink.fresh()) link_->publish();
   if (sink.fresh()) last_now_ = sink.now();
@@ -200,7 +202,7 @@ void Engine::after_unlock(bool kick) {
 }
 
 bool Engine::progress() {
-  if (thread_ == nullptr) link_->service();
+  if (thread_ == nullptr) service();
   link_->fetch();
   lock_.lock();
   const Traffic traffic = pass_locked(true);
@@ -275,6 +277,34 @@ void Engine::take_leave() {
   drain(kCloseDrain);
 }
 
+// -- What becomes of the device ---------------------------------------------------------------------------------------
+
+void Engine::service() {
+  link_->service();
+  while (const auto notice = base_link_->take_notice()) heed(*notice);
+}
+
+void Engine::heed(Notice notice) {
+  switch (notice) {
+    case Notice::device_removed:
+      return remove_device();
+  }
+}
+
+void Engine::remove_device() {
+  lock_.lock();
+  remove_device_locked();
+  finish_call(clock_.now());
+}
+
+void Engine::remove_device_locked() {
+  removal_at_ = kNever;
+  if (is_removed_.exchange(true, std::memory_order_relaxed)) return;
+  nic_->remove_device();
+  management_->device_removed();
+  events_waiting_.store(true, std::memory_order_relaxed);
+}
+
 std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
   return link_->resolve(address);
 }
@@ -291,7 +321,7 @@ Time Engine::deadline_locked(Time now) const {
   Time deadline = kNever;
   if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);
   if (const auto due = link_->next_deadline()) deadline = std::min(deadline, *due);
-  deadline = std::min(deadline, management_->due());
+  deadline = std::min({deadline, management_->due(), removal_at_});
   if (nic_->has_work()) deadline = std::min(deadline, now + kBackPressureRetry);
   return deadline;
 }

@@ -97,6 +97,12 @@ class Engine final : private Progress {
   /// The process is about to end: waits for the peers' answers to DREQ, with the CM's repetitions in quick succession.
   void take_leave();
 
+  /// The device goes, and stays gone as long as this engine lives (Nic::remove_device): its QPs flush, its connections
+  /// are no more, and the sink is told of both.
+  void remove_device();
+  /// Commands are refused from then on; what there is can be polled and destroyed.
+  bool is_removed() const { return is_removed_.load(std::memory_order_relaxed); }
+
   std::optional<wire::MacAddress> resolve(const wire::Gid& address);
 
   /// In the child after fork(): forgets threads and descriptors of the parent without touching what is shared with it.
@@ -118,7 +124,7 @@ class Engine final : private Progress {
   Look pass() override;
   Time prepare_sleep(bool listen, Time longest, bool& ready) override;
   void woke() override;
-  void service() override { link_->service(); }
+  void service() override;
   Link::WaitDescriptors wait_descriptors() const override { return link_->wait_descriptors(); }
   bool frames_need_kernel() const override { return kernel_frames_; }
   Activity activity() const override;
@@ -142,6 +148,8 @@ class Engine final : private Progress {
   }
   void step_management(Time now);
   void settle_management();
+  void remove_device_locked();
+  void heed(Notice notice);
   void finish_call(Time now);
   void after_unlock(bool kick);
   bool thread_must_wake();
@@ -156,6 +164,7 @@ class Engine final : private Progress {
   std::uint32_t empty_passes_ = 0;
   std::uint32_t backlog_passes_ = 0;
   Time last_now_{};
+  Time removal_at_ = kNever;                // EngineConfig::nic.removed_after
   std::unique_ptr<Management> management_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;
@@ -169,6 +178,7 @@ class Engine final : private Progress {
   alignas(64) std::atomic<std::int64_t> thread_sleeps_until_ns_{kAwake};
   std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:
   bool thread_listens_ = false;
+  std::atomic<bool> is_removed_{false};
   std::atomic<bool> events_waiting_{false};
   std::atomic<bool> questions_waiting_{false};
   std::atomic<std::uint32_t> dispatchers_{0};

@@ -125,6 +125,7 @@ const std::vector<FabricCommands::Command>& FabricCommands::table() {
       {"switch-restart", 2, 2, "switch-restart SWITCH,...", &C::switch_restart},
       {"partition", 3, 4, "partition NODE,... NODE,... [one-way]", &C::partition},
       {"heal", 1, 1, "heal", &C::heal},
+      {"device-removal", 2, 2, "device-removal NODE,...", &C::device_removal},
       {"stat", 1, 1, "stat", &C::stat},
       {"hello", 1, 1, "hello", &C::hello},
   };
@@ -141,7 +142,7 @@ FabricAnswer FabricCommands::answer(Time now, const FabricWords& words) {
   }
   return refuse("unknown word '" + name +
                 "': add, remove, list, clear, link-down, link-up, link-rate, link-delay, switch-crash, switch-restart, "
-                "partition and heal are right");
+                "partition, heal and device-removal are right");
 }
 
 std::string FabricCommands::link_name(fabric::LinkId link) const {
@@ -349,6 +350,16 @@ FabricAnswer FabricCommands::partition(Time, const FabricWords& words) {
 FabricAnswer FabricCommands::heal(Time, const FabricWords&) {
   for (const auto& [from, to] : cut_) hub_.network().set_partition(from, to, false);
   cut_.clear();
+  return std::string();
+}
+
+FabricAnswer FabricCommands::device_removal(Time, const FabricWords& words) {
+  const auto hosts = find_vertices(words[1], true);
+  if (!hosts) return refuse("'" + words[1] + "' is not a node of this fabric, nor several with commas");
+  std::string deaf;
+  for (const std::uint32_t host : *hosts)
+    if (!hub_.notify(host, Notice::device_removed)) deaf += (deaf.empty() ? "" : ",") + topology_.vertices[host].name;
+  if (!deaf.empty()) return refuse("no process that listens runs on " + deaf);
   return std::string();
 }
 

@@ -9,6 +9,7 @@
 //   link-down LINK | link-up LINK | link-rate LINK 10Gbps | link-delay LINK 5us [JITTER]
 //   switch-crash SWITCHES | switch-restart SWITCHES
 //   partition HOSTS HOSTS [one-way] | heal
+//   device-removal HOSTS      from the processes that run there now; who opens the device later has a new one
 //   stat                      JSON: links, nodes, faults
 //   hello                     JSON: nodes, and the file of counters that processes write (stats_file.h)
 #pragma once
@@ -62,6 +63,7 @@ class FabricCommands {
   FabricAnswer switch_restart(Time now, const FabricWords& words);
   FabricAnswer partition(Time now, const FabricWords& words);
   FabricAnswer heal(Time now, const FabricWords& words);
+  FabricAnswer device_removal(Time now, const FabricWords& words);
   FabricAnswer stat(Time now, const FabricWords& words);
   FabricAnswer hello(Time now, const FabricWords& words);
 

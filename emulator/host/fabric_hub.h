@@ -61,6 +61,11 @@ class FabricHub final : private PeerSink, private fabric::Sink {
     std::uint8_t slot = 0;
   };
   std::vector<Process> processes() const;
+  /// To the processes that stand there now. False: nobody does, or one of them does not listen.
+  bool notify(std::uint32_t host, Notice notice) {
+    link_->service();  // who called before is one of them
+    return link_->notify(nodes_[host].address, notice);
+  }
 
  private:
   static constexpr std::size_t kPassFrames = 256;

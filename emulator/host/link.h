@@ -30,6 +30,9 @@ class FrameSink {
   virtual void frame(std::span<const std::byte> frame, bool icrc_trusted) = 0;
 };
 
+/// What a fabric tells a process of its node's NIC, beside frames.
+enum class Notice : std::uint8_t { device_removed = 1 };
+
 class Link : public nic::TransmitPort {
  public:
   /// Makes what was committed visible to the peers (shared memory: indices; UDP: seals the batch).
@@ -47,6 +50,8 @@ class Link : public nic::TransmitPort {
   virtual void flush() = 0;
   /// Accepts and tears down connections; called when a descriptor of wait_descriptors() is readable.
   virtual void service() = 0;
+  /// What service() has heard, oldest first. Outside of the engine's lock.
+  virtual std::optional<Notice> take_notice() { return std::nullopt; }
 
   /// What a thread that wants to sleep waits for (POLLIN). `frames` become readable when frames arrive after arm()
   /// said yes; `control` wants service(). The array lives as long as the link; a negative descriptor is unused.

@@ -126,6 +126,13 @@ bool Management::call_roll(SpinLock& lock, Time now) {
   return true;
 }
 
+void Management::device_removed() {
+  cm_.device_removed();
+  strangers_.clear();
+  roll_call_at_ = kNever;
+  touch();
+}
+
 void Management::abandon() {
   presence_.release();
   watches_.clear();

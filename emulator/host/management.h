@@ -55,6 +55,9 @@ class Management final : public nic::ManagementSink {
   /// Without the lock, since other processes have to be looked for; then under it. True: step() has something to do.
   bool settle(SpinLock& lock, Time now);
 
+  /// Under the engine's lock: there is nobody left to manage anything for.
+  void device_removed();
+
   /// In the child after fork(): the names are the parent's.
   void abandon();
 

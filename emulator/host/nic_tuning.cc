@@ -70,6 +70,11 @@ bool take_window(std::string_view value, NicTuning& into) {
   return true;
 }
 
+bool take_removed_after(std::string_view value, NicTuning& into) {
+  into.removed_after.emplace();
+  return take_duration(value, *into.removed_after);
+}
+
 bool take_acknowledge_every(std::string_view value, NicTuning& into) {
   return take_number<std::uint32_t>(value, 0, kAcknowledgeEveryMax, into.acknowledge_every);
 }
@@ -90,6 +95,7 @@ constexpr Word kWords[] = {
     {"page-fault-delay", take_time<&NicTuning::page_fault_delay>, kTimeIsRight},
     {"nak-latency", take_time<&NicTuning::nak_latency>, kTimeIsRight},
     {"acknowledge-latency", take_time<&NicTuning::acknowledge_latency>, kTimeIsRight},
+    {"removed-after", take_removed_after, kTimeIsRight},
 };
 
 std::string known_words() {
@@ -149,6 +155,7 @@ std::string text_of(const NicTuning& tuning) {
   add_time("page-fault-delay", tuning.page_fault_delay);
   add_time("nak-latency", tuning.nak_latency);
   add_time("acknowledge-latency", tuning.acknowledge_latency);
+  if (tuning.removed_after) add("removed-after", static_cast<std::uint64_t>(tuning.removed_after->ns), "ns");
   return text;
 }
 

@@ -12,6 +12,7 @@
 //   cnp-interval=4us          marked packets are answered with CNPs, no oftener for a QP
 //   page-fault-delay=50us     until a page of an on-demand region is there that is touched for the first time
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
+//   removed-after=2s          the device goes that long after it was opened: IBV_EVENT_DEVICE_FATAL, all QPs flush
 // Words that are not there change nothing.
 #pragma once
 
@@ -43,6 +44,7 @@ struct NicTuning {
   Duration page_fault_delay{0};
   Duration nak_latency{0};
   Duration acknowledge_latency{0};
+  std::optional<Duration> removed_after;
 
   bool operator==(const NicTuning&) const = default;
 

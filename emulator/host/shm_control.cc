@@ -193,13 +193,9 @@ void ShmControl::on_readable(int fd) {
     case Stage::awaiting_answer:
       keep = on_answer(connection);
       break;
-    case Stage::open: {
-      // Nothing more is ever said: an octet is a breach, an end is an end.
-      char octet = 0;
-      const ssize_t got = recv(fd, &octet, sizeof octet, MSG_DONTWAIT);
-      keep = got < 0 && (errno == EAGAIN || errno == EINTR);
+    case Stage::open:
+      keep = on_word(connection);
       break;
-    }
   }
   if (!keep) drop(fd);
 }
@@ -241,6 +237,39 @@ bool ShmControl::on_answer(Connection& connection) {
   // Of what was published until now nobody knew whether the peer slept, and a plug does not look again later.
   ring(connection.channel->doorbell.load(std::memory_order_relaxed));
   return true;
+}
+
+/// On an open connection the fabric process may give notice; anything else is a breach, and an end is an end.
+bool ShmControl::on_word(Connection& connection) {
+  std::uint8_t octets[2];  // a second one shows that it is no notice
+  const ssize_t got = recv(connection.socket.get(), octets, sizeof octets, MSG_DONTWAIT);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  const bool is_notice = got == 1 && connection.peer.address == kFabricSeat &&
+                         octets[0] == static_cast<std::uint8_t>(Notice::device_removed);
+  if (!is_notice) return false;
+  if (notices_.size() < kNoticesMax) notices_.push_back(static_cast<Notice>(octets[0]));
+  return true;
+}
+
+bool ShmControl::notify(const wire::Gid& node, Notice notice) {
+  const std::lock_guard guard(mutex_);
+  const auto word = static_cast<std::uint8_t>(notice);
+  bool all = true;
+  bool any = false;
+  for (const auto& [fd, connection] : connections_) {
+    if (connection.stage != Stage::open || connection.peer.address != node) continue;
+    any = true;
+    all = send(fd, &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof word && all;
+  }
+  return any && all;
+}
+
+std::optional<Notice> ShmControl::take_notice() {
+  const std::lock_guard guard(mutex_);
+  if (notices_.empty()) return std::nullopt;
+  const Notice notice = notices_.front();
+  notices_.pop_front();
+  return notice;
 }
 
 void ShmControl::drop(int fd) {

@@ -1,4 +1,5 @@
-// ShmControl: who is connected to whom over shared memory: calls, answers, and notices when a peer is gone.
+// ShmControl: who is connected to whom over shared memory: calls, answers, notices of the fabric process, and when a
+// peer is gone.
 //
 // Solely responsible for the sockets of the handshake and for handing finished channels to the data path. It never
 // touches a ring and knows no frames (shm_link.h). All of it may enter the kernel and may be called from several
@@ -7,12 +8,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "emulator/host/link.h"
 #include "emulator/host/node_directory.h"
 #include "emulator/host/shm_channel.h"
 #include "emulator/host/spin_lock.h"
@@ -53,6 +57,10 @@ class ShmControl {
   void hear_doorbell();
   /// Wakes the process behind the doorbell, if it waits for that.
   static void ring(int doorbell);
+  /// Tells every process of the node that is connected. False: one of them does not listen, or none is there.
+  bool notify(const wire::Gid& node, Notice notice);
+  /// What the fabric process has told us, oldest first.
+  std::optional<Notice> take_notice();
   /// Ends the connection of a channel that the data path has given up. It becomes dead as if the peer had gone.
   void hang_up(const ShmChannel& channel);
 
@@ -86,6 +94,7 @@ class ShmControl {
   };
   static constexpr std::size_t kConnectionsMax = 4096;
   static constexpr std::size_t kStrangersMax = 64;  // connections that have not said who they are
+  static constexpr std::size_t kNoticesMax = 256;   // unheard; more are dropped
 
   ShmControl() = default;
   std::string open_descriptors();
@@ -93,6 +102,7 @@ class ShmControl {
   void on_readable(int fd);
   bool on_greeting(Connection& connection);
   bool on_answer(Connection& connection);
+  bool on_word(Connection& connection);
   void drop(int fd);
   bool watch(int fd);
   void tell(Change change);
@@ -110,6 +120,7 @@ class ShmControl {
   std::mutex mutex_;  // guards what follows; held across system calls
   std::unordered_map<int, Connection> connections_;
   std::vector<int> strangers_;  // connections in Stage::greeting, oldest first
+  std::deque<Notice> notices_;
 
   SpinLock changes_lock_;  // guards changes_
   std::vector<Change> changes_;

@@ -71,6 +71,9 @@ class ShmLink final : public Link {
   bool fetches() const override { return false; }
   void flush() override;
   void service() override { control_->service(); }
+  std::optional<Notice> take_notice() override { return control_->take_notice(); }
+  /// To the processes of a node, from a hub (ShmControl::notify).
+  bool notify(const wire::Gid& node, Notice notice) { return control_->notify(node, notice); }
   /// Of service() only what the doorbell wants.
   void hear_doorbell() { control_->hear_doorbell(); }
   WaitDescriptors wait_descriptors() const override { return {control_->doorbell(), control_->wait_descriptor()}; }

@@ -235,6 +235,7 @@ void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask) 
 
 VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attributes, std::uint32_t mask, Time now) {
   nic.now = now;
+  if (nic.is_removed) return Failure{VerbsError::no_device};
   if ((mask & kQpCurrentState) != 0 && attributes.current_state != qp.state && qp.state != sqe)
     return Failure{VerbsError::invalid_argument};
   if (qp.spread != nullptr) return Failure{VerbsError::not_supported};  // has no states: its work queues do

@@ -2,6 +2,7 @@
 #include "emulator/nic/nic.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "emulator/nic/nic_state.h"
 #include "wire/frame_parser.h"
@@ -24,6 +25,21 @@ void Nic::set_port_up(bool up) {
   if (!up) nic.counters.add(Counter::link_downed);
   constexpr std::uint32_t kPort = 1;
   nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, kPort, 0);
+}
+
+void Nic::remove_device() {
+  NicState& nic = *state_;
+  if (std::exchange(nic.is_removed, true)) return;
+  nic.management = nullptr;
+  nic.notices.clear();
+  nic.qps.for_each([&](Qp& qp) {
+    // Not even the answers that are owed leave any more.
+    qp.responder.acknowledge = Responder::Acknowledge::none;
+    qp.responder.jobs.clear();
+    qp.responder.jobs_head = 0;
+    if (qp.state != QpState::reset) nic.enter_error(qp);
+  });
+  nic.raise(AsyncEventType::device_fatal, 0, 0);
 }
 
 void Nic::set_management(ManagementSink* sink) {

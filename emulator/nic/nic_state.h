@@ -68,6 +68,7 @@ struct NicState {
   std::size_t ready_count = 0;
   std::size_t turn_left = 0;  // packets, of the first ready QP's turn that was interrupted; 0: none was
   ManagementSink* management = nullptr;
+  bool is_removed = false;
   Time now{};  // of the call in progress; only stamps completions
 
   /// Puts the QP at the end of the list that transmit() serves.

@@ -46,6 +46,7 @@ enum class VerbsError : std::uint8_t {
   fault,             // EFAULT
   not_found,         // ENOENT
   not_permitted,     // EPERM
+  no_device,         // EIO: Nic::remove_device
 };
 
 enum Access : std::uint32_t {

@@ -336,6 +336,13 @@ void World::crash(HostId id) {
     state_->queue.set(source, kNever);
 }
 
+void World::remove_device(HostId id) {
+  Host& host = state_->hosts[id];
+  if (host.nic == nullptr) return;
+  host.nic->remove_device();
+  state_->look_at(id, kTouched);
+}
+
 void World::restart(HostId id) {
   crash(id);
   state_->build_nic(state_->hosts[id]);

@@ -97,6 +97,8 @@ class World {
   /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are
   /// invalid.
   void crash(HostId host);
+  /// Nic::remove_device: the application stays, and is called for what it is told.
+  void remove_device(HostId host);
   /// A new NIC in place of the old one, same configuration, QPNs and keys from the start. Counters go on. The
   /// application is called.
   void restart(HostId host);

@@ -57,6 +57,7 @@ constexpr Word kNodeCrash[] = {"node-crash", "at", "until", "for", "when", "afte
 constexpr Word kNodeFreeze[] = {"node-freeze", "at", "until", "for", "when", "after"};
 constexpr Word kNodeThaw[] = {"node-thaw", "at", "when", "after"};
 constexpr Word kNodeRestart[] = {"node-restart", "at", "when", "after"};
+constexpr Word kDeviceRemoval[] = {"device-removal", "at", "until", "for", "when", "after"};
 constexpr Word kPortError[] = {"port-error", "at", "until", "for", "when", "after"};
 constexpr Word kPortActive[] = {"port-active", "at", "when", "after"};
 constexpr Word kRnrStorm[] = {"rnr-storm", "at", "until", "for", "when", "after"};
@@ -102,6 +103,7 @@ constexpr std::array kSections{
     SectionKeys{"node-freeze", kNodeFreeze},
     SectionKeys{"node-thaw", kNodeThaw},
     SectionKeys{"node-restart", kNodeRestart},
+    SectionKeys{"device-removal", kDeviceRemoval},
     SectionKeys{"port-error", kPortError},
     SectionKeys{"port-active", kPortActive},
     SectionKeys{"rnr-storm", kRnrStorm},

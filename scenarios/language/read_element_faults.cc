@@ -25,7 +25,7 @@ struct Word {
   std::optional<Kind> end;  // what `until` and `for` make happen
 };
 
-constexpr std::array<Word, 19> kWords{{
+constexpr std::array<Word, 20> kWords{{
     {"link-down", Kind::link_down, Subject::links, Kind::link_up},
     {"link-up", Kind::link_up, Subject::links, std::nullopt},
     {"link-flap", Kind::link_flap, Subject::links, std::nullopt},
@@ -39,6 +39,7 @@ constexpr std::array<Word, 19> kWords{{
     {"node-freeze", Kind::node_freeze, Subject::hosts, Kind::node_thaw},
     {"node-thaw", Kind::node_thaw, Subject::hosts, std::nullopt},
     {"node-restart", Kind::node_restart, Subject::hosts, std::nullopt},
+    {"device-removal", Kind::device_removal, Subject::hosts, Kind::node_restart},
     {"port-error", Kind::port_error, Subject::hosts, Kind::port_active},
     {"port-active", Kind::port_active, Subject::hosts, std::nullopt},
     {"rnr-storm", Kind::rnr_storm, Subject::hosts, std::nullopt},
@@ -142,6 +143,7 @@ void read_numbers(const Section& section, const Trigger& trigger, ElementFault& 
     case Kind::node_freeze:
     case Kind::node_thaw:
     case Kind::node_restart:
+    case Kind::device_removal:
     case Kind::port_error:
     case Kind::port_active:
       return;

@@ -132,13 +132,14 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Names
 
 void read_fault(const Value& item, const Names& names, Scenario& scenario) {
   if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
-  constexpr std::array<std::string_view, 21> kKinds{
-      "packet",      "data-pkt-events", "link-down",         "link-up",
-      "link-flap",   "link-rate",       "link-delay",        "partition",
-      "heal",        "switch-crash",    "switch-restart",    "node-crash",
-      "node-freeze", "node-thaw",       "node-restart",      "port-error",
-      "port-active", "rnr-storm",       "completion-status", "registration-failure",
-      "post-failure"};
+  constexpr std::array<std::string_view, 22> kKinds{"packet",         "data-pkt-events",   "link-down",
+                                                    "link-up",        "link-flap",         "link-rate",
+                                                    "link-delay",     "partition",         "heal",
+                                                    "switch-crash",   "switch-restart",    "node-crash",
+                                                    "node-freeze",    "node-thaw",         "node-restart",
+                                                    "device-removal", "port-error",        "port-active",
+                                                    "rnr-storm",      "completion-status", "registration-failure",
+                                                    "post-failure"};
   std::string kind;
   for (const std::string& key : keys_written(item)) {
     if (std::find(kKinds.begin(), kKinds.end(), key) == kKinds.end()) continue;

@@ -162,8 +162,9 @@ struct ElementFault {
     node_crash,   // the NIC vanishes, its peers hear nothing more
     node_freeze,  // nothing runs on it; frames wait at its port as far as they fit
     node_thaw,
-    node_restart,  // a new NIC with the same address, QPNs and keys; its workloads begin anew
-    port_error,    // IBV_EVENT_PORT_ERR, nothing goes in or out
+    node_restart,    // a new NIC with the same address, QPNs and keys; its workloads begin anew
+    device_removal,  // IBV_EVENT_DEVICE_FATAL: what is outstanding is flushed, the node's software lives on
+    port_error,      // IBV_EVENT_PORT_ERR, nothing goes in or out
     port_active,
     rnr_storm,             // the node's targets post no receives for `down`
     completion_status,     // the next `times` completions of the workload have `status` (instead of their own)

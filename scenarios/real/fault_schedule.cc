@@ -29,6 +29,7 @@ bool needs_simulated_nic(Kind kind) {
     case Kind::node_freeze:
     case Kind::node_thaw:
     case Kind::node_restart:
+    case Kind::device_removal:
       return false;
     case Kind::port_error:
     case Kind::port_active:
@@ -193,6 +194,8 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
       return change(when, element, FaultTarget::NodeChange::thaw);
     case Kind::node_restart:
       return change(when, element, FaultTarget::NodeChange::restart);
+    case Kind::device_removal:
+      return tell(when, {"device-removal", names(element.hosts)});
     case Kind::port_error:
     case Kind::port_active:
     case Kind::rnr_storm:

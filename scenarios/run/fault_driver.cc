@@ -229,6 +229,9 @@ void FaultDriver::apply(const ElementFault& fault, Time now) {
       for (const sim::HostId host : fault.hosts)
         if (workloads_.agent(host).is_running()) world_.freeze(host, fault.kind == node_freeze);
       return;
+    case device_removal:
+      for (const sim::HostId host : fault.hosts) world_.remove_device(host);
+      return;
     case port_error:
     case port_active:
       for (const sim::HostId host : fault.hosts) set_port(host, fault.kind == port_active);

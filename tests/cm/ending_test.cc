@@ -166,3 +166,23 @@ BOOST_AUTO_TEST_CASE(a_disconnect_for_another_queue_pair_ends_nothing) {
   pair.passive.receive(pair.now, *wire::parse_frame(port.frames.front()));
   BOOST_TEST(pair.passive.has_events());
 }
+
+BOOST_AUTO_TEST_CASE(with_the_device_go_all_connections_and_one_event_tells_it) {
+  Pair pair;
+  const ConnectionId id = pair.active.request(pair.now, pair.request_init());
+  pair.run(pair.now + seconds(1));
+  pair.active.request(pair.now, pair.request_init());
+  pair.passive.device_removed();
+  const auto event = only_event(pair.passive);
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::device_removed);
+  BOOST_TEST(pair.passive.connections() == 0u);
+  BOOST_TEST(pair.passive.peers().empty());
+  BOOST_TEST(!pair.passive.listens(kService));
+  BOOST_TEST(!pair.passive.has_work());
+  BOOST_CHECK(pair.passive.next_deadline() == kNever);
+  // Whoever tidies up finds nothing, and says nothing.
+  pair.passive.destroy(pair.now, id);
+  pair.passive.stop_listening(kService);
+  BOOST_TEST(!pair.passive.has_work());
+}

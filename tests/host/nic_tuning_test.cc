@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
   const auto tuning = parse_nic_tuning(
       "mtu=1024 read-depth=8  speed=2.5Gbps window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
       "timeout-min=4ms acknowledge-every=16 cnp-interval=4us page-fault-delay=50us nak-latency=10us "
-      "acknowledge-latency=500ns ");
+      "acknowledge-latency=500ns removed-after=2s ");
   BOOST_REQUIRE(tuning.ok());
   BOOST_TEST(*tuning->mtu_bytes == 1024u);
   BOOST_TEST(*tuning->speed_bits_per_second == 2'500'000'000u);

@@ -1,4 +1,4 @@
-// The port: its state, and the events that an application hears of it.
+// The port and the device: their state, and the events that an application hears of them.
 #include <boost/test/unit_test.hpp>
 
 #include "tests/support/script.h"
@@ -37,4 +37,44 @@ BOOST_AUTO_TEST_CASE(connections_outlive_a_short_loss_of_the_port) {
   script.expect(rc(OperationCode::write_only), 100, Duration{4096 << 8});
   script.acknowledge(100);
   check_statuses(script.end.poll_sent(), {CompletionStatus::success});
+}
+
+BOOST_AUTO_TEST_CASE(a_removed_device_flushes_all_and_is_silent) {
+  Script script;
+  const Sge sge = script.buffer.sge(0, 8);
+  script.end.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 1});
+  script.expect(rc(OperationCode::write_only), 100);
+  script.end.receive(7, {script.buffer.sge(64, 64)});
+  Nic& nic = script.end.nic();
+  nic.remove_device();
+  nic.remove_device();
+  check_statuses(script.end.poll_sent(), {CompletionStatus::flushed});
+  check_statuses(script.end.poll_received(), {CompletionStatus::flushed});
+  const auto fatal = nic.poll_event();
+  BOOST_REQUIRE(fatal.has_value());
+  BOOST_CHECK(fatal->type == AsyncEventType::device_fatal);
+  BOOST_TEST(!nic.poll_event().has_value());
+  // Neither its timers nor what still comes makes it say anything.
+  script.acknowledge(100);
+  script.peer({.opcode = rc(OperationCode::send_only), .psn = 100, .ack_request = true});
+  script.expect_silence(seconds(2));
+  // What is posted is flushed at once, and no QP leaves its state.
+  script.end.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 1});
+  check_statuses(script.end.poll_sent(), {CompletionStatus::flushed});
+  QpAttributes attributes;
+  attributes.state = QpState::reset;
+  const auto changed = nic.modify_qp(script.end.qp, attributes, kQpState, script.world.now());
+  BOOST_CHECK(!changed && changed.error() == VerbsError::no_device);
+  script.expect_silence(seconds(1));
+}
+
+BOOST_AUTO_TEST_CASE(a_removed_device_does_not_even_say_what_it_owes) {
+  Script script;
+  Nic& nic = script.end.nic();
+  const auto frame = make_frame(
+      2, 1, {.opcode = rc(OperationCode::send_only), .psn = 105, .dest_qp = script.end.qpn(), .ack_request = true});
+  nic.receive(script.world.now(), frame);  // out of sequence: a NAK is due
+  BOOST_REQUIRE(nic.has_work());
+  nic.remove_device();
+  script.expect_silence(seconds(1));
 }

@@ -143,6 +143,27 @@ def node_killed(context):
         harness.pair(fabric, argv, argv + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[2]], timeout=30)
 
 
+def device_removed(context):
+    """Its programs live on and are told, by rdma_cm and by verbs; to their peers it is a dead network."""
+    with Served(context) as fabric:
+        doomed, bystander = transfer(fabric, 30), transfer(fabric, 4, 1, 3, timeout=str(harness.ACK_TIMEOUT))
+        watch = fabric.start(fabric.nodes[0], ["ibv_asyncwatch"], "watch")
+        server = fabric.start(fabric.nodes[0], ["rping", "-s", "-a", fabric.nodes[0].address], "server")
+        rdma_cm.wait_for_listener(fabric, fabric.nodes[0], rdma_cm.RPING, server)
+        client = fabric.start(fabric.nodes[2], ["rping", "-c", "-a", fabric.nodes[0].address, "-v"], "client")
+        harness.wait_until(lambda: "rdma-ping-9:" in client.out and "async event FD" in watch.out, time.monotonic() + 20,
+                           "they are at it", [watch, server, client])
+        fabric.fault("device-removal", "n1")
+        require_retry_exceeded(doomed, SHORT_BUDGET_S)
+        deadline = time.monotonic() + 60
+        if server.wait(deadline) is None:
+            raise Failure(f"it goes on without its device\n{server.describe()}")
+        rdma_cm.require_words(server, "cma detected device removal")
+        harness.wait_until(lambda: "IBV_EVENT_DEVICE_FATAL" in watch.out, deadline, "the event is told", [watch])
+        bystander.finish(60)
+        rdma_cm.run_on(fabric, context, rdma_cm.RPING)  # whoever comes now has the device
+
+
 def fabric_killed(context):
     with Served(context) as fabric:
         doomed = transfer(fabric, 30)
@@ -235,6 +256,7 @@ def tests(context):
               ("link down on a star: retry error, others go on", lambda: link_down_on_star(context)),
               ("link down on a ring: the other way round", lambda: link_down_on_ring(context)),
               ("node killed: the peer gets a retry error, others go on", lambda: node_killed(context)),
+              ("device removed: its programs are told, peers get a retry error", lambda: device_removed(context)),
               ("fabric killed: retry error, nothing stays, a new one serves", lambda: fabric_killed(context)),
               ("Ctrl-C ends the fabric", lambda: ends_cleanly(context))]
     return found

@@ -170,6 +170,7 @@ BOOST_AUTO_TEST_CASE(every_fault_of_links_switches_nodes_and_verbs_is_understood
       {"node-freeze: [n1, n2]", Kind::node_freeze},
       {"node-thaw: all", Kind::node_thaw},
       {"node-restart: n2", Kind::node_restart},
+      {"device-removal: [n1, n2]", Kind::device_removal},
       {"port-error: n1", Kind::port_error},
       {"port-active: n1", Kind::port_active},
       {"rnr-storm: n2, for: 3ms", Kind::rnr_storm},

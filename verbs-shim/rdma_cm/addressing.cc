@@ -127,15 +127,15 @@ int Device::bind_to(Id& id, const Address& address) {
 
 int Device::bind_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_bind_ip>(call.in);
-  Id* const id = find(call, command.id);
-  return id != nullptr ? bind_to(*id, address_from(&command.addr, sizeof command.addr)) : ENOENT;
+  const auto found = find(call, command.id);
+  return found ? bind_to(**found, address_from(&command.addr, sizeof command.addr)) : found.error();
 }
 
 int Device::bind(const Call& call) {
   const auto command = arguments<rdma_ucm_bind>(call.in);
-  Id* const id = find(call, command.id);
+  const auto found = find(call, command.id);
   if (command.reserved != 0 || command.addr_size > sizeof command.addr) return EINVAL;
-  return id != nullptr ? bind_to(*id, address_from(&command.addr, command.addr_size)) : ENOENT;
+  return found ? bind_to(**found, address_from(&command.addr, command.addr_size)) : found.error();
 }
 
 // -- Resolving -------------------------------------------------------------------------------------------------------
@@ -195,8 +195,9 @@ int Device::resolve_to(Id& id, const Address& source, const Address& destination
 
 int Device::resolve_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_ip>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   return resolve_to(*id, address_from(&command.src_addr, sizeof command.src_addr),
                     address_from(&command.dst_addr, sizeof command.dst_addr));
 }
@@ -205,16 +206,18 @@ int Device::resolve_address(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_addr>(call.in);
   if (command.reserved != 0 || command.src_size > sizeof command.src_addr || command.dst_size > sizeof command.dst_addr)
     return EINVAL;
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   return resolve_to(*id, address_from(&command.src_addr, command.src_size),
                     address_from(&command.dst_addr, command.dst_size));
 }
 
 int Device::resolve_route(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_route>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (id->state != IdState::address_resolved) return EINVAL;
   id->state = IdState::route_resolved;
   fill_path(*id);
@@ -228,8 +231,9 @@ int Device::query_route(const Call& call) {
   const auto command = arguments<rdma_ucm_query>(call.in);
   constexpr std::size_t kOldestBytes = offsetof(rdma_ucm_query_route_resp, ibdev_index);
   if (call.out_bytes < kOldestBytes) return ENOSPC;
-  const Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  const Id* const id = *found;
   rdma_ucm_query_route_resp response{};
   sockaddr_storage address;
   address_to(id->source, address);
@@ -263,8 +267,9 @@ int Device::query_route(const Call& call) {
 
 int Device::query(const Call& call) {
   const auto command = arguments<rdma_ucm_query>(call.in);
-  const Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  const Id* const id = *found;
   // AF_IB is not offered, so that librdmacm asks in the older form; this one answers whoever asks all the same.
   if (command.option != RDMA_USER_CM_QUERY_ADDR) return ENOSYS;
   if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
@@ -286,8 +291,9 @@ int Device::query(const Call& call) {
 
 int Device::set_option(const Call& call) {
   const auto command = arguments<rdma_ucm_set_option>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (command.level != RDMA_OPTION_ID) return ENOSYS;
   const auto* const value = reinterpret_cast<const std::byte*>(command.optval);
   std::uint8_t octet = 0;

@@ -62,8 +62,9 @@ cm::Transport transport_of(std::uint8_t qp_type) {
 
 int Device::connect(const Call& call) {
   const auto command = arguments<rdma_ucm_connect>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (command.conn_param.valid == 0) return EINVAL;
   if (id->state != IdState::route_resolved) return EINVAL;
   const std::size_t room =
@@ -102,8 +103,9 @@ int Device::connect(const Call& call) {
 
 int Device::listen(const Call& call) {
   const auto command = arguments<rdma_ucm_listen>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (id->state == IdState::idle) {
     if (const int error = bind_to(*id, {AF_INET, wire::Gid::from_ipv4(0), 0}); error != 0) return error;
   }
@@ -132,8 +134,9 @@ int Device::accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
 
 int Device::accept(const Call& call) {
   const auto command = arguments<rdma_ucm_accept>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (id->state != IdState::connect) return EINVAL;
   if (command.conn_param.valid == 0) {
     const bool done = engine()->run_management(
@@ -161,8 +164,9 @@ int Device::accept(const Call& call) {
 
 int Device::reject(const Call& call) {
   const auto command = arguments<rdma_ucm_reject>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (id->connection == 0) return EINVAL;
   constexpr std::size_t kRejectData = wire::kCmPrivateBytes<wire::CmRejectLayout> - wire::kCmRejectInfoBytes;
   if (command.private_data_len > kRejectData) return EINVAL;
@@ -179,8 +183,9 @@ int Device::reject(const Call& call) {
 
 int Device::disconnect(const Call& call) {
   const auto command = arguments<rdma_ucm_disconnect>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (id->connection == 0 || id->is_datagram()) return EINVAL;
   // Whatever the state, as the kernel: a connection that is gone is disconnected.
   engine()->run_management(
@@ -201,8 +206,9 @@ int Device::init_qp_attributes(const Call& call) {
   const auto command = arguments<rdma_ucm_init_qp_attr>(call.in);
   ib_uverbs_qp_attr response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (!id->has_device || command.qp_state > IBV_QPS_ERR) return EINVAL;
   response.qp_state = command.qp_state;
   response.qp_attr_mask = IBV_QP_STATE;
@@ -266,8 +272,9 @@ int Device::init_qp_attributes(const Call& call) {
 
 int Device::notify(const Call& call) {
   const auto command = arguments<rdma_ucm_notify>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   if (id->connection == 0) return EINVAL;
   if (command.event != IBV_EVENT_COMM_EST) return 0;
   const bool done =
@@ -307,16 +314,18 @@ int Device::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t resp
 
 int Device::join_ip_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_join_ip_mcast>(call.in);
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   return join(*id, call, command.uid, command.response, address_from(&command.addr, sizeof command.addr));
 }
 
 int Device::join_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_join_mcast>(call.in);
   if (command.addr_size > sizeof command.addr) return EINVAL;
-  Id* const id = find(call, command.id);
-  if (id == nullptr) return ENOENT;
+  const auto found = find(call, command.id);
+  if (!found) return found.error();
+  Id* const id = *found;
   return join(*id, call, command.uid, command.response, address_from(&command.addr, command.addr_size));
 }
 

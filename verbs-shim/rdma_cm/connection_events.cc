@@ -119,6 +119,7 @@ void Device::take_answer(Id& id, const cm::Event& event) {
     }
     case cm::EventType::request:
     case cm::EventType::service_request:
+    case cm::EventType::device_removed:
       return;
   }
   response.event = static_cast<std::uint32_t>(type);
@@ -127,7 +128,19 @@ void Device::take_answer(Id& id, const cm::Event& event) {
   report(id, response);
 }
 
+/// As cma_process_remove tells everybody: whoever has a device, and listeners.
+void Device::take_removal() {
+  for (const auto& id : ids_) {
+    if (id == nullptr || (!id->has_device && id->state != IdState::listen)) continue;
+    id->state = IdState::device_removed;
+    id->connection = 0;
+    id->claim.reset();
+    if (id->uid != 0) report(*id, UserEvent::device_removal);
+  }
+}
+
 void Device::take_event(const cm::Event& event) {
+  if (event.type == cm::EventType::device_removed) return take_removal();  // the device may be closed already
   if (engine() == nullptr) return;
   if (event.type == cm::EventType::request || event.type == cm::EventType::service_request) return take_request(event);
   if (Id* const id = by_serial(event.context)) take_answer(*id, event);

@@ -13,6 +13,12 @@
 namespace verbena::shim::rdma_cm {
 namespace {
 
+/// What tidies up behind a device that has gone.
+bool does_without_device(std::uint32_t command) {
+  return command == RDMA_USER_CM_CMD_GET_EVENT || command == RDMA_USER_CM_CMD_DESTROY_ID ||
+         command == RDMA_USER_CM_CMD_CREATE_ID || command == RDMA_USER_CM_CMD_MIGRATE_ID;
+}
+
 // Set while this thread holds the lock: it finds the inbox itself before it lets go.
 thread_local bool holds_lock = false;
 
@@ -96,29 +102,34 @@ void Device::connection_event(const cm::Event& event) {
 
 // -- Channels --------------------------------------------------------------------------------------------------------
 
-host::Engine* Device::engine() {
-  if (context_ != nullptr) {
-    if (host::Engine* const engine = engine_of(context_)) return engine;
-  }
+host::Engine* Device::engine() const {
+  return context_ != nullptr ? engine_of(context_) : nullptr;
+}
+
+/// Opens the device again where it has become another one. Not from the engine's threads: it may end there.
+bool Device::has_device() {
+  if (engine() != nullptr && !engine()->is_removed()) return true;
+  // The one of before a fork() is the parent's: it is left as it lies. A removed one is back when nobody holds it.
+  if (engine() != nullptr) ibv_close_device(context_);
   ibv_device** const list = ibv_get_device_list(nullptr);
-  // The one of before a fork() is the parent's: it is left as it lies.
   context_ = list != nullptr && list[0] != nullptr ? ibv_open_device(list[0]) : nullptr;
   ibv_free_device_list(list);
-  return context_ != nullptr ? engine_of(context_) : nullptr;
+  return engine() != nullptr;
 }
 
 int Device::open_channel(int flags) {
   lock();
   int descriptor = -1;
-  if (!std::exchange(prepared_, true)) {
+  // A device that has been here once may have been removed since: channels can be opened all the same.
+  const bool may_open = prepared_ || has_device();
+  if (may_open && !std::exchange(prepared_, true)) {
     // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
     // around the calls that take the engine's.
-    static_cast<void>(engine());
     pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
     std::atexit(at_exit);
   }
   reap();
-  if (engine() == nullptr) {
+  if (!may_open) {
     errno = ENODEV;
   } else if (auto channel = Channel::open(flags, descriptor)) {
     const std::scoped_lock guard(channels_mutex_);
@@ -185,8 +196,7 @@ void Device::at_exit() {
   // The channels stay: a thread of the application may sleep in one of them to the very end.
   for (const auto& id : device.ids_)
     if (id) device.drop_id(*id);
-  host::Engine* const engine = device.context_ != nullptr ? engine_of(device.context_) : nullptr;
-  if (engine != nullptr) engine->take_leave();
+  if (device.engine() != nullptr) device.engine()->take_leave();
   device.unlock();
 }
 
@@ -213,7 +223,7 @@ ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size
     if (call.channel == nullptr)
       error = EIO;
     else
-      error = engine() != nullptr ? (this->*kHandlers[header.cmd])(call) : ENODEV;
+      error = does_without_device(header.cmd) || has_device() ? (this->*kHandlers[header.cmd])(call) : ENODEV;
     if (header.cmd == RDMA_USER_CM_CMD_DESTROY_ID && call.channel != nullptr && call.channel->ids == 0)
       emptied = call.channel;
     call.channel = nullptr;
@@ -234,9 +244,16 @@ int Device::not_offered(const Call&) {
   return ENOSYS;
 }
 
-Id* Device::find(const Call& call, std::uint32_t handle) {
+Id* Device::of_channel(const Call& call, std::uint32_t handle) {
   Id* const id = handle < ids_.size() ? ids_[handle].get() : nullptr;
   return id != nullptr && id->channel == call.channel ? id : nullptr;
+}
+
+Result<Id*, int> Device::find(const Call& call, std::uint32_t handle) {
+  Id* const id = of_channel(call, handle);
+  if (id == nullptr) return Failure{ENOENT};
+  if (id->state == IdState::device_removed) return Failure{ENXIO};
+  return id;
 }
 
 Id* Device::by_serial(std::uint64_t serial) {
@@ -266,8 +283,8 @@ Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, 
 
 /// The ID ends; its connection ends as the manager sees fit.
 void Device::drop_id(Id& id) {
-  if (host::Engine* const engine = context_ != nullptr ? engine_of(context_) : nullptr; engine != nullptr) {
-    engine->run_management([&](cm::ConnectionManager& manager, Time now) {
+  if (engine() != nullptr) {
+    engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
       if (id.state == IdState::listen) manager.stop_listening(service_id(id, id.source.port));
       if (id.connection != 0) manager.destroy(now, id.connection);
       return true;
@@ -308,7 +325,7 @@ int Device::destroy_id(const Call& call) {
   const auto command = arguments<rdma_ucm_destroy_id>(call.in);
   rdma_ucm_destroy_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
-  Id* const id = find(call, command.id);
+  Id* const id = of_channel(call, command.id);
   if (id == nullptr) return ENOENT;
   empty_inbox();  // a request may be on its way to a listener
   const auto waiting = call.channel->withdraw(id->serial, call.descriptor);
@@ -319,7 +336,7 @@ int Device::destroy_id(const Call& call) {
     // The requests that wait unheard are refused with it.
     for (const ChannelEvent& event : waiting)
       if (event.response.event == static_cast<std::uint32_t>(UserEvent::connect_request))
-        if (Id* const request = find(call, event.response.id)) drop_id(*request);
+        if (Id* const request = of_channel(call, event.response.id)) drop_id(*request);
   }
   return respond(call, command.response, &response, sizeof response);
 }

@@ -72,6 +72,7 @@ enum class IdState : std::uint8_t {
   connect,
   disconnect,
   listen,
+  device_removed,  // can be destroyed only
 };
 
 struct Id {
@@ -129,7 +130,8 @@ class Device {
   static void before_fork();
   static void after_fork(bool in_child);
   static void at_exit();
-  host::Engine* engine();
+  host::Engine* engine() const;
+  bool has_device();
   void lock();
   void unlock();
   void empty_inbox();
@@ -143,7 +145,9 @@ class Device {
   int get_event(const Call& call);
   int migrate_id(const Call& call);
   int not_offered(const Call& call);
-  Id* find(const Call& call, std::uint32_t handle);
+  Id* of_channel(const Call& call, std::uint32_t handle);
+  /// One that can be used. The error is an errno value: ENOENT, or ENXIO when its device has gone.
+  Result<Id*, int> find(const Call& call, std::uint32_t handle);
   Id* by_serial(std::uint64_t serial);
   Id* make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, std::uint8_t qp_type);
   void drop_id(Id& id);
@@ -184,6 +188,7 @@ class Device {
   void take_event(const cm::Event& event);
   void take_request(const cm::Event& event);
   void take_answer(Id& id, const cm::Event& event);
+  void take_removal();
 
   std::mutex mutex_;
   std::mutex inbox_mutex_;

@@ -163,3 +163,18 @@ BOOST_AUTO_TEST_CASE(ports_that_lose_their_cable_say_so) {
   counted("{switch-crash: s1, at: 20us, for: 1ms}", n1 + "1}\n" + n3 + "1}\n");
   counted("{partition: n1, at: 20us, for: 1ms}", n1 + "0}\n");
 }
+
+BOOST_AUTO_TEST_CASE(a_device_that_goes_flushes_what_it_has_and_its_peer_hears_nothing_more) {
+  const std::string work = "verb: write, size: 4KiB, count: 400, depth: 8";
+  const Outcome target = with_faults("  - {device-removal: n2, at: 20us}\n", work, "timeout: 8, retry-count: 2");
+  BOOST_TEST(target.workloads[0].statuses[12].number == 1u, test::story(target));  // retry_exceeded
+  BOOST_TEST(target.workloads[0].pairs_finished == 0u);
+  const Outcome initiator = with_faults("  - {device-removal: n1, at: 20us}\n", work);
+  BOOST_TEST(initiator.workloads[0].statuses[5].number == 8u, test::story(initiator));  // all that was outstanding
+  BOOST_TEST(initiator.workloads[0].statuses[12].number == 0u);
+  BOOST_TEST(initiator.workloads[0].pairs_finished == 0u);
+  BOOST_TEST(initiator.violations_total == 0u, test::story(initiator));
+  const Outcome back =
+      with_faults("  - {device-removal: n2, at: 20us, for: 1ms}\n", work, "timeout: 8, retry-count: 2");
+  BOOST_TEST(back.workloads[0].pairs_finished == 1u, test::story(back));
+}

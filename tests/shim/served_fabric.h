@@ -1,0 +1,48 @@
+// ServedFabric: the fabric process of the test's own node, as a thread of the test, so that a test can take the device
+// away from itself as `verbena fault` does. The one part of the shim's tests that knows Verbena from inside.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "emulator/host/fabric_process.h"
+
+namespace verbs_test {
+
+class ServedFabric {
+ public:
+  ServedFabric() {
+    verbena::host::FabricOptions options;
+    options.fabric = std::getenv("VERBENA_FABRIC");
+    options.topology = verbena::fabric::star(2, {});
+    auto opened = verbena::host::FabricProcess::open(options);
+    BOOST_REQUIRE(opened.ok());
+    process_ = std::move(*opened);
+    thread_ = std::thread([this] { process_->run(stop_.get()); });
+  }
+  ~ServedFabric() {
+    const std::uint64_t one = 1;
+    BOOST_CHECK(write(stop_.get(), &one, sizeof one) == sizeof one);
+    thread_.join();
+  }
+  /// What `verbena fault` prints on success: nothing.
+  std::string ask(const verbena::host::FabricWords& words) const {
+    const auto answer = verbena::host::ask_fabric(std::getenv("VERBENA_FABRIC"), words);
+    return answer ? *answer : "refused: " + answer.error().text;
+  }
+  /// Of this node.
+  void remove_device() const { BOOST_REQUIRE_EQUAL(ask({"device-removal", "n1"}), ""); }
+
+ private:
+  verbena::host::Descriptor stop_{eventfd(0, EFD_CLOEXEC)};
+  std::unique_ptr<verbena::host::FabricProcess> process_;
+  std::thread thread_;
+};
+
+}  // namespace verbs_test

@@ -9,15 +9,11 @@ using namespace verbena::shim;
 VERBENA_ABI int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
   const auto found = live_engine(qp);
   if (!found) return found.error();
-  verbena::host::Engine* const engine = *found;
-  return errno_of(engine->run(
-      [qp, gid](verbena::nic::Nic& nic, verbena::Time) { return nic.attach_group(qp_of(qp)->nic, gid_of(*gid)); }));
+  return errno_of((*found)->attach_group(qp_of(qp)->nic, gid_of(*gid)));
 }
 
 VERBENA_ABI int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
   const auto found = live_engine(qp);
   if (!found) return found.error();
-  verbena::host::Engine* const engine = *found;
-  return errno_of(engine->run(
-      [qp, gid](verbena::nic::Nic& nic, verbena::Time) { return nic.detach_group(qp_of(qp)->nic, gid_of(*gid)); }));
+  return errno_of((*found)->detach_group(qp_of(qp)->nic, gid_of(*gid)));
 }

@@ -247,6 +247,22 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   return count;
 }
 
+nic::VerbsResult<void> Engine::attach_group(nic::QpHandle qp, const wire::Gid& group) {
+  return run([&](nic::Nic& nic, Time) {
+    auto attached = nic.attach_group(qp, group);
+    if (attached.ok()) base_link_->join(group);
+    return attached;
+  });
+}
+
+nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& group) {
+  return run([&](nic::Nic& nic, Time) {
+    auto detached = nic.detach_group(qp, group);
+    if (detached.ok() && !nic.has_members(group)) base_link_->leave(group);
+    return detached;
+  });
+}
+
 void Engine::drain(Duration limit) {
   const Time end = clock_now() + limit;
   for (;;) {

@@ -77,6 +77,10 @@ class Engine final : private Progress {
     finish_call(now);
     return result;
   }
+  /// ibv_attach_mcast, ibv_detach_mcast: in the NIC, and on the network with a group's first and last member.
+  nic::VerbsResult<void> attach_group(nic::QpHandle qp, const wire::Gid& group);
+  nic::VerbsResult<void> detach_group(nic::QpHandle qp, const wire::Gid& group);
+
   const ServiceDirectory& services() const { return management_->directory(); }
   /// Whether the link reaches processes by their slot, so that a request has to name one.
   bool reaches_by_slot() const { return config_.link == "shm"; }

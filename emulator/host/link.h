@@ -74,6 +74,14 @@ class Link : public nic::TransmitPort {
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).
   virtual std::optional<wire::MacAddress> resolve(const wire::Gid& address) = 0;
 
+  // Membership of multicast groups, called on the innermost link under the engine's lock, and done when the next
+  // flush() returns. For links to whom the network gives only what they ask for; a link that hears everything has
+  // nothing to do.
+  /// The first local member of a group has come. Joining twice is joining once.
+  virtual void join(const wire::Gid&) {}
+  /// The last one has gone.
+  virtual void leave(const wire::Gid&) {}
+
   // Around fork(), called on the innermost link by the forking thread, which holds the engine's lock.
   /// Waits until no other thread is inside the link, and keeps it so until release_after_fork().
   virtual void hold_for_fork() {}

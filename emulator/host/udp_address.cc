@@ -11,8 +11,11 @@
 namespace verbena::host {
 namespace {
 
-bool is_link_local(const wire::Gid& address) {
-  return address.octets[0] == 0xfe && (address.octets[1] & 0xc0) == 0x80;
+/// Means something on one link only (RFC 4291, 2.5.6, 2.7): link-local addresses, and groups of an interface or a link.
+bool needs_interface(const wire::Gid& address) {
+  const unsigned scope = address.octets[1] & 0x0fu;
+  return (address.octets[0] == 0xfe && (address.octets[1] & 0xc0) == 0x80) ||
+         (address.octets[0] == 0xff && (scope == 1 || scope == 2));
 }
 
 std::uint32_t mtu_of(const char* interface_name) {
@@ -38,7 +41,7 @@ SocketAddress socket_address(const wire::Gid& address, std::uint16_t port, unsig
     result.ipv6.sin6_family = AF_INET6;
     result.ipv6.sin6_port = htons(port);
     std::memcpy(&result.ipv6.sin6_addr, address.octets.data(), address.octets.size());
-    if (is_link_local(address)) result.ipv6.sin6_scope_id = interface_index;
+    if (needs_interface(address)) result.ipv6.sin6_scope_id = interface_index;
   }
   return result;
 }

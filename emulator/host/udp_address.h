@@ -20,7 +20,7 @@ union SocketAddress {
   sockaddr_in6 ipv6;
 };
 
-/// `interface_index` is used for IPv6 link-local addresses only.
+/// `interface_index` is used for IPv6 addresses that are known on one link only.
 SocketAddress socket_address(const wire::Gid& address, std::uint16_t port, unsigned interface_index);
 socklen_t socket_address_bytes(const SocketAddress& address);
 /// Nothing: another address family.

@@ -1,46 +1,26 @@
 #include "emulator/host/udp_link.h"
 
-#include <netinet/udp.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/neighbour.h"
 #include "emulator/host/socket_option.h"
+#include "emulator/host/udp_socket.h"
 
 namespace verbena::host {
 namespace {
 
-constexpr int kReceiveBufferBytes = 16 << 20;
-constexpr int kSendBufferBytes = 4 << 20;
 constexpr std::uint16_t kDiscardPort = 9;
 // A socket buffer of the default limit (net.core.rmem_max 212,992) holds about this much of one flow, overhead
 // included.
 constexpr std::uint32_t kWindowBytes = 128 * 1024;
 /// How soon to try again when the kernel took no more: about the time that 1 Gb/s needs for a handful of frames.
 constexpr Duration kRetryInterval = microseconds(100);
-
-void set_ipv4_options(int socket, bool loopback) {
-  set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-  set_option(socket, IPPROTO_IP, IP_RECVTOS, 1);
-  set_option(socket, IPPROTO_IP, IP_RECVTTL, 1);
-  // Segmentation needs the checksum that RoCE v2 leaves out.
-  if (!loopback) set_option(socket, SOL_SOCKET, SO_NO_CHECK, 1);
-}
-
-void set_ipv6_options(int socket, bool loopback) {
-  set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-  set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
-  set_option(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-  set_option(socket, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-  constexpr int kNoCheckTx =
-      101;  // UDP_NO_CHECK6_TX and UDP_NO_CHECK6_RX of linux/udp.h, which clashes with netinet/udp.h
-  constexpr int kNoCheckRx = 102;
-  set_option(socket, SOL_UDP, kNoCheckRx, 1);
-  if (!loopback) set_option(socket, SOL_UDP, kNoCheckTx, 1);
-}
 
 std::string bind_error(const wire::Gid& address, int error) {
   const std::string text = address_text(address);
@@ -56,20 +36,15 @@ std::string bind_error(const wire::Gid& address, int error) {
 Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& options) {
   std::unique_ptr<UdpLink> link(new UdpLink);
   link->address_ = options.address;
-  const bool loopback = is_loopback(options.address);
   const std::optional<LocalInterface> interface = interface_of(options.address);
   if (interface) {
     link->interface_index_ = interface->index;
     link->mtu_bytes_ = path_mtu_for(interface->mtu_bytes);
   }
-  const int family = options.address.is_ipv4() ? AF_INET : AF_INET6;
-  link->socket_ = ::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  link->socket_ = open_udp_socket(options.address);
   if (link->socket_ < 0) return Failure{std::string("cannot open a UDP socket: ") + std::strerror(errno)};
-  options.address.is_ipv4() ? set_ipv4_options(link->socket_, loopback) : set_ipv6_options(link->socket_, loopback);
   set_option(link->socket_, SOL_SOCKET, SO_REUSEPORT, 1);
-  enlarge_receive_buffer(link->socket_, kReceiveBufferBytes);
-  enlarge_send_buffer(link->socket_, kSendBufferBytes);
-  set_option(link->socket_, SOL_UDP, UDP_GRO, 1);
+  let_send_to_groups(link->socket_, options.address, link->interface_index_);
   const SocketAddress at = socket_address(options.address, wire::kRoceUdpPort, link->interface_index_);
   // The siblings' port comes first: from the moment of bind() on we may be given frames to pass on.
   auto siblings = SiblingPort::open(options.address, options.slot);
@@ -78,20 +53,26 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
   if (::bind(link->socket_, &at.any, socket_address_bytes(at)) != 0) return Failure{bind_error(options.address, errno)};
 
   link->wait_ = ::epoll_create1(EPOLL_CLOEXEC);
-  epoll_event interest{};
-  interest.events = EPOLLIN;
-  if (link->wait_ < 0 || ::epoll_ctl(link->wait_, EPOLL_CTL_ADD, link->socket_, &interest) != 0 ||
-      ::epoll_ctl(link->wait_, EPOLL_CTL_ADD, link->siblings_->descriptor(), &interest) != 0)
-    return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
+  for (const int descriptor : {link->socket_, link->siblings_->descriptor()}) {
+    epoll_event interest{};
+    interest.events = EPOLLIN;
+    interest.data.fd = descriptor;
+    if (link->wait_ < 0 || ::epoll_ctl(link->wait_, EPOLL_CTL_ADD, descriptor, &interest) != 0)
+      return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
+  }
+  link->groups_ = std::make_unique<UdpGroups>(
+      UdpGroups::Options{.address = options.address, .interface_index = link->interface_index_, .wait = link->wait_});
 
-  link->transmitter_ = std::make_unique<UdpTransmitter>(UdpTransmitter::Options{
-      .socket = link->socket_, .interface_index = link->interface_index_, .segmentation = loopback});
+  link->transmitter_ =
+      std::make_unique<UdpTransmitter>(UdpTransmitter::Options{.socket = link->socket_,
+                                                               .interface_index = link->interface_index_,
+                                                               .segmentation = is_loopback(options.address)});
   link->receiver_ = std::make_unique<UdpReceiver>(UdpReceiver::Options{.socket = link->socket_,
                                                                        .address = options.address,
                                                                        .mac = node_mac(options.address),
                                                                        .slot = options.slot,
                                                                        .interface_index = link->interface_index_},
-                                                  *link->siblings_);
+                                                  *link->siblings_, *link->groups_);
   return link;
 }
 
@@ -101,17 +82,28 @@ UdpLink::~UdpLink() {
 }
 
 std::span<std::byte> UdpLink::reserve(const nic::Destination& destination, std::size_t bytes) {
+  copied_to_ = nullptr;
   reserved_in_ = &transmitter_->ring();
-  if (destination.qpn == wire::kMulticastQpn || destination.address.is_multicast()) {
-    // Sockets carry RoCE v2 between nodes, no other frames and no groups; the node's other processes get the latter.
-    FrameRing& groups = receiver_->group_frames();
-    const bool is_carried = destination.address.is_multicast() && groups.free_slots() != 0;
-    reserved_in_ = is_carried ? &groups : nullptr;
-  }
-  return reserved_in_ == nullptr ? std::span(nowhere_).first(bytes) : reserved_in_->reserve(bytes);
+  if (destination.qpn == wire::kMulticastQpn || destination.address.is_multicast()) choose_rings(destination.address);
+  return reserved_ = reserved_in_ == nullptr ? std::span(nowhere_).first(bytes) : reserved_in_->reserve(bytes);
+}
+
+/// Other nodes get a group's frame from the network, the node's other processes from us. Sockets carry RoCE v2 only:
+/// frames that are neither to a group nor to a node vanish.
+void UdpLink::choose_rings(const wire::Gid& group) {
+  FrameRing& siblings = receiver_->group_frames();
+  const bool is_group = group.is_multicast();
+  FrameRing* const within = is_group && siblings.free_slots() != 0 ? &siblings : nullptr;
+  const bool leaves = is_group && group.is_ipv4() == address_.is_ipv4();
+  reserved_in_ = leaves ? &transmitter_->ring() : within;
+  copied_to_ = leaves ? within : nullptr;
 }
 
 void UdpLink::commit(std::size_t bytes) {
+  if (copied_to_ != nullptr) {
+    std::ranges::copy(reserved_.first(bytes), copied_to_->reserve(bytes).begin());
+    copied_to_->commit(bytes);
+  }
   if (reserved_in_ != nullptr) reserved_in_->commit(bytes);
 }
 
@@ -137,11 +129,21 @@ bool UdpLink::fetch() {
 }
 
 void UdpLink::flush() {
+  groups_->settle();
   transmitter_->flush();
   receiver_->pass_groups_on();
 }
 
+void UdpLink::hold_for_fork() {
+  groups_->hold();
+}
+
+void UdpLink::release_after_fork() {
+  groups_->release();
+}
+
 void UdpLink::abandon_after_fork() {
+  groups_->close_all();
   for (int* descriptor : {&wait_, &socket_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
   siblings_.reset();
@@ -150,13 +152,14 @@ void UdpLink::abandon_after_fork() {
 
 std::optional<wire::MacAddress> UdpLink::resolve(const wire::Gid& address) {
   if (address.is_ipv4() != address_.is_ipv4()) return std::nullopt;
+  if (address.is_multicast()) return multicast_mac(address);
   // Connecting a datagram socket asks for the route and sends nothing.
   const SocketAddress to = socket_address(address, kDiscardPort, interface_index_);
   const SocketAddress from = socket_address(address_, 0, interface_index_);
   const int probe = ::socket(to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return std::nullopt;
-  const bool has_route = address.is_multicast() || (::bind(probe, &from.any, socket_address_bytes(from)) == 0 &&
-                                                    ::connect(probe, &to.any, socket_address_bytes(to)) == 0);
+  const bool has_route = ::bind(probe, &from.any, socket_address_bytes(from)) == 0 &&
+                         ::connect(probe, &to.any, socket_address_bytes(to)) == 0;
   ::close(probe);
   if (!has_route) return std::nullopt;
   return node_mac(address);

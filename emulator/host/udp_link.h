@@ -1,7 +1,7 @@
 // UdpLink: RoCE v2 over the kernel's UDP sockets, port 4791, without privileges.
 //
-// Solely responsible for a node's socket, its options and its rules; sending is in udp_transmitter.h, receiving in
-// udp_receiver.h, processes that share the node's address in sibling_port.h.
+// Solely responsible for a node's socket and its rules; sending is in udp_transmitter.h, receiving in udp_receiver.h,
+// processes that share the node's address in sibling_port.h, multicast groups in udp_groups.h.
 //
 // Rules
 // - The socket is unconnected and sets IP_PMTUDISC_DO: the kernel sends DF and IPv4 identification 0, which the ICRC
@@ -16,7 +16,10 @@
 // - All processes of a node bind (address, 4791) with SO_REUSEPORT. The kernel is taught to choose by the slot in the
 //   destination QPN (udp_steering.h); whenever it chooses wrong, because a process has come or gone, the one that got
 //   the frame passes it on (sibling_port.h). A process that ends, in whatever way, leaves the group at once.
-// - wait_descriptors().frames is an epoll descriptor over both sockets and level-triggered: it is readable whenever a
+// - A frame to a group is an IP multicast packet for the other nodes. Within the node it goes from process to process
+// by
+//   sibling_port.h, member of the group or not, and what comes back from the network is left out.
+// - wait_descriptors().frames is an epoll descriptor over all sockets and level-triggered: it is readable whenever a
 //   datagram waits in the kernel, also while the application polls. arm() and disarm() cannot change that without a
 //   system call, so a progress thread leaves it out of its wait while application threads poll.
 #pragma once
@@ -29,6 +32,7 @@
 #include "emulator/host/link.h"
 #include "emulator/host/node_directory.h"
 #include "emulator/host/sibling_port.h"
+#include "emulator/host/udp_groups.h"
 #include "emulator/host/udp_receiver.h"
 #include "emulator/host/udp_transmitter.h"
 
@@ -52,6 +56,7 @@ class UdpLink final : public Link {
   std::uint32_t mtu_bytes() const { return mtu_bytes_; }
   const UdpReceiver& receiver() const { return *receiver_; }
   const UdpTransmitter& transmitter() const { return *transmitter_; }
+  const UdpGroups& groups() const { return *groups_; }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
   void commit(std::size_t bytes) override;
@@ -66,22 +71,30 @@ class UdpLink final : public Link {
   bool arm() override { return !receiver_->has_frames(); }
   void disarm() override {}
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  void join(const wire::Gid& group) override { groups_->want(group, true); }
+  void leave(const wire::Gid& group) override { groups_->want(group, false); }
+  void hold_for_fork() override;
+  void release_after_fork() override;
   void abandon_after_fork() override;
 
  private:
   UdpLink() = default;
+  void choose_rings(const wire::Gid& group);
 
   wire::Gid address_;
   unsigned interface_index_ = 0;
   std::uint32_t mtu_bytes_ = 4096;
   int socket_ = -1;
-  int wait_ = -1;  // epoll over socket_ and the siblings' port
+  int wait_ = -1;  // epoll over socket_, the siblings' port and the groups' sockets
   std::optional<NodeDirectory> seat_;
   std::unique_ptr<SiblingPort> siblings_;
+  std::unique_ptr<UdpGroups> groups_;
   std::unique_ptr<UdpReceiver> receiver_;
   std::unique_ptr<UdpTransmitter> transmitter_;
   Time last_receive_;
   FrameRing* reserved_in_ = nullptr;  // null: what is reserved vanishes
+  FrameRing* copied_to_ = nullptr;    // as well; has room. Null: nowhere else
+  std::span<std::byte> reserved_;
   std::array<std::byte, wire::kFrameBytesMax> nowhere_;
 };
 

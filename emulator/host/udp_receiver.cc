@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/host/neighbour.h"
 #include "emulator/host/node_directory.h"
 #include "wire/icrc.h"
 #include "wire/packet_view.h"
@@ -37,10 +38,11 @@ struct UdpReceiver::Batch {
   std::array<Control, kBatchMax> control;
 };
 
-UdpReceiver::UdpReceiver(const Options& options, SiblingPort& siblings)
+UdpReceiver::UdpReceiver(const Options& options, SiblingPort& siblings, UdpGroups& groups)
     : options_(options),
       solves_identification_(options.address.is_ipv4() && !is_loopback(options.address)),
       siblings_(siblings),
+      groups_(groups),
       storage_(std::make_unique_for_overwrite<std::byte[]>(kBuffers * kBufferBytes)),
       passed_on_(kPassedOnFrames),
       group_frames_(kGroupFrames),
@@ -52,8 +54,8 @@ UdpReceiver::UdpReceiver(const Options& options, SiblingPort& siblings)
                 siblings) {
   static_assert(kHeaderBytesMax <= kHeadroomBytes);
   passing_header_.source = header_.source = options.address;
-  refresh(header_, Datagram{.source = options.address});
-  refresh(passing_header_, Datagram{.source = options.address});
+  refresh(header_, Datagram{.source = options.address, .destination = options.address});
+  refresh(passing_header_, Datagram{.source = options.address, .destination = options.address});
 }
 UdpReceiver::~UdpReceiver() = default;
 
@@ -64,7 +66,7 @@ bool UdpReceiver::has_frames() const {
 
 bool UdpReceiver::fetch() {
   if (gate_.try_enter()) {
-    read_socket();
+    read_sockets();
     if (siblings_.has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
       fetches_since_siblings_ = 0;
       siblings_.receive(passed_on_, &steering_);
@@ -84,11 +86,23 @@ void UdpReceiver::pass_groups_on() {
   }
 }
 
-void UdpReceiver::read_socket() {
+/// In turns, so that a full receiver starves neither.
+void UdpReceiver::read_sockets() {
+  const auto read_groups = [this] {
+    groups_.for_each_ready([this](int socket, const wire::Gid& group) { read_group(socket, group); });
+  };
+  groups_first_ = !groups_first_;
+  if (groups_first_) read_groups();
+  read_node();
+  if (!groups_first_) read_groups();
+}
+
+/// Into the buffers behind the fetched ones; returns how many datagrams came.
+std::size_t UdpReceiver::read_socket(int socket) {
   const std::uint64_t fetched = fetched_.load(std::memory_order_relaxed);
   const std::size_t room = kBuffers - static_cast<std::size_t>(fetched - consumed_.load(std::memory_order_acquire));
   const std::size_t wanted = std::min(room, kBatchMax);
-  if (wanted == 0) return;
+  if (wanted == 0) return 0;
   for (std::size_t i = 0; i < wanted; ++i) {
     batch_->pieces[i] = {payload_of((fetched + i) % kBuffers), kBufferBytes - kHeadroomBytes};
     msghdr& header = batch_->headers[i].msg_hdr;
@@ -101,28 +115,53 @@ void UdpReceiver::read_socket() {
     header.msg_controllen = batch_->control[i].octets.size();
   }
   // An error is either "nothing there" or a pending ICMP report, which a wire would not give either.
-  const int received =
-      ::recvmmsg(options_.socket, batch_->headers.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
-  if (received <= 0) return;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(received); ++i) {
-    const std::size_t buffer = (fetched + i) % kBuffers;
-    const std::size_t bytes = batch_->headers[i].msg_len;
-    datagrams_[buffer] = describe(batch_->headers[i].msg_hdr, batch_->from[i], bytes);
+  const int received = ::recvmmsg(socket, batch_->headers.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+  return static_cast<std::size_t>(std::max(received, 0));
+}
+
+void UdpReceiver::accept(std::size_t datagrams) {
+  fetched_.store(fetched_.load(std::memory_order_relaxed) + datagrams, std::memory_order_release);
+}
+
+void UdpReceiver::read_node() {
+  const std::size_t received = read_socket(options_.socket);
+  if (received == 0) return;
+  for (std::size_t i = 0; i < received; ++i) {
+    const std::size_t buffer = (fetched_.load(std::memory_order_relaxed) + i) % kBuffers;
+    datagrams_[buffer] = describe(i, options_.address);
     if (datagrams_[buffer].bytes == 0) {
-      if (!steering_.take_probe({payload_of(buffer), bytes}, batch_->from[i]))
+      if (!steering_.take_probe({payload_of(buffer), batch_->headers[i].msg_len}, batch_->from[i]))
         datagrams_dropped_.fetch_add(1, std::memory_order_relaxed);
       continue;
     }
     pass_on_others(datagrams_[buffer], payload_of(buffer));
   }
   siblings_.send_staged();
-  fetched_.store(fetched + static_cast<std::uint64_t>(received), std::memory_order_release);
+  accept(received);
 }
 
-UdpReceiver::Datagram UdpReceiver::describe(const msghdr& header, const SocketAddress& from, std::size_t bytes) const {
+/// Every process of the node has a socket of its own for the group: nothing is passed on.
+void UdpReceiver::read_group(int socket, const wire::Gid& group) {
+  const std::size_t received = read_socket(socket);
+  for (std::size_t i = 0; i < received; ++i) {
+    Datagram& datagram = datagrams_[(fetched_.load(std::memory_order_relaxed) + i) % kBuffers];
+    datagram = describe(i, group);
+    // What the node itself sent came from process to process.
+    if (datagram.source == options_.address)
+      datagram.bytes = 0;
+    else if (datagram.bytes == 0)
+      datagrams_dropped_.fetch_add(1, std::memory_order_relaxed);
+  }
+  accept(received);
+}
+
+UdpReceiver::Datagram UdpReceiver::describe(std::size_t index, const wire::Gid& destination) const {
+  const SocketAddress& from = batch_->from[index];
+  const std::size_t bytes = batch_->headers[index].msg_len;
   Datagram datagram{.bytes = bytes, .segment_bytes = bytes, .source = gid_of(from).value_or(wire::Gid{})};
+  datagram.destination = destination;
   datagram.source_port = port_of(from);
-  auto& items = const_cast<msghdr&>(header);  // CMSG_NXTHDR takes no const
+  msghdr& items = batch_->headers[index].msg_hdr;
   for (cmsghdr* item = CMSG_FIRSTHDR(&items); item != nullptr; item = CMSG_NXTHDR(&items, item)) {
     int value = 0;
     const std::size_t value_bytes = item->cmsg_len - CMSG_LEN(0);
@@ -147,17 +186,21 @@ UdpReceiver::Datagram UdpReceiver::describe(const msghdr& header, const SocketAd
 }
 
 void UdpReceiver::refresh(Header& header, const Datagram& datagram) const {
-  if (header.source == datagram.source && header.source_port == datagram.source_port &&
-      header.traffic_class == datagram.traffic_class && header.hop_limit == datagram.hop_limit)
+  if (header.source == datagram.source && header.destination == datagram.destination &&
+      header.source_port == datagram.source_port && header.traffic_class == datagram.traffic_class &&
+      header.hop_limit == datagram.hop_limit)
     return;
   header.source = datagram.source;
+  header.destination = datagram.destination;
   header.source_port = datagram.source_port;
   header.traffic_class = datagram.traffic_class;
   header.hop_limit = datagram.hop_limit;
+  const bool is_to_node = datagram.destination == options_.address;
+  const wire::MacAddress group_mac = multicast_mac(datagram.destination);
   header.octets = wire::FrameTemplate(wire::FramePath{.source_mac = node_mac(datagram.source),
-                                                      .destination_mac = options_.mac,
+                                                      .destination_mac = is_to_node ? options_.mac : group_mac,
                                                       .source = datagram.source,
-                                                      .destination = options_.address,
+                                                      .destination = datagram.destination,
                                                       .traffic_class = datagram.traffic_class,
                                                       .hop_limit = datagram.hop_limit,
                                                       .udp_source_port = datagram.source_port});

@@ -1,6 +1,6 @@
 // UdpReceiver: the receiving half of a UDP link: datagrams come in in batches, whole frames go up.
 //
-// Solely responsible for reading the socket (recvmmsg, UDP_GRO), for writing the Ethernet, IP and UDP headers that the
+// Solely responsible for reading the sockets (recvmmsg, UDP_GRO), for writing the Ethernet, IP and UDP headers that the
 // socket does not show in front of each payload, and for passing on frames that belong to another process of the node.
 // The headers are rebuilt with IPv4 identification 0, which is what our own links send; frames of foreign senders whose
 // ICRC does not fit get the identification that makes it fit, if there is one (wire/icrc.h): 16 bits of protection
@@ -18,6 +18,7 @@
 #include "emulator/host/link.h"
 #include "emulator/host/sibling_port.h"
 #include "emulator/host/udp_address.h"
+#include "emulator/host/udp_groups.h"
 #include "emulator/host/udp_steering.h"
 #include "wire/packet_builder.h"
 
@@ -32,8 +33,8 @@ class UdpReceiver {
     std::uint8_t slot = 0;
     unsigned interface_index = 0;
   };
-  /// `siblings` outlives the receiver.
-  UdpReceiver(const Options& options, SiblingPort& siblings);
+  /// `siblings` and `groups` outlive the receiver.
+  UdpReceiver(const Options& options, SiblingPort& siblings, UdpGroups& groups);
   ~UdpReceiver();
 
   /// Any thread; a thread that finds another one reading leaves it to that one. Returns whether frames wait.
@@ -65,23 +66,29 @@ class UdpReceiver {
     std::size_t bytes = 0;
     std::size_t segment_bytes = 0;
     wire::Gid source;
+    wire::Gid destination;  // the node or a group
     std::uint16_t source_port = 0;
     std::uint8_t traffic_class = 0;
     std::uint8_t hop_limit = 64;
     bool operator==(const Datagram&) const = default;
   };
   struct Batch;
-  /// The headers of the frames from one sender, kept from one datagram to the next.
+  /// The headers of the frames from one sender to one address, kept from one datagram to the next.
   struct Header {
     wire::Gid source;
+    wire::Gid destination;
     std::uint16_t source_port = 0;
     std::uint8_t traffic_class = 0;
     std::uint8_t hop_limit = 0;
     wire::FrameTemplate octets;
   };
 
-  void read_socket();
-  Datagram describe(const msghdr& header, const SocketAddress& from, std::size_t bytes) const;
+  void read_sockets();
+  std::size_t read_socket(int socket);
+  void read_node();
+  void read_group(int socket, const wire::Gid& group);
+  void accept(std::size_t datagrams);
+  Datagram describe(std::size_t index, const wire::Gid& destination) const;
   void pass_on_others(const Datagram& datagram, std::byte* payload);
   bool is_ours(std::span<const std::byte> segment) const;
   void refresh(Header& header, const Datagram& datagram) const;
@@ -92,6 +99,7 @@ class UdpReceiver {
   const Options options_;
   const bool solves_identification_;
   SiblingPort& siblings_;
+  UdpGroups& groups_;
   std::unique_ptr<std::byte[]> storage_;
   std::array<Datagram, kBuffers> datagrams_;
   FrameRing passed_on_;     // frames that siblings passed on to us
@@ -106,6 +114,7 @@ class UdpReceiver {
   std::unique_ptr<Batch> batch_;
   UdpSteering steering_;
   std::uint32_t fetches_since_siblings_ = 0;
+  bool groups_first_ = false;
   Header passing_header_;
 
   // Under the engine's lock.

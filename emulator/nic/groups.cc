@@ -47,6 +47,10 @@ VerbsResult<void> Nic::detach_group(QpHandle handle, const wire::Gid& address) {
   return {};
 }
 
+bool Nic::has_members(const wire::Gid& group) const {
+  return loops_back(*state_, group);
+}
+
 bool loops_back(const NicState& nic, const wire::Gid& destination) {
   return destination.is_multicast() &&
          std::ranges::find(nic.steering.groups, destination, &Group::address) != nic.steering.groups.end();

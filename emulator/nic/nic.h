@@ -112,6 +112,7 @@ class Nic {
   // -- Multicast of datagrams: groups.cc. Attaching twice is attaching once.
   VerbsResult<void> attach_group(QpHandle qp, const wire::Gid& group);
   VerbsResult<void> detach_group(QpHandle qp, const wire::Gid& group);
+  bool has_members(const wire::Gid& group) const;
 
   // -- Raw packets: ethernet_objects.cc
   VerbsResult<WorkQueueHandle> create_work_queue(const WorkQueueInit& init);

@@ -32,7 +32,7 @@ struct Contact {
   std::uint8_t node = 0;
 };
 
-struct EngineNode final : EventSink {
+struct EngineNode : EventSink {
   static constexpr std::size_t kBytes = 1 << 20;
 
   EngineNode(std::uint8_t number, const std::string& fabric, bool thread = true)

@@ -11,6 +11,7 @@
 
 #include "emulator/host/clock.h"
 #include "emulator/host/link.h"
+#include "emulator/host/neighbour.h"
 #include "emulator/host/node_directory.h"
 #include "wire/packet_builder.h"
 #include "wire/packet_view.h"
@@ -53,7 +54,8 @@ inline std::size_t build_into(std::span<std::byte> into, const wire::FrameTempla
 inline wire::FrameTemplate flow_of(const FrameRequest& request) {
   wire::FramePath path;
   path.source_mac = node_mac(request.source);
-  path.destination_mac = node_mac(request.destination);
+  path.destination_mac =
+      request.destination.is_multicast() ? multicast_mac(request.destination) : node_mac(request.destination);
   path.source = request.source;
   path.destination = request.destination;
   path.traffic_class = request.traffic_class;

@@ -139,16 +139,17 @@ def goes_by_ipv6(context):
 
 
 def reaches_a_group(context):
-    """mckey: one that sends, and two that receive; over sockets groups do not leave the node (docs/deviations.md)."""
+    """mckey: one that sends, and four that receive: on its own node, on another one, and two processes on a third."""
     manners = ([], ["-o"])  # as a member that sends only
     with context.fabric(3) as fabric, context.fabric(3) as another:
         for options, place in zip(manners, (fabric, another)):
-            nodes = [place.nodes[0]] * 3 if context.link == "udp" else place.nodes
-            argv = ["stdbuf", "-oL", "mckey", "-m", "239.1.2.3", "-C", "5"]
-            receivers = [place.start(node, argv, "receiver") for node in nodes[:2]]
+            sender, other, third = place.nodes
+            # Nodes of one network hear each other's groups, whatever their fabric is called.
+            argv = ["stdbuf", "-oL", "mckey", "-m", f"239.1.{place.nodes[0].number}.3", "-C", "5"]
+            receivers = [place.start(node, argv, "receiver") for node in (sender, other, third, third)]
             for receiver in receivers:
                 harness.wait_until(lambda: "receiving data transfers" in receiver.out, time.monotonic() + 20, "it receives", [receiver])
-            place.start(nodes[2], argv + ["-s", *options], "sender")  # which pauses for seconds, for a switch to learn of it
+            place.start(sender, argv + ["-s", *options], "sender")  # which pauses for seconds, for a switch to learn of it
         for program in fabric.programs + another.programs:
             require(program, 0, time.monotonic() + TIMEOUT)
             require_words(program, COMPLETE)

@@ -1,0 +1,82 @@
+// UdpGroups: the multicast groups that a process of a udp node hears.
+//
+// Solely responsible for one socket for each group, bound to (group, 4791) and joined through the node's interface,
+// from its first local member to its last. Every process has its own, so that the kernel gives each one copy. Sending
+// and reading are not done here (udp_transmitter.h, udp_receiver.h), nor is it known which QPs are members
+// (emulator/nic/groups.cc). A group that the kernel does not let us join is heard within the node only.
+//
+// Thread rules: want() under the engine's lock, without the kernel; settle() outside of it, any thread; it returns when
+// everything wanted before is done. for_each_ready() outside of the engine's lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "wire/types.h"
+
+namespace verbena::host {
+
+class UdpGroups {
+ public:
+  struct Options {
+    wire::Gid address;
+    unsigned interface_index = 0;
+    int wait = -1;  // an epoll descriptor that becomes readable with our sockets; outlives them
+  };
+  explicit UdpGroups(const Options& options) : options_(options) {}
+  ~UdpGroups();
+  UdpGroups(const UdpGroups&) = delete;
+  UdpGroups& operator=(const UdpGroups&) = delete;
+
+  /// Joins or leaves with the next settle(). Joining twice is joining once.
+  void want(const wire::Gid& group, bool member);
+  void settle() {
+    if (wanted_.load(std::memory_order_relaxed) != settled_.load(std::memory_order_acquire)) apply_changes();
+  }
+  /// Calls `read(socket, group)` for the sockets that have datagrams, at most kReadyMax of them.
+  template <class Read>
+  void for_each_ready(Read&& read) {
+    if (joined_.load(std::memory_order_relaxed) == 0) return;
+    const std::lock_guard guard(sockets_lock_);
+    int ready[kReadyMax];
+    const std::size_t count = find_ready(ready);
+    for (std::size_t i = 0; i < count; ++i)
+      if (const auto found = sockets_.find(ready[i]); found != sockets_.end()) read(found->first, found->second);
+  }
+
+  /// Groups that the kernel lets us hear.
+  std::size_t joined() const { return joined_.load(std::memory_order_relaxed); }
+  std::uint64_t joins_refused() const { return joins_refused_.load(std::memory_order_relaxed); }
+
+  // Around fork(), see link.h.
+  void hold();
+  void release();
+  void close_all();
+
+ private:
+  static constexpr std::size_t kReadyMax = 16;
+  struct Change {
+    wire::Gid group;
+    bool member = false;
+  };
+  void apply_changes();
+  void join(const wire::Gid& group);
+  void leave(const wire::Gid& group);
+  std::size_t find_ready(int (&into)[kReadyMax]) const;
+
+  const Options options_;
+  std::atomic<std::uint64_t> wanted_{0};   // changes, since the beginning; written under the engine's lock
+  std::atomic<std::uint64_t> settled_{0};  // as many of them are done
+  std::atomic<std::size_t> joined_{0};
+  std::atomic<std::uint64_t> joins_refused_{0};
+  std::mutex sockets_lock_;  // before changes_lock_
+  std::map<int, wire::Gid> sockets_;
+  std::mutex changes_lock_;  // never held across a system call
+  std::vector<Change> changes_;
+};
+
+}  // namespace verbena::host

@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::uint32_t kWholeFrame = 0xffffffff;
 constexpr std::uint32_t kIp = wire::EthernetLayout::bytes;
+constexpr std::uint32_t kIpv4GroupMask = 0xf0000000;
+constexpr std::uint32_t kIpv4Groups = 0xe0000000;  // 224.0.0.0/4
+constexpr std::uint32_t kIpv6GroupPrefix = 0xff;
 constexpr std::uint32_t kUdpDestinationPort = 2;
 constexpr std::uint32_t kDestinationQpn = wire::UdpLayout::bytes + 5;
 
@@ -28,10 +31,16 @@ class FilterBuilder {
     rejections_.push_back(program_.size());
     add(BPF_JMP | BPF_JEQ | BPF_K, value);
   }
-  void require_clear(std::uint32_t mask) {
+  void require_masked(std::uint32_t mask, std::uint32_t value) {
     add(BPF_ALU | BPF_AND | BPF_K, mask);
-    require_equal(0);
+    require_equal(value);
   }
+  /// Leaves out the tests up to the land() that is given the result.
+  std::size_t skip_if_equal(std::uint32_t value) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, value);
+    return program_.size() - 1;
+  }
+  void land(std::size_t skip) { program_[skip].jt = static_cast<std::uint8_t>(program_.size() - skip - 1); }
   void accept_if_equal(std::uint32_t value) {
     program_.push_back({BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value});
     add(BPF_RET | BPF_K, kWholeFrame);
@@ -68,18 +77,23 @@ std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_
     filter.load_octet(kIp + 9);
     filter.require_equal(wire::kIpProtocolUdp);
     filter.load_half(kIp + 6);
-    filter.require_clear(0x3fff);  // more fragments, fragment offset
+    filter.require_masked(0x3fff, 0);  // more fragments, fragment offset
     filter.load_word(kIp + 16);
-    filter.require_equal(address.ipv4());
+    const std::size_t ours = filter.skip_if_equal(address.ipv4());
+    filter.require_masked(kIpv4GroupMask, kIpv4Groups);
+    filter.land(ours);
     filter.take_ipv4_header_size();
   } else {
     filter.require_equal(wire::kEtherTypeIpv6);
     filter.load_octet(kIp + 6);
     filter.require_equal(wire::kIpProtocolUdp);
+    filter.load_octet(kIp + 24);
+    const std::size_t group = filter.skip_if_equal(kIpv6GroupPrefix);
     for (std::uint32_t word = 0; word < 4; ++word) {
       filter.load_word(kIp + 24 + 4 * word);
       filter.require_equal(word_of(address, word));
     }
+    filter.land(group);
     filter.set_ip_header_size(wire::Ipv6Layout::bytes);
   }
   filter.load_half_behind_ip(kUdpDestinationPort);

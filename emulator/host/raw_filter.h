@@ -10,8 +10,8 @@
 
 namespace verbena::host {
 
-/// Accepts whole Ethernet frames: UDP to (address, 4791), not a fragment, whose destination QPN lies in the slot or
-/// belongs to the whole node (QP0, QP1, multicast).
+/// Accepts whole Ethernet frames: UDP to port 4791 of the address or of any group, not a fragment, whose destination
+/// QPN lies in the slot or belongs to the whole node (QP0, QP1, multicast).
 std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_t slot);
 
 /// Accepts nothing.

@@ -135,6 +135,11 @@ std::optional<std::string> RawLink::open_packet_socket(const Options& options, u
   at.sll_ifindex = static_cast<int>(interface_index);
   if (::bind(packets_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
     return system_error("bind a packet socket");
+  packet_mreq groups{};
+  groups.mr_ifindex = static_cast<int>(interface_index);
+  groups.mr_type = PACKET_MR_ALLMULTI;
+  if (::setsockopt(packets_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof groups) != 0)
+    return system_error("let frames to groups in");
   return std::nullopt;
 }
 
@@ -190,11 +195,21 @@ void RawLink::flush() {
   }
 }
 
+std::span<const std::byte> RawLink::destination_of(std::span<const std::byte> frame) const {
+  const std::size_t at = wire::EthernetLayout::bytes + (address_.is_ipv4() ? 16 : 24);
+  const std::size_t bytes = address_bytes();
+  return frame.size() >= at + bytes ? frame.subspan(at, bytes) : std::span<const std::byte>();
+}
+
 bool RawLink::goes_to_ourselves(std::span<const std::byte> frame) const {
-  constexpr std::size_t kIp = wire::EthernetLayout::bytes;
-  const std::size_t at = kIp + (address_.is_ipv4() ? 16 : 24);
-  const auto octets = std::span(address_.octets).subspan(address_.is_ipv4() ? 12 : 0);
-  return frame.size() >= at + octets.size() && std::memcmp(frame.data() + at, octets.data(), octets.size()) == 0;
+  return std::ranges::equal(destination_of(frame), std::as_bytes(std::span(address_.octets)).last(address_bytes()));
+}
+
+bool RawLink::goes_to_a_group(std::span<const std::byte> frame) const {
+  const auto destination = destination_of(frame);
+  if (destination.empty()) return false;
+  const auto first = std::to_integer<unsigned>(destination[0]);
+  return address_.is_ipv4() ? first >> 4 == 0xe : first == 0xff;
 }
 
 /// To another process of this node, or to all of them.
@@ -219,12 +234,14 @@ bool RawLink::send_waiting() {
       ++done;
       continue;
     }
+    if (goes_to_a_group(outgoing_.frame(0)) && !std::exchange(front_is_staged_, true))
+      siblings_->stage_for_all(outgoing_.frame(0), {});
     std::size_t batch = 0;
     const std::size_t most = std::min(waiting - done, kBatchMax);
-    while (batch < most && !goes_to_ourselves(outgoing_.frame(batch))) {
+    do {
       transmit_batch_->set(batch, outgoing_.frame(batch));
       ++batch;
-    }
+    } while (batch < most && !goes_to_ourselves(outgoing_.frame(batch)) && !goes_to_a_group(outgoing_.frame(batch)));
     siblings_->send_staged();
     if (!send_batch(batch)) return false;
     done += batch;
@@ -241,6 +258,7 @@ bool RawLink::send_batch(std::size_t frames) {
     if (sent > 0) {
       done += static_cast<std::size_t>(sent);
       outgoing_.release(static_cast<std::size_t>(sent));
+      front_is_staged_ = false;
       stuck_.store(false, std::memory_order_relaxed);
     } else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
       stuck_.store(true, std::memory_order_relaxed);
@@ -249,6 +267,7 @@ bool RawLink::send_batch(std::size_t frames) {
       // The interface is down, or the frame is longer than its MTU: it vanishes.
       frames_refused_.fetch_add(1, std::memory_order_relaxed);
       outgoing_.release(1);
+      front_is_staged_ = false;
       ++done;
     }
   }

@@ -6,6 +6,8 @@
 // Rules
 // - The node's address is one of the interface's, its MAC is the interface's: the kernel goes on answering ARP.
 // - The kernel would answer UDP port 4791 with ICMP port unreachable. A UDP socket that accepts nothing holds the port.
+// - Frames to groups are taken whoever has joined, as from a switch that floods; the NIC knows its members. Those that
+//   leave go to the other processes of the node too, for the interface does not bring them back.
 // - Each process of a node has a packet socket of its own, whose filter lets only frames of its slot pass.
 // - The interface does not bring back what a node sends to itself: such frames go round inside, or to the other process
 // of
@@ -75,6 +77,10 @@ class RawLink final : public Link {
   void read_socket();
   bool send_waiting();
   bool goes_to_ourselves(std::span<const std::byte> frame) const;
+  bool goes_to_a_group(std::span<const std::byte> frame) const;
+  std::size_t address_bytes() const { return address_.is_ipv4() ? 4 : address_.octets.size(); }
+  /// The IP destination; empty: the frame is too short.
+  std::span<const std::byte> destination_of(std::span<const std::byte> frame) const;
   void loop(std::span<const std::byte> frame);
   /// Sends the first frames of what waits, all of them for the interface. False: the kernel takes no more.
   bool send_batch(std::size_t frames);
@@ -95,6 +101,7 @@ class RawLink final : public Link {
   FrameRing incoming_;
   FrameRing from_siblings_;
   FrameRing* reserved_ = nullptr;
+  bool front_is_staged_ = false;  // of outgoing_, for the siblings; under the transmit gate
   CombiningGate transmit_gate_;
   CombiningGate receive_gate_;
   std::unique_ptr<Batch> transmit_batch_;  // under its gate

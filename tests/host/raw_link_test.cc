@@ -291,6 +291,43 @@ BOOST_AUTO_TEST_CASE(frames_to_the_own_node_stay_inside) {
   BOOST_TEST(pump(*b, at_b) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(frames_to_groups_reach_every_other_process_once) {
+  for (const bool ipv4 : {true, false}) {
+    const wire::Gid& address = ipv4 ? kA : kA6;
+    wire::Gid group = wire::Gid::from_ipv4(0xef010203);
+    if (!ipv4) group = wire::Gid{{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x47, 0x91}};
+    const auto first = open_raw(address, 0);
+    const auto second = open_raw(address, 1);
+    const auto b = open_raw(ipv4 ? kB : kB6);
+    Collector at_first;
+    Collector at_second;
+    Collector at_b;
+    for (int pass = 0; pass < 100; ++pass) pump(*first, at_first);  // hears the second one's greeting
+    constexpr std::uint32_t kFrames = 5;
+    for (std::uint32_t psn = 0; psn < kFrames; ++psn) {
+      const FrameRequest request{.source = address, .destination = group, .qpn = wire::kMulticastQpn, .psn = psn};
+      send_frame(*first, group, request.qpn, addressed(build(request), *first->resolve(group), first->mac()));
+    }
+    // What comes behind on both ways shows that nothing came twice.
+    const FrameRequest last{.source = address, .destination = address, .qpn = wire::Qpn(0x010011), .psn = kFrames};
+    send_frame(*first, address, last.qpn, build(last));
+    const FrameRequest away{.source = address, .destination = ipv4 ? kB : kB6, .qpn = wire::Qpn(0x11), .psn = kFrames};
+    send_frame(*first, away.destination, away.qpn, addressed(build(away), b->mac(), first->mac()));
+    leave(*first);
+    BOOST_TEST(until([&] { return at_second.frames.size() > kFrames && at_b.frames.size() > kFrames; },
+                     [&] {
+                       pump(*second, at_second);
+                       pump(*b, at_b);
+                     }));
+    pump(*first, at_first);
+    BOOST_TEST(at_first.frames.empty());
+    for (const Collector* collector : {&at_second, &at_b}) {
+      BOOST_REQUIRE(collector->frames.size() == kFrames + 1);
+      for (std::uint32_t psn = 0; psn <= kFrames; ++psn) BOOST_TEST(psn_of(collector->frames[psn]) == psn);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_wait_descriptor_tells_of_frames) {
   const auto a = open_raw(kA);
   const auto b = open_raw(kB);

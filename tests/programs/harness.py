@@ -99,6 +99,7 @@ class Node:
     def __init__(self, fabric, number, reservation):
         self.fabric, self.number, self.reservation = fabric, number, reservation
         self.address = f"127.47.91.{number}"
+        self.unix_sockets = "/proc/net/unix"  # the table of those that its programs can have
 
 
 class Fabric:

@@ -65,11 +65,11 @@ CASES = [
 
 
 def wait_for_listener(fabric, node, case, program):
-    name = f"@verbena-cm/{os.geteuid()}/{fabric.name}/{node.address}/{case.port_space << 16 | case.port:x}/"
+    name = f"/{fabric.name}/{node.address}/{case.port_space << 16 | case.port:x}/"
 
     def listens():
-        with open("/proc/net/unix", encoding="ascii", errors="replace") as table:
-            return any(name in line for line in table)
+        with open(node.unix_sockets, encoding="ascii", errors="replace") as table:
+            return any("@verbena-cm/" in line and name in line for line in table)
     harness.wait_until(listens, time.monotonic() + 20, f"{case.name} listens", [program])
 
 
@@ -138,21 +138,29 @@ def goes_by_ipv6(context):
         run_on(fabric, context, dataclasses.replace(UCMATOSE, client=["ucmatose", "-f", "ipv6", "-s", "{server}", "-c", "20"]))
 
 
+def send_to_group(fabric, receivers, sender, options):
+    """Starts mckey on these nodes; the sender last, when the receivers are there."""
+    # Over udp nodes of one network hear each other's groups, whatever their fabric is called.
+    argv = ["stdbuf", "-oL", "mckey", "-m", f"239.1.{fabric.nodes[0].number}.3", "-C", "5"]
+    for receiver in [fabric.start(node, argv, "receiver") for node in receivers]:
+        harness.wait_until(lambda: "receiving data transfers" in receiver.out, time.monotonic() + 20, "it receives", [receiver])
+    fabric.start(sender, argv + ["-s", *options], "sender")  # which pauses for seconds, for a switch to learn of it
+
+
+def require_complete(programs):
+    for program in programs:
+        require(program, 0, time.monotonic() + TIMEOUT)
+        require_words(program, COMPLETE)
+
+
 def reaches_a_group(context):
     """mckey: one that sends, and four that receive: on its own node, on another one, and two processes on a third."""
     manners = ([], ["-o"])  # as a member that sends only
     with context.fabric(3) as fabric, context.fabric(3) as another:
         for options, place in zip(manners, (fabric, another)):
             sender, other, third = place.nodes
-            # Nodes of one network hear each other's groups, whatever their fabric is called.
-            argv = ["stdbuf", "-oL", "mckey", "-m", f"239.1.{place.nodes[0].number}.3", "-C", "5"]
-            receivers = [place.start(node, argv, "receiver") for node in (sender, other, third, third)]
-            for receiver in receivers:
-                harness.wait_until(lambda: "receiving data transfers" in receiver.out, time.monotonic() + 20, "it receives", [receiver])
-            place.start(sender, argv + ["-s", *options], "sender")  # which pauses for seconds, for a switch to learn of it
-        for program in fabric.programs + another.programs:
-            require(program, 0, time.monotonic() + TIMEOUT)
-            require_words(program, COMPLETE)
+            send_to_group(place, (sender, other, third, third), sender, options)
+        require_complete(fabric.programs + another.programs)
 
 
 def is_refused_without_listener(context):

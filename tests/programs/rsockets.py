@@ -121,8 +121,21 @@ def carries_tcp_of_python(context):
                                     says=r"all 50 answers are right"))
 
 
+def carries_iperf3(context):
+    """Its server waits with select(), which librspreload understands for connections that came by TCP, three at most
+    (docs/deviations.md says why)."""
+    manners = [[], ["-R"], ["--bidir"], ["-P", "2"], ["-l", "1000", "-N"]]
+    if not context.faults:  # it asks once whether the other end is there
+        manners.append(["-u", "-l", "1000", "-b", "100M"])
+    for options in manners:
+        port = harness.free_port()
+        moved = r"(?m)^\[[^]]+\].* [1-9][\d.]* [KM]Bytes .*receiver"
+        run_preloaded(context, Case("iperf3", ["iperf3", "-s", "-1", "-B", "{server}", "-p", str(port)],
+                                    ["iperf3", "-c", "{server}", "-p", str(port), "-n", "4M", *options], port, says=moved), RDMAV_FORK_SAFE=1)
+
+
 def tests(context):
-    more = [copies_a_file, carries_tcp, carries_tcp_of_python]
+    more = [copies_a_file, carries_tcp, carries_tcp_of_python, carries_iperf3]
     if not context.faults:  # udpong's messages are datagrams, and a fork's are not sent again by TCP
         more += [pongs, carries_tcp_of_a_forking_server]
     return rdma_cm.named(context, streams()) + [(test.__name__.replace("_", " "), lambda test=test: test(context)) for test in more]

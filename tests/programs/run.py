@@ -22,6 +22,7 @@ import crowd  # noqa: E402
 import devices  # noqa: E402
 import harness  # noqa: E402
 import matrix  # noqa: E402
+import network  # noqa: E402
 import qperf  # noqa: E402
 import rdma_cm  # noqa: E402
 import rdma_cm_endings  # noqa: E402
@@ -30,7 +31,7 @@ import rsockets  # noqa: E402
 import served  # noqa: E402
 
 MODULES = {"bad_luck": bad_luck, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": served,
-           "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools, "rsockets": rsockets}
+           "network": network, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools, "rsockets": rsockets}
 
 
 @dataclasses.dataclass
@@ -92,7 +93,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--verbena", required=True)
     parser.add_argument("--family", required=True)
-    parser.add_argument("--link", choices=harness.LINKS, default="shm")
+    parser.add_argument("--link", choices=(*harness.LINKS, "raw"), default="shm")
     parser.add_argument("--loss", action="store_true")
     parser.add_argument("--only", default="", help="tests whose name has this text")
     parser.add_argument("--list", action="store_true")

@@ -1,0 +1,126 @@
+"""Programs on nodes with addresses of their own: two network namespaces, joined by a veth pair, over the raw and the udp link.
+
+Needs CAP_NET_ADMIN: root, or a kernel that gives it inside a user namespace. Where the user has neither, nothing is tested, and
+a line says so.
+"""
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+
+import harness
+import rdma_cm
+
+LOSS = rdma_cm.LOSS
+INTERFACE = "v0"
+# New interfaces drop what comes first. Nobody listens there: to be refused is to have arrived.
+REACHES = """import socket, sys
+try:
+    socket.create_connection((sys.argv[1], 9), 30)
+except ConnectionRefusedError:
+    pass
+"""
+
+
+class Holder:
+    """A process that stands in a network namespace of its own, and the words that lead there."""
+
+    def __init__(self, fabric, beside=None):
+        enter = beside.enter_user if beside else []
+        self.enter_user = []
+        user = [] if os.geteuid() == 0 or beside else ["--user", "--map-root-user"]
+        argv = [*enter, "unshare", "--net", *user, "sh", "-c", "echo up; exec sleep 1000"]
+        self.program = harness.Program(argv, "namespace")
+        fabric.programs.append(self.program)
+        harness.wait_until(lambda: self.program.out, time.monotonic() + 20, "there is a network namespace", [self.program])
+        self.pid = str(self.program.process.pid)
+        if os.geteuid() != 0:
+            self.enter_user = ["nsenter", "--target", beside.pid if beside else self.pid, "--user", "--preserve-credentials"]
+        self.enter = ["nsenter", "--target", self.pid, "--net"] + self.enter_user[3:]
+
+    def run(self, command):
+        words = command.split() if isinstance(command, str) else command
+        done = subprocess.run(self.enter + words, capture_output=True, text=True, timeout=40, check=False)
+        if done.returncode != 0:
+            raise harness.Failure(f"{command}: {done.stderr}")
+
+
+class Node:
+    def __init__(self, holder, address):
+        self.number = self.address = address  # how `verbena exec --node` and programs name it
+        self.holder = holder
+        self.unix_sockets = f"/proc/{holder.pid}/net/unix"
+
+
+class Network(harness.Fabric):
+    """Two nodes of one Ethernet. addresses(1) are those of IPv6."""
+
+    def __init__(self, context):
+        super().__init__(context.verbena, f"raw:{INTERFACE}" if context.link == "raw" else context.link, nodes=0)
+        try:
+            one = Holder(self)
+            self.holders = [one, Holder(self, beside=one)]
+            self.holders[1].run(f"ip link add {INTERFACE} mtu 9000 type veth peer name {INTERFACE} mtu 9000 netns {one.pid}")
+            for place, holder in enumerate(self.holders, 1):
+                for command in ("link set lo up", f"addr add 10.47.0.{place}/24 dev {INTERFACE}",
+                                f"addr add fd47::{place}/64 dev {INTERFACE} nodad", f"link set {INTERFACE} up"):
+                    holder.run(f"ip {command}")
+            for address in ("10.47.0.2", "fd47::2"):
+                one.run([sys.executable, "-c", REACHES, address])
+        except BaseException:
+            self.__exit__()
+            raise
+        self.use("10.47.0.{}")
+
+    def use(self, addresses):
+        self.nodes = [Node(holder, addresses.format(place)) for place, holder in enumerate(self.holders, 1)]
+
+    def __exit__(self, *_):
+        self.nodes = []  # they have reserved nothing
+        super().__exit__()
+
+    def exec_argv(self, node, argv, **options):
+        return super().exec_argv(node, argv, **{**options, "prefix": node.holder.enter})
+
+
+def connects(context):
+    """rping, ucmatose and udaddy, by IPv4 and IPv6."""
+    with Network(context) as network:
+        for addresses, family in (("10.47.0.{}", "ip"), ("fd47::{}", "ipv6")):
+            network.use(addresses)
+            ucmatose = ["ucmatose", "-f", family, "-c", "20"]
+            for case in (rdma_cm.RPING, dataclasses.replace(rdma_cm.UCMATOSE, server=ucmatose + ["-b", "{server}"],
+                                                            client=ucmatose + ["-s", "{server}"])):
+                rdma_cm.run_on(network, context, case)
+        if not context.faults:
+            network.use("10.47.0.{}")
+            rdma_cm.run_on(network, context, next(case for case in rdma_cm.CASES if case.name == "udaddy"))
+
+
+def reaches_a_group(context):
+    """mckey: members on the sender's node and on the other one; the sender is a member, and then sends only."""
+    for options in ([], ["-o"]):
+        with Network(context) as network:
+            rdma_cm.send_to_group(network, network.nodes, network.nodes[0], options)
+            rdma_cm.require_complete(network.programs[len(network.holders):])
+
+
+def may_not(context):
+    """Why nothing can be tested here; empty: it can."""
+    try:
+        with Network(context):
+            return ""
+    except harness.Failure as failure:
+        if os.geteuid() == 0 or "not permitted" not in str(failure):
+            raise
+        return "no network namespaces without privileges"
+
+
+def tests(context):
+    found = [connects]
+    if context.link == "raw" and not context.faults:  # datagrams are not sent again; udp: docs/deviations.md
+        found.append(reaches_a_group)
+    if os.geteuid() != 0 and (reason := may_not(context)):
+        return [(f"skipped: {reason}", lambda: None)]
+    return [(test.__name__.replace("_", " "), lambda test=test: test(context)) for test in found]

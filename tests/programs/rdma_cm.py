@@ -138,10 +138,9 @@ def goes_by_ipv6(context):
         run_on(fabric, context, dataclasses.replace(UCMATOSE, client=["ucmatose", "-f", "ipv6", "-s", "{server}", "-c", "20"]))
 
 
-def send_to_group(fabric, receivers, sender, options):
+def send_to_group(fabric, group, receivers, sender, options):
     """Starts mckey on these nodes; the sender last, when the receivers are there."""
-    # Over udp nodes of one network hear each other's groups, whatever their fabric is called.
-    argv = ["stdbuf", "-oL", "mckey", "-m", f"239.1.{fabric.nodes[0].number}.3", "-C", "5"]
+    argv = ["stdbuf", "-oL", "mckey", "-m", group, "-C", "5"]
     for receiver in [fabric.start(node, argv, "receiver") for node in receivers]:
         harness.wait_until(lambda: "receiving data transfers" in receiver.out, time.monotonic() + 20, "it receives", [receiver])
     fabric.start(sender, argv + ["-s", *options], "sender")  # which pauses for seconds, for a switch to learn of it
@@ -159,7 +158,8 @@ def reaches_a_group(context):
     with context.fabric(3) as fabric, context.fabric(3) as another:
         for options, place in zip(manners, (fabric, another)):
             sender, other, third = place.nodes
-            send_to_group(place, (sender, other, third, third), sender, options)
+            # Over udp nodes of one network hear each other's groups, whatever their fabric is called.
+            send_to_group(place, f"239.1.{sender.number}.3", (sender, other, third, third), sender, options)
         require_complete(fabric.programs + another.programs)
 
 

@@ -1,4 +1,5 @@
 """Programs over rsockets: their own, and programs for TCP that librspreload leads there."""
+import contextlib
 import glob
 import os
 import sys
@@ -96,6 +97,9 @@ def run_preloaded(context, case, **environment):
             require(program, 0, time.monotonic() + TIMEOUT)
         require_words(client, case.says)
         went_by_rdma(client)
+    if environment:  # librspreload's semaphore for forking servers outlives them
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink("/dev/shm/sem.rsocket_fork")
 
 
 def carries_tcp(context):

@@ -145,6 +145,7 @@ class Crowd {
       case EventType::request:
       case EventType::service_request:
       case EventType::service_reply:
+      case EventType::device_removed:
         BOOST_ERROR("an event of another kind");
         break;
     }

@@ -6,28 +6,6 @@ using namespace rdma_cm_test;
 
 namespace {
 
-/// A listener and two ends of a connection.
-struct Connection {
-  explicit Connection(std::uint16_t port) : listener(passive), client(active) {
-    BOOST_REQUIRE_EQUAL(listener.listen(port), 0);
-    prepare(active, client, port);
-    client.make_qp();
-    BOOST_REQUIRE_EQUAL(connect(client), 0);
-    rdma_cm_event* const request = passive.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
-    server.id = request->id;
-    BOOST_CHECK_EQUAL(rdma_ack_cm_event(request), 0);
-    server.make_qp();
-    BOOST_REQUIRE_EQUAL(rdma_accept(server.id, nullptr), 0);
-    BOOST_CHECK_EQUAL(active.take(RDMA_CM_EVENT_ESTABLISHED), 0);
-    BOOST_CHECK_EQUAL(passive.take(RDMA_CM_EVENT_ESTABLISHED), 0);
-  }
-  Channel active;
-  Channel passive;
-  Id listener;
-  Id client;
-  Id server{nullptr};
-};
-
 rdma_cm_id* removed(Channel& channel) {
   rdma_cm_event* const event = channel.expect(RDMA_CM_EVENT_DEVICE_REMOVAL);
   rdma_cm_id* const id = event->id;
@@ -41,6 +19,7 @@ rdma_cm_id* removed(Channel& channel) {
 BOOST_AUTO_TEST_CASE(everybody_bound_to_the_device_is_told_and_nothing_else_comes) {
   const verbs_test::ServedFabric fabric;
   Connection connection(7301);
+  connection.establish();
   Id idle(connection.active);
   fabric.remove_device();
   BOOST_CHECK(removed(connection.active) == connection.client.id);

@@ -7,38 +7,6 @@
 
 using namespace rdma_cm_test;
 
-namespace {
-
-/// Two ends of a connection within the process, each with a channel of its own.
-struct Connection {
-  explicit Connection(std::uint16_t port, std::uint8_t type_of_service = 0, std::uint8_t ack_timeout = 0)
-      : listener(passive), client(active) {
-    BOOST_REQUIRE_EQUAL(listener.listen(port), 0);
-    if (type_of_service != 0) BOOST_CHECK_EQUAL(client.set_option(RDMA_OPTION_ID_TOS, type_of_service), 0);
-    if (ack_timeout != 0) BOOST_CHECK_EQUAL(client.set_option(RDMA_OPTION_ID_ACK_TIMEOUT, ack_timeout), 0);
-    prepare(active, client, port);
-    client.make_qp();
-    BOOST_REQUIRE_EQUAL(connect(client), 0);
-    rdma_cm_event* const request = passive.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
-    BOOST_CHECK(request->listen_id == listener.id);
-    server.id = request->id;
-    BOOST_CHECK_EQUAL(rdma_ack_cm_event(request), 0);
-    server.make_qp();
-    BOOST_REQUIRE_EQUAL(rdma_accept(server.id, nullptr), 0);
-  }
-  void establish() {
-    BOOST_CHECK_EQUAL(active.take(RDMA_CM_EVENT_ESTABLISHED), 0);
-    BOOST_CHECK_EQUAL(passive.take(RDMA_CM_EVENT_ESTABLISHED), 0);
-  }
-  Channel active;
-  Channel passive;
-  Id listener;
-  Id client;
-  Id server{nullptr};
-};
-
-}  // namespace
-
 // -- Addresses and ports ---------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_port_is_given_once) {

@@ -159,7 +159,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
     if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
   }
   if (sink.fresh() && management_->due() <= sink.now()) step_management(sink.now());
-  if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked();
+  if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
   if (nic_->has_work()) traffic.sent = nic_->transmit(sink.now(), *link_, kTransmitBudget);
   if (traffic.sent != 0 || sink.fresh()) link_->publish();
   if (sink.fresh()) last_now_ = sink.now();
@@ -309,14 +309,15 @@ void Engine::heed(Notice notice) {
 
 void Engine::remove_device() {
   lock_.lock();
-  remove_device_locked();
-  finish_call(clock_.now());
+  const Time now = clock_.now();
+  remove_device_locked(now);
+  finish_call(now);
 }
 
-void Engine::remove_device_locked() {
+void Engine::remove_device_locked(Time now) {
   removal_at_ = kNever;
   if (is_removed_.exchange(true, std::memory_order_relaxed)) return;
-  nic_->remove_device();
+  nic_->remove_device(now);
   management_->device_removed();
   events_waiting_.store(true, std::memory_order_relaxed);
 }

@@ -152,7 +152,7 @@ class Engine final : private Progress {
   }
   void step_management(Time now);
   void settle_management();
-  void remove_device_locked();
+  void remove_device_locked(Time now);
   void heed(Notice notice);
   void finish_call(Time now);
   void after_unlock(bool kick);

@@ -27,8 +27,9 @@ void Nic::set_port_up(bool up) {
   nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, kPort, 0);
 }
 
-void Nic::remove_device() {
+void Nic::remove_device(Time now) {
   NicState& nic = *state_;
+  nic.now = now;
   if (std::exchange(nic.is_removed, true)) return;
   nic.management = nullptr;
   nic.notices.clear();

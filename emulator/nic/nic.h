@@ -52,7 +52,7 @@ class Nic {
   /// The device goes for good, as when its slot loses power (IBTA 11.6.3.3, local catastrophic error): QPs fail and
   /// flush what they hold, device_fatal is raised, no frame is taken and none leaves. No QP changes its state any more:
   /// modify_qp is VerbsError::no_device. Polling, posting to be flushed and destroying go on.
-  void remove_device();
+  void remove_device(Time now);
 
   /// Who takes what comes for QP1; null: it is dropped, as for any QP that does not exist. Outlives the NIC.
   void set_management(ManagementSink* sink);

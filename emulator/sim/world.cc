@@ -339,7 +339,7 @@ void World::crash(HostId id) {
 void World::remove_device(HostId id) {
   Host& host = state_->hosts[id];
   if (host.nic == nullptr) return;
-  host.nic->remove_device();
+  host.nic->remove_device(state_->now);
   state_->look_at(id, kTouched);
 }
 

@@ -46,10 +46,13 @@ BOOST_AUTO_TEST_CASE(a_removed_device_flushes_all_and_is_silent) {
   script.expect(rc(OperationCode::write_only), 100);
   script.end.receive(7, {script.buffer.sge(64, 64)});
   Nic& nic = script.end.nic();
-  nic.remove_device();
-  nic.remove_device();
+  const Time then = script.world.now() + microseconds(7);
+  nic.remove_device(then);
+  nic.remove_device(then);
   check_statuses(script.end.poll_sent(), {CompletionStatus::flushed});
-  check_statuses(script.end.poll_received(), {CompletionStatus::flushed});
+  const auto received = script.end.poll_received();
+  check_statuses(received, {CompletionStatus::flushed});
+  BOOST_CHECK(received.front().time == then);
   const auto fatal = nic.poll_event();
   BOOST_REQUIRE(fatal.has_value());
   BOOST_CHECK(fatal->type == AsyncEventType::device_fatal);
@@ -75,6 +78,6 @@ BOOST_AUTO_TEST_CASE(a_removed_device_does_not_even_say_what_it_owes) {
       2, 1, {.opcode = rc(OperationCode::send_only), .psn = 105, .dest_qp = script.end.qpn(), .ack_request = true});
   nic.receive(script.world.now(), frame);  // out of sequence: a NAK is due
   BOOST_REQUIRE(nic.has_work());
-  nic.remove_device();
+  nic.remove_device(script.world.now());
   script.expect_silence(seconds(1));
 }

@@ -310,7 +310,7 @@ void ShmLink::apply_changes() {
         break;
       case Kind::ended:
         change.channel->drain_limit = change.channel->rx.position() + kRingBytes;
-        leave(*change.channel);
+        leave_route(*change.channel);
         send_errand({Errand::Kind::release, {}, std::move(change.channel)});
         break;
     }
@@ -318,7 +318,7 @@ void ShmLink::apply_changes() {
   arriving_.clear();
 }
 
-void ShmLink::leave(const ShmChannel& channel) {
+void ShmLink::leave_route(const ShmChannel& channel) {
   Route& route = routes_[channel.route];
   if (route.tx.get() != &channel) return;
   route.tx = nullptr;
@@ -332,7 +332,7 @@ void ShmLink::remove(std::size_t index) {
   std::erase(dirty_, channel.get());
   std::erase(unsettled_, channel.get());
   if (current_ == channel.get()) current_ = nullptr;
-  leave(*channel);
+  leave_route(*channel);
   send_errand({Errand::Kind::release, {}, std::move(channel)});
 }
 

@@ -154,7 +154,7 @@ class ShmLink final : public Link {
   bool settle_channel(ShmChannel& channel, Time now);
   void apply_changes();
   void bury();
-  void leave(const ShmChannel& channel);
+  void leave_route(const ShmChannel& channel);
   void remove(std::size_t index);
   void send_errand(Errand errand);
 

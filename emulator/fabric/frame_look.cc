@@ -85,12 +85,14 @@ FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes, bool wit
                          load_u64(octets + ip + 32)});
     std::memcpy(look.destination.octets.data(), octets + ip + 24, 16);
   } else {
+    look.header_bytes = stored.size();
     if (with_digest) look.digest = digest_of(stored.first(std::min<std::size_t>(stored.size(), 64)));
     return look;
   }
   look.is_ip = true;
   look.flow_hash = static_cast<std::uint32_t>(mix(mix(addresses) ^ load_u16(octets + udp)));
-  if (with_digest) look.digest = digest_of(stored.first(header_bytes(stored, udp)).subspan(ip));
+  look.header_bytes = header_bytes(stored, udp);
+  if (with_digest) look.digest = digest_of(stored.first(look.header_bytes).subspan(ip));
   return look;
 }
 

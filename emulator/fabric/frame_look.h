@@ -14,9 +14,10 @@ namespace verbena::fabric {
 
 struct FrameLook {
   bool is_ip = false;
-  bool ecn_capable = false;     // ECT(0) or ECT(1)
-  std::uint32_t flow_hash = 0;  // of both addresses and the UDP source port
-  std::uint32_t digest = 0;     // of all headers from IP on
+  bool ecn_capable = false;      // ECT(0) or ECT(1)
+  std::uint32_t flow_hash = 0;   // of both addresses and the UDP source port
+  std::uint32_t digest = 0;      // of all headers from IP on
+  std::size_t header_bytes = 0;  // all of them; of what is no IP, all that is stored
   wire::Gid destination;
 };
 

@@ -22,6 +22,8 @@ inline constexpr FrameNumber kNoFrame = UINT32_MAX;
 /// Enough for the largest headers of a RoCE v2 frame: Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, XRCETH 4,
 /// AtomicETH 28. A frame without payload lies here whole.
 inline constexpr std::size_t kStoredBytes = 128;
+/// Most headers are shorter: one cache line.
+inline constexpr std::size_t kShortBytes = 64;
 
 inline constexpr std::uint32_t kNoHost = UINT32_MAX;
 /// A destination as well: a group's frame goes to all hosts.
@@ -35,7 +37,8 @@ struct FrameInfo {
   std::uint32_t flow_hash = 0;  // of addresses and UDP source port
   std::uint32_t digest = 0;     // of its headers
   std::uint16_t bytes = 0;
-  std::uint16_t comment = 0;  // what faults did to it, as a number; 0: nothing
+  std::uint16_t comment = 0;      // what faults did to it, as a number; 0: nothing
+  bool has_long_headers = false;  // more than kShortBytes
   bool corrupted = false;
   bool icrc_fits = true;
   bool ecn_capable = false;  // and not yet marked

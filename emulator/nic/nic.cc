@@ -20,7 +20,7 @@ const NicConfig& Nic::config() const {
 
 void Nic::set_port_up(bool up) {
   NicState& nic = *state_;
-  if (nic.config.port_is_up == up) return;
+  if (nic.config.port_is_up == up || nic.is_removed) return;
   nic.config.port_is_up = up;
   if (!up) nic.counters.add(Counter::link_downed);
   constexpr std::uint32_t kPort = 1;
@@ -204,11 +204,37 @@ std::size_t Nic::cq_depth(CqHandle handle) const {
   return cq != nullptr ? cq->depth() : 0;
 }
 
+namespace {
+
+bool awaits_completions(const Qp& qp) {
+  return qp.send_queue.head != qp.send_queue.tail || !qp.receive_queue.empty() || qp.responder.receive_held ||
+         qp.spread != nullptr || (qp.srq != nullptr && !qp.srq->queue.empty());
+}
+
+}  // namespace
+
+bool Nic::awaits_completions() {
+  constexpr std::uint32_t kQpsLookedThrough = 16;  // more would cost a poll more than it could save
+  NicState& nic = *state_;
+  const std::uint32_t slots = nic.qps.slots();
+  if (slots > kQpsLookedThrough) return true;
+  for (std::uint32_t seen = 0; seen < slots; ++seen) {
+    if (nic.awaiting_slot >= slots) nic.awaiting_slot = 0;
+    const Qp* const qp = nic.qps.find_slot(nic.awaiting_slot);
+    if (qp != nullptr && nic::awaits_completions(*qp)) return true;
+    ++nic.awaiting_slot;
+  }
+  return false;
+}
+
 std::optional<AsyncEvent> Nic::poll_event() {
   return state_->async_events.pop();
 }
 std::optional<CompletionEvent> Nic::poll_completion_event() {
   return state_->completion_events.pop();
+}
+std::uint64_t Nic::news() const {
+  return state_->news;
 }
 bool Nic::has_events() const {
   return !state_->async_events.empty() || !state_->completion_events.empty();

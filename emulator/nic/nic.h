@@ -138,6 +138,9 @@ class Nic {
   /// (IBTA 11.6.3.2).
   std::size_t poll_cq(CqHandle cq, std::span<Completion> into);
   std::size_t cq_depth(CqHandle cq) const;
+  /// Whether any work request is not complete: what an application that polls can be waiting for. Cheap. Of a NIC that
+  /// has had more than 16 QPs at once it is always said.
+  bool awaits_completions();
 
   // -- Frames and time -----------------------------------------------------------------------------------------------
   /// One Ethernet frame from the wire. Bad ones are dropped and counted by reason. `icrc_trusted`: the link has already
@@ -156,6 +159,8 @@ class Nic {
   std::optional<AsyncEvent> poll_event();
   std::optional<CompletionEvent> poll_completion_event();
   bool has_events() const;
+  /// How many completions and events it has made: who has seen it change finds something in a queue.
+  std::uint64_t news() const;
 
  private:
   struct State;

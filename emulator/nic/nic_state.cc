@@ -5,12 +5,13 @@
 namespace verbena::nic {
 
 NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
-    : config(nic_config),
-      memory(app_memory),
-      memory_has_octets(app_memory.has_octets()),
+    : memory(app_memory),
       counters(nic_counters),
-      pds(nic_config.limits.max_pd),
+      memory_has_octets(app_memory.has_octets()),
+      qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed),
       regions(nic_config.limits, nic_config.seed, nic_counters, nic_config.page_fault_delay, now),
+      config(nic_config),
+      pds(nic_config.limits.max_pd),
       address_handles(nic_config.limits.max_ah),
       cqs(nic_config.limits.max_cq),
       srqs(nic_config.limits.max_srq),
@@ -19,8 +20,7 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
       indirection_tables(nic_config.limits.max_indirection_tables),
       flow_counters(nic_config.limits.max_flow_counters),
       flows(nic_config.limits.max_flows),
-      qps(nic_config.limits.max_qp),
-      qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed) {
+      qps(nic_config.limits.max_qp) {
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
 }
 
@@ -65,6 +65,7 @@ void NicState::drop_ready(Qp& qp) {
 
 void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited) {
   counters.add(Counter::completions);
+  ++news;
   switch (cq.push(completion, now, solicited || completion.status != CompletionStatus::success)) {
     case CompletionQueue::Push::stored:
       break;
@@ -135,6 +136,7 @@ void NicState::complete_receive(Qp& qp, Completion completion, bool solicited) {
 
 void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t context) {
   counters.add(Counter::async_events);
+  ++news;
   async_events.push({type, object, context});
 }
 

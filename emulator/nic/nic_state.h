@@ -37,15 +37,30 @@ struct CongestionNotice {
 };
 inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
 
-struct NicState {
+struct alignas(64) NicState {
   NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters);
 
-  NicConfig config;
+  // What every packet needs lies together: a simulator's next packet is another NIC's, and none of this one's state is
+  // near.
+  Time now{};  // of the call in progress; only stamps completions
+  Qp* ready_first = nullptr;
+  Qp* ready_last = nullptr;
+  std::size_t ready_count = 0;
+  std::size_t turn_left = 0;  // packets, of the first ready QP's turn that was interrupted; 0: none was
+  std::uint64_t news = 0;     // completions and events made
+  TimerHeap timers;
+  Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
+  std::vector<CongestionNotice> notices;  // in the order in which they became due
   Memory& memory;
-  const bool memory_has_octets;
   Counters& counters;
-  ObjectTable<ProtectionDomain, PdTag> pds;
+  const bool memory_has_octets;
+  bool is_removed = false;
+  QpnTable qpns;
+  Steering steering;
   MemoryTable regions;
+
+  NicConfig config;
+  ObjectTable<ProtectionDomain, PdTag> pds;
   ObjectTable<AddressHandle, AhTag> address_handles;
   ObjectTable<CompletionQueue, CqTag> cqs;
   ObjectTable<SharedReceiveQueue, SrqTag> srqs;
@@ -54,22 +69,12 @@ struct NicState {
   ObjectTable<IndirectionTable, IndirectionTableTag> indirection_tables;
   ObjectTable<FlowCounters, FlowCountersTag> flow_counters;
   ObjectTable<Flow, FlowTag> flows;
-  Steering steering;
   ObjectTable<Qp, QpTag> qps;
-  QpnTable qpns;
-  TimerHeap timers;
   std::uint32_t timers_made = 0;
   EventQueue<AsyncEvent> async_events;
   EventQueue<CompletionEvent> completion_events;
-  Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
-  std::vector<CongestionNotice> notices;  // in the order in which they became due
-  Qp* ready_first = nullptr;
-  Qp* ready_last = nullptr;
-  std::size_t ready_count = 0;
-  std::size_t turn_left = 0;  // packets, of the first ready QP's turn that was interrupted; 0: none was
   ManagementSink* management = nullptr;
-  bool is_removed = false;
-  Time now{};  // of the call in progress; only stamps completions
+  std::uint32_t awaiting_slot = 0;  // of the QP that Nic::awaits_completions() looked at last
 
   /// Puts the QP at the end of the list that transmit() serves.
   void make_ready(Qp& qp);

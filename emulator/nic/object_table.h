@@ -49,6 +49,8 @@ class ObjectTable {
     return slots_[slot].object.get();
   }
 
+  /// So many find_slot() has to look at to see all.
+  std::uint32_t slots() const { return static_cast<std::uint32_t>(slots_.size()); }
   /// Whatever lives in the slot; null: nothing.
   T* find_slot(std::uint32_t slot) const { return slot < slots_.size() ? slots_[slot].object.get() : nullptr; }
 

@@ -1,7 +1,7 @@
 // QpnTable: from the 24-bit number in a packet to the QP, and the choice of the next number.
 //
 // Numbers are given out in a circle, so that one that was just freed stays unused as long as possible (stale packets of
-// a dead QP must not reach a new one). Two levels, the lower one allocated on first use.
+// a dead QP must not reach a new one). Two levels, the lower one allocated on first use; before them the QPs made last.
 #pragma once
 
 #include <array>
@@ -24,6 +24,8 @@ class QpnTable {
   }
 
   Qp* find(wire::Qpn qpn) const {
+    const Near& near = near_[qpn.value() % kNear];
+    if (near.qpn == qpn.value()) return near.qp;
     const std::uint32_t index = qpn.value() - base_;
     if (index >= size_ || !pages_[index / kPage]) return nullptr;
     return (*pages_[index / kPage])[index % kPage];
@@ -38,6 +40,7 @@ class QpnTable {
       if (!page) page = std::make_unique<Page>();
       if ((*page)[index % kPage] != nullptr) continue;
       (*page)[index % kPage] = &qp;
+      near_[(base_ + index) % kNear] = {&qp, base_ + index};
       return wire::Qpn(base_ + index);
     }
     return std::nullopt;
@@ -46,11 +49,19 @@ class QpnTable {
   void remove(wire::Qpn qpn) {
     const std::uint32_t index = qpn.value() - base_;
     (*pages_[index / kPage])[index % kPage] = nullptr;
+    if (Near& near = near_[qpn.value() % kNear]; near.qpn == qpn.value()) near = {};
   }
 
  private:
+  /// The QPs made last, found without the way through the two levels.
+  struct Near {
+    Qp* qp = nullptr;
+    std::uint32_t qpn = UINT32_MAX;  // no QPN
+  };
+  static constexpr std::uint32_t kNear = 2;
   static constexpr std::uint32_t kPage = 256;
   using Page = std::array<Qp*, kPage>;
+  std::array<Near, kNear> near_;
   std::uint32_t base_;
   std::uint32_t size_;
   std::uint32_t next_;

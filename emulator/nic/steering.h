@@ -80,18 +80,18 @@ class LoopedFrames {
   void clear() { count_ = 0; }
 
  private:
+  std::size_t count_ = 0;
   std::vector<std::byte> storage_;  // asked for with the first group or rule
   std::array<std::size_t, kFramesMax> bytes_{};
   std::array<wire::Qpn, kFramesMax> senders_{};
-  std::size_t count_ = 0;
 };
 
 struct Steering {
+  std::uint32_t sniffers = 0;
+  LoopedFrames looped;
   std::vector<Group> groups;  // of this NIC; few
   std::vector<Flow*> rules;   // in the order in which frames meet them
-  std::uint32_t sniffers = 0;
   std::uint64_t flows_made = 0;
-  LoopedFrames looped;
 };
 
 }  // namespace verbena::nic

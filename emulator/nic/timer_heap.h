@@ -26,7 +26,7 @@ class TimerHeap {
  public:
   void reserve(std::size_t owners) { heap_.reserve(owners); }
   bool empty() const { return heap_.empty(); }
-  Time earliest() const { return heap_.empty() ? kNever : heap_.front()->when; }
+  Time earliest() const { return earliest_; }
   TimerEntry* front() const { return heap_.empty() ? nullptr : heap_.front(); }
 
   /// Makes sure that the entry comes due at `when` at the latest.
@@ -48,6 +48,7 @@ class TimerHeap {
     entry.position = TimerEntry::kIdle;
     TimerEntry* last = heap_.back();
     heap_.pop_back();
+    if (heap_.empty()) earliest_ = kNever;
     if (last == &entry) return;
     place(hole, last);
     sift_up(hole);
@@ -61,6 +62,7 @@ class TimerHeap {
   void place(std::uint32_t position, TimerEntry* entry) {
     heap_[position] = entry;
     entry->position = position;
+    if (position == 0) earliest_ = entry->when;
   }
   void sift_up(std::uint32_t position) {
     TimerEntry* entry = heap_[position];
@@ -82,6 +84,7 @@ class TimerHeap {
     }
     place(position, entry);
   }
+  Time earliest_ = kNever;  // of the first one
   std::vector<TimerEntry*> heap_;
 };
 

@@ -415,7 +415,6 @@ struct RateLimit {
 };
 
 struct NicConfig {
-  NicLimits limits;
   /// QPNs are qpn_base .. qpn_base + 2^qpn_bits - 1: the process slot lies above (design.md: nodes, processes).
   wire::Qpn qpn_base{0};
   std::uint8_t qpn_bits = 16;
@@ -440,6 +439,7 @@ struct NicConfig {
   Duration page_fault_delay{};
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
+  NicLimits limits;
 };
 
 }  // namespace verbena::nic

@@ -18,8 +18,7 @@ std::span<std::byte> Port::reserve(const nic::Destination& destination, std::siz
 }
 
 void Port::commit(std::size_t bytes) {
-  const bool may_keep = host_.latencies.nak.ns > 0 || host_.latencies.acknowledge.ns > 0;
-  if (may_keep && keep(room_.first(bytes)))
+  if (host_.may_keep && keep(room_.first(bytes)))
     network_.cancel();
   else
     network_.commit(now_, id_, bytes);

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <deque>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "emulator/fabric/network.h"
 #include "emulator/nic/nic.h"
-#include "emulator/sim/payload_free_memory.h"
 #include "emulator/sim/world.h"
 
 namespace verbena::sim {
@@ -35,27 +34,42 @@ enum Reason : std::uint8_t {
   kWakeUp = 8,       // a request of wake_at, or a kept frame, may be due
 };
 
-struct Host {
-  nic::NicConfig config;
-  std::unique_ptr<nic::Memory> memory;
-  nic::Counters counters;
-  std::unique_ptr<nic::Nic> nic;  // null: crashed
+struct alignas(64) Host {
+  // What every packet needs lies together.
+  std::optional<nic::Nic> nic;  // nothing: crashed
   Application* application = nullptr;
-  NicLatencies latencies;
   std::uint8_t reasons = 0;
   bool is_frozen = false;
-  std::uint64_t seen = 0;      // completions and events when the application was last called
+  bool may_keep = false;       // frames, in `leaving`
   std::vector<Time> wake_ups;  // heap, the earliest on top
+  Time timer = kNever;         // the NIC's deadline, or an earlier one that it had before
+  Time room = kNever;          // at its port, for what was refused
+  std::uint64_t seen = 0;      // Nic::news() when the application was last called
   std::deque<KeptFrame> leaving;
+
+  nic::Counters counters;
+  nic::NicConfig config;
+  NicLatencies latencies;
   std::deque<KeptFrame> waiting;  // for a frozen host
   std::size_t waiting_bytes = 0;
 
-  std::uint64_t news() const {
-    return counters.get(nic::Counter::completions) + counters.get(nic::Counter::async_events);
-  }
   Time next_wake_up() const {
     Time next = wake_ups.empty() ? kNever : wake_ups.front();
-    return leaving.empty() ? next : std::min(next, leaving.front().due);
+    return !may_keep || leaving.empty() ? next : std::min(next, leaving.front().due);
+  }
+  Time next_deadline() const { return std::min({timer, room, next_wake_up()}); }
+  /// Why it is to be looked at: its deadlines that are over at `now`. The timer's and the port's are gone then.
+  std::uint8_t take_due(Time now) {
+    std::uint8_t due = next_wake_up() <= now ? kWakeUp : 0;
+    if (timer <= now) {
+      due |= kNicTimer;
+      timer = kNever;
+    }
+    if (room <= now) {
+      due |= kTouched;
+      room = kNever;
+    }
+    return due;
   }
 };
 

@@ -3,6 +3,7 @@
 #include "emulator/fabric/chance.h"
 #include "emulator/fabric/deadline_queue.h"
 #include "emulator/sim/host.h"
+#include "emulator/sim/payload_free_memory.h"
 #include "wire/assert.h"
 
 namespace verbena::sim {
@@ -27,13 +28,8 @@ constexpr auto kLater = [](Time a, Time b) { return a > b; };
 
 }  // namespace
 
-struct World::State final : fabric::Sink {
+struct World::State final : fabric::Sink, fabric::PortListener {
   State(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& with);
-
-  // Sources of the queue: the timers of all NICs, then the room at their ports, then wake-ups.
-  std::uint32_t timer_of(HostId host) const { return host; }
-  std::uint32_t room_of(HostId host) const { return count + host; }
-  std::uint32_t wake_up_of(HostId host) const { return 2 * count + host; }
 
   bool arrived(const fabric::Arrival& arrival) override;
   void look_at(HostId id, std::uint8_t reasons) {
@@ -50,21 +46,23 @@ struct World::State final : fabric::Sink {
   void transmit(Host& host, HostId id);
   void arm(Host& host, HostId id);
   void build_nic(Host& host);
-  void update_port(std::uint32_t vertex);
-  bool is_alive(std::uint32_t cable) const;
+  void port_changed(std::uint32_t host, bool is_up) override;
+  /// A cable or switch at `vertex` has changed: a host there may have room, or none, at another time than it was told.
+  void look_at_end(std::uint32_t vertex) {
+    if (network.topology().is_host(vertex) && hosts[vertex].nic) look_at(vertex, kTouched);
+  }
 
   WorldOptions options;
   fabric::Network network;
   std::uint32_t count;
+  std::unique_ptr<nic::Memory> memory;  // one for all: it is the process's own, or none
   std::unique_ptr<Host[]> hosts;
-  fabric::DeadlineQueue queue;
+  fabric::DeadlineQueue queue;  // of each host, Host::next_deadline()
   std::vector<Task> tasks;
   std::uint64_t next_task = 0;
   std::vector<HostId> touched;
   std::vector<HostId> running;
   std::vector<std::uint32_t> due;
-  std::vector<std::uint8_t> dead_ways;    // by cable, a bit each
-  std::vector<std::uint8_t> dead_vertex;  // switches without power
   std::uint64_t events = 0;
   Time now{};
 };
@@ -74,10 +72,10 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
       network(topology,
               {.seed = with.seed, .payload = with.payload, .detection = with.detection, .frames_max = with.frames_max}),
       count(topology.hosts),
+      memory(with.payload ? std::unique_ptr<nic::Memory>(std::make_unique<nic::PlainMemory>())
+                          : std::make_unique<PayloadFreeMemory>()),
       hosts(std::make_unique<Host[]>(topology.hosts)),
-      queue(3 * topology.hosts),
-      dead_ways(topology.cables.size()),
-      dead_vertex(topology.vertices.size()) {
+      queue(topology.hosts) {
   VERBENA_ASSERT(nics.size() == count || nics.size() == 1);
   for (HostId id = 0; id < count; ++id) {
     Host& host = hosts[id];
@@ -87,44 +85,26 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
     host.config.gid_count = 1;
     host.config.qpn_base = wire::Qpn((id % 255 + 1) << 16);
     host.config.seed = fabric::mix_all({with.seed, id});
-    if (with.payload)
-      host.memory = std::make_unique<nic::PlainMemory>();
-    else
-      host.memory = std::make_unique<PayloadFreeMemory>();
     build_nic(host);
     network.add_address(id, host_address(id));
   }
+  network.watch_ports(this);
 }
 
 void World::State::build_nic(Host& host) {
   host.nic.reset();
-  host.nic = std::make_unique<nic::Nic>(host.config, *host.memory, host.counters);
+  host.nic.emplace(host.config, *memory, host.counters);
+  host.seen = 0;
 }
 
-/// One way alone may be dead without anybody noticing: that is what one-way faults are for.
-bool World::State::is_alive(std::uint32_t cable) const {
-  constexpr std::uint8_t kBothWays = 3;
-  const fabric::Cable& ends = network.topology().cables[cable];
-  return dead_ways[cable] != kBothWays && dead_vertex[ends.a] == 0 && dead_vertex[ends.b] == 0;
-}
-
-/// A host's NIC has one port: it is up while one of its cables has a signal.
-void World::State::update_port(std::uint32_t vertex) {
-  if (!network.topology().is_host(vertex)) return;
-  Host& host = hosts[vertex];
-  const auto& cables = network.topology().cables;
-  bool up = false;
-  for (std::uint32_t cable = 0; cable < cables.size() && !up; ++cable)
-    up = (cables[cable].a == vertex || cables[cable].b == vertex) && is_alive(cable);
-  host.config.port_is_up = up;
-  if (host.nic == nullptr) return;
-  host.nic->set_port_up(up);
-  look_at(vertex, kTouched);
+void World::State::port_changed(std::uint32_t host, bool is_up) {
+  hosts[host].config.port_is_up = is_up;
+  if (hosts[host].nic) hosts[host].nic->set_port_up(is_up);
 }
 
 bool World::State::arrived(const fabric::Arrival& arrival) {
   Host& host = hosts[arrival.host];
-  if (host.nic == nullptr) return false;
+  if (!host.nic) return false;
   if (host.is_frozen) {
     if (host.waiting_bytes + arrival.frame.size() > kFrozenBytesMax) return false;
     host.waiting_bytes += arrival.frame.size();
@@ -160,10 +140,8 @@ void World::State::collect_due() {
     due.clear();
     queue.take_earliest(due);
     events += due.size();
-    for (const std::uint32_t source : due) {
-      const std::uint32_t kind = source / count;
-      look_at(source % count, kind == 0 ? kNicTimer : kind == 1 ? kTouched : kWakeUp);
-    }
+    for (const HostId id : due)
+      if (const std::uint8_t reasons = hosts[id].take_due(now); reasons != 0) look_at(id, reasons);
   }
 }
 
@@ -181,7 +159,7 @@ void World::State::run_touched() {
 
 void World::State::run_host(HostId id, std::uint8_t reasons) {
   Host& host = hosts[id];
-  if (host.nic == nullptr) return;
+  if (!host.nic) return;
   if (host.is_frozen) {  // until it thaws, only what must not be forgotten
     host.reasons |= reasons & kApplication;
     return;
@@ -191,16 +169,16 @@ void World::State::run_host(HostId id, std::uint8_t reasons) {
   if ((reasons & kWakeUp) != 0) run_wake_ups(host, id, call);
   std::uint32_t round = 0;
   for (; round < kRoundsMax; ++round) {
-    if (host.application != nullptr && (call || host.news() != host.seen)) {
-      host.seen = host.news();
+    if (host.application != nullptr && (call || host.nic->news() != host.seen)) {
+      host.seen = host.nic->news();
       call = false;
       host.application->run(now);
-      if (host.nic == nullptr || host.is_frozen) return;
+      if (!host.nic || host.is_frozen) return;
     }
     if (host.nic->has_work()) transmit(host, id);
-    if (host.application == nullptr || host.news() == host.seen) break;
+    if (host.application == nullptr || host.nic->news() == host.seen) break;
   }
-  if (round == kRoundsMax) queue.set(room_of(id), now + nanoseconds(1));
+  if (round == kRoundsMax) host.room = now + nanoseconds(1);
   arm(host, id);
 }
 
@@ -220,7 +198,7 @@ void World::State::transmit(Host& host, HostId id) {
   for (std::size_t sent = 0; host.nic->has_work();) {
     const Time room_at = sent < kFramesAtOnceMax ? network.has_room_at(now, id) : now + nanoseconds(1);
     if (room_at > now) {
-      queue.set(room_of(id), room_at);
+      host.room = room_at;
       return;
     }
     const std::size_t budget = network.room_frames(now, id);
@@ -228,15 +206,13 @@ void World::State::transmit(Host& host, HostId id) {
     sent += made;
     if (made < budget) break;
   }
-  if (port.room_at() != kNever) queue.set(room_of(id), port.room_at());
+  if (port.room_at() != kNever) host.room = port.room_at();
 }
 
 void World::State::arm(Host& host, HostId id) {
   // A timer that moved to a later time is left where it is: it is moved when it comes due.
-  if (const auto deadline = host.nic->next_deadline(); deadline && *deadline < queue.when(timer_of(id)))
-    queue.set(timer_of(id), *deadline);
-  const Time wake_up = host.next_wake_up();
-  if (wake_up != queue.when(wake_up_of(id))) queue.set(wake_up_of(id), wake_up);
+  if (const auto deadline = host.nic->next_deadline(); deadline && *deadline < host.timer) host.timer = *deadline;
+  queue.set(id, host.next_deadline());
 }
 
 World::World(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& options)
@@ -267,6 +243,7 @@ const nic::Counters& World::counters(HostId host) const {
 }
 void World::set_latencies(HostId host, const NicLatencies& latencies) {
   state_->hosts[host].latencies = latencies;
+  if (latencies.nak.ns > 0 || latencies.acknowledge.ns > 0) state_->hosts[host].may_keep = true;
 }
 void World::touch(HostId host) {
   state_->look_at(host, kTouched);
@@ -282,8 +259,7 @@ void World::wake_at(HostId host, Time time) {
   auto& wake_ups = state_->hosts[host].wake_ups;
   wake_ups.push_back(std::max(time, state_->now));
   std::push_heap(wake_ups.begin(), wake_ups.end(), kLater);
-  const std::uint32_t source = state_->wake_up_of(host);
-  if (wake_ups.front() < state_->queue.when(source)) state_->queue.set(source, wake_ups.front());
+  if (wake_ups.front() < state_->queue.when(host)) state_->queue.set(host, wake_ups.front());
 }
 void World::at(Time time, std::function<void(Time)> task) {
   state_->tasks.push_back({std::max(time, state_->now), state_->next_task++, std::move(task)});
@@ -294,14 +270,9 @@ void World::set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules)
   state_->network.set_faults(link, rules);
 }
 void World::set_link_up(LinkId link, bool up) {
-  State& state = *state_;
-  state.network.set_link_up(state.now, link, up);
-  const std::uint8_t way = link.backward ? 2 : 1;
-  std::uint8_t& dead = state.dead_ways[link.cable];
-  dead = static_cast<std::uint8_t>(up ? dead & ~way : dead | way);
-  const fabric::Cable& cable = topology().cables[link.cable];
-  state.update_port(cable.a);
-  state.update_port(cable.b);
+  state_->network.set_link_up(state_->now, link, up);
+  state_->look_at_end(topology().cables[link.cable].a);
+  state_->look_at_end(topology().cables[link.cable].b);
 }
 void World::set_link_rate(LinkId link, std::uint64_t bits_per_second) {
   state_->network.set_link_rate(state_->now, link, bits_per_second);
@@ -314,11 +285,11 @@ void World::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
   state_->network.set_link_delay(link, propagation, jitter);
 }
 void World::set_switch_up(std::uint32_t vertex, bool up) {
-  State& state = *state_;
-  state.network.set_switch_up(state.now, vertex, up);
-  state.dead_vertex[vertex] = up ? 0 : 1;
-  for (const fabric::Cable& cable : topology().cables)
-    if (cable.a == vertex || cable.b == vertex) state.update_port(cable.a == vertex ? cable.b : cable.a);
+  state_->network.set_switch_up(state_->now, vertex, up);
+  for (const std::uint32_t cable : topology().cables_of(vertex)) {
+    const fabric::Cable& ends = topology().cables[cable];
+    state_->look_at_end(ends.a == vertex ? ends.b : ends.a);
+  }
 }
 void World::set_partition(HostId from, HostId to, bool cut) {
   state_->network.set_partition(from, to, cut);
@@ -332,13 +303,13 @@ void World::crash(HostId id) {
   host.leaving.clear();
   host.waiting.clear();
   host.waiting_bytes = 0;
-  for (const std::uint32_t source : {state_->timer_of(id), state_->room_of(id), state_->wake_up_of(id)})
-    state_->queue.set(source, kNever);
+  host.timer = host.room = kNever;
+  state_->queue.set(id, kNever);
 }
 
 void World::remove_device(HostId id) {
   Host& host = state_->hosts[id];
-  if (host.nic == nullptr) return;
+  if (!host.nic) return;
   host.nic->remove_device(state_->now);
   state_->look_at(id, kTouched);
 }
@@ -351,7 +322,7 @@ void World::restart(HostId id) {
 
 void World::freeze(HostId id, bool frozen) {
   Host& host = state_->hosts[id];
-  if (host.nic == nullptr || host.is_frozen == frozen) return;
+  if (!host.nic || host.is_frozen == frozen) return;
   host.is_frozen = frozen;
   if (frozen) return;
   for (; !host.waiting.empty(); host.waiting.pop_front()) {
@@ -365,7 +336,7 @@ void World::freeze(HostId id, bool frozen) {
 }
 
 bool World::is_running(HostId host) const {
-  return state_->hosts[host].nic != nullptr;
+  return state_->hosts[host].nic.has_value();
 }
 
 bool World::step(Time limit) {

@@ -57,7 +57,10 @@ BOOST_AUTO_TEST_CASE(a_removed_device_flushes_all_and_is_silent) {
   BOOST_REQUIRE(fatal.has_value());
   BOOST_CHECK(fatal->type == AsyncEventType::device_fatal);
   BOOST_TEST(!nic.poll_event().has_value());
-  // Neither its timers nor what still comes makes it say anything.
+  // Neither its timers nor what still comes makes it say anything, nor its cable.
+  nic.set_port_up(false);
+  nic.set_port_up(true);
+  BOOST_TEST(!nic.poll_event().has_value());
   script.acknowledge(100);
   script.peer({.opcode = rc(OperationCode::send_only), .psn = 100, .ack_request = true});
   script.expect_silence(seconds(2));

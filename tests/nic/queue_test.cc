@@ -304,3 +304,41 @@ BOOST_AUTO_TEST_CASE(a_message_that_back_pressure_interrupts_goes_on_before_the_
   for (std::size_t i = 0; i < order.size(); ++i)
     BOOST_TEST(order[i].value() == (i < kPackets ? pair.b : other_b).qpn().value());
 }
+
+BOOST_AUTO_TEST_CASE(completions_are_awaited_while_a_work_request_is_not_complete) {
+  Pair pair;
+  Nic& nic = pair.a.nic();
+  BOOST_TEST(!nic.awaits_completions());
+  pair.a.post({.opcode = SendOpcode::rdma_write});
+  BOOST_TEST(nic.awaits_completions());
+  pair.world.run_to_rest();
+  BOOST_TEST(!nic.awaits_completions());  // it is there, polled or not
+  pair.a.receive(1, {});
+  BOOST_TEST(nic.awaits_completions());
+  pair.b.post({.opcode = SendOpcode::send});
+  pair.world.run_to_rest();
+  BOOST_TEST(!nic.awaits_completions());
+}
+
+BOOST_AUTO_TEST_CASE(what_a_shared_queue_holds_is_awaited_by_its_queue_pairs) {
+  World world;
+  Endpoint seed(world, 1);
+  Nic& nic = seed.nic();
+  QpOptions shared;
+  shared.srq = Endpoint::take(nic.create_srq({.pd = seed.pd, .max_wr = 8, .max_sge = 2, .context = 5}));
+  const Endpoint user(seed, shared);
+  BOOST_TEST(!nic.awaits_completions());
+  BOOST_TEST(nic.post_srq_receive(shared.srq, {}).ok());
+  BOOST_TEST(nic.awaits_completions());
+}
+
+BOOST_AUTO_TEST_CASE(queue_pairs_are_looked_through_as_long_as_they_are_few) {
+  World world;
+  std::vector<std::unique_ptr<Endpoint>> all;
+  all.push_back(std::make_unique<Endpoint>(world, 1));
+  Nic& nic = all.front()->nic();
+  while (all.size() < 16) all.push_back(std::make_unique<Endpoint>(*all.front(), QpOptions{}));
+  BOOST_TEST(!nic.awaits_completions());
+  all.push_back(std::make_unique<Endpoint>(*all.front(), QpOptions{}));
+  BOOST_TEST(nic.awaits_completions());
+}

@@ -35,7 +35,7 @@ conformance: setup
 
 bench: setup
 	@scripts/setup.sh bench
-	@scripts/build.sh release
+	@scripts/build.sh release benchmarks
 	@/usr/bin/python3 bench/bench.py $(BENCH_ARGS)
 
 format:

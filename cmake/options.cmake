@@ -16,10 +16,12 @@ if(VERBENA_SANITIZE_FLAGS)
 endif()
 
 # The data path crosses libraries with every packet: what a user runs is optimised as a whole. The objects are ordinary ones as
-# well, so that everything else (the tests) links them as they are, without that time.
+# well, so that everything else (the tests) links them as they are: in half a second instead of up to half a minute. That has to
+# be said, for g++ optimises whatever it links when it finds objects that can be.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT VERBENA_SANITIZE)
   set(VERBENA_WHOLE_PROGRAM_COMPILE -flto=auto -ffat-lto-objects)
   set(VERBENA_WHOLE_PROGRAM_LINK -flto=auto)
+  set(VERBENA_AS_IT_IS_LINK -fno-lto)
 endif()
 # verbena_optimise_whole(TARGET): links the target so.
 function(verbena_optimise_whole target)
@@ -36,6 +38,18 @@ function(verbena_library name)
   target_compile_options(verbena_${name} PRIVATE ${VERBENA_WHOLE_PROGRAM_COMPILE})
 endfunction()
 
+# verbena_seldom_runs(SOURCE...): code that runs a few times in a process. Under sanitizers it is not optimised: that takes as long
+# as all the rest of compiling it, and the checks are the same.
+function(verbena_seldom_runs)
+  if(VERBENA_SANITIZE AND NOT VERBENA_FUZZ)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O0)
+  endif()
+endfunction()
+
+# These begin first, so that none is left to run alone at the end. Once CTest has measured all tests it knows better.
+set(VERBENA_LONG_TESTS scenarios_run_random_runs scenarios_run_command nic_random_world nic_loss nic_transfer host_udp_link
+  host_raw_link shim_limits scenarios_schema real_run_real)
+
 # verbena_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT SECONDS]): one Boost.Test program, one CTest entry.
 function(verbena_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
@@ -50,6 +64,7 @@ function(verbena_test name)
   target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK
     VERBENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" VERBENA_SOURCE="${PROJECT_SOURCE_DIR}")
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} Boost::unit_test_framework)
+  target_link_options(test_${name} PRIVATE ${VERBENA_AS_IT_IS_LINK})
   # The test's own code unoptimised: with -O2 and a sanitizer one such file takes 45 s instead of 6 s to compile.
   target_compile_options(test_${name} PRIVATE -O0)
   add_test(NAME ${name} COMMAND test_${name})
@@ -57,4 +72,7 @@ function(verbena_test name)
     set(ARG_TIMEOUT 300)  # the end of one that hangs; a busy machine is slower than ours by 10
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "core;${ARG_LABELS}")
+  if(name IN_LIST VERBENA_LONG_TESTS)
+    set_tests_properties(${name} PROPERTIES COST 100)
+  endif()
 endfunction()

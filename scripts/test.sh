@@ -15,7 +15,7 @@ stage_release()  { scripts/build.sh release; }
 stage_core()     { ctest_of build -L core -j "$jobs"; }
 stage_style()    { ctest_of build -L style; }
 stage_instructions() { ctest_of build -L instructions; }
-stage_programs() { ctest_of build -L programs; }
+stage_programs() { ctest_of build -L programs -j "$jobs"; }  # each says how many processors it needs
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
 stage_tsan()     { scripts/build.sh tsan core_tests && ctest_of build/tsan -L core -j "$jobs"; }

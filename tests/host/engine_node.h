@@ -6,6 +6,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -140,7 +141,15 @@ struct EngineNode : EventSink {
     }
     return got;
   }
-  void async_event(const nic::AsyncEvent&) override { ++async_events; }
+  void async_event(const nic::AsyncEvent& event) override {
+    ++async_events;
+    const std::scoped_lock guard(heard_mutex);
+    heard.push_back(event.type);
+  }
+  std::vector<nic::AsyncEventType> events() {
+    const std::scoped_lock guard(heard_mutex);
+    return heard;
+  }
   void completion_event(const nic::CompletionEvent& event) override {
     last_context = event.context;
     ++completion_events;
@@ -150,6 +159,8 @@ struct EngineNode : EventSink {
   std::uint8_t node;
   std::vector<std::uint64_t> buffer;
   std::atomic<int> async_events{0};
+  std::mutex heard_mutex;
+  std::vector<nic::AsyncEventType> heard;  // guarded by it
   std::atomic<int> completion_events{0};
   std::atomic<std::uint64_t> last_context{0};
   nic::PdHandle pd;

@@ -17,6 +17,9 @@ import tempfile
 import time
 
 RESERVATION_PORT = 4790
+# Those below are people's, those above belong to tests that have nodes of their own (tests/host, tests/shim). Over UDP a node is
+# its address, whatever the fabric.
+NODE_NUMBERS = range(10, 200)
 PORTS = range(20000, 32000)
 LOSS = ("drop 1%", "reorder by=3 1%")
 # The ibv examples end without a word to each other. Whoever has all its answers leaves, and if its last acknowledgement was
@@ -26,6 +29,7 @@ PINGPONG_LOSS = ("drop 1% opcode=send", "drop 2% opcode=ack psn=0-19", "reorder 
 # machine leaves without a processor does not end it. Half of it under loss, where each lost tail costs that time.
 ACK_TIMEOUT, ACK_TIMEOUT_UNDER_LOSS = 15, 14
 LINKS = ("shm", "udp")
+PATIENCE_AFTER_FAILURE_S = 5
 
 
 class Failure(Exception):
@@ -110,7 +114,7 @@ class Fabric:
         self.verbena, self.link = verbena, link
         self.name = f"test-{os.getpid()}-{random.randrange(1 << 32):08x}"
         self.nodes, self.programs = [], []
-        numbers = random.sample(range(1, 255), 254) + list(reversed(prefer))
+        numbers = random.sample(NODE_NUMBERS, len(NODE_NUMBERS)) + list(reversed(prefer))
         while len(self.nodes) < nodes and numbers:
             number = numbers.pop()
             reservation = socket.socket()
@@ -153,14 +157,22 @@ class Fabric:
         return program
 
 
+_port_reservations = []
+
+
 def free_port():
+    """A TCP port that is free, and that no other process with this harness gets as long as this one lives."""
     for port in random.sample(PORTS, 200):
+        reservation = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         with socket.socket(socket.AF_INET6) as probe:
             try:
+                reservation.bind(f"\0verbena-test-port/{port}")
                 probe.bind(("::", port))
-                return port
             except OSError:
+                reservation.close()
                 continue
+        _port_reservations.append(reservation)
+        return port
     raise Failure("no free TCP port")
 
 
@@ -211,14 +223,22 @@ class Pair:
         return self.server.describe() + self.client.describe()
 
     def finish(self, timeout, server_status=0, client_status=0):
-        """Both must end in time with these exit statuses (None: any)."""
+        """Both must end in time with these exit statuses (None: any). When one has failed, the other is not waited for long."""
         deadline = time.monotonic() + timeout
-        ended = [self.client.wait(deadline), self.server.wait(deadline)]
-        if None in ended:
+        wanted = {self.client: client_status, self.server: server_status}
+
+        def failed():
+            return [status for program, status in wanted.items() if status is not None and program.status not in (None, status)]
+        while None in (self.client.status, self.server.status) and time.monotonic() < deadline:
+            if failed():
+                deadline = min(deadline, time.monotonic() + PATIENCE_AFTER_FAILURE_S)
+                self.client.wait(deadline)
+                self.server.wait(deadline)
+            time.sleep(0.01)
+        if failed():
+            raise Failure(f"an exit status is not {failed()[0]}\n{self.describe()}")
+        if None in (self.client.status, self.server.status):
             raise Failure(f"not finished after {timeout} s\n{self.describe()}")
-        for status, wanted in zip(ended, (client_status, server_status)):
-            if wanted is not None and status != wanted:
-                raise Failure(f"exit status {status} instead of {wanted}\n{self.describe()}")
         return self
 
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 
@@ -43,7 +44,7 @@ class Harness(unittest.TestCase):
 
     def test_failing_client_is_a_failure_that_shows_its_output(self):
         with self.fabric() as fabric, self.assertRaisesRegex(harness.Failure, "(?s)exit status 3.*went wrong"):
-            harness.pair(fabric, SERVER, ["sh", "-c", "echo went wrong; exit 3"], timeout=2)
+            harness.pair(fabric, SERVER, ["sh", "-c", "echo went wrong; exit 3"], timeout=90)  # which is not waited for
 
     def test_server_that_ends_at_once_is_a_failure(self):
         with self.fabric() as fabric, self.assertRaisesRegex(harness.Failure, "ended too soon"):
@@ -67,8 +68,13 @@ class Harness(unittest.TestCase):
         self.assertFalse(os.path.exists(f"/proc/{child}"))
 
     def test_two_fabrics_never_share_a_node(self):
-        with self.fabric(100) as one, self.fabric(100) as two:
-            self.assertEqual(len({node.address for fabric in (one, two) for node in fabric.nodes}), 200)
+        with self.fabric(80) as one, self.fabric(80) as two:
+            self.assertEqual(len({node.address for fabric in (one, two) for node in fabric.nodes}), 160)
+
+    def test_a_port_is_given_once(self):
+        with unittest.mock.patch.object(harness, "PORTS", range(32000, 32200)):
+            ports = {harness.free_port() for _ in range(100)}
+        self.assertEqual(len(ports), 100)
 
 
 class Captures(unittest.TestCase):

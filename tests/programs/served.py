@@ -164,6 +164,53 @@ def device_removed(context):
         rdma_cm.run_on(fabric, context, rdma_cm.RPING)  # whoever comes now has the device
 
 
+SYSFS_PORT = "/sys/class/infiniband/verbena0/ports/1/"
+
+
+def said(fabric, node, argv, status=0):
+    done = fabric.start(node, argv, argv[0])
+    if done.wait(time.monotonic() + 30) != status:
+        raise Failure(f"exit status {done.status} instead of {status}\n{done.describe()}")
+    return done.out + done.err
+
+
+def port_states(fabric, node):
+    """As sysfs and the verbs say it to programs that come now."""
+    return (said(fabric, node, ["cat", SYSFS_PORT + "state", SYSFS_PORT + "phys_state"]).split("\n")[:2] +
+            re.findall(r"state:\s+(PORT_\w+)", said(fabric, node, ["ibv_devinfo"])))
+
+
+def port_down_and_up(context):
+    """Those who live are told, those who come find it so; connections wait for it, and retry."""
+    with Served(context) as fabric:
+        near, far = fabric.nodes[0], fabric.nodes[2]
+        watches = [fabric.start(node, ["ibv_asyncwatch"], "watch") for node in (near, far)]
+        server = fabric.start(near, ["rping", "-s", "-a", near.address], "server")
+        rdma_cm.wait_for_listener(fabric, near, rdma_cm.RPING, server)
+        client = fabric.start(far, ["rping", "-c", "-a", near.address, "-v"], "client")
+        harness.wait_until(lambda: "rdma-ping-9:" in client.out and all("async event FD" in watch.out for watch in watches),
+                           time.monotonic() + 20, "they are at it", [*watches, server, client])
+        def change(word, event, times):
+            fabric.fault(word, "n1")
+            harness.wait_until(lambda: watches[0].out.count(event) == times, time.monotonic() + 60, f"{event} is told", watches)
+
+        change("port-error", "IBV_EVENT_PORT_ERR", 1)
+        reached = len(client.out)
+        change("port-active", "IBV_EVENT_PORT_ACTIVE", 1)
+        harness.wait_until(lambda: len(client.out) > reached + 10_000, time.monotonic() + 60, "the traffic goes on", [server, client])
+        change("port-error", "IBV_EVENT_PORT_ERR", 2)
+        down, elsewhere = port_states(fabric, near), port_states(fabric, far)
+        if down != ["1: DOWN", "2: Polling", "PORT_DOWN"] or elsewhere != ["4: ACTIVE", "5: LinkUp", "PORT_ACTIVE"]:
+            raise Failure(f"wrong states: {down}, {elsewhere}")
+        change("port-active", "IBV_EVENT_PORT_ACTIVE", 2)
+        if port_states(fabric, near) != elsewhere:
+            raise Failure(f"it is not back: {port_states(fabric, near)}")
+        if said(fabric, near, ["cat", SYSFS_PORT + "counters/link_downed"]).strip() != "2":
+            raise Failure("it went down twice")
+        if "IBV_EVENT_PORT" in watches[1].out:
+            raise Failure(f"the peer's port has lost nothing\n{watches[1].describe()}")
+
+
 def fabric_killed(context):
     with Served(context) as fabric:
         doomed = transfer(fabric, 30)
@@ -215,7 +262,8 @@ def wrong_words(context):
         for words, text in ((("break", "it"), "unknown word 'break'"), (("link-down", "n1-n2"), "no link 'n1-n2'"),
                             (("add", "n1-s1", "drip 1%"), "drip"), (("remove", "7"), "no fault 7"),
                             (("link-rate", "all", "fast"), "'fast' is no rate"), (("partition", "n1", "s1"), "'s1' is not"),
-                            (("link-down",), "link-down LINK"), ((), "a word is missing")):
+                            (("link-down",), "link-down LINK"),
+                            (("port-error", "s1"), "'s1' is not a node"), (("port-active",), "port-active NODE"), ((), "a word is missing")):
             said = fabric.fault(*words, status=2)
             if text not in said or said.count("\n") != 1:
                 raise Failure(f"{words}: {said}")
@@ -257,6 +305,7 @@ def tests(context):
               ("link down on a ring: the other way round", lambda: link_down_on_ring(context)),
               ("node killed: the peer gets a retry error, others go on", lambda: node_killed(context)),
               ("device removed: its programs are told, peers get a retry error", lambda: device_removed(context)),
+              ("port down and up: its programs are told, connections go on", lambda: port_down_and_up(context)),
               ("fabric killed: retry error, nothing stays, a new one serves", lambda: fabric_killed(context)),
               ("Ctrl-C ends the fabric", lambda: ends_cleanly(context))]
     return found

@@ -16,6 +16,7 @@ constexpr const char* kWords =
     "  link-delay LINK TIME [JITTER]  5us 1us\n"
     "  switch-crash s1,s2 | switch-restart s1\n"
     "  partition n1,n2 n3 [one-way] | heal\n"
+    "  port-error n1,n2 | port-active n1    all cables of a node down or up\n"
     "  device-removal n1,n2           the RDMA device of the processes that run there now goes\n"
     "LINK: n1-s1 for both directions, n1->s1 for one, all; `verbena stat` lists them.\n";
 

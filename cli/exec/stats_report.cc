@@ -36,7 +36,8 @@ std::string StatsReport::text(std::string_view node) const {
   for (std::size_t i = 0; i < nic::kCounters; ++i) {
     const auto counter = static_cast<nic::Counter>(i);
     std::uint64_t sum = 0;
-    for (std::size_t block = 0; block < blocks; ++block) sum += file.blocks[block].counters.get(counter);
+    for (std::size_t block = 0; block < blocks; ++block)
+      sum = host::add_count(counter, sum, file.blocks[block].counters);
     if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", nic::to_string(counter), width, sum);
   }
   if (file.claimed.load() > host::StatsFile::kBlocks)

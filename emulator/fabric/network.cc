@@ -91,6 +91,7 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       switch_epochs(of.vertices.size()),
       link_believed_up(directions.size(), true),
       switch_believed_up(of.vertices.size(), true),
+      port_up(of.hosts, true),
       look_ahead(directions.size()) {
   std::vector<Hop> hops;
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
@@ -148,11 +149,10 @@ void Network::commit(Time now, std::uint32_t host, std::size_t bytes) {
     return;
   }
   state.open = kNoFrame;
-  if (state.is_open_in_scratch) std::memcpy(state.pool.octets(frame).data(), state.build_scratch.data(), kStoredBytes);
   FrameInfo& info = state.pool.info(frame);
   info = {};
   info.bytes = static_cast<std::uint16_t>(bytes);
-  state.enter(now, host, frame);
+  state.enter(now, host, frame, state.is_open_in_scratch ? state.build_scratch : state.pool.octets(frame));
 }
 
 void Network::submit(Time now, std::uint32_t host, std::span<const std::byte> frame) {

@@ -77,6 +77,14 @@ class Sink {
   virtual bool arrived(const Arrival& arrival) = 0;
 };
 
+/// Hears when the port of a host loses its signal, or has it again.
+class PortListener {
+ public:
+  virtual ~PortListener() = default;
+  /// Called by what changed the network, when it is done. It may not change the network.
+  virtual void port_changed(std::uint32_t host, bool is_up) = 0;
+};
+
 /// What a host may hand over now without having more than a few of the largest frames before it.
 struct Room {
   std::uint32_t octets = 0;  // UINT32_MAX: frames take no time
@@ -165,6 +173,12 @@ class Network {
   void set_switch_up(Time now, std::uint32_t vertex, bool up);
   /// Frames from host to host vanish where they enter the network.
   void set_partition(std::uint32_t from, std::uint32_t to, bool cut);
+
+  /// A host has one port. It is up while one of its cables has a signal: in one direction at least, for a cable that is
+  /// dead one way only is noticed by nobody, and with a living switch or host at its other end.
+  bool port_is_up(std::uint32_t host) const;
+  /// Null: nobody. It outlives the network, or is replaced.
+  void watch_ports(PortListener* listener);
 
   // -- What can be seen -----------------------------------------------------------------------------------------------
   void observe(Observer* observer);

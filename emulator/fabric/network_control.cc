@@ -36,6 +36,9 @@ void Network::set_link_up(Time now, LinkId link, bool up) {
   direction.is_up = up;
   if (!up) state.lose_all(now, number, true);
   state.expect_change(now, false, number, up);
+  const Cable& ends = state.topology.cables[link.cable];
+  state.update_port(ends.a);
+  state.update_port(ends.b);
 }
 
 void Network::set_switch_up(Time now, std::uint32_t vertex, bool up) {
@@ -47,6 +50,32 @@ void Network::set_switch_up(Time now, std::uint32_t vertex, bool up) {
     for (DirectionNumber number = 0; number < state.directions.size(); ++number)
       if (state.directions[number].from == vertex) state.lose_all(now, number, false);
   state.expect_change(now, true, vertex, up);
+  for (const Direction& direction : state.directions)
+    if (direction.from == vertex) state.update_port(direction.to);
+}
+
+bool Network::port_is_up(std::uint32_t host) const {
+  VERBENA_ASSERT(host < state_->topology.hosts);
+  return state_->port_up[host];
+}
+
+void Network::watch_ports(PortListener* listener) {
+  state_->port_listener = listener;
+}
+
+bool Network::State::has_signal(std::uint32_t cable) const {
+  const Cable& ends = topology.cables[cable];
+  return (directions[direction_of({cable, false})].is_up || directions[direction_of({cable, true})].is_up) &&
+         is_dead[ends.a] == 0 && is_dead[ends.b] == 0;
+}
+
+void Network::State::update_port(std::uint32_t vertex) {
+  if (!topology.is_host(vertex)) return;
+  const bool up = std::any_of(ways_out[vertex].begin(), ways_out[vertex].end(),
+                              [&](DirectionNumber way) { return has_signal(directions[way].link.cable); });
+  if (port_up[vertex] == up) return;
+  port_up[vertex] = up;
+  if (port_listener != nullptr) port_listener->port_changed(vertex, up);
 }
 
 void Network::set_partition(std::uint32_t from, std::uint32_t to, bool cut) {

@@ -11,9 +11,13 @@
 
 namespace verbena::fabric {
 
-void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame) {
+void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets) {
   FrameInfo& info = pool.info(frame);
-  const FrameLook look = look_at(pool.octets(frame), info.bytes, options.trace);
+  const std::span<std::byte> stored = pool.octets(frame);
+  const FrameLook look = look_at(octets.first(stored.size()), info.bytes, options.trace);
+  info.has_long_headers = look.header_bytes > kShortBytes;
+  if (octets.data() != stored.data())
+    std::memcpy(stored.data(), octets.data(), info.has_long_headers ? kStoredBytes : kShortBytes);
   info.ecn_capable = look.ecn_capable;
   info.flow_hash = look.flow_hash;
   info.digest = look.digest;
@@ -217,7 +221,7 @@ std::span<const std::byte> Network::State::view(FrameNumber frame) {
   const std::size_t bytes = pool.info(frame).bytes;
   const std::span<const std::byte> stored = pool.octets(frame);
   if (bytes <= stored.size()) return stored.first(bytes);
-  std::memcpy(view_scratch.data(), stored.data(), kStoredBytes);
+  std::memcpy(view_scratch.data(), stored.data(), pool.info(frame).has_long_headers ? kStoredBytes : kShortBytes);
   return std::span(view_scratch).first(bytes);
 }
 

@@ -122,7 +122,8 @@ struct Network::State {
   State(const Topology& of, const NetworkOptions& with);
 
   // -- network_frames.cc: a frame's way
-  void enter(Time now, std::uint32_t host, FrameNumber frame);
+  /// `octets`: where the frame was built. If that is not its place in the pool, its headers are put there.
+  void enter(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
   void enqueue(Time now, DirectionNumber number, FrameNumber frame);
   void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
   void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
@@ -167,6 +168,9 @@ struct Network::State {
   void expect_change(Time now, bool is_switch, std::uint32_t index, bool up);
   void apply_changes(Time now);
   void rebuild_routes();
+  bool has_signal(std::uint32_t cable) const;
+  /// Finds whether the port of `vertex`, if it is a host, is up, and tells who listens when that has changed.
+  void update_port(std::uint32_t vertex);
 
   Topology topology;
   NetworkOptions options;
@@ -196,6 +200,9 @@ struct Network::State {
   std::vector<std::uint32_t> switch_epochs;
   std::vector<bool> link_believed_up;
   std::vector<bool> switch_believed_up;
+
+  std::vector<bool> port_up;  // of each host
+  PortListener* port_listener = nullptr;
 
   Observer* observer = nullptr;
   NetworkStatistics statistics;

@@ -116,6 +116,13 @@ Outcome check_reach(const Topology& topology) {
 
 }  // namespace
 
+std::vector<std::uint32_t> Topology::cables_of(std::uint32_t vertex) const {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t cable = 0; cable < cables.size(); ++cable)
+    if (cables[cable].a == vertex || cables[cable].b == vertex) found.push_back(cable);
+  return found;
+}
+
 Result<void, std::string> check(const Topology& topology) {
   for (const auto part : {check_sizes, check_vertices, check_cables, check_reach}) {
     Outcome outcome = part(topology);

@@ -51,6 +51,8 @@ struct Topology {
   std::string cable_name(std::uint32_t cable) const {
     return vertices[cables[cable].a].name + "-" + vertices[cables[cable].b].name;
   }
+  /// Indices of cables, ascending.
+  std::vector<std::uint32_t> cables_of(std::uint32_t vertex) const;
 };
 
 /// Parameters of the cables to hosts, and of those between switches.

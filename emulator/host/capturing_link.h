@@ -31,9 +31,12 @@ class CapturingLink final : public Link {
   bool fetches() const override { return inner_->fetches(); }
   void flush() override;
   void service() override { inner_->service(); }
+  void answer_bell() override { inner_->answer_bell(); }
   WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
   bool arm() override { return inner_->arm(); }
   void disarm() override { inner_->disarm(); }
+  void leaves() override { inner_->leaves(); }
+  void rests_here() override { inner_->rests_here(); }
   void touch() override { inner_->touch(); }
   bool stands_in_the_way() override { return inner_->stands_in_the_way(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }

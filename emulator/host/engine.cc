@@ -113,6 +113,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   nic_config.udp_source_port = opened.udp_source_port;
   if (opened.window_bytes != 0) nic_config.window_bytes = opened.window_bytes;
   nic_config.seed = config.seed;
+  nic_config.port_is_up = engine->base_link_->has_signal();
   config.nic.apply(nic_config);
   install_fault_handler();
   engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());
@@ -145,8 +146,7 @@ Engine::~Engine() {
   ForkRegistry::remove(*this);
 }
 
-// -- Passes
-// ------------------------------------------------------------------------------------------------------------
+// -- Passes -----------------------------------------------------------------------------------------------------------
 
 Engine::Traffic Engine::pass_locked(bool fresh_clock) {
   if (exact_time_ || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
@@ -189,6 +189,11 @@ void Engine::finish_call(Time now) {
   app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   app_core_.store(sched_getcpu(), std::memory_order_relaxed);
   link_->touch();
+  if (app_role_ == AppRole::has_left && nic_->awaits_completions()) {
+    app_role_ = AppRole::will_poll;
+    will_poll_until_ = last_now_ + ProgressThread::kWatchMin;
+    link_->disarm();
+  }
   const bool kick = thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
@@ -227,24 +232,41 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   lock_.lock();
   app_polls_.store(app_polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   std::size_t count = nic_->poll_cq(cq, into);
-  if (count != 0) {
+  app_role_ = AppRole::polls;
+  if (count != 0 && nic_->awaits_completions()) {
     link_->disarm();
     lock_.unlock();
     return count;
   }
-  if (kernel_frames_) {
+  if (count == 0) {
+    if (kernel_frames_) {
+      lock_.unlock();
+      link_->fetch();
+      lock_.lock();
+    }
+    link_->disarm();
+    app_core_.store(sched_getcpu(), std::memory_order_relaxed);
+  } else if (leave_to_thread()) {
     lock_.unlock();
-    link_->fetch();
-    lock_.lock();
+    link_->flush();
+    return count;
   }
-  link_->disarm();
-  app_core_.store(sched_getcpu(), std::memory_order_relaxed);
   const Traffic traffic = pass_locked(false);
-  count = nic_->poll_cq(cq, into);
+  if (count == 0) count = nic_->poll_cq(cq, into);
+  if (count != 0) leave_to_thread();  // not if more frames wait already: their sender sees it, and rings
   const bool kick = (traffic.received != 0 || traffic.sent != 0) && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
   return count;
+}
+
+/// An application that has polled all that it posted for waits for something that it does not poll for, if for
+/// anything, such as the last octet of a WRITE. False: it awaits completions, or frames wait.
+bool Engine::leave_to_thread() {
+  if (nic_->awaits_completions()) return false;
+  app_role_ = AppRole::has_left;
+  link_->leaves();
+  return link_->arm();
 }
 
 nic::VerbsResult<void> Engine::attach_group(nic::QpHandle qp, const wire::Gid& group) {
@@ -297,14 +319,32 @@ void Engine::take_leave() {
 
 void Engine::service() {
   link_->service();
-  while (const auto notice = base_link_->take_notice()) heed(*notice);
+  bool was_of_port = false;
+  while (const auto notice = base_link_->take_notice()) {
+    was_of_port = was_of_port || *notice != Notice::device_removed;
+    heed(*notice);
+  }
+  // Who stood still for long has not heard all: what counts is how it is now.
+  if (was_of_port) set_port_up(base_link_->has_signal());
 }
 
 void Engine::heed(Notice notice) {
   switch (notice) {
     case Notice::device_removed:
       return remove_device();
+    case Notice::port_down:
+      return set_port_up(false);
+    case Notice::port_up:
+      return set_port_up(true);
+    case Notice::replugged:
+      return;  // service() looks
   }
+}
+
+void Engine::set_port_up(bool up) {
+  lock_.lock();
+  nic_->set_port_up(up);
+  finish_call(clock_.now());
 }
 
 void Engine::remove_device() {
@@ -326,12 +366,15 @@ std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
   return link_->resolve(address);
 }
 
-// -- The thread's sleep
-// ------------------------------------------------------------------------------------------------
+// -- The thread's sleep -----------------------------------------------------------------------------------------------
 
 Progress::Activity Engine::activity() const {
-  return {app_polls_.load(std::memory_order_relaxed), app_calls_.load(std::memory_order_relaxed),
-          app_core_.load(std::memory_order_relaxed)};
+  const std::uint64_t polls = app_polls_.load(std::memory_order_relaxed);
+  const std::uint64_t calls = app_calls_.load(std::memory_order_relaxed);
+  return {.polls = polls,
+          .calls = calls,
+          .core = app_core_.load(std::memory_order_relaxed),
+          .sleeps = polls + calls == active_at_sleep_.load(std::memory_order_relaxed)};
 }
 
 Time Engine::deadline_locked(Time now) const {
@@ -345,14 +388,20 @@ Time Engine::deadline_locked(Time now) const {
 
 Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
   if (!lock_.try_lock_briefly()) return std::min(longest, clock_now() + ProgressThread::kWatchMin);
-  const std::lock_guard guard(lock_, std::adopt_lock);
-  // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
-  ready = !listen || link_->arm();
-  if (!ready) return {};
-  const Time until = std::min(longest, deadline_locked(clock_now()));
-  polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
-  thread_listens_ = listen;
-  thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
+  Time until{};
+  {
+    const std::lock_guard guard(lock_, std::adopt_lock);
+    // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
+    const Time now = clock_now();
+    const bool app_will_poll = app_role_ == AppRole::will_poll && now < will_poll_until_;
+    ready = !listen || app_will_poll || link_->arm();
+    if (!ready) return {};
+    until = std::min(longest, deadline_locked(now));
+    polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
+    thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
+    link_->rests_here();
+  }
+  link_->flush();
   return until;
 }
 
@@ -378,14 +427,16 @@ void Engine::expect_sleep() {
     const std::lock_guard guard(lock_);
     const bool asleep = thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake;
     const bool armed = link_->arm();
-    kick = asleep && (!armed || (kernel_frames_ && !thread_listens_));
+    kick = asleep && !armed;
     if (kick) thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
+    active_at_sleep_.store(app_polls_.load(std::memory_order_relaxed) + app_calls_.load(std::memory_order_relaxed),
+                           std::memory_order_relaxed);
   }
+  link_->flush();
   if (kick && thread_ != nullptr) thread_->kick();
 }
 
-// -- Events
-// ------------------------------------------------------------------------------------------------------------
+// -- Events -----------------------------------------------------------------------------------------------------------
 
 void Engine::dispatch_events() {
   // One thread dispatches at a time; the others leave a ticket, and it goes on until no ticket is left.
@@ -421,8 +472,7 @@ void Engine::dispatch_events() {
   } while (!dispatchers_.compare_exchange_strong(tickets, 0, std::memory_order_acq_rel));
 }
 
-// -- fork()
-// ------------------------------------------------------------------------------------------------------------
+// -- fork() -----------------------------------------------------------------------------------------------------------
 
 void Engine::abandon_after_fork() {
   if (abandoned_) return;

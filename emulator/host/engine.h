@@ -128,6 +128,7 @@ class Engine final : private Progress {
   Look pass() override;
   Time prepare_sleep(bool listen, Time longest, bool& ready) override;
   void woke() override;
+  void answer_bell() override { link_->answer_bell(); }
   void service() override;
   Link::WaitDescriptors wait_descriptors() const override { return link_->wait_descriptors(); }
   bool frames_need_kernel() const override { return kernel_frames_; }
@@ -150,10 +151,12 @@ class Engine final : private Progress {
       return result;
     }
   }
+  bool leave_to_thread();
   void step_management(Time now);
   void settle_management();
   void remove_device_locked(Time now);
   void heed(Notice notice);
+  void set_port_up(bool up);
   void finish_call(Time now);
   void after_unlock(bool kick);
   bool thread_must_wake();
@@ -168,7 +171,11 @@ class Engine final : private Progress {
   std::uint32_t empty_passes_ = 0;
   std::uint32_t backlog_passes_ = 0;
   Time last_now_{};
-  Time removal_at_ = kNever;                // EngineConfig::nic.removed_after
+  Time removal_at_ = kNever;  // EngineConfig::nic.removed_after
+  /// What the application does about frames. will_poll: it had left, and has posted since.
+  enum class AppRole : std::uint8_t { polls, has_left, will_poll };
+  AppRole app_role_ = AppRole::polls;
+  Time will_poll_until_{};                  // longer than that nobody relies on it
   std::unique_ptr<Management> management_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;
@@ -178,10 +185,10 @@ class Engine final : private Progress {
   alignas(64) std::atomic<std::uint64_t> app_polls_{0};
   std::atomic<std::uint64_t> app_calls_{0};
   std::atomic<int> app_core_{-1};
+  std::atomic<std::uint64_t> active_at_sleep_{0};  // polls and calls, when an application thread went to sleep
   // Until when the thread sleeps; kAwake: it does not. Changed under the lock, or by the thread when it wakes.
   alignas(64) std::atomic<std::int64_t> thread_sleeps_until_ns_{kAwake};
-  std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:
-  bool thread_listens_ = false;
+  std::uint64_t polls_at_sleep_ = 0;  // under the lock
   std::atomic<bool> is_removed_{false};
   std::atomic<bool> events_waiting_{false};
   std::atomic<bool> questions_waiting_{false};

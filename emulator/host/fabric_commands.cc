@@ -74,7 +74,7 @@ Json counters_of(const StatsFile& file, const wire::Gid& address) {
       const bool fits = counted.process_id.load(std::memory_order_acquire) != 0 &&
                         std::equal(address.octets.begin(), address.octets.end(), counted.address.begin(),
                                    [](std::uint8_t octet, const auto& other) { return octet == other.load(); });
-      if (fits) sum += counted.counters.get(static_cast<nic::Counter>(i));
+      if (fits) sum = add_count(static_cast<nic::Counter>(i), sum, counted.counters);
     }
     if (sum != 0) counters[std::string(nic::to_string(static_cast<nic::Counter>(i)))] = sum;
   }
@@ -102,7 +102,9 @@ FabricCommands::FabricCommands(FabricHub& hub, Setup setup, Time started)
 // -----------------------------------------------------------------------------------------------------------------
 
 struct FabricCommands::Command {
+  enum class For : std::uint8_t { users, programs };  // `programs`: Verbena's own, not offered by `verbena fault`
   std::string name;
+  For whom;
   std::size_t words_min;  // with the name
   std::size_t words_max;
   std::string usage;
@@ -111,23 +113,26 @@ struct FabricCommands::Command {
 
 const std::vector<FabricCommands::Command>& FabricCommands::table() {
   using C = FabricCommands;
+  using For = Command::For;
   static const std::vector<Command> commands = {
-      {"add", 3, 64, "add LINK RULE", &C::add},
-      {"prepared", 3, 4096, "prepared NUMBER LINK...", &C::add_prepared},
-      {"remove", 2, 2, "remove NUMBER", &C::remove},
-      {"list", 1, 1, "list", &C::list},
-      {"clear", 1, 1, "clear", &C::clear},
-      {"link-down", 2, 2, "link-down LINK", &C::link_down},
-      {"link-up", 2, 2, "link-up LINK", &C::link_up},
-      {"link-rate", 3, 3, "link-rate LINK RATE", &C::link_rate},
-      {"link-delay", 3, 4, "link-delay LINK TIME [JITTER]", &C::link_delay},
-      {"switch-crash", 2, 2, "switch-crash SWITCH,...", &C::switch_crash},
-      {"switch-restart", 2, 2, "switch-restart SWITCH,...", &C::switch_restart},
-      {"partition", 3, 4, "partition NODE,... NODE,... [one-way]", &C::partition},
-      {"heal", 1, 1, "heal", &C::heal},
-      {"device-removal", 2, 2, "device-removal NODE,...", &C::device_removal},
-      {"stat", 1, 1, "stat", &C::stat},
-      {"hello", 1, 1, "hello", &C::hello},
+      {"add", For::users, 3, 64, "add LINK RULE", &C::add},
+      {"prepared", For::programs, 3, 4096, "prepared NUMBER LINK...", &C::add_prepared},
+      {"remove", For::users, 2, 2, "remove NUMBER", &C::remove},
+      {"list", For::users, 1, 1, "list", &C::list},
+      {"clear", For::users, 1, 1, "clear", &C::clear},
+      {"link-down", For::users, 2, 2, "link-down LINK", &C::link_down},
+      {"link-up", For::users, 2, 2, "link-up LINK", &C::link_up},
+      {"link-rate", For::users, 3, 3, "link-rate LINK RATE", &C::link_rate},
+      {"link-delay", For::users, 3, 4, "link-delay LINK TIME [JITTER]", &C::link_delay},
+      {"switch-crash", For::users, 2, 2, "switch-crash SWITCH,...", &C::switch_crash},
+      {"switch-restart", For::users, 2, 2, "switch-restart SWITCH,...", &C::switch_restart},
+      {"partition", For::users, 3, 4, "partition NODE,... NODE,... [one-way]", &C::partition},
+      {"heal", For::users, 1, 1, "heal", &C::heal},
+      {"port-error", For::users, 2, 2, "port-error NODE,...", &C::port_error},
+      {"port-active", For::users, 2, 2, "port-active NODE,...", &C::port_active},
+      {"device-removal", For::users, 2, 2, "device-removal NODE,...", &C::device_removal},
+      {"stat", For::programs, 1, 1, "stat", &C::stat},
+      {"hello", For::programs, 1, 1, "hello", &C::hello},
   };
   return commands;
 }
@@ -140,9 +145,18 @@ FabricAnswer FabricCommands::answer(Time now, const FabricWords& words) {
       return refuse("that is not how it goes: " + command.usage);
     return (this->*command.run)(now, words);
   }
-  return refuse("unknown word '" + name +
-                "': add, remove, list, clear, link-down, link-up, link-rate, link-delay, switch-crash, switch-restart, "
-                "partition, heal and device-removal are right");
+  return refuse("unknown word '" + name + "': " + faults_offered() + " are right");
+}
+
+/// "add, remove, ... and device-removal".
+std::string FabricCommands::faults_offered() {
+  std::vector<std::string> names;
+  for (const Command& command : table())
+    if (command.whom == Command::For::users) names.push_back(command.name);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
+  return text;
 }
 
 std::string FabricCommands::link_name(fabric::LinkId link) const {
@@ -276,11 +290,13 @@ std::uint64_t FabricCommands::hits(const Fault& fault) const {
 FabricAnswer FabricCommands::set_links(Time now, const std::string& word, bool up) {
   const auto links = find_links(word);
   if (!links) return refuse("there is no link '" + word + "' (verbena stat lists them)");
-  for (const fabric::LinkId link : *links) {
-    hub_.network().set_link_up(now, link, up);
-    down_[link] = !up;
-  }
+  for (const fabric::LinkId link : *links) set_link(now, link, up);
   return std::string();
+}
+
+void FabricCommands::set_link(Time now, fabric::LinkId link, bool up) {
+  hub_.network().set_link_up(now, link, up);
+  down_[link] = !up;
 }
 
 FabricAnswer FabricCommands::link_down(Time now, const FabricWords& words) {
@@ -288,6 +304,22 @@ FabricAnswer FabricCommands::link_down(Time now, const FabricWords& words) {
 }
 FabricAnswer FabricCommands::link_up(Time now, const FabricWords& words) {
   return set_links(now, words[1], true);
+}
+
+FabricAnswer FabricCommands::set_ports(Time now, const std::string& word, bool up) {
+  const auto hosts = find_vertices(word, true);
+  if (!hosts) return refuse("'" + word + "' is not a node of this fabric, nor several with commas");
+  for (const std::uint32_t host : *hosts)
+    for (const std::uint32_t cable : topology_.cables_of(host))
+      for (const bool backward : {false, true}) set_link(now, {cable, backward}, up);
+  return std::string();
+}
+
+FabricAnswer FabricCommands::port_error(Time now, const FabricWords& words) {
+  return set_ports(now, words[1], false);
+}
+FabricAnswer FabricCommands::port_active(Time now, const FabricWords& words) {
+  return set_ports(now, words[1], true);
 }
 
 FabricAnswer FabricCommands::link_rate(Time now, const FabricWords& words) {
@@ -392,10 +424,15 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
   Json nodes = Json::array();
   for (std::uint32_t host = 0; host < topology_.hosts; ++host) {
     const FabricHub::NodeStatistics& seen = hub_.node(host);
-    Json node = {{"name", topology_.vertices[host].name}, {"address", address_text(node_address(host + 1))},
-                 {"processes", processes[host]},          {"frames_in", seen.frames_in},
-                 {"octets_in", seen.octets_in},           {"frames_out", seen.frames_out},
-                 {"octets_out", seen.octets_out},         {"nobody", seen.nobody},
+    Json node = {{"name", topology_.vertices[host].name},
+                 {"address", address_text(node_address(host + 1))},
+                 {"up", hub_.network().port_is_up(host)},
+                 {"processes", processes[host]},
+                 {"frames_in", seen.frames_in},
+                 {"octets_in", seen.octets_in},
+                 {"frames_out", seen.frames_out},
+                 {"octets_out", seen.octets_out},
+                 {"nobody", seen.nobody},
                  {"overflowed", seen.overflowed}};
     if (setup_.counters != nullptr) node["counters"] = counters_of(*setup_.counters, node_address(host + 1));
     nodes.push_back(std::move(node));

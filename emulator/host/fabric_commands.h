@@ -9,6 +9,7 @@
 //   link-down LINK | link-up LINK | link-rate LINK 10Gbps | link-delay LINK 5us [JITTER]
 //   switch-crash SWITCHES | switch-restart SWITCHES
 //   partition HOSTS HOSTS [one-way] | heal
+//   port-error HOSTS | port-active HOSTS     all their cables down, or up
 //   device-removal HOSTS      from the processes that run there now; who opens the device later has a new one
 //   stat                      JSON: links, nodes, faults
 //   hello                     JSON: nodes, and the file of counters that processes write (stats_file.h)
@@ -48,6 +49,7 @@ class FabricCommands {
   };
   struct Command;
   static const std::vector<Command>& table();
+  static std::string faults_offered();
 
   FabricAnswer add(Time now, const FabricWords& words);
   FabricAnswer add_prepared(Time now, const FabricWords& words);
@@ -63,11 +65,15 @@ class FabricCommands {
   FabricAnswer switch_restart(Time now, const FabricWords& words);
   FabricAnswer partition(Time now, const FabricWords& words);
   FabricAnswer heal(Time now, const FabricWords& words);
+  FabricAnswer port_error(Time now, const FabricWords& words);
+  FabricAnswer port_active(Time now, const FabricWords& words);
   FabricAnswer device_removal(Time now, const FabricWords& words);
   FabricAnswer stat(Time now, const FabricWords& words);
   FabricAnswer hello(Time now, const FabricWords& words);
 
+  void set_link(Time now, fabric::LinkId link, bool up);
   FabricAnswer set_links(Time now, const std::string& word, bool up);
+  FabricAnswer set_ports(Time now, const std::string& word, bool up);
   FabricAnswer set_switches(Time now, const std::string& word, bool up);
   void set_plan(fabric::LinkId link);
   static bool has_link(const Fault& fault, fabric::LinkId link);

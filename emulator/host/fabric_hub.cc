@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "emulator/fabric/frame_look.h"
+#include "emulator/host/port_signal.h"
 
 namespace verbena::host {
 
@@ -18,17 +19,32 @@ Result<std::unique_ptr<FabricHub>, std::string> FabricHub::open(const std::strin
   config.fabric = fabric;
   auto link = ShmLink::open(config, ShmRole::hub);
   if (!link) return Failure{link.error()};
-  return std::unique_ptr<FabricHub>(new FabricHub(std::move(*link), topology, options));
+  return std::unique_ptr<FabricHub>(new FabricHub(fabric, std::move(*link), topology, options));
 }
 
-FabricHub::FabricHub(std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
+FabricHub::FabricHub(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
                      const fabric::NetworkOptions& options)
-    : link_(std::move(link)), network_(topology, options), nodes_(topology.hosts) {
+    : fabric_(fabric),
+      link_(std::move(link)),
+      serving_(served_fabric_name(fabric.c_str()).hold()),
+      network_(topology, options),
+      nodes_(topology.hosts) {
   for (std::uint32_t host = 0; host < topology.hosts; ++host) {
     nodes_[host].address = node_address(host + 1);
     network_.add_address(host, nodes_[host].address);
     if (const auto link_local = link_local_of(nodes_[host].address)) network_.add_address(host, *link_local);
   }
+  network_.watch_ports(this);
+}
+
+/// The name first: who calls too late to be told finds it.
+void FabricHub::port_changed(std::uint32_t host, bool is_up) {
+  Node& node = nodes_[host];
+  if (is_up)
+    node.dead_port.release();
+  else
+    node.dead_port = dead_port_name(fabric_.c_str(), node.address.octets).hold();
+  notify(host, is_up ? Notice::port_up : Notice::port_down);
 }
 
 std::uint32_t FabricHub::host_of(const wire::Gid& address) const {

@@ -1,10 +1,11 @@
 // FabricHub: the network between processes: their frames go in, run through fabric::Network on the real clock, and come
 // out at the process that they are for.
 //
-// Solely responsible for moving frames between the rings of the processes (shm_link.h) and the network, and for knowing
-// which process stands where. One copy in, one copy out. A node's frames are taken only as its port has room, so that
-// they wait in the node's own ring, as in a NIC; a process that does not take its frames loses what its ring does not
-// hold. It does not decide when to look or sleep (fabric_process.h) and knows no commands (fabric_commands.h).
+// Solely responsible for moving frames between the rings of the processes (shm_link.h) and the network, for knowing
+// which process stands where, and for telling the processes of a node when its port goes down or up. One copy in, one
+// copy out. A node's frames are taken only as its port has room, so that they wait in the node's own ring, as in a NIC;
+// a process that does not take its frames loses what its ring does not hold. It does not decide when to look or sleep
+// (fabric_process.h) and knows no commands (fabric_commands.h).
 #pragma once
 
 #include <array>
@@ -15,11 +16,12 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
+#include "emulator/host/abstract_name.h"
 #include "emulator/host/shm_link.h"
 
 namespace verbena::host {
 
-class FabricHub final : private PeerSink, private fabric::Sink {
+class FabricHub final : private PeerSink, private fabric::Sink, private fabric::PortListener {
  public:
   /// Host i of the topology is node i + 1: the topology has passed check(), and has at most kNodesMax hosts.
   static Result<std::unique_ptr<FabricHub>, std::string> open(const std::string& fabric,
@@ -42,7 +44,7 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   void disarm() { link_->disarm(); }
   void service() { link_->service(); }
   /// Of service() only what a frame that arrived during sleep wants.
-  void hear_doorbell() { link_->hear_doorbell(); }
+  void answer_bell() { link_->answer_bell(); }
   Link::WaitDescriptors wait_descriptors() const { return link_->wait_descriptors(); }
 
   struct NodeStatistics {
@@ -74,10 +76,12 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   struct Node {
     wire::Gid address;
     NodeStatistics statistics;
+    HeldName dead_port;                                   // while its port has no signal
     std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
   };
 
-  FabricHub(std::unique_ptr<ShmLink> link, const fabric::Topology& topology, const fabric::NetworkOptions& options);
+  FabricHub(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
+            const fabric::NetworkOptions& options);
   std::uint32_t host_of(const wire::Gid& address) const;
 
   // PeerSink: frames of one process.
@@ -86,11 +90,15 @@ class FabricHub final : private PeerSink, private fabric::Sink {
   // fabric::Sink: a frame for one process.
   bool arrived(const fabric::Arrival& arrival) override;
   bool arrived_for_all(const fabric::Arrival& arrival);
+  // fabric::PortListener: the processes of the node are to know.
+  void port_changed(std::uint32_t host, bool is_up) override;
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   bool take_calls();
   void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
 
+  const std::string fabric_;
   std::unique_ptr<ShmLink> link_;
+  HeldName serving_;
   fabric::Network network_;
   std::vector<Node> nodes_;
   Time now_{};

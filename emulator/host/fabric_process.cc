@@ -180,7 +180,7 @@ bool FabricProcess::sleep(Time now, int stop_descriptor) {
   }
   const int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
   if (count == 1 && descriptors[0].revents != 0) {
-    hub_->hear_doorbell();
+    hub_->answer_bell();
     return false;
   }
   return true;

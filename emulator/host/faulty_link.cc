@@ -109,12 +109,15 @@ class FaultyLink final : public Link {
   bool fetches() const override { return inner_->fetches(); }
   void flush() override { inner_->flush(); }
   void service() override { inner_->service(); }
+  void answer_bell() override { inner_->answer_bell(); }
   WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
   bool arm() override {
     if (rx_ && rx_->next_delivery(now_)) return false;
     return inner_->arm();
   }
   void disarm() override { inner_->disarm(); }
+  void leaves() override { inner_->leaves(); }
+  void rests_here() override { inner_->rests_here(); }
   void touch() override { inner_->touch(); }
   bool stands_in_the_way() override { return inner_->stands_in_the_way(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }

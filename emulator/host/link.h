@@ -31,7 +31,13 @@ class FrameSink {
 };
 
 /// What a fabric tells a process of its node's NIC, beside frames.
-enum class Notice : std::uint8_t { device_removed = 1 };
+enum class Notice : std::uint8_t {
+  device_removed = 1,
+  port_down = 2,
+  port_up = 3,
+  // Not told, but found by the process itself: it is plugged into another fabric process, or into none.
+  replugged = 4,
+};
 
 class Link : public nic::TransmitPort {
  public:
@@ -46,15 +52,20 @@ class Link : public nic::TransmitPort {
   virtual bool fetch() = 0;
   /// Whether frames come out of the kernel at all: false when fetch() has nothing to do (shared memory).
   virtual bool fetches() const { return true; }
-  /// Gives the kernel what publish() sealed: datagrams, wake-ups of sleeping peers.
+  /// Gives the kernel what publish() sealed: datagrams, wake-ups of sleeping peers. Does what arm() and disarm() want
+  /// of it.
   virtual void flush() = 0;
-  /// Accepts and tears down connections; called when a descriptor of wait_descriptors() is readable.
+  /// Accepts and tears down connections; called when `control` of wait_descriptors() is readable.
   virtual void service() = 0;
+  /// Called when `frames` is: it stays so only for frames that wait.
+  virtual void answer_bell() {}
   /// What service() has heard, oldest first. Outside of the engine's lock.
   virtual std::optional<Notice> take_notice() { return std::nullopt; }
+  /// Whether the cable at the node's port has a signal now. Each change gives a notice; of very many, some may be lost.
+  virtual bool has_signal() { return true; }
 
   /// What a thread that wants to sleep waits for (POLLIN). `frames` become readable when frames arrive after arm()
-  /// said yes; `control` wants service(). The array lives as long as the link; a negative descriptor is unused.
+  /// said yes and flush() returned; `control` wants service(). A negative descriptor is unused.
   struct WaitDescriptors {
     int frames = -1;
     int control = -1;
@@ -62,8 +73,12 @@ class Link : public nic::TransmitPort {
   virtual WaitDescriptors wait_descriptors() const = 0;
   /// Asks to be woken by the next frame. False: frames are waiting already, do not sleep.
   virtual bool arm() = 0;
-  /// The application is polling: peers need not wake anybody. Cheap; called on every empty poll.
+  /// The application is polling: frames need not wake anybody. Cheap; called on every empty poll.
   virtual void disarm() = 0;
+  /// The application stops polling for a while, whenever it has what it polled for: arm() may come at any moment.
+  virtual void leaves() {}
+  /// The thread that serves the link when nobody polls is about to sleep on the core that it runs on.
+  virtual void rests_here() {}
   /// The application calls, although it does not poll just now: it will, so peers are patient for a little longer.
   virtual void touch() {}
   /// A peer that has frames of ours to take was last seen on the core that the caller runs on: whoever looks for its

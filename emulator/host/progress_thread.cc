@@ -16,7 +16,9 @@
 #include <utility>
 
 #include "emulator/host/clock.h"
+#include "emulator/host/short_turns.h"
 #include "emulator/host/spin_lock.h"
+#include "emulator/host/thread_place.h"
 
 namespace verbena::host {
 
@@ -66,6 +68,7 @@ void ProgressThread::kick() {
 
 void ProgressThread::main() {
   pthread_setname_np(pthread_self(), "verbena");
+  ask_for_short_turns();
   prctl(PR_SET_TIMERSLACK, 1);  // nanosecond; the default of 50 us would blur RNR timers
   // A synchronous fault must reach its handler even here: the NIC copies from and to application memory.
   sigset_t faults;
@@ -81,7 +84,9 @@ void ProgressThread::main() {
   const Duration watch_min = progress_.frames_need_kernel() ? kWatchMinKernel : kWatchMin;
   Duration watch = watch_min;
   Time busy_since = busy_until;
-  bool fruitless = false;  // the last wake-up, so far
+  bool fruitless = false;   // the last wake-up, so far
+  bool for_frames = false;  // the last wake-up, nothing taken yet
+  ThreadPlace place;
   while (!stop_.load(std::memory_order_acquire)) {
     const Progress::Look look = progress_.pass();
     const bool worked = look == Progress::Look::worked;
@@ -89,11 +94,12 @@ void ProgressThread::main() {
     const bool app_polls = look == Progress::Look::kept_out || seen.polls != mark.polls;
     // The core is the application's as long as it shows that it wants it.
     const bool in_the_way =
-        look == Progress::Look::in_the_way ||
+        look == Progress::Look::in_the_way || place.is_guest() ||
         ((seen.polls != before_sleep.polls || seen.calls != before_sleep.calls) && seen.core == sched_getcpu());
     if (!app_polls) {
       const Time now = clock.now();
       if (worked) {
+        if (std::exchange(for_frames, false)) place.served(seen.polls + seen.calls, seen.sleeps ? -1 : seen.core);
         if (now >= busy_until) busy_since = now;
         busy_until = now + (now - busy_since < kStream ? kSpin : kSpinInStream);
         timed_out = false;
@@ -107,7 +113,9 @@ void ProgressThread::main() {
       }
     }
     const bool active = app_polls || seen.calls != before_sleep.calls;
-    const Time longest = active ? clock_now() + watch : kNever;
+    // Who listens is woken by frames, and sees to it only that not every deadline of the application needs a kick.
+    // Timers that end before the next tick cost more than the rest of a turn where a hypervisor has to set them.
+    const Time longest = active ? clock_now() + (app_polls && !place.is_guest() ? watch : kWatchMax) : kNever;
     watch = active && !worked ? std::min(watch * 2, kWatchMax) : watch_min;
     bool ready = true;
     const Time until = progress_.prepare_sleep(!app_polls, longest, ready);
@@ -119,7 +127,9 @@ void ProgressThread::main() {
     }
     mark = seen;
     before_sleep = seen;
-    timed_out = !sleep(until, !app_polls);
+    const Wake wake = sleep(until);
+    timed_out = wake == Wake::time;
+    for_frames = wake == Wake::frames;
     fruitless = true;
     progress_.woke();
     if (!timed_out) {
@@ -129,12 +139,9 @@ void ProgressThread::main() {
   }
 }
 
-/// Returns whether anything but the end of the time woke us.
-bool ProgressThread::sleep(Time until, bool listen) {
+ProgressThread::Wake ProgressThread::sleep(Time until) {
   const Link::WaitDescriptors link = progress_.wait_descriptors();
-  const bool frames = listen || !progress_.frames_need_kernel();
-  std::array<pollfd, 3> descriptors{
-      {{kick_, POLLIN, 0}, {frames ? link.frames : -1, POLLIN, 0}, {link.control, POLLIN, 0}}};
+  std::array<pollfd, 3> descriptors{{{kick_, POLLIN, 0}, {link.frames, POLLIN, 0}, {link.control, POLLIN, 0}}};
   timespec timeout{};
   if (until != kNever) {
     const std::int64_t left_ns = std::max<std::int64_t>((until - clock_now()).ns, 0);
@@ -143,13 +150,14 @@ bool ProgressThread::sleep(Time until, bool listen) {
   }
   const int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
   wakes_.store(wakes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (count <= 0) return false;
+  if (count <= 0) return Wake::time;
   if (descriptors[0].revents != 0) {
     std::uint64_t kicks = 0;
     [[maybe_unused]] const ssize_t got = read(kick_, &kicks, sizeof kicks);
   }
-  if (descriptors[1].revents != 0 || descriptors[2].revents != 0) progress_.service();
-  return true;
+  if (descriptors[2].revents != 0) progress_.service();
+  if (descriptors[1].revents != 0) progress_.answer_bell();
+  return descriptors[1].revents != 0 ? Wake::frames : Wake::control;
 }
 
 }  // namespace verbena::host

@@ -3,7 +3,8 @@
 // Solely responsible for when to look, when to spin and when to sleep; what a pass is belongs to Progress (engine.h).
 // It sleeps in ppoll over the link's descriptors and its own eventfd until the next deadline. Three ways to sleep:
 //   nobody polls        armed: peers ring the doorbell; for ever if there is no deadline
-//   the app polls       not armed: the app serves the link, peers ring only when they see no progress
+//   the app polls       not armed: the app serves the link, peers ring only when they see no progress; or armed by the
+//                       app itself, which has polled for all that it posted and leaves frames to the thread
 //   calls, but no polls armed, but not longer than a few milliseconds: deadlines made meanwhile need no wake-up each
 #pragma once
 
@@ -26,20 +27,25 @@ class Progress {
   /// do, and the thread keeps from its core who is to answer (Link::stands_in_the_way).
   enum class Look : std::uint8_t { worked, nothing, kept_out, in_the_way };
   virtual Look pass() = 0;
-  /// How often the application has polled and called; the values only change. And on which core it did so last.
+  /// How often the application has polled and called; the values only change. On which core it did so last, and whether
+  /// it has gone to sleep since, for a completion event.
   struct Activity {
     std::uint64_t polls = 0;
     std::uint64_t calls = 0;
     int core = -1;
+    bool sleeps = false;
+    bool operator==(const Activity&) const = default;
   };
   virtual Activity activity() const = 0;
   /// Announces a sleep until the next deadline, at most until `longest`; returns the end. `listen`: asks the link to be
   /// woken by frames; `ready` becomes false when some wait already, then there is no sleep.
   virtual Time prepare_sleep(bool listen, Time longest, bool& ready) = 0;
   virtual void woke() = 0;
+  /// Link::answer_bell() and service().
+  virtual void answer_bell() = 0;
   virtual void service() = 0;
   virtual Link::WaitDescriptors wait_descriptors() const = 0;
-  /// Frames come out of the kernel, and `frames` is readable whether or not anybody armed the link.
+  /// Frames come out of the kernel: no sender sees that nobody takes them.
   virtual bool frames_need_kernel() const = 0;
 };
 
@@ -67,8 +73,8 @@ class ProgressThread {
   // soon.
   static constexpr Duration kStream = milliseconds(1);
   static constexpr Duration kSpinInStream = microseconds(100);
-  // While the application polls: how long until the thread looks whether it still does. Frames that wait in the kernel
-  // ring no bell then, so there the first look comes early; finding any says that the application has left.
+  // While the application polls: how long until the thread looks whether it still does. Nobody rings for frames that
+  // wait in the kernel then, so there the first look comes early; finding any says that the application has left.
   static constexpr Duration kWatchMin = milliseconds(1);
   static constexpr Duration kWatchMinKernel = microseconds(100);
   static constexpr Duration kWatchMax = milliseconds(8);
@@ -76,7 +82,9 @@ class ProgressThread {
  private:
   ProgressThread(Progress& progress, int kick_descriptor) : progress_(progress), kick_(kick_descriptor) {}
   void main();
-  bool sleep(Time until, bool listen);
+  /// What made it go on. control: whatever the link or kick() wants.
+  enum class Wake : std::uint8_t { time, frames, control };
+  Wake sleep(Time until);
 
   Progress& progress_;
   int kick_;

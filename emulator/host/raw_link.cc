@@ -88,6 +88,7 @@ RawLink::~RawLink() {
 }
 
 void RawLink::abandon_after_fork() {
+  bell_.close();
   for (int* descriptor : {&wait_, &packets_, &guard_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
   siblings_.reset();
@@ -161,7 +162,7 @@ std::optional<std::string> RawLink::open_wait_descriptor() {
   epoll_event interest{};
   interest.events = EPOLLIN;
   if (wait_ < 0 || ::epoll_ctl(wait_, EPOLL_CTL_ADD, packets_, &interest) != 0 ||
-      ::epoll_ctl(wait_, EPOLL_CTL_ADD, siblings_->descriptor(), &interest) != 0)
+      ::epoll_ctl(wait_, EPOLL_CTL_ADD, siblings_->descriptor(), &interest) != 0 || !bell_.open(wait_))
     return system_error("make an epoll descriptor");
   return std::nullopt;
 }
@@ -187,6 +188,7 @@ void RawLink::publish() {
 }
 
 void RawLink::flush() {
+  bell_.settle();
   while (outgoing_.waiting() != 0) {
     if (!transmit_gate_.try_enter()) return;
     const bool may_go_on = send_waiting();
@@ -284,6 +286,12 @@ std::optional<Time> RawLink::next_deadline() const {
 
 bool RawLink::has_frames() const {
   return looped_.waiting() != 0 || incoming_.waiting() != 0 || from_siblings_.waiting() != 0;
+}
+
+bool RawLink::arm() {
+  if (has_frames()) return false;
+  bell_.want(true);
+  return true;
 }
 
 bool RawLink::fetch() {

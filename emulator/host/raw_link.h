@@ -22,6 +22,7 @@
 #include <string>
 
 #include "emulator/host/engine_config.h"
+#include "emulator/host/frame_bell.h"
 #include "emulator/host/frame_ring.h"
 #include "emulator/host/link.h"
 #include "emulator/host/node_directory.h"
@@ -58,9 +59,9 @@ class RawLink final : public Link {
   bool fetch() override;
   void flush() override;
   void service() override {}
-  WaitDescriptors wait_descriptors() const override { return {.frames = wait_, .control = -1}; }
-  bool arm() override { return !has_frames(); }
-  void disarm() override {}
+  WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }
+  bool arm() override;
+  void disarm() override { bell_.want(false); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void abandon_after_fork() override;
 
@@ -93,6 +94,7 @@ class RawLink final : public Link {
   int packets_ = -1;
   int guard_ = -1;
   int wait_ = -1;  // epoll over packets_ and the siblings' port
+  FrameBell bell_;
   std::optional<NodeDirectory> seat_;
   std::unique_ptr<SiblingPort> siblings_;
 

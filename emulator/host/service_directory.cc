@@ -1,13 +1,10 @@
 #include "emulator/host/service_directory.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "emulator/host/node_directory.h"
@@ -16,20 +13,10 @@
 namespace verbena::host {
 namespace {
 
-struct Name {
-  sockaddr_un address{};
-  socklen_t bytes = 0;
-};
-
-Name make_name(const std::string& fabric, const wire::Gid& node, const char* rest) {
-  Name name;
-  name.address.sun_family = AF_UNIX;
-  // A leading zero octet makes the name abstract (unix(7)).
-  const int text_bytes =
-      std::snprintf(name.address.sun_path + 1, sizeof name.address.sun_path - 1, "verbena-cm/%u/%s/%s/%s",
-                    static_cast<unsigned>(::geteuid()), fabric.c_str(), address_text(node).c_str(), rest);
-  VERBENA_ASSERT(text_bytes > 0 && static_cast<std::size_t>(text_bytes) < sizeof name.address.sun_path - 1);
-  name.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(text_bytes));
+AbstractName make_name(const std::string& fabric, const wire::Gid& node, const char* rest) {
+  const AbstractName name("verbena-cm/%u/%s/%s/%s", static_cast<unsigned>(::geteuid()), fabric.c_str(),
+                          address_text(node).c_str(), rest);
+  VERBENA_ASSERT(name.fits());
   return name;
 }
 
@@ -53,47 +40,17 @@ Part presence_part(std::uint32_t slot) {
   return part;
 }
 
-/// -1 and errno: it is taken, or there is no descriptor.
-int hold(const Name& name) {
-  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&name.address), name.bytes) == 0) return fd;
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  return -1;
-}
-
-/// Connecting a datagram socket tells whether the name exists, and nobody else of it.
-bool exists(int probe, const Name& name) {
-  return ::connect(probe, reinterpret_cast<const sockaddr*>(&name.address), name.bytes) == 0;
-}
-
 template <class NameOf>
 std::optional<std::uint8_t> first_slot(int probe, NameOf&& name_of) {
   for (std::uint32_t slot = 0; slot < kSlots; ++slot)
-    if (exists(probe, name_of(slot))) return static_cast<std::uint8_t>(slot);
+    if (name_of(slot).is_held(probe)) return static_cast<std::uint8_t>(slot);
   return std::nullopt;
 }
 
 }  // namespace
 
-HeldName::HeldName(HeldName&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-HeldName& HeldName::operator=(HeldName&& other) noexcept {
-  if (this != &other) {
-    release();
-    descriptor_ = std::exchange(other.descriptor_, -1);
-  }
-  return *this;
-}
-
-void HeldName::release() {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-}
-
 HeldName ServiceDirectory::announce() const {
-  HeldName name(hold(make_name(fabric_, address_, presence_part(slot_).text)));
+  HeldName name = make_name(fabric_, address_, presence_part(slot_).text).hold();
   // Whoever watches sends, and is told EPIPE as long as we live: nothing ever waits here.
   if (name.held()) ::shutdown(name.descriptor(), SHUT_RD);
   return name;
@@ -101,7 +58,7 @@ HeldName ServiceDirectory::announce() const {
 
 std::optional<PresenceWatch> ServiceDirectory::watch(const wire::Gid& node, std::uint8_t slot) const {
   HeldName socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.held() || !exists(socket.descriptor(), make_name(fabric_, node, presence_part(slot).text)))
+  if (!socket.held() || !make_name(fabric_, node, presence_part(slot).text).is_held(socket.descriptor()))
     return std::nullopt;
   return PresenceWatch(std::move(socket));
 }
@@ -112,23 +69,32 @@ bool PresenceWatch::is_gone() const {
   return sent < 0 && (errno == ECONNREFUSED || errno == ECONNRESET || errno == ENOTCONN || errno == EDESTADDRREQ);
 }
 
+bool names_listener(std::string_view name) {
+  if (!name.starts_with("@verbena-cm/")) return false;  // how the kernel prints a leading zero octet
+  const std::size_t slot = name.rfind('/');
+  const std::size_t service = name.rfind('/', slot - 1);
+  // A claim has an address in this place, a presence the word "node".
+  const std::string_view digits = name.substr(service + 1, slot - service - 1);
+  return !digits.empty() && digits.find_first_not_of("0123456789abcdef") == digits.npos;
+}
+
 std::optional<ServiceClaim> ServiceDirectory::claim(std::uint64_t service, int& error) const {
   ServiceClaim claim;
-  claim.service = HeldName(hold(make_name(fabric_, address_, service_part(service).text)));
+  claim.service = make_name(fabric_, address_, service_part(service).text).hold();
   error = claim.service.held() ? 0 : errno;
   if (error != 0) return std::nullopt;
   return claim;
 }
 
 HeldName ServiceDirectory::serve(std::uint64_t service) const {
-  return HeldName(hold(make_name(fabric_, address_, owner_part(service, slot_).text)));
+  return make_name(fabric_, address_, owner_part(service, slot_).text).hold();
 }
 
 std::optional<std::uint8_t> ServiceDirectory::find_listener(const wire::Gid& node, std::uint64_t service) const {
   const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return std::nullopt;
   std::optional<std::uint8_t> listener;
-  if (exists(probe, make_name(fabric_, node, service_part(service).text)))
+  if (make_name(fabric_, node, service_part(service).text).is_held(probe))
     listener =
         first_slot(probe, [&](std::uint32_t slot) { return make_name(fabric_, node, owner_part(service, slot).text); });
   ::close(probe);

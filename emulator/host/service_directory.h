@@ -1,36 +1,21 @@
 // ServiceDirectory: which process of a node of this machine listens for which service ID.
 //
 // Solely responsible for the node-wide space of service IDs (rdma_cm's ports lie in it) and for finding the process
-// that a connection request has to reach. Names are abstract unix sockets, which the kernel removes with their process,
-// however that ends: verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim, the same with /SLOT says who listens, and
-// .../node/SLOT that a process is there at all. Nothing is ever received through them. It does not know the
+// that a connection request has to reach. Names (abstract_name.h): verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim,
+// the same with /SLOT says who listens, and .../node/SLOT that a process is there at all. It does not know the
 // communication manager.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "emulator/host/abstract_name.h"
 #include "wire/types.h"
 
 namespace verbena::host {
-
-/// A name that this process holds: movable, given back at the end.
-class HeldName {
- public:
-  HeldName() = default;
-  explicit HeldName(int descriptor) : descriptor_(descriptor) {}
-  HeldName(HeldName&& other) noexcept;
-  HeldName& operator=(HeldName&& other) noexcept;
-  ~HeldName() { release(); }
-  bool held() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
-  void release();
-
- private:
-  int descriptor_ = -1;
-};
 
 /// An eye on one process of this machine: it tells when that process has ended, and is not deceived by another one that
 /// has got its place since.
@@ -47,6 +32,9 @@ struct ServiceClaim {
   HeldName service;
   HeldName listener;  // not held as long as nobody listens
 };
+
+/// Whether the name of a socket, as /proc/net/unix has it, says that its holder listens for a service.
+bool names_listener(std::string_view name);
 
 class ServiceDirectory {
  public:

@@ -71,8 +71,12 @@ Descriptor make_sealed_memory(const char* name, std::size_t bytes);
 struct ProcessPage {
   /// 1: nobody polls, ring the doorbell after publishing. Whoever takes it from 1 to 0 rings.
   alignas(64) std::uint32_t asleep;
-  /// The core that it last served its rings on, plus one; 0: it does not say.
+  /// The cores, plus one, that it last served its rings on, and that the thread which the doorbell wakes sleeps on. 0:
+  /// it does not say.
   std::uint32_t core;
+  std::uint32_t thread_core;
+  /// 1: `asleep` comes and goes with each message.
+  std::uint32_t naps;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
 };

@@ -236,7 +236,28 @@ bool ShmControl::on_answer(Connection& connection) {
   connection.stage = Stage::open;
   // Of what was published until now nobody knew whether the peer slept, and a plug does not look again later.
   ring(connection.channel->doorbell.load(std::memory_order_relaxed));
+  if (connection.peer.address == kFabricSeat) note(Notice::replugged);
   return true;
+}
+
+namespace {
+/// What a fabric process says; nothing: it never says that.
+std::optional<Notice> notice_of(std::uint8_t octet) {
+  const auto notice = static_cast<Notice>(octet);
+  switch (notice) {
+    case Notice::device_removed:
+    case Notice::port_down:
+    case Notice::port_up:
+      return notice;
+    case Notice::replugged:
+      break;
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+void ShmControl::note(Notice notice) {
+  if (notices_.size() < kNoticesMax) notices_.push_back(notice);
 }
 
 /// On an open connection the fabric process may give notice; anything else is a breach, and an end is an end.
@@ -244,10 +265,10 @@ bool ShmControl::on_word(Connection& connection) {
   std::uint8_t octets[2];  // a second one shows that it is no notice
   const ssize_t got = recv(connection.socket.get(), octets, sizeof octets, MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  const bool is_notice = got == 1 && connection.peer.address == kFabricSeat &&
-                         octets[0] == static_cast<std::uint8_t>(Notice::device_removed);
-  if (!is_notice) return false;
-  if (notices_.size() < kNoticesMax) notices_.push_back(static_cast<Notice>(octets[0]));
+  const auto notice =
+      got == 1 && connection.peer.address == kFabricSeat ? notice_of(octets[0]) : std::optional<Notice>();
+  if (!notice) return false;
+  note(*notice);
   return true;
 }
 
@@ -262,6 +283,13 @@ bool ShmControl::notify(const wire::Gid& node, Notice notice) {
     all = send(fd, &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof word && all;
   }
   return any && all;
+}
+
+bool ShmControl::is_connected_to(const PeerName& peer) {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [fd, connection] : connections_)
+    if (connection.peer == peer) return true;
+  return false;
 }
 
 std::optional<Notice> ShmControl::take_notice() {
@@ -282,6 +310,7 @@ void ShmControl::drop(int fd) {
   std::erase(strangers_, fd);
   if (!connection.channel) return;
   connection.channel->dead.store(true, std::memory_order_release);
+  if (connection.peer.address == kFabricSeat) note(Notice::replugged);
   tell({Change::Kind::ended, connection.peer, std::move(connection.channel)});
 }
 

@@ -59,7 +59,9 @@ class ShmControl {
   static void ring(int doorbell);
   /// Tells every process of the node that is connected. False: one of them does not listen, or none is there.
   bool notify(const wire::Gid& node, Notice notice);
-  /// What the fabric process has told us, oldest first.
+  /// Whether there is a connection to this process, or one is being made.
+  bool is_connected_to(const PeerName& peer);
+  /// What the fabric process has told us, and what has become of the connection to it, oldest first.
   std::optional<Notice> take_notice();
   /// Ends the connection of a channel that the data path has given up. It becomes dead as if the peer had gone.
   void hang_up(const ShmChannel& channel);
@@ -103,6 +105,7 @@ class ShmControl {
   bool on_greeting(Connection& connection);
   bool on_answer(Connection& connection);
   bool on_word(Connection& connection);
+  void note(Notice notice);
   void drop(int fd);
   bool watch(int fd);
   void tell(Change change);

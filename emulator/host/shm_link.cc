@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emulator/host/clock.h"
+#include "emulator/host/port_signal.h"
 
 namespace verbena::host {
 namespace {
@@ -209,7 +210,7 @@ void ShmLink::publish_channel(ShmChannel& channel) {
   channel.dirty = false;
   // Through a fabric process every hand-over may put one of the two to sleep, so that looking later would be looking
   // always, and each time a timer to be set: a fence is cheaper than either.
-  channel.tx.publish(role_ != ShmRole::cable || !channel.unsettled);
+  channel.tx.publish(role_ != ShmRole::cable || !channel.unsettled || naps(channel));
   bool rung = false;
   // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
   if (ProcessPage* page = channel.peer_page.load(std::memory_order_seq_cst); page != nullptr) {
@@ -225,7 +226,8 @@ void ShmLink::publish_channel(ShmChannel& channel) {
     channel.unsettled = true;
     channel.settle_at = Time{};
     channel.backoff = rung;
-    if (channel.patience == Duration{} || rung) channel.patience = rung ? kBackoffMin : kPatienceMin;
+    if (channel.patience == Duration{} || rung)
+      channel.patience = rung && !rests_behind_us(channel) ? kBackoffMin : kPatienceMin;
     unsettled_.push_back(&channel);
   }
 }
@@ -252,7 +254,7 @@ template <class Turn>
 std::size_t ShmLink::take_frames(Time now, FrameSink& sink, std::size_t budget, Turn&& turn) {
   last_now_ = now;
   if (control_->has_changes()) apply_changes();
-  if (role_ != ShmRole::cable) tell_core();
+  tell_core();
   std::size_t count = 0;
   const std::size_t channels = channels_.size();
   if (++first_ >= channels) first_ = 0;
@@ -336,6 +338,13 @@ void ShmLink::remove(std::size_t index) {
   send_errand({Errand::Kind::release, {}, std::move(channel)});
 }
 
+/// A direct cable is never pulled.
+bool ShmLink::has_signal() {
+  if (role_ != ShmRole::plug) return true;
+  return control_->is_connected_to(kHub) &&
+         !dead_port_name(fabric_.c_str(), control_->own_name().address.octets).is_held();
+}
+
 void ShmLink::take_calls() {
   control_->service();
   apply_changes();
@@ -356,6 +365,7 @@ void ShmLink::send_errand(Errand errand) {
 }
 
 void ShmLink::flush() {
+  if (yields_.load(std::memory_order_relaxed) && yields_.exchange(false)) sched_yield();
   while (has_errands_.load(std::memory_order_acquire)) {
     std::array<Errand, kErrandsAtOnce> batch;
     std::size_t count = 0;

@@ -72,10 +72,12 @@ class ShmLink final : public Link {
   void flush() override;
   void service() override { control_->service(); }
   std::optional<Notice> take_notice() override { return control_->take_notice(); }
+  bool has_signal() override;
   /// To the processes of a node, from a hub (ShmControl::notify).
   bool notify(const wire::Gid& node, Notice notice) { return control_->notify(node, notice); }
-  /// Of service() only what the doorbell wants.
-  void hear_doorbell() { control_->hear_doorbell(); }
+  void answer_bell() override { control_->hear_doorbell(); }
+  void leaves() override;
+  void rests_here() override;
   WaitDescriptors wait_descriptors() const override { return {control_->doorbell(), control_->wait_descriptor()}; }
   bool arm() override;
   void disarm() override;
@@ -107,6 +109,8 @@ class ShmLink final : public Link {
   static constexpr Duration kStallMax = milliseconds(200);
   static constexpr Duration kPatienceMin = microseconds(10);
   static constexpr Duration kPatienceMax = microseconds(100);
+  static constexpr std::uint32_t kPollsOfOneAwake = 100'000;      // in a row, some milliseconds
+  static constexpr Duration kPatienceBehindUs = milliseconds(4);  // a tick of most kernels
   static constexpr Duration kBackoffMin = microseconds(200);
   static constexpr Duration kBackoffMax = milliseconds(10);
   // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
@@ -148,6 +152,9 @@ class ShmLink final : public Link {
   void publish_channel(ShmChannel& channel);
   void ring(ShmChannel& channel);
   void tell_core();
+  static std::uint32_t core_of(const ShmChannel& channel);
+  static bool naps(const ShmChannel& channel);
+  static bool rests_behind_us(const ShmChannel& channel);
   void settle(Time now);
   void forget_drained();
   static void rewind_if_slow(ShmChannel& channel, Time now);
@@ -176,6 +183,8 @@ class ShmLink final : public Link {
   std::uint64_t* vanish_counter_ = nullptr;
   Time last_now_{};
   Time busy_since_{};  // of find_busy_cores()
+  std::uint32_t polls_since_nap_ = 0;
+  std::atomic<bool> yields_{false};  // flush() is to: a peer that was rung needs this core
   Statistics statistics_;
   alignas(64) std::array<std::byte, wire::kFrameBytesMax> scratch_;
 

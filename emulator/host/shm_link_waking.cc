@@ -42,14 +42,17 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
   ProcessPage* page = channel.peer_page.load(std::memory_order_acquire);
   const std::uint64_t polls =
       page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
-  const bool moves = tail != channel.tail_seen || polls != channel.polls_seen;
+  // Who was rung is its thread's care, whatever its application does.
+  const bool moves = tail != channel.tail_seen || (!channel.rung && polls != channel.polls_seen);
   channel.tail_seen = tail;
   channel.polls_seen = polls;
   if (moves) {
     channel.patience = kPatienceMin;
     channel.backoff = false;
   } else {
-    channel.patience = channel.backoff ? std::min(channel.patience * 2, kBackoffMax) : kBackoffMin;
+    const bool waits_behind_us = rests_behind_us(channel);
+    if (waits_behind_us) yields_.store(true, std::memory_order_relaxed);
+    channel.patience = channel.backoff || waits_behind_us ? std::min(channel.patience * 2, kBackoffMax) : kBackoffMin;
     channel.backoff = true;
     if (page != nullptr && role_ != ShmRole::plug) {
       ++statistics_.kicks;
@@ -74,9 +77,13 @@ std::optional<Time> ShmLink::next_deadline() const {
   // A fabric process looks into its rings before it sleeps, and does nothing but look; the processes need looking after
   // unless they were asleep and have been rung.
   if (role_ == ShmRole::plug) return earliest;
+  const auto own_core = static_cast<std::uint32_t>(sched_getcpu() + 1);
   for (const ShmChannel* channel : unsettled_) {
     if (role_ == ShmRole::hub && channel->rung) continue;
-    const Time at = channel->settle_at == Time{} ? last_now_ + channel->patience : channel->settle_at;
+    Time at = channel->settle_at == Time{} ? last_now_ + channel->patience : channel->settle_at;
+    // Whoever was kept from this core by the caller goes on when that one sleeps. A timer for it would cost more than
+    // all the rest of the turn.
+    if (core_of(*channel) == own_core) at = std::max(at, last_now_ + kPatienceBehindUs);
     if (!earliest || at < *earliest) earliest = at;
   }
   return earliest;
@@ -105,6 +112,8 @@ void ShmLink::disarm() {
   ProcessPage& page = control_->page();
   const std::atomic_ref<std::uint32_t> asleep(page.asleep);
   if (asleep.load(std::memory_order_relaxed) != 0) asleep.store(0, std::memory_order_relaxed);
+  if (++polls_since_nap_ == kPollsOfOneAwake)
+    std::atomic_ref<std::uint32_t>(page.naps).store(0, std::memory_order_relaxed);
   touch();
 }
 
@@ -113,11 +122,41 @@ void ShmLink::touch() {
   polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-/// With a fabric process there are more processes on the way of a frame than two: some may have to share a core.
+/// Processes and their threads may have to share a core.
 void ShmLink::tell_core() {
   const std::atomic_ref<std::uint32_t> core(control_->page().core);
   const auto present = static_cast<std::uint32_t>(sched_getcpu() + 1);
   if (core.load(std::memory_order_relaxed) != present) core.store(present, std::memory_order_relaxed);
+}
+
+/// Plus one; 0: the peer has not said.
+std::uint32_t ShmLink::core_of(const ShmChannel& channel) {
+  ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
+  return page == nullptr ? 0 : std::atomic_ref<std::uint32_t>(page->core).load(std::memory_order_relaxed);
+}
+
+void ShmLink::leaves() {
+  const std::atomic_ref<std::uint32_t> naps(control_->page().naps);
+  if (naps.load(std::memory_order_relaxed) == 0) naps.store(1, std::memory_order_relaxed);
+  polls_since_nap_ = 0;
+}
+
+bool ShmLink::naps(const ShmChannel& channel) {
+  ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
+  return page != nullptr && std::atomic_ref<std::uint32_t>(page->naps).load(std::memory_order_relaxed) != 0;
+}
+
+void ShmLink::rests_here() {
+  const std::atomic_ref<std::uint32_t> core(control_->page().thread_core);
+  const auto present = static_cast<std::uint32_t>(sched_getcpu() + 1);
+  if (core.load(std::memory_order_relaxed) != present) core.store(present, std::memory_order_relaxed);
+}
+
+/// The scheduler does not always let a thread that is woken go first.
+bool ShmLink::rests_behind_us(const ShmChannel& channel) {
+  ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
+  return page != nullptr && std::atomic_ref<std::uint32_t>(page->thread_core).load(std::memory_order_relaxed) ==
+                                static_cast<std::uint32_t>(sched_getcpu() + 1);
 }
 
 bool ShmLink::stands_in_the_way() {
@@ -125,8 +164,7 @@ bool ShmLink::stands_in_the_way() {
   const auto own = static_cast<std::uint32_t>(sched_getcpu() + 1);
   if (own == 0) return false;
   for (ShmChannel* channel : unsettled_) {
-    ProcessPage* page = channel->peer_page.load(std::memory_order_acquire);
-    if (page == nullptr || std::atomic_ref<std::uint32_t>(page->core).load(std::memory_order_relaxed) != own) continue;
+    if (core_of(*channel) != own) continue;
     channel->tx.read_tail();
     if (!channel->tx.drained()) return true;
   }
@@ -141,7 +179,7 @@ void ShmLink::find_busy_cores(Time now, cpu_set_t& cores) {
     ProcessPage* page = channel->peer_page.load(std::memory_order_acquire);
     if (page == nullptr) continue;
     const std::uint64_t polls = std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
-    const std::uint32_t core = std::atomic_ref<std::uint32_t>(page->core).load(std::memory_order_relaxed);
+    const std::uint32_t core = core_of(*channel);
     const std::uint64_t since = polls - std::exchange(channel->polls_counted, polls);
     if (since > static_cast<std::uint64_t>(elapsed_ns / kPollEveryNs) && core - 1 < CPU_SETSIZE)
       CPU_SET(core - 1, &cores);

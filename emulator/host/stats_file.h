@@ -41,6 +41,13 @@ struct StatsFile {
 inline constexpr const char* kStatsMemoryPrefix = "verbena-stats-";  // and the fabric's name
 inline constexpr std::size_t kStatsFileBytes = sizeof(StatsFile);
 
+/// What has been counted up to one more process of the same node. Each of them sees the port go down, but it goes once.
+inline std::uint64_t add_count(nic::Counter counter, std::uint64_t sum, const nic::Counters& of_process) {
+  const std::uint64_t count = of_process.get(counter);
+  if (counter == nic::Counter::link_downed) return sum > count ? sum : count;
+  return sum + count;
+}
+
 /// Makes an empty file in `descriptor` (its size and header). False: errno says why.
 bool make_stats_file(int descriptor);
 /// A new memfd with an empty file, for the processes of one fabric; close it to be rid of it. -1: errno says why.

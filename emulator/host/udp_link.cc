@@ -60,6 +60,8 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
     if (link->wait_ < 0 || ::epoll_ctl(link->wait_, EPOLL_CTL_ADD, descriptor, &interest) != 0)
       return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
   }
+  if (!link->bell_.open(link->wait_))
+    return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
   link->groups_ = std::make_unique<UdpGroups>(
       UdpGroups::Options{.address = options.address, .interface_index = link->interface_index_, .wait = link->wait_});
 
@@ -124,11 +126,18 @@ std::optional<Time> UdpLink::next_deadline() const {
   return last_receive_ + kRetryInterval;
 }
 
+bool UdpLink::arm() {
+  if (receiver_->has_frames()) return false;
+  bell_.want(true);
+  return true;
+}
+
 bool UdpLink::fetch() {
   return receiver_->fetch();
 }
 
 void UdpLink::flush() {
+  bell_.settle();
   groups_->settle();
   transmitter_->flush();
   receiver_->pass_groups_on();
@@ -143,6 +152,7 @@ void UdpLink::release_after_fork() {
 }
 
 void UdpLink::abandon_after_fork() {
+  bell_.close();
   groups_->close_all();
   for (int* descriptor : {&wait_, &socket_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));

@@ -19,9 +19,7 @@
 // - A frame to a group is an IP multicast packet for the other nodes. Within the node it goes from process to process
 // by
 //   sibling_port.h, member of the group or not, and what comes back from the network is left out.
-// - wait_descriptors().frames is an epoll descriptor over all sockets and level-triggered: it is readable whenever a
-//   datagram waits in the kernel, also while the application polls. arm() and disarm() cannot change that without a
-//   system call, so a progress thread leaves it out of its wait while application threads poll.
+// - wait_descriptors().frames is readable while a datagram waits in the kernel and the link is armed (frame_bell.h).
 #pragma once
 
 #include <array>
@@ -29,6 +27,7 @@
 #include <string>
 
 #include "emulator/host/engine_config.h"
+#include "emulator/host/frame_bell.h"
 #include "emulator/host/link.h"
 #include "emulator/host/node_directory.h"
 #include "emulator/host/sibling_port.h"
@@ -67,9 +66,9 @@ class UdpLink final : public Link {
   bool fetch() override;
   void flush() override;
   void service() override {}
-  WaitDescriptors wait_descriptors() const override { return {.frames = wait_, .control = -1}; }
-  bool arm() override { return !receiver_->has_frames(); }
-  void disarm() override {}
+  WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }
+  bool arm() override;
+  void disarm() override { bell_.want(false); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void join(const wire::Gid& group) override { groups_->want(group, true); }
   void leave(const wire::Gid& group) override { groups_->want(group, false); }
@@ -86,6 +85,7 @@ class UdpLink final : public Link {
   std::uint32_t mtu_bytes_ = 4096;
   int socket_ = -1;
   int wait_ = -1;  // epoll over socket_, the siblings' port and the groups' sockets
+  FrameBell bell_;
   std::optional<NodeDirectory> seat_;
   std::unique_ptr<SiblingPort> siblings_;
   std::unique_ptr<UdpGroups> groups_;

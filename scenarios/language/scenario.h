@@ -112,7 +112,7 @@ struct Program {
   std::uint32_t host = 0;
   std::vector<std::string> arguments;  // [0] is the program; ${n1} was replaced by the address of host n1
   Duration start{0};
-  std::vector<std::string> after;  // programs that must have printed something or listen first; empty: none
+  std::vector<std::string> after;  // programs that must listen or have printed something first; empty: none
   int expected_status = 0;
   bool background = false;  // a server: ended when all others have ended
 };

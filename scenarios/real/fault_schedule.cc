@@ -30,9 +30,9 @@ bool needs_simulated_nic(Kind kind) {
     case Kind::node_thaw:
     case Kind::node_restart:
     case Kind::device_removal:
-      return false;
     case Kind::port_error:
     case Kind::port_active:
+      return false;
     case Kind::rnr_storm:
     case Kind::completion_status:
     case Kind::registration_failure:
@@ -197,7 +197,9 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
     case Kind::device_removal:
       return tell(when, {"device-removal", names(element.hosts)});
     case Kind::port_error:
+      return tell(when, {"port-error", names(element.hosts)});
     case Kind::port_active:
+      return tell(when, {"port-active", names(element.hosts)});
     case Kind::rnr_storm:
     case Kind::completion_status:
     case Kind::registration_failure:

@@ -21,6 +21,8 @@
 #include <sstream>
 #include <utility>
 
+#include "emulator/host/service_directory.h"
+
 namespace verbena::scenarios {
 namespace {
 
@@ -30,6 +32,7 @@ constexpr int kEndSteps = 200;                                  // of kEndStepNs
 constexpr long kEndStepNs = 10'000'000;
 constexpr int kStatusNotStarted = 127;
 constexpr const char* kListening = "0A";  // TCP_LISTEN in /proc/net/tcp
+constexpr std::size_t kFields = 10;       // of a line of /proc/net/* that are looked at
 
 host::Descriptor open_output(const std::string& path, const char* ending) {
   if (path.empty()) return host::Descriptor(memfd_create("verbena-output", MFD_CLOEXEC));
@@ -161,17 +164,22 @@ bool ProgramChild::has_spoken() const {
 
 bool ProgramChild::listens() const {
   const std::set<std::string> sockets = sockets_of(process_);
-  for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+  const auto one_of_ours = [&](const char* table, std::size_t inode, auto&& is_listener) {
     std::ifstream lines(table);
     for (std::string line; std::getline(lines, line);) {
-      // sl local remote state queues timer retransmissions uid timeout inode
-      std::istringstream fields(line);
-      std::array<std::string, 10> field;
-      for (std::string& word : field) fields >> word;
-      if (field[3] == kListening && sockets.contains(field[9])) return true;
+      std::istringstream words(line);
+      std::array<std::string, kFields> field;
+      for (std::string& word : field) words >> word;
+      if (is_listener(field) && sockets.contains(field[inode])) return true;
     }
-  }
-  return false;
+    return false;
+  };
+  // sl local remote state queues timer retransmissions uid timeout inode
+  const auto by_tcp = [](const auto& field) { return field[3] == kListening; };
+  // number references protocol flags type state inode name
+  const auto by_rdma_cm = [](const auto& field) { return host::names_listener(field[7]); };
+  return one_of_ours("/proc/net/tcp", 9, by_tcp) || one_of_ours("/proc/net/tcp6", 9, by_tcp) ||
+         one_of_ours("/proc/net/unix", 6, by_rdma_cm);
 }
 
 bool ProgramChild::is_ready(Time now) const {

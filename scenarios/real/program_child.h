@@ -34,7 +34,8 @@ class ProgramChild {
   bool ended();
   /// Exit status, or 128 + the signal that killed it, as a shell has it; once ended.
   int status() const { return status_; }
-  /// Whether clients may start: it listens on a TCP port, or has said something a while ago and not listened since.
+  /// Whether clients may start: it listens on a TCP port or by rdma_cm, or has said something a while ago and not
+  /// listened since, or has ended.
   bool is_ready(Time now) const;
   /// Of the whole group.
   void send_signal(int number) const;

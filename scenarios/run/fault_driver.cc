@@ -127,9 +127,7 @@ void FaultDriver::refresh(const LinkChoice& choice) {
 }
 
 void FaultDriver::set_port(sim::HostId host, bool up) {
-  for (std::uint32_t cable = 0; cable < scenario_.topology.cables.size(); ++cable) {
-    const fabric::Cable& ends = scenario_.topology.cables[cable];
-    if (ends.a != host && ends.b != host) continue;
+  for (const std::uint32_t cable : scenario_.topology.cables_of(host)) {
     world_.set_link_up({cable, false}, up);
     world_.set_link_up({cable, true}, up);
   }

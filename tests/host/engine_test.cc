@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "emulator/host/shm_link.h"
 #include "tests/host/engine_node.h"
 #include "tests/support/unmapped.h"
 
@@ -121,6 +122,23 @@ BOOST_AUTO_TEST_CASE(a_passive_target_is_served_while_its_application_sleeps) {
     BOOST_REQUIRE(a.poll(1).size() == 1U);
     BOOST_TEST(std::atomic_ref(b.buffer[0]).load() == static_cast<std::uint64_t>(i) + 1);
     if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));  // both threads fall asleep
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_has_polled_for_all_that_was_posted_is_woken_by_the_next_frame) {
+  EngineNode a(1, fabric_name());
+  EngineNode b(2, fabric_name());
+  connect(a, b);
+  const auto rings = [&] {
+    return a.engine->run([&](nic::Nic&, Time) { return dynamic_cast<ShmLink&>(a.engine->link()).statistics().wakes; });
+  };
+  for (int i = 0; i < 20; ++i) {
+    BOOST_TEST(b.post(SendOpcode::rdma_write, 8, 64));
+    BOOST_REQUIRE(b.poll(1).size() == 1U);
+    const std::uint64_t before = rings();
+    BOOST_TEST(a.post(SendOpcode::rdma_write, 8));  // to one that polls, the bell would be rung later or not at all
+    BOOST_TEST(rings() == before + 1);
+    BOOST_REQUIRE(a.poll(1).size() == 1U);
   }
 }
 

@@ -335,6 +335,7 @@ BOOST_AUTO_TEST_CASE(the_wait_descriptor_tells_of_frames) {
   Collector collector;
   until([&] { return ::poll(&wait, 1, 0) == 0; }, [&] { pump(*a, collector); });
   BOOST_TEST(a->arm());
+  a->flush();
   const FrameRequest request{.source = kB, .destination = kA, .psn = 1};
   send_frame(*b, kA, request.qpn, addressed(build(request), a->mac(), b->mac()));
   leave(*b);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,14 @@ struct Fixture {
   RingWriter writer;
   RingReader reader;
 };
+
+/// Drawing each octet anew would be most of a test's time.
+template <class Draw>
+std::vector<std::uint64_t> pool_of(std::size_t words, Draw&& draw) {
+  std::vector<std::uint64_t> pool(words);
+  for (std::uint64_t& word : pool) word = draw();
+  return pool;
+}
 }  // namespace
 
 BOOST_FIXTURE_TEST_SUITE(ring, Fixture)
@@ -79,6 +88,8 @@ BOOST_AUTO_TEST_CASE(a_rewind_leaves_room_for_frames_to_wake_a_consumer_that_sle
 
 BOOST_AUTO_TEST_CASE(any_sizes_keep_order_and_bytes_over_many_wraps) {
   std::mt19937 random(7);
+  const auto pool = pool_of(1 << 14, std::mt19937_64(7));
+  const auto octets = std::as_bytes(std::span(pool));
   std::vector<std::vector<std::byte>> expected;
   std::size_t next = 0;
   std::uint64_t total = 0;
@@ -87,8 +98,8 @@ BOOST_AUTO_TEST_CASE(any_sizes_keep_order_and_bytes_over_many_wraps) {
     const std::span<std::byte> room = writer.reserve(bytes);
     if (!room.empty()) {
       BOOST_REQUIRE(room.size() == bytes);
-      std::vector<std::byte> frame(bytes);
-      for (auto& octet : frame) octet = static_cast<std::byte>(random());
+      const auto content = octets.subspan(random() % (octets.size() - bytes), bytes);
+      std::vector<std::byte> frame(content.begin(), content.end());
       const std::size_t kept = random() % 8 == 0 ? random() % bytes + 1 : bytes;  // a commit may be shorter
       frame.resize(kept);
       std::memcpy(room.data(), frame.data(), kept);
@@ -196,12 +207,13 @@ BOOST_AUTO_TEST_CASE(a_frame_may_not_reach_over_the_end_of_the_ring) {
 
 BOOST_AUTO_TEST_CASE(a_ring_full_of_garbage_ends_after_bounded_work) {
   std::mt19937_64 random(11);
+  constexpr std::size_t kWords = kRingBytes / sizeof(std::uint64_t);
+  const auto garbage = pool_of(2 * kWords, [&] {
+    const std::uint64_t pick = random();
+    return pick % 3 == 0 ? kRingSkip : pick % 3 == 1 ? pick % 5000 : pick;
+  });
   for (int round = 0; round < 200; ++round) {
-    for (std::size_t at = 0; at < kRingBytes; at += 8) {
-      const std::uint64_t pick = random();
-      const std::uint64_t word = pick % 3 == 0 ? kRingSkip : pick % 3 == 1 ? pick % 5000 : pick;
-      std::memcpy(data.get() + at, &word, sizeof word);
-    }
+    std::memcpy(data.get(), garbage.data() + random() % kWords, kRingBytes);
     RingReader victim(RingMemory{data.get(), &consumed});
     std::size_t frames = 0;
     const std::byte* end = data.get() + kRingBytes;

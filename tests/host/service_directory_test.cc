@@ -7,6 +7,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
+#include <fstream>
 #include <string>
 
 using namespace verbena;
@@ -79,4 +80,30 @@ BOOST_AUTO_TEST_CASE(a_service_is_claimed_once_on_a_node_and_found_when_somebody
   BOOST_TEST(directory_of(5).find_listener(kNode, kService).value() == 4u);
   claim.reset();
   BOOST_TEST(!directory_of(5).find_listener(kNode, kService).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(the_kernels_table_of_names_tells_who_listens) {
+  const auto listeners = [] {
+    int found = 0;
+    std::ifstream table("/proc/net/unix");
+    for (std::string line; std::getline(table, line);)
+      if (line.find("/directory-test-" + std::to_string(getpid()) + "/") != line.npos &&
+          names_listener(line.substr(line.rfind(' ') + 1)))
+        ++found;
+    return found;
+  };
+  for (const auto& node : {kNode, wire::Gid::from_ipv4(0x0a000001), wire::Gid{}}) {
+    const ServiceDirectory directory("directory-test-" + std::to_string(getpid()), 200, node);
+    const auto presence = directory.announce();
+    int error = 0;
+    const auto claim = directory.claim(kService, error);
+    BOOST_REQUIRE(claim.has_value());
+    BOOST_TEST(listeners() == 0);
+    const auto listener = directory.serve(kService);
+    BOOST_TEST(listener.held());
+    BOOST_TEST(listeners() == 1);
+  }
+  for (const char* const name : {"", "@", "@verbena-cm/", "@verbena-cm/0", "@verbena-cm/0/f/127.47.91.1/1061234",
+                                 "@verbena-cm/0/f/127.47.91.1/node/3", "@other/0/f/127.47.91.1/1061234/3"})
+    BOOST_TEST(!names_listener(name), name);
 }

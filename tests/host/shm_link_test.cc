@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(what_is_sent_before_the_called_one_has_answered_wakes_it) {
   auto plug = ShmLink::open(config, ShmRole::plug);
   BOOST_REQUIRE(plug.ok());
   (*hub)->take_calls();
-  (*hub)->hear_doorbell();
+  (*hub)->answer_bell();
   BOOST_TEST((*hub)->arm());
   std::uint32_t hint = 0;
   const std::span<std::byte> room = (*plug)->reserve({node(2), wire::Qpn(17), hint}, 64);

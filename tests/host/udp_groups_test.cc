@@ -158,6 +158,7 @@ BOOST_AUTO_TEST_CASE(a_groups_frame_wakes_who_sleeps) {
   pollfd wait{b.link->wait_descriptors().frames, POLLIN, 0};
   BOOST_TEST(::poll(&wait, 1, 0) == 0);
   BOOST_TEST(b.link->arm());
+  b.link->flush();
   a.send(a.to(kGroup, 1));
   BOOST_TEST(::poll(&wait, 1, 5000) == 1);
   BOOST_TEST(b.link->fetch());

@@ -145,6 +145,8 @@ BOOST_FIXTURE_TEST_CASE(nothing_leaves_before_it_is_published, TwoLinks) {
   BOOST_REQUIRE(!room.empty());
   a->cancel();
   pollfd wait{b->wait_descriptors().frames, POLLIN, 0};
+  BOOST_TEST(b->arm());
+  b->flush();
   BOOST_TEST(::poll(&wait, 1, 20) == 0);
   a->publish();
   a->flush();
@@ -156,6 +158,20 @@ BOOST_FIXTURE_TEST_CASE(nothing_leaves_before_it_is_published, TwoLinks) {
   BOOST_TEST(b->arm());
   wait.revents = 0;
   BOOST_TEST(::poll(&wait, 1, 0) == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(frames_wake_nobody_while_the_application_polls, TwoLinks) {
+  pollfd wait{b->wait_descriptors().frames, POLLIN, 0};
+  BOOST_TEST(b->arm());
+  b->disarm();
+  b->flush();
+  BOOST_REQUIRE(commit(*a, {.source = kA, .destination = kB, .psn = 1}));
+  a->publish();
+  a->flush();
+  BOOST_TEST(::poll(&wait, 1, 20) == 0);
+  BOOST_TEST(b->arm());  // it waits in the kernel, and rings as soon as somebody wants to know
+  b->flush();
+  BOOST_TEST(::poll(&wait, 1, 5000) == 1);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_full_ring_is_back_pressure_until_it_is_flushed, TwoLinks) {

@@ -103,6 +103,19 @@ BOOST_AUTO_TEST_CASE(programs_run_in_their_order_and_their_output_is_judged) {
   BOOST_TEST(std::filesystem::exists(folder.path() + "/n1-s1.pcapng"));
 }
 
+BOOST_AUTO_TEST_CASE(a_client_starts_when_its_server_listens_by_rdma_cm) {
+  // rping's server says nothing and opens no TCP port.
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(program_of("server", 0, "exec rping -s -a 127.47.91.1 -C 10"));
+  scenario.programs.push_back(program_of("client", 1, "exec rping -c -a 127.47.91.1 -C 10 -v"));
+  scenario.programs.back().after = {"server"};
+  scenario.expectations.push_back(program_expectation("client", "rdma-ping-9"));
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST((outcome.end == Outcome::End::finished));
+  for (const ExpectationOutcome& expectation : outcome.expectations)
+    BOOST_TEST(expectation.held, expectation.text + ": " + expectation.observed);
+}
+
 BOOST_AUTO_TEST_CASE(a_program_that_hangs_is_ended_at_the_timeout_with_its_children) {
   Scenario scenario = scenario_of(1);
   scenario.timeout = milliseconds(300);

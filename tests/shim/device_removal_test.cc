@@ -1,10 +1,7 @@
 // A device that goes while a program uses it: what the program is told, what it can still do, and how it gets the
 // device back.
-#include <poll.h>
-
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
-#include <optional>
 
 #include "tests/shim/served_fabric.h"
 #include "tests/shim/verbs_fixture.h"
@@ -12,18 +9,6 @@
 using namespace verbs_test;
 
 namespace {
-
-constexpr int kPatienceMs = 60'000;
-
-/// The event that the context has or gets; the test fails when none comes.
-ibv_event_type event_of(ibv_context* context) {
-  pollfd wait{.fd = context->async_fd, .events = POLLIN, .revents = 0};
-  BOOST_REQUIRE_EQUAL(::poll(&wait, 1, kPatienceMs), 1);
-  ibv_async_event event{};
-  BOOST_REQUIRE_EQUAL(ibv_get_async_event(context, &event), 0);
-  ibv_ack_async_event(&event);
-  return event.event_type;
-}
 
 struct Pair {
   Pair() : a({.with_channel = true}), b({.with_channel = true}) { connect(a, b); }

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "emulator/host/node_directory.h"
+#include "emulator/host/port_signal.h"
 #include "emulator/host/shm_channel.h"
 #include "emulator/host/stats_file.h"
 #include "tests/cli/run_command.h"
@@ -102,6 +103,48 @@ BOOST_AUTO_TEST_CASE(counters_are_the_sum_of_the_nodes_processes_at_that_moment)
   alone->counters().add(nic::Counter::async_events, 1);      // the last one
   BOOST_TEST(value("hw_counters/async_events") == "1\n");
   BOOST_TEST(value("counters/port_xmit_wait") == "0\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_port_has_gone_down_once_however_many_processes_have_seen_it) {
+  using namespace verbena;
+  const std::string fabric = "path-down." + std::to_string(getpid());
+  const auto one = host::StatsBlock::open("", fabric, *host::parse_node("7"), 0);
+  const auto two = host::StatsBlock::open("", fabric, *host::parse_node("7"), 1);
+  one->counters().add(nic::Counter::link_downed, 2);
+  two->counters().add(nic::Counter::link_downed, 1);
+  const Finished read =
+      run_command({"cat", kDevice + "/ports/1/counters/link_downed"}, {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
+                                                                       {"VERBENA_NODE", "7"},
+                                                                       {"VERBENA_FABRIC", fabric},
+                                                                       {"VERBENA_DEVICE_NAME", "mlx5_7"}});
+  BOOST_TEST(read.out == "2\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_ports_state_is_that_of_its_cable_in_a_served_fabric) {
+  using namespace verbena;
+  const std::string fabric = "path-port." + std::to_string(getpid());
+  const auto state = [&](const std::string& link, const std::string& node) {
+    return run_command({"cat", kDevice + "/ports/1/state", kDevice + "/ports/1/phys_state"},
+                       {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
+                        {"VERBENA_NODE", node},
+                        {"VERBENA_FABRIC", fabric},
+                        {"VERBENA_LINK", link},
+                        {"VERBENA_DEVICE_NAME", "mlx5_7"}})
+        .out;
+  };
+  const std::string up = "4: ACTIVE\n5: LinkUp\n";
+  const std::string down = "1: DOWN\n2: Polling\n";
+  BOOST_TEST(state("fabric", "7") == down);  // nobody serves it
+  const host::HeldName serving = host::served_fabric_name(fabric.c_str()).hold();
+  BOOST_TEST(state("fabric", "7") == up);
+  host::HeldName dead = host::dead_port_name(fabric.c_str(), host::node_address(7).octets).hold();
+  BOOST_TEST(dead.held());
+  BOOST_TEST(state("fabric", "7") == down);
+  BOOST_TEST(state("fabric", "127.47.91.7") == down);
+  BOOST_TEST(state("fabric", "8") == up);
+  BOOST_TEST(state("shm", "7") == up);
+  dead.release();
+  BOOST_TEST(state("fabric", "7") == up);
 }
 
 BOOST_AUTO_TEST_CASE(the_network_interface_is_the_one_with_the_nodes_address) {

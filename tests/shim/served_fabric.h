@@ -1,7 +1,10 @@
 // ServedFabric: the fabric process of the test's own node, as a thread of the test, so that a test can take the device
-// away from itself as `verbena fault` does. The one part of the shim's tests that knows Verbena from inside.
+// or the cable away from itself as `verbena fault` does. The one part of the shim's tests that knows Verbena from
+// inside.
 #pragma once
 
+#include <infiniband/verbs.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -36,13 +39,28 @@ class ServedFabric {
     const auto answer = verbena::host::ask_fabric(std::getenv("VERBENA_FABRIC"), words);
     return answer ? *answer : "refused: " + answer.error().text;
   }
-  /// Of this node.
+  // Of this node.
   void remove_device() const { BOOST_REQUIRE_EQUAL(ask({"device-removal", "n1"}), ""); }
+  void set_port(bool up) const { BOOST_REQUIRE_EQUAL(ask({up ? "port-active" : "port-error", "n1"}), ""); }
 
  private:
   verbena::host::Descriptor stop_{eventfd(0, EFD_CLOEXEC)};
   std::unique_ptr<verbena::host::FabricProcess> process_;
   std::thread thread_;
 };
+
+/// The asynchronous event that the context has or gets; the test fails when none comes.
+inline ibv_async_event asynchronous_event_of(ibv_context* context) {
+  constexpr int kHangMs = 60'000;
+  pollfd wait{.fd = context->async_fd, .events = POLLIN, .revents = 0};
+  BOOST_REQUIRE_EQUAL(::poll(&wait, 1, kHangMs), 1);
+  ibv_async_event event{};
+  BOOST_REQUIRE_EQUAL(ibv_get_async_event(context, &event), 0);
+  ibv_ack_async_event(&event);
+  return event;
+}
+inline ibv_event_type event_of(ibv_context* context) {
+  return asynchronous_event_of(context).event_type;
+}
 
 }  // namespace verbs_test

@@ -78,7 +78,7 @@ class CounterSum {
       if (block.process_id.load(std::memory_order_relaxed) == 0) break;
       if (!is_of_this_node(block)) continue;
       for (std::size_t counter = 0; counter < nic::kCounters; ++counter)
-        sums_[counter] += block.counters.get(static_cast<Counter>(counter));
+        sums_[counter] = host::add_count(static_cast<Counter>(counter), sums_[counter], block.counters);
     }
   }
   std::uint64_t operator[](Counter counter) const { return sums_[static_cast<std::size_t>(counter)]; }

@@ -141,13 +141,13 @@ constexpr Node kNodes[] = {
     file(PORT "/lid", write_lid),
     file(PORT "/lid_mask_count", "0\n"),
     file(PORT "/link_layer", "Ethernet\n"),
-    file(PORT "/phys_state", "5: LinkUp\n"),
+    file(PORT "/phys_state", write_physical_state),
     directory(PORT "/pkeys"),
     file(PORT "/pkeys/0", "0xffff\n"),
     file(PORT "/rate", write_rate),
     file(PORT "/sm_lid", "0x0\n"),
     file(PORT "/sm_sl", "0\n"),
-    file(PORT "/state", "4: ACTIVE\n"),
+    file(PORT "/state", write_port_state),
 };
 constexpr std::size_t kNodeCount = std::size(kNodes);
 

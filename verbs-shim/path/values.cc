@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "emulator/host/network_device.h"
+#include "emulator/host/port_signal.h"
 #include "emulator/host/port_speed.h"
 #include "verbs-shim/path/tree.h"
 
@@ -127,6 +129,30 @@ std::size_t write_network_device(char* into, std::size_t size, unsigned index) {
 std::size_t write_lid(char* into, std::size_t size, unsigned) {
   const Octets gid = node_gid();  // a LID for programs that know nothing else: the low half of the address
   return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
+}
+
+namespace {
+
+/// Only a fabric process can take the signal away.
+bool port_is_up() {
+  const char* const link = std::getenv("VERBENA_LINK");
+  if (link == nullptr || std::strcmp(link, "fabric") != 0) return true;
+  const char* const fabric = std::getenv("VERBENA_FABRIC");
+  const char* const name = fabric != nullptr && *fabric != 0 ? fabric : "default";
+  const int before = errno;
+  const bool up = host::served_fabric_name(name).is_held() && !host::dead_port_name(name, node_gid()).is_held();
+  errno = before;
+  return up;
+}
+
+}  // namespace
+
+// The words of drivers/infiniband/core/sysfs.c; a port whose interface is up but hears nothing polls (ibv_query_port).
+std::size_t write_port_state(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", port_is_up() ? "4: ACTIVE" : "1: DOWN"), size);
+}
+std::size_t write_physical_state(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", port_is_up() ? "5: LinkUp" : "2: Polling"), size);
 }
 
 std::size_t write_rate(char* into, std::size_t size, unsigned) {

@@ -27,6 +27,8 @@ std::size_t write_gid(char* into, std::size_t size, unsigned);
 std::size_t write_network_device(char* into, std::size_t size, unsigned);
 std::size_t write_gid_type(char* into, std::size_t size, unsigned);
 std::size_t write_lid(char* into, std::size_t size, unsigned);
+std::size_t write_port_state(char* into, std::size_t size, unsigned);
+std::size_t write_physical_state(char* into, std::size_t size, unsigned);
 std::size_t write_rate(char* into, std::size_t size, unsigned);
 std::size_t write_node_description(char* into, std::size_t size, unsigned);
 std::size_t write_cpu_mask(char* into, std::size_t size, unsigned);

@@ -1,0 +1,44 @@
+// FrameBell: what a shared word and an eventfd are to shared memory, for frames that wait in the kernel.
+//
+// A descriptor that is readable while frames wait and somebody wants to be woken by them, and not readable otherwise:
+// an epoll descriptor over the link's own, whose interest is switched. Solely responsible for that switch; where frames
+// come from is the link's (udp_link.h, raw_link.h). want() is for the engine's lock and enters no kernel; settle() does
+// what was wanted last, outside of the lock, from any thread.
+#pragma once
+
+#include <atomic>
+
+#include "emulator/host/spin_lock.h"
+
+namespace verbena::host {
+
+class FrameBell {
+ public:
+  FrameBell() = default;
+  ~FrameBell() { close(); }
+  FrameBell(const FrameBell&) = delete;
+  FrameBell& operator=(const FrameBell&) = delete;
+
+  /// `frames` is readable while frames wait, and outlives the bell. False: the kernel has no descriptor to give
+  /// (errno).
+  bool open(int frames);
+  void close();
+  int descriptor() const { return descriptor_; }
+
+  /// Whether frames are to ring from the next settle() on. At first they are not.
+  void want(bool rings) { wanted_.store(rings, std::memory_order_relaxed); }
+  void settle() {
+    if (wanted_.load(std::memory_order_relaxed) != rings_.load(std::memory_order_relaxed)) change();
+  }
+
+ private:
+  void change();
+
+  int frames_ = -1;
+  int descriptor_ = -1;
+  std::atomic<bool> wanted_{false};
+  std::atomic<bool> rings_{false};  // changed under:
+  SpinLock lock_;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,31 @@
+// PortSignal: what every process of a node can find out by itself about the cable at the node's port, in a fabric that
+// a fabric process serves.
+//
+// Solely responsible for two names that the fabric process holds: verbena-port/UID/FABRIC as long as it serves, and the
+// same with /GID (in hex) as long as that node's port has no signal. Processes that are plugged in are told of changes
+// besides (Notice, link.h); these names are for those who come later, and for those who only read sysfs. When a port
+// has a signal is said by fabric::Network. libc only: the path shim includes it.
+#pragma once
+
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "emulator/host/abstract_name.h"
+
+namespace verbena::host {
+
+inline AbstractName served_fabric_name(const char* fabric) {
+  return AbstractName("verbena-port/%u/%s", static_cast<unsigned>(::getuid()), fabric);
+}
+
+inline AbstractName dead_port_name(const char* fabric, const std::array<std::uint8_t, 16>& gid) {
+  std::uint64_t halves[2] = {};
+  for (std::size_t i = 0; i < gid.size(); ++i) halves[i / 8] = halves[i / 8] << 8 | gid[i];
+  return AbstractName("verbena-port/%u/%s/%016llx%016llx", static_cast<unsigned>(::getuid()), fabric,
+                      static_cast<unsigned long long>(halves[0]), static_cast<unsigned long long>(halves[1]));
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,82 @@
+// Served: a fabric process as a thread of the test, and what it answers.
+#pragma once
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "emulator/host/fabric_process.h"
+
+namespace verbena::host::test {
+
+using Json = nlohmann::json;
+
+inline std::string unique_name() {
+  static int count = 0;
+  return "fabtest." + std::to_string(getpid()) + "." + std::to_string(count++);
+}
+
+inline constexpr fabric::ShapeParameters kFast = {{.rate_bits_per_second = 0, .propagation = Duration{0}},
+                                                  {.rate_bits_per_second = 0, .propagation = Duration{0}}};
+
+/// A fabric process as a thread of the test.
+class Served {
+ public:
+  explicit Served(const fabric::Topology& topology, Duration detection = milliseconds(1),
+                  std::string called = unique_name())
+      : name(std::move(called)) {
+    FabricOptions options;
+    options.fabric = name;
+    options.topology = topology;
+    options.detection = detection;
+    auto opened = FabricProcess::open(options);
+    BOOST_REQUIRE(opened.ok());
+    process_ = std::move(*opened);
+    thread_ = std::thread([this] { process_->run(stop_.get()); });
+  }
+  ~Served() { end(); }
+  void end() {
+    if (!thread_.joinable()) return;
+    const std::uint64_t one = 1;
+    BOOST_CHECK(write(stop_.get(), &one, sizeof one) == sizeof one);
+    thread_.join();
+    process_.reset();
+  }
+  std::string ask(const FabricWords& words) const {
+    const auto answer = ask_fabric(name, words);
+    return answer ? *answer : "refused: " + answer.error().text;
+  }
+  Json stat() const { return Json::parse(ask({"stat"})); }
+  Duration cpu_time() const {
+    clockid_t clock{};
+    timespec time{};
+    BOOST_REQUIRE(pthread_getcpuclockid(const_cast<Served*>(this)->thread_.native_handle(), &clock) == 0);
+    BOOST_REQUIRE(clock_gettime(clock, &time) == 0);
+    return {std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec};
+  }
+  std::uint64_t frames_on(const std::string& link) const {
+    const Json all = stat();
+    for (const Json& seen : all.at("links"))
+      if (seen.at("name") == link) return seen.at("frames");
+    BOOST_FAIL("no link " + link);
+    return 0;
+  }
+
+  const std::string name;
+
+ private:
+  Descriptor stop_{eventfd(0, EFD_CLOEXEC)};
+  std::unique_ptr<FabricProcess> process_;
+  std::thread thread_;
+};
+
+}  // namespace verbena::host::test

@@ -51,9 +51,10 @@ std::optional<Time> CapturingLink::next_deadline() const {
   return std::min(*below, *due);
 }
 
-void CapturingLink::flush() {
-  inner_->flush();
+bool CapturingLink::flush() {
+  const bool has_new_ways = inner_->flush();
   if (file_->wants_writing(clock_now())) file_->write_out();
+  return has_new_ways;
 }
 
 }  // namespace verbena::host

@@ -29,7 +29,7 @@ class CapturingLink final : public Link {
   std::optional<Time> next_deadline() const override;
   bool fetch() override { return inner_->fetch(); }
   bool fetches() const override { return inner_->fetches(); }
-  void flush() override;
+  bool flush() override;
   void service() override { inner_->service(); }
   void answer_bell() override { inner_->answer_bell(); }
   WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }

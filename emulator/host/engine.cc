@@ -200,7 +200,12 @@ void Engine::finish_call(Time now) {
 }
 
 void Engine::after_unlock(bool kick) {
-  link_->flush();
+  // Whoever posts a datagram and leaves relies on its being gone, also if it is the first to that peer.
+  while (link_->flush()) {
+    const std::lock_guard guard(lock_);
+    last_now_ = std::max(last_now_, clock_now());
+    if (nic_->has_work() && nic_->transmit(last_now_, *link_, kTransmitBudget) != 0) link_->publish();
+  }
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
   if (questions_waiting_.load(std::memory_order_relaxed)) settle_management();
   if (kick && thread_ != nullptr) thread_->kick();

@@ -41,7 +41,7 @@ class NullLink final : public Link {
   std::size_t receive(Time, FrameSink&, std::size_t) override { return 0; }
   bool fetch() override { return false; }
   bool fetches() const override { return false; }
-  void flush() override {}
+  bool flush() override { return false; }
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {}; }
   bool arm() override { return true; }

@@ -107,7 +107,7 @@ class FaultyLink final : public Link {
   // Called outside of the lock: it must not look at the models. next_deadline() speaks for frames that are due.
   bool fetch() override { return inner_->fetch(); }
   bool fetches() const override { return inner_->fetches(); }
-  void flush() override { inner_->flush(); }
+  bool flush() override { return inner_->flush(); }
   void service() override { inner_->service(); }
   void answer_bell() override { inner_->answer_bell(); }
   WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }

@@ -81,10 +81,11 @@ class InProcessLink final : public Link {
     return has_frames();
   }
 
-  void flush() override {
+  bool flush() override {
     // Sequentially consistent with arm(): either this sees the sleeper, or the sleeper sees the frames.
     if (far_->from_far_end.waiting() != 0 && far_->sleeping.exchange(false)) wake(*far_);
     if (inbox_->looped.waiting() != 0 && inbox_->sleeping.exchange(false)) wake(*inbox_);
+    return false;
   }
 
   void service() override {}

@@ -54,7 +54,9 @@ class Link : public nic::TransmitPort {
   virtual bool fetches() const { return true; }
   /// Gives the kernel what publish() sealed: datagrams, wake-ups of sleeping peers. Does what arm() and disarm() want
   /// of it.
-  virtual void flush() = 0;
+  /// Returns whether a frame for which reserve() had no room may find some now: the way to a peer to whom nothing was
+  /// sent before has been made.
+  virtual bool flush() = 0;
   /// Accepts and tears down connections; called when `control` of wait_descriptors() is readable.
   virtual void service() = 0;
   /// Called when `frames` is: it stays so only for frames that wait.

@@ -187,14 +187,15 @@ void RawLink::publish() {
   looped_.publish();
 }
 
-void RawLink::flush() {
+bool RawLink::flush() {
   bell_.settle();
   while (outgoing_.waiting() != 0) {
-    if (!transmit_gate_.try_enter()) return;
+    if (!transmit_gate_.try_enter()) break;
     const bool may_go_on = send_waiting();
     transmit_gate_.leave();
-    if (!may_go_on) return;
+    if (!may_go_on) break;
   }
+  return false;
 }
 
 std::span<const std::byte> RawLink::destination_of(std::span<const std::byte> frame) const {

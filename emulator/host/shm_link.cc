@@ -359,13 +359,16 @@ void ShmLink::list_peers(std::vector<PeerName>& into) const {
 // -- Outside the lock ------------------------------------------------------------
 
 void ShmLink::send_errand(Errand errand) {
+  if (errand.makes_ways()) calls_.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard guard(errands_lock_);
   errands_.push_back(std::move(errand));
   has_errands_.store(true, std::memory_order_release);
 }
 
-void ShmLink::flush() {
+bool ShmLink::flush() {
   if (yields_.load(std::memory_order_relaxed) && yields_.exchange(false)) sched_yield();
+  if (!has_errands_.load(std::memory_order_acquire) && calls_.load(std::memory_order_acquire) == 0) return false;
+  bool makes_ways = false;
   while (has_errands_.load(std::memory_order_acquire)) {
     std::array<Errand, kErrandsAtOnce> batch;
     std::size_t count = 0;
@@ -378,25 +381,33 @@ void ShmLink::flush() {
       has_errands_.store(!errands_.empty(), std::memory_order_release);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      switch (batch[i].kind) {
-        case Errand::Kind::ring:
-          if (const int bell = batch[i].channel->doorbell.load(std::memory_order_acquire); bell >= 0)
-            ShmControl::ring(bell);
-          break;
-        case Errand::Kind::connect:
-          control_->connect(batch[i].peer);
-          break;
-        case Errand::Kind::look_around:
-          look_around();
-          break;
-        case Errand::Kind::hang_up:
-          control_->hang_up(*batch[i].channel);
-          break;
-        case Errand::Kind::release:
-          break;  // the destructor unmaps
-      }
+      run_errand(batch[i]);
+      makes_ways = makes_ways || batch[i].makes_ways();
     }
   }
+  // What another thread is about may be what the caller's frames wait for.
+  for (; calls_.load(std::memory_order_acquire) != 0; sched_yield()) makes_ways = true;
+  return makes_ways;
+}
+
+void ShmLink::run_errand(const Errand& errand) {
+  switch (errand.kind) {
+    case Errand::Kind::ring:
+      if (const int bell = errand.channel->doorbell.load(std::memory_order_acquire); bell >= 0) ShmControl::ring(bell);
+      break;
+    case Errand::Kind::connect:
+      control_->connect(errand.peer);
+      break;
+    case Errand::Kind::look_around:
+      look_around();
+      break;
+    case Errand::Kind::hang_up:
+      control_->hang_up(*errand.channel);
+      break;
+    case Errand::Kind::release:
+      break;  // the destructor unmaps
+  }
+  if (errand.makes_ways()) calls_.fetch_sub(1, std::memory_order_release);
 }
 
 void ShmLink::hold_for_fork() {
@@ -410,6 +421,7 @@ void ShmLink::release_after_fork() {
 }
 
 void ShmLink::abandon_after_fork() {
+  calls_.store(0, std::memory_order_relaxed);
   dirty_.clear();
   unsettled_.clear();
   channels_.clear();

@@ -69,7 +69,7 @@ class ShmLink final : public Link {
   std::optional<Time> next_deadline() const override;
   bool fetch() override { return false; }
   bool fetches() const override { return false; }
-  void flush() override;
+  bool flush() override;
   void service() override { control_->service(); }
   std::optional<Notice> take_notice() override { return control_->take_notice(); }
   bool has_signal() override;
@@ -131,6 +131,7 @@ class ShmLink final : public Link {
     Kind kind{};
     PeerName peer;
     std::shared_ptr<ShmChannel> channel;
+    bool makes_ways() const { return kind == Kind::connect || kind == Kind::look_around; }
   };
   struct PeerHash {
     std::size_t operator()(const PeerName& name) const;
@@ -164,6 +165,7 @@ class ShmLink final : public Link {
   void leave_route(const ShmChannel& channel);
   void remove(std::size_t index);
   void send_errand(Errand errand);
+  void run_errand(const Errand& errand);
 
   template <class Turn>
   std::size_t take_frames(Time now, FrameSink& sink, std::size_t budget, Turn&& turn);
@@ -200,6 +202,7 @@ class ShmLink final : public Link {
   SpinLock errands_lock_;  // guards errands_ and found_
   std::vector<Errand> errands_;
   std::atomic<bool> has_errands_{false};
+  std::atomic<std::uint32_t> calls_{0};  // errands that make ways and are not done yet, by whichever thread
 };
 
 }  // namespace verbena::host

@@ -136,11 +136,12 @@ bool UdpLink::fetch() {
   return receiver_->fetch();
 }
 
-void UdpLink::flush() {
+bool UdpLink::flush() {
   bell_.settle();
   groups_->settle();
   transmitter_->flush();
   receiver_->pass_groups_on();
+  return false;
 }
 
 void UdpLink::hold_for_fork() {

@@ -74,6 +74,9 @@ struct alignas(64) NicState {
   EventQueue<AsyncEvent> async_events;
   EventQueue<CompletionEvent> completion_events;
   ManagementSink* management = nullptr;
+  /// On hardware a posted work request has a copy of the address vector; here it names the handle, which therefore
+  /// stays until nothing posted needs it.
+  std::vector<AhHandle> destroyed_ahs;
   std::uint32_t awaiting_slot = 0;  // of the QP that Nic::awaits_completions() looked at last
 
   /// Puts the QP at the end of the list that transmit() serves.
@@ -91,6 +94,8 @@ struct alignas(64) NicState {
 
   /// Of a QP that is reset or destroyed; what an XRC SRQ got through it stays.
   void purge_completions(const Qp& qp);
+  /// Ends those of destroyed_ahs that are not needed any more.
+  void sweep_address_handles();
 
   /// Makes the timer heap come back at the earlier of the QP's two deadlines at the latest.
   void arm_timer(Qp& qp);

@@ -24,6 +24,7 @@ VerbsResult<AhHandle> Nic::create_ah(PdHandle pd_handle, const AddressVector& ad
   if (pd == nullptr || address_vector.port != 1 || address_vector.source_gid_index >= nic.config.gid_count ||
       address_vector.destination.is_ipv4() != nic.config.gids[address_vector.source_gid_index].is_ipv4())
     return Failure{VerbsError::invalid_argument};
+  if (nic.address_handles.full()) nic.sweep_address_handles();
   if (nic.address_handles.full()) return Failure{VerbsError::no_memory};
   AddressHandle& ah = nic.address_handles.create();
   ah.pd = pd_handle;
@@ -36,11 +37,34 @@ VerbsResult<AhHandle> Nic::create_ah(PdHandle pd_handle, const AddressVector& ad
 }
 
 VerbsResult<void> Nic::destroy_ah(AhHandle handle) {
-  AddressHandle* ah = state_->address_handles.find(handle);
-  if (ah == nullptr) return Failure{VerbsError::invalid_argument};
-  --state_->pds.find(ah->pd)->users;
-  state_->address_handles.destroy(*ah);
+  NicState& nic = *state_;
+  AddressHandle* ah = nic.address_handles.find(handle);
+  if (ah == nullptr || ah->is_destroyed) return Failure{VerbsError::invalid_argument};
+  --nic.pds.find(ah->pd)->users;
+  ah->is_destroyed = true;
+  nic.destroyed_ahs.push_back(handle);
+  nic.sweep_address_handles();
   return {};
+}
+
+namespace {
+bool is_to_be_sent(NicState& nic, AhHandle handle) {
+  bool found = false;
+  nic.qps.for_each([&](Qp& qp) {
+    if (qp.type != QpType::ud) return;
+    for (std::uint32_t i = qp.send_queue.next; i != qp.send_queue.tail; ++i)
+      found = found || qp.send_queue.at(i).address_handle == handle;
+  });
+  return found;
+}
+}  // namespace
+
+void NicState::sweep_address_handles() {
+  std::erase_if(destroyed_ahs, [this](AhHandle handle) {
+    if (is_to_be_sent(*this, handle)) return false;
+    address_handles.destroy(*address_handles.find(handle));
+    return true;
+  });
 }
 
 VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun) {

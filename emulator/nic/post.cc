@@ -102,7 +102,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
     return Failure{VerbsError::invalid_argument};
   if (qp->type == QpType::ud) {
     const AddressHandle* ah = nic.address_handles.find(request.address_handle);
-    if (ah == nullptr || ah->pd != qp->pd) return Failure{VerbsError::invalid_argument};
+    if (ah == nullptr || ah->is_destroyed || ah->pd != qp->pd) return Failure{VerbsError::invalid_argument};
   }
 
   SendWork& work = queue.at(queue.tail);

@@ -20,6 +20,7 @@ struct AddressHandle {
   AddressVector address_vector;
   wire::FrameTemplate frame_template;
   std::uint32_t route_hint = 0;
+  bool is_destroyed = false;  // as far as the application knows; datagrams posted with it are still to be sent
 };
 
 /// A posted send work request and how far it has got.

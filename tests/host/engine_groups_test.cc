@@ -28,7 +28,8 @@ EngineConfig over_udp(std::uint8_t number) {
 }
 
 struct Member : EngineNode {
-  explicit Member(std::uint8_t number) : EngineNode(number, over_udp(number)) {}
+  explicit Member(std::uint8_t number) : Member(number, over_udp(number)) {}
+  Member(std::uint8_t number, const EngineConfig& config) : EngineNode(number, config) {}
   nic::QpHandle make_datagram_qp() {
     const nic::QpHandle made = make([&](nic::Nic& nic) {
       nic::QpInit init;
@@ -143,6 +144,18 @@ BOOST_AUTO_TEST_CASE(every_member_gets_one_copy_on_whatever_node) {
   }
   BOOST_TEST(a.poll(1, milliseconds(20)).empty());
   BOOST_TEST(b.poll(1, milliseconds(20)).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_datagram_is_gone_with_the_call_that_posts_it_although_it_is_the_first_to_that_group) {
+  Member a(235, engine_config(235, "engine-groups-first", false));
+  Member b(236, engine_config(236, "engine-groups-first"));
+  const nic::QpHandle sender = a.make_datagram_qp();
+  const nic::QpHandle receiver = b.make_datagram_qp();
+  BOOST_REQUIRE(b.attach(receiver));
+  b.receive(receiver, 1);
+  a.send_to_group(sender, 1);
+  BOOST_REQUIRE(a.engine->run([&](nic::Nic& nic, Time) { return nic.destroy_qp(sender).ok(); }));
+  BOOST_TEST(b.poll(1).size() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_holds_no_group_and_its_parent_keeps_it) {

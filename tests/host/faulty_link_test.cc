@@ -46,7 +46,7 @@ class FakeLink final : public Link {
     return count;
   }
   bool fetch() override { return !waiting.empty(); }
-  void flush() override {}
+  bool flush() override { return false; }
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {}; }
   bool arm() override { return waiting.empty(); }

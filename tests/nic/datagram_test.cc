@@ -70,6 +70,26 @@ BOOST_AUTO_TEST_CASE(a_datagram_arrives_behind_forty_octets_that_hold_the_ip_hea
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_posted_datagram_does_not_need_its_address_handle_any_more) {
+  Datagrams world;
+  Nic& nic = world.a.nic();
+  for (int i = 0; i < 2; ++i) world.b.receive(9, {world.b_buffer.sge()});
+  const Sge sge = world.a_buffer.sge(0, 10);
+  world.a.post(world.request(sge));
+  BOOST_TEST(nic.destroy_ah(world.ah).ok());
+  BOOST_TEST(!nic.destroy_ah(world.ah).ok());
+  BOOST_TEST(!nic.post_send(world.a.qp, world.request(sge), world.world.now()).ok());
+  const AhHandle second = Endpoint::take(nic.create_ah(world.a.pd, Endpoint::path_to(2)));
+  world.world.run_to_rest();
+  check_statuses(world.a.poll_sent(), {success});
+  BOOST_TEST(world.b.poll_received().size() == 1u);
+  BOOST_TEST(nic.destroy_ah(second).ok());
+  world.ah = Endpoint::take(nic.create_ah(world.a.pd, Endpoint::path_to(2)));
+  world.a.post(world.request(sge));
+  world.world.run_to_rest();
+  BOOST_TEST(world.b.poll_received().size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(an_immediate_arrives_with_its_datagram_and_no_datagram_is_acknowledged) {
   Datagrams world;
   world.b.receive(9, {world.b_buffer.sge()});

@@ -147,8 +147,9 @@ def send_to_group(fabric, group, receivers, sender, options):
 
 
 def require_complete(programs):
+    deadline = time.monotonic() + TIMEOUT
     for program in programs:
-        require(program, 0, time.monotonic() + TIMEOUT)
+        require(program, 0, deadline, also=[other for other in programs if other is not program])
         require_words(program, COMPLETE)
 
 

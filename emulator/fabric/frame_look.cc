@@ -96,7 +96,7 @@ FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes, bool wit
   return look;
 }
 
-std::optional<wire::Qpn> look_at_destination_qpn(std::span<const std::byte> frame) {
+std::optional<wire::Qpn> look_at_uncommon_destination_qpn(std::span<const std::byte> frame) {
   constexpr std::size_t kOffset = 5;  // in the BTH, three octets
   const auto [ip, type] = find_ip(frame);
   std::size_t bth = ip + wire::UdpLayout::bytes;

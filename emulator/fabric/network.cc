@@ -36,6 +36,7 @@ std::vector<Direction> make_directions(const Topology& topology) {
           std::min<std::uint32_t>(parameters.mtu_bytes + wire::EthernetLayout::bytes, UINT16_MAX));
     direction.link = link;
     direction.set_rate(parameters.rate_bits_per_second);
+    direction.find_plain();
   };
   for (std::uint32_t i = 0; i < topology.cables.size(); ++i) {
     const Cable& cable = topology.cables[i];
@@ -122,6 +123,7 @@ const Topology& Network::topology() const {
 void Network::add_address(std::uint32_t host, const wire::Gid& address) {
   VERBENA_ASSERT(host < state_->topology.hosts);
   state_->addresses.add(address, host);
+  state_->last_flow = {};
 }
 
 std::span<std::byte> Network::reserve(std::size_t bytes) {

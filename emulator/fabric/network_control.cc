@@ -25,6 +25,7 @@ void Network::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
   } else if (!rules.empty()) {
     FaultPlan plan(rules, state.options.seed, direction_name(state.topology, link));
     direction.faults = std::make_unique<DirectionFaults>(DirectionFaults{std::move(plan), {}, {}, {}, 0});
+    direction.find_plain();
   }
 }
 
@@ -34,6 +35,7 @@ void Network::set_link_up(Time now, LinkId link, bool up) {
   Direction& direction = state.directions[number];
   if (direction.is_up == up) return;
   direction.is_up = up;
+  direction.find_plain();
   if (!up) state.lose_all(now, number, true);
   state.expect_change(now, false, number, up);
   const Cable& ends = state.topology.cables[link.cable];
@@ -92,6 +94,7 @@ void Network::set_link_delay(LinkId link, Duration propagation, Duration jitter)
   Direction& direction = state_->directions[state_->direction_of(link)];
   direction.propagation = propagation;
   direction.jitter = jitter;
+  direction.find_plain();
 }
 
 void Network::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second) {

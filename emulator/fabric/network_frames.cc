@@ -11,9 +11,19 @@
 
 namespace verbena::fabric {
 
-void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets) {
+bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber frame,
+                                      std::span<const std::byte> octets) {
   FrameInfo& info = pool.info(frame);
   const std::span<std::byte> stored = pool.octets(frame);
+  const bool is_whole = info.bytes <= stored.size();
+  const bool way_only = is_whole && !options.trace;
+  const FlowKey key = way_only ? FlowKey(octets.first(info.bytes)) : FlowKey();
+  if (key.is_known() && key == last_flow.key) {
+    info.destination = last_flow.destination;
+    info.flow_hash = last_flow.flow_hash;
+    info.ecn_capable = last_flow.ecn_capable;
+    return true;
+  }
   const FrameLook look = look_at(octets.first(stored.size()), info.bytes, options.trace);
   info.has_long_headers = look.header_bytes > kShortBytes;
   if (octets.data() != stored.data())
@@ -21,16 +31,22 @@ void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame, std:
   info.ecn_capable = look.ecn_capable;
   info.flow_hash = look.flow_hash;
   info.digest = look.digest;
-  if (look.is_ip) {
-    info.destination = addresses.find(look.destination);
-    if (info.destination == kNoHost && look.destination.is_multicast() && !tree->ways(host).empty()) {
-      info.destination = kEveryHost;
-      show(now, tree->ways(host).front().direction, frame, FrameEvent::entered);
-      flood(now, host, kNoHost, frame);
-      return;
-    }
+  if (!look.is_ip) return true;
+  info.destination = addresses.find(look.destination);
+  if (info.destination == kNoHost && look.destination.is_multicast() && !tree->ways(host).empty()) {
+    info.destination = kEveryHost;
+    show(now, tree->ways(host).front().direction, frame, FrameEvent::entered);
+    flood(now, host, kNoHost, frame);
+    return false;
   }
+  if (key.is_known()) last_flow = {key, info.destination, info.flow_hash, info.ecn_capable};
+  return true;
+}
 
+[[gnu::flatten]] void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame,
+                                            std::span<const std::byte> octets) {
+  if (!find_destination(now, host, frame, octets)) return;
+  const FrameInfo& info = pool.info(frame);
   DirectionNumber way = single_way[host];
   const bool has_destination = info.destination != kNoHost;
   if (info.destination == host) {
@@ -54,6 +70,18 @@ void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame, std:
 }
 
 void Network::State::enqueue(Time now, DirectionNumber number, FrameNumber frame) {
+  Direction& direction = directions[number];
+  const FrameInfo& info = pool.info(frame);
+  const Duration wire_time = direction.time_for(info.bytes);
+  const Duration waiting = direction.backlog(now);
+  const bool fits = waiting.ns == 0 || waiting + wire_time <= direction.queue_max;
+  if (direction.is_plain && fits && info.bytes <= direction.frame_bytes_max)
+    depart(now, number, frame, wire_time, direction.propagation);
+  else
+    enqueue_with_care(now, number, frame);
+}
+
+void Network::State::enqueue_with_care(Time now, DirectionNumber number, FrameNumber frame) {
   Direction& direction = directions[number];
   FrameInfo& info = pool.info(frame);
   const Duration waiting = direction.backlog(now);
@@ -118,29 +146,22 @@ void Network::State::judge_and_launch(Time now, DirectionNumber number, FrameNum
   end(start, number, frame, FrameEvent::lost);
 }
 
-void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra) {
+void Network::State::occupy_wire(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time) {
   Direction& direction = directions[number];
-  FrameInfo& info = pool.info(frame);
+  const FrameInfo& info = pool.info(frame);
   const Time start = std::max(direction.wire_free, now);
-  direction.wire_free = start + direction.time_for(info.bytes);
+  direction.wire_free = start + wire_time;
   direction.backlog_max = std::max(direction.backlog_max, direction.wire_free - now);
   ++direction.frames;
   direction.octets += info.bytes;
   note(start, number, info, FrameEvent::sent);
   show(start, number, frame, FrameEvent::sent);
-  Duration flight = direction.propagation;
-  if (direction.jitter.ns > 0) {
-    const std::uint64_t draw = mix_all({options.seed, number, direction.frames});
-    flight = flight + Duration{static_cast<std::int64_t>(draw % (static_cast<std::uint64_t>(direction.jitter.ns) + 1))};
-  }
-  if (extra.ns > 0) {
-    DirectionFaults& faults = *direction.faults;
-    info.due = direction.wire_free + flight + extra;
-    faults.strays.push_back({info.due, faults.next_sequence++, frame});
-    std::push_heap(faults.strays.begin(), faults.strays.end());
-    schedule(number);
-    return;
-  }
+}
+
+void Network::State::depart(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time, Duration flight) {
+  occupy_wire(now, number, frame, wire_time);
+  Direction& direction = directions[number];
+  FrameInfo& info = pool.info(frame);
   info.due = direction.last_due = std::max(direction.last_due, direction.wire_free + flight);
   info.next = kNoFrame;
   if (direction.head == kNoFrame) {
@@ -150,6 +171,27 @@ void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame,
     pool.info(direction.tail).next = frame;
     direction.tail = frame;
   }
+}
+
+void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra) {
+  Direction& direction = directions[number];
+  FrameInfo& info = pool.info(frame);
+  Duration flight = direction.propagation;
+  if (direction.jitter.ns > 0) {
+    const std::uint64_t draw = mix_all({options.seed, number, direction.frames + 1});
+    flight = flight + Duration{static_cast<std::int64_t>(draw % (static_cast<std::uint64_t>(direction.jitter.ns) + 1))};
+  }
+  const Duration wire_time = direction.time_for(info.bytes);
+  if (extra.ns <= 0) {
+    depart(now, number, frame, wire_time, flight);
+    return;
+  }
+  occupy_wire(now, number, frame, wire_time);
+  DirectionFaults& faults = *direction.faults;
+  info.due = direction.wire_free + flight + extra;
+  faults.strays.push_back({info.due, faults.next_sequence++, frame});
+  std::push_heap(faults.strays.begin(), faults.strays.end());
+  schedule(number);
 }
 
 void Network::State::schedule(DirectionNumber number) {
@@ -162,14 +204,18 @@ void Network::State::schedule(DirectionNumber number) {
   queue.set(number, next);
 }
 
-void Network::State::run_direction(Time now, Time until, DirectionNumber number, Sink& sink) {
+[[gnu::flatten]] void Network::State::run_direction(Time now, Time until, DirectionNumber number, Sink& sink) {
   Direction& direction = directions[number];
+  const bool to_host = topology.is_host(direction.to);
   while (direction.head != kNoFrame) {
     const FrameNumber frame = direction.head;
     const FrameInfo& info = pool.info(frame);
     if (info.due > until) break;
     direction.head = info.next;
-    if (direction.head != kNoFrame) __builtin_prefetch(&pool.info(direction.head));
+    if (direction.head != kNoFrame) {
+      __builtin_prefetch(&pool.info(direction.head));
+      if (to_host) pool.prefetch_octets(direction.head);
+    }
     arrive(std::max(now, info.due), number, frame, sink);
   }
   if (direction.faults) {

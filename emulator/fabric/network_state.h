@@ -12,6 +12,7 @@
 #include "emulator/fabric/address_table.h"
 #include "emulator/fabric/deadline_queue.h"
 #include "emulator/fabric/fault_carrier.h"
+#include "emulator/fabric/frame_look.h"
 #include "emulator/fabric/frame_pool.h"
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/routing.h"
@@ -51,6 +52,7 @@ struct alignas(64) Direction {
   bool is_up = true;
   bool marks = false;
   bool is_loopback = false;
+  bool is_plain = true;  // see find_plain()
   Duration known_time{};
   Duration propagation{};
   std::unique_ptr<DirectionFaults> faults;
@@ -84,6 +86,8 @@ struct alignas(64) Direction {
     }
     return known_time;
   }
+  /// All that can happen to a frame is that it waits and goes, or that there are too many.
+  void find_plain() { is_plain = is_up && !marks && !faults && jitter.ns == 0; }
   Duration backlog(Time now) const { return wire_free > now ? wire_free - now : Duration{}; }
   std::uint32_t octets_of(Duration time) const;
   /// Of a host's way out: when it has room for one more frame.
@@ -122,17 +126,23 @@ struct Network::State {
   State(const Topology& of, const NetworkOptions& with);
 
   // -- network_frames.cc: a frame's way
+  /// What the network has to know of the frame. False: it is for a group, and on its way already.
+  bool find_destination(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
   /// `octets`: where the frame was built. If that is not its place in the pool, its headers are put there.
   void enter(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
   void enqueue(Time now, DirectionNumber number, FrameNumber frame);
-  void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
+  [[gnu::noinline]] void enqueue_with_care(Time now, DirectionNumber number, FrameNumber frame);
+  [[gnu::noinline]] void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
   void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
+  void occupy_wire(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time);
+  /// The frame is on its way; what it takes to arrive, beside the time of the wire itself, is `flight`.
+  void depart(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time, Duration flight);
   void arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
 
   // -- network_groups.cc: frames for a multicast group
   /// At its sender or at a switch: a copy on every way of the tree but back to where it came from.
-  void flood(Time now, std::uint32_t vertex, std::uint32_t came_from, FrameNumber frame);
-  void arrive_for_group(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+  [[gnu::noinline]] void flood(Time now, std::uint32_t vertex, std::uint32_t came_from, FrameNumber frame);
+  [[gnu::noinline]] void arrive_for_group(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
   bool is_cut_off(std::uint32_t host, FrameNumber frame);
 
   // -- network_frames.cc again
@@ -157,7 +167,7 @@ struct Network::State {
   void show(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event) {
     if (observer != nullptr) show_to_observer(time, number, frame, event);
   }
-  void show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event);
+  [[gnu::noinline]] void show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event);
   std::uint16_t comment_number(std::string_view comment);
 
   // -- network_control.cc
@@ -182,6 +192,13 @@ struct Network::State {
   FramePool pool;
   DeadlineQueue queue;
   AddressTable addresses;
+  /// The last frame that entered, of which no more is to be known than its way: mostly the next one goes the same.
+  struct {
+    FlowKey key;
+    std::uint32_t destination = kNoHost;
+    std::uint32_t flow_hash = 0;
+    bool ecn_capable = false;
+  } last_flow;
   std::unique_ptr<Routing> routing;
   std::unique_ptr<SpanningTree> tree;
   std::vector<std::uint8_t> is_dead;            // of each vertex: a dead switch

@@ -105,7 +105,7 @@ void FabricHub::frame(std::span<const std::byte> frame, bool) {
   network_.submit(now_, sender_, frame);
 }
 
-bool FabricHub::arrived(const fabric::Arrival& arrival) {
+[[gnu::flatten]] bool FabricHub::arrived(const fabric::Arrival& arrival) {
   ++moved_;
   Node& node = nodes_[arrival.host];
   const auto qpn = fabric::look_at_destination_qpn(arrival.frame);

@@ -89,11 +89,11 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   void frame(std::span<const std::byte> frame, bool icrc_trusted) override;
   // fabric::Sink: a frame for one process.
   bool arrived(const fabric::Arrival& arrival) override;
-  bool arrived_for_all(const fabric::Arrival& arrival);
+  [[gnu::noinline]] bool arrived_for_all(const fabric::Arrival& arrival);
   // fabric::PortListener: the processes of the node are to know.
   void port_changed(std::uint32_t host, bool is_up) override;
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
-  bool take_calls();
+  [[gnu::noinline]] bool take_calls();
   void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
 
   const std::string fabric_;

@@ -59,3 +59,33 @@ BOOST_AUTO_TEST_CASE(without_a_digest_the_rest_of_a_look_is_the_same) {
     BOOST_TEST((with.destination == without.destination));
   }
 }
+
+BOOST_AUTO_TEST_CASE(frames_with_the_same_flow_key_look_the_same) {
+  const auto whole = frame(false, false);
+  const FlowKey key(whole);
+  BOOST_TEST(key.is_known());
+  const FrameLook look = look_at(whole, whole.size(), false);
+  std::size_t same = 0;
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    auto other = whole;
+    other[bit / 8] ^= std::byte{1} << bit % 8;
+    if (!(FlowKey(other) == key)) continue;
+    ++same;
+    const FrameLook other_look = look_at(other, other.size(), false);
+    BOOST_TEST(other_look.is_ip);
+    BOOST_TEST(other_look.ecn_capable == look.ecn_capable);
+    BOOST_TEST(other_look.flow_hash == look.flow_hash);
+    BOOST_TEST((other_look.destination == look.destination));
+  }
+  constexpr std::size_t kKeyOctets = 4 + 8 + 2;  // EtherType to TOS, addresses, UDP source port
+  BOOST_TEST(same == 8 * (whole.size() - kKeyOctets));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_untagged_ipv4_frame_or_too_short_has_no_flow_key) {
+  BOOST_TEST(!FlowKey().is_known());
+  BOOST_TEST(!FlowKey(frame(true, false)).is_known());
+  BOOST_TEST(!FlowKey(frame(false, true)).is_known());
+  const auto whole = frame(false, false);
+  BOOST_TEST(!FlowKey(std::span(whole).first(41)).is_known());
+  BOOST_TEST(FlowKey(std::span(whole).first(42)).is_known());
+}

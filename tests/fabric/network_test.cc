@@ -261,6 +261,30 @@ BOOST_AUTO_TEST_CASE(one_flow_keeps_to_one_way_and_many_spread_over_all) {
   BOOST_TEST(sum == 800u);
 }
 
+BOOST_AUTO_TEST_CASE(without_a_trace_each_frame_goes_its_own_way_also_behind_one_of_another_flow) {
+  Net net(star(4, {}), {.trace = false});
+  std::vector<std::uint32_t> wanted(4);
+  for (std::uint32_t psn = 0; psn < 40; ++psn) {
+    const std::uint32_t to = 1 + psn / 2 % 3;  // twice the same, then another
+    net.send(0, 0, to, psn);
+    ++wanted[to];
+  }
+  net.run();
+  std::vector<std::uint32_t> got(4);
+  for (const Got& one : net.got) {
+    BOOST_TEST(one.host == 1 + one.psn / 2 % 3);
+    ++got[one.host];
+  }
+  BOOST_TEST(got == wanted, boost::test_tools::per_element());
+  // The address moves to another host.
+  net.send(1'000'000'000, 0, 1, 100);
+  net.network.add_address(3, node_gid(2));
+  net.send(1'000'000'000, 0, 1, 101);
+  net.run(2'000'000'000);
+  BOOST_TEST(net.got[40].host == 1);
+  BOOST_TEST(net.got[41].host == 3);
+}
+
 BOOST_AUTO_TEST_CASE(the_trace_hash_tells_runs_apart_and_equal_ones_not) {
   const auto hash = [](std::uint32_t psn, std::int64_t at, bool payload) {
     Net net(ring(4, slow()), {.payload = payload});

@@ -6,6 +6,7 @@
 //   cm_peer cycle ADDRESS PORT COUNT            connects and disconnects, one at a time
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <malloc.h>
 #include <rdma/rdma_cma.h>
 #include <unistd.h>
 
@@ -33,11 +34,11 @@ void say(const rdma_cm_event& event) {
   std::fflush(stdout);
 }
 
-/// Resident memory and open descriptors, for whoever looks for leaks.
+/// What is allocated of the heap, resident shared memory and open descriptors, for whoever looks for leaks.
 void report(int cycles) {
-  long pages = 0;
+  long shared_pages = 0;
   if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+    if (std::fscanf(file, "%*d %*d %ld", &shared_pages) != 1) shared_pages = 0;
     std::fclose(file);
   }
   int descriptors = 0;
@@ -45,7 +46,8 @@ void report(int cycles) {
     while (readdir(folder) != nullptr) ++descriptors;
     closedir(folder);
   }
-  std::printf("after %d: %ld KiB %d descriptors\n", cycles, pages * (sysconf(_SC_PAGESIZE) / 1024), descriptors);
+  std::printf("after %d: %zu KiB of heap, %ld KiB shared, %d descriptors\n", cycles, mallinfo2().uordblks / 1024,
+              shared_pages * (sysconf(_SC_PAGESIZE) / 1024), descriptors);
   std::fflush(stdout);
 }
 

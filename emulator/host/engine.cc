@@ -22,9 +22,6 @@ constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
 constexpr std::uint32_t kPassesPerClock = 16;
 constexpr std::uint32_t kBacklogPassesMax = 256;  // with full receive budgets in a row: then timers run all the same
-constexpr Duration kBackPressureRetry = microseconds(50);
-// A deadline this much before the end of the thread's sleep is not worth a wake-up.
-constexpr Duration kDeadlineSlack = milliseconds(1);
 constexpr Duration kCloseDrain = milliseconds(5);
 constexpr Duration kFarewellPause = microseconds(100);
 constexpr std::size_t kEventsAtOnce = 16;
@@ -192,7 +189,7 @@ void Engine::finish_call(Time now) {
   if (app_role_ == AppRole::has_left && nic_->awaits_completions()) {
     app_role_ = AppRole::will_poll;
     will_poll_until_ = last_now_ + ProgressThread::kWatchMin;
-    link_->disarm();
+    disarm();
   }
   const bool kick = thread_must_wake();
   lock_.unlock();
@@ -239,7 +236,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   std::size_t count = nic_->poll_cq(cq, into);
   app_role_ = AppRole::polls;
   if (count != 0 && nic_->awaits_completions()) {
-    link_->disarm();
+    disarm();
     lock_.unlock();
     return count;
   }
@@ -249,7 +246,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
       link_->fetch();
       lock_.lock();
     }
-    link_->disarm();
+    disarm();
     app_core_.store(sched_getcpu(), std::memory_order_relaxed);
   } else if (leave_to_thread()) {
     lock_.unlock();
@@ -263,15 +260,6 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   lock_.unlock();
   after_unlock(kick);
   return count;
-}
-
-/// An application that has polled all that it posted for waits for something that it does not poll for, if for
-/// anything, such as the last octet of a WRITE. False: it awaits completions, or frames wait.
-bool Engine::leave_to_thread() {
-  if (nic_->awaits_completions()) return false;
-  app_role_ = AppRole::has_left;
-  link_->leaves();
-  return link_->arm();
 }
 
 nic::VerbsResult<void> Engine::attach_group(nic::QpHandle qp, const wire::Gid& group) {
@@ -369,76 +357,6 @@ void Engine::remove_device_locked(Time now) {
 
 std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
   return link_->resolve(address);
-}
-
-// -- The thread's sleep -----------------------------------------------------------------------------------------------
-
-Progress::Activity Engine::activity() const {
-  const std::uint64_t polls = app_polls_.load(std::memory_order_relaxed);
-  const std::uint64_t calls = app_calls_.load(std::memory_order_relaxed);
-  return {.polls = polls,
-          .calls = calls,
-          .core = app_core_.load(std::memory_order_relaxed),
-          .sleeps = polls + calls == active_at_sleep_.load(std::memory_order_relaxed)};
-}
-
-Time Engine::deadline_locked(Time now) const {
-  Time deadline = kNever;
-  if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);
-  if (const auto due = link_->next_deadline()) deadline = std::min(deadline, *due);
-  deadline = std::min({deadline, management_->due(), removal_at_});
-  if (nic_->has_work()) deadline = std::min(deadline, now + kBackPressureRetry);
-  return deadline;
-}
-
-Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
-  if (!lock_.try_lock_briefly()) return std::min(longest, clock_now() + ProgressThread::kWatchMin);
-  Time until{};
-  {
-    const std::lock_guard guard(lock_, std::adopt_lock);
-    // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
-    const Time now = clock_now();
-    const bool app_will_poll = app_role_ == AppRole::will_poll && now < will_poll_until_;
-    ready = !listen || app_will_poll || link_->arm();
-    if (!ready) return {};
-    until = std::min(longest, deadline_locked(now));
-    polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
-    thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
-    link_->rests_here();
-  }
-  link_->flush();
-  return until;
-}
-
-void Engine::woke() {
-  thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
-}
-
-/// Whether something is due that the sleeping thread does not know of and that nobody else will look after.
-bool Engine::thread_must_wake() {
-  const Time until{thread_sleeps_until_ns_.load(std::memory_order_relaxed)};
-  if (until.ns == kAwake) return false;
-  const Time deadline = deadline_locked(last_now_);
-  if (deadline == kNever) return false;
-  const bool app_polls = app_polls_.load(std::memory_order_relaxed) != polls_at_sleep_;
-  if (until != kNever && (app_polls || deadline + kDeadlineSlack >= until)) return false;
-  thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);  // one kick is enough
-  return true;
-}
-
-void Engine::expect_sleep() {
-  bool kick = false;
-  {
-    const std::lock_guard guard(lock_);
-    const bool asleep = thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake;
-    const bool armed = link_->arm();
-    kick = asleep && !armed;
-    if (kick) thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
-    active_at_sleep_.store(app_polls_.load(std::memory_order_relaxed) + app_calls_.load(std::memory_order_relaxed),
-                           std::memory_order_relaxed);
-  }
-  link_->flush();
-  if (kick && thread_ != nullptr) thread_->kick();
 }
 
 // -- Events -----------------------------------------------------------------------------------------------------------

@@ -151,6 +151,7 @@ class Engine final : private Progress {
       return result;
     }
   }
+  void disarm();
   bool leave_to_thread();
   void step_management(Time now);
   void settle_management();
@@ -188,7 +189,8 @@ class Engine final : private Progress {
   std::atomic<std::uint64_t> active_at_sleep_{0};  // polls and calls, when an application thread went to sleep
   // Until when the thread sleeps; kAwake: it does not. Changed under the lock, or by the thread when it wakes.
   alignas(64) std::atomic<std::int64_t> thread_sleeps_until_ns_{kAwake};
-  std::uint64_t polls_at_sleep_ = 0;  // under the lock
+  std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:
+  bool thread_rests_ = false;         // it sleeps until something wakes it, whatever the application does
   std::atomic<bool> is_removed_{false};
   std::atomic<bool> events_waiting_{false};
   std::atomic<bool> questions_waiting_{false};

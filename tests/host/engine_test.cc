@@ -142,6 +142,25 @@ BOOST_AUTO_TEST_CASE(who_has_polled_for_all_that_was_posted_is_woken_by_the_next
   }
 }
 
+BOOST_AUTO_TEST_CASE(who_polls_in_vain_and_goes_away_is_served_all_the_same) {
+  const auto over = [](const char* link, std::uint8_t number) {
+    EngineConfig config = engine_config(number, fabric_name());
+    config.link = link;
+    return config;
+  };
+  for (const char* link : {"shm", "udp"}) {
+    EngineNode a(232, over(link, 232));
+    EngineNode b(233, over(link, 233));
+    connect(a, b, kPatientTimeout);
+    for (int i = 0; i < 3; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the thread waits for nothing but frames
+      BOOST_TEST(b.poll(1, microseconds(100)).empty());
+      BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
+      BOOST_TEST(a.poll(1, seconds(5)).size() == 1U, "over " << link);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(nobody_polls_and_everything_still_happens_and_is_told) {
   EngineNode a(1, fabric_name());
   EngineNode b(2, fabric_name());

@@ -1,0 +1,102 @@
+// Engine: who serves the link while nobody does, and who wakes whom for it.
+#include <sched.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "emulator/host/engine.h"
+
+namespace verbena::host {
+namespace {
+constexpr Duration kBackPressureRetry = microseconds(50);
+// A deadline this much before the end of the thread's sleep is not worth a wake-up.
+constexpr Duration kDeadlineSlack = milliseconds(1);
+}  // namespace
+
+/// Frames ring nobody while the application polls. It may stop at any moment: without a thread that looks after it by
+/// then, or a peer that sees to it, frames would wait for ever.
+void Engine::disarm() {
+  if (kernel_frames_ && thread_rests_ && thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake) return;
+  link_->disarm();
+}
+
+/// An application that has polled all that it posted for waits for something that it does not poll for, if for
+/// anything, such as the last octet of a WRITE. False: it awaits completions, or frames wait.
+bool Engine::leave_to_thread() {
+  if (nic_->awaits_completions()) return false;
+  app_role_ = AppRole::has_left;
+  link_->leaves();
+  return link_->arm();
+}
+
+Progress::Activity Engine::activity() const {
+  const std::uint64_t polls = app_polls_.load(std::memory_order_relaxed);
+  const std::uint64_t calls = app_calls_.load(std::memory_order_relaxed);
+  return {.polls = polls,
+          .calls = calls,
+          .core = app_core_.load(std::memory_order_relaxed),
+          .sleeps = polls + calls == active_at_sleep_.load(std::memory_order_relaxed)};
+}
+
+Time Engine::deadline_locked(Time now) const {
+  Time deadline = kNever;
+  if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);
+  if (const auto due = link_->next_deadline()) deadline = std::min(deadline, *due);
+  deadline = std::min({deadline, management_->due(), removal_at_});
+  if (nic_->has_work()) deadline = std::min(deadline, now + kBackPressureRetry);
+  return deadline;
+}
+
+Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
+  if (!lock_.try_lock_briefly()) return std::min(longest, clock_now() + ProgressThread::kWatchMin);
+  Time until{};
+  {
+    const std::lock_guard guard(lock_, std::adopt_lock);
+    // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
+    const Time now = clock_now();
+    const bool app_will_poll = app_role_ == AppRole::will_poll && now < will_poll_until_;
+    ready = !listen || app_will_poll || link_->arm();
+    if (!ready) return {};
+    if (app_will_poll) longest = std::min(longest, will_poll_until_);
+    until = std::min(longest, deadline_locked(now));
+    thread_rests_ = longest == kNever;
+    polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
+    thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
+    link_->rests_here();
+  }
+  link_->flush();
+  return until;
+}
+
+void Engine::woke() {
+  thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
+}
+
+/// Whether something is due that the sleeping thread does not know of and that nobody else will look after.
+bool Engine::thread_must_wake() {
+  const Time until{thread_sleeps_until_ns_.load(std::memory_order_relaxed)};
+  if (until.ns == kAwake) return false;
+  const Time deadline = deadline_locked(last_now_);
+  if (deadline == kNever) return false;
+  const bool app_polls = app_polls_.load(std::memory_order_relaxed) != polls_at_sleep_;
+  if (until != kNever && (app_polls || deadline + kDeadlineSlack >= until)) return false;
+  thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);  // one kick is enough
+  return true;
+}
+
+void Engine::expect_sleep() {
+  bool kick = false;
+  {
+    const std::lock_guard guard(lock_);
+    const bool asleep = thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake;
+    const bool armed = link_->arm();
+    kick = asleep && !armed;
+    if (kick) thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
+    active_at_sleep_.store(app_polls_.load(std::memory_order_relaxed) + app_calls_.load(std::memory_order_relaxed),
+                           std::memory_order_relaxed);
+  }
+  link_->flush();
+  if (kick && thread_ != nullptr) thread_->kick();
+}
+
+}  // namespace verbena::host

@@ -49,9 +49,11 @@ bool UdpSteering::take_probe(std::span<const std::byte> datagram, const SocketAd
 void UdpSteering::note(std::uint8_t sender_slot, std::uint16_t note) {
   if (sender_slot >= kSlots || note >> 8 != round_) return;
   const auto number = static_cast<std::uint8_t>(note);
-  auto& known = socket_of_slot_[sender_slot];
-  if (known && *known <= number) return;
-  known = number;
+  auto& answer = answers_[sender_slot];
+  if (answer && *answer <= number) return;
+  answer = number;
+  if (socket_of_slot_[sender_slot] == number) return;
+  socket_of_slot_[sender_slot] = number;
   learned_ = true;
 }
 
@@ -70,7 +72,7 @@ void UdpSteering::step() {
 
 void UdpSteering::probe() {
   ++round_;
-  socket_of_slot_.fill(std::nullopt);
+  answers_.fill(std::nullopt);
   if (!load()) return;
   std::size_t sockets = 1 + kSpareProbes;
   for (std::uint32_t slot = 0; slot < kSlots; ++slot) sockets += siblings_.knows(static_cast<std::uint8_t>(slot));

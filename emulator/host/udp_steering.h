@@ -56,7 +56,10 @@ class UdpSteering final : public SiblingPort::NoteSink {
 
   const Options options_;
   SiblingPort& siblings_;
+  // What the program goes by. It stays while we ask anew: were it forgotten, every frame that comes meanwhile would go
+  // astray, and each process that gets one would ask for itself, for ever.
   std::array<std::optional<std::uint8_t>, kSlots> socket_of_slot_;
+  std::array<std::optional<std::uint8_t>, kSlots> answers_;  // of this round
   bool wanted_ = false;
   bool learned_ = false;
   std::uint8_t round_ = 0;  // answers to earlier rounds do not count

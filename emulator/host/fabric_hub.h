@@ -92,8 +92,8 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   [[gnu::noinline]] bool arrived_for_all(const fabric::Arrival& arrival);
   // fabric::PortListener: the processes of the node are to know.
   void port_changed(std::uint32_t host, bool is_up) override;
-  /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   [[gnu::noinline]] bool take_calls();
+  /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
 
   const std::string fabric_;

@@ -24,8 +24,9 @@ class AppMemory final : public nic::Memory {
 /// Puts our handler above whatever handles SIGSEGV and SIGBUS now, unless it is ours already.
 void install_fault_handler();
 
-/// For whoever interposes sigaction(): call this first from a handler that has replaced ours. If the fault belongs to a
-/// guarded copy it does not return; else it returns false and has done nothing.
+/// For whoever interposes sigaction(): call this first from a handler that has replaced ours, with the context that it
+/// got. If the fault belongs to a guarded copy it does not return, or returns true, and the handler has to return as
+/// well; else it returns false and has done nothing.
 bool handle_fault(int signal, siginfo_t* info, void* context);
 
 }  // namespace verbena::host

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "wire/known_headers.h"
 #include "wire/packet_view.h"
 
 namespace verbena::wire {
@@ -34,6 +35,7 @@ class FrameParser {
   struct Options {
     Begins begins = Begins::with_ethernet;
     bool may_be_cut = false;
+    KnownHeaders* known = nullptr;  // none: nothing is remembered
   };
 
   [[gnu::always_inline]] static inline Result<PacketView, ParseError> parse(std::span<const std::byte> frame,
@@ -47,7 +49,7 @@ class FrameParser {
 
  private:
   FrameParser(PacketView& view, std::span<const std::byte> frame, Options options)
-      : view_(view), frame_(frame), end_(frame.size()), may_be_cut_(options.may_be_cut) {}
+      : view_(view), frame_(frame), end_(frame.size()), known_(options.known), may_be_cut_(options.may_be_cut) {}
 
   bool fail(ParseError error) {
     error_ = error;
@@ -60,6 +62,29 @@ class FrameParser {
   /// 35 more than this).
   [[gnu::always_inline]] inline bool parse_ethernet() {
     copy_headers(view_.headers_.data(), frame_.data(), std::min(frame_.size(), PacketView::kHeaderBytesMax));
+    if (known_ != nullptr && frame_.size() >= KnownHeaders::kBytes) {
+      const KnownHeaders::Entry* const entry = known_->find(view_.headers_.data(), frame_.size());
+      return entry != nullptr ? parse_known(*entry) : parse_unknown();
+    }
+    return parse_by_ether_type();
+  }
+  [[gnu::noinline]] bool parse_unknown() {
+    if (!parse_by_ether_type()) return false;
+    if (view_.bth_at_ == KnownHeaders::kBytes && view_.is_ipv4_)
+      known_->notice(view_.headers_.data(), frame_.size(), ip_payload_bytes_);
+    return true;
+  }
+  bool parse_known(const KnownHeaders::Entry& entry) {
+    constexpr std::size_t kUdpAt = kUntagged + Ipv4Layout::bytes;
+    view_.ip_offset_ = view_.ip_at_ = kUntagged;
+    view_.bth_at_ = KnownHeaders::kBytes;
+    view_.is_ipv4_ = true;
+    view_.knows_icrc_until_bth_ = true;
+    view_.icrc_until_bth_ = entry.icrc_until_bth;
+    ip_payload_bytes_ = entry.ip_payload_bytes;
+    return limit_to(kUdpAt) && parse_transport<kUdpAt>();
+  }
+  bool parse_by_ether_type() {
     if (!reaches(kUntagged)) return false;
     const std::uint16_t ether_type = view_.header<EthernetLayout>(0).ether_type;
     if (ether_type != kEtherTypeVlan) return parse_ip<kUntagged>(ether_type);
@@ -96,6 +121,11 @@ class FrameParser {
     view_.is_ipv4_ = std::is_same_v<IpLayout, Ipv4Layout>;
     if (!reaches(kUdpAt) || !check(view_.header<IpLayout>(kIpAt)) || !limit_to(kUdpAt)) return false;
     if (!reaches(kBthAt) || !check(view_.header<UdpLayout>(kUdpAt))) return false;
+    return parse_transport<kUdpAt>();
+  }
+  template <std::size_t kUdpAt>
+  [[gnu::always_inline]] inline bool parse_transport() {
+    constexpr std::size_t kBthAt = kUdpAt + UdpLayout::bytes;
     if (!reaches(kBthAt + BthLayout::bytes) || !check(view_.header<BthLayout>(kBthAt))) return false;
     const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes;
     return reaches(payload_at) && parse_payload(kUdpAt, payload_at);
@@ -171,6 +201,7 @@ class FrameParser {
   std::size_t link_bytes_ = 0;  // that the copy has in front of the frame
   std::size_t ip_payload_bytes_ = 0;
   std::uint8_t pad_bytes_ = 0;
+  KnownHeaders* known_;
   bool may_be_cut_;
   ParseError error_ = ParseError::truncated;
 };

@@ -2,6 +2,7 @@
 
 #include <isa-l/crc.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "wire/assert.h"
@@ -39,9 +40,42 @@ std::size_t mask_headers(std::span<const std::byte> ip_header, bool is_ipv4,
   return kLinkOnes + header_bytes;
 }
 
+std::uint32_t icrc_until_bth(std::span<const std::byte> ip_header, bool is_ipv4) {
+  const std::size_t bytes = (is_ipv4 ? Ipv4Layout::bytes : Ipv6Layout::bytes) + UdpLayout::bytes;
+  // mask_headers() wants a BTH behind, which does not count here.
+  std::array<std::byte, kMaskedBytesMax> packet{};
+  std::copy_n(ip_header.begin(), bytes, packet.begin());
+  std::array<std::byte, kMaskedBytesMax> masked;
+  mask_headers(packet, is_ipv4, masked);
+  Icrc crc;
+  crc.update(masked.data(), kLinkOnes + bytes);
+  return crc.value();
+}
+
+namespace {
+// A short packet goes through the CRC in one piece: a second call costs more than the copy.
+constexpr std::size_t kOnePieceBytes = 192;
+}  // namespace
+
+std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> transport,
+                            std::span<const std::byte> payload) {
+  constexpr std::size_t kTransportBytesMax = 52;
+  VERBENA_ASSERT(transport.size() >= BthLayout::bytes && transport.size() <= kTransportBytesMax);
+  std::array<std::byte, kTransportBytesMax + kOnePieceBytes> masked;
+  std::memcpy(masked.data(), transport.data(), transport.size());
+  masked[kBthMaskedOctet] = kOnes;
+  Icrc crc(until_bth);
+  if (payload.size() <= kOnePieceBytes) {
+    if (!payload.empty()) std::memcpy(masked.data() + transport.size(), payload.data(), payload.size());
+    crc.update(masked.data(), transport.size() + payload.size());
+  } else {
+    crc.update(masked.data(), transport.size());
+    crc.update(payload.data(), payload.size());
+  }
+  return crc.value();
+}
+
 std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4) {
-  // A short packet goes through the CRC in one piece: a second call costs more than the copy.
-  constexpr std::size_t kOnePieceBytes = 192;
   std::array<std::byte, kMaskedBytesMax + kOnePieceBytes> masked;
   const std::size_t masked_bytes = mask_headers(packet, is_ipv4, std::span(masked).first<kMaskedBytesMax>());
   const std::span<const std::byte> rest = packet.subspan(masked_bytes - kLinkOnes);

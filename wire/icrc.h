@@ -37,6 +37,14 @@ inline constexpr std::size_t kMaskedBytesMax = 8 + Ipv6Layout::bytes + UdpLayout
 std::size_t mask_headers(std::span<const std::byte> ip_header, bool is_ipv4,
                          std::span<std::byte, kMaskedBytesMax> into);
 
+/// The CRC over the octets of ones and the masked IP and UDP headers that lie at `ip_header`, whole.
+std::uint32_t icrc_until_bth(std::span<const std::byte> ip_header, bool is_ipv4);
+
+/// Goes on with what lies between them and the ICRC: `transport` is the BTH and its extension headers (12 to 52
+/// octets), `payload` is padded.
+std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> transport,
+                            std::span<const std::byte> payload);
+
 /// The ICRC of a packet from its IP header to the octet before the ICRC. `packet` must hold IP, UDP and BTH whole.
 std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4);
 

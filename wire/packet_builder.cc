@@ -3,8 +3,6 @@
 namespace verbena::wire {
 namespace {
 
-constexpr std::size_t kLinkOnes = 8;
-
 /// What the two octets of a length, followed by `kAfter` octets up to the end of the UDP header, change in a CRC: it is
 /// linear, so each octet's share can be looked up.
 template <std::size_t kAfter>
@@ -89,27 +87,14 @@ FrameTemplate::FrameTemplate(const FramePath& path) {
   udp.source_port = path.udp_source_port;
   add(UdpLayout::emit(udp));
   header_bytes_ = static_cast<std::uint8_t>(end);
-
-  // mask_headers() wants a BTH behind, which does not count here.
-  std::array<std::byte, kHeaderBytesMax + BthLayout::bytes> packet{};
-  std::memcpy(packet.data(), octets_.data(), end);
-  std::array<std::byte, kMaskedBytesMax> masked;
-  mask_headers(std::span<const std::byte>(packet).subspan(ip_offset_), is_ipv4_, masked);
-  Icrc crc;
-  crc.update(masked.data(), kLinkOnes + (is_ipv4_ ? Ipv4Layout::bytes : Ipv6Layout::bytes) + UdpLayout::bytes);
-  icrc_of_length_0_ = crc.value();
+  icrc_of_length_0_ = wire::icrc_until_bth(std::span(octets_).subspan(ip_offset_), is_ipv4_);
 }
 
-void FrameTemplate::emit(std::span<std::byte> into, std::size_t udp_payload_bytes) const {
-  VERBENA_ASSERT(into.size() >= header_bytes_ && header_bytes_ != 0);
-  constexpr std::size_t kUsualBytes = EthernetLayout::bytes + Ipv4Layout::bytes + UdpLayout::bytes;
-  if (header_bytes_ == kUsualBytes) {
-    std::memcpy(into.data(), octets_.data(), kUsualBytes);
-  } else {
-    std::memcpy(into.data(), octets_.data(), header_bytes_);
-  }
+void FrameTemplate::fit(std::size_t udp_payload_bytes) const {
+  fitted_bytes_ = static_cast<std::uint16_t>(udp_payload_bytes);
   const std::size_t udp_bytes = udp_payload_bytes + UdpLayout::bytes;
-  std::byte* const ip = into.data() + ip_offset_;
+  std::byte* const ip = octets_.data() + ip_offset_;
+  icrc_until_bth_ = icrc_of_length_0_ ^ kUdpShares.of(udp_bytes);
   if (is_ipv4_) {
     const std::size_t total_bytes = udp_bytes + Ipv4Layout::bytes;
     std::uint32_t sum = checksum_sum_ + static_cast<std::uint32_t>(total_bytes);
@@ -117,16 +102,12 @@ void FrameTemplate::emit(std::span<std::byte> into, std::size_t udp_payload_byte
     sum = (sum & 0xffff) + (sum >> 16);
     store_u16(ip + kIpv4LengthOffset, total_bytes);
     store_u16(ip + 10, ~sum & 0xffff);
+    icrc_until_bth_ ^= kIpv4Shares.of(total_bytes);
   } else {
     store_u16(ip + kIpv6LengthOffset, udp_bytes);
+    icrc_until_bth_ ^= kIpv6Shares.of(udp_bytes);
   }
-  store_u16(into.data() + header_bytes_ - 4, udp_bytes);
-}
-
-std::uint32_t FrameTemplate::icrc_until_bth(std::size_t udp_payload_bytes) const {
-  const std::size_t udp_bytes = udp_payload_bytes + UdpLayout::bytes;
-  return icrc_of_length_0_ ^ kUdpShares.of(udp_bytes) ^
-         (is_ipv4_ ? kIpv4Shares.of(udp_bytes + Ipv4Layout::bytes) : kIpv6Shares.of(udp_bytes));
+  store_u16(octets_.data() + header_bytes_ - 4, udp_bytes);
 }
 
 }  // namespace verbena::wire

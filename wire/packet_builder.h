@@ -37,7 +37,8 @@ struct FramePath {
   bool ipv4_dont_fragment = true;
 };
 
-/// The Ethernet, VLAN, IP and UDP headers of a flow, ready but for the lengths.
+/// The Ethernet, VLAN, IP and UDP headers of a flow. Kept ready for frames of the size that was asked for last, as most
+/// have the same: one thread at a time, also where it is const.
 class FrameTemplate {
  public:
   FrameTemplate() = default;
@@ -48,21 +49,36 @@ class FrameTemplate {
   bool is_ipv4() const { return is_ipv4_; }
 
   /// Writes the headers of a frame whose UDP payload (BTH to ICRC) has this size. `into` must hold header_bytes().
-  void emit(std::span<std::byte> into, std::size_t udp_payload_bytes) const;
+  void emit(std::span<std::byte> into, std::size_t udp_payload_bytes) const {
+    VERBENA_ASSERT(into.size() >= header_bytes_ && header_bytes_ != 0);
+    if (udp_payload_bytes != fitted_bytes_) fit(udp_payload_bytes);
+    constexpr std::size_t kUsualBytes = EthernetLayout::bytes + Ipv4Layout::bytes + UdpLayout::bytes;
+    if (header_bytes_ == kUsualBytes)
+      std::memcpy(into.data(), octets_.data(), kUsualBytes);
+    else
+      std::memcpy(into.data(), octets_.data(), header_bytes_);
+  }
 
   /// The CRC from the octets of ones to the end of the UDP header, for a UDP payload of this size.
-  std::uint32_t icrc_until_bth(std::size_t udp_payload_bytes) const;
+  std::uint32_t icrc_until_bth(std::size_t udp_payload_bytes) const {
+    if (udp_payload_bytes != fitted_bytes_) fit(udp_payload_bytes);
+    return icrc_until_bth_;
+  }
 
   static constexpr std::size_t kHeaderBytesMax =
       EthernetLayout::bytes + VlanLayout::bytes + Ipv6Layout::bytes + UdpLayout::bytes;
 
  private:
-  std::array<std::byte, kHeaderBytesMax> octets_{};
+  [[gnu::noinline]] void fit(std::size_t udp_payload_bytes) const;
+
+  mutable std::array<std::byte, kHeaderBytesMax> octets_{};
+  mutable std::uint16_t fitted_bytes_ = 0;  // the UDP payload that lengths and checksum are for; 0: none yet
   std::uint8_t header_bytes_ = 0;
   std::uint8_t ip_offset_ = 0;
-  bool is_ipv4_ = true;
+  mutable std::uint32_t icrc_until_bth_ = 0;
+  std::uint32_t icrc_of_length_0_ = 0;  // the same with zeros for both lengths
   std::uint32_t checksum_sum_ = 0;      // of the IPv4 header without total length and checksum
-  std::uint32_t icrc_of_length_0_ = 0;  // from the octets of ones up to the BTH, with zeros for both lengths
+  bool is_ipv4_ = true;
 };
 
 /// One frame. Order of calls: constructor, append() in the order of the specification, payload, finish() once.
@@ -136,9 +152,11 @@ class PacketBuilder {
   alignas(64) std::array<std::byte, kPayloadAt + kPayloadBytesMax + kIcrcBytes> stage_;
 };
 
-// Inline: most fields of a BTH are constants where a packet is built.
-inline PacketBuilder::PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
-                                    std::size_t payload_bytes)
+// In line by attribute, however many places build packets: most fields of a BTH are constants there, and what is known
+// of the frame stays in registers.
+[[gnu::always_inline]] inline PacketBuilder::PacketBuilder(std::span<std::byte> into,
+                                                           const FrameTemplate& frame_template, const Bth& bth,
+                                                           std::size_t payload_bytes)
     : into_(into.data()), payload_bytes_left_(payload_bytes), pad_bytes_(-payload_bytes & 3) {
   const OpcodeInfo& info = opcode_info(bth.opcode);
   VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
@@ -157,7 +175,7 @@ inline PacketBuilder::PacketBuilder(std::span<std::byte> into, const FrameTempla
   BthLayout::emit(padded, std::span<std::byte, BthLayout::bytes>(bth_, BthLayout::bytes));
 }
 
-inline std::size_t PacketBuilder::finish() {
+[[gnu::always_inline]] inline std::size_t PacketBuilder::finish() {
   VERBENA_ASSERT(extension_bytes_left_ == 0 && payload_bytes_left_ == 0);
   for (std::uint8_t i = 0; i < pad_bytes_; ++i) *next_++ = std::byte{0};
   const std::byte masked = std::exchange(bth_[kBthMaskedOctet], std::byte{0xff});

@@ -116,7 +116,8 @@ class PacketView {
   /// False: the capture's snap length cut the end off (parse_cut_frame), the ICRC included.
   bool is_whole() const { return is_whole_; }
   std::uint32_t icrc() const { return icrc_; }
-  /// Computes the CRC over the frame's bytes as they are now and compares. Never valid for a cut frame.
+  /// Computes the CRC over the frame's bytes as they are now (the headers: as they were read or as they are now) and
+  /// compares. Never valid for a cut frame.
   bool icrc_is_valid() const;
 
  private:
@@ -143,6 +144,8 @@ class PacketView {
   std::uint8_t ip_offset_ = 0;
   bool is_ipv4_ = true;
   bool is_whole_ = true;
+  bool knows_icrc_until_bth_ = false;
+  std::uint32_t icrc_until_bth_ = 0;
   std::uint32_t icrc_ = 0;
   const OpcodeInfo* info_ = nullptr;
   std::span<const std::byte> frame_;

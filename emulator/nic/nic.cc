@@ -81,16 +81,16 @@ constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next
     nic.counters.add(reason);
 }
 
-Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  if (qp.type == QpType::ud) return send_datagram(nic, qp, port);
-  if (qp.type == QpType::raw_packet) return send_raw(nic, qp, port);
-  return send_request(nic, qp, now, port);
+/// What is not a request of a connection.
+[[gnu::noinline]] Sent send_unconnected(NicState& nic, Qp& qp, TransmitPort& port) {
+  return qp.type == QpType::ud ? send_datagram(nic, qp, port) : send_raw(nic, qp, port);
 }
 
-Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  const Sent response = send_response(nic, qp, port);
-  if (response != Sent::nothing) return response;
-  if (qp.pace.bits_per_second == 0) return send_work(nic, qp, now, port);
+Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  return qp.sends_datagrams ? send_unconnected(nic, qp, port) : send_request(nic, qp, now, port);
+}
+
+[[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
   const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
   const Sent sent = send_work(nic, qp, now, port);
@@ -98,12 +98,20 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   return sent;
 }
 
+Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  if (qp.responder.owes_response()) {
+    const Sent response = send_response(nic, qp, port);
+    if (response != Sent::nothing) return response;
+  }
+  return qp.pace.bits_per_second == 0 ? send_work(nic, qp, now, port) : send_paced(nic, qp, now, port);
+}
+
 }  // namespace
 
 void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted) {
   NicState& nic = *state_;
   nic.now = now;
-  const auto parsed = wire::FrameParser::parse(frame, {});
+  const auto parsed = wire::FrameParser::parse(frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr});
   if (!parsed) {
     const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
     if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);

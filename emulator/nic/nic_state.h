@@ -16,6 +16,7 @@
 #include "emulator/nic/steering.h"
 #include "emulator/nic/timer_heap.h"
 #include "emulator/nic/transmit_port.h"
+#include "wire/known_headers.h"
 #include "wire/packet_view.h"
 
 namespace verbena::nic {
@@ -77,7 +78,8 @@ struct alignas(64) NicState {
   /// On hardware a posted work request has a copy of the address vector; here it names the handle, which therefore
   /// stays until nothing posted needs it.
   std::vector<AhHandle> destroyed_ahs;
-  std::uint32_t awaiting_slot = 0;  // of the QP that Nic::awaits_completions() looked at last
+  wire::KnownHeaders known_headers;  // of frames received
+  std::uint32_t awaiting_slot = 0;   // of the QP that Nic::awaits_completions() looked at last
 
   /// Puts the QP at the end of the list that transmit() serves.
   void make_ready(Qp& qp);
@@ -125,14 +127,16 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port);
 /// Continues at `psn`: after a NAK, a timeout, or an acknowledgement of something that was about to be sent again.
 void go_back(Qp& qp, wire::Psn psn);
 /// The next octets of a packet's payload. False: the memory faults.
-inline bool read_payload(NicState& nic, std::uint64_t from, std::uint32_t bytes, wire::PacketBuilder& builder) {
+[[gnu::always_inline]] inline bool read_payload(NicState& nic, std::uint64_t from, std::uint32_t bytes,
+                                                wire::PacketBuilder& builder) {
   if (nic.memory_has_octets) return nic.memory.read(from, builder.payload(bytes));
   builder.leave_out_payload(bytes);
   return true;
 }
 /// A local buffer of the QP: checked and copied. False: a local protection error.
 [[gnu::cold]] bool read_null_region(NicState& nic, const Qp& qp, const Sge& from, wire::PacketBuilder& builder);
-inline bool read_local(NicState& nic, const Qp& qp, const Sge& from, wire::PacketBuilder& builder) {
+[[gnu::always_inline]] inline bool read_local(NicState& nic, const Qp& qp, const Sge& from,
+                                              wire::PacketBuilder& builder) {
   std::uint64_t address;
   if (nic.regions.translate(from.lkey, qp.pd, qp.handle, from.address, from.length, kLocalRead, address))
     return read_payload(nic, address, from.length, builder);
@@ -150,8 +154,8 @@ inline bool write_local(NicState& nic, const Qp& qp, std::uint32_t lkey, std::ui
 bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
                    wire::PacketBuilder& builder);
 /// Copies octets [offset, offset + bytes) of the message. False: a local protection error.
-inline bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
-                           wire::PacketBuilder& builder) {
+[[gnu::always_inline]] inline bool gather_payload(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset,
+                                                  std::uint32_t bytes, wire::PacketBuilder& builder) {
   SendQueue& queue = qp.send_queue;
   const SendWork& work = queue.at(position);
   if (work.inline_data) {

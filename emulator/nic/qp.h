@@ -100,6 +100,8 @@ struct Responder {
   std::uint32_t jobs_head = 0;
   std::vector<AtomicRecord> atomics;  // ring of max_dest_read_atomic
   std::uint32_t atomics_next = 0;
+
+  bool owes_response() const { return jobs_head < jobs.size() || acknowledge != Acknowledge::none; }
 };
 
 /// A rate limit at work (modify_qp_rate_limit): requests leave at `next` at the earliest.

@@ -1,6 +1,7 @@
 // The responder: an ordered list of checks on a request, each with a verdict; one place says what a verdict means.
 // IBTA vol 1, 9.7.4 (RC, order of checks figure 84), 9.8.2 (UC), 9.9.3 (responder's errors, tables 60 and 61).
 #include <algorithm>
+#include <array>
 
 #include "emulator/nic/nic_state.h"
 #include "wire/aeth.h"
@@ -99,30 +100,34 @@ Verdict check_named_srq(NicState& nic, Qp& qp, const PacketView& packet) {
   return Verdict::invalid_request;
 }
 
-Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
-  const std::uint32_t access = qp.attributes.access;
-  const auto allowed = [&](std::uint32_t right, bool rc_only) {
-    return (access & right) != 0 && (!rc_only || qp.reliable) ? Verdict::pass : Verdict::invalid_request;
+/// What a QP must allow for an operation to be done on it.
+struct Requirement {
+  std::uint32_t rights = 0;
+  bool is_for_reliable_only = false;
+  bool is_request = false;
+};
+constexpr std::size_t kOperations = static_cast<std::size_t>(Operation::congestion_notification) + 1;
+constexpr std::array<Requirement, kOperations> make_requirements() {
+  std::array<Requirement, kOperations> requirements{};
+  const auto set = [&](Operation operation, Requirement requirement) {
+    requirements[static_cast<std::size_t>(operation)] = requirement;
   };
-  switch (packet.opcode().operation) {
-    case Operation::send:
-      return Verdict::pass;
-    case Operation::write:
-      return allowed(kRemoteWrite, false);
-    case Operation::read_request:
-      return allowed(kRemoteRead, true);
-    case Operation::compare_swap:
-    case Operation::fetch_add:
-      return allowed(kRemoteAtomic, true);
-    case Operation::atomic_write:
-      return allowed(kRemoteWrite, true);
-    case Operation::read_response:
-    case Operation::acknowledge:
-    case Operation::atomic_acknowledge:
-    case Operation::congestion_notification:
-      break;
-  }
-  return Verdict::drop;
+  set(Operation::send, {.is_request = true});
+  set(Operation::write, {.rights = kRemoteWrite, .is_request = true});
+  set(Operation::read_request, {.rights = kRemoteRead, .is_for_reliable_only = true, .is_request = true});
+  set(Operation::compare_swap, {.rights = kRemoteAtomic, .is_for_reliable_only = true, .is_request = true});
+  set(Operation::fetch_add, {.rights = kRemoteAtomic, .is_for_reliable_only = true, .is_request = true});
+  set(Operation::atomic_write, {.rights = kRemoteWrite, .is_for_reliable_only = true, .is_request = true});
+  return requirements;
+}
+constexpr std::array<Requirement, kOperations> kRequirements = make_requirements();
+
+Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
+  const Requirement& requirement = kRequirements[static_cast<std::size_t>(packet.opcode().operation)];
+  if (!requirement.is_request) return Verdict::drop;
+  const bool is_allowed = (qp.attributes.access & requirement.rights) == requirement.rights &&
+                          (qp.reliable || !requirement.is_for_reliable_only);
+  return is_allowed ? Verdict::pass : Verdict::invalid_request;
 }
 
 Verdict check_resources(NicState& nic, Qp& qp, const PacketView& packet) {
@@ -141,6 +146,29 @@ Verdict check_resources(NicState& nic, Qp& qp, const PacketView& packet) {
   return Verdict::pass;
 }
 
+/// Of what is neither SEND nor WRITE.
+Verdict check_length_of_rest(NicState& nic, const PacketView& packet) {
+  switch (packet.opcode().operation) {
+    case Operation::read_request:
+      return packet.reth().length <= nic.config.limits.max_message_bytes ? Verdict::pass : Verdict::invalid_request;
+    case Operation::compare_swap:
+    case Operation::fetch_add:
+      return packet.atomic_eth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
+    case Operation::atomic_write: {
+      const bool fits = packet.payload().size() == kAtomicBytes && packet.reth().length == kAtomicBytes;
+      return fits && packet.reth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
+    }
+    case Operation::send:
+    case Operation::write:
+    case Operation::read_response:
+    case Operation::acknowledge:
+    case Operation::atomic_acknowledge:
+    case Operation::congestion_notification:
+      break;
+  }
+  return Verdict::drop;
+}
+
 Verdict check_length(NicState& nic, Qp& qp, const PacketView& packet) {
   const wire::OpcodeInfo& opcode = packet.opcode();
   const std::size_t payload = packet.payload().size();
@@ -150,31 +178,15 @@ Verdict check_length(NicState& nic, Qp& qp, const PacketView& packet) {
         full ? payload == qp.mtu : payload <= qp.mtu && (payload > 0 || opcode.position == Position::only);
     if (!fits) return Verdict::invalid_request;
   }
-  switch (opcode.operation) {
-    case Operation::send:
-      return payload > receive_room(qp) ? Verdict::receive_too_short : Verdict::pass;
-    case Operation::write: {
-      const std::uint32_t left = opcode.has_reth ? packet.reth().length : qp.responder.write_left;
-      if (opcode.has_reth && left > nic.config.limits.max_message_bytes) return Verdict::invalid_request;
-      const bool fits = opcode.ends_message() ? payload == left : payload < left;
-      return fits ? Verdict::pass : Verdict::invalid_request;
-    }
-    case Operation::read_request:
-      return packet.reth().length <= nic.config.limits.max_message_bytes ? Verdict::pass : Verdict::invalid_request;
-    case Operation::compare_swap:
-    case Operation::fetch_add:
-      return packet.atomic_eth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
-    case Operation::atomic_write: {
-      const bool fits = payload == kAtomicBytes && packet.reth().length == kAtomicBytes;
-      return fits && packet.reth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
-    }
-    case Operation::read_response:
-    case Operation::acknowledge:
-    case Operation::atomic_acknowledge:
-    case Operation::congestion_notification:
-      break;
+  if (opcode.operation == Operation::write) {
+    const std::uint32_t left = opcode.has_reth ? packet.reth().length : qp.responder.write_left;
+    if (opcode.has_reth && left > nic.config.limits.max_message_bytes) return Verdict::invalid_request;
+    const bool fits = opcode.ends_message() ? payload == left : payload < left;
+    return fits ? Verdict::pass : Verdict::invalid_request;
   }
-  return Verdict::drop;
+  if (opcode.operation == Operation::send)
+    return payload > receive_room(qp) ? Verdict::receive_too_short : Verdict::pass;
+  return check_length_of_rest(nic, packet);
 }
 
 Verdict check_remote_access(NicState& nic, Qp& qp, const PacketView& packet) {

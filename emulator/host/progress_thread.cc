@@ -85,10 +85,11 @@ void ProgressThread::main() {
   const Duration spin_max = progress_.frames_need_kernel() ? kSpinInStreamKernel : kSpinInStream;
   Duration watch = watch_min;
   Time last_worked = busy_until;
-  Duration earned{};        // to spin in vain, as of `last_worked`
-  Time linger_until{};      // ... and until when that is
-  bool fruitless = false;   // the last wake-up, so far
-  bool for_frames = false;  // the last wake-up, nothing taken yet
+  std::uint64_t actions = mark.polls + mark.calls;  // of the application, as of `last_worked`
+  Duration earned{};                                // to spin in vain, as of `last_worked`
+  Time linger_until{};                              // ... and until when that is
+  bool fruitless = false;                           // the last wake-up, so far
+  bool for_frames = false;                          // the last wake-up, nothing taken yet
   ThreadPlace place;
   while (!stop_.load(std::memory_order_acquire)) {
     const Progress::Look look = progress_.pass();
@@ -103,8 +104,10 @@ void ProgressThread::main() {
       const Time now = clock.now();
       if (worked) {
         if (std::exchange(for_frames, false)) place.served(seen.polls + seen.calls, seen.sleeps ? -1 : seen.core);
+        // An application that does something with the frames needs a core as well.
+        const bool app_is_passive = std::exchange(actions, seen.polls + seen.calls) == seen.polls + seen.calls;
         earned = std::max(earned - (now - last_worked), Duration{}) + kSpinEarned;
-        earned = std::min(earned, spin_max);
+        earned = app_is_passive ? std::min(earned, spin_max) : Duration{};
         last_worked = now;
         busy_until = now + kSpin;
         linger_until = now + earned;

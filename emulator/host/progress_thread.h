@@ -71,8 +71,9 @@ class ProgressThread {
   void abandon();
 
   static constexpr Duration kSpin = microseconds(20);
-  // In a stream of frames the thread spins longer, if on a core of its own: a peer that is kept from its core for a
-  // moment goes on soon. Each pass that found frames earns so much, spinning in vain spends it.
+  // In a stream of frames to a passive application the thread spins longer, if on a core of its own: a peer that is
+  // kept from its core for a moment goes on soon. Each pass that found frames earns so much, spinning in vain spends
+  // it.
   static constexpr Duration kSpinEarned = microseconds(50);
   static constexpr Duration kSpinInStream = milliseconds(2);
   static constexpr Duration kSpinInStreamKernel = microseconds(100);  // who sends frames through the kernel is not seen

@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(copies_of_every_size_and_alignment_are_exact) {
   std::vector<std::byte> source(9000);
   for (auto& octet : source) octet = static_cast<std::byte>(random());
   for (std::size_t bytes = 0; bytes <= 4200; bytes += bytes < 300 ? 1 : 97) {
-    for (const std::size_t offset : {0, 1, 7, 63}) {
+    for (const std::size_t offset : {0u, 1u, 7u, 63u}) {
       std::vector<std::byte> target(bytes + 200, std::byte{0xee});
       BOOST_REQUIRE(memory.write(address_of(target.data() + 64), {source.data() + offset, bytes}));
       BOOST_REQUIRE(std::memcmp(target.data() + 64, source.data() + offset, bytes) == 0);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(copies_of_every_size_and_alignment_are_exact) {
 BOOST_AUTO_TEST_CASE(the_last_octet_appears_last) {
   // Another thread watches the last octet and then looks at all the others.
   AppMemory memory;
-  for (const std::size_t bytes : {2, 8, 9, 15, 64, 65, 100, 1024, 4096}) {
+  for (const std::size_t bytes : {2u, 8u, 9u, 15u, 64u, 65u, 100u, 1024u, 4096u}) {
     std::vector<std::byte> target(bytes);
     std::vector<std::byte> source(bytes);
     std::atomic<bool> stop{false};

@@ -25,6 +25,7 @@ struct Work final : Progress {
     if (read(bell.get(), &rings, sizeof rings) == sizeof rings) frames += rings;
     if (frames == 0) return idle_look;
     --frames;
+    if (app_acts_with_frames) ++app_calls;
     last_frame_at = clock_now();
     return Look::worked;
   }
@@ -46,6 +47,7 @@ struct Work final : Progress {
   Look idle_look = Look::nothing;
   bool app_is_here = false;
   bool shares = false;
+  bool app_acts_with_frames = false;
   std::uint64_t frames = 0;
   Time last_frame_at{};
   std::atomic<std::int64_t> lingered_ns{0};  // between the last frame and the last sleep
@@ -116,6 +118,9 @@ BOOST_AUTO_TEST_CASE(after_a_stream_it_looks_for_more_longer_than_after_a_frame)
   BOOST_TEST(lingers_after(stream, kStream).longest_ns >= ProgressThread::kSpinInStream.ns / 2);
   Work frame;
   BOOST_TEST(lingers_after(frame, 1).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
+  Work active;
+  active.app_acts_with_frames = true;
+  BOOST_TEST(lingers_after(active, kStream).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
   Work crowded;
   crowded.shares = true;
   BOOST_TEST(lingers_after(crowded, kStream).shortest_ns < ProgressThread::kSpinInStream.ns / 2);

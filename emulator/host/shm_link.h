@@ -83,7 +83,6 @@ class ShmLink final : public Link {
   void disarm() override;
   void touch() override;
   bool stands_in_the_way() override;
-  bool shares_core() override;
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void hold_for_fork() override;
   void release_after_fork() override;

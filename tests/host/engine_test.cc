@@ -251,25 +251,6 @@ BOOST_AUTO_TEST_CASE(without_a_thread_the_caller_drives) {
   BOOST_TEST((done.status == CompletionStatus::success));
 }
 
-BOOST_AUTO_TEST_CASE(the_poll_that_gives_the_last_completion_takes_the_frames_that_wait) {
-  EngineNode a(1, fabric_name(), false);
-  EngineNode b(2, fabric_name(), false);
-  connect(a, b, kPatientTimeout);
-  const auto received = [](EngineNode& node) { return node.engine->counters().get(nic::Counter::rx_packets); };
-  // The way to the peer is made with the first message.
-  BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
-  BOOST_REQUIRE(wait_until([&] {
-    b.engine->progress();
-    return received(b) != 0;
-  }));
-  constexpr std::uint64_t kWrites = 150;  // more than one pass takes
-  for (std::uint64_t i = 0; i < kWrites; ++i) BOOST_REQUIRE(b.post(SendOpcode::rdma_write, 8));
-  const std::uint64_t before = received(a);
-  BOOST_REQUIRE(a.poll(1).size() == 1U);
-  // Its application looks at nothing but its memory from now on.
-  BOOST_TEST(received(a) >= before + kWrites);
-}
-
 BOOST_AUTO_TEST_CASE(a_queue_pair_can_talk_to_another_of_its_own_process_and_to_itself) {
   EngineNode a(1, fabric_name());
   a.connect(a.contact());

@@ -26,12 +26,16 @@ ConnectionManager::Connection* ConnectionManager::make(std::uint64_t context, co
   connection.context = context;
   connection.transaction_id = transaction_of(id);
   connection.agreement.path = path;
-  if (path.slot) count_peer({path.address, *path.slot});
+  if (path.slot) count_peer(connection);
   return &connection;
 }
 
-void ConnectionManager::count_peer(const PeerProcess& peer) {
-  if (++peers_[peer] == 1) has_new_peer_ = true;
+void ConnectionManager::count_peer(Connection& connection) {
+  const Path& path = connection.agreement.path;
+  const PeerProcess peer{path.address, *path.slot};
+  ++peers_[peer];
+  joined_.insert(peer);
+  connection.roll = roll_;
 }
 
 void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {
@@ -39,7 +43,7 @@ void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {
   if (path.slot == slot) return;
   forget_peer(connection);
   path.slot = slot;
-  count_peer({path.address, slot});
+  count_peer(connection);
 }
 
 void ConnectionManager::forget_peer(const Connection& connection) {

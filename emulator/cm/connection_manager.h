@@ -79,10 +79,20 @@ class ConnectionManager {
   bool awaits_farewell() const;
   /// The processes at the other ends, and of how many connections each.
   const std::map<PeerProcess, std::uint32_t>& peers() const { return peers_; }
-  /// Whether there is one that was not there when this was asked before.
-  bool has_new_peer() { return std::exchange(has_new_peer_, false); }
-  /// A process has ended without a word: its connections end as if its node's manager had ended them for it.
-  void peer_gone(Time now, const PeerProcess& peer);
+  /// A slot is taken again as soon as its process has ended, so that of two connections with the same PeerProcess one
+  /// may be a successor's. A roll call tells them apart by when they were made.
+  struct Roll {
+    std::uint32_t number = 0;      // greater than that of any roll call before
+    std::set<PeerProcess> joined;  // who has got a connection since the last one
+  };
+  Roll begin_roll() { return {++roll_, std::exchange(joined_, {})}; }
+  bool has_joined() const { return !joined_.empty(); }
+  /// The process that sends a request from a QP number that is in a connection with its slot still: either the request
+  /// is wrong (12.9.8.3.1), or the connection was a predecessor's. It is put among those who have joined.
+  std::optional<PeerProcess> doubt(const wire::PacketView& packet);
+  /// A process has ended without a word: its connections made before the roll call `before` began end as if its node's
+  /// manager had ended them for it.
+  void peer_gone(Time now, const PeerProcess& peer, std::uint32_t before);
 
   /// The device has gone, and with it every connection and listener: nothing is sent, and one event tells it.
   void device_removed();
@@ -139,7 +149,8 @@ class ConnectionManager {
     wire::Qpn local_qpn;
     Transport transport = Transport::rc;
     Agreement agreement;
-    Mad last{};  // what is sent again until there is an answer
+    std::uint32_t roll = 0;  // the last roll call before its peer was known
+    Mad last{};              // what is sent again until there is an answer
     std::uint8_t retries_left = 0;
     Time deadline = kNever;
   };
@@ -162,7 +173,7 @@ class ConnectionManager {
   Connection* find(ConnectionId id);
   Connection* make(std::uint64_t context, const Path& path);
   void erase(ConnectionId id);
-  void count_peer(const PeerProcess& peer);
+  void count_peer(Connection& connection);
   void bind_peer(Connection& connection, std::uint8_t slot);
   void forget_peer(const Connection& connection);
   void set_deadline(Connection& connection, Time deadline);
@@ -204,7 +215,8 @@ class ConnectionManager {
   std::map<PeerKey, ConnectionId> by_peer_id_;   // requests received, by the peer's communication ID
   std::map<PeerKey, ConnectionId> by_peer_qpn_;  // and by its QP number
   std::map<PeerProcess, std::uint32_t> peers_;   // how many connections each has
-  bool has_new_peer_ = false;
+  std::set<PeerProcess> joined_;
+  std::uint32_t roll_ = 0;
   bool leaves_ = false;
   std::set<std::pair<Time, ConnectionId>> timers_;
   std::deque<Outgoing> outgoing_;

@@ -132,11 +132,11 @@ void ConnectionManager::end_by_peer(Time now, Connection& connection, std::uint1
   }
 }
 
-void ConnectionManager::peer_gone(Time now, const PeerProcess& peer) {
+void ConnectionManager::peer_gone(Time now, const PeerProcess& peer, std::uint32_t before) {
   std::vector<ConnectionId> left;
   for (const auto& [id, connection] : connections_) {
     const Path& path = connection.agreement.path;
-    if (path.slot == peer.slot && path.address == peer.address) left.push_back(id);
+    if (path.slot == peer.slot && path.address == peer.address && connection.roll < before) left.push_back(id);
   }
   std::ranges::sort(left);  // the order of events is not that of a hash
   for (const ConnectionId id : left) {
@@ -158,6 +158,7 @@ void ConnectionManager::device_removed() {
   by_peer_id_.clear();
   by_peer_qpn_.clear();
   peers_.clear();
+  joined_.clear();
   timers_.clear();
   listeners_.clear();
   outgoing_.clear();

@@ -62,6 +62,19 @@ std::optional<ConnectionManager::Addressee> ConnectionManager::addressee(const w
   return std::nullopt;
 }
 
+std::optional<PeerProcess> ConnectionManager::doubt(const wire::PacketView& packet) {
+  const auto header = mad_header(packet);
+  if (!header || header->attribute != wire::CmAttribute::request) return std::nullopt;
+  const auto request = parse<wire::CmRequestLayout>(packet.payload().subspan(wire::MadHeaderLayout::bytes));
+  const wire::Gid address = packet.source();
+  const auto same_qp = by_peer_qpn_.find({address, request.local_qpn.value()});
+  if (same_qp == by_peer_qpn_.end() || by_peer_id_.contains({address, request.local_id})) return std::nullopt;
+  const PeerProcess peer{address, slot_of_id(request.local_id)};
+  if (find(same_qp->second)->agreement.path.slot != peer.slot) return std::nullopt;
+  joined_.insert(peer);
+  return peer;
+}
+
 void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
   const auto header = mad_header(packet);
   if (!header) return;

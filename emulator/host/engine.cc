@@ -155,7 +155,9 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
   if (sink.fresh() && backlog_passes_ % kBacklogPassesMax == 0) {
     if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
   }
-  if (sink.fresh() && management_->due() <= sink.now()) step_management(sink.now());
+  if (sink.fresh() && management_->due() <= sink.now())
+    step_management(sink.now(), traffic.received < kReceiveBudget ? Management::Arrived::all_taken
+                                                                  : Management::Arrived::perhaps_more);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
   if (nic_->has_work()) traffic.sent = nic_->transmit(sink.now(), *link_, kTransmitBudget);
   if (traffic.sent != 0 || sink.fresh()) link_->publish();
@@ -164,8 +166,8 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
   return traffic;
 }
 
-void Engine::step_management(Time now) {
-  if (management_->step(now, *link_, stats_->counters()) != 0) link_->publish();
+void Engine::step_management(Time now, Management::Arrived arrived) {
+  if (management_->step(now, *link_, stats_->counters(), arrived) != 0) link_->publish();
   if (management_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   if (management_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }
@@ -175,8 +177,10 @@ void Engine::settle_management() {
   if (!management_->settle(lock_, clock_now())) return;
   lock_.lock();
   step_management(clock_now());
+  const bool kick = thread_must_wake();
   lock_.unlock();
   link_->flush();
+  if (kick && thread_ != nullptr) thread_->kick();
 }
 
 void Engine::finish_call(Time now) {

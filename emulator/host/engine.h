@@ -153,7 +153,7 @@ class Engine final : private Progress {
   }
   void disarm();
   bool leave_to_thread();
-  void step_management(Time now);
+  void step_management(Time now, Management::Arrived arrived = Management::Arrived::perhaps_more);
   void settle_management();
   void remove_device_locked(Time now);
   void heed(Notice notice);

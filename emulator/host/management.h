@@ -41,8 +41,10 @@ class Management final : public nic::ManagementSink {
   Time due() const { return due_; }
   /// Something was asked of the manager.
   void touch() { due_ = Time{}; }
+  /// What the link had for us when step() is called.
+  enum class Arrived : std::uint8_t { all_taken, perhaps_more };
   /// Runs timers and sends what is due. Returns how many datagrams left.
-  std::size_t step(Time now, Link& link, nic::Counters& counters);
+  std::size_t step(Time now, Link& link, nic::Counters& counters, Arrived arrived);
   /// Whether something is due that has to be looked up outside the lock: settle().
   bool has_questions(Time now) const { return has_strangers(now) || roll_call_at_ <= now; }
 
@@ -51,6 +53,8 @@ class Management final : public nic::ManagementSink {
   static constexpr Duration kPatience = milliseconds(50);
   // How often the processes at the other ends are looked after. Without connections nobody is woken for it.
   static constexpr Duration kRollCallEvery = milliseconds(250);
+  // What a process sent before it ended is heard first: so long it may be under way.
+  static constexpr Duration kLastWords = milliseconds(100);
 
   /// Without the lock, since other processes have to be looked for; then under it. True: step() has something to do.
   bool settle(SpinLock& lock, Time now);
@@ -62,16 +66,36 @@ class Management final : public nic::ManagementSink {
   void abandon();
 
  private:
+  struct KeptFrame {
+    std::size_t bytes = 0;
+    std::array<std::byte, 512> octets;
+    bool fits(const wire::PacketView& packet) const { return packet.frame().size() <= octets.size(); }
+    void keep(const wire::PacketView& packet);
+  };
   struct Stranger {
     std::uint64_t service_id = 0;
     Time refuse_at;
-    std::size_t bytes = 0;
-    std::array<std::byte, 512> frame;
+    KeptFrame frame;
   };
+  /// A request from a QP number that may have been that of a process which has ended.
+  struct Doubt {
+    cm::PeerProcess peer;
+    KeptFrame frame;
+  };
+  struct Gone {
+    cm::PeerProcess peer;
+    std::uint32_t before = 0;  // its connections are those made before this roll call
+    Time told_at;
+  };
+  using Watches = std::map<cm::PeerProcess, std::optional<PresenceWatch>>;
   bool has_strangers(Time now) const { return !strangers_.empty() && strangers_.front().refuse_at <= now; }
-  void refuse(Time now, const Stranger& stranger);
+  void take(Time now, const KeptFrame& frame);
   bool settle_strangers(SpinLock& lock, Time now);
   bool call_roll(SpinLock& lock, Time now);
+  std::optional<Gone> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t roll) const;
+  void tell_gone(Time now);
+  bool raises_doubt(const wire::PacketView& packet);
+  void settle_doubts(Time now);
 
   cm::ConnectionManager cm_;
   ServiceDirectory directory_;
@@ -79,9 +103,11 @@ class Management final : public nic::ManagementSink {
   Peers peers_;
   Time due_ = kNever;
   Time roll_call_at_ = kNever;
-  bool calls_roll_ = false;  // a thread does, and has the watches
-  // Nothing: a process that was looked for and does not stand on this machine.
-  std::map<cm::PeerProcess, std::optional<PresenceWatch>> watches_;
+  Time all_called_at_{};      // until then only those who have joined are
+  bool calls_roll_ = false;   // a thread does, and has the watches
+  Watches watches_;           // nothing: a process that was looked for and does not stand on this machine
+  std::deque<Gone> gone_;     // and not told yet
+  std::deque<Doubt> doubts_;  // until the next roll call
   std::deque<Stranger> strangers_;
 };
 

@@ -14,6 +14,11 @@ PeerProcess peer_of(const ConnectionManager& manager) {
   return {manager.config().address, manager.config().slot};
 }
 
+/// All that the process has made until now ends with it.
+void end_process(ConnectionManager& manager, Time now, const PeerProcess& peer) {
+  manager.peer_gone(now, peer, manager.begin_roll().number);
+}
+
 /// The events of a connection that are left, of which it must have exactly one.
 std::optional<Event> only_event(ConnectionManager& manager) {
   const auto event = manager.poll_event();
@@ -57,14 +62,15 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_does_not_wait_for_ever_for_a_peer_tha
 
 BOOST_AUTO_TEST_CASE(the_processes_at_the_other_ends_are_known_as_long_as_there_are_connections_with_them) {
   Pair pair;
-  BOOST_TEST(!pair.active.has_new_peer());
+  BOOST_TEST(!pair.active.has_joined());
   const ConnectionId id = pair.active.request(pair.now, pair.request_init());
   BOOST_TEST(pair.active.peers().empty());  // nobody has answered yet
   pair.run(pair.now + seconds(1));
   BOOST_TEST(pair.active.peers().contains(peer_of(pair.passive)));
   BOOST_TEST(pair.passive.peers().contains(peer_of(pair.active)));
-  BOOST_TEST(pair.active.has_new_peer());
-  BOOST_TEST(!pair.active.has_new_peer());
+  BOOST_TEST(pair.active.has_joined());
+  BOOST_TEST(pair.active.begin_roll().joined.contains(peer_of(pair.passive)));
+  BOOST_TEST(!pair.active.has_joined());
   pair.active.disconnect(pair.now, id);
   pair.run(pair.now + seconds(100));
   BOOST_TEST(pair.active.peers().empty());
@@ -77,14 +83,32 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_connection_that_stands_is_disconn
   pair.run(pair.now + seconds(1));
   PeerProcess other = peer_of(pair.active);
   ++other.slot;
-  pair.passive.peer_gone(pair.now, other);
+  end_process(pair.passive, pair.now, other);
   BOOST_TEST(!pair.passive.has_events());
-  pair.passive.peer_gone(pair.now, peer_of(pair.active));
+  end_process(pair.passive, pair.now, peer_of(pair.active));
   const auto event = only_event(pair.passive);
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::disconnected);
   pair.run(pair.now + seconds(10));
   BOOST_TEST(pair.passive.connections() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(of_two_processes_in_one_slot_the_connections_of_the_one_that_ended_go) {
+  Pair pair;
+  pair.active.request(pair.now, pair.request_init());
+  pair.run(pair.now + seconds(1));
+  const std::uint32_t between = pair.passive.begin_roll().number;
+  RequestInit init = pair.request_init();
+  init.offer.qpn = wire::Qpn(0x18);
+  pair.active.request(pair.now, init);
+  pair.run(pair.now + seconds(1));
+  pair.passive_events.clear();
+  const std::uint32_t later = pair.passive.begin_roll().number;
+  BOOST_TEST(later > between);
+  pair.passive.peer_gone(pair.now, peer_of(pair.active), between);
+  BOOST_TEST(only_event(pair.passive).has_value());
+  pair.passive.peer_gone(pair.now, peer_of(pair.active), later);
+  BOOST_TEST(only_event(pair.passive).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(when_the_listener_is_killed_between_request_and_reply_the_request_is_rejected) {
@@ -93,7 +117,7 @@ BOOST_AUTO_TEST_CASE(when_the_listener_is_killed_between_request_and_reply_the_r
   init.path.slot = pair.passive.config().slot;
   pair.active.request(pair.now, init);
   pair.carry(pair.active, pair.passive);
-  pair.active.peer_gone(pair.now, peer_of(pair.passive));
+  end_process(pair.active, pair.now, peer_of(pair.passive));
   const auto event = only_event(pair.active);
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::rejected);
@@ -106,13 +130,13 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_before_ready_to_use_both_ways_of_wa
   pair.carry(pair.active, pair.passive);
   pair.react();  // REP is under way
   pair.carry(pair.passive, pair.active);
-  pair.passive.peer_gone(pair.now, peer_of(pair.active));
+  end_process(pair.passive, pair.now, peer_of(pair.active));
   const auto on_passive = only_event(pair.passive);
   BOOST_REQUIRE(on_passive.has_value());
   BOOST_CHECK(on_passive->type == EventType::rejected);
   BOOST_TEST(on_passive->status == kConsumerDefined);
   BOOST_CHECK(pair.active.poll_event()->type == EventType::reply);
-  pair.active.peer_gone(pair.now, peer_of(pair.passive));
+  end_process(pair.active, pair.now, peer_of(pair.passive));
   const auto on_active = only_event(pair.active);
   BOOST_REQUIRE(on_active.has_value());
   BOOST_CHECK(on_active->type == EventType::rejected);
@@ -124,7 +148,7 @@ BOOST_AUTO_TEST_CASE(when_the_asker_is_killed_before_anybody_took_its_request_on
   pair.carry(pair.active, pair.passive);
   const auto request = pair.passive.poll_event();
   BOOST_REQUIRE(request.has_value());
-  pair.passive.peer_gone(pair.now, peer_of(pair.active));
+  end_process(pair.passive, pair.now, peer_of(pair.active));
   BOOST_TEST(!pair.passive.has_events());
   BOOST_TEST(pair.passive.adopt(request->connection, 2, wire::Psn(1)));
   BOOST_TEST(!pair.passive.reply(pair.now, request->connection, {.qpn = wire::Qpn(0x18)}, {}));
@@ -142,7 +166,7 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_disconnect_and_a_service_request_
   pair.active.request_service(pair.now, init);
   pair.active.disconnect(pair.now, id);
   pair.carry(pair.active, pair.passive);
-  pair.active.peer_gone(pair.now, peer_of(pair.passive));
+  end_process(pair.active, pair.now, peer_of(pair.passive));
   pair.react();
   BOOST_TEST(Pair::count(pair.active_events, EventType::disconnected) == 1u);
   BOOST_TEST(Pair::count(pair.active_events, EventType::service_reply) == 1u);

@@ -11,6 +11,7 @@ import harness
 
 PORT = "7900"
 TIMEOUT = 60
+SETTLED = 1  # several times the interval in which processes are looked after
 CYCLES = 10000
 # After the first cycles. Connections that have ended stay for a while, more of them the faster the cycles are; a leak of a
 # connection would be some megabytes. The rings of a channel become resident as frames go round.
@@ -59,6 +60,23 @@ def a_killed_client_is_noticed(context):
         wait_for_line(server, "RDMA_CM_EVENT_ESTABLISHED 0", [client])
         kill(client)
         wait_for_line(server, "RDMA_CM_EVENT_DISCONNECTED 0")
+
+
+def the_next_in_the_place_of_a_killed_client_keeps_its_connection(context):
+    """It starts before anybody has noticed, and gets the slot of the one that was killed."""
+    with context.fabric() as fabric:
+        server = start_server(context, fabric, "accept")
+        client = start_client(context, fabric)
+        wait_for_line(client, "RDMA_CM_EVENT_ESTABLISHED 0", [server])
+        wait_for_line(server, "RDMA_CM_EVENT_ESTABLISHED 0", [client])
+        kill(client)
+        client = start_client(context, fabric)
+        wait_for_line(client, "RDMA_CM_EVENT_ESTABLISHED 0", [server])
+        wait_for_line(server, "RDMA_CM_EVENT_DISCONNECTED 0", [client])
+        if client.wait(time.monotonic() + SETTLED) is not None or server.out.count("DISCONNECTED") != 1:
+            raise harness.Failure(f"the second connection ended\n{client.describe()}{server.describe()}")
+        kill(client)
+        harness.wait_until(lambda: server.out.count("DISCONNECTED") == 2, time.monotonic() + TIMEOUT, "the second end", [server])
 
 
 def a_killed_server_is_noticed(context):
@@ -126,7 +144,8 @@ def ten_thousand_cycles_leave_nothing_behind(context):
 
 
 def tests(context):
-    found = [a_killed_client_is_noticed, a_killed_server_is_noticed, a_listener_killed_between_request_and_reply_rejects,
+    found = [a_killed_client_is_noticed, the_next_in_the_place_of_a_killed_client_keeps_its_connection,
+             a_killed_server_is_noticed, a_listener_killed_between_request_and_reply_rejects,
              a_rejection_carries_its_data, management_datagrams_are_counted, without_a_listener_it_is_refused]
     if context.link == "shm":  # over sockets the machine's own routes decide who is dead
         found += [a_dead_address_is_not_resolved, ten_thousand_cycles_leave_nothing_behind]

@@ -1,0 +1,254 @@
+// Management: what it tells of processes that have ended, beside what they have sent, and who has their slot since.
+#include "emulator/host/management.h"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/host/in_process_link.h"
+#include "tests/cm/manager_pair.h"
+
+using namespace verbena;
+using namespace verbena::host;
+using cm::ConnectionManager;
+using cm::EventType;
+using Arrived = Management::Arrived;
+
+namespace {
+
+const wire::Gid kNode = wire::Gid::from_ipv4(0x7f2f5b01);
+constexpr std::uint8_t kOwnSlot = 1;
+constexpr std::uint8_t kPeerSlot = 3;
+constexpr std::uint16_t kConsumerDefined = static_cast<std::uint16_t>(cm::RejectReason::consumer_defined);
+
+ServiceDirectory directory_of(std::uint8_t slot) {
+  return ServiceDirectory("management-test-" + std::to_string(getpid()), slot, kNode);
+}
+
+cm::Config config_of(std::uint8_t slot, std::uint32_t first_id) {
+  cm::Config config;
+  config.address = kNode;
+  config.slot = slot;
+  config.first_id = first_id;
+  return config;
+}
+
+/// A management, and on the far end of its cable the manager of whichever process is asked to answer.
+struct Bench {
+  Bench()
+      : management(config_of(kOwnSlot, 100), directory_of(kOwnSlot), Management::Peers::all_here),
+        ends(connect_in_process({.first = kNode,
+                                 .second = wire::Gid::from_ipv4(0x7f2f5b02),
+                                 .first_mac = {},
+                                 .second_mac = {},
+                                 .depth_frames = 64})) {
+    management.manager().listen(cm::test::kService, cm::test::kListener);
+  }
+
+  class ToManager final : public FrameSink {
+   public:
+    ToManager(ConnectionManager& manager, Time now) : manager_(manager), now_(now) {}
+    void frame(std::span<const std::byte> frame, bool) override { manager_.receive(now_, *wire::parse_frame(frame)); }
+
+   private:
+    ConnectionManager& manager_;
+    Time now_;
+  };
+
+  void step(Arrived arrived = Arrived::all_taken) { management.step(now, *ends.first, counters, arrived); }
+
+  /// What is due outside the lock, then within.
+  void settle() {
+    if (management.has_questions(now)) management.settle(lock, now);
+    step();
+  }
+
+  /// All that both have to say, but for what `peer` says.
+  void send_to(ConnectionManager& peer) {
+    step();
+    ends.first->publish();
+    // The cable loops what is for the own address back.
+    ToManager sink(peer, now);
+    ends.first->receive(now, sink, 64);
+  }
+  void hear(ConnectionManager& peer) {
+    cm::test::Port port;
+    peer.transmit(now, port, 64);
+    for (const auto& frame : port.frames) management.management_datagram(now, *wire::parse_frame(frame));
+  }
+
+  static cm::RequestInit request_init(std::uint32_t qpn) {
+    cm::RequestInit init;
+    init.context = 1;
+    init.service_id = cm::test::kService;
+    init.path.address = kNode;
+    init.path.packet_lifetime = 16;
+    init.offer.qpn = wire::Qpn(qpn);
+    return init;
+  }
+
+  /// A connection that `client` asks for and that is taken.
+  void connect(ConnectionManager& client, std::uint32_t qpn) {
+    auto init = request_init(qpn);
+    init.path.slot = kOwnSlot;
+    client.request(now, init);
+    hear(client);
+    step();
+    settle();
+    const auto request = management.manager().poll_event();
+    BOOST_REQUIRE(request.has_value());
+    BOOST_CHECK(request->type == EventType::request);
+    BOOST_TEST(management.manager().adopt(request->connection, client.config().first_id, wire::Psn(1)));
+    BOOST_TEST(management.manager().reply(now, request->connection, {.qpn = wire::Qpn(qpn + 1)}, {}));
+    send_to(client);
+    const auto reply = client.poll_event();
+    BOOST_REQUIRE(reply.has_value());
+    BOOST_TEST(client.ready(now, reply->connection, {}));
+    hear(client);
+    const auto ready = management.manager().poll_event();
+    BOOST_REQUIRE(ready.has_value());
+    BOOST_CHECK(ready->type == EventType::ready);
+  }
+
+  /// The contexts of the connections that are told to have ended.
+  std::vector<std::uint64_t> ended() {
+    std::vector<std::uint64_t> found;
+    while (const auto event = management.manager().poll_event())
+      if (event->type == EventType::disconnected) found.push_back(event->context);
+    return found;
+  }
+
+  Time now{1'000'000'000};
+  SpinLock lock;
+  nic::Counters counters;
+  Management management;
+  std::pair<std::unique_ptr<Link>, std::unique_ptr<Link>> ends;
+};
+
+const std::vector<std::uint64_t> kNone;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_a_process_has_said_before_it_ended_is_heard_before_its_end_is_told) {
+  Bench bench;
+  ConnectionManager peer(config_of(kPeerSlot, 500));
+  peer.listen(cm::test::kService, 0);
+  auto init = Bench::request_init(0x17);
+  init.path.slot = kPeerSlot;
+  bench.management.manager().request(bench.now, init);
+  bench.send_to(peer);
+  const auto request = peer.poll_event();
+  BOOST_REQUIRE(request.has_value());
+  constexpr std::string_view kWhy = "no entry";
+  peer.adopt(request->connection, 1, wire::Psn(1));
+  peer.reject(bench.now, request->connection, cm::RejectReason::consumer_defined,
+              cm::PrivateData::of(std::as_bytes(std::span(kWhy))));
+  bench.settle();  // and by then it is gone, with its rejection still under way
+  BOOST_TEST(!bench.management.manager().has_events());
+  bench.now = bench.now + Management::kLastWords;
+  bench.step(Arrived::perhaps_more);
+  BOOST_TEST(!bench.management.manager().has_events());
+  bench.hear(peer);
+  bench.step();
+  const auto event = bench.management.manager().poll_event();
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::rejected);
+  BOOST_TEST(event->status == kConsumerDefined);
+  BOOST_REQUIRE(event->private_data.bytes >= kWhy.size());
+  BOOST_TEST(std::ranges::equal(event->private_data.view().first(kWhy.size()), std::as_bytes(std::span(kWhy))));
+  BOOST_TEST(!bench.management.manager().has_events());
+}
+
+BOOST_AUTO_TEST_CASE(the_request_to_a_process_that_ended_without_a_word_is_rejected_a_moment_later) {
+  Bench bench;
+  auto init = Bench::request_init(0x17);
+  init.path.slot = kPeerSlot;
+  bench.management.manager().request(bench.now, init);
+  bench.step();
+  bench.settle();
+  BOOST_TEST(!bench.management.manager().has_events());
+  BOOST_CHECK(bench.management.due() <= bench.now + Management::kLastWords);
+  bench.now = bench.now + Management::kLastWords;
+  bench.step();
+  const auto event = bench.management.manager().poll_event();
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::rejected);
+  BOOST_TEST(event->status == kConsumerDefined);
+}
+
+BOOST_AUTO_TEST_CASE(the_successor_of_a_process_that_ended_keeps_its_connections) {
+  Bench bench;
+  auto presence = directory_of(kPeerSlot).announce();
+  ConnectionManager first(config_of(kPeerSlot, 500));
+  bench.connect(first, 0x20);
+  bench.settle();
+  presence.release();
+  presence = directory_of(kPeerSlot).announce();
+  BOOST_TEST(presence.held());
+  ConnectionManager second(config_of(kPeerSlot, 600));
+  bench.connect(second, 0x30);
+  bench.settle();
+  BOOST_TEST(bench.ended() == kNone);
+  bench.now = bench.now + Management::kLastWords;
+  bench.step();
+  BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{500});
+  for (int look = 0; look < 4; ++look) {
+    bench.now = bench.now + Management::kRollCallEvery;
+    bench.settle();
+  }
+  BOOST_TEST(bench.ended() == kNone);
+  presence.release();
+  bench.now = bench.now + Management::kRollCallEvery;
+  bench.settle();
+  bench.now = bench.now + Management::kLastWords;
+  bench.step();
+  BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{600});
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_pair_number_of_a_process_that_ended_may_come_again_at_once) {
+  Bench bench;
+  auto presence = directory_of(kPeerSlot).announce();
+  ConnectionManager first(config_of(kPeerSlot, 500));
+  bench.connect(first, 0x20);
+  bench.settle();
+  presence.release();
+  presence = directory_of(kPeerSlot).announce();
+  ConnectionManager second(config_of(kPeerSlot, 600));
+  auto init = Bench::request_init(0x20);
+  init.path.slot = kOwnSlot;
+  second.request(bench.now, init);
+  bench.hear(second);
+  bench.step();
+  bench.settle();
+  auto event = bench.management.manager().poll_event();
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::disconnected);
+  BOOST_TEST(event->context == 500u);
+  event = bench.management.manager().poll_event();
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::request);
+  BOOST_CHECK(!bench.management.manager().has_events());
+}
+
+BOOST_AUTO_TEST_CASE(of_a_process_that_lives_a_queue_pair_number_in_use_is_stale) {
+  Bench bench;
+  const auto presence = directory_of(kPeerSlot).announce();
+  ConnectionManager peer(config_of(kPeerSlot, 500));
+  bench.connect(peer, 0x20);
+  auto init = Bench::request_init(0x20);
+  init.path.slot = kOwnSlot;
+  peer.request(bench.now, init);
+  bench.hear(peer);
+  bench.step();
+  bench.settle();
+  BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{500});
+  bench.send_to(peer);
+  bool is_refused = false;
+  while (const auto event = peer.poll_event())
+    is_refused = is_refused || (event->type == EventType::rejected &&
+                                event->status == static_cast<std::uint16_t>(cm::RejectReason::stale_connection));
+  BOOST_TEST(is_refused);
+}

@@ -39,6 +39,7 @@ class CapturingLink final : public Link {
   void rests_here() override { inner_->rests_here(); }
   void touch() override { inner_->touch(); }
   bool stands_in_the_way() override { return inner_->stands_in_the_way(); }
+  bool shares_core() override { return inner_->shares_core(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
 
  private:

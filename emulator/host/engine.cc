@@ -22,6 +22,7 @@ constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
 constexpr std::uint32_t kPassesPerClock = 16;
 constexpr std::uint32_t kBacklogPassesMax = 256;  // with full receive budgets in a row: then timers run all the same
+constexpr int kPassesToLeave = 4;  // of an application's poll; frames that come without end are not its to take
 constexpr Duration kCloseDrain = milliseconds(5);
 constexpr Duration kFarewellPause = microseconds(100);
 constexpr std::size_t kEventsAtOnce = 16;
@@ -257,9 +258,15 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     link_->flush();
     return count;
   }
-  const Traffic traffic = pass_locked(false);
+  Traffic traffic = pass_locked(false);
   if (count == 0) count = nic_->poll_cq(cq, into);
-  if (count != 0) leave_to_thread();  // not if more frames wait already: their sender sees it, and rings
+  // Frames that wait already are taken first: it may be long until their sender sees that nobody does.
+  for (int passes = 0; count != 0 && !leave_to_thread() && !nic_->awaits_completions() && passes < kPassesToLeave;
+       ++passes) {
+    const Traffic more = pass_locked(true);
+    traffic.received += more.received;
+    traffic.sent += more.sent;
+  }
   const bool kick = (traffic.received != 0 || traffic.sent != 0) && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);

@@ -126,6 +126,7 @@ class Engine final : private Progress {
 
   // Progress: what the thread asks of us.
   Look pass() override;
+  bool shares_core() override;
   Time prepare_sleep(bool listen, Time longest, bool& ready) override;
   void woke() override;
   void answer_bell() override { link_->answer_bell(); }

@@ -38,6 +38,12 @@ Progress::Activity Engine::activity() const {
           .sleeps = polls + calls == active_at_sleep_.load(std::memory_order_relaxed)};
 }
 
+bool Engine::shares_core() {
+  if (!lock_.try_lock_briefly()) return true;
+  const std::lock_guard guard(lock_, std::adopt_lock);
+  return link_->shares_core();
+}
+
 Time Engine::deadline_locked(Time now) const {
   Time deadline = kNever;
   if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);

@@ -86,6 +86,8 @@ class Link : public nic::TransmitPort {
   /// A peer that has frames of ours to take was last seen on the core that the caller runs on: whoever looks for its
   /// answer there only keeps it from giving one.
   virtual bool stands_in_the_way() { return false; }
+  /// Any peer was last seen there.
+  virtual bool shares_core() { return false; }
 
   /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).

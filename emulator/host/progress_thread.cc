@@ -82,10 +82,14 @@ void ProgressThread::main() {
   PassClock clock;
   Time busy_until = clock.now() + kSpin;
   const Duration watch_min = progress_.frames_need_kernel() ? kWatchMinKernel : kWatchMin;
+  const Duration spin_max = progress_.frames_need_kernel() ? kSpinInStreamKernel : kSpinInStream;
   Duration watch = watch_min;
-  Time busy_since = busy_until;
-  bool fruitless = false;   // the last wake-up, so far
-  bool for_frames = false;  // the last wake-up, nothing taken yet
+  Time last_worked = busy_until;
+  std::uint64_t actions = mark.polls + mark.calls;  // of the application, as of `last_worked`
+  Duration earned{};                                // to spin in vain, as of `last_worked`
+  Time linger_until{};                              // ... and until when that is
+  bool fruitless = false;                           // the last wake-up, so far
+  bool for_frames = false;                          // the last wake-up, nothing taken yet
   ThreadPlace place;
   while (!stop_.load(std::memory_order_acquire)) {
     const Progress::Look look = progress_.pass();
@@ -100,14 +104,20 @@ void ProgressThread::main() {
       const Time now = clock.now();
       if (worked) {
         if (std::exchange(for_frames, false)) place.served(seen.polls + seen.calls, seen.sleeps ? -1 : seen.core);
-        if (now >= busy_until) busy_since = now;
-        busy_until = now + (now - busy_since < kStream ? kSpin : kSpinInStream);
+        // An application that does something with the frames needs a core as well.
+        const bool app_is_passive = std::exchange(actions, seen.polls + seen.calls) == seen.polls + seen.calls;
+        earned = std::max(earned - (now - last_worked), Duration{}) + kSpinEarned;
+        earned = app_is_passive ? std::min(earned, spin_max) : Duration{};
+        last_worked = now;
+        busy_until = now + kSpin;
+        linger_until = now + earned;
         timed_out = false;
         fruitless = false;
       }
       // Woken for nothing: perhaps we stand in the way of the app thread that polls. No yield: on a busy machine it
       // costs a time slice, while a sleeper is woken ahead of those that compute.
-      if (!timed_out && !fruitless && now < busy_until && (worked || !in_the_way)) {
+      const bool expects_more = !timed_out && !fruitless && (worked || !in_the_way);
+      if (expects_more && (now < busy_until || (now < linger_until && !progress_.shares_core()))) {
         cpu_pause();
         continue;
       }

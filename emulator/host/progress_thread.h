@@ -27,6 +27,8 @@ class Progress {
   /// do, and the thread keeps from its core who is to answer (Link::stands_in_the_way).
   enum class Look : std::uint8_t { worked, nothing, kept_out, in_the_way };
   virtual Look pass() = 0;
+  /// Whether one who may send us frames was last seen on the caller's core.
+  virtual bool shares_core() = 0;
   /// How often the application has polled and called; the values only change. On which core it did so last, and whether
   /// it has gone to sleep since, for a completion event.
   struct Activity {
@@ -69,10 +71,12 @@ class ProgressThread {
   void abandon();
 
   static constexpr Duration kSpin = microseconds(20);
-  // After so long a stream of frames the thread spins longer: a peer that is kept from its core for a moment goes on
-  // soon.
-  static constexpr Duration kStream = milliseconds(1);
-  static constexpr Duration kSpinInStream = microseconds(100);
+  // In a stream of frames to a passive application the thread spins longer, if on a core of its own: a peer that is
+  // kept from its core for a moment goes on soon. Each pass that found frames earns so much, spinning in vain spends
+  // it.
+  static constexpr Duration kSpinEarned = microseconds(50);
+  static constexpr Duration kSpinInStream = milliseconds(2);
+  static constexpr Duration kSpinInStreamKernel = microseconds(100);  // who sends frames through the kernel is not seen
   // While the application polls: how long until the thread looks whether it still does. Nobody rings for frames that
   // wait in the kernel then, so there the first look comes early; finding any says that the application has left.
   static constexpr Duration kWatchMin = milliseconds(1);

@@ -215,7 +215,9 @@ void ShmLink::publish_channel(ShmChannel& channel) {
   // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
   if (ProcessPage* page = channel.peer_page.load(std::memory_order_seq_cst); page != nullptr) {
     const std::atomic_ref<std::uint32_t> asleep(page->asleep);
-    if (asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_acq_rel) != 0) {
+    // Not for frames that it has taken between the hand-over and this look.
+    if (asleep.load(std::memory_order_seq_cst) != 0 && !has_taken_all(channel) &&
+        asleep.exchange(0, std::memory_order_acq_rel) != 0) {
       ++statistics_.wakes;
       ring(channel);
       rung = true;
@@ -230,6 +232,11 @@ void ShmLink::publish_channel(ShmChannel& channel) {
       channel.patience = rung && !rests_behind_us(channel) ? kBackoffMin : kPatienceMin;
     unsettled_.push_back(&channel);
   }
+}
+
+bool ShmLink::has_taken_all(ShmChannel& channel) {
+  channel.tx.read_tail();
+  return channel.tx.drained();
 }
 
 void ShmLink::ring(ShmChannel& channel) {

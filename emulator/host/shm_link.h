@@ -83,6 +83,7 @@ class ShmLink final : public Link {
   void disarm() override;
   void touch() override;
   bool stands_in_the_way() override;
+  bool shares_core() override;
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void hold_for_fork() override;
   void release_after_fork() override;
@@ -151,6 +152,7 @@ class ShmLink final : public Link {
   void commit_in(ShmChannel& channel, std::size_t bytes);
   void look_around();
   void publish_channel(ShmChannel& channel);
+  static bool has_taken_all(ShmChannel& channel);
   void ring(ShmChannel& channel);
   void tell_core();
   static std::uint32_t core_of(const ShmChannel& channel);

@@ -47,7 +47,7 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
   channel.tail_seen = tail;
   channel.polls_seen = polls;
   if (moves) {
-    channel.patience = kPatienceMin;
+    channel.patience = std::clamp(channel.patience, kPatienceMin, kPatienceMax);
     channel.backoff = false;
   } else {
     const bool waits_behind_us = rests_behind_us(channel);
@@ -169,6 +169,13 @@ bool ShmLink::stands_in_the_way() {
     if (!channel->tx.drained()) return true;
   }
   return false;
+}
+
+bool ShmLink::shares_core() {
+  const auto own = static_cast<std::uint32_t>(sched_getcpu() + 1);
+  return std::any_of(channels_.begin(), channels_.end(), [&](const auto& channel) {
+    return core_of(*channel) == own && !(routes_[channel->route].peer == control_->own_name());
+  });
 }
 
 void ShmLink::find_busy_cores(Time now, cpu_set_t& cores) {

@@ -7,6 +7,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/host/clock.h"
 #include "emulator/host/shm_channel.h"
 #include "tests/host/link_frames.h"
 
@@ -16,17 +17,23 @@ using namespace verbena::host::test;
 
 namespace {
 
-/// One frame for each time that the doorbell rings.
+/// As many frames, one a pass, as the doorbell is rung for.
 struct Work final : Progress {
   Look pass() override {
     ++passes;
     std::uint64_t rings = 0;
-    if (read(bell.get(), &rings, sizeof rings) == sizeof rings) return Look::worked;
-    return idle_look;
+    if (read(bell.get(), &rings, sizeof rings) == sizeof rings) frames += rings;
+    if (frames == 0) return idle_look;
+    --frames;
+    if (app_acts_with_frames) ++app_calls;
+    last_frame_at = clock_now();
+    return Look::worked;
   }
+  bool shares_core() override { return shares; }
   Activity activity() const override { return {0, app_calls.load(), app_is_here ? sched_getcpu() : -1}; }
   Time prepare_sleep(bool, Time longest, bool& ready) override {
     ready = true;
+    lingered_ns = (clock_now() - last_frame_at).ns;
     ++sleeps;
     return longest;
   }
@@ -39,6 +46,11 @@ struct Work final : Progress {
   Descriptor bell{eventfd(0, EFD_NONBLOCK)};
   Look idle_look = Look::nothing;
   bool app_is_here = false;
+  bool shares = false;
+  bool app_acts_with_frames = false;
+  std::uint64_t frames = 0;
+  Time last_frame_at{};
+  std::atomic<std::int64_t> lingered_ns{0};  // between the last frame and the last sleep
   std::atomic<std::uint64_t> app_calls{0};
   std::atomic<std::uint64_t> passes{0};
   std::atomic<std::uint64_t> sleeps{0};
@@ -73,6 +85,46 @@ Passes passes_for_a_frame(Work& work, bool app_calls) {
 }
 
 }  // namespace
+
+namespace {
+struct Lingering {
+  std::int64_t shortest_ns = INT64_MAX;
+  std::int64_t longest_ns = 0;
+};
+
+/// How long it looks for more after so many frames in a row, of several tries: a busy machine disturbs some.
+Lingering lingers_after(Work& work, std::uint64_t frames) {
+  auto thread = ProgressThread::create(work);
+  BOOST_REQUIRE(thread.ok());
+  BOOST_REQUIRE((*thread)->start().ok());
+  Lingering found;
+  BOOST_REQUIRE(until([&] { return work.sleeps.load() != 0; }, [] { std::this_thread::yield(); }));
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t sleeps = work.sleeps.load();
+    BOOST_REQUIRE(write(work.bell.get(), &frames, sizeof frames) == sizeof frames);
+    BOOST_REQUIRE(until([&] { return work.sleeps.load() > sleeps; }, [] { std::this_thread::yield(); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    found.shortest_ns = std::min(found.shortest_ns, work.lingered_ns.load());
+    found.longest_ns = std::max(found.longest_ns, work.lingered_ns.load());
+  }
+  (*thread)->stop();
+  return found;
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(after_a_stream_it_looks_for_more_longer_than_after_a_frame) {
+  constexpr std::uint64_t kStream = 1000;
+  Work stream;
+  BOOST_TEST(lingers_after(stream, kStream).longest_ns >= ProgressThread::kSpinInStream.ns / 2);
+  Work frame;
+  BOOST_TEST(lingers_after(frame, 1).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
+  Work active;
+  active.app_acts_with_frames = true;
+  BOOST_TEST(lingers_after(active, kStream).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
+  Work crowded;
+  crowded.shares = true;
+  BOOST_TEST(lingers_after(crowded, kStream).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
+}
 
 BOOST_AUTO_TEST_CASE(it_looks_for_more_after_a_frame) {
   Work work;

@@ -73,6 +73,7 @@ struct Pair {
 BOOST_AUTO_TEST_CASE(who_waits_on_the_core_of_the_one_that_is_to_answer_stands_in_its_way_until_it_has_looked) {
   Pair pair;
   BOOST_TEST(!pair.plug->stands_in_the_way());
+  BOOST_TEST(pair.plug->shares_core());
   send(*pair.plug);
   BOOST_TEST(pair.plug->stands_in_the_way());
   pair.pass();
@@ -89,6 +90,7 @@ BOOST_AUTO_TEST_CASE(a_peer_on_another_core_is_in_nobodys_way) {
   if (sched_setaffinity(0, sizeof other, &other) != 0) return;  // not ours to use
   send(*pair.plug);
   BOOST_TEST(!pair.plug->stands_in_the_way());
+  BOOST_TEST(!pair.plug->shares_core());
 }
 
 BOOST_AUTO_TEST_CASE(on_a_cable_nobody_asks_for_cores) {

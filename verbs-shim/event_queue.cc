@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "emulator/host/cancellation_shield.h"
+
 namespace verbena::shim {
 
 EventQueue::~EventQueue() {
@@ -42,6 +44,7 @@ std::optional<QueuedEvent> EventQueue::take() {
 }
 
 std::uint32_t EventQueue::cancel(const EventSource& source) {
+  const host::CancellationShield shield;
   const std::scoped_lock lock(mutex_);
   for (auto event = events_.begin(); event != events_.end();) {
     if (event->source != &source) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "emulator/host/cancellation_shield.h"
 #include "verbs-shim/rdma_cm/device.h"
 
 namespace verbena::shim {
@@ -81,6 +82,7 @@ void Process::after_fork(bool in_child) {
 }
 
 host::Engine* Process::attach(Context& context, const Device& device) {
+  const host::CancellationShield shield;
   const std::scoped_lock lock(engine_mutex_);
   if (engine_ && engine_->is_removed()) return fail(ENODEV);  // it is there again once all have let go of it
   if (!engine_) {
@@ -104,6 +106,7 @@ host::Engine* Process::attach(Context& context, const Device& device) {
 }
 
 bool Process::detach(Context& context) {
+  const host::CancellationShield shield;
   const std::scoped_lock lock(engine_mutex_);
   {
     const std::scoped_lock objects_lock(objects_mutex_);

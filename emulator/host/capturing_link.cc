@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/clock.h"
 
 namespace verbena::host {
@@ -53,7 +54,10 @@ std::optional<Time> CapturingLink::next_deadline() const {
 
 bool CapturingLink::flush() {
   const bool has_new_ways = inner_->flush();
-  if (file_->wants_writing(clock_now())) file_->write_out();
+  if (file_->wants_writing(clock_now())) {
+    const CancellationShield shield;
+    file_->write_out();
+  }
   return has_new_ways;
 }
 

@@ -10,6 +10,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/capturing_link.h"
 #include "emulator/host/engine_fork.h"
 #include "emulator/host/faulty_link.h"
@@ -174,6 +175,7 @@ void Engine::step_management(Time now, Management::Arrived arrived) {
 }
 
 void Engine::settle_management() {
+  const CancellationShield shield;
   questions_waiting_.store(false, std::memory_order_relaxed);
   if (!management_->settle(lock_, clock_now())) return;
   lock_.lock();
@@ -274,6 +276,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
 }
 
 nic::VerbsResult<void> Engine::attach_group(nic::QpHandle qp, const wire::Gid& group) {
+  const CancellationShield shield;
   return run([&](nic::Nic& nic, Time) {
     auto attached = nic.attach_group(qp, group);
     if (attached.ok()) base_link_->join(group);
@@ -282,6 +285,7 @@ nic::VerbsResult<void> Engine::attach_group(nic::QpHandle qp, const wire::Gid& g
 }
 
 nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& group) {
+  const CancellationShield shield;
   return run([&](nic::Nic& nic, Time) {
     auto detached = nic.detach_group(qp, group);
     if (detached.ok() && !nic.has_members(group)) base_link_->leave(group);
@@ -290,6 +294,7 @@ nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& g
 }
 
 void Engine::drain(Duration limit) {
+  const CancellationShield shield;
   const Time end = clock_now() + limit;
   for (;;) {
     progress();
@@ -302,6 +307,7 @@ void Engine::drain(Duration limit) {
 }
 
 void Engine::take_leave() {
+  const CancellationShield shield;
   run_management([](cm::ConnectionManager& manager, Time now) {
     manager.leave(now);
     return true;
@@ -367,12 +373,14 @@ void Engine::remove_device_locked(Time now) {
 }
 
 std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
+  const CancellationShield shield;
   return link_->resolve(address);
 }
 
 // -- Events -----------------------------------------------------------------------------------------------------------
 
 void Engine::dispatch_events() {
+  const CancellationShield shield;
   // One thread dispatches at a time; the others leave a ticket, and it goes on until no ticket is left.
   std::uint32_t tickets = dispatchers_.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (tickets != 1) return;

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/clock.h"
 #include "emulator/host/short_turns.h"
 #include "emulator/host/spin_lock.h"
@@ -62,6 +63,7 @@ void ProgressThread::abandon() {
 }
 
 void ProgressThread::kick() {
+  const CancellationShield shield;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(kick_, &one, sizeof one);  // full: kicked already
 }

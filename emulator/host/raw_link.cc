@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/neighbour.h"
 #include "emulator/host/raw_filter.h"
 #include "emulator/host/socket_option.h"
@@ -188,6 +189,7 @@ void RawLink::publish() {
 }
 
 bool RawLink::flush() {
+  const CancellationShield shield;
   bell_.settle();
   while (outgoing_.waiting() != 0) {
     if (!transmit_gate_.try_enter()) break;
@@ -296,6 +298,7 @@ bool RawLink::arm() {
 }
 
 bool RawLink::fetch() {
+  const CancellationShield shield;
   if (receive_gate_.try_enter()) {
     read_socket();
     if (siblings_->has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {

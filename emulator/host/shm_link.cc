@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/clock.h"
 #include "emulator/host/port_signal.h"
 
@@ -375,6 +376,7 @@ void ShmLink::send_errand(Errand errand) {
 bool ShmLink::flush() {
   if (yields_.load(std::memory_order_relaxed) && yields_.exchange(false)) sched_yield();
   if (!has_errands_.load(std::memory_order_acquire) && calls_.load(std::memory_order_acquire) == 0) return false;
+  const CancellationShield shield;
   bool makes_ways = false;
   while (has_errands_.load(std::memory_order_acquire)) {
     std::array<Errand, kErrandsAtOnce> batch;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/neighbour.h"
 #include "emulator/host/socket_option.h"
 #include "emulator/host/udp_socket.h"
@@ -133,10 +134,12 @@ bool UdpLink::arm() {
 }
 
 bool UdpLink::fetch() {
+  const CancellationShield shield;
   return receiver_->fetch();
 }
 
 bool UdpLink::flush() {
+  const CancellationShield shield;
   bell_.settle();
   groups_->settle();
   transmitter_->flush();

@@ -1,6 +1,7 @@
 // Events: descriptors that can be polled, read once each, and acknowledged before their object goes.
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -96,6 +97,57 @@ BOOST_AUTO_TEST_CASE(a_blocking_wait_ends_with_the_event) {
   pair.send();
   waiter.join();
   BOOST_CHECK(woken.load());
+}
+
+namespace {
+
+/// rping's thread: takes an event, arms anew, polls; for ever.
+void* handle_events(void* argument) {
+  Endpoint& end = *static_cast<Endpoint*>(argument);
+  for (;;) {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    if (ibv_get_cq_event(end.channel, &cq, &context) != 0) return nullptr;
+    ibv_ack_cq_events(cq, 1);
+    if (ibv_req_notify_cq(cq, 0) != 0) return nullptr;
+    ibv_wc completion{};
+    while (ibv_poll_cq(cq, 1, &completion) > 0) continue;
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_thread_that_handles_events_may_be_cancelled_at_any_moment) {
+  Pair pair;
+  const auto send = [&] {
+    BOOST_REQUIRE_EQUAL(pair.b.post_receive(1, 0, 64), 0);
+    ibv_sge sge = pair.a.sge(0, 8);
+    ibv_send_wr request = pair.a.request(IBV_WR_SEND, &sge);
+    BOOST_REQUIRE_EQUAL(pair.a.post(request), 0);
+    BOOST_REQUIRE_EQUAL(next_completion(pair.a.cq).status, IBV_WC_SUCCESS);
+  };
+  for (int i = 0; i < 200; ++i) {
+    BOOST_REQUIRE_EQUAL(ibv_req_notify_cq(pair.b.cq, 0), 0);
+    pthread_t handler{};
+    BOOST_REQUIRE_EQUAL(pthread_create(&handler, nullptr, handle_events, &pair.b), 0);
+    for (int sends = 0; sends < i % 8; ++sends) send();
+    BOOST_REQUIRE_EQUAL(pthread_cancel(handler), 0);
+    void* result = nullptr;
+    BOOST_REQUIRE_EQUAL(pthread_join(handler, &result), 0);
+    BOOST_TEST(result == PTHREAD_CANCELED);
+    // All that was sent arrives, and the next event is told.
+    ibv_wc completion{};
+    while (ibv_poll_cq(pair.b.cq, 1, &completion) > 0) continue;
+    while (is_readable(pair.b.channel->fd)) {
+      ibv_cq* cq = nullptr;
+      void* context = nullptr;
+      BOOST_REQUIRE_EQUAL(ibv_get_cq_event(pair.b.channel, &cq, &context), 0);
+      ibv_ack_cq_events(cq, 1);
+    }
+    BOOST_REQUIRE_EQUAL(ibv_req_notify_cq(pair.b.cq, 0), 0);
+    send();
+    BOOST_REQUIRE(is_readable(pair.b.channel->fd, 20'000));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(destroying_a_queue_waits_for_what_was_not_acknowledged) {

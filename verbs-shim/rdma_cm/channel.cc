@@ -12,6 +12,14 @@
 #include <utility>
 
 namespace verbena::shim::rdma_cm {
+namespace {
+
+struct Leaving {
+  std::atomic<unsigned>& waiting;
+  ~Leaving() { waiting.fetch_sub(1, std::memory_order_relaxed); }
+};
+
+}  // namespace
 
 std::shared_ptr<Channel> Channel::open(int flags, int& descriptor) {
   int ends[2];
@@ -80,8 +88,11 @@ bool Channel::wait(int descriptor) {
   char token = 0;
   // A plain read: signals interrupt or restart it as the application chose with SA_RESTART.
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  const ssize_t got = ::read(descriptor, &token, sizeof token);
-  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  ssize_t got = -1;
+  {
+    const Leaving leaving{waiting_};  // also if the thread is cancelled
+    got = ::read(descriptor, &token, sizeof token);
+  }
   if (got == 0) errno = EIO;
   if (got == sizeof token) taker_.store(::gettid(), std::memory_order_relaxed);
   return got == sizeof token;

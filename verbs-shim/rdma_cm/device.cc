@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "emulator/host/cancellation_shield.h"
 #include "verbs-shim/objects.h"
 
 namespace verbena::shim::rdma_cm {
@@ -218,6 +219,7 @@ ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size
   for (;;) {
     // Only GET_EVENT waits, and does so without the lock.
     if (waited != nullptr && !waited->wait(own.held() ? own.descriptor() : descriptor)) return -1;
+    const host::CancellationShield shield;
     lock();
     call.channel = channel_of(inode);
     if (call.channel == nullptr)

@@ -49,7 +49,7 @@ std::string content_of(int file) {
 }
 
 /// In the child. Comes back only if the program cannot be run.
-void become(const ProgramChild::Options& options, int out, int err) {
+void become(const ProgramChild::Options& options, const ProgramMark& mark, int out, int err) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
@@ -60,6 +60,7 @@ void become(const ProgramChild::Options& options, int out, int err) {
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   host::set_environment(options.environment, options.library_directory);
+  mark.put_on();
   std::vector<char*> arguments;
   for (const std::string& argument : options.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -100,7 +101,7 @@ Result<ProgramChild, std::string> ProgramChild::start(const Options& options, Ti
   child.process_ = fork();
   if (child.process_ < 0) return Failure{std::string("fork: ") + std::strerror(errno)};
   if (child.process_ == 0) {
-    become(options, child.out_.get(), child.err_.get());
+    become(options, child.mark_, child.out_.get(), child.err_.get());
     dprintf(STDERR_FILENO, "cannot run %s: %s\n", options.arguments[0].c_str(), std::strerror(errno));
     _exit(kStatusNotStarted);
   }
@@ -114,6 +115,7 @@ ProgramChild::ProgramChild(ProgramChild&& other) noexcept {
 
 ProgramChild& ProgramChild::operator=(ProgramChild&& other) noexcept {
   std::swap(process_, other.process_);
+  std::swap(mark_, other.mark_);
   std::swap(ended_, other.ended_);
   std::swap(status_, other.status_);
   std::swap(started_, other.started_);
@@ -136,18 +138,29 @@ bool ProgramChild::ended() {
 }
 
 void ProgramChild::send_signal(int number) const {
-  if (process_ > 0) kill(-process_, number);
+  if (process_ <= 0) return;
+  // Once it has been waited for, its number may be a stranger's.
+  if (!ended_) kill(-process_, number);
+  std::set<pid_t> told;
+  for (bool is_more = true; is_more;) {
+    is_more = false;
+    for (const pid_t one : mark_.wearers()) {
+      if (!told.insert(one).second) continue;
+      is_more = true;
+      if (ended_ || getpgid(one) != process_) kill(one, number);
+    }
+  }
 }
 
 void ProgramChild::end() {
   if (process_ <= 0) return;
   if (!ended()) {
-    send_signal(SIGCONT);  // a frozen one would not hear
-    send_signal(SIGTERM);
+    send_signal(SIGCONT);      // a frozen one would not hear
+    kill(-process_, SIGTERM);  // the others are its to end
     const timespec step{0, kEndStepNs};
     for (int i = 0; i < kEndSteps && !ended(); ++i) nanosleep(&step, nullptr);
   }
-  send_signal(SIGKILL);  // it, or what is left of its group
+  send_signal(SIGKILL);  // it, or what it has left
   while (!ended()) {
     const timespec step{0, kEndStepNs};
     nanosleep(&step, nullptr);

@@ -1,6 +1,6 @@
 // ProgramChild: one program of a scenario, running on its node: started, watched, stopped, ended, its output kept.
 //
-// Solely responsible for one process group. When to start or end it is run_real.cc's.
+// Solely responsible for the processes that the program consists of. When to start or end it is run_real.cc's.
 #pragma once
 
 #include <sys/types.h>
@@ -11,6 +11,7 @@
 
 #include "emulator/host/launch_environment.h"
 #include "emulator/host/shm_channel.h"
+#include "scenarios/real/program_mark.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
@@ -37,9 +38,9 @@ class ProgramChild {
   /// Whether clients may start: it listens on a TCP port or by rdma_cm, or has said something a while ago and not
   /// listened since, or has ended.
   bool is_ready(Time now) const;
-  /// Of the whole group.
+  /// To all the program's processes, and those that they make meanwhile.
   void send_signal(int number) const;
-  /// SIGTERM, patience, SIGKILL; waits. Also for what the program left running in its group.
+  /// SIGTERM, patience, SIGKILL; waits. Also for what the program left running.
   void end();
   /// What it wrote to both.
   std::string output() const;
@@ -49,7 +50,8 @@ class ProgramChild {
   bool listens() const;
   bool has_spoken() const;
 
-  pid_t process_ = -1;
+  pid_t process_ = -1;  // and its group
+  ProgramMark mark_;
   bool ended_ = false;
   int status_ = 0;
   Time started_{};

@@ -22,9 +22,10 @@ RESERVATION_PORT = 4790
 NODE_NUMBERS = range(10, 200)
 PORTS = range(20000, 32000)
 LOSS = ("drop 1%", "reorder by=3 1%")
-# The ibv examples end without a word to each other. Whoever has all its answers leaves, and if its last acknowledgement was
-# lost, the other one finds nobody there and fails, on hardware too. So a QP's first acknowledgements may be lost, its last not.
-PINGPONG_LOSS = ("drop 1% opcode=send", "drop 2% opcode=ack psn=0-19", "reorder by=3 1%")
+# The ibv examples, ib_write_lat and ib_send_lat end without a word to each other. Whoever has all its answers leaves, and if its last
+# acknowledgement was lost, the other one finds nobody there and fails, on hardware too. So a QP's first acknowledgements may be
+# lost, its last not.
+PINGPONG_LOSS = ("drop 1% opcode=data", "drop 2% opcode=ack psn=0-19", "reorder by=3 1%")
 # perftest's -u: 4.096 us x 2^n, eight times in a row until a connection fails: a second, so that a process that a loaded
 # machine leaves without a processor does not end it. Half of it under loss, where each lost tail costs that time.
 ACK_TIMEOUT, ACK_TIMEOUT_UNDER_LOSS = 15, 14
@@ -40,6 +41,36 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+class Mark:
+    """An environment variable by which all processes of a program are found, in whatever group or session: fio's jobs have their own."""
+    NAME = "VERBENA_TEST_PROGRAM"
+    made = 0
+
+    def __init__(self):
+        Mark.made += 1
+        self.value = f"{os.getpid()}.{Mark.made}.{time.monotonic_ns()}"
+
+    def wearers(self):
+        found = []
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{process}/environ", "rb") as file:
+                    if f"{self.NAME}={self.value}".encode() in file.read().split(b"\0"):
+                        found.append(int(process))
+            except OSError:
+                continue
+        return found
+
+    def kill_wearers(self):
+        while wearers := self.wearers():
+            for process in wearers:
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.001)
+
+
 class Program:
     """One running program, in a process group of its own."""
 
@@ -47,8 +78,10 @@ class Program:
         self.argv, self.name = [str(word) for word in argv], name
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self.started = time.monotonic()
+        self._mark = Mark()
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
-                                        start_new_session=True, preexec_fn=_die_with_parent)
+                                        start_new_session=True, preexec_fn=_die_with_parent,
+                                        env={**os.environ, Mark.NAME: self._mark.value})
 
     @staticmethod
     def _text(file):
@@ -80,9 +113,10 @@ class Program:
             pass
 
     def close(self):
-        """Ends whatever is left of the group; the program's own children too."""
+        """Ends whatever is left of the program and of all that it has started."""
         self.signal_group(signal.SIGKILL)
         self.process.wait()
+        self._mark.kill_wearers()
         self._out.close()
         self._err.close()
 
@@ -197,9 +231,13 @@ def wait_until(condition, deadline, what, programs=()):
         time.sleep(0.005)
 
 
+def ends_without_a_word(tool):
+    return tool.endswith("_pingpong") or tool in ("ib_write_lat", "ib_send_lat")
+
+
 def survivable(faults, argv):
     """The fault plan under which this program can do what it does."""
-    return PINGPONG_LOSS if faults == LOSS and argv[0].endswith("_pingpong") else faults
+    return PINGPONG_LOSS if faults == LOSS and ends_without_a_word(argv[0]) else faults
 
 
 def fill(argv, port, address, options):

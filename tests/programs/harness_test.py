@@ -58,8 +58,14 @@ class Harness(unittest.TestCase):
         self.assertEqual([pid for pid in pids if os.path.exists(f"/proc/{pid}")], [])
 
     def test_grandchildren_do_not_survive(self):
+        self.ends_with_its_program("sleep 61 & echo $!; wait")
+
+    def test_sessions_of_their_own_do_not_survive(self):
+        self.ends_with_its_program("setsid sh -c 'echo $$; exec sleep 61' & wait")
+
+    def ends_with_its_program(self, script):
         with self.fabric(1) as fabric:
-            program = fabric.start(fabric.nodes[0], ["sh", "-c", "sleep 61 & echo $!; wait"])
+            program = fabric.start(fabric.nodes[0], ["sh", "-c", script])
             harness.wait_until(lambda: program.out.strip(), time.monotonic() + 10, "the child runs", [program])
             child = int(program.out)
         deadline = time.monotonic() + 10

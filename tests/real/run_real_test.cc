@@ -127,6 +127,38 @@ BOOST_AUTO_TEST_CASE(a_program_that_hangs_is_ended_at_the_timeout_with_its_child
   BOOST_TEST(processes_with("4711.25") == 0);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_program_has_started_in_sessions_of_their_own_ends_with_it) {
+  Scenario scenario = scenario_of(1);
+  scenario.programs.push_back(
+      program_of("parent", 0, "setsid -f sleep 4713.25; setsid sh -c 'sleep 4713.25 & sleep 4713.25' & sleep 0.2"));
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST(outcome.held());
+  BOOST_TEST(processes_with("4713.25") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_node_that_freezes_stands_still_with_all_that_its_programs_have_started) {
+  const Folder folder;
+  const std::string ticks = folder.path() + "/ticks";
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(
+      program_of("parent", 0, "setsid sh -c 'while echo >> " + ticks + "; do sleep 0.01; done' & exec sleep 4714.25"));
+  scenario.programs.back().background = true;
+  // Frozen from 0.5 s on: what is counted later does not change.
+  scenario.programs.push_back(program_of(
+      "watcher", 1,
+      "sleep 1; a=$(wc -l < " + ticks + "); sleep 0.5; test $a -gt 5 && test $a = $(wc -l < " + ticks + ")"));
+  Fault freeze;
+  freeze.text = "n1 freezes";
+  freeze.trigger.at = milliseconds(500);
+  freeze.what = ElementFault{.kind = ElementFault::Kind::node_freeze, .hosts = {0}};
+  scenario.faults.push_back(freeze);
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST(outcome.held());
+  BOOST_TEST(outcome.programs.at(1).text == "exit status 0");
+  BOOST_TEST(processes_with(ticks) == 0);
+  BOOST_TEST(processes_with("4714.25") == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_leaves_nothing) {
   Scenario scenario = scenario_of(2);
   scenario.programs.push_back(program_of("one", 0, "exec sleep 4712.25"));

@@ -1,0 +1,30 @@
+// ProgramMark: how all the processes of a program are found, wherever they have gone.
+//
+// Programs make children in process groups and sessions of their own (mpirun's ranks, fio's jobs, daemons), which no
+// signal to the program's group reaches. All have the environment that the program was started with, and one variable
+// of it is the mark. A child that throws its environment away is lost, and with it its node's address: it is not on the
+// fabric.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace verbena::scenarios {
+
+class ProgramMark {
+ public:
+  /// Like no other on this machine.
+  ProgramMark();
+
+  /// In the process that becomes the program, before it does.
+  void put_on() const;
+  /// Those who live and can be looked at.
+  std::vector<pid_t> wearers() const;
+
+ private:
+  std::string entry_;  // NAME=VALUE
+};
+
+}  // namespace verbena::scenarios

@@ -49,6 +49,8 @@ POSIX, TCP = "posix,self", "tcp,self"
 MEASUREMENTS = {
     "ring bandwidth": limit("ring_limit", "bandwidth"),
     "ring latency": limit("ring_limit", "latency"),
+    "frame rate": limit("frame_limit", "rate"),
+    "frame latency": limit("frame_limit", "latency"),
     "raw udp bandwidth": limit("udp_limit", "bandwidth"),
     "raw udp latency": limit("udp_limit", "latency"),
     "futex": limit("futex_limit"),

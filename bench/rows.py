@@ -45,12 +45,14 @@ def shm_bandwidth(operation):
 def shm_latency(operation):
     return less(f"latency-shm-{operation}", f"ib_{operation}_lat 8 B", f"shm {operation}_lat.typical_us", "us",
                 Beside("cache line, one way", "ring latency.latency_microseconds", 8),
-                Beside("UCX posix tag_lat", "posix tag_lat.typical_us", 1))
+                Beside("UCX posix tag_lat", "posix tag_lat.typical_us", 1),
+                Beside("bare frames, ICRC", "frame latency.latency_microseconds", None))
 
 
 def shm_rate(operation):
     return more(f"rate-shm-{operation}", f"ib_{operation}_bw 64 B", f"shm small {operation}s.millions", "M/s",
-                Beside("UCX posix am_bw", "posix am_bw.millions", 1))
+                Beside("UCX posix am_bw", "posix am_bw.millions", 1),
+                Beside("bare frames, ICRC", "frame rate.rate_millions", None))
 
 
 def udp_latency(operation, wanted):

@@ -309,7 +309,7 @@ void adopt(Qp& qp, QpInit& init, const QpParts& parts, const NicLimits& limits) 
   std::uint32_t sges_max = std::max(init.capabilities.max_recv_sge, 1u);
   if (parts.srq != nullptr) sges_max = parts.srq->max_sge;
   if (qp.type == QpType::xrc_receive) sges_max = std::max(limits.max_srq_sge, 1u);
-  qp.held_sges.resize(sges_max);
+  qp.held_sges = std::make_unique<Sge[]>(sges_max);
   if (parts.table == nullptr) return;
   ++parts.table->users;
   qp.spread = std::make_unique<ReceiveSpread>(ReceiveSpread{parts.table, init.hash});

@@ -140,7 +140,7 @@ struct Qp {
 
   SendQueue send_queue;
   ReceiveQueue receive_queue;
-  std::vector<Sge> held_sges;  // the receive work request of the message in progress
+  std::unique_ptr<Sge[]> held_sges;  // the receive work request of the message in progress
   Requester requester;
   Responder responder;
 

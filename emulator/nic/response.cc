@@ -170,7 +170,7 @@ bool take_receive(NicState& nic, Qp& qp) {
   responder.receive_held = true;
   responder.receive_wr_id = request.wr_id;
   responder.receive_sges = static_cast<std::uint32_t>(request.sges.size());
-  std::copy(request.sges.begin(), request.sges.end(), qp.held_sges.begin());
+  std::copy(request.sges.begin(), request.sges.end(), qp.held_sges.get());
   queue.pop();
   if (qp.srq != nullptr && qp.srq->limit != 0 && queue.depth() < qp.srq->limit) {
     qp.srq->limit = 0;  // one event per arming (IBTA 11.2.3.3)

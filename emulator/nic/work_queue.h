@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "emulator/nic/verbs.h"
 
@@ -89,19 +89,17 @@ class SendQueue {
     stride_ = std::max(sges_max_, inline_places(inline_max));
     const std::uint32_t storage = std::bit_ceil(std::max(capacity, 1u));
     mask_ = storage - 1;
-    work_.resize(storage);
-    sges_.resize(std::size_t{storage} * stride_);
+    work_ = std::make_unique<SendWork[]>(storage);
+    sges_ = std::make_unique<Sge[]>(std::size_t{storage} * stride_);
   }
   void clear() { head = next = tail = 0; }
 
   bool full() const { return tail - head >= capacity_; }
   SendWork& at(std::uint32_t position) { return work_[position & mask_]; }
-  std::span<Sge> sges(std::uint32_t position) {
-    return std::span(sges_).subspan(std::size_t{position & mask_} * stride_, sges_max_);
-  }
+  std::span<Sge> sges(std::uint32_t position) { return {&sges_[std::size_t{position & mask_} * stride_], sges_max_}; }
   /// Lies where the scatter/gather list would, as on hardware.
   std::span<std::byte> inline_data(std::uint32_t position) {
-    return std::as_writable_bytes(std::span(sges_).subspan(std::size_t{position & mask_} * stride_, stride_))
+    return std::as_writable_bytes(std::span(&sges_[std::size_t{position & mask_} * stride_], stride_))
         .first(inline_max_);
   }
 
@@ -118,8 +116,9 @@ class SendQueue {
   std::uint32_t inline_max_ = 0;
   std::uint32_t stride_ = 1;  // places for SGEs of one work request
   std::uint32_t mask_ = 0;
-  std::vector<SendWork> work_;
-  std::vector<Sge> sges_;
+  // A QP has many of these, and none ever changes its size: no vector, which knows it too.
+  std::unique_ptr<SendWork[]> work_;
+  std::unique_ptr<Sge[]> sges_;
 };
 
 class ReceiveQueue {
@@ -129,8 +128,8 @@ class ReceiveQueue {
     sges_max_ = std::max(sges_max, 1u);
     const std::uint32_t storage = std::bit_ceil(std::max(capacity, 1u));
     mask_ = storage - 1;
-    work_.resize(storage);
-    sges_.resize(std::size_t{storage} * sges_max_);
+    work_ = std::make_unique<Work[]>(storage);
+    sges_ = std::make_unique<Sge[]>(std::size_t{storage} * sges_max_);
   }
   void clear() { head_ = tail_ = 0; }
   std::uint32_t capacity() const { return capacity_; }
@@ -142,12 +141,12 @@ class ReceiveQueue {
   void push(const ReceiveRequest& request) {
     VERBENA_ASSERT(!full() && request.sges.size() <= sges_max_);
     work_[tail_ & mask_] = {request.wr_id, static_cast<std::uint32_t>(request.sges.size())};
-    std::copy(request.sges.begin(), request.sges.end(), sges_.begin() + index_of_sges(tail_));
+    std::copy(request.sges.begin(), request.sges.end(), &sges_[index_of_sges(tail_)]);
     ++tail_;
   }
   ReceiveRequest front() const {
     const Work& work = work_[head_ & mask_];
-    return {work.wr_id, std::span(sges_).subspan(static_cast<std::size_t>(index_of_sges(head_)), work.sge_count)};
+    return {work.wr_id, {&sges_[index_of_sges(head_)], work.sge_count}};
   }
   void pop() { ++head_; }
   /// Keeps what waits.
@@ -163,16 +162,14 @@ class ReceiveQueue {
     std::uint64_t wr_id = 0;
     std::uint32_t sge_count = 0;
   };
-  std::ptrdiff_t index_of_sges(std::uint32_t position) const {
-    return static_cast<std::ptrdiff_t>(std::size_t{position & mask_} * sges_max_);
-  }
+  std::size_t index_of_sges(std::uint32_t position) const { return std::size_t{position & mask_} * sges_max_; }
   std::uint32_t capacity_ = 0;
   std::uint32_t sges_max_ = 1;
   std::uint32_t mask_ = 0;
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;
-  std::vector<Work> work_;
-  std::vector<Sge> sges_;
+  std::unique_ptr<Work[]> work_;
+  std::unique_ptr<Sge[]> sges_;
 };
 
 /// What XRC SRQs and XRC receive QPs must have in common to meet (annex A14).

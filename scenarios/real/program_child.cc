@@ -154,17 +154,16 @@ void ProgramChild::send_signal(int number) const {
 
 void ProgramChild::end() {
   if (process_ <= 0) return;
+  const timespec step{0, kEndStepNs};
   if (!ended()) {
     send_signal(SIGCONT);      // a frozen one would not hear
     kill(-process_, SIGTERM);  // the others are its to end
-    const timespec step{0, kEndStepNs};
     for (int i = 0; i < kEndSteps && !ended(); ++i) nanosleep(&step, nullptr);
   }
   send_signal(SIGKILL);  // it, or what it has left
-  while (!ended()) {
-    const timespec step{0, kEndStepNs};
-    nanosleep(&step, nullptr);
-  }
+  // Those that are not children of ours cannot be waited for, but looked for.
+  while (!ended()) nanosleep(&step, nullptr);
+  for (int i = 0; i < kEndSteps && !mark_.wearers().empty(); ++i) nanosleep(&step, nullptr);
   process_ = -1;
 }
 

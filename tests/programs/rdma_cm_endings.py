@@ -51,13 +51,19 @@ def require_end(client, line):
         raise harness.Failure(f"'{last}' instead of '{line}'\n{client.describe()}")
 
 
+def start_connected(context, fabric):
+    """A server and a client, both told that they are connected."""
+    server = start_server(context, fabric, "accept")
+    client = start_client(context, fabric)
+    wait_for_line(client, "RDMA_CM_EVENT_ESTABLISHED 0", [server])
+    wait_for_line(server, "RDMA_CM_EVENT_ESTABLISHED 0", [client])
+    return server, client
+
+
 def a_killed_client_is_noticed(context):
     """Though neither side has anything to send."""
     with context.fabric() as fabric:
-        server = start_server(context, fabric, "accept")
-        client = start_client(context, fabric)
-        wait_for_line(client, "RDMA_CM_EVENT_ESTABLISHED 0", [server])
-        wait_for_line(server, "RDMA_CM_EVENT_ESTABLISHED 0", [client])
+        server, client = start_connected(context, fabric)
         kill(client)
         wait_for_line(server, "RDMA_CM_EVENT_DISCONNECTED 0")
 
@@ -65,10 +71,7 @@ def a_killed_client_is_noticed(context):
 def the_next_in_the_place_of_a_killed_client_keeps_its_connection(context):
     """It starts before anybody has noticed, and gets the slot of the one that was killed."""
     with context.fabric() as fabric:
-        server = start_server(context, fabric, "accept")
-        client = start_client(context, fabric)
-        wait_for_line(client, "RDMA_CM_EVENT_ESTABLISHED 0", [server])
-        wait_for_line(server, "RDMA_CM_EVENT_ESTABLISHED 0", [client])
+        server, client = start_connected(context, fabric)
         kill(client)
         client = start_client(context, fabric)
         wait_for_line(client, "RDMA_CM_EVENT_ESTABLISHED 0", [server])

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/host/engine_node.h"
+#include "tests/support/cancelled_threads.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/shim/verbs_fixture.h"
+#include "tests/support/cancelled_threads.h"
 
 using namespace verbs_test;
 

@@ -5,8 +5,9 @@
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
-extern "C" const char* __asan_default_options();   // NOLINT(bugprone-reserved-identifier): its name
-extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
+// Visible: the sanitizer is a shared library.
+extern "C" [[gnu::visibility("default")]] const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __asan_default_options() {                                // NOLINT(bugprone-reserved-identifier)
   return "use_sigaltstack=0";
 }
 #endif

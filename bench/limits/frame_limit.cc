@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 #include <thread>
-#include <vector>
 
 #include "bench/limits/measure.h"
 #include "emulator/host/shm_ring.h"
@@ -22,7 +21,6 @@ namespace {
 constexpr std::size_t kPayloadBytes = 64;
 constexpr std::size_t kPublishBatch = 32;
 constexpr std::size_t kReadBudget = 64;
-constexpr std::size_t kLatencyBatch = 100;  // round trips per look at the clock
 
 /// The memory of one direction.
 class Way {
@@ -133,22 +131,11 @@ double one_way_nanoseconds(std::size_t rounds) {
   pin(kCoreA);
   Receiver receiver(back);
   Sender sender(there);
-  std::vector<double> batches;
   sender.send();
   sender.publish();
-  Stopwatch watch;
-  for (std::size_t round = 1; round <= rounds; ++round) {
-    if (round == rounds) {
-      while (receiver.receive() == 0) continue;
-    } else {
-      answer(receiver, sender);
-    }
-    if (round % kLatencyBatch != 0) continue;
-    batches.push_back(watch.seconds());
-    watch = Stopwatch();
-  }
+  const double there_and_back = nanoseconds_a_turn(rounds, [&](std::size_t) { answer(receiver, sender); });
   other.join();
-  return median(batches) / kLatencyBatch / 2 * 1e9;
+  return there_and_back / 2;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,21 @@ inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+/// What one of `turns` calls takes; the middle one of batches of so many, for a look at the clock costs as much as one.
+template <class Turn>
+double nanoseconds_a_turn(std::size_t turns, Turn&& turn) {
+  constexpr std::size_t kBatch = 100;
+  std::vector<double> batches;
+  Stopwatch watch;
+  for (std::size_t made = 1; made <= turns; ++made) {
+    turn(made);
+    if (made % kBatch != 0) continue;
+    batches.push_back(watch.seconds());
+    watch = Stopwatch();
+  }
+  return median(batches) / kBatch * 1e9;
 }
 
 inline void report(const char* name, double value) {

@@ -24,8 +24,7 @@ constexpr std::size_t kSlotBytes = 4096;
 constexpr std::size_t kShallow = 64;
 constexpr std::size_t kDeep = 4096;
 constexpr std::size_t kRegionBytes = 65536;
-constexpr std::size_t kPublishBatch = 16;   // small messages: indices cross once per batch
-constexpr std::size_t kLatencyBatch = 100;  // round trips per look at the clock, which costs as much as one
+constexpr std::size_t kPublishBatch = 16;  // small messages: indices cross once per batch
 
 struct alignas(128) Index {
   std::atomic<std::size_t> value{0};
@@ -93,18 +92,13 @@ double one_way_nanoseconds(std::size_t rounds) {
     }
   });
   pin(kCoreA);
-  std::vector<double> batches;
-  Stopwatch watch;
-  for (std::size_t round = 1; round <= rounds; ++round) {
+  const double there_and_back = nanoseconds_a_turn(rounds, [&](std::size_t round) {
     lines->ping.value.store(round, std::memory_order_release);
     while (lines->pong.value.load(std::memory_order_acquire) != round) {
     }
-    if (round % kLatencyBatch != 0) continue;
-    batches.push_back(watch.seconds());
-    watch = Stopwatch();
-  }
+  });
   other.join();
-  return median(batches) / kLatencyBatch / 2 * 1e9;
+  return there_and_back / 2;
 }
 
 }  // namespace

@@ -113,6 +113,16 @@ struct Bench {
     BOOST_CHECK(ready->type == EventType::ready);
   }
 
+  /// A process connects, from QP 0x20 and with the context 500, and ends; the name of the next one in its slot.
+  HeldName connect_and_succeed() {
+    HeldName presence = directory_of(kPeerSlot).announce();
+    ConnectionManager first(config_of(kPeerSlot, 500));
+    connect(first, 0x20);
+    settle();
+    presence.release();
+    return directory_of(kPeerSlot).announce();
+  }
+
   /// The contexts of the connections that are told to have ended.
   std::vector<std::uint64_t> ended() {
     std::vector<std::uint64_t> found;
@@ -181,12 +191,7 @@ BOOST_AUTO_TEST_CASE(the_request_to_a_process_that_ended_without_a_word_is_rejec
 
 BOOST_AUTO_TEST_CASE(the_successor_of_a_process_that_ended_keeps_its_connections) {
   Bench bench;
-  auto presence = directory_of(kPeerSlot).announce();
-  ConnectionManager first(config_of(kPeerSlot, 500));
-  bench.connect(first, 0x20);
-  bench.settle();
-  presence.release();
-  presence = directory_of(kPeerSlot).announce();
+  HeldName presence = bench.connect_and_succeed();
   BOOST_TEST(presence.held());
   ConnectionManager second(config_of(kPeerSlot, 600));
   bench.connect(second, 0x30);
@@ -210,12 +215,7 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_process_that_ended_keeps_its_connections
 
 BOOST_AUTO_TEST_CASE(a_queue_pair_number_of_a_process_that_ended_may_come_again_at_once) {
   Bench bench;
-  auto presence = directory_of(kPeerSlot).announce();
-  ConnectionManager first(config_of(kPeerSlot, 500));
-  bench.connect(first, 0x20);
-  bench.settle();
-  presence.release();
-  presence = directory_of(kPeerSlot).announce();
+  HeldName presence = bench.connect_and_succeed();
   ConnectionManager second(config_of(kPeerSlot, 600));
   auto init = Bench::request_init(0x20);
   init.path.slot = kOwnSlot;

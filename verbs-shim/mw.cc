@@ -54,7 +54,8 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   request.fence = (bind->send_flags & IBV_SEND_FENCE) != 0;
   const std::uint32_t rkey = ibv_inc_rkey(mw->rkey);
   request.set_binding(binding_of(*mw, rkey, bind->bind_info));
-  const auto posted = engine->run([&](nic::Nic& nic, Time now) { return nic.post_send(qp_of(qp)->nic, request, now); });
+  const auto posted =
+      engine->post([&](nic::Nic& nic, Time now) { return nic.post_send(qp_of(qp)->nic, request, now); });
   if (posted) mw->rkey = rkey;
   return errno_of(posted);
 }

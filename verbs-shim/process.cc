@@ -81,6 +81,12 @@ void Process::after_fork(bool in_child) {
   engine_mutex_.unlock();
 }
 
+/// Hardware has acknowledged by now what the process has received.
+void Process::at_exit() {
+  const std::unique_lock lock(engine_mutex_, std::try_to_lock);
+  if (lock && engine_) engine_->acknowledge();
+}
+
 host::Engine* Process::attach(Context& context, const Device& device) {
   const host::CancellationShield shield;
   const std::scoped_lock lock(engine_mutex_);
@@ -94,9 +100,11 @@ host::Engine* Process::attach(Context& context, const Device& device) {
     engine_ = std::move(*opened);
     // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
     // around the closing of an engine, which takes the engine's.
-    if (!std::exchange(watches_forks_, true))
+    if (!std::exchange(has_handlers_, true)) {
       pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
                      [] { instance().after_fork(true); });
+      std::atexit([] { instance().at_exit(); });
+    }
   }
   ++attached_;
   const std::scoped_lock objects_lock(objects_mutex_);

@@ -77,11 +77,12 @@ class Process final : public host::EventSink {
   Process() = default;
   void before_fork();
   void after_fork(bool in_child);
+  void at_exit();
 
   std::mutex engine_mutex_;  // taken before objects_mutex_
   std::unique_ptr<host::Engine> engine_;
   std::uint32_t attached_ = 0;
-  bool watches_forks_ = false;
+  bool has_handlers_ = false;  // of fork and exit
 
   std::mutex objects_mutex_;
   std::unordered_map<const void*, Entry> by_address_;

@@ -288,7 +288,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad_request) {
     *bad_request = request;
     return kNoDevice;
   }
-  return engine->run([&](nic::Nic& nic, Time now) {
+  return engine->post([&](nic::Nic& nic, Time now) {
     const nic::QpHandle handle = qp_of(qp)->nic;
     for (; request != nullptr; request = request->next) {
       nic::SendRequest send;

@@ -149,7 +149,7 @@ int wr_complete(ibv_qp_ex* qp) {
   if (engine == nullptr) staged.refuse(kNoDevice);
   int error = staged.error;
   if (error == 0)
-    error = engine->run([&](nic::Nic& nic, Time now) {
+    error = engine->post([&](nic::Nic& nic, Time now) {
       for (std::uint32_t i = 0; i < staged.count; ++i) {
         const auto posted = nic.post_send(self(qp).nic, staged.requests[i], now);
         if (!posted) return errno_of(posted);

@@ -23,6 +23,7 @@ constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
 constexpr std::uint32_t kPassesPerClock = 16;
 constexpr std::uint32_t kBacklogPassesMax = 256;  // with full receive budgets in a row: then timers run all the same
+constexpr std::size_t kFramesOfATurn = 4;         // of a ping-pong: request and acknowledgement, and a little more
 constexpr int kPassesToLeave = 4;  // of an application's poll; frames that come without end are not its to take
 constexpr Duration kCloseDrain = milliseconds(5);
 constexpr Duration kFarewellPause = microseconds(100);
@@ -147,7 +148,7 @@ Engine::~Engine() {
 
 // -- Passes -----------------------------------------------------------------------------------------------------------
 
-Engine::Traffic Engine::pass_locked(bool fresh_clock) {
+Engine::Traffic Engine::pass_locked(bool fresh_clock, nic::Nic::Acknowledge when) {
   if (exact_time_ || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
   Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
   Traffic traffic;
@@ -161,11 +162,49 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock) {
     step_management(sink.now(), traffic.received < kReceiveBudget ? Management::Arrived::all_taken
                                                                   : Management::Arrived::perhaps_more);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
-  if (nic_->has_work()) traffic.sent = nic_->transmit(sink.now(), *link_, kTransmitBudget);
+  if (nic_->has_work() || nic_->holds_acknowledgement())
+    traffic.sent = transmit_received(sink.now(), traffic.received, when);
   if (traffic.sent != 0 || sink.fresh()) link_->publish();
   if (sink.fresh()) last_now_ = sink.now();
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   return traffic;
+}
+
+/// Sends what a pass gave rise to; an acknowledgement waits if `when` says so and the application is quick to answer.
+std::size_t Engine::transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when) {
+  using enum nic::Nic::Acknowledge;
+  if (!answers_.are_expected() || received > kFramesOfATurn) when = at_once;
+  if (nic_->holds_acknowledgement() && answers_.is_overdue(now)) {
+    answers_.missed();
+    when = at_once;
+  }
+  const nic::Counters& counters = stats_->counters();
+  const std::uint64_t acknowledged = counters.get(nic::Counter::tx_acknowledges);
+  const std::size_t sent = nic_->transmit(now, *link_, kTransmitBudget, when);
+  if (nic_->holds_acknowledgement() || counters.get(nic::Counter::tx_acknowledges) != acknowledged)
+    answers_.received(now);
+  return sent;
+}
+
+void Engine::acknowledge_locked(Time now) {
+  if (nic_->holds_acknowledgement() && nic_->transmit(now, *link_, kTransmitBudget) != 0) link_->publish();
+}
+
+/// The peer is waiting for the answer; the acknowledgement goes after it.
+void Engine::send_answer(Time now) {
+  if (!nic_->has_work()) return;
+  answers_.sent(now);
+  if (!nic_->holds_acknowledgement()) return;
+  if (nic_->transmit(now, *link_, kTransmitBudget, nic::Nic::Acknowledge::with_answer) != 0) link_->publish();
+  acknowledge_locked(now);
+}
+
+void Engine::acknowledge() {
+  // A handler of a signal that has interrupted a call may be what ends the process.
+  if (!lock_.try_lock_briefly()) return;
+  acknowledge_locked(clock_.now());
+  lock_.unlock();
+  link_->flush();
 }
 
 void Engine::step_management(Time now, Management::Arrived arrived) {
@@ -228,7 +267,9 @@ bool Engine::progress() {
 Progress::Look Engine::pass() {
   link_->fetch();
   if (!lock_.try_lock_briefly()) return Look::kept_out;
-  const Traffic traffic = pass_locked(true);
+  const bool app_sleeps = activity().sleeps;
+  const Traffic traffic =
+      pass_locked(true, app_sleeps ? nic::Nic::Acknowledge::at_once : nic::Nic::Acknowledge::with_answer);
   const bool worked = traffic.received != 0 || traffic.sent != 0;
   const bool in_the_way = !worked && link_->stands_in_the_way();
   lock_.unlock();
@@ -260,12 +301,11 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     link_->flush();
     return count;
   }
-  Traffic traffic = pass_locked(false);
+  Traffic traffic = pass_locked(false, nic::Nic::Acknowledge::with_answer);
   if (count == 0) count = nic_->poll_cq(cq, into);
   // Frames that wait already are taken first: it may be long until their sender sees that nobody does.
-  for (int passes = 0; count != 0 && !leave_to_thread() && !nic_->awaits_completions() && passes < kPassesToLeave;
-       ++passes) {
-    const Traffic more = pass_locked(true);
+  for (int passes = 0; count != 0 && leaves() && !leave_to_thread() && passes < kPassesToLeave; ++passes) {
+    const Traffic more = pass_locked(true, nic::Nic::Acknowledge::with_answer);
     traffic.received += more.received;
     traffic.sent += more.sent;
   }

@@ -20,6 +20,7 @@
 #include "emulator/host/link.h"
 #include "emulator/host/management.h"
 #include "emulator/host/progress_thread.h"
+#include "emulator/host/prompt_answers.h"
 #include "emulator/host/spin_lock.h"
 #include "emulator/host/stats_file.h"
 #include "emulator/nic/nic.h"
@@ -52,8 +53,8 @@ class Engine final : private Progress {
   const nic::NicConfig& nic_config() const { return nic_->config(); }
   const nic::Counters& counters() const { return stats_->counters(); }
 
-  /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For post_send, modify_qp, create_... . A
-  /// call that takes the NIC only (post_receive) does not pay for the clock.
+  /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For modify_qp, create_... . A call that
+  /// takes the NIC only (post_receive) does not pay for the clock.
   template <class Call>
   auto run(Call&& call) {
     lock_.lock();
@@ -66,7 +67,18 @@ class Engine final : private Progress {
     }
   }
 
-  /// The same for the communication manager.
+  /// The same for posting to send queues: an acknowledgement that waited for an answer leaves behind it.
+  template <class Call>
+  auto post(Call&& call) {
+    lock_.lock();
+    const Time now = clock_.now();
+    auto result = call(*nic_, now);
+    send_answer(now);
+    finish_call(now);
+    return result;
+  }
+
+  /// The same as run() for the communication manager.
   template <class Call>
   auto run_management(Call&& call) {
     lock_.lock();
@@ -91,6 +103,9 @@ class Engine final : private Progress {
   /// The caller is about to sleep until an event (ibv_get_cq_event after ibv_req_notify_cq): peers ring the progress
   /// thread from now on. A hint: without it the first frame comes some microseconds later.
   void expect_sleep();
+
+  /// The process is about to end: an acknowledgement that waits for the application's answer waits no longer.
+  void acknowledge();
 
   /// One pass (see link.h). Returns whether anything was received or sent.
   bool progress();
@@ -139,10 +154,14 @@ class Engine final : private Progress {
     std::size_t received = 0;
     std::size_t sent = 0;
   };
-  Traffic pass_locked(bool fresh_clock);
+  Traffic pass_locked(bool fresh_clock, nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
+  std::size_t transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when);
+  void send_answer(Time now);
+  void acknowledge_locked(Time now);
   template <class Call>
   auto run_timed(Call&& call) {
     const Time now = clock_.now();
+    acknowledge_locked(now);  // the call may be the end of the QP that owes it
     if constexpr (std::is_void_v<std::invoke_result_t<Call, nic::Nic&, Time>>) {
       call(*nic_, now);
       finish_call(now);
@@ -153,6 +172,7 @@ class Engine final : private Progress {
     }
   }
   void disarm();
+  bool leaves() const;
   bool leave_to_thread();
   void step_management(Time now, Management::Arrived arrived = Management::Arrived::perhaps_more);
   void settle_management();
@@ -163,6 +183,7 @@ class Engine final : private Progress {
   void after_unlock(bool kick);
   bool thread_must_wake();
   Time deadline_locked(Time now) const;
+  Time acknowledgement_deadline(bool app_polls, Time now) const;
   void dispatch_events();
 
   SpinLock lock_;  // guards nic_, the link's data path, clock_, last_now_, empty_passes_
@@ -177,7 +198,8 @@ class Engine final : private Progress {
   /// What the application does about frames. will_poll: it had left, and has posted since.
   enum class AppRole : std::uint8_t { polls, has_left, will_poll };
   AppRole app_role_ = AppRole::polls;
-  Time will_poll_until_{};                  // longer than that nobody relies on it
+  Time will_poll_until_{};  // longer than that nobody relies on it
+  PromptAnswers answers_;
   std::unique_ptr<Management> management_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;

@@ -21,9 +21,14 @@ void Engine::disarm() {
 }
 
 /// An application that has polled all that it posted for waits for something that it does not poll for, if for
-/// anything, such as the last octet of a WRITE. False: it awaits completions, or frames wait.
+/// anything, such as the last octet of a WRITE. One that is about to answer comes back at once.
+bool Engine::leaves() const {
+  return !nic_->holds_acknowledgement() && !nic_->awaits_completions();
+}
+
+/// False: it does not leave, or frames wait.
 bool Engine::leave_to_thread() {
-  if (nic_->awaits_completions()) return false;
+  if (!leaves()) return false;
   app_role_ = AppRole::has_left;
   link_->leaves();
   return link_->arm();
@@ -53,6 +58,13 @@ Time Engine::deadline_locked(Time now) const {
   return deadline;
 }
 
+/// When the sleeping thread has to look after an acknowledgement that waits for an answer. As long as the application
+/// polls it does so itself.
+Time Engine::acknowledgement_deadline(bool app_polls, Time now) const {
+  if (app_polls && answers_.are_expected()) return now + ProgressThread::kWatchMin;
+  return nic_->holds_acknowledgement() ? answers_.due() : kNever;
+}
+
 Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
   if (!lock_.try_lock_briefly()) return std::min(longest, clock_now() + ProgressThread::kWatchMin);
   Time until{};
@@ -64,7 +76,7 @@ Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
     ready = !listen || app_will_poll || link_->arm();
     if (!ready) return {};
     if (app_will_poll) longest = std::min(longest, will_poll_until_);
-    until = std::min(longest, deadline_locked(now));
+    until = std::min({longest, deadline_locked(now), acknowledgement_deadline(!listen, now)});
     thread_rests_ = longest == kNever;
     polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
     thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
@@ -82,10 +94,10 @@ void Engine::woke() {
 bool Engine::thread_must_wake() {
   const Time until{thread_sleeps_until_ns_.load(std::memory_order_relaxed)};
   if (until.ns == kAwake) return false;
-  const Time deadline = deadline_locked(last_now_);
-  if (deadline == kNever) return false;
   const bool app_polls = app_polls_.load(std::memory_order_relaxed) != polls_at_sleep_;
-  if (until != kNever && (app_polls || deadline + kDeadlineSlack >= until)) return false;
+  if (until != kNever && app_polls) return false;
+  const Time deadline = std::min(deadline_locked(last_now_), acknowledgement_deadline(false, last_now_));
+  if (deadline == kNever || (until != kNever && deadline + kDeadlineSlack >= until)) return false;
   thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);  // one kick is enough
   return true;
 }
@@ -94,6 +106,7 @@ void Engine::expect_sleep() {
   bool kick = false;
   {
     const std::lock_guard guard(lock_);
+    acknowledge_locked(clock_.now());
     const bool asleep = thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake;
     const bool armed = link_->arm();
     kick = asleep && !armed;

@@ -112,6 +112,7 @@ class UdpReceiver {
   // Under the gate.
   CombiningGate gate_;
   std::unique_ptr<Batch> batch_;
+  std::size_t expected_ = 1;  // datagrams at once: as many as came last, and more while they come
   UdpSteering steering_;
   std::uint32_t fetches_since_siblings_ = 0;
   bool groups_first_ = false;

@@ -53,6 +53,7 @@ Qp* NicState::take_ready() {
 }
 
 void NicState::drop_ready(Qp& qp) {
+  if (held == &qp) held = nullptr;
   if (!qp.ready) return;
   if (&qp == ready_first) turn_left = 0;
   Qp* previous = nullptr;

@@ -48,6 +48,8 @@ struct alignas(64) NicState {
   Qp* ready_last = nullptr;
   std::size_t ready_count = 0;
   std::size_t turn_left = 0;  // packets, of the first ready QP's turn that was interrupted; 0: none was
+  Qp* held = nullptr;         // its acknowledgement waits for an answer (Nic::Acknowledge)
+  bool may_hold = false;      // in the transmit() in progress
   std::uint64_t news = 0;     // completions and events made
   TimerHeap timers;
   Time moderation_deadline = kNever;      // when a CQ's moderated event may be due

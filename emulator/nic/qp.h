@@ -102,6 +102,7 @@ struct Responder {
   std::uint32_t atomics_next = 0;
 
   bool owes_response() const { return jobs_head < jobs.size() || acknowledge != Acknowledge::none; }
+  bool owes_only_acknowledgement() const { return jobs_head == jobs.size() && acknowledge == Acknowledge::ack; }
 };
 
 /// A rate limit at work (modify_qp_rate_limit): requests leave at `next` at the earliest.

@@ -76,7 +76,7 @@ struct Member : EngineNode {
     request.address_handle = ah;
     request.remote_qpn = wire::kMulticastQpn;
     request.remote_qkey = kQkey;
-    BOOST_REQUIRE(engine->run([&](nic::Nic& nic, Time now) { return nic.post_send(from, request, now).ok(); }));
+    BOOST_REQUIRE(engine->post([&](nic::Nic& nic, Time now) { return nic.post_send(from, request, now).ok(); }));
   }
   bool attach(nic::QpHandle which) { return engine->attach_group(which, kGroup).ok(); }
   bool detach(nic::QpHandle which) { return engine->detach_group(which, kGroup).ok(); }

@@ -119,7 +119,7 @@ struct EngineNode : EventSink {
     request.remote_address = remote.address + offset;
     request.rkey = remote.rkey;
     request.compare_or_add = 1;
-    return engine->run([&](nic::Nic& nic, Time now) { return nic.post_send(qp, request, now).ok(); });
+    return engine->post([&](nic::Nic& nic, Time now) { return nic.post_send(qp, request, now).ok(); });
   }
   bool post_receive(std::uint32_t bytes, std::uint64_t wr_id = 2) {
     const nic::Sge sge{address, bytes, mr.lkey};

@@ -1,6 +1,7 @@
 // A port that has no room for a while: timers run for what has left, and responses stay in one piece.
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/narrow_port.h"
 #include "tests/support/script.h"
 
 using namespace verbena;
@@ -12,32 +13,6 @@ constexpr std::uint32_t kMtu = 256;
 constexpr std::uint8_t kTimeout = 8;
 constexpr Duration kAckTimeout{std::int64_t{4096} << kTimeout};
 
-/// A port that takes so many frames and no more, and shows them.
-struct NarrowPort final : TransmitPort {
-  explicit NarrowPort(std::size_t frames) : left(frames) {}
-  std::span<std::byte> reserve(const Destination&, std::size_t bytes) override {
-    if (left == 0) return {};
-    frame.resize(bytes);
-    return frame;
-  }
-  void commit(std::size_t bytes) override {
-    --left;
-    const auto packet = wire::parse_frame(std::span(frame).first(bytes));
-    BOOST_REQUIRE(packet.ok());
-    psns.push_back(packet->bth().psn.value());
-  }
-  void cancel() override {}
-
-  std::size_t left;
-  std::vector<std::byte> frame;
-  std::vector<std::uint32_t> psns;
-};
-
-/// The NIC gets a packet and nobody asks it for frames.
-void deliver(Script& script, PacketSpec spec) {
-  spec.dest_qp = script.end.qpn();
-  script.end.nic().receive(script.world.now(), make_frame(2, 1, spec));
-}
 PacketSpec read_request(const Script& script, std::uint32_t psn, std::uint32_t bytes) {
   return {.opcode = rc(OperationCode::read_request),
           .psn = psn,
@@ -72,11 +47,11 @@ BOOST_AUTO_TEST_CASE(a_replayed_read_response_does_not_interrupt_one_that_has_be
   Nic& nic = script.end.nic();
   script.peer(read_request(script, 100, 1));
   script.expect(rc(OperationCode::read_response_only), 100);
-  deliver(script, read_request(script, 101, 4 * kMtu));
-  deliver(script, read_request(script, 105, 1));
+  script.deliver(read_request(script, 101, 4 * kMtu));
+  script.deliver(read_request(script, 105, 1));
   NarrowPort narrow(2);
   nic.transmit(script.world.now(), narrow, 8);
-  deliver(script, read_request(script, 100, 1));  // a duplicate
+  script.deliver(read_request(script, 100, 1));  // a duplicate
   NarrowPort wide(8);
   nic.transmit(script.world.now(), wide, 8);
   const std::vector<std::uint32_t> begun{101, 102};

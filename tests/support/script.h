@@ -32,6 +32,11 @@ class Script {
     spec.dest_qp = end.qpn();
     raw(make_frame(2, 1, spec));
   }
+  /// The same, and nobody asks the NIC for frames.
+  void deliver(PacketSpec spec) {
+    spec.dest_qp = end.qpn();
+    end.nic().receive(world.now(), make_frame(2, 1, spec));
+  }
   /// Several packets that arrive in one batch.
   void peer_batch(std::initializer_list<PacketSpec> specs) {
     for (PacketSpec spec : specs) {

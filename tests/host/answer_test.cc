@@ -1,0 +1,138 @@
+// An acknowledgement that waits for the application's answer: it leaves with it, and never later than its peer can
+// bear.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/host/engine_node.h"
+#include "tests/host/link_frames.h"
+
+using namespace verbena;
+using namespace verbena::host;
+using namespace verbena::host::test;
+
+namespace {
+
+// 1.07 s: no timer runs out on a busy machine.
+constexpr std::uint8_t kPatientTimeout = 18;
+constexpr std::uint64_t kWord = 64;  // where `a` writes to, in octets
+
+std::string fabric_name() {
+  return "answer." + std::to_string(getpid());
+}
+
+std::uint64_t acknowledgements_of(const EngineNode& node) {
+  return node.engine->counters().get(nic::Counter::tx_acknowledges);
+}
+
+/// `a` asks, `b` answers, both by a WRITE of 8 octets; one thread plays both.
+struct Pair {
+  explicit Pair(bool thread_of_b = false) : a(1, fabric_name(), false), b(2, fabric_name(), thread_of_b) {
+    connect(a, b, kPatientTimeout);
+    // The way there and the way back are made by the first frames.
+    for (EngineNode* from : {&a, &b}) {
+      BOOST_REQUIRE(from->post(nic::SendOpcode::rdma_write, 8));
+      std::size_t done = 0;
+      for (const Time end = clock_now() + seconds(20); done == 0 && clock_now() < end;) {
+        a.engine->progress();
+        b.engine->progress();
+        done = drain(*from);
+      }
+      BOOST_REQUIRE(done == 1U);
+    }
+  }
+  static std::size_t drain(EngineNode& node) {
+    nic::Completion one;
+    const std::size_t count = node.engine->poll_cq(node.cq, {&one, 1});
+    if (count != 0) BOOST_TEST((one.status == nic::CompletionStatus::success));
+    return count;
+  }
+
+  /// `a` writes, and `b` polls until it is there.
+  void ask() {
+    a.buffer[kWord / 8] = ++asked;
+    BOOST_REQUIRE(a.post(nic::SendOpcode::rdma_write, 8, kWord));
+    for (const Time end = clock_now() + seconds(20); has_asked() != asked && clock_now() < end;) drain(b);
+    BOOST_REQUIRE(has_asked() == asked);
+  }
+  std::uint64_t has_asked() { return std::atomic_ref(b.buffer[kWord / 8]).load(); }
+  void answer() { BOOST_REQUIRE(b.post(nic::SendOpcode::rdma_write, 8)); }
+  bool request_completes() {
+    const auto done = a.poll(1);
+    return done.size() == 1 && done[0].status == nic::CompletionStatus::success;
+  }
+  /// Plays until a request has come and its acknowledgement waits. A busy machine answers late now and then.
+  void ask_until_it_waits() {
+    for (const Time end = clock_now() + seconds(60); clock_now() < end;) {
+      acknowledged = acknowledgements_of(b);
+      ask();
+      if (acknowledgements_of(b) == acknowledged) return;
+      answer();
+      BOOST_REQUIRE(request_completes());
+    }
+    BOOST_FAIL("no acknowledgement ever waits for its answer");
+  }
+  bool is_acknowledged() { return acknowledgements_of(b) > acknowledged; }
+
+  EngineNode a;
+  EngineNode b;
+  std::uint64_t asked = 0;
+  std::uint64_t acknowledged = 0;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_leaves_with_the_answer) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  pair.answer();
+  BOOST_TEST(pair.is_acknowledged());
+  BOOST_TEST(pair.request_completes());
+}
+
+BOOST_AUTO_TEST_CASE(who_polls_and_does_not_answer_acknowledges_all_the_same) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  BOOST_TEST(until([&] { return pair.is_acknowledged(); }, [&] { Pair::drain(pair.b); }));
+  BOOST_TEST(pair.request_completes());
+}
+
+BOOST_AUTO_TEST_CASE(the_thread_acknowledges_for_an_application_that_does_nothing_more) {
+  Pair pair(true);
+  pair.ask_until_it_waits();
+  BOOST_TEST(until([&] { return pair.is_acknowledged(); }));
+  BOOST_TEST(pair.request_completes());
+  BOOST_TEST(pair.a.engine->counters().get(nic::Counter::tx_retransmitted_packets) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_application_that_goes_to_sleep_acknowledges_first) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  pair.b.engine->expect_sleep();
+  BOOST_TEST(pair.is_acknowledged());
+  BOOST_TEST(pair.request_completes());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_ends_acknowledges_first) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  pair.b.engine->acknowledge();
+  BOOST_TEST(pair.is_acknowledged());
+  BOOST_TEST(pair.request_completes());
+}
+
+BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_its_queue_pair_ends) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  BOOST_TEST(pair.b.engine->run([&](nic::Nic& nic, Time) { return nic.destroy_qp(pair.b.qp).ok(); }));
+  BOOST_TEST(pair.is_acknowledged());
+  BOOST_TEST(pair.request_completes());
+}
+
+BOOST_AUTO_TEST_CASE(posting_receives_is_no_answer) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  BOOST_TEST(pair.b.engine->run([&](nic::Nic& nic) {
+    const nic::Sge sge{pair.b.address, 8, pair.b.mr.lkey};
+    return nic.post_receive(pair.b.qp, {.wr_id = 1, .sges = {&sge, 1}}).ok();
+  }));
+  BOOST_TEST(!pair.is_acknowledged());
+}

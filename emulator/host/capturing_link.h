@@ -27,7 +27,7 @@ class CapturingLink final : public Link {
   void publish() override { inner_->publish(); }
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
-  bool fetch() override { return inner_->fetch(); }
+  bool fetch(std::size_t most) override { return inner_->fetch(most); }
   bool fetches() const override { return inner_->fetches(); }
   bool flush() override;
   void service() override { inner_->service(); }

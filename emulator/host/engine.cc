@@ -256,7 +256,7 @@ void Engine::after_unlock(bool kick) {
 
 bool Engine::progress() {
   if (thread_ == nullptr) service();
-  link_->fetch();
+  link_->fetch(Link::kAll);
   lock_.lock();
   const Traffic traffic = pass_locked(true);
   lock_.unlock();
@@ -265,7 +265,7 @@ bool Engine::progress() {
 }
 
 Progress::Look Engine::pass() {
-  link_->fetch();
+  link_->fetch(Link::kAll);
   if (!lock_.try_lock_briefly()) return Look::kept_out;
   const bool app_sleeps = activity().sleeps;
   const Traffic traffic =
@@ -290,8 +290,9 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   }
   if (count == 0) {
     if (kernel_frames_) {
+      const std::size_t most = answers_.are_expected() ? 1 : Link::kAll;
       lock_.unlock();
-      link_->fetch();
+      link_->fetch(most);
       lock_.lock();
     }
     disarm();

@@ -39,7 +39,7 @@ class NullLink final : public Link {
   void cancel() override {}
   void publish() override {}
   std::size_t receive(Time, FrameSink&, std::size_t) override { return 0; }
-  bool fetch() override { return false; }
+  bool fetch(std::size_t) override { return false; }
   bool fetches() const override { return false; }
   bool flush() override { return false; }
   void service() override {}

@@ -105,7 +105,7 @@ class FaultyLink final : public Link {
   }
 
   // Called outside of the lock: it must not look at the models. next_deadline() speaks for frames that are due.
-  bool fetch() override { return inner_->fetch(); }
+  bool fetch(std::size_t most) override { return inner_->fetch(most); }
   bool fetches() const override { return inner_->fetches(); }
   bool flush() override { return inner_->flush(); }
   void service() override { inner_->service(); }

@@ -73,7 +73,7 @@ class InProcessLink final : public Link {
     return looped + take(inbox_->from_far_end, sink, budget - looped);
   }
 
-  bool fetch() override {
+  bool fetch(std::size_t) override {
     if (inbox_->signalled.exchange(false)) {
       std::uint64_t count = 0;
       [[maybe_unused]] const ssize_t taken = ::read(inbox_->wake, &count, sizeof count);

@@ -49,7 +49,10 @@ class Link : public nic::TransmitPort {
   virtual std::optional<Time> next_deadline() const { return std::nullopt; }
 
   /// Takes frames from the kernel into the link's buffers, without blocking. Returns whether receive() has something.
-  virtual bool fetch() = 0;
+  /// `most`: the kernel is not asked for more datagrams than that at once. Its vain look for another one is a tenth of
+  /// a turn of a ping-pong; who stops looking afterwards asks for all (kAll).
+  virtual bool fetch(std::size_t most) = 0;
+  static constexpr std::size_t kAll = SIZE_MAX;
   /// Whether frames come out of the kernel at all: false when fetch() has nothing to do (shared memory).
   virtual bool fetches() const { return true; }
   /// Gives the kernel what publish() sealed: datagrams, wake-ups of sleeping peers. Does what arm() and disarm() want

@@ -297,10 +297,10 @@ bool RawLink::arm() {
   return true;
 }
 
-bool RawLink::fetch() {
+bool RawLink::fetch(std::size_t most) {
   const CancellationShield shield;
   if (receive_gate_.try_enter()) {
-    read_socket();
+    read_socket(most);
     if (siblings_->has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
       fetches_since_siblings_ = 0;
       siblings_->receive(from_siblings_);
@@ -310,8 +310,8 @@ bool RawLink::fetch() {
   return has_frames();
 }
 
-void RawLink::read_socket() {
-  const std::size_t wanted = std::min(incoming_.free_slots(), kBatchMax);
+void RawLink::read_socket(std::size_t most) {
+  const std::size_t wanted = std::min({incoming_.free_slots(), kBatchMax, most});
   if (wanted == 0) return;
   for (std::size_t i = 0; i < wanted; ++i) receive_batch_->set(i, incoming_.room(i));
   const int received =

@@ -56,7 +56,7 @@ class RawLink final : public Link {
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
-  bool fetch() override;
+  bool fetch(std::size_t most) override;
   bool flush() override;
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }
@@ -75,7 +75,7 @@ class RawLink final : public Link {
   std::optional<std::string> open_guard_socket();
   std::optional<std::string> open_wait_descriptor();
   bool has_frames() const;
-  void read_socket();
+  void read_socket(std::size_t most);
   bool send_waiting();
   bool goes_to_ourselves(std::span<const std::byte> frame) const;
   bool goes_to_a_group(std::span<const std::byte> frame) const;

@@ -67,7 +67,7 @@ class ShmLink final : public Link {
   /// Adds the cores of the peers whose applications have polled without end since the last call.
   void find_busy_cores(Time now, cpu_set_t& cores);
   std::optional<Time> next_deadline() const override;
-  bool fetch() override { return false; }
+  bool fetch(std::size_t) override { return false; }
   bool fetches() const override { return false; }
   bool flush() override;
   void service() override { control_->service(); }

@@ -133,9 +133,9 @@ bool UdpLink::arm() {
   return true;
 }
 
-bool UdpLink::fetch() {
+bool UdpLink::fetch(std::size_t most) {
   const CancellationShield shield;
-  return receiver_->fetch();
+  return receiver_->fetch(most);
 }
 
 bool UdpLink::flush() {

@@ -63,7 +63,7 @@ class UdpLink final : public Link {
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
-  bool fetch() override;
+  bool fetch(std::size_t most) override;
   bool flush() override;
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }

@@ -64,9 +64,9 @@ bool UdpReceiver::has_frames() const {
          passed_on_.waiting() != 0;
 }
 
-bool UdpReceiver::fetch() {
+bool UdpReceiver::fetch(std::size_t most) {
   if (gate_.try_enter()) {
-    read_sockets();
+    read_sockets(most);
     if (siblings_.has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
       fetches_since_siblings_ = 0;
       siblings_.receive(passed_on_, &steering_);
@@ -87,21 +87,21 @@ void UdpReceiver::pass_groups_on() {
 }
 
 /// In turns, so that a full receiver starves neither.
-void UdpReceiver::read_sockets() {
-  const auto read_groups = [this] {
-    groups_.for_each_ready([this](int socket, const wire::Gid& group) { read_group(socket, group); });
+void UdpReceiver::read_sockets(std::size_t most) {
+  const auto read_groups = [&] {
+    groups_.for_each_ready([&](int socket, const wire::Gid& group) { read_group(socket, group, most); });
   };
   groups_first_ = !groups_first_;
   if (groups_first_) read_groups();
-  read_node();
+  read_node(most);
   if (!groups_first_) read_groups();
 }
 
 /// Into the buffers behind the fetched ones; returns how many datagrams came.
-std::size_t UdpReceiver::read_socket(int socket) {
+std::size_t UdpReceiver::read_socket(int socket, std::size_t most) {
   const std::uint64_t fetched = fetched_.load(std::memory_order_relaxed);
   const std::size_t room = kBuffers - static_cast<std::size_t>(fetched - consumed_.load(std::memory_order_acquire));
-  const std::size_t wanted = std::min(room, expected_);
+  const std::size_t wanted = std::min({room, kBatchMax, most});
   if (wanted == 0) return 0;
   for (std::size_t i = 0; i < wanted; ++i) {
     batch_->pieces[i] = {payload_of((fetched + i) % kBuffers), kBufferBytes - kHeadroomBytes};
@@ -116,18 +116,15 @@ std::size_t UdpReceiver::read_socket(int socket) {
   }
   // An error is either "nothing there" or a pending ICMP report, which a wire would not give either.
   const int received = ::recvmmsg(socket, batch_->headers.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
-  const auto count = static_cast<std::size_t>(std::max(received, 0));
-  // The kernel's look for one more is a quarter of what a single datagram costs, so it is left out where none comes.
-  expected_ = count == wanted ? std::min(2 * wanted, kBatchMax) : std::max<std::size_t>(count, 1);
-  return count;
+  return static_cast<std::size_t>(std::max(received, 0));
 }
 
 void UdpReceiver::accept(std::size_t datagrams) {
   fetched_.store(fetched_.load(std::memory_order_relaxed) + datagrams, std::memory_order_release);
 }
 
-void UdpReceiver::read_node() {
-  const std::size_t received = read_socket(options_.socket);
+void UdpReceiver::read_node(std::size_t most) {
+  const std::size_t received = read_socket(options_.socket, most);
   if (received == 0) return;
   for (std::size_t i = 0; i < received; ++i) {
     const std::size_t buffer = (fetched_.load(std::memory_order_relaxed) + i) % kBuffers;
@@ -144,8 +141,8 @@ void UdpReceiver::read_node() {
 }
 
 /// Every process of the node has a socket of its own for the group: nothing is passed on.
-void UdpReceiver::read_group(int socket, const wire::Gid& group) {
-  const std::size_t received = read_socket(socket);
+void UdpReceiver::read_group(int socket, const wire::Gid& group, std::size_t most) {
+  const std::size_t received = read_socket(socket, most);
   for (std::size_t i = 0; i < received; ++i) {
     Datagram& datagram = datagrams_[(fetched_.load(std::memory_order_relaxed) + i) % kBuffers];
     datagram = describe(i, group);

@@ -38,7 +38,7 @@ class UdpReceiver {
   ~UdpReceiver();
 
   /// Any thread; a thread that finds another one reading leaves it to that one. Returns whether frames wait.
-  bool fetch();
+  bool fetch(std::size_t most);
   bool has_frames() const;
   /// Under the engine's lock.
   std::size_t receive(FrameSink& sink, std::size_t budget);
@@ -83,10 +83,10 @@ class UdpReceiver {
     wire::FrameTemplate octets;
   };
 
-  void read_sockets();
-  std::size_t read_socket(int socket);
-  void read_node();
-  void read_group(int socket, const wire::Gid& group);
+  void read_sockets(std::size_t most);
+  std::size_t read_socket(int socket, std::size_t most);
+  void read_node(std::size_t most);
+  void read_group(int socket, const wire::Gid& group, std::size_t most);
   void accept(std::size_t datagrams);
   Datagram describe(std::size_t index, const wire::Gid& destination) const;
   void pass_on_others(const Datagram& datagram, std::byte* payload);
@@ -112,7 +112,6 @@ class UdpReceiver {
   // Under the gate.
   CombiningGate gate_;
   std::unique_ptr<Batch> batch_;
-  std::size_t expected_ = 1;  // datagrams at once: as many as came last, and more while they come
   UdpSteering steering_;
   std::uint32_t fetches_since_siblings_ = 0;
   bool groups_first_ = false;

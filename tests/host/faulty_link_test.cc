@@ -45,7 +45,7 @@ class FakeLink final : public Link {
     }
     return count;
   }
-  bool fetch() override { return !waiting.empty(); }
+  bool fetch(std::size_t) override { return !waiting.empty(); }
   bool flush() override { return false; }
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {}; }

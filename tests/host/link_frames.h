@@ -100,7 +100,7 @@ class Collector : public FrameSink {
 
 /// One receiving pass.
 inline std::size_t pump(Link& link, FrameSink& sink, std::size_t budget = 64) {
-  link.fetch();
+  link.fetch(Link::kAll);
   return link.receive(clock_now(), sink, budget);
 }
 

@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(the_wait_descriptor_tells_of_frames) {
   send_frame(*b, kA, request.qpn, addressed(build(request), a->mac(), b->mac()));
   leave(*b);
   BOOST_TEST(::poll(&wait, 1, 5000) == 1);
-  BOOST_TEST(a->fetch());
+  BOOST_TEST(a->fetch(Link::kAll));
   BOOST_TEST(!a->arm());
 }
 

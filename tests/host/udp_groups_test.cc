@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_groups_frame_wakes_who_sleeps) {
   b.link->flush();
   a.send(a.to(kGroup, 1));
   BOOST_TEST(::poll(&wait, 1, 5000) == 1);
-  BOOST_TEST(b.link->fetch());
+  BOOST_TEST(b.link->fetch(Link::kAll));
   BOOST_TEST(!b.link->arm());
   BOOST_TEST(pump(*b.link, b.got) == 1);
   BOOST_TEST(::poll(&wait, 1, 0) == 0);
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(groups_come_and_go_while_others_read) {
   End a(kA), b(kB);
   std::atomic<bool> stop{false};
   std::thread reader([&] {
-    while (!stop) b.link->fetch();
+    while (!stop) b.link->fetch(Link::kAll);
   });
   std::thread changer([&] {
     for (int i = 0; i < 200; ++i) i % 2 == 0 ? b.join(kOtherGroup) : b.leave(kOtherGroup);

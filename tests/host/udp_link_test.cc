@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_leaves_before_it_is_published, TwoLinks) {
   a->flush();
   BOOST_TEST(::poll(&wait, 1, 5000) == 1);
   BOOST_TEST(b->arm());  // still in the kernel
-  BOOST_TEST(b->fetch());
+  BOOST_TEST(b->fetch(Link::kAll));
   BOOST_TEST(!b->arm());
   BOOST_TEST(pump(*b, collector) == 1);
   BOOST_TEST(b->arm());

@@ -87,7 +87,7 @@ class Counter : public FrameSink {
   Counter counter(opened->slot);
   std::uint32_t reported = 0;
   while (true) {
-    opened->link->fetch();
+    opened->link->fetch(Link::kAll);
     if (opened->link->receive(clock_now(), counter, 64) == 0) ::usleep(50);
     if (counter.count == reported) continue;
     reported = counter.count;

@@ -162,7 +162,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock, nic::Nic::Acknowledge when
     step_management(sink.now(), traffic.received < kReceiveBudget ? Management::Arrived::all_taken
                                                                   : Management::Arrived::perhaps_more);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
-  if (nic_->has_work() || nic_->holds_acknowledgement())
+  if (nic_->has_work() || nic_->holds_acknowledgements())
     traffic.sent = transmit_received(sink.now(), traffic.received, when);
   if (traffic.sent != 0 || sink.fresh()) link_->publish();
   if (sink.fresh()) last_now_ = sink.now();
@@ -174,27 +174,27 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock, nic::Nic::Acknowledge when
 std::size_t Engine::transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when) {
   using enum nic::Nic::Acknowledge;
   if (!answers_.are_expected() || received > kFramesOfATurn) when = at_once;
-  if (nic_->holds_acknowledgement() && answers_.is_overdue(now)) {
+  if (nic_->holds_acknowledgements() && answers_.is_overdue(now)) {
     answers_.missed();
     when = at_once;
   }
   const nic::Counters& counters = stats_->counters();
   const std::uint64_t acknowledged = counters.get(nic::Counter::tx_acknowledges);
   const std::size_t sent = nic_->transmit(now, *link_, kTransmitBudget, when);
-  if (nic_->holds_acknowledgement() || counters.get(nic::Counter::tx_acknowledges) != acknowledged)
+  if (nic_->holds_acknowledgements() || counters.get(nic::Counter::tx_acknowledges) != acknowledged)
     answers_.received(now);
   return sent;
 }
 
 void Engine::acknowledge_locked(Time now) {
-  if (nic_->holds_acknowledgement() && nic_->transmit(now, *link_, kTransmitBudget) != 0) link_->publish();
+  if (nic_->holds_acknowledgements() && nic_->transmit(now, *link_, kTransmitBudget) != 0) link_->publish();
 }
 
 /// The peer is waiting for the answer; the acknowledgement goes after it.
 void Engine::send_answer(Time now) {
   if (!nic_->has_work()) return;
   answers_.sent(now);
-  if (!nic_->holds_acknowledgement()) return;
+  if (!nic_->holds_acknowledgements()) return;
   if (nic_->transmit(now, *link_, kTransmitBudget, nic::Nic::Acknowledge::with_answer) != 0) link_->publish();
   acknowledge_locked(now);
 }

@@ -23,7 +23,7 @@ void Engine::disarm() {
 /// An application that has polled all that it posted for waits for something that it does not poll for, if for
 /// anything, such as the last octet of a WRITE. One that is about to answer comes back at once.
 bool Engine::leaves() const {
-  return !nic_->holds_acknowledgement() && !nic_->awaits_completions();
+  return !nic_->holds_acknowledgements() && !nic_->awaits_completions();
 }
 
 /// False: it does not leave, or frames wait.
@@ -62,7 +62,7 @@ Time Engine::deadline_locked(Time now) const {
 /// polls it does so itself.
 Time Engine::acknowledgement_deadline(bool app_polls, Time now) const {
   if (app_polls && answers_.are_expected()) return now + ProgressThread::kWatchMin;
-  return nic_->holds_acknowledgement() ? answers_.due() : kNever;
+  return nic_->holds_acknowledgements() ? answers_.due() : kNever;
 }
 
 Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {

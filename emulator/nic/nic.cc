@@ -98,16 +98,8 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   return sent;
 }
 
-/// Whether the response waits: an acknowledgement may, of one QP.
-bool hold(NicState& nic, Qp& qp) {
-  if (!nic.may_hold || !qp.responder.owes_only_acknowledgement() || (nic.held != nullptr && nic.held != &qp))
-    return false;
-  nic.held = &qp;
-  return true;
-}
-
 Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  if (qp.responder.owes_response() && !hold(nic, qp)) {
+  if (qp.responder.owes_response() && !nic.hold(qp)) {
     const Sent response = send_response(nic, qp, port);
     if (response != Sent::nothing) return response;
   }
@@ -177,7 +169,7 @@ std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget, Ackn
   NicState& nic = *state_;
   nic.now = now;
   nic.may_hold = when == Acknowledge::with_answer;
-  if (!nic.may_hold && nic.held != nullptr) nic.make_ready(*std::exchange(nic.held, nullptr));
+  if (!nic.may_hold && nic.held_count != 0) nic.release_held();
   std::size_t sent = nic.notices.empty() ? 0 : send_notices(nic, port, budget);
   std::size_t blocked = 0;    // in a row: once all have been refused, there is no point in going on
   Qp* interrupted = nullptr;  // in the middle of its turn
@@ -212,8 +204,8 @@ bool Nic::has_work() const {
   return state_->ready_first != nullptr || !state_->notices.empty();
 }
 
-bool Nic::holds_acknowledgement() const {
-  return state_->held != nullptr;
+bool Nic::holds_acknowledgements() const {
+  return state_->held_count != 0;
 }
 
 std::size_t Nic::poll_cq(CqHandle handle, std::span<Completion> into) {

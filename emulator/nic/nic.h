@@ -153,15 +153,15 @@ class Nic {
   /// When acknowledgements leave; a responder may wait with one for what else it has to say (IBTA 9.7.5.1.2).
   enum class Acknowledge : std::uint8_t {
     at_once,
-    // One QP's waits for the next transmit() with at_once, and goes behind all that this one sends. NAKs and responses
-    // do not wait.
+    // Those of a few QPs wait for the next transmit() with at_once, and go behind all that this one sends. NAKs and
+    // responses do not wait.
     with_answer,
   };
   /// Builds up to `budget` frames into the port. Returns how many. Stops early at back pressure.
   std::size_t transmit(Time now, TransmitPort& port, std::size_t budget, Acknowledge when = Acknowledge::at_once);
   /// Whether transmit() would try to build something, other than an acknowledgement that waits.
   bool has_work() const;
-  bool holds_acknowledgement() const;
+  bool holds_acknowledgements() const;
 
   // -- Events: drained by the owner after every batch -------------------------------------------------------------
   std::optional<AsyncEvent> poll_event();

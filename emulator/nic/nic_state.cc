@@ -53,7 +53,8 @@ Qp* NicState::take_ready() {
 }
 
 void NicState::drop_ready(Qp& qp) {
-  if (held == &qp) held = nullptr;
+  const auto held_end = held.begin() + held_count;
+  held_count = static_cast<std::uint32_t>(std::remove(held.begin(), held_end, &qp) - held.begin());
   if (!qp.ready) return;
   if (&qp == ready_first) turn_left = 0;
   Qp* previous = nullptr;
@@ -62,6 +63,20 @@ void NicState::drop_ready(Qp& qp) {
   if (ready_last == &qp) ready_last = previous;
   qp.ready = false;
   --ready_count;
+}
+
+bool NicState::hold(Qp& qp) {
+  if (!may_hold || !qp.responder.owes_only_acknowledgement()) return false;
+  const auto held_end = held.begin() + held_count;
+  if (std::find(held.begin(), held_end, &qp) != held_end) return true;
+  if (held_count == held.size()) return false;
+  held[held_count++] = &qp;
+  return true;
+}
+
+void NicState::release_held() {
+  for (std::uint32_t i = 0; i < held_count; ++i) make_ready(*held[i]);
+  held_count = 0;
 }
 
 void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited) {

@@ -4,6 +4,8 @@
 // over it, one file each; nic.h is the only way in from outside.
 #pragma once
 
+#include <array>
+
 #include "emulator/nic/completion_queue.h"
 #include "emulator/nic/counters.h"
 #include "emulator/nic/event_queue.h"
@@ -36,6 +38,7 @@ struct CongestionNotice {
   wire::FrameTemplate frame_template;
   std::uint32_t route_hint = 0;
 };
+inline constexpr std::size_t kHeldMax = 4;      // QPs whose acknowledgements wait; those of others leave at once
 inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
 
 struct alignas(64) NicState {
@@ -47,10 +50,10 @@ struct alignas(64) NicState {
   Qp* ready_first = nullptr;
   Qp* ready_last = nullptr;
   std::size_t ready_count = 0;
-  std::size_t turn_left = 0;  // packets, of the first ready QP's turn that was interrupted; 0: none was
-  Qp* held = nullptr;         // its acknowledgement waits for an answer (Nic::Acknowledge)
-  bool may_hold = false;      // in the transmit() in progress
-  std::uint64_t news = 0;     // completions and events made
+  std::size_t turn_left = 0;     // packets, of the first ready QP's turn that was interrupted; 0: none was
+  bool may_hold = false;         // in the transmit() in progress
+  std::uint32_t held_count = 0;  // of `held`
+  std::uint64_t news = 0;        // completions and events made
   TimerHeap timers;
   Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
   std::vector<CongestionNotice> notices;  // in the order in which they became due
@@ -82,12 +85,17 @@ struct alignas(64) NicState {
   std::vector<AhHandle> destroyed_ahs;
   wire::KnownHeaders known_headers;  // of frames received
   std::uint32_t awaiting_slot = 0;   // of the QP that Nic::awaits_completions() looked at last
+  std::array<Qp*, kHeldMax> held{};  // their acknowledgements wait for an answer (Nic::Acknowledge)
 
   /// Puts the QP at the end of the list that transmit() serves.
   void make_ready(Qp& qp);
   void make_ready_first(Qp& qp);
   Qp* take_ready();
   void drop_ready(Qp& qp);
+  /// Whether the QP's response waits for an answer: a plain acknowledgement may.
+  bool hold(Qp& qp);
+  /// They wait no longer: all are ready.
+  void release_held();
 
   void complete(CompletionQueue& cq, const Completion& completion, bool solicited);
   void complete_send(Qp& qp, const SendWork& work, CompletionStatus status);

@@ -40,12 +40,12 @@ BOOST_AUTO_TEST_CASE(it_leaves_behind_the_answer) {
   Script script;
   script.deliver(write_only(script, 100));
   BOOST_CHECK(sent(script, kWithAnswer).empty());
-  BOOST_TEST(script.end.nic().holds_acknowledgement());
+  BOOST_TEST(script.end.nic().holds_acknowledgements());
   BOOST_TEST(!script.end.nic().has_work());
   answer(script);
   BOOST_CHECK(sent(script, kWithAnswer) == Operations{Operation::write});
   BOOST_CHECK(sent(script) == Operations{Operation::acknowledge});
-  BOOST_TEST(!script.end.nic().holds_acknowledgement());
+  BOOST_TEST(!script.end.nic().holds_acknowledgements());
   BOOST_CHECK(sent(script).empty());
 }
 
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_nak_does_not_wait_and_takes_its_place) {
   BOOST_CHECK(port.operations == Operations{Operation::acknowledge});
   BOOST_TEST(port.psns.front() == 101u);
   BOOST_CHECK(sent(script).empty());
-  BOOST_TEST(!script.end.nic().holds_acknowledgement());
+  BOOST_TEST(!script.end.nic().holds_acknowledgements());
 }
 
 BOOST_AUTO_TEST_CASE(data_that_was_asked_for_does_not_wait) {
@@ -104,7 +104,25 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_that_ends_takes_it_along) {
       BOOST_TEST(script.end.nic().modify_qp(script.end.qp, reset, kQpState, script.world.now()).ok());
     else
       BOOST_TEST(script.end.nic().destroy_qp(script.end.qp).ok());
-    BOOST_TEST(!script.end.nic().holds_acknowledgement());
+    BOOST_TEST(!script.end.nic().holds_acknowledgements());
     BOOST_CHECK(sent(script).empty());
   }
+}
+
+BOOST_AUTO_TEST_CASE(those_of_a_few_queue_pairs_wait_and_the_next_one_leaves_at_once) {
+  constexpr std::uint32_t kWaiting = 4;
+  Script script;
+  std::vector<Endpoint> more;
+  for (std::uint32_t i = 1; i <= kWaiting; ++i) more.emplace_back(script.end, QpOptions{}).connect(2, wire::Qpn(i));
+  script.deliver(write_only(script, 100));
+  for (const Endpoint& end : more) {
+    PacketSpec spec = write_only(script, 100);
+    spec.dest_qp = end.qpn();
+    script.end.nic().receive(script.world.now(), make_frame(2, 1, spec));
+  }
+  BOOST_TEST(sent(script, kWithAnswer).size() == 1u);
+  BOOST_TEST(more.front().nic().destroy_qp(more.front().qp).ok());
+  answer(script);
+  BOOST_CHECK(sent(script, kWithAnswer) == Operations{Operation::write});
+  BOOST_TEST(sent(script).size() == kWaiting - 1);
 }

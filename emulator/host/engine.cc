@@ -83,7 +83,8 @@ class Engine::Sink final : public FrameSink {
   bool fresh_;
 };
 
-Engine::Engine(const EngineConfig& config, EventSink& events) : config_(config), events_(events) {}
+Engine::Engine(const EngineConfig& config, EventSink& events)
+    : answers_(config.prompt_answer), config_(config), events_(events) {}
 
 Result<std::unique_ptr<Engine>, std::string> Engine::open(const EngineConfig& config, EventSink& events) {
   auto opened = open_link(config);
@@ -202,9 +203,10 @@ void Engine::send_answer(Time now) {
 void Engine::acknowledge() {
   // A handler of a signal that has interrupted a call may be what ends the process.
   if (!lock_.try_lock_briefly()) return;
+  const bool owes = nic_->holds_acknowledgements();
   acknowledge_locked(clock_.now());
   lock_.unlock();
-  link_->flush();
+  if (owes) link_->flush();
 }
 
 void Engine::step_management(Time now, Management::Arrived arrived) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/host/nic_tuning.h"
+#include "emulator/host/prompt_answers.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -23,6 +24,7 @@ struct EngineConfig {
   std::string stats_path;                // file of counters shared with `verbena exec --stats`, empty: private
   std::string device_name = "verbena0";  // what applications see; the engine does not look at it
   bool progress_thread = true;           // tests may drive progress() themselves
+  Duration prompt_answer = PromptAnswers::kPrompt;  // tests are run by machines that are slower than applications
 };
 
 }  // namespace verbena::host

@@ -13,7 +13,8 @@ namespace verbena::host {
 
 class PromptAnswers {
  public:
-  /// What comes later than this after a request is no prompt answer.
+  /// What comes later than `prompt` after a request is no prompt answer.
+  explicit PromptAnswers(Duration prompt = kPrompt) : prompt_(prompt) {}
   static constexpr Duration kPrompt = microseconds(10);
   /// So many prompt answers in a row, and the next one is expected. A miss halves what has been earned: after two or
   /// three misses in a row none is expected any more.
@@ -27,14 +28,14 @@ class PromptAnswers {
   /// The application has sent something.
   void sent(Time now) {
     if (since_ == kNever) return;
-    if (now - since_ <= kPrompt)
+    if (now - since_ <= prompt_)
       earned_ = std::min(earned_ + 1, kEarnedMax);
     else
       earned_ /= 2;
     since_ = kNever;
   }
   /// When the answer to what was received would be late; kNever: nothing waits for one.
-  Time due() const { return since_ == kNever ? kNever : since_ + kPrompt; }
+  Time due() const { return since_ == kNever ? kNever : since_ + prompt_; }
   bool is_overdue(Time now) const { return now > due(); }
   /// It is not waited for any longer.
   void missed() {
@@ -44,6 +45,7 @@ class PromptAnswers {
   bool are_expected() const { return earned_ >= kExpectedFrom; }
 
  private:
+  Duration prompt_;
   Time since_ = kNever;
   std::uint32_t earned_ = 0;
 };

@@ -19,13 +19,20 @@ std::string fabric_name() {
   return "answer." + std::to_string(getpid());
 }
 
+/// One that takes its time: under a sanitizer, and beside other tests, a call takes long.
+EngineConfig config_of(std::uint8_t node, bool has_thread) {
+  EngineConfig config = engine_config(node, fabric_name(), has_thread);
+  config.prompt_answer = milliseconds(1);
+  return config;
+}
+
 std::uint64_t acknowledgements_of(const EngineNode& node) {
   return node.engine->counters().get(nic::Counter::tx_acknowledges);
 }
 
 /// `a` asks, `b` answers, both by a WRITE of 8 octets; one thread plays both.
 struct Pair {
-  explicit Pair(bool thread_of_b = false) : a(1, fabric_name(), false), b(2, fabric_name(), thread_of_b) {
+  explicit Pair(bool thread_of_b = false) : a(1, config_of(1, false)), b(2, config_of(2, thread_of_b)) {
     connect(a, b, kPatientTimeout);
     // The way there and the way back are made by the first frames.
     for (EngineNode* from : {&a, &b}) {

@@ -70,8 +70,18 @@ bool FabricHub::pass(Time now) {
   const std::size_t taken = link_->receive_in_turn(now, *this, kPassFrames);
   if (taken != 0) network_.run(now, *this);  // where nothing takes time, they are there already
   link_->publish();
+  const bool any_moved = taken != 0 || moved_ != 0;
+  if (any_moved) moved_at_ = now;
+  if (gathers()) ring_in_time(now);
   link_->flush();
-  return taken != 0 || moved_ != 0;
+  return any_moved;
+}
+
+void FabricHub::ring_in_time(Time now) {
+  gathers_since_ = std::min(gathers_since_, now);
+  if (now < std::min(moved_at_ + kGather, gathers_since_ + kGatherMax)) return;
+  link_->ring_held_bells();
+  gathers_since_ = kNever;
 }
 
 std::optional<Time> FabricHub::next_deadline() const {
@@ -83,6 +93,9 @@ std::optional<Time> FabricHub::next_deadline() const {
 bool FabricHub::arm(Time now) {
   now_ = now;
   room_at_ = kNever;
+  link_->ring_held_bells();
+  link_->flush();
+  gathers_since_ = kNever;
   return link_->arm_in_turn(*this);
 }
 

@@ -39,6 +39,10 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   void find_busy_cores(Time now, cpu_set_t& cores) { link_->find_busy_cores(now, cores); }
   /// A process that has frames to take waits for the core that we run on.
   bool stands_in_the_way() { return link_->stands_in_the_way(); }
+  bool keeps_a_process_from_its_core() const { return link_->keeps_a_peer_from_its_core(); }
+  /// Processes that sleep on this core are rung by a pass() in which no frame has moved for kGather, or by arm(): until
+  /// then, frames are gathered for them.
+  bool gathers() const { return link_->holds_bells(); }
   /// Asks to be woken by the next frame that pass() would take. False: there is one.
   bool arm(Time now);
   void disarm() { link_->disarm(); }
@@ -71,6 +75,8 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
 
  private:
   static constexpr std::size_t kPassFrames = 256;
+  static constexpr Duration kGather = microseconds(1);
+  static constexpr Duration kGatherMax = microseconds(50);  // in all
   static constexpr std::uint32_t kNoHost = UINT32_MAX;
 
   struct Node {
@@ -93,6 +99,7 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   // fabric::PortListener: the processes of the node are to know.
   void port_changed(std::uint32_t host, bool is_up) override;
   [[gnu::noinline]] bool take_calls();
+  void ring_in_time(Time now);
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
 
@@ -105,7 +112,9 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   Time room_at_ = kNever;           // when a port has room again that had none when it was last its turn
   std::uint32_t sender_ = kNoHost;  // whose turn it is
   std::size_t moved_ = 0;           // in this pass
-  bool calls_taken_ = false;        // in this pass
+  Time moved_at_{};                 // when any frame last did
+  Time gathers_since_ = kNever;
+  bool calls_taken_ = false;  // in this pass
   std::uint64_t strays_ = 0;
   std::vector<PeerName> peers_;  // whom a group's frame is handed to
 };

@@ -13,13 +13,10 @@
 
 #include "emulator/host/clock.h"
 #include "emulator/host/spin_lock.h"
+#include "emulator/host/spin_time.h"
 
 namespace verbena::host {
 namespace {
-// How long it looks for frames after the last one: longer where that finds some, shorter where it only keeps the
-// processes that are to send them from their core.
-constexpr Duration kSpinMin = microseconds(1);
-constexpr Duration kSpinMax = microseconds(32);
 constexpr Duration kSpinToDeadline = microseconds(10);  // a sleep shorter than this ends too late
 constexpr Duration kServiceInterval = microseconds(500);
 constexpr Duration kCoreInterval = milliseconds(10);
@@ -112,7 +109,7 @@ bool FabricProcess::stop_asked(int stop_descriptor) const {
 void FabricProcess::run(int stop_descriptor) {
   prctl(PR_SET_TIMERSLACK, 1);  // a nanosecond; the default of 50 us would blur delays
   Time busy_until{};
-  Duration spin = kSpinMax;
+  SpinTime spin;          // after the last frame
   bool spinning = false;  // has looked in vain since the last frame
   Time service_at{};
   Time core_at{};
@@ -122,8 +119,8 @@ void FabricProcess::run(int stop_descriptor) {
   for (;;) {
     const Time now = clock.now();
     if (hub_->pass(now)) {
-      if (spinning) spin = std::min(spin * 2, kSpinMax);
-      busy_until = now + spin;
+      if (spinning) spin.found();
+      busy_until = now + spin.get();
       spinning = false;
     }
     if (now >= service_at) {
@@ -135,6 +132,10 @@ void FabricProcess::run(int stop_descriptor) {
         core_at = now + kCoreInterval;
       }
     }
+    if (hub_->gathers()) {
+      cpu_pause();
+      continue;
+    }
     const Time due = hub_->network_deadline().value_or(kNever);
     if (due <= now) continue;
     // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
@@ -143,9 +144,14 @@ void FabricProcess::run(int stop_descriptor) {
       cpu_pause();
       continue;
     }
-    if (spinning) spin = std::max(Duration{spin.ns / 2}, kSpinMin);
+    if (spinning) spin.missed();
     spinning = false;
-    if (hub_->arm(now) && sleep(now, stop_descriptor)) service_at = Time{};
+    if (hub_->arm(now)) {
+      if (sleep(now, stop_descriptor))
+        service_at = Time{};
+      else if (!hub_->keeps_a_process_from_its_core())
+        spin.woken_after(clock.now() - now);
+    }
     hub_->disarm();
   }
 }

@@ -107,6 +107,7 @@ struct ShmChannel {
   bool dirty = false;               // committed, not published
   bool unsettled = false;           // published, not seen consumed
   bool backoff = false;             // rung already, and the peer still does not consume
+  bool holds_bell = false;          // the peer is to be rung, later (ShmLink::ring_held_bells)
   bool rung = false;                // with what was published last: it looks, whether or not we look after it
   Time settle_at{};                 // when to look again; zero: not known yet
   Duration patience{};              // how long the peer may take until we ring

@@ -79,6 +79,7 @@ ShmLink::ShmLink(std::unique_ptr<ShmControl> control, ShmRole role) : control_(s
   channels_.reserve(kExpectedPeers);
   dirty_.reserve(kExpectedPeers);
   unsettled_.reserve(kExpectedPeers);
+  held_bells_.reserve(kExpectedPeers);
   errands_.reserve(kExpectedPeers);
 }
 
@@ -215,13 +216,12 @@ void ShmLink::publish_channel(ShmChannel& channel) {
   bool rung = false;
   // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
   if (ProcessPage* page = channel.peer_page.load(std::memory_order_seq_cst); page != nullptr) {
-    const std::atomic_ref<std::uint32_t> asleep(page->asleep);
     // Not for frames that it has taken between the hand-over and this look.
-    if (asleep.load(std::memory_order_seq_cst) != 0 && !has_taken_all(channel) &&
-        asleep.exchange(0, std::memory_order_acq_rel) != 0) {
-      ++statistics_.wakes;
-      ring(channel);
-      rung = true;
+    if (std::atomic_ref<std::uint32_t>(page->asleep).load(std::memory_order_seq_cst) != 0 && !has_taken_all(channel)) {
+      if (role_ == ShmRole::hub && rests_behind_us(channel))
+        hold_bell(channel);
+      else
+        rung = wake(channel);
     }
   }
   channel.rung = rung;
@@ -341,6 +341,7 @@ void ShmLink::remove(std::size_t index) {
   channels_.erase(channels_.begin() + static_cast<std::ptrdiff_t>(index));
   std::erase(dirty_, channel.get());
   std::erase(unsettled_, channel.get());
+  std::erase(held_bells_, channel.get());
   if (current_ == channel.get()) current_ = nullptr;
   leave_route(*channel);
   send_errand({Errand::Kind::release, {}, std::move(channel)});

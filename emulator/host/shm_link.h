@@ -66,6 +66,13 @@ class ShmLink final : public Link {
   void list_peers(std::vector<PeerName>& into) const;
   /// Adds the cores of the peers whose applications have polled without end since the last call.
   void find_busy_cores(Time now, cpu_set_t& cores);
+  /// Of a hub: whether publish() has kept bells back, of peers that sleep on the core that the caller runs on. They
+  /// cannot take what was published before the caller lets go of it, and each turn costs the core as much as some fifty
+  /// frames do. ring_held_bells() and flush() ring them.
+  bool holds_bells() const { return !held_bells_.empty(); }
+  void ring_held_bells();
+  /// Whether a peer that does not sleep was last seen on the core that the caller runs on.
+  bool keeps_a_peer_from_its_core() const;
   std::optional<Time> next_deadline() const override;
   bool fetch(std::size_t) override { return false; }
   bool fetches() const override { return false; }
@@ -152,6 +159,8 @@ class ShmLink final : public Link {
   void commit_in(ShmChannel& channel, std::size_t bytes);
   void look_around();
   void publish_channel(ShmChannel& channel);
+  bool wake(ShmChannel& channel);
+  void hold_bell(ShmChannel& channel);
   static bool has_taken_all(ShmChannel& channel);
   void ring(ShmChannel& channel);
   void tell_core();
@@ -181,6 +190,7 @@ class ShmLink final : public Link {
   std::vector<std::shared_ptr<ShmChannel>> channels_;  // all that may hold frames for us
   std::vector<ShmChannel*> dirty_;
   std::vector<ShmChannel*> unsettled_;
+  std::vector<ShmChannel*> held_bells_;
   std::vector<ShmControl::Change> arriving_;
   std::size_t first_ = 0;          // whose turn it is in receive()
   ShmChannel* current_ = nullptr;  // reserved in; null: in scratch_

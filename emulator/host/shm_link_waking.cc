@@ -15,11 +15,33 @@ void ShmLink::settle(Time now) {
       channel.settle_at = now + channel.patience;
       continue;
     }
-    if (now < channel.settle_at || !settle_channel(channel, now)) continue;
+    if (now < channel.settle_at || channel.holds_bell || !settle_channel(channel, now)) continue;
     channel.unsettled = false;
     unsettled_[i] = unsettled_.back();
     unsettled_.pop_back();
   }
+}
+
+/// False: somebody else has rung, or it has woken by itself.
+bool ShmLink::wake(ShmChannel& channel) {
+  ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
+  if (std::atomic_ref<std::uint32_t>(page->asleep).exchange(0, std::memory_order_acq_rel) == 0) return false;
+  ++statistics_.wakes;
+  ring(channel);
+  return true;
+}
+
+void ShmLink::hold_bell(ShmChannel& channel) {
+  if (std::exchange(channel.holds_bell, true)) return;
+  held_bells_.push_back(&channel);
+}
+
+void ShmLink::ring_held_bells() {
+  for (ShmChannel* channel : held_bells_) {
+    channel->holds_bell = false;
+    if (!has_taken_all(*channel)) channel->rung = wake(*channel);
+  }
+  held_bells_.clear();
 }
 
 /// Before a sleep: each that needs no looking after spares a timer.
@@ -169,6 +191,15 @@ bool ShmLink::stands_in_the_way() {
     if (!channel->tx.drained()) return true;
   }
   return false;
+}
+
+bool ShmLink::keeps_a_peer_from_its_core() const {
+  const auto own = static_cast<std::uint32_t>(sched_getcpu() + 1);
+  return std::any_of(channels_.begin(), channels_.end(), [own](const auto& channel) {
+    ProcessPage* const page = channel->peer_page.load(std::memory_order_acquire);
+    return page != nullptr && core_of(*channel) == own &&
+           std::atomic_ref<std::uint32_t>(page->asleep).load(std::memory_order_relaxed) == 0;
+  });
 }
 
 bool ShmLink::shares_core() {

@@ -1,4 +1,5 @@
 // A process that shares its core with the fabric process: who stands in whose way, and whose core is taken for good.
+#include <poll.h>
 #include <sched.h>
 
 #include <boost/test/unit_test.hpp>
@@ -146,4 +147,90 @@ BOOST_AUTO_TEST_CASE(the_core_of_who_polls_without_end_is_busy_and_that_of_who_d
   BOOST_TEST(busy(now = now + milliseconds(10)));
   poll(500);
   BOOST_TEST(!busy(now = now + milliseconds(10)));
+}
+
+namespace {
+void send_back(ShmLink& hub, std::uint32_t psn) {
+  const FrameRequest request{.source = node(2), .destination = node(1), .psn = psn, .payload_bytes = 100};
+  BOOST_REQUIRE(commit(hub, request));
+  hub.publish();
+  hub.flush();
+}
+
+bool is_rung(const ShmLink& link) {
+  pollfd bell{link.wait_descriptors().frames, POLLIN, 0};
+  return poll(&bell, 1, 0) > 0;
+}
+
+std::size_t taken(ShmLink& plug) {
+  Taker taker;
+  return plug.receive(clock_now(), taker, 64);
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(who_sleeps_on_the_core_of_the_hub_is_rung_once_for_all_that_was_gathered) {
+  Pair pair;
+  pair.plug->rests_here();
+  BOOST_REQUIRE(pair.plug->arm());
+  for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.hub, psn);
+  BOOST_TEST(pair.hub->holds_bells());
+  BOOST_TEST(!is_rung(*pair.plug));
+  // Neither is it looked after as one who does not move.
+  const Time late = clock_now() + seconds(1);
+  for (int i = 0; i < 3; ++i) pair.hub->receive_in_turn(late + milliseconds(i), pair.taker, 64);
+  pair.hub->flush();
+  BOOST_TEST(!is_rung(*pair.plug));
+
+  pair.hub->ring_held_bells();
+  pair.hub->flush();
+  BOOST_TEST(is_rung(*pair.plug));
+  BOOST_TEST(!pair.hub->holds_bells());
+  BOOST_TEST(pair.hub->statistics().wakes == 1u);
+  BOOST_TEST(pair.hub->statistics().kicks == 0u);
+  BOOST_TEST(taken(*pair.plug) == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(who_has_taken_what_was_gathered_is_not_rung) {
+  Pair pair;
+  pair.plug->rests_here();
+  BOOST_REQUIRE(pair.plug->arm());
+  send_back(*pair.hub, 0);
+  BOOST_TEST(taken(*pair.plug) == 1u);
+  pair.hub->ring_held_bells();
+  pair.hub->flush();
+  BOOST_TEST(!is_rung(*pair.plug));
+}
+
+BOOST_AUTO_TEST_CASE(who_sleeps_on_another_core_is_rung_at_once) {
+  if (std::thread::hardware_concurrency() < 2) return;
+  Pair pair;
+  pair.plug->rests_here();
+  BOOST_REQUIRE(pair.plug->arm());
+  cpu_set_t other;
+  CPU_ZERO(&other);
+  CPU_SET(pair.pinned.core == 0 ? 1u : 0u, &other);
+  if (sched_setaffinity(0, sizeof other, &other) != 0) return;  // not ours to use
+  send_back(*pair.hub, 0);
+  BOOST_TEST(!pair.hub->holds_bells());
+  BOOST_TEST(is_rung(*pair.plug));
+}
+
+BOOST_AUTO_TEST_CASE(a_process_whose_peer_is_gone_holds_no_bell_for_it) {
+  Pair pair;
+  pair.plug->rests_here();
+  BOOST_REQUIRE(pair.plug->arm());
+  send_back(*pair.hub, 0);
+  BOOST_REQUIRE(pair.hub->holds_bells());
+  pair.plug.reset();
+  const Time end = clock_now() + seconds(10);
+  while (pair.hub->holds_bells() && clock_now() < end) pair.pass();
+  BOOST_TEST(!pair.hub->holds_bells());
+}
+
+BOOST_AUTO_TEST_CASE(who_is_awake_on_the_core_of_the_hub_is_kept_from_it) {
+  Pair pair;
+  BOOST_TEST(taken(*pair.plug) == 0u);  // says where it is
+  BOOST_TEST(pair.hub->keeps_a_peer_from_its_core());
+  BOOST_REQUIRE(pair.plug->arm());
+  BOOST_TEST(!pair.hub->keeps_a_peer_from_its_core());
 }

@@ -1,0 +1,29 @@
+// How long a fabric process looks for frames in vain.
+#include "emulator/host/spin_time.h"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace verbena;
+using namespace verbena::host;
+
+BOOST_AUTO_TEST_CASE(it_is_shorter_with_each_miss_and_longer_with_each_find_within_its_bounds) {
+  SpinTime spin;
+  BOOST_TEST((spin.get() == SpinTime::kMax));
+  spin.missed();
+  BOOST_TEST((spin.get() == microseconds(16)));
+  for (int i = 0; i < 10; ++i) spin.missed();
+  BOOST_TEST((spin.get() == SpinTime::kMin));
+  spin.found();
+  BOOST_TEST((spin.get() == SpinTime::kMin * 2));
+  for (int i = 0; i < 10; ++i) spin.found();
+  BOOST_TEST((spin.get() == SpinTime::kMax));
+}
+
+BOOST_AUTO_TEST_CASE(a_sleep_that_ends_sooner_than_the_longest_look_would_have_makes_it_longer) {
+  SpinTime spin;
+  for (int i = 0; i < 10; ++i) spin.missed();
+  spin.woken_after(SpinTime::kMax);
+  BOOST_TEST((spin.get() == SpinTime::kMin));
+  spin.woken_after(SpinTime::kMax - nanoseconds(1));
+  BOOST_TEST((spin.get() == SpinTime::kMin * 2));
+}

@@ -1,10 +1,12 @@
 // FramePool: the frames that are somewhere in a network, each known by its number.
 //
 // Solely responsible for their memory: grown by chunks when needed, never given back, the place used last first in use
-// again. What a hop needs to know of a frame (FrameInfo) lies apart from its octets, which a hop does not touch. In a
-// payload-free network only the first kStoredBytes octets of a frame have a place.
+// again. What a hop needs to know of a frame (FrameInfo) lies apart from its octets, which a hop does not touch. Short
+// frames have places of their own. In a payload-free network only the first kStoredBytes octets of a frame have a
+// place.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,42 +49,65 @@ static_assert(sizeof(FrameInfo) <= 32);
 
 class FramePool {
  public:
+  /// With payload, short frames lie close together, so that they share pages: at most `frames_max` of them, and as many
+  /// long ones.
   FramePool(bool payload, std::uint32_t frames_max)
-      : stride_(payload ? wire::kFrameBytesMax : kStoredBytes), frames_max_(frames_max) {}
+      : short_stride_(payload ? kShortFrameBytes : kStoredBytes),
+        long_stride_(payload ? wire::kFrameBytesMax : kStoredBytes),
+        frames_max_(frames_max) {}
 
-  /// kNoFrame: as many as there may be are in use. References from info() are void after it.
-  FrameNumber take() {
-    if (free_.empty() && !grow()) return kNoFrame;
-    const FrameNumber frame = free_.back();
-    free_.pop_back();
+  /// A place for a frame of `bytes`, or for what is stored of it. kNoFrame: as many of this size as there may be are in
+  /// use. References from info() are void after it.
+  FrameNumber take(std::size_t bytes) {
+    const bool is_long = bytes > short_stride_ && long_stride_ != short_stride_;
+    std::vector<FrameNumber>& free = free_[is_long];
+    if (free.empty() && !grow(is_long)) return kNoFrame;
+    const FrameNumber frame = free.back();
+    free.pop_back();
     return frame;
   }
-  void give_back(FrameNumber frame) { free_.push_back(frame); }
+  void give_back(FrameNumber frame) { free_[chunk_of(frame).is_long].push_back(frame); }
+  /// Whether a place is one that take() may give for `bytes`.
+  bool suits(FrameNumber frame, std::size_t bytes) const {
+    return chunk_of(frame).stride >= (bytes > short_stride_ ? long_stride_ : short_stride_);
+  }
 
   FrameInfo& info(FrameNumber frame) { return infos_[frame]; }
   const FrameInfo& info(FrameNumber frame) const { return infos_[frame]; }
   /// What is stored of a frame, or can be.
   std::span<std::byte> octets(FrameNumber frame) {
-    return {chunks_[frame / kChunkFrames].get() + frame % kChunkFrames * stride_, stride_};
+    const Chunk& chunk = chunk_of(frame);
+    return {chunk.octets.get() + frame % kChunkFrames * chunk.stride, chunk.stride};
   }
   void prefetch_octets(FrameNumber frame) const {
-    const std::byte* const octets = chunks_[frame / kChunkFrames].get() + frame % kChunkFrames * stride_;
+    const Chunk& chunk = chunk_of(frame);
+    const std::byte* const octets = chunk.octets.get() + frame % kChunkFrames * chunk.stride;
     __builtin_prefetch(octets);
     __builtin_prefetch(octets + 64);
   }
-  std::uint64_t memory_bytes() const { return infos_.size() * (sizeof(FrameInfo) + stride_ + sizeof(FrameNumber)); }
-  std::uint32_t in_use() const { return static_cast<std::uint32_t>(infos_.size() - free_.size()); }
+  std::uint64_t memory_bytes() const;
 
  private:
   static constexpr std::uint32_t kChunkFrames = 256;
+  static constexpr std::size_t kShortFrameBytes = 256;
 
-  bool grow();
+  /// Places of kChunkFrames neighbouring numbers, all of one size.
+  struct Chunk {
+    std::unique_ptr<std::byte[]> octets;
+    std::uint32_t stride = 0;
+    bool is_long = false;
+  };
 
-  std::size_t stride_;
+  bool grow(bool is_long);
+  const Chunk& chunk_of(FrameNumber frame) const { return chunks_[frame / kChunkFrames]; }
+
+  std::size_t short_stride_;
+  std::size_t long_stride_;
   std::uint32_t frames_max_;
   std::vector<FrameInfo> infos_;
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;
-  std::vector<FrameNumber> free_;  // a stack: the place used last is the warmest
+  std::vector<Chunk> chunks_;
+  std::array<std::uint32_t, 2> made_{};           // short, long
+  std::array<std::vector<FrameNumber>, 2> free_;  // stacks: the place used last is the warmest
 };
 
 }  // namespace verbena::fabric

@@ -130,7 +130,11 @@ std::span<std::byte> Network::reserve(std::size_t bytes) {
   State& state = *state_;
   VERBENA_ASSERT(!state.is_open && bytes <= wire::kFrameBytesMax);
   state.is_open = true;
-  if (state.open == kNoFrame) state.open = state.pool.take();
+  if (state.open != kNoFrame && !state.pool.suits(state.open, bytes)) {
+    state.pool.give_back(state.open);
+    state.open = kNoFrame;
+  }
+  if (state.open == kNoFrame) state.open = state.pool.take(bytes);
   state.is_open_in_scratch = state.open == kNoFrame || (!state.options.payload && bytes > kStoredBytes);
   return state.is_open_in_scratch ? std::span(state.build_scratch).first(bytes)
                                   : state.pool.octets(state.open).first(bytes);

@@ -299,7 +299,7 @@ void Network::State::damage(FrameNumber frame, const Verdict& verdict) {
 }
 
 FrameNumber Network::State::copy(FrameNumber frame) {
-  const FrameNumber made = pool.take();
+  const FrameNumber made = pool.take(pool.info(frame).bytes);
   if (made == kNoFrame) return kNoFrame;
   pool.info(made) = pool.info(frame);
   const std::span<const std::byte> from = pool.octets(frame);

@@ -145,6 +145,24 @@ BOOST_AUTO_TEST_CASE(jitter_varies_the_delay_and_keeps_the_order) {
   BOOST_TEST(most - least > 10'000);
 }
 
+BOOST_AUTO_TEST_CASE(a_place_kept_from_a_frame_that_was_not_sent_is_none_for_a_longer_one) {
+  Net net(star(2, slow()));
+  const auto is_sent_whole = [&](std::size_t payload) {
+    const std::vector<std::byte> sent = Net::frame(0, 1, 7, payload);
+    net.got.clear();
+    net.send(0, 0, 1, 7, payload);
+    net.run();
+    return net.got.size() == 1 && net.last == sent;
+  };
+  for (const std::size_t kept : {std::size_t{60}, wire::kFrameBytesMax}) {
+    for (const std::size_t payload : {std::size_t{0}, std::size_t{4096}}) {
+      net.network.reserve(kept);
+      net.network.cancel();
+      BOOST_TEST(is_sent_whole(payload));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(beyond_its_frames_max_a_network_loses_frames_and_goes_on) {
   Net net(star(2, slow()), {.frames_max = 5});
   for (std::uint32_t psn = 0; psn < 8; ++psn) net.send(0, 0, 1, psn);

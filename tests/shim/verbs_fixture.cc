@@ -113,13 +113,17 @@ int to_init(Endpoint& endpoint) {
 }
 
 int to_rtr(Endpoint& endpoint, const Endpoint& peer, int gid_index) {
+  return to_rtr(endpoint, peer.qp->qp_num, address_of(peer, gid_index));
+}
+
+int to_rtr(Endpoint& endpoint, std::uint32_t peer_qpn, const ibv_ah_attr& peer) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   int mask = IBV_QP_STATE;
   if (endpoint.options.type != IBV_QPT_UD) {
-    attributes.ah_attr = address_of(peer, gid_index);
+    attributes.ah_attr = peer;
     attributes.path_mtu = IBV_MTU_1024;
-    attributes.dest_qp_num = peer.qp->qp_num;
+    attributes.dest_qp_num = peer_qpn;
     attributes.rq_psn = 100;
     mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
   }

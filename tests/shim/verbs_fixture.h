@@ -74,6 +74,8 @@ struct Endpoint {
 void connect(Endpoint& a, Endpoint& b, int gid_index = 0);
 int to_init(Endpoint& endpoint);
 int to_rtr(Endpoint& endpoint, const Endpoint& peer, int gid_index = 0);
+/// The peer is a QP of this number at this address, in whatever process.
+int to_rtr(Endpoint& endpoint, std::uint32_t peer_qpn, const ibv_ah_attr& peer);
 int to_rts(Endpoint& endpoint);
 
 /// The address vector of the node that the endpoint is on: an entry of its GID table.

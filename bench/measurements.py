@@ -11,6 +11,10 @@ import quiet
 # Options of ib_write_bw and its likes. -N: no peak figure; working it out takes perftest minutes for a million messages.
 LARGE = "-s 65536 -m 4096 -N"
 SMALL = "-s 64 -N -l 32 -Q 32"
+# Through a fabric process a round trip is two turns of three processes on two cores: a window of 128 messages measures that,
+# one of 512 the rate.
+SMALL_DEEP = SMALL + " -t 512"
+SMALL_PLAIN = "-s 64 -N"  # as a user calls it: a doorbell and a completion for each message
 # Both with 1 and with 1,000 QPs the same bytes and as many completions. perftest ends badly unless -n is a multiple of -Q,
 # and an ACK timeout of a second outlasts a round of all QPs (the default of 67 ms does not).
 MANY_LARGE = "-s 65536 -m 4096 -N -Q 4 -u 18"
@@ -66,7 +70,11 @@ MEASUREMENTS = {
     "shm send_lat": latency("shm", "ib_send_lat"),
     "shm small writes": bandwidth("shm", f"ib_write_bw {SMALL} -n 960000"),
     "shm small sends": bandwidth("shm", f"ib_send_bw {SMALL} --recv_post_list=32 -n 960000"),
+    "shm plain writes": bandwidth("shm", f"ib_write_bw {SMALL_PLAIN} -n 480000"),
+    "shm deep writes": bandwidth("shm", f"ib_write_bw {SMALL_DEEP} -n 960000"),
     "fabric small writes": bandwidth("fabric", f"ib_write_bw {SMALL} -n 960000"),
+    "fabric plain writes": bandwidth("fabric", f"ib_write_bw {SMALL_PLAIN} -n 480000"),
+    "fabric deep writes": bandwidth("fabric", f"ib_write_bw {SMALL_DEEP} -n 960000"),
     "udp write": bandwidth("udp", f"ib_write_bw {LARGE} -n 10000"),
     "udp write_lat": latency("udp", "ib_write_lat"),
     "udp send_lat": latency("udp", "ib_send_lat"),

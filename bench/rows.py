@@ -66,12 +66,18 @@ def idle(link):
             less(f"idle-{link}-cpu", "open device, 10 s", f"idle.{link}_cpu_percent", "% CPU", itself(0.1)))
 
 
+def fabric_rate(name, what, options, wanted):
+    return more(name, what, f"fabric {options} writes.millions", "M/s",
+                Beside("direct cable", f"shm {options} writes.millions", wanted))
+
+
 ROWS = (
     shm_bandwidth("write"), shm_bandwidth("read"), shm_bandwidth("send"),
     shm_latency("write"), shm_latency("send"),
     shm_rate("write"), shm_rate("send"),
-    more("fabric-rate", "ib_write_bw 64 B, a star", "fabric small writes.millions", "M/s",
-         Beside("direct cable", "shm small writes.millions", 0.5)),
+    fabric_rate("fabric-rate", "ib_write_bw 64 B, a star", "plain", 0.5),
+    fabric_rate("fabric-rate-lists", "... -l 32 -Q 32 -t 512", "deep", 0.5),
+    fabric_rate("fabric-round-trips", "... -l 32 -Q 32 -t 128", "small", None),
     more("bandwidth-udp-write", "ib_write_bw 64 KiB", "udp write.gbytes", "GB/s",
          Beside("raw UDP, GSO and GRO", "raw udp bandwidth.bandwidth_gbytes", 0.40),
          Beside("UCX tcp tag_bw", "tcp tag_bw.gbytes", 2.5)),

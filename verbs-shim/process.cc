@@ -81,10 +81,10 @@ void Process::after_fork(bool in_child) {
   engine_mutex_.unlock();
 }
 
-/// Hardware has acknowledged by now what the process has received.
+/// Hardware has acknowledged by now what the process has received, and sent what it has completed.
 void Process::at_exit() {
   const std::unique_lock lock(engine_mutex_, std::try_to_lock);
-  if (lock && engine_) engine_->acknowledge();
+  if (lock && engine_) engine_->before_exit();
 }
 
 host::Engine* Process::attach(Context& context, const Device& device) {

@@ -1,7 +1,6 @@
 #include "emulator/host/engine.h"
 
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -25,8 +24,6 @@ constexpr std::uint32_t kPassesPerClock = 16;
 constexpr std::uint32_t kBacklogPassesMax = 256;  // with full receive budgets in a row: then timers run all the same
 constexpr std::size_t kFramesOfATurn = 4;         // of a ping-pong: request and acknowledgement, and a little more
 constexpr int kPassesToLeave = 4;  // of an application's poll; frames that come without end are not its to take
-constexpr Duration kCloseDrain = milliseconds(5);
-constexpr Duration kFarewellPause = microseconds(100);
 constexpr std::size_t kEventsAtOnce = 16;
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
@@ -140,13 +137,6 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   return engine;
 }
 
-Engine::~Engine() {
-  if (nic_ == nullptr) return;
-  if (!abandoned_) drain(kCloseDrain);
-  if (thread_ != nullptr) thread_->stop();
-  ForkRegistry::remove(*this);
-}
-
 // -- Passes -----------------------------------------------------------------------------------------------------------
 
 Engine::Traffic Engine::pass_locked(bool fresh_clock, nic::Nic::Acknowledge when) {
@@ -198,15 +188,6 @@ void Engine::send_answer(Time now) {
   if (!nic_->holds_acknowledgements()) return;
   if (nic_->transmit(now, *link_, kTransmitBudget, nic::Nic::Acknowledge::with_answer) != 0) link_->publish();
   acknowledge_locked(now);
-}
-
-void Engine::acknowledge() {
-  // A handler of a signal that has interrupted a call may be what ends the process.
-  if (!lock_.try_lock_briefly()) return;
-  const bool owes = nic_->holds_acknowledgements();
-  acknowledge_locked(clock_.now());
-  lock_.unlock();
-  if (owes) link_->flush();
 }
 
 void Engine::step_management(Time now, Management::Arrived arrived) {
@@ -334,38 +315,6 @@ nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& g
     if (detached.ok() && !nic.has_members(group)) base_link_->leave(group);
     return detached;
   });
-}
-
-void Engine::drain(Duration limit) {
-  const CancellationShield shield;
-  const Time end = clock_now() + limit;
-  for (;;) {
-    progress();
-    lock_.lock();
-    const bool owes = nic_->has_work() || management_->manager().has_work() || link_->next_deadline().has_value();
-    lock_.unlock();
-    if (!owes || clock_now() >= end) return;
-    sched_yield();
-  }
-}
-
-void Engine::take_leave() {
-  const CancellationShield shield;
-  run_management([](cm::ConnectionManager& manager, Time now) {
-    manager.leave(now);
-    return true;
-  });
-  // The repetitions end by themselves: those of the manager have a named maximum.
-  for (;;) {
-    progress();
-    lock_.lock();
-    const bool waits = management_->manager().awaits_farewell();
-    lock_.unlock();
-    if (!waits) break;
-    const timespec pause{0, static_cast<long>(kFarewellPause.ns)};
-    nanosleep(&pause, nullptr);
-  }
-  drain(kCloseDrain);
 }
 
 // -- What becomes of the device ---------------------------------------------------------------------------------------

@@ -104,8 +104,9 @@ class Engine final : private Progress {
   /// thread from now on. A hint: without it the first frame comes some microseconds later.
   void expect_sleep();
 
-  /// The process is about to end: an acknowledgement that waits for the application's answer waits no longer.
-  void acknowledge();
+  /// The process is about to end: an acknowledgement that waits for the application's answer waits no longer, and what
+  /// the NIC has sent leaves.
+  void before_exit();
 
   /// One pass (see link.h). Returns whether anything was received or sent.
   bool progress();
@@ -184,6 +185,7 @@ class Engine final : private Progress {
   bool thread_must_wake();
   Time deadline_locked(Time now) const;
   Time acknowledgement_deadline(bool app_polls, Time now) const;
+  void await_departure();
   void dispatch_events();
 
   SpinLock lock_;  // guards nic_, the link's data path, clock_, last_now_, empty_passes_

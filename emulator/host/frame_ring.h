@@ -82,6 +82,8 @@ class CombiningGate {
  public:
   bool try_enter() { return !busy_.exchange(true, std::memory_order_seq_cst); }
   void leave() { busy_.store(false, std::memory_order_seq_cst); }
+  /// Somebody is inside, perhaps with frames in hand that wait no longer.
+  bool is_busy() const { return busy_.load(std::memory_order_seq_cst); }
 
  private:
   std::atomic<bool> busy_{false};

@@ -60,6 +60,9 @@ class Link : public nic::TransmitPort {
   /// Returns whether a frame for which reserve() had no room may find some now: the way to a peer to whom nothing was
   /// sent before has been made.
   virtual bool flush() = 0;
+  /// Published frames have not reached the kernel: another thread has them in hand, or the kernel takes no more. They
+  /// are lost if the process ends now. Called on the innermost link, outside of the engine's lock.
+  virtual bool has_unsent() const { return false; }
   /// Accepts and tears down connections; called when `control` of wait_descriptors() is readable.
   virtual void service() = 0;
   /// Called when `frames` is: it stays so only for frames that wait.

@@ -58,6 +58,7 @@ class RawLink final : public Link {
   std::optional<Time> next_deadline() const override;
   bool fetch(std::size_t most) override;
   bool flush() override;
+  bool has_unsent() const override { return outgoing_.waiting() != 0 || transmit_gate_.is_busy(); }
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }
   bool arm() override;

@@ -70,6 +70,7 @@ class UdpLink final : public Link {
   bool arm() override;
   void disarm() override { bell_.want(false); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  bool has_unsent() const override { return transmitter_->has_unsent() || receiver_->has_unsent(); }
   void join(const wire::Gid& group) override { groups_->want(group, true); }
   void leave(const wire::Gid& group) override { groups_->want(group, false); }
   void hold_for_fork() override;

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(an_application_that_goes_to_sleep_acknowledges_first) {
 BOOST_AUTO_TEST_CASE(a_process_that_ends_acknowledges_first) {
   Pair pair;
   pair.ask_until_it_waits();
-  pair.b.engine->acknowledge();
+  pair.b.engine->before_exit();
   BOOST_TEST(pair.is_acknowledged());
   BOOST_TEST(pair.request_completes());
 }

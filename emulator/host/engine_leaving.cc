@@ -1,0 +1,82 @@
+// Engine: what it does before it or its process goes.
+#include <sched.h>
+#include <time.h>
+
+#include "emulator/host/cancellation_shield.h"
+#include "emulator/host/engine.h"
+#include "emulator/host/engine_fork.h"
+
+namespace verbena::host {
+namespace {
+constexpr Duration kCloseDrain = milliseconds(5);
+constexpr Duration kDepartureMax = milliseconds(500);  // longer than a busy machine keeps a thread from its core
+constexpr Duration kPause = microseconds(100);
+
+/// While another thread or a peer does what the process waits for before it ends.
+void pause_briefly() {
+  const timespec pause{0, static_cast<long>(kPause.ns)};
+  nanosleep(&pause, nullptr);
+}
+
+}  // namespace
+
+Engine::~Engine() {
+  if (nic_ == nullptr) return;
+  if (!abandoned_) drain(kCloseDrain);
+  if (thread_ != nullptr) thread_->stop();
+  ForkRegistry::remove(*this);
+}
+
+void Engine::before_exit() {
+  const CancellationShield shield;
+  // A handler of a signal that has interrupted a call may be what ends the process.
+  if (lock_.try_lock_briefly()) {
+    const bool owes = nic_->holds_acknowledgements();
+    acknowledge_locked(clock_.now());
+    lock_.unlock();
+    if (owes) link_->flush();
+  }
+  await_departure();
+}
+
+/// A SEND to an unreliable QP has completed by now. Another thread that has its datagram in hand ends with the process.
+void Engine::await_departure() {
+  for (const Time end = clock_now() + kDepartureMax; base_link_->has_unsent() && clock_now() < end;) {
+    pause_briefly();
+    link_->flush();
+  }
+}
+
+void Engine::drain(Duration limit) {
+  const CancellationShield shield;
+  const Time end = clock_now() + limit;
+  for (;;) {
+    progress();
+    lock_.lock();
+    const bool owes = nic_->has_work() || management_->manager().has_work() || link_->next_deadline().has_value();
+    lock_.unlock();
+    if (!owes || clock_now() >= end) break;
+    sched_yield();
+  }
+  await_departure();
+}
+
+void Engine::take_leave() {
+  const CancellationShield shield;
+  run_management([](cm::ConnectionManager& manager, Time now) {
+    manager.leave(now);
+    return true;
+  });
+  // The repetitions end by themselves: those of the manager have a named maximum.
+  for (;;) {
+    progress();
+    lock_.lock();
+    const bool waits = management_->manager().awaits_farewell();
+    lock_.unlock();
+    if (!waits) break;
+    pause_briefly();
+  }
+  drain(kCloseDrain);
+}
+
+}  // namespace verbena::host

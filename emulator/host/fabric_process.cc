@@ -149,8 +149,9 @@ void FabricProcess::run(int stop_descriptor) {
     if (hub_->arm(now)) {
       if (sleep(now, stop_descriptor))
         service_at = Time{};
-      else if (!hub_->keeps_a_process_from_its_core())
-        spin.woken_after(clock.now() - now);
+      else if (const Duration slept = clock.now() - now;
+               slept < SpinTime::kMax && !hub_->keeps_a_process_from_its_core())
+        spin.woken_after(slept);
     }
     hub_->disarm();
   }

@@ -22,6 +22,9 @@
 #include "emulator/host/thread_place.h"
 
 namespace verbena::host {
+namespace {
+constexpr std::uint64_t kNobody = UINT64_MAX;  // has polled that often
+}
 
 Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::create(Progress& progress) {
   const int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -92,9 +95,11 @@ void ProgressThread::main() {
   Time linger_until{};                              // ... and until when that is
   bool fruitless = false;                           // the last wake-up, so far
   bool for_frames = false;                          // the last wake-up, nothing taken yet
+  std::uint64_t polls_of_one_who_serves = kNobody;  // when the present sleep is over
   ThreadPlace place;
   while (!stop_.load(std::memory_order_acquire)) {
-    const Progress::Look look = progress_.pass();
+    const bool app_serves = timed_out && progress_.activity().polls >= polls_of_one_who_serves;
+    const Progress::Look look = app_serves ? Progress::Look::nothing : progress_.pass();
     const bool worked = look == Progress::Look::worked;
     const Progress::Activity seen = progress_.activity();
     const bool app_polls = look == Progress::Look::kept_out || seen.polls != mark.polls;
@@ -127,10 +132,15 @@ void ProgressThread::main() {
     const bool active = app_polls || seen.calls != before_sleep.calls;
     // Who listens is woken by frames, and sees to it only that not every deadline of the application needs a kick.
     // Timers that end before the next tick cost more than the rest of a turn where a hypervisor has to set them.
-    const Time longest = active ? clock_now() + (app_polls && !place.is_guest() ? watch : kWatchMax) : kNever;
-    watch = active && !worked ? std::min(watch * 2, kWatchMax) : watch_min;
+    const bool watches = app_polls && !place.is_guest();
+    const Time longest = active ? clock_now() + (watches ? watch : kWatchMax) : kNever;
     bool ready = true;
     const Time until = progress_.prepare_sleep(!app_polls, longest, ready);
+    if (watches && until == longest && progress_.frames_need_kernel())
+      polls_of_one_who_serves = seen.polls + 1 + static_cast<std::uint64_t>(watch.ns / kServedEvery.ns);
+    else
+      polls_of_one_who_serves = kNobody;
+    watch = active && !worked ? std::min(watch * 2, kWatchMax) : watch_min;
     if (!ready) {
       timed_out = fruitless = false;
       busy_until = clock_now() + kSpin;

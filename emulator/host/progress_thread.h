@@ -82,6 +82,10 @@ class ProgressThread {
   static constexpr Duration kWatchMin = milliseconds(1);
   static constexpr Duration kWatchMinKernel = microseconds(100);
   static constexpr Duration kWatchMax = milliseconds(8);
+  // An application that has polled so often meanwhile serves the link itself: a look would take its core and its frames
+  // from under it. As the watch doubles, one that stops waits no longer for its first look than it has polled. For
+  // links through the kernel: over shared memory peers see that nobody looks, and ring.
+  static constexpr Duration kServedEvery = microseconds(200);
 
  private:
   ProgressThread(Progress& progress, int kick_descriptor) : progress_(progress), kick_(kick_descriptor) {}

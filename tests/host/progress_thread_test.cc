@@ -30,7 +30,7 @@ struct Work final : Progress {
     return Look::worked;
   }
   bool shares_core() override { return shares; }
-  Activity activity() const override { return {0, app_calls.load(), app_is_here ? sched_getcpu() : -1}; }
+  Activity activity() const override { return {app_polls.load(), app_calls.load(), app_is_here ? sched_getcpu() : -1}; }
   Time prepare_sleep(bool, Time longest, bool& ready) override {
     ready = true;
     lingered_ns = (clock_now() - last_frame_at).ns;
@@ -41,16 +41,18 @@ struct Work final : Progress {
   void answer_bell() override {}
   void service() override {}
   Link::WaitDescriptors wait_descriptors() const override { return {bell.get(), -1}; }
-  bool frames_need_kernel() const override { return false; }
+  bool frames_need_kernel() const override { return over_kernel; }
 
   Descriptor bell{eventfd(0, EFD_NONBLOCK)};
   Look idle_look = Look::nothing;
   bool app_is_here = false;
   bool shares = false;
+  bool over_kernel = false;
   bool app_acts_with_frames = false;
   std::uint64_t frames = 0;
   Time last_frame_at{};
   std::atomic<std::int64_t> lingered_ns{0};  // between the last frame and the last sleep
+  std::atomic<std::uint64_t> app_polls{0};
   std::atomic<std::uint64_t> app_calls{0};
   std::atomic<std::uint64_t> passes{0};
   std::atomic<std::uint64_t> sleeps{0};
@@ -84,9 +86,6 @@ Passes passes_for_a_frame(Work& work, bool app_calls) {
   return found;
 }
 
-}  // namespace
-
-namespace {
 struct Lingering {
   std::int64_t shortest_ns = INT64_MAX;
   std::int64_t longest_ns = 0;
@@ -106,6 +105,30 @@ Lingering lingers_after(Work& work, std::uint64_t frames) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     found.shortest_ns = std::min(found.shortest_ns, work.lingered_ns.load());
     found.longest_ns = std::max(found.longest_ns, work.lingered_ns.load());
+  }
+  (*thread)->stop();
+  return found;
+}
+
+/// Passes in windows of 20 ms in which frames always wait and the application polls that often, after as long a time in
+/// which it has polled.
+Passes passes_beside_polls(Work& work, std::chrono::microseconds every) {
+  constexpr std::chrono::milliseconds kWindow{20};
+  work.frames = UINT64_MAX / 2;
+  auto thread = ProgressThread::create(work);
+  BOOST_REQUIRE(thread.ok());
+  BOOST_REQUIRE((*thread)->start().ok());
+  Passes found;
+  for (int window = 0; window < 20; ++window) {
+    const std::uint64_t passes = work.passes.load();
+    const auto end = std::chrono::steady_clock::now() + kWindow;
+    while (std::chrono::steady_clock::now() < end) {
+      ++work.app_polls;
+      std::this_thread::sleep_for(every);
+    }
+    if (window == 0) continue;
+    found.fewest = std::min(found.fewest, work.passes.load() - passes);
+    found.most = std::max(found.most, work.passes.load() - passes);
   }
   (*thread)->stop();
   return found;
@@ -146,4 +169,15 @@ BOOST_AUTO_TEST_CASE(it_does_not_where_that_keeps_an_application_from_its_core_t
   BOOST_TEST(passes_for_a_frame(quiet, false).most > 10u);
   Work elsewhere;
   BOOST_TEST(passes_for_a_frame(elsewhere, true).most > 10u);
+}
+
+BOOST_AUTO_TEST_CASE(it_takes_no_frames_out_of_the_kernel_while_the_application_polls_all_the_time) {
+  Work steady;
+  steady.over_kernel = true;
+  BOOST_TEST(passes_beside_polls(steady, std::chrono::microseconds(20)).fewest == 0u);
+  Work now_and_then;
+  now_and_then.over_kernel = true;
+  BOOST_TEST(passes_beside_polls(now_and_then, std::chrono::milliseconds(2)).most >= 4u);
+  Work over_shared_memory;
+  BOOST_TEST(passes_beside_polls(over_shared_memory, std::chrono::microseconds(20)).most >= 4u);
 }

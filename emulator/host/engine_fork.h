@@ -32,7 +32,7 @@ class ForkRegistry {
 };
 
 /// A cable to nowhere: frames vanish, none arrive.
-class NullLink final : public Link {
+class NullLink : public Link {
  public:
   std::span<std::byte> reserve(const nic::Destination&, std::size_t bytes) override { return {scratch_.data(), bytes}; }
   void commit(std::size_t) override {}

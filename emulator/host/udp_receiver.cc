@@ -80,8 +80,10 @@ bool UdpReceiver::fetch(std::size_t most) {
 
 void UdpReceiver::pass_groups_on() {
   while (group_frames_.waiting() != 0 && gate_.try_enter()) {
-    for (; group_frames_.waiting() != 0; group_frames_.release(1)) siblings_.stage_for_all(group_frames_.frame(0), {});
+    const std::size_t frames = group_frames_.waiting();
+    for (std::size_t i = 0; i < frames; ++i) siblings_.stage_for_all(group_frames_.frame(i), {});
     siblings_.send_staged();
+    group_frames_.release(frames);
     gate_.leave();
   }
 }

@@ -47,7 +47,7 @@ class UdpReceiver {
   /// Any thread, outside the engine's lock.
   void pass_groups_on();
   /// Any thread: such frames wait, or another thread has them in hand.
-  bool has_unsent() const { return group_frames_.waiting() != 0 || gate_.is_busy(); }
+  bool has_unsent() const { return group_frames_.waiting() != 0; }
 
   /// Datagrams that cannot be a frame: shorter than BTH and ICRC, or longer than any frame.
   std::uint64_t datagrams_dropped() const { return datagrams_dropped_.load(std::memory_order_relaxed); }

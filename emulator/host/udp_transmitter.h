@@ -37,7 +37,7 @@ class UdpTransmitter {
   /// Sends what is published. Any thread; a thread that finds another one sending leaves its frames to that one.
   void flush();
   /// Any thread: frames wait, or another thread has them in hand.
-  bool has_unsent() const { return ring_.waiting() != 0 || gate_.is_busy(); }
+  bool has_unsent() const { return ring_.waiting() != 0; }
   /// The kernel took no more the last time.
   bool is_stuck() const { return stuck_.load(std::memory_order_relaxed); }
   std::uint64_t frames_refused() const { return frames_refused_.load(std::memory_order_relaxed); }

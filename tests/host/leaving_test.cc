@@ -2,6 +2,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/host/engine_fork.h"
 #include "emulator/host/udp_link.h"
 #include "tests/host/engine_node.h"
 #include "tests/host/link_frames.h"
@@ -13,25 +14,14 @@ using namespace verbena::host::test;
 namespace {
 
 /// Like a link whose frames another thread, or the kernel, has in hand until it has been flushed that often.
-class SlowLink final : public Link {
+class SlowLink final : public NullLink {
  public:
   explicit SlowLink(std::atomic<int>& flushes_left) : flushes_left_(flushes_left) {}
-  std::span<std::byte> reserve(const nic::Destination&, std::size_t) override { return {}; }
-  void commit(std::size_t) override {}
-  void cancel() override {}
-  void publish() override {}
-  std::size_t receive(Time, FrameSink&, std::size_t) override { return 0; }
-  bool fetch(std::size_t) override { return false; }
   bool flush() override {
     if (flushes_left_ > 0) --flushes_left_;
     return false;
   }
   bool has_unsent() const override { return flushes_left_ != 0; }
-  void service() override {}
-  WaitDescriptors wait_descriptors() const override { return {}; }
-  bool arm() override { return true; }
-  void disarm() override {}
-  std::optional<wire::MacAddress> resolve(const wire::Gid&) override { return std::nullopt; }
 
  private:
   std::atomic<int>& flushes_left_;

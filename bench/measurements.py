@@ -72,6 +72,8 @@ MEASUREMENTS = {
     "shm small sends": bandwidth("shm", f"ib_send_bw {SMALL} --recv_post_list=32 -n 960000"),
     "shm plain writes": bandwidth("shm", f"ib_write_bw {SMALL_PLAIN} -n 480000"),
     "shm deep writes": bandwidth("shm", f"ib_write_bw {SMALL_DEEP} -n 960000"),
+    "shm plain sends": bandwidth("shm", f"ib_send_bw {SMALL_PLAIN} -n 200000"),
+    "fabric plain sends": bandwidth("fabric", f"ib_send_bw {SMALL_PLAIN} -n 200000"),
     "fabric small writes": bandwidth("fabric", f"ib_write_bw {SMALL} -n 960000"),
     "fabric plain writes": bandwidth("fabric", f"ib_write_bw {SMALL_PLAIN} -n 480000"),
     "fabric deep writes": bandwidth("fabric", f"ib_write_bw {SMALL_DEEP} -n 960000"),

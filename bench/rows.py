@@ -67,17 +67,18 @@ def idle(link):
 
 
 def fabric_rate(name, what, options, wanted):
-    return more(name, what, f"fabric {options} writes.millions", "M/s",
-                Beside("direct cable", f"shm {options} writes.millions", wanted))
+    return more(name, what, f"fabric {options}.millions", "M/s",
+                Beside("direct cable", f"shm {options}.millions", wanted))
 
 
 ROWS = (
     shm_bandwidth("write"), shm_bandwidth("read"), shm_bandwidth("send"),
     shm_latency("write"), shm_latency("send"),
     shm_rate("write"), shm_rate("send"),
-    fabric_rate("fabric-rate", "ib_write_bw 64 B, a star", "plain", 0.5),
-    fabric_rate("fabric-rate-lists", "... -l 32 -Q 32 -t 512", "deep", 0.5),
-    fabric_rate("fabric-round-trips", "... -l 32 -Q 32 -t 128", "small", None),
+    fabric_rate("fabric-rate", "ib_write_bw 64 B, a star", "plain writes", 0.5),
+    fabric_rate("fabric-rate-sends", "ib_send_bw 64 B", "plain sends", 0.5),
+    fabric_rate("fabric-rate-lists", "... -l 32 -Q 32 -t 512", "deep writes", 0.5),
+    fabric_rate("fabric-round-trips", "... -l 32 -Q 32 -t 128", "small writes", None),
     more("bandwidth-udp-write", "ib_write_bw 64 KiB", "udp write.gbytes", "GB/s",
          Beside("raw UDP, GSO and GRO", "raw udp bandwidth.bandwidth_gbytes", 0.40),
          Beside("UCX tcp tag_bw", "tcp tag_bw.gbytes", 2.5)),

@@ -110,8 +110,8 @@ Lingering lingers_after(Work& work, std::uint64_t frames) {
   return found;
 }
 
-/// Passes in windows of 20 ms in which frames always wait and the application polls that often, after as long a time in
-/// which it has polled.
+/// Passes in windows of 20 ms in which frames always wait and the application polls that often. The first window, in
+/// which the thread gets to know it, does not count.
 Passes passes_beside_polls(Work& work, std::chrono::microseconds every) {
   constexpr std::chrono::milliseconds kWindow{20};
   work.frames = UINT64_MAX / 2;

@@ -40,6 +40,8 @@ class CapturingLink final : public Link {
   void touch() override { inner_->touch(); }
   bool stands_in_the_way() override { return inner_->stands_in_the_way(); }
   bool shares_core() override { return inner_->shares_core(); }
+  bool offers_core() override { return inner_->offers_core(); }
+  void lend_core() override { inner_->lend_core(); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
 
  private:

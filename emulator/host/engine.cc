@@ -293,9 +293,12 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     traffic.received += more.received;
     traffic.sent += more.sent;
   }
-  const bool kick = (traffic.received != 0 || traffic.sent != 0) && thread_must_wake();
+  const bool worked = traffic.received != 0 || traffic.sent != 0;
+  const bool lends = !worked && count == 0 && link_->offers_core();
+  const bool kick = worked && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
+  if (lends) link_->lend_core();
   return count;
 }
 

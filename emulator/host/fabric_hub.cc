@@ -79,14 +79,15 @@ bool FabricHub::pass(Time now) {
 
 void FabricHub::ring_in_time(Time now) {
   gathers_since_ = std::min(gathers_since_, now);
-  if (now < std::min(moved_at_ + kGather, gathers_since_ + kGatherMax)) return;
+  const Duration most = link_->has_lenders() ? kGatherMaxForLender : kGatherMax;
+  if (now < std::min(moved_at_ + kGather, gathers_since_ + most)) return;
   link_->ring_held_bells();
   gathers_since_ = kNever;
 }
 
-std::optional<Time> FabricHub::next_deadline() const {
-  const Time earliest =
-      std::min({network_.next_deadline().value_or(kNever), link_->next_deadline().value_or(kNever), room_at_});
+std::optional<Time> FabricHub::next_deadline(bool ticks) const {
+  Time earliest = std::min(network_.next_deadline().value_or(kNever), room_at_);
+  if (!ticks) earliest = std::min(earliest, link_->next_deadline().value_or(kNever));
   return earliest == kNever ? std::nullopt : std::optional(earliest);
 }
 
@@ -96,7 +97,9 @@ bool FabricHub::arm(Time now) {
   link_->ring_held_bells();
   link_->flush();
   gathers_since_ = kNever;
-  return link_->arm_in_turn(*this);
+  if (!link_->arm_in_turn(*this)) return false;
+  link_->give_cores_back();
+  return true;
 }
 
 std::size_t FabricHub::turn(const PeerName& peer) {

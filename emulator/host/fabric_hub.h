@@ -35,11 +35,19 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   bool pass(Time now);
   /// When the network has something to do without new frames, and: when pass() has anything to.
   std::optional<Time> network_deadline() const { return network_.next_deadline(); }
-  std::optional<Time> next_deadline() const;
+  /// `ticks`: pass() is called every millisecond anyway, which is enough to look after processes that do not move.
+  std::optional<Time> next_deadline(bool ticks) const;
   void find_busy_cores(Time now, cpu_set_t& cores) { link_->find_busy_cores(now, cores); }
   /// A process that has frames to take waits for the core that we run on.
   bool stands_in_the_way() { return link_->stands_in_the_way(); }
   bool keeps_a_process_from_its_core() const { return link_->keeps_a_peer_from_its_core(); }
+  /// It is short of a core: processes that poll on this one are to lend it, and have it back when there are frames for
+  /// them, with arm(), or with give_cores_back().
+  void borrow(bool borrows) { link_->borrow(borrows); }
+  /// Since arm() a process has polled on this core.
+  bool was_polled_beside() const { return link_->was_polled_beside(); }
+  bool has_lenders() const { return link_->has_lenders(); }
+  void give_cores_back() { link_->give_cores_back(); }
   /// Processes that sleep on this core are rung by a pass() in which no frame has moved for kGather, or by arm(): until
   /// then, frames are gathered for them.
   bool gathers() const { return link_->holds_bells(); }
@@ -77,6 +85,7 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   static constexpr std::size_t kPassFrames = 256;
   static constexpr Duration kGather = microseconds(1);
   static constexpr Duration kGatherMax = microseconds(50);  // in all
+  static constexpr Duration kGatherMaxForLender = microseconds(10);
   static constexpr std::uint32_t kNoHost = UINT32_MAX;
 
   struct Node {

@@ -18,10 +18,45 @@
 namespace verbena::host {
 namespace {
 constexpr Duration kSpinToDeadline = microseconds(10);  // a sleep shorter than this ends too late
+constexpr Duration kLentSpin = microseconds(20);        // for frames, on a core that is lent
+constexpr Duration kLentMax = microseconds(500);        // and no longer, whatever comes
 constexpr Duration kServiceInterval = microseconds(500);
 constexpr Duration kCoreInterval = milliseconds(10);
 constexpr std::uint32_t kFramesMax = 64 * 1024;  // on all cables together
 constexpr Duration kGrain = microseconds(1);     // finer than a process sees the clock
+
+/// How long to look for frames in vain before it is better to sleep.
+class Patience {
+ public:
+  void found(Time now) {
+    if (is_spinning_) spin_.found();
+    is_spinning_ = false;
+    busy_until_ = now + spin_.get();
+    begins(now);
+  }
+  /// Nothing was found. `due`: when the network has something to do.
+  bool looks_on(Time now, Time due, FabricHub& hub) {
+    // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
+    if (due < now + kSpinToDeadline || (now < busy_until_ && !hub.stands_in_the_way())) {
+      is_spinning_ = is_spinning_ || due == kNever;
+      return true;
+    }
+    return now < lent_until_ && hub.has_lenders();
+  }
+  void ends() {
+    if (is_spinning_) spin_.missed();
+    is_spinning_ = false;
+  }
+  /// After a sleep.
+  void begins(Time now) { lent_until_ = now + kLentSpin; }
+  void woken_after(Duration slept) { spin_.woken_after(slept); }
+
+ private:
+  SpinTime spin_;             // after the last frame
+  bool is_spinning_ = false;  // has looked in vain since then
+  Time busy_until_{};
+  Time lent_until_{};  // if somebody has lent the core
+};
 
 class TwoObservers final : public fabric::Observer {
  public:
@@ -108,20 +143,18 @@ bool FabricProcess::stop_asked(int stop_descriptor) const {
 
 void FabricProcess::run(int stop_descriptor) {
   prctl(PR_SET_TIMERSLACK, 1);  // a nanosecond; the default of 50 us would blur delays
-  Time busy_until{};
-  SpinTime spin;          // after the last frame
-  bool spinning = false;  // has looked in vain since the last frame
+  Patience patience;
   Time service_at{};
   Time core_at{};
+  Time give_back_at{};
   sched_getaffinity(0, sizeof cores_allowed_, &cores_allowed_);
   cores_chosen_ = cores_allowed_;
   PassClock clock;
   for (;;) {
     const Time now = clock.now();
     if (hub_->pass(now)) {
-      if (spinning) spin.found();
-      busy_until = now + spin.get();
-      spinning = false;
+      patience.found(now);
+      borrowing_.moved(now);
     }
     if (now >= service_at) {
       if (stop_asked(stop_descriptor)) return;
@@ -132,26 +165,27 @@ void FabricProcess::run(int stop_descriptor) {
         core_at = now + kCoreInterval;
       }
     }
-    if (hub_->gathers()) {
-      cpu_pause();
-      continue;
+    if (borrowing_.is_on() && now >= give_back_at) {
+      hub_->give_cores_back();
+      give_back_at = now + kLentMax;
     }
     const Time due = hub_->network_deadline().value_or(kNever);
-    if (due <= now) continue;
-    // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
-    if (due < now + kSpinToDeadline || (now < busy_until && !hub_->stands_in_the_way())) {
-      spinning = spinning || due == kNever;
+    if (due <= now && !hub_->gathers()) continue;
+    if (hub_->gathers() || patience.looks_on(now, due, *hub_)) {
       cpu_pause();
       continue;
     }
-    if (spinning) spin.missed();
-    spinning = false;
+    patience.ends();
+    hub_->borrow(borrowing_.is_on());
     if (hub_->arm(now)) {
-      if (sleep(now, stop_descriptor))
-        service_at = Time{};
-      else if (const Duration slept = clock.now() - now;
-               slept < SpinTime::kMax && !hub_->keeps_a_process_from_its_core())
-        spin.woken_after(slept);
+      const Woken woken = sleep(now, stop_descriptor);
+      const Time woken_at = clock.now();
+      patience.begins(woken_at);
+      if (woken == Woken::by_more) service_at = Time{};
+      if (woken == Woken::by_frames) {
+        borrowing_.woken_after(woken_at - now, hub_->was_polled_beside());
+        if (!hub_->keeps_a_process_from_its_core()) patience.woken_after(woken_at - now);
+      }
     }
     hub_->disarm();
   }
@@ -170,14 +204,15 @@ void FabricProcess::choose_core(Time now) {
   if (sched_setaffinity(0, sizeof cores, &cores) == 0) cores_chosen_ = cores;
 }
 
-/// Until the network's next deadline, or anything that wants to be looked at. Returns whether that is more than frames.
-bool FabricProcess::sleep(Time now, int stop_descriptor) {
+/// Until the network's next deadline, or anything that wants to be looked at.
+FabricProcess::Woken FabricProcess::sleep(Time now, int stop_descriptor) {
   const Link::WaitDescriptors link = hub_->wait_descriptors();
-  std::array<pollfd, 4> descriptors{{{link.frames, POLLIN, 0},
+  std::array<pollfd, 5> descriptors{{{link.frames, POLLIN, 0},
                                      {link.control, POLLIN, 0},
                                      {control_->wait_descriptor(), POLLIN, 0},
-                                     {stop_descriptor, POLLIN, 0}}};
-  Time until = hub_->next_deadline().value_or(kNever);
+                                     {stop_descriptor, POLLIN, 0},
+                                     {borrowing_.clock(), POLLIN, 0}}};
+  Time until = hub_->next_deadline(borrowing_.clock() >= 0).value_or(kNever);
   if (capture_ != nullptr) until = std::min(until, capture_->next_deadline().value_or(kNever));
   timespec timeout{};
   if (until != kNever) {
@@ -185,12 +220,19 @@ bool FabricProcess::sleep(Time now, int stop_descriptor) {
     timeout.tv_sec = left_ns / 1'000'000'000;
     timeout.tv_nsec = left_ns % 1'000'000'000;
   }
-  const int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
-  if (count == 1 && descriptors[0].revents != 0) {
-    hub_->answer_bell();
-    return false;
+  int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
+  Woken woken = Woken::by_more;
+  if (count > 0 && descriptors[4].revents != 0) {
+    borrowing_.ticked(now);
+    woken = Woken::by_clock;
+    --count;
   }
-  return true;
+  if (count > 0 && descriptors[0].revents != 0) {
+    hub_->answer_bell();
+    woken = Woken::by_frames;
+    --count;
+  }
+  return count == 0 ? woken : Woken::by_more;
 }
 
 }  // namespace verbena::host

@@ -15,6 +15,7 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/topology.h"
+#include "emulator/host/borrowing.h"
 #include "emulator/host/fabric_capture.h"
 #include "emulator/host/fabric_commands.h"
 #include "emulator/host/fabric_control.h"
@@ -51,7 +52,8 @@ class FabricProcess {
   std::string open_counters(const std::string& fabric);
   void attach_observers(fabric::Observer* observer);
   void service(Time now);
-  bool sleep(Time now, int stop_descriptor);
+  enum class Woken : std::uint8_t { by_frames, by_clock, by_more };
+  Woken sleep(Time now, int stop_descriptor);
   bool stop_asked(int stop_descriptor) const;
   void choose_core(Time now);
 
@@ -65,6 +67,7 @@ class FabricProcess {
   std::unique_ptr<FabricCommands> commands_;
   cpu_set_t cores_allowed_{};  // by whoever started the thread that runs
   cpu_set_t cores_chosen_{};
+  Borrowing borrowing_;
 };
 
 }  // namespace verbena::host

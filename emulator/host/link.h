@@ -94,6 +94,11 @@ class Link : public nic::TransmitPort {
   virtual bool stands_in_the_way() { return false; }
   /// Any peer was last seen there.
   virtual bool shares_core() { return false; }
+  /// A poll has found nothing, and somebody whom this application needs is kept from the core that it polls on. True:
+  /// lend_core() is to be called, outside of the engine's lock.
+  virtual bool offers_core() { return false; }
+  /// Sleeps until the core is given back: when there are frames, or nothing to do for whoever has borrowed it.
+  virtual void lend_core() {}
 
   /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).

@@ -77,6 +77,11 @@ struct ProcessPage {
   std::uint32_t thread_core;
   /// 1: `asleep` comes and goes with each message.
   std::uint32_t naps;
+  /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a bell for some time, and who
+  /// polls in vain on its core is to lend it.
+  std::uint32_t borrows;
+  /// A futex. 1: an application that polls has lent its core, and sleeps until this is 0.
+  std::uint32_t lends;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
 };
@@ -114,6 +119,7 @@ struct ShmChannel {
   std::uint64_t tail_seen = 0;      // the consumer's position when we last looked
   std::uint64_t polls_seen = 0;     // the peer's polls when we last looked
   std::uint64_t polls_counted = 0;  // and when ShmLink::find_busy_cores() did
+  std::uint64_t polls_at_arm = 0;   // and before this process slept last, of a peer on its core; 0: it is on another
   std::uint64_t lap_position = 0;   // where the sender was when it last thought of rewinding
   Time lap_at{};                    // and when
   std::uint64_t drain_limit = 0;    // dead: read up to here and no further

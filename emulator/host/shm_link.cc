@@ -74,7 +74,10 @@ std::string ShmLink::take_role(const std::string& fabric) {
   return {};
 }
 
-ShmLink::ShmLink(std::unique_ptr<ShmControl> control, ShmRole role) : control_(std::move(control)), role_(role) {
+ShmLink::ShmLink(std::unique_ptr<ShmControl> control, ShmRole role)
+    : control_(std::move(control)),
+      role_(role),
+      publish_bytes_(role == ShmRole::hub ? kPublishBytesOfHub : kPublishBytes) {
   routes_.reserve(kExpectedPeers);
   channels_.reserve(kExpectedPeers);
   dirty_.reserve(kExpectedPeers);
@@ -192,7 +195,7 @@ void ShmLink::commit(std::size_t bytes) {
 
 void ShmLink::commit_in(ShmChannel& channel, std::size_t bytes) {
   // Before this frame, so that one is left for publish(), which fences and looks whether the peer sleeps.
-  if (channel.tx.unpublished_bytes() >= kPublishBytes) channel.tx.publish(false);
+  if (channel.tx.unpublished_bytes() >= publish_bytes_) channel.tx.publish(false);
   channel.tx.commit(bytes);
   if (channel.dirty) return;
   channel.dirty = true;
@@ -210,27 +213,21 @@ void ShmLink::publish() {
 
 void ShmLink::publish_channel(ShmChannel& channel) {
   channel.dirty = false;
-  // Through a fabric process every hand-over may put one of the two to sleep, so that looking later would be looking
-  // always, and each time a timer to be set: a fence is cheaper than either.
-  channel.tx.publish(role_ != ShmRole::cable || !channel.unsettled || naps(channel));
-  bool rung = false;
-  // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
-  if (ProcessPage* page = channel.peer_page.load(std::memory_order_seq_cst); page != nullptr) {
-    // Not for frames that it has taken between the hand-over and this look.
-    if (std::atomic_ref<std::uint32_t>(page->asleep).load(std::memory_order_seq_cst) != 0 && !has_taken_all(channel)) {
-      if (role_ == ShmRole::hub && rests_behind_us(channel))
-        hold_bell(channel);
-      else
-        rung = wake(channel);
-    }
+  channel.rung = false;
+  if (role_ == ShmRole::plug) {
+    publish_to_hub(channel);
+  } else {
+    // Through a fabric process every hand-over may put one of the two to sleep, so that looking later would be looking
+    // always, and each time a timer to be set: a fence is cheaper than either.
+    channel.tx.publish(role_ == ShmRole::hub || !channel.unsettled || naps(channel));
+    wake_if_asleep(channel);
   }
-  channel.rung = rung;
   if (!channel.unsettled) {
     channel.unsettled = true;
     channel.settle_at = Time{};
-    channel.backoff = rung;
-    if (channel.patience == Duration{} || rung)
-      channel.patience = rung && !rests_behind_us(channel) ? kBackoffMin : kPatienceMin;
+    channel.backoff = channel.rung;
+    if (channel.patience == Duration{} || channel.rung)
+      channel.patience = channel.rung && !rests_behind_us(channel) ? kBackoffMin : kPatienceMin;
     unsettled_.push_back(&channel);
   }
 }
@@ -248,7 +245,9 @@ void ShmLink::ring(ShmChannel& channel) {
 // -- Receiving ------------------------------------------------------------
 
 std::size_t ShmLink::receive(Time now, FrameSink& sink, std::size_t budget) {
-  return take_frames(now, sink, budget, [](const ShmChannel&) { return SIZE_MAX; });
+  const std::size_t count = take_frames(now, sink, budget, [](const ShmChannel&) { return SIZE_MAX; });
+  if (has_left_frames_ && count == 0) look_after_left_frames(now);
+  return count;
 }
 
 std::size_t ShmLink::receive_in_turn(Time now, PeerSink& sink, std::size_t budget) {

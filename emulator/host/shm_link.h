@@ -1,9 +1,10 @@
 // ShmLink: the link between processes of one machine: rings in shared memory, doorbells only for sleepers.
 //
-// Solely responsible for which ring a frame goes into, for taking frames out of all rings, and for waking peers
-// (shm_link_waking.cc), and for copying group frames to all peers (shm_link_groups.cc). Rings: shm_ring.h; memory:
-// shm_channel.h; connections: shm_control.h. No lock and no pointer lies in shared memory, so that a process killed at
-// any instruction leaves the others whole; its frames vanish as with a dead NIC.
+// Solely responsible for which ring a frame goes into, for taking frames out of all rings, for waking peers
+// (shm_link_waking.cc), for lending cores to the fabric process (shm_link_lending.cc), and for copying group frames to
+// all peers (shm_link_groups.cc). Rings: shm_ring.h; memory: shm_channel.h; connections: shm_control.h. No lock and no
+// pointer lies in shared memory, so that a process killed at any instruction leaves the others whole; its frames vanish
+// as with a dead NIC.
 //
 // Waking: a sender that publishes into an idle ring fences, reads the peer's `asleep` word and rings if it was 1. While
 // earlier frames are still on their way it does not look; instead it looks later whether the peer moves at all (a check
@@ -73,6 +74,13 @@ class ShmLink final : public Link {
   void ring_held_bells();
   /// Whether a peer that does not sleep was last seen on the core that the caller runs on.
   bool keeps_a_peer_from_its_core() const;
+  /// Of a hub: it is short of a core (Borrowing).
+  void borrow(bool is_short_of_a_core);
+  /// Since arm_in_turn() a process has polled on the core that the caller runs on.
+  bool was_polled_beside() const;
+  /// A process has lent its core, and sleeps until it gets frames, or give_cores_back().
+  bool has_lenders() const;
+  void give_cores_back();
   std::optional<Time> next_deadline() const override;
   bool fetch(std::size_t) override { return false; }
   bool fetches() const override { return false; }
@@ -91,6 +99,8 @@ class ShmLink final : public Link {
   void touch() override;
   bool stands_in_the_way() override;
   bool shares_core() override;
+  bool offers_core() override;
+  void lend_core() override;
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void hold_for_fork() override;
   void release_after_fork() override;
@@ -108,6 +118,7 @@ class ShmLink final : public Link {
   const Statistics& statistics() const { return statistics_; }
 
   static constexpr std::size_t kPublishBytes = 16 * 1024;  // a longer batch becomes visible in parts
+  static constexpr std::size_t kPublishBytesOfHub = 4096;  // batches are long there, and the receiver has nothing to do
   static constexpr std::size_t kRoutesMax = 1 << 16;
   // A plug's frames wait here for the port: as with a NIC's own buffer, short against the transport's timeouts.
   static constexpr std::size_t kPlugBytes = 256 * 1024;
@@ -119,6 +130,10 @@ class ShmLink final : public Link {
   static constexpr Duration kPatienceMax = microseconds(100);
   static constexpr std::uint32_t kPollsOfOneAwake = 100'000;      // in a row, some milliseconds
   static constexpr Duration kPatienceBehindUs = milliseconds(4);  // a tick of most kernels
+  static constexpr Duration kPollsWithoutEnd = microseconds(10);  // from one that finds nothing to the next
+  static constexpr Duration kLeftMax = microseconds(50);          // frames without a bell, while nobody lends a core
+  static constexpr Duration kLentMax = milliseconds(5);           // to a hub that is dead or stands still
+  static constexpr Duration kRefusesToLend = milliseconds(100);   // after that
   static constexpr Duration kBackoffMin = microseconds(200);
   static constexpr Duration kBackoffMax = milliseconds(10);
   // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
@@ -159,12 +174,20 @@ class ShmLink final : public Link {
   void commit_in(ShmChannel& channel, std::size_t bytes);
   void look_around();
   void publish_channel(ShmChannel& channel);
+  void publish_to_hub(ShmChannel& channel);
+  void look_after_left_frames(Time now);
+  void ring_for_left_frames();
+  void count_polls_beside();
+  static bool is_lent(const ShmChannel& channel);
+  static bool give_core_back(const ShmChannel& channel);
+  void wake_if_asleep(ShmChannel& channel);
   bool wake(ShmChannel& channel);
   void hold_bell(ShmChannel& channel);
   static bool has_taken_all(ShmChannel& channel);
   void ring(ShmChannel& channel);
   void tell_core();
   static std::uint32_t core_of(const ShmChannel& channel);
+  static std::uint64_t polls_of(const ShmChannel& channel);
   static bool naps(const ShmChannel& channel);
   static bool rests_behind_us(const ShmChannel& channel);
   void settle(Time now);
@@ -185,6 +208,7 @@ class ShmLink final : public Link {
 
   std::unique_ptr<ShmControl> control_;
   const ShmRole role_;
+  const std::size_t publish_bytes_;
   std::vector<Route> routes_;
   std::unordered_map<PeerName, std::uint32_t, PeerHash> route_of_;
   std::vector<std::shared_ptr<ShmChannel>> channels_;  // all that may hold frames for us
@@ -198,6 +222,12 @@ class ShmLink final : public Link {
   Time last_now_{};
   Time busy_since_{};  // of find_busy_cores()
   std::uint32_t polls_since_nap_ = 0;
+  bool borrows_ = false;  // a hub
+  // Of a plug.
+  bool has_left_frames_ = false;  // in the hub's ring, without a bell
+  Time ring_at_{};                // for them; zero: not known yet
+  Time polled_in_vain_at_{};
+  std::atomic<std::int64_t> lends_not_before_ns_{0};
   std::atomic<bool> yields_{false};  // flush() is to: a peer that was rung needs this core
   Statistics statistics_;
   alignas(64) std::array<std::byte, wire::kFrameBytesMax> scratch_;

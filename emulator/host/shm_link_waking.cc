@@ -15,17 +15,33 @@ void ShmLink::settle(Time now) {
       channel.settle_at = now + channel.patience;
       continue;
     }
-    if (now < channel.settle_at || channel.holds_bell || !settle_channel(channel, now)) continue;
+    if (now < channel.settle_at || channel.holds_bell || has_left_frames_ || !settle_channel(channel, now)) continue;
     channel.unsettled = false;
     unsettled_[i] = unsettled_.back();
     unsettled_.pop_back();
   }
 }
 
+/// After frames were published: rings, at once or when all are gathered.
+void ShmLink::wake_if_asleep(ShmChannel& channel) {
+  // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
+  ProcessPage* const page = channel.peer_page.load(std::memory_order_seq_cst);
+  if (page == nullptr) return;
+  const bool lends = role_ == ShmRole::hub && is_lent(channel);
+  if (!lends && std::atomic_ref<std::uint32_t>(page->asleep).load(std::memory_order_seq_cst) == 0) return;
+  // Not for frames that it has taken between the hand-over and this look.
+  if (has_taken_all(channel)) return;
+  if (lends || (role_ == ShmRole::hub && rests_behind_us(channel)))
+    hold_bell(channel);
+  else
+    channel.rung = wake(channel);
+}
+
 /// False: somebody else has rung, or it has woken by itself.
 bool ShmLink::wake(ShmChannel& channel) {
+  const bool was_lent = role_ == ShmRole::hub && give_core_back(channel);
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
-  if (std::atomic_ref<std::uint32_t>(page->asleep).exchange(0, std::memory_order_acq_rel) == 0) return false;
+  if (std::atomic_ref<std::uint32_t>(page->asleep).exchange(0, std::memory_order_acq_rel) == 0) return was_lent;
   ++statistics_.wakes;
   ring(channel);
   return true;
@@ -62,8 +78,7 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
     return true;
   }
   ProcessPage* page = channel.peer_page.load(std::memory_order_acquire);
-  const std::uint64_t polls =
-      page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
+  const std::uint64_t polls = polls_of(channel);
   // Who was rung is its thread's care, whatever its application does.
   const bool moves = tail != channel.tail_seen || (!channel.rung && polls != channel.polls_seen);
   channel.tail_seen = tail;
@@ -112,10 +127,14 @@ std::optional<Time> ShmLink::next_deadline() const {
 }
 
 bool ShmLink::arm() {
-  return arm_unless_waiting([](const ShmChannel&) { return SIZE_MAX; });
+  const bool armed = arm_unless_waiting([](const ShmChannel&) { return SIZE_MAX; });
+  if (has_left_frames_) ring_for_left_frames();
+  return armed;
 }
 
 bool ShmLink::arm_in_turn(PeerSink& sink) {
+  rests_here();
+  count_polls_beside();
   return arm_unless_waiting([&](const ShmChannel& channel) { return sink.turn(routes_[channel.route].peer); });
 }
 
@@ -155,6 +174,11 @@ void ShmLink::tell_core() {
 std::uint32_t ShmLink::core_of(const ShmChannel& channel) {
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
   return page == nullptr ? 0 : std::atomic_ref<std::uint32_t>(page->core).load(std::memory_order_relaxed);
+}
+
+std::uint64_t ShmLink::polls_of(const ShmChannel& channel) {
+  ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
+  return page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
 }
 
 void ShmLink::leaves() {
@@ -214,9 +238,7 @@ void ShmLink::find_busy_cores(Time now, cpu_set_t& cores) {
   const std::int64_t elapsed_ns = (now - busy_since_).ns;
   busy_since_ = now;
   for (const auto& channel : channels_) {
-    ProcessPage* page = channel->peer_page.load(std::memory_order_acquire);
-    if (page == nullptr) continue;
-    const std::uint64_t polls = std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
+    const std::uint64_t polls = polls_of(*channel);
     const std::uint32_t core = core_of(*channel);
     const std::uint64_t since = polls - std::exchange(channel->polls_counted, polls);
     if (since > static_cast<std::uint64_t>(elapsed_ns / kPollEveryNs) && core - 1 < CPU_SETSIZE)

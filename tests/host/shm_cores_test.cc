@@ -1,75 +1,13 @@
 // A process that shares its core with the fabric process: who stands in whose way, and whose core is taken for good.
-#include <poll.h>
 #include <sched.h>
 
 #include <boost/test/unit_test.hpp>
 
-#include "emulator/host/shm_link.h"
-#include "tests/host/link_frames.h"
+#include "tests/host/hub_and_plug.h"
 
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
-
-namespace {
-
-/// This thread stays on one core for as long as this lives.
-class OneCore {
- public:
-  OneCore() {
-    BOOST_REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    core = sched_getcpu();
-    CPU_SET(static_cast<std::size_t>(core), &one);
-    BOOST_REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
-  }
-  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
-  int core = -1;
-
- private:
-  cpu_set_t before_{};
-};
-
-std::unique_ptr<ShmLink> open(ShmRole role, std::uint8_t number) {
-  EngineConfig config;
-  config.fabric = "cores." + std::to_string(getpid());
-  config.address = node(number);
-  auto opened = ShmLink::open(config, role);
-  BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
-  return std::move(*opened);
-}
-
-struct Taker final : PeerSink {
-  std::size_t turn(const PeerName&) override { return admitted; }
-  void frame(std::span<const std::byte> frame, bool) override { octets.push_back(frame.size()); }
-  std::size_t admitted = SIZE_MAX;
-  std::vector<std::size_t> octets;
-};
-
-void send(ShmLink& plug, std::uint32_t psn = 0) {
-  const FrameRequest request{.source = node(1), .destination = node(2), .psn = psn, .payload_bytes = 100};
-  BOOST_REQUIRE(commit(plug, request));
-  plug.publish();
-  plug.flush();
-}
-
-struct Pair {
-  Pair() : hub(open(ShmRole::hub, 0)), plug(open(ShmRole::plug, 1)) {
-    pass();
-    plug->service();  // the answer
-  }
-  void pass() {
-    hub->service();
-    hub->receive_in_turn(clock_now(), taker, 64);
-  }
-  OneCore pinned;
-  Taker taker;
-  std::unique_ptr<ShmLink> hub;
-  std::unique_ptr<ShmLink> plug;
-};
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(who_waits_on_the_core_of_the_one_that_is_to_answer_stands_in_its_way_until_it_has_looked) {
   Pair pair;
@@ -83,12 +21,8 @@ BOOST_AUTO_TEST_CASE(who_waits_on_the_core_of_the_one_that_is_to_answer_stands_i
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_on_another_core_is_in_nobodys_way) {
-  if (std::thread::hardware_concurrency() < 2) return;
   Pair pair;
-  cpu_set_t other;
-  CPU_ZERO(&other);
-  CPU_SET(pair.pinned.core == 0 ? 1u : 0u, &other);
-  if (sched_setaffinity(0, sizeof other, &other) != 0) return;  // not ours to use
+  if (!pair.pinned.leave()) return;
   send(*pair.plug);
   BOOST_TEST(!pair.plug->stands_in_the_way());
   BOOST_TEST(!pair.plug->shares_core());
@@ -149,25 +83,6 @@ BOOST_AUTO_TEST_CASE(the_core_of_who_polls_without_end_is_busy_and_that_of_who_d
   BOOST_TEST(!busy(now = now + milliseconds(10)));
 }
 
-namespace {
-void send_back(ShmLink& hub, std::uint32_t psn) {
-  const FrameRequest request{.source = node(2), .destination = node(1), .psn = psn, .payload_bytes = 100};
-  BOOST_REQUIRE(commit(hub, request));
-  hub.publish();
-  hub.flush();
-}
-
-bool is_rung(const ShmLink& link) {
-  pollfd bell{link.wait_descriptors().frames, POLLIN, 0};
-  return poll(&bell, 1, 0) > 0;
-}
-
-std::size_t taken(ShmLink& plug) {
-  Taker taker;
-  return plug.receive(clock_now(), taker, 64);
-}
-}  // namespace
-
 BOOST_AUTO_TEST_CASE(who_sleeps_on_the_core_of_the_hub_is_rung_once_for_all_that_was_gathered) {
   Pair pair;
   pair.plug->rests_here();
@@ -202,14 +117,10 @@ BOOST_AUTO_TEST_CASE(who_has_taken_what_was_gathered_is_not_rung) {
 }
 
 BOOST_AUTO_TEST_CASE(who_sleeps_on_another_core_is_rung_at_once) {
-  if (std::thread::hardware_concurrency() < 2) return;
   Pair pair;
   pair.plug->rests_here();
   BOOST_REQUIRE(pair.plug->arm());
-  cpu_set_t other;
-  CPU_ZERO(&other);
-  CPU_SET(pair.pinned.core == 0 ? 1u : 0u, &other);
-  if (sched_setaffinity(0, sizeof other, &other) != 0) return;  // not ours to use
+  if (!pair.pinned.leave()) return;
   send_back(*pair.hub, 0);
   BOOST_TEST(!pair.hub->holds_bells());
   BOOST_TEST(is_rung(*pair.plug));

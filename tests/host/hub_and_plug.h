@@ -1,0 +1,97 @@
+// A hub and a plug in one thread that stays on one core, so that each is on the core of the other.
+#pragma once
+
+#include <poll.h>
+#include <sched.h>
+
+#include <boost/test/unit_test.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/host/clock.h"
+#include "emulator/host/shm_link.h"
+#include "tests/host/link_frames.h"
+
+namespace verbena::host::test {
+
+/// This thread stays on one core for as long as this lives.
+class OneCore {
+ public:
+  OneCore() {
+    BOOST_REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    core = sched_getcpu();
+    CPU_SET(static_cast<std::size_t>(core), &one);
+    BOOST_REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  }
+  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+  /// False: there is no other that this process may use.
+  bool leave() const {
+    cpu_set_t others = before_;
+    CPU_CLR(static_cast<std::size_t>(core), &others);
+    return CPU_COUNT(&others) != 0 && sched_setaffinity(0, sizeof others, &others) == 0;
+  }
+  int core = -1;
+
+ private:
+  cpu_set_t before_{};
+};
+
+inline std::unique_ptr<ShmLink> open(ShmRole role, std::uint8_t number) {
+  EngineConfig config;
+  config.fabric = "cores." + std::to_string(getpid());
+  config.address = node(number);
+  auto opened = ShmLink::open(config, role);
+  BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
+  return std::move(*opened);
+}
+
+struct Taker final : PeerSink {
+  std::size_t turn(const PeerName&) override { return admitted; }
+  void frame(std::span<const std::byte> frame, bool) override { octets.push_back(frame.size()); }
+  std::size_t admitted = SIZE_MAX;
+  std::vector<std::size_t> octets;
+};
+
+inline void send(ShmLink& plug, std::uint32_t psn = 0) {
+  const FrameRequest request{.source = node(1), .destination = node(2), .psn = psn, .payload_bytes = 100};
+  BOOST_REQUIRE(commit(plug, request));
+  plug.publish();
+  plug.flush();
+}
+
+struct Pair {
+  Pair() : hub(open(ShmRole::hub, 0)), plug(open(ShmRole::plug, 1)) {
+    pass();
+    plug->service();  // the answer
+  }
+  void pass() {
+    hub->service();
+    hub->receive_in_turn(clock_now(), taker, 64);
+  }
+  OneCore pinned;
+  Taker taker;
+  std::unique_ptr<ShmLink> hub;
+  std::unique_ptr<ShmLink> plug;
+};
+
+inline void send_back(ShmLink& hub, std::uint32_t psn) {
+  const FrameRequest request{.source = node(2), .destination = node(1), .psn = psn, .payload_bytes = 100};
+  BOOST_REQUIRE(commit(hub, request));
+  hub.publish();
+  hub.flush();
+}
+
+inline bool is_rung(const ShmLink& link) {
+  pollfd bell{link.wait_descriptors().frames, POLLIN, 0};
+  return poll(&bell, 1, 0) > 0;
+}
+
+inline std::size_t taken(ShmLink& plug) {
+  Taker taker;
+  return plug.receive(clock_now(), taker, 64);
+}
+
+}  // namespace verbena::host::test

@@ -1,0 +1,268 @@
+// Cores lent to a fabric process that is short of one, and frames left for it without a bell.
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <thread>
+
+#include "tests/host/hub_and_plug.h"
+#include "tests/host/served.h"
+
+using namespace verbena;
+using namespace verbena::host;
+using namespace verbena::host::test;
+
+namespace {
+
+/// A hub that is short of a core, and asleep on that of the plug.
+struct Short : Pair {
+  Short() {
+    hub->borrow(true);
+    sleep();
+  }
+  void sleep() {
+    hub->answer_bell();
+    BOOST_REQUIRE(hub->arm_in_turn(taker));
+    BOOST_REQUIRE(!hub_is_rung());
+  }
+  bool hub_is_rung() {
+    plug->flush();
+    return is_rung(*hub);
+  }
+};
+
+/// Polls until the core is offered. False: it is not, however often it polls.
+bool polls_until_offered(ShmLink& plug, Duration limit = milliseconds(20)) {
+  for (const Time end = clock_now() + limit; clock_now() < end;)
+    if (plug.offers_core()) return true;
+  return false;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(frames_are_left_without_a_bell_while_the_fabric_process_borrows) {
+  Short pair;
+  send(*pair.plug);
+  BOOST_TEST(!pair.hub_is_rung());
+  pair.pass();
+  BOOST_TEST(pair.taker.octets.size() == 1u);
+
+  pair.hub->borrow(false);
+  pair.sleep();
+  send(*pair.plug, 1);
+  BOOST_TEST(pair.hub_is_rung());
+}
+
+BOOST_AUTO_TEST_CASE(who_polls_in_vain_for_some_time_rings_for_what_it_has_left) {
+  Short pair;
+  send(*pair.plug);
+  const Time now = clock_now();
+  Taker nothing;
+  pair.plug->receive(now, nothing, 64);
+  pair.plug->receive(now + ShmLink::kLeftMax - nanoseconds(1), nothing, 64);
+  BOOST_TEST(!pair.hub_is_rung());
+  pair.plug->receive(now + ShmLink::kLeftMax, nothing, 64);
+  BOOST_TEST(pair.hub_is_rung());
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_rung_for_what_has_been_found) {
+  Short pair;
+  send(*pair.plug);
+  pair.pass();
+  const Time now = clock_now();
+  Taker nothing;
+  for (int i = 0; i < 3; ++i) pair.plug->receive(now + ShmLink::kLeftMax * i, nothing, 64);
+  BOOST_TEST(pair.plug->arm());
+  BOOST_TEST(!pair.hub_is_rung());
+}
+
+BOOST_AUTO_TEST_CASE(who_goes_to_sleep_rings_for_what_it_has_left) {
+  Short pair;
+  send(*pair.plug);
+  BOOST_TEST(pair.plug->arm());
+  BOOST_TEST(pair.hub_is_rung());
+}
+
+BOOST_AUTO_TEST_CASE(a_core_is_offered_by_who_polls_in_vain_on_that_of_a_hub_which_borrows) {
+  Short pair;
+  BOOST_TEST(!pair.plug->offers_core());  // one poll is not many
+  BOOST_TEST(!pair.hub->has_lenders());
+  BOOST_TEST(polls_until_offered(*pair.plug));
+  BOOST_TEST(pair.hub_is_rung());
+  BOOST_TEST(pair.hub->has_lenders());
+  pair.hub->give_cores_back();
+  BOOST_TEST(!pair.hub->has_lenders());
+  const Time before = clock_now();
+  pair.plug->lend_core();  // is back before it has begun
+  BOOST_TEST((clock_now() - before < ShmLink::kLentMax));
+  BOOST_TEST(polls_until_offered(*pair.plug));
+}
+
+BOOST_AUTO_TEST_CASE(no_core_is_offered_to_who_does_not_borrow_or_rests_elsewhere) {
+  Short pair;
+  pair.hub->borrow(false);
+  BOOST_TEST(!polls_until_offered(*pair.plug));
+  pair.hub->borrow(true);
+  if (pair.pinned.leave()) BOOST_TEST(!polls_until_offered(*pair.plug));
+}
+
+BOOST_AUTO_TEST_CASE(who_has_frames_to_take_keeps_its_core) {
+  Short pair;
+  send_back(*pair.hub, 0);
+  BOOST_TEST(!polls_until_offered(*pair.plug));
+  BOOST_TEST(!pair.hub->has_lenders());
+  BOOST_TEST(taken(*pair.plug) == 1u);
+  BOOST_TEST(polls_until_offered(*pair.plug));
+}
+
+BOOST_AUTO_TEST_CASE(a_lender_has_its_core_back_when_what_was_gathered_for_it_is_there) {
+  Short pair;
+  BOOST_REQUIRE(polls_until_offered(*pair.plug));
+  for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.hub, psn);
+  BOOST_TEST(pair.hub->has_lenders());
+  BOOST_TEST(pair.hub->holds_bells());
+  pair.hub->ring_held_bells();
+  BOOST_TEST(!pair.hub->has_lenders());
+  BOOST_TEST(!is_rung(*pair.plug));  // its thread has nothing to do with it
+  BOOST_TEST(taken(*pair.plug) == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(another_thread_that_sleeps_meanwhile_is_rung_as_well) {
+  Short pair;
+  BOOST_REQUIRE(polls_until_offered(*pair.plug));
+  BOOST_REQUIRE(pair.plug->arm());
+  send_back(*pair.hub, 0);
+  pair.hub->ring_held_bells();
+  pair.hub->flush();
+  BOOST_TEST(!pair.hub->has_lenders());
+  BOOST_TEST(is_rung(*pair.plug));
+}
+
+BOOST_AUTO_TEST_CASE(a_lender_sleeps_until_its_core_is_given_back) {
+  Short pair;
+  std::atomic<bool> is_back{false};
+  BOOST_REQUIRE(polls_until_offered(*pair.plug));
+  std::thread lender([&] {
+    pair.plug->lend_core();
+    is_back = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  BOOST_TEST((is_back || pair.hub->has_lenders()));
+  pair.hub->give_cores_back();
+  lender.join();
+  BOOST_TEST(!pair.hub->has_lenders());
+}
+
+BOOST_AUTO_TEST_CASE(a_hub_that_does_not_give_it_back_keeps_nobody_for_long_and_is_lent_nothing_for_some_time) {
+  Short pair;
+  BOOST_REQUIRE(polls_until_offered(*pair.plug));
+  const Time before = clock_now();
+  pair.plug->lend_core();
+  BOOST_TEST((clock_now() - before >= ShmLink::kLentMax));
+  BOOST_TEST(!pair.hub->has_lenders());
+  BOOST_TEST(!polls_until_offered(*pair.plug));
+  BOOST_TEST(polls_until_offered(*pair.plug, ShmLink::kRefusesToLend * 10));
+}
+
+BOOST_AUTO_TEST_CASE(a_hub_sees_afterwards_whether_it_was_polled_beside) {
+  Short pair;
+  BOOST_TEST(!pair.hub->was_polled_beside());
+  pair.plug->disarm();
+  BOOST_TEST(!pair.hub->was_polled_beside());  // where, the plug has not said yet
+  BOOST_TEST(taken(*pair.plug) == 0u);
+  pair.sleep();
+  BOOST_TEST(!pair.hub->was_polled_beside());
+  pair.plug->disarm();
+  BOOST_TEST(pair.hub->was_polled_beside());
+}
+
+namespace {
+
+/// Two processes that poll on the core of their fabric process, in one thread.
+struct Node {
+  Node(const Served& fabric, std::uint8_t number) : address(node(number)) {
+    EngineConfig config;
+    config.fabric = fabric.name;
+    config.address = address;
+    auto opened = ShmLink::open(config, ShmRole::plug);
+    BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
+    link = std::move(*opened);
+  }
+  void send_to(const Node& to, std::uint32_t psn) const {
+    const wire::Qpn qpn(qpn_base_of(to.link->slot()).value() + 0x11);
+    BOOST_REQUIRE(commit(*link, {.source = address, .destination = to.address, .qpn = qpn, .psn = psn}));
+    link->publish();
+    link->flush();
+  }
+  void poll() {
+    if (polls++ % 64 == 0) link->service();
+    link->disarm();
+    if (link->receive(clock_now(), collector, 64) != 0) return;
+    const bool lends = link->offers_core();
+    link->flush();
+    if (!lends) return;
+    ++lent;
+    link->lend_core();
+  }
+  wire::Gid address;
+  std::unique_ptr<ShmLink> link;
+  Collector collector;
+  unsigned polls = 0;
+  int lent = 0;
+};
+
+struct OnOneCore {
+  OnOneCore() : fabric(fabric::star(2, kFast)), one(fabric, 1), two(fabric, 2) {}
+  /// One frame after the other, each waited for, until cores are lent for them.
+  bool exchange_until_lent() {
+    std::uint32_t psn = 0;
+    for (const Time end = clock_now() + seconds(20); clock_now() < end && one.lent + two.lent < 100;) {
+      const std::size_t before = two.collector.frames.size();
+      one.send_to(two, psn++);
+      while (two.collector.frames.size() == before && clock_now() < end) {
+        one.poll();
+        two.poll();
+      }
+    }
+    sent = psn;
+    return one.lent + two.lent >= 100 && two.collector.frames.size() == sent;
+  }
+  OneCore pinned;  // first: the fabric process inherits it
+  Served fabric;
+  Node one;
+  Node two;
+  std::size_t sent = 0;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_fabric_process_beside_who_polls_without_end_borrows_the_core) {
+  OnOneCore nodes;
+  BOOST_REQUIRE(nodes.exchange_until_lent());
+  for (std::size_t i = 0; i < nodes.sent; ++i) BOOST_REQUIRE(psn_of(nodes.two.collector.frames[i]) == i);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_by_who_does_not_poll_afterwards_is_found_as_well) {
+  OnOneCore nodes;
+  for (int i = 0; i < 20; ++i) {
+    nodes.one.lent = nodes.two.lent = 0;
+    nodes.two.collector.frames.clear();
+    BOOST_REQUIRE(nodes.exchange_until_lent());
+    std::this_thread::sleep_for(std::chrono::microseconds(100));  // it sleeps by then, and still borrows
+    nodes.one.send_to(nodes.two, 0x1000);
+    // Nobody polls, and the one who waits for it does not lend.
+    const std::size_t wanted = nodes.sent + 1;
+    for (const Time end = clock_now() + seconds(10); clock_now() < end && nodes.two.collector.frames.size() < wanted;) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      nodes.two.link->receive(clock_now(), nodes.two.collector, 64);
+    }
+    BOOST_REQUIRE(nodes.two.collector.frames.size() == wanted);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_lends_its_core_to_a_fabric_process_that_ends_has_it_back) {
+  OnOneCore nodes;
+  BOOST_REQUIRE(nodes.exchange_until_lent());
+  nodes.fabric.end();
+  const Time end = clock_now() + milliseconds(50);
+  while (clock_now() < end) nodes.one.poll();
+  BOOST_TEST((clock_now() - end < seconds(5)));
+}

@@ -80,7 +80,7 @@ ROWS = (
     fabric_rate("fabric-rate-reads", "ib_read_bw 64 B", "plain reads", 0.5),
     fabric_rate("fabric-rate-lists", "ib_write_bw -l 32 -Q 32 -t 512", "deep writes", 0.5),
     fabric_rate("fabric-rate-send-lists", "ib_send_bw, the same", "deep sends", 0.5),
-    fabric_rate("fabric-round-trips", "... -l 32 -Q 32 -t 128", "small writes", None),
+    fabric_rate("fabric-round-trips", "ib_write_bw -l 32 -Q 32 -t 128", "small writes", None),
     more("bandwidth-udp-write", "ib_write_bw 64 KiB", "udp write.gbytes", "GB/s",
          Beside("raw UDP, GSO and GRO", "raw udp bandwidth.bandwidth_gbytes", 0.40),
          Beside("UCX tcp tag_bw", "tcp tag_bw.gbytes", 2.5)),

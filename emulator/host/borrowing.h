@@ -26,7 +26,7 @@ class Borrowing {
   int clock() const { return state_ == State::off ? -1 : clock_.get(); }
 
   void moved(Time now) { moved_at_ = now; }
-  /// Frames have ended a sleep of so long, on a core that a process which does not sleep was last seen on, or not.
+  /// Frames have ended a sleep of so long, on a core that a process polled on meanwhile, or not.
   void woken_after(Duration slept, bool shares_core);
   /// clock() is readable.
   void ticked(Time now);

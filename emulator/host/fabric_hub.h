@@ -37,7 +37,7 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   std::optional<Time> network_deadline() const { return network_.next_deadline(); }
   /// `ticks`: pass() is called every millisecond anyway, which is enough to look after processes that do not move.
   std::optional<Time> next_deadline(bool ticks) const;
-  void find_busy_cores(Time now, cpu_set_t& cores) { link_->find_busy_cores(now, cores); }
+  CoreLoads find_loads(Time now) { return link_->find_loads(now); }
   /// A process that has frames to take waits for the core that we run on.
   bool stands_in_the_way() { return link_->stands_in_the_way(); }
   bool keeps_a_process_from_its_core() const { return link_->keeps_a_peer_from_its_core(); }

@@ -17,9 +17,9 @@
 
 namespace verbena::host {
 namespace {
-constexpr Duration kSpinToDeadline = microseconds(10);  // a sleep shorter than this ends too late
-constexpr Duration kLentSpin = microseconds(20);        // for frames, on a core that is lent
-constexpr Duration kLentMax = microseconds(500);        // and no longer, whatever comes
+constexpr Duration kSpinToDeadline = microseconds(10);     // a sleep shorter than this ends too late
+constexpr Duration kLentSpin = microseconds(20);           // for frames, on a core that is lent
+constexpr Duration kGiveBackInterval = microseconds(500);  // of a core that is lent, whatever comes
 constexpr Duration kServiceInterval = microseconds(500);
 constexpr Duration kCoreInterval = milliseconds(10);
 constexpr std::uint32_t kFramesMax = 64 * 1024;  // on all cables together
@@ -147,8 +147,8 @@ void FabricProcess::run(int stop_descriptor) {
   Time service_at{};
   Time core_at{};
   Time give_back_at{};
-  sched_getaffinity(0, sizeof cores_allowed_, &cores_allowed_);
-  cores_chosen_ = cores_allowed_;
+  sched_getaffinity(0, sizeof cores_, &cores_);
+  const CoreChoice choice(cores_);
   PassClock clock;
   for (;;) {
     const Time now = clock.now();
@@ -161,13 +161,13 @@ void FabricProcess::run(int stop_descriptor) {
       service(now);
       service_at = now + kServiceInterval;
       if (now >= core_at) {
-        choose_core(now);
+        choose_core(now, choice);
         core_at = now + kCoreInterval;
       }
     }
     if (borrowing_.is_on() && now >= give_back_at) {
       hub_->give_cores_back();
-      give_back_at = now + kLentMax;
+      give_back_at = now + kGiveBackInterval;
     }
     const Time due = hub_->network_deadline().value_or(kNever);
     if (due <= now && !hub_->gathers()) continue;
@@ -191,17 +191,10 @@ void FabricProcess::run(int stop_descriptor) {
   }
 }
 
-/// Away from the cores of those who poll without end, if others are left: the kernel does not know that they never let
-/// go of theirs, and whoever is put beside one takes it away each time that it is woken.
-void FabricProcess::choose_core(Time now) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  hub_->find_busy_cores(now, cores);
-  CPU_AND(&cores, &cores, &cores_allowed_);
-  CPU_XOR(&cores, &cores, &cores_allowed_);
-  if (CPU_COUNT(&cores) == 0) cores = cores_allowed_;
-  if (CPU_EQUAL(&cores, &cores_chosen_)) return;
-  if (sched_setaffinity(0, sizeof cores, &cores) == 0) cores_chosen_ = cores;
+void FabricProcess::choose_core(Time now, const CoreChoice& choice) {
+  const cpu_set_t cores = choice.choose(hub_->find_loads(now), sched_getcpu());
+  if (CPU_EQUAL(&cores, &cores_)) return;
+  if (sched_setaffinity(0, sizeof cores, &cores) == 0) cores_ = cores;
 }
 
 /// Until the network's next deadline, or anything that wants to be looked at.

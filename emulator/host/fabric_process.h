@@ -55,7 +55,7 @@ class FabricProcess {
   enum class Woken : std::uint8_t { by_frames, by_clock, by_more };
   Woken sleep(Time now, int stop_descriptor);
   bool stop_asked(int stop_descriptor) const;
-  void choose_core(Time now);
+  void choose_core(Time now, const CoreChoice& choice);
 
   std::unique_ptr<FabricHub> hub_;
   std::unique_ptr<FabricControl> control_;
@@ -65,8 +65,7 @@ class FabricProcess {
   void* counters_ = nullptr;
   std::string stats_path_;
   std::unique_ptr<FabricCommands> commands_;
-  cpu_set_t cores_allowed_{};  // by whoever started the thread that runs
-  cpu_set_t cores_chosen_{};
+  cpu_set_t cores_{};  // where the thread that runs may be
   Borrowing borrowing_;
 };
 

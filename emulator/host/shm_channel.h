@@ -118,7 +118,8 @@ struct ShmChannel {
   Duration patience{};              // how long the peer may take until we ring
   std::uint64_t tail_seen = 0;      // the consumer's position when we last looked
   std::uint64_t polls_seen = 0;     // the peer's polls when we last looked
-  std::uint64_t polls_counted = 0;  // and when ShmLink::find_busy_cores() did
+  std::uint64_t polls_counted = 0;  // and when ShmLink::find_loads() did
+  std::uint64_t rx_counted = 0;     // where we had read to then
   std::uint64_t polls_at_arm = 0;   // and before this process slept last, of a peer on its core; 0: it is on another
   std::uint64_t lap_position = 0;   // where the sender was when it last thought of rewinding
   Time lap_at{};                    // and when

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emulator/host/core_choice.h"
 #include "emulator/host/engine_config.h"
 #include "emulator/host/link.h"
 #include "emulator/host/shm_control.h"
@@ -65,8 +66,8 @@ class ShmLink final : public Link {
   void take_calls();
   /// `into` becomes the processes that have a channel with this one, in no order; under the engine's lock.
   void list_peers(std::vector<PeerName>& into) const;
-  /// Adds the cores of the peers whose applications have polled without end since the last call.
-  void find_busy_cores(Time now, cpu_set_t& cores);
+  /// What the peers' applications have done on their cores since the last call.
+  CoreLoads find_loads(Time now);
   /// Of a hub: whether publish() has kept bells back, of peers that sleep on the core that the caller runs on. They
   /// cannot take what was published before the caller lets go of it, and each turn costs the core as much as some fifty
   /// frames do. ring_held_bells() and flush() ring them.
@@ -220,7 +221,7 @@ class ShmLink final : public Link {
   ShmChannel* current_ = nullptr;  // reserved in; null: in scratch_
   std::uint64_t* vanish_counter_ = nullptr;
   Time last_now_{};
-  Time busy_since_{};  // of find_busy_cores()
+  Time loads_since_{};  // of find_loads()
   std::uint32_t polls_since_nap_ = 0;
   bool borrows_ = false;  // a hub
   // Of a plug.

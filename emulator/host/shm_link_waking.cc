@@ -41,7 +41,10 @@ void ShmLink::wake_if_asleep(ShmChannel& channel) {
 bool ShmLink::wake(ShmChannel& channel) {
   const bool was_lent = role_ == ShmRole::hub && give_core_back(channel);
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
-  if (std::atomic_ref<std::uint32_t>(page->asleep).exchange(0, std::memory_order_acq_rel) == 0) return was_lent;
+  // A look first: the line of who is awake stays where it is.
+  const std::atomic_ref<std::uint32_t> asleep(page->asleep);
+  if (asleep.load(std::memory_order_seq_cst) == 0 || asleep.exchange(0, std::memory_order_acq_rel) == 0)
+    return was_lent;
   ++statistics_.wakes;
   ring(channel);
   return true;
@@ -233,17 +236,21 @@ bool ShmLink::shares_core() {
   });
 }
 
-void ShmLink::find_busy_cores(Time now, cpu_set_t& cores) {
+CoreLoads ShmLink::find_loads(Time now) {
   constexpr std::int64_t kPollEveryNs = 10'000;  // whoever polls more rarely than that sleeps or computes
-  const std::int64_t elapsed_ns = (now - busy_since_).ns;
-  busy_since_ = now;
+  const std::int64_t elapsed_ns = (now - loads_since_).ns;
+  loads_since_ = now;
+  CoreLoads loads;
   for (const auto& channel : channels_) {
     const std::uint64_t polls = polls_of(*channel);
-    const std::uint32_t core = core_of(*channel);
     const std::uint64_t since = polls - std::exchange(channel->polls_counted, polls);
-    if (since > static_cast<std::uint64_t>(elapsed_ns / kPollEveryNs) && core - 1 < CPU_SETSIZE)
-      CPU_SET(core - 1, &cores);
+    const std::uint64_t octets = channel->rx.position() - std::exchange(channel->rx_counted, channel->rx.position());
+    const std::uint32_t core = core_of(*channel) - 1;
+    if (core >= CPU_SETSIZE) continue;
+    loads.octets[core] += octets;
+    if (since > static_cast<std::uint64_t>(elapsed_ns / kPollEveryNs)) CPU_SET(core, &loads.polled_on);
   }
+  return loads;
 }
 
 }  // namespace verbena::host

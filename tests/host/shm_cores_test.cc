@@ -65,10 +65,8 @@ BOOST_AUTO_TEST_CASE(a_plug_needs_no_timer_over_frames_that_the_fabric_process_h
 BOOST_AUTO_TEST_CASE(the_core_of_who_polls_without_end_is_busy_and_that_of_who_does_not_is_free) {
   Pair pair;
   const auto busy = [&](Time now) {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    pair.hub->find_busy_cores(now, cores);
-    return CPU_COUNT(&cores) == 1 && CPU_ISSET(static_cast<std::size_t>(pair.pinned.core), &cores);
+    const CoreLoads loads = pair.hub->find_loads(now);
+    return CPU_COUNT(&loads.polled_on) == 1 && CPU_ISSET(static_cast<std::size_t>(pair.pinned.core), &loads.polled_on);
   };
   Taker nothing;
   pair.plug->receive(clock_now(), nothing, 1);  // says where it is
@@ -81,6 +79,25 @@ BOOST_AUTO_TEST_CASE(the_core_of_who_polls_without_end_is_busy_and_that_of_who_d
   BOOST_TEST(busy(now = now + milliseconds(10)));
   poll(500);
   BOOST_TEST(!busy(now = now + milliseconds(10)));
+}
+
+BOOST_AUTO_TEST_CASE(frames_count_for_the_core_that_they_come_from) {
+  Pair pair;
+  const auto octets = [&] {
+    return pair.hub->find_loads(clock_now()).octets[static_cast<std::size_t>(pair.pinned.core)];
+  };
+  Taker nothing;
+  pair.plug->receive(clock_now(), nothing, 1);  // says where it is
+  BOOST_TEST(octets() == 0u);
+  send(*pair.plug);
+  BOOST_TEST(octets() == 0u);  // not taken yet
+  pair.pass();
+  const std::uint64_t one = octets();
+  BOOST_TEST(one >= pair.taker.octets.at(0));
+  BOOST_TEST(octets() == 0u);
+  for (std::uint32_t psn = 1; psn < 4; ++psn) send(*pair.plug, psn);
+  pair.pass();
+  BOOST_TEST(octets() == 3 * one);
 }
 
 BOOST_AUTO_TEST_CASE(who_sleeps_on_the_core_of_the_hub_is_rung_once_for_all_that_was_gathered) {

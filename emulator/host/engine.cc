@@ -161,10 +161,12 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock, nic::Nic::Acknowledge when
   return traffic;
 }
 
-/// Sends what a pass gave rise to; an acknowledgement waits if `when` says so and the application is quick to answer.
+/// Sends what a pass gave rise to; an acknowledgement waits if `when` says so and the application is quick to answer,
+/// or for the second pass of a batch, which takes the rest of most.
 std::size_t Engine::transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when) {
   using enum nic::Nic::Acknowledge;
-  if (!answers_.are_expected() || received > kFramesOfATurn) when = at_once;
+  answers_next_ = when == with_answer && backlog_passes_ == 1 && base_link_->wants_one_answer_for_all();
+  if (!answers_next_ && (!answers_.are_expected() || received > kFramesOfATurn)) when = at_once;
   if (nic_->holds_acknowledgements() && answers_.is_overdue(now)) {
     answers_.missed();
     when = at_once;

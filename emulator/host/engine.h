@@ -195,6 +195,7 @@ class Engine final : private Progress {
   bool abandoned_ = false;
   std::uint32_t empty_passes_ = 0;
   std::uint32_t backlog_passes_ = 0;
+  bool answers_next_ = false;  // an acknowledgement waits for the next pass
   Time last_now_{};
   Time removal_at_ = kNever;  // EngineConfig::nic.removed_after
   /// What the application does about frames. will_poll: it had left, and has posted since.

@@ -23,7 +23,7 @@ void Engine::disarm() {
 /// An application that has polled all that it posted for waits for something that it does not poll for, if for
 /// anything, such as the last octet of a WRITE. One that is about to answer comes back at once.
 bool Engine::leaves() const {
-  return !nic_->holds_acknowledgements() && !nic_->awaits_completions();
+  return (answers_next_ || !nic_->holds_acknowledgements()) && !nic_->awaits_completions();
 }
 
 /// False: it does not leave, or frames wait.

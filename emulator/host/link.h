@@ -99,6 +99,9 @@ class Link : public nic::TransmitPort {
   virtual bool offers_core() { return false; }
   /// Sleeps until the core is given back: when there are frames, or nothing to do for whoever has borrowed it.
   virtual void lend_core() {}
+  /// Frames wait, and whatever is sent before they are taken costs somebody between the two ends a turn on a core: one
+  /// acknowledgement for all is better than two. Called on the innermost link, under the engine's lock.
+  virtual bool wants_one_answer_for_all() const { return false; }
 
   /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).

@@ -102,6 +102,7 @@ class ShmLink final : public Link {
   bool shares_core() override;
   bool offers_core() override;
   void lend_core() override;
+  bool wants_one_answer_for_all() const override;
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void hold_for_fork() override;
   void release_after_fork() override;

@@ -99,6 +99,11 @@ void ShmLink::lend_core() {
   errno = kept;
 }
 
+bool ShmLink::wants_one_answer_for_all() const {
+  return role_ == ShmRole::plug &&
+         std::any_of(channels_.begin(), channels_.end(), [](const auto& channel) { return channel->rx.waiting(); });
+}
+
 // -- Of a hub ------------------------------------------------------------
 
 void ShmLink::borrow(bool is_short_of_a_core) {

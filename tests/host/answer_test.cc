@@ -4,6 +4,7 @@
 
 #include "tests/host/engine_node.h"
 #include "tests/host/link_frames.h"
+#include "tests/host/served.h"
 
 using namespace verbena;
 using namespace verbena::host;
@@ -142,4 +143,73 @@ BOOST_AUTO_TEST_CASE(posting_receives_is_no_answer) {
     return nic.post_receive(pair.b.qp, {.wr_id = 1, .sges = {&sge, 1}}).ok();
   }));
   BOOST_TEST(!pair.is_acknowledged());
+}
+
+namespace {
+
+/// `a` writes to `b` through a fabric process, and `b` takes nothing before it is asked to.
+struct ThroughFabric {
+  explicit ThroughFabric(bool thread_of_b = false)
+      : fabric(fabric::star(2, kFast)), a(1, config_of_plug(1, false)), b(2, config_of_plug(2, thread_of_b)) {
+    connect(a, b, kPatientTimeout);
+  }
+  EngineConfig config_of_plug(std::uint8_t node, bool has_thread) const {
+    EngineConfig config = engine_config(node, fabric.name, has_thread);
+    config.link = "fabric";
+    return config;
+  }
+  /// Until all stand in the ring of `b`.
+  void write(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) BOOST_REQUIRE(a.post(nic::SendOpcode::rdma_write, 8));
+    BOOST_REQUIRE(until([&] { return fabric.stat().at("nodes").at(1).at("frames_out") == count; },
+                        [&] { a.engine->progress(); }));
+  }
+  /// After one poll of `b`'s that finds no completion.
+  std::uint64_t acknowledgements() {
+    BOOST_REQUIRE(Pair::drain(b) == 0U);
+    return acknowledgements_of(b);
+  }
+  Served fabric;
+  EngineNode a;
+  EngineNode b;
+};
+constexpr std::uint64_t kOnePass = 64;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(through_a_fabric_process_it_waits_for_frames_that_wait) {
+  ThroughFabric pair;
+  pair.write(kOnePass + 1);
+  BOOST_TEST(pair.acknowledgements() == 0U);
+  BOOST_TEST(pair.acknowledgements() == 1U);
+  BOOST_TEST(pair.a.poll(kOnePass + 1).size() == kOnePass + 1);
+}
+
+BOOST_AUTO_TEST_CASE(it_does_not_wait_for_frames_that_are_not_there) {
+  ThroughFabric pair;
+  pair.write(kOnePass);
+  BOOST_TEST(pair.acknowledgements() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(only_the_first_pass_of_a_batch_waits) {
+  ThroughFabric pair;
+  pair.write(4 * kOnePass + 1);
+  std::vector<std::uint64_t> after_each;
+  for (int i = 0; i < 5; ++i) after_each.push_back(pair.acknowledgements());
+  BOOST_TEST(after_each == (std::vector<std::uint64_t>{0, 1, 2, 3, 4}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_thread_takes_what_waits_when_the_application_polls_no_more) {
+  ThroughFabric pair(true);
+  for (std::uint64_t i = 0; i < 3 * kOnePass; ++i) BOOST_REQUIRE(pair.a.post(nic::SendOpcode::rdma_write, 8));
+  Pair::drain(pair.b);
+  BOOST_TEST(pair.a.poll(3 * kOnePass).size() == 3 * kOnePass);
+}
+
+BOOST_AUTO_TEST_CASE(on_a_direct_cable_it_waits_for_no_frames) {
+  Pair pair;
+  const std::uint64_t before = acknowledgements_of(pair.b);
+  for (std::uint64_t i = 0; i <= kOnePass; ++i) BOOST_REQUIRE(pair.a.post(nic::SendOpcode::rdma_write, 8));
+  Pair::drain(pair.b);
+  BOOST_TEST(acknowledgements_of(pair.b) == before + 1);
 }

@@ -7,8 +7,8 @@ cpu_set_t CoreChoice::choose(const CoreLoads& loads, int present) const {
   CPU_AND(&cores, &loads.polled_on, &allowed_);
   CPU_XOR(&cores, &cores, &allowed_);
   if (CPU_COUNT(&cores) != 0) return cores;
-  if (present < 0 || present >= CPU_SETSIZE) return allowed_;
   auto chosen = static_cast<std::size_t>(present);
+  if (present < 0 || present >= CPU_SETSIZE || !CPU_ISSET(chosen, &allowed_)) return allowed_;
   std::uint64_t least = loads.octets[chosen] * kWorthMoving;
   for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &allowed_) || loads.octets[core] <= least) continue;

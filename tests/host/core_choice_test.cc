@@ -61,10 +61,11 @@ BOOST_AUTO_TEST_CASE(nobody_moves_for_a_little_more) {
   BOOST_TEST(list_of(choice.choose(loads, 1)) == (Cores{0}));
 }
 
-BOOST_AUTO_TEST_CASE(who_does_not_know_where_it_is_may_be_anywhere) {
+BOOST_AUTO_TEST_CASE(who_is_where_nobody_put_it_may_be_anywhere) {
   const CoreChoice choice(set_of({0, 1}));
   CoreLoads loads;
   loads.polled_on = set_of({0, 1});
   BOOST_TEST(list_of(choice.choose(loads, -1)) == (Cores{0, 1}));
   BOOST_TEST(list_of(choice.choose(loads, CPU_SETSIZE)) == (Cores{0, 1}));
+  BOOST_TEST(list_of(choice.choose(loads, 2)) == (Cores{0, 1}));
 }

@@ -28,15 +28,13 @@ struct CheckedFile {
   check::CaptureVerdict verdict;
 };
 
-void declare(CLI::App& app, Options& options) {
-  set_usage(app, "verbena check [OPTIONS] FILE...");
-  app.add_option("FILE", options.files, "captures: pcap or pcapng");
-  app.add_option("--at", options.at, "the captures were made at the host with this address, complete and in its order")
-      ->type_name("ADDRESS");
-  app.add_option("--show", options.show, "so many violations of a file in full; 20")->type_name("N");
-  app.add_flag("--json", options.json, "a report for programs")->disable_flag_override();
-  app.add_flag("--list", options.list, "the checkers, the clauses they check, and what they say")
-      ->disable_flag_override();
+void declare(CommandLine& line, Options& options) {
+  line.arguments("FILE", options.files, "captures: pcap or pcapng");
+  line.option("--at", options.at, "ADDRESS",
+              "the captures were made at the host with this address, complete and in its order");
+  line.option("--show", options.show, "N", "so many violations of a file in full; 20");
+  line.flag("--json", options.json, "a report for programs");
+  line.flag("--list", options.list, "the checkers, the clauses they check, and what they say");
 }
 
 std::optional<wire::Gid> parse_address(const std::string& text) {
@@ -116,33 +114,33 @@ void print_report(const CheckedFile& file, std::uint64_t shown_max) {
 }  // namespace
 
 int run_check(const Arguments& arguments) {
-  CLI::App app(
-      "Checks captures against the rules of the RDMA transport.\n\nExit status: 0 none broken, 1 violations.\n",
-      "verbena check");
+  CommandLine line(
+      "verbena check", "verbena check [OPTIONS] FILE...",
+      "Checks captures against the rules of the RDMA transport.\n\nExit status: 0 none broken, 1 violations.\n");
   Options options;
-  declare(app, options);
-  if (const auto status = parse(app, arguments)) return *status;
+  declare(line, options);
+  if (const auto status = line.parse(arguments)) return *status;
   if (options.list) {
     print_list();
     return 0;
   }
-  if (options.files.empty()) return fail(app, kExitUsage, "FILE is required (see verbena check --help)");
+  if (options.files.empty()) return line.fail(kExitUsage, "FILE is required (see verbena check --help)");
   check::Vantage vantage;
   if (!options.at.empty() && !(vantage.host = parse_address(options.at)))
-    return fail(app, kExitUsage, fmt::format("--at {}: not an IP address", options.at));
+    return line.fail(kExitUsage, fmt::format("--at {}: not an IP address", options.at));
   std::uint64_t shown_max = kShownDefault;
   if (!options.show.empty()) {
     const auto shown = parse_number(options.show, 0, checkers::kViolationsKept);
     if (!shown)
-      return fail(app, kExitUsage,
-                  fmt::format("--show {}: not a number from 0 to {}", options.show, checkers::kViolationsKept));
+      return line.fail(kExitUsage,
+                       fmt::format("--show {}: not a number from 0 to {}", options.show, checkers::kViolationsKept));
     shown_max = *shown;
   }
 
   std::vector<CheckedFile> files;
   for (const std::string& name : options.files) {
     auto capture = explain::Capture::open(name);
-    if (!capture) return fail(app, kExitUsage, fmt::format("{}: {}", name, capture.error()));
+    if (!capture) return line.fail(kExitUsage, fmt::format("{}: {}", name, capture.error()));
     auto verdict = check::check_capture(*capture, vantage);
     files.push_back({name, std::move(*capture), std::move(verdict)});
   }

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -63,20 +64,50 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
-void set_usage(CLI::App& app, std::string usage) {
-  app.formatter(std::make_shared<UsageFormatter>(std::move(usage)));
+struct CommandLine::Parser {
+  Parser(const std::string& description, const std::string& name) : app(description, name) {}
+  CLI::App app;
+};
+
+CommandLine::CommandLine(std::string name, std::string usage, std::string description)
+    : name_(std::move(name)), parser_(std::make_unique<Parser>(description, name_)) {
+  parser_->app.formatter(std::make_shared<UsageFormatter>(std::move(usage)));
+}
+CommandLine::~CommandLine() = default;
+
+void CommandLine::option(const char* option, std::string& into, const char* type, const char* text) {
+  parser_->app.add_option(option, into, text)->type_name(type)->capture_default_str();
+}
+void CommandLine::option(const char* option, std::vector<std::string>& into, const char* type, const char* text) {
+  parser_->app.add_option(option, into, text)->type_name(type)->allow_extra_args(false);
+}
+void CommandLine::flag(const char* option, bool& into, const char* text) {
+  parser_->app.add_flag(option, into, text)->disable_flag_override();
+}
+void CommandLine::required_argument(const char* argument, std::string& into, const char* text) {
+  parser_->app.add_option(argument, into, text)->required();
+}
+void CommandLine::argument(const char* argument, std::string& into, const char* text) {
+  parser_->app.add_option(argument, into, text);
+}
+void CommandLine::arguments(const char* argument, std::vector<std::string>& into, const char* text) {
+  parser_->app.add_option(argument, into, text);
+}
+void CommandLine::footer(std::string text) {
+  parser_->app.footer(std::move(text));
 }
 
-int fail(const CLI::App& app, int status, std::string_view text) {
-  fmt::print(stderr, "{}: {}\n", app.get_name(), text);
+int CommandLine::fail(int status, std::string_view text) const {
+  fmt::print(stderr, "{}: {}\n", name_, text);
   return status;
 }
 
-std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
+std::optional<int> CommandLine::parse(const Arguments& arguments) {
+  CLI::App& app = parser_->app;
   if (const auto repeated = find_repeated(app, arguments))
-    return fail(app, kExitUsage, fmt::format("{} is given more than once", *repeated));
+    return fail(kExitUsage, fmt::format("{} is given more than once", *repeated));
   if (const auto empty = find_empty(app, arguments))
-    return fail(app, kExitUsage, fmt::format("{} has an empty value", *empty));
+    return fail(kExitUsage, fmt::format("{} has an empty value", *empty));
   Arguments reversed(arguments.rbegin(), arguments.rend());  // the order that CLI11 wants
   try {
     app.parse(std::move(reversed));
@@ -86,23 +117,22 @@ std::optional<int> parse(CLI::App& app, const Arguments& arguments) {
   } catch (const CLI::ExtrasError&) {
     const Arguments unknown = app.remaining();
     const std::string first = unknown.empty() ? "" : unknown.back();
-    return fail(app, kExitUsage,
-                fmt::format("unknown {} '{}' (see {} --help)", first.starts_with('-') ? "option" : "argument", first,
-                            app.get_name()));
+    return fail(kExitUsage, fmt::format("unknown {} '{}' (see {} --help)",
+                                        first.starts_with('-') ? "option" : "argument", first, name_));
   } catch (const CLI::ParseError& error) {
-    return fail(app, kExitUsage, fmt::format("{} (see {} --help)", one_line(error.what()), app.get_name()));
+    return fail(kExitUsage, fmt::format("{} (see {} --help)", one_line(error.what()), name_));
   }
   return std::nullopt;
 }
 
-SplitArguments split_program(const CLI::App& app, const Arguments& arguments) {
+SplitArguments CommandLine::split_program(const Arguments& arguments) const {
   std::size_t i = 0;
   std::size_t program = 0;
   for (; i < arguments.size(); ++i) {
     const std::string& token = arguments[i];
     if (token == "--") break;
     if (token.size() < 2 || token[0] != '-') break;
-    const CLI::Option* option = option_of(app, token);
+    const CLI::Option* option = option_of(parser_->app, token);
     if (option != nullptr && takes_value(*option) && token.find('=') == std::string::npos && i + 1 < arguments.size() &&
         arguments[i + 1] != "--")
       ++i;

@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,22 +31,48 @@ int run_fabric(const Arguments& arguments);
 int run_fault(const Arguments& arguments);
 int run_stat(const Arguments& arguments);
 
-/// The first line of the help text.
-void set_usage(CLI::App& app, std::string usage);
-
-/// One line on stderr, `verbena COMMAND: text`; returns `status`.
-int fail(const CLI::App& app, int status, std::string_view text);
-
-/// Parses into what the app's options are bound to. A value: the process is to end with it (help, or a usage error that
-/// has been reported). Options may not be repeated unless they are declared to take several values.
-std::optional<int> parse(CLI::App& app, const Arguments& arguments);
-
-/// Splits `OPTIONS [--] PROGRAM ARGUMENTS`, knowing from `app` which options take a value.
+/// Splits `OPTIONS [--] PROGRAM ARGUMENTS`.
 struct SplitArguments {
   Arguments options;
   Arguments program;
 };
-SplitArguments split_program(const CLI::App& app, const Arguments& arguments);
+
+/// One subcommand's command line: what it takes, its help, and how it answers what is wrong. What the values mean is
+/// for the subcommand to check; here they are text. Every option is given once, unless it is a list. What is bound
+/// outlives it.
+class CommandLine {
+ public:
+  /// `name` stands before each message ("verbena exec"), `usage` and `description` begin the help.
+  CommandLine(std::string name, std::string usage, std::string description);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  const std::string& name() const { return name_; }
+
+  /// An option with a value; the help shows the value that is bound as the default, unless it is empty.
+  void option(const char* option, std::string& into, const char* type, const char* text);
+  /// One that may be repeated, with one value each time.
+  void option(const char* option, std::vector<std::string>& into, const char* type, const char* text);
+  void flag(const char* option, bool& into, const char* text);
+  void required_argument(const char* argument, std::string& into, const char* text);
+  void argument(const char* argument, std::string& into, const char* text);
+  void arguments(const char* argument, std::vector<std::string>& into, const char* text);
+  /// Text at the end of the help.
+  void footer(std::string text);
+
+  /// Parses into what is bound. A value: the process is to end with it (help, or a usage error that has been reported).
+  std::optional<int> parse(const Arguments& arguments);
+  /// Knows which options take a value.
+  SplitArguments split_program(const Arguments& arguments) const;
+  /// One line on stderr, `NAME: text`; returns `status`.
+  int fail(int status, std::string_view text) const;
+
+ private:
+  struct Parser;  // CLI11's, whose headers take longer to compile than all that uses it
+  std::string name_;
+  std::unique_ptr<Parser> parser_;
+};
 
 /// A whole decimal number in [least, most].
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most);

@@ -37,36 +37,25 @@ struct Options {
   bool stats = false;
 };
 
-void declare(CLI::App& app, Options& options) {
-  set_usage(app, "verbena exec [OPTIONS] [--] PROGRAM [ARGUMENTS ...]");
-  app.add_option("--fabric", options.fabric, "name of the fabric")->type_name("NAME")->capture_default_str();
-  app.add_option("--node", options.node, "the node to run on: 1..254 is 127.47.91.K, or an IP address")
-      ->type_name("K|ADDRESS")
-      ->capture_default_str();
-  app.add_option("--link", options.link,
-                 "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
-                 "raw:INTERFACE (CAP_NET_RAW) [fabric where one is running, else shm]")
-      ->type_name("KIND");
-  app.add_option("--pcap", options.pcap, "write every packet of the node to FILE (pcapng)")->type_name("FILE");
-  app.add_option("--pcap-snap", options.pcap_snap, "keep only the first BYTES of each packet; 0 keeps all")
-      ->type_name("BYTES")
-      ->capture_default_str();
-  app.add_option("--fault", options.faults,
-                 "a fault on the node's link, may be repeated: 'drop 0.1%', 'drop qp=0 psn=4 iter=1', "
-                 "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%'")
-      ->type_name("SPEC")
-      ->allow_extra_args(false);
-  app.add_option("--seed", options.seed, "seed of the faults")->type_name("N")->capture_default_str();
-  app.add_option("--device-name", options.device_name, "name of the RDMA device")
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_option("--nic", options.nic,
-                 "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
-                 "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
-                 "cnp-interval=4us page-fault-delay=50us "
-                 "nak-latency=10us acknowledge-latency=500ns removed-after=2s', any of them")
-      ->type_name("SETTINGS");
-  app.add_flag("--stats", options.stats, "print the node's counters to stderr at the end")->disable_flag_override();
+void declare(CommandLine& line, Options& options) {
+  line.option("--fabric", options.fabric, "NAME", "name of the fabric");
+  line.option("--node", options.node, "K|ADDRESS", "the node to run on: 1..254 is 127.47.91.K, or an IP address");
+  line.option("--link", options.link, "KIND",
+              "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
+              "raw:INTERFACE (CAP_NET_RAW) [fabric where one is running, else shm]");
+  line.option("--pcap", options.pcap, "FILE", "write every packet of the node to FILE (pcapng)");
+  line.option("--pcap-snap", options.pcap_snap, "BYTES", "keep only the first BYTES of each packet; 0 keeps all");
+  line.option("--fault", options.faults, "SPEC",
+              "a fault on the node's link, may be repeated: 'drop 0.1%', 'drop qp=0 psn=4 iter=1', "
+              "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%'");
+  line.option("--seed", options.seed, "N", "seed of the faults");
+  line.option("--device-name", options.device_name, "NAME", "name of the RDMA device");
+  line.option("--nic", options.nic, "SETTINGS",
+              "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
+              "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
+              "cnp-interval=4us page-fault-delay=50us "
+              "nak-latency=10us acknowledge-latency=500ns removed-after=2s', any of them");
+  line.flag("--stats", options.stats, "print the node's counters to stderr at the end");
 }
 
 bool is_name(std::string_view text, std::size_t bytes_max) {
@@ -151,37 +140,38 @@ host::LaunchEnvironment plan_of(const Options& options, const std::string& captu
 }  // namespace
 
 int run_exec(const Arguments& arguments) {
-  CLI::App app("Runs an unmodified RDMA program on a node of a fabric.\n", "verbena exec");
+  CommandLine line("verbena exec", "verbena exec [OPTIONS] [--] PROGRAM [ARGUMENTS ...]",
+                   "Runs an unmodified RDMA program on a node of a fabric.\n");
   Options options;
-  declare(app, options);
-  const SplitArguments split = split_program(app, arguments);
-  if (const auto status = parse(app, split.options)) return *status;
-  if (split.program.empty()) return fail(app, kExitUsage, "the program to run is missing (see verbena exec --help)");
-  if (const auto error = find_error(options)) return fail(app, kExitUsage, *error);
+  declare(line, options);
+  const SplitArguments split = line.split_program(arguments);
+  if (const auto status = line.parse(split.options)) return *status;
+  if (split.program.empty()) return line.fail(kExitUsage, "the program to run is missing (see verbena exec --help)");
+  if (const auto error = find_error(options)) return line.fail(kExitUsage, *error);
   std::string capture_path;
   if (!options.pcap.empty())
-    if (const auto error = prepare_capture(options.pcap, capture_path)) return fail(app, kExitUsage, *error);
+    if (const auto error = prepare_capture(options.pcap, capture_path)) return line.fail(kExitUsage, *error);
 
   const auto libraries = host::find_library_directory();
   if (!libraries)
-    return fail(app, kExitInternal, "libibverbs.so.1 and libverbena-path.so are not where they belong, in lib/");
+    return line.fail(kExitInternal, "libibverbs.so.1 and libverbena-path.so are not where they belong, in lib/");
   const auto path = find_program(split.program[0]);
-  if (!path) return fail(app, kExitNotFound, fmt::format("program not found: {}", split.program[0]));
+  if (!path) return line.fail(kExitNotFound, fmt::format("program not found: {}", split.program[0]));
   if (const auto reason = why_not_preloadable(*path))
-    fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", app.get_name(), *path, *reason);
+    fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", line.name(), *path, *reason);
 
   host::LaunchEnvironment plan = plan_of(options, capture_path);
-  if (const auto error = find_fabric(options, plan)) return fail(app, kExitUsage, *error);
+  if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
   host::set_environment(plan, *libraries);
   std::string error;
   if (!options.stats) {
     const int failed = replace_process(split.program, error);
-    return fail(app, failed, error);
+    return line.fail(failed, error);
   }
   StatsReport report;
-  if (!report.open(options.fabric)) return fail(app, kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
+  if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
-  if (!error.empty()) return fail(app, status, error);
+  if (!error.empty()) return line.fail(status, error);
   fmt::print(stderr, "{}", report.text(options.node));
   return status;
 }

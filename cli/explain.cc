@@ -30,15 +30,13 @@ struct Options {
   std::string width;
 };
 
-void declare(CLI::App& app, Options& options) {
-  set_usage(app, "verbena explain [OPTIONS] FILE");
-  app.add_option("FILE", options.file, "a capture: pcap or pcapng, of Verbena, Linux rxe or hardware")->required();
-  app.add_flag("--summary", options.only_summary, "only the numbers of each conversation")->disable_flag_override();
-  app.add_flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it")
-      ->disable_flag_override();
-  app.add_flag("--all", options.all, "each packet on a line of its own: fold no runs")->disable_flag_override();
-  app.add_option("--qp", options.qp, "only conversations of this queue pair (17, 0x11)")->type_name("QPN");
-  app.add_option("--width", options.width, "columns of the output; the terminal's, or 120")->type_name("N");
+void declare(CommandLine& line, Options& options) {
+  line.required_argument("FILE", options.file, "a capture: pcap or pcapng, of Verbena, Linux rxe or hardware");
+  line.flag("--summary", options.only_summary, "only the numbers of each conversation");
+  line.flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it");
+  line.flag("--all", options.all, "each packet on a line of its own: fold no runs");
+  line.option("--qp", options.qp, "QPN", "only conversations of this queue pair (17, 0x11)");
+  line.option("--width", options.width, "N", "columns of the output; the terminal's, or 120");
 }
 
 std::optional<wire::Qpn> parse_qpn(const std::string& text) {
@@ -91,25 +89,25 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
 }  // namespace
 
 int run_explain(const Arguments& arguments) {
-  CLI::App app("Tells the story of a RoCE v2 capture: each conversation as a ladder, with what went wrong.\n",
-               "verbena explain");
+  CommandLine line("verbena explain", "verbena explain [OPTIONS] FILE",
+                   "Tells the story of a RoCE v2 capture: each conversation as a ladder, with what went wrong.\n");
   Options options;
-  declare(app, options);
-  if (const auto status = parse(app, arguments)) return *status;
+  declare(line, options);
+  if (const auto status = line.parse(arguments)) return *status;
   explain::LadderOptions ladder_options{terminal_width(), !options.all, options.only_problems};
   if (!options.width.empty()) {
     const auto width = parse_number(options.width, kWidthMin, kWidthMax);
     if (!width)
-      return fail(app, kExitUsage,
-                  fmt::format("--width {}: not a number from {} to {}", options.width, kWidthMin, kWidthMax));
+      return line.fail(kExitUsage,
+                       fmt::format("--width {}: not a number from {} to {}", options.width, kWidthMin, kWidthMax));
     ladder_options.width = *width;
   }
   std::optional<wire::Qpn> qpn;
   if (!options.qp.empty() && !(qpn = parse_qpn(options.qp)))
-    return fail(app, kExitUsage, fmt::format("--qp {}: not a queue pair number (24 bits)", options.qp));
+    return line.fail(kExitUsage, fmt::format("--qp {}: not a queue pair number (24 bits)", options.qp));
 
   const auto capture = explain::Capture::open(options.file);
-  if (!capture) return fail(app, kExitUsage, fmt::format("{}: {}", options.file, capture.error()));
+  if (!capture) return line.fail(kExitUsage, fmt::format("{}: {}", options.file, capture.error()));
   const auto conversations = explain::find_conversations(*capture);
   std::size_t told = 0;
   for (std::size_t i = 0; i < conversations.size(); ++i) {

@@ -34,25 +34,21 @@ struct Options {
   std::string capture;
 };
 
-void declare(CLI::App& app, Options& options) {
-  set_usage(app, "verbena fabric [OPTIONS] --topology SHAPE | FILE.yaml");
-  const auto add = [&app](const char* name, std::string& into, const char* type, const char* text) {
-    app.add_option(name, into, text)->type_name(type)->capture_default_str();
-  };
-  app.add_option("FILE", options.file, "a scenario: its topology, with the names and cables that it gives");
-  add("--fabric", options.fabric, "NAME", "name of the fabric");
-  add("--topology", options.topology, "SHAPE",
+void declare(CommandLine& line, Options& options) {
+  line.argument("FILE", options.file, "a scenario: its topology, with the names and cables that it gives");
+  line.option("--fabric", options.fabric, "NAME", "name of the fabric");
+  line.option(
+      "--topology", options.topology, "SHAPE",
       "star, line, ring, full-mesh, dumbbell (half of the nodes a side), leaf-spine (two nodes a leaf, two spines), "
       "fat-tree (2, 16, 54 or 128 nodes)");
-  add("--nodes", options.nodes, "N", "number of nodes: 127.47.91.1 to 127.47.91.N");
-  add("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
-  add("--delay", options.delay, "TIME", "of every cable, such as 5us");
-  add("--queue", options.queue, "BYTES", "of every port; what does not fit is lost");
-  add("--ecn", options.ecn, "BYTES", "packets are marked (ECN) while the queue is longer; 0: never");
-  add("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
-  add("--seed", options.seed, "N", "seed of the faults");
-  app.add_option("--pcap", options.capture, "write what every cable carries to a file in DIRECTORY (pcapng)")
-      ->type_name("DIRECTORY");
+  line.option("--nodes", options.nodes, "N", "number of nodes: 127.47.91.1 to 127.47.91.N");
+  line.option("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
+  line.option("--delay", options.delay, "TIME", "of every cable, such as 5us");
+  line.option("--queue", options.queue, "BYTES", "of every port; what does not fit is lost");
+  line.option("--ecn", options.ecn, "BYTES", "packets are marked (ECN) while the queue is longer; 0: never");
+  line.option("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
+  line.option("--seed", options.seed, "N", "seed of the faults");
+  line.option("--pcap", options.capture, "DIRECTORY", "write what every cable carries to a file in DIRECTORY (pcapng)");
 }
 
 using Error = std::optional<std::string>;
@@ -148,19 +144,19 @@ int stop_descriptor() {
 }  // namespace
 
 int run_fabric(const Arguments& arguments) {
-  CLI::App app(
+  CommandLine line(
+      "verbena fabric", "verbena fabric [OPTIONS] --topology SHAPE | FILE.yaml",
       "Serves a fabric with switches until Ctrl-C. `verbena exec --fabric NAME --node K -- PROGRAM` plugs in, "
-      "`verbena fault` and `verbena stat` look at it from another shell.\n",
-      "verbena fabric");
+      "`verbena fault` and `verbena stat` look at it from another shell.\n");
   Options options;
-  declare(app, options);
-  if (const auto status = parse(app, arguments)) return *status;
+  declare(line, options);
+  if (const auto status = line.parse(arguments)) return *status;
   host::FabricOptions wanted;
-  if (const auto error = make_options(options, wanted)) return fail(app, kExitUsage, *error);
+  if (const auto error = make_options(options, wanted)) return line.fail(kExitUsage, *error);
 
   const int stop = stop_descriptor();
   auto process = host::FabricProcess::open(wanted);
-  if (!process) return fail(app, kExitUsage, process.error());
+  if (!process) return line.fail(kExitUsage, process.error());
   fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
              options.file.empty() ? options.topology : options.file, wanted.topology.hosts,
              wanted.topology.hosts == 1 ? "" : "s", host::address_text(host::node_address(1)),

@@ -23,17 +23,16 @@ constexpr const char* kWords =
 }  // namespace
 
 int run_fault(const Arguments& arguments) {
-  CLI::App app("Changes the faults of a running fabric (`verbena fabric`, or a scenario with `clock: real`).\n",
-               "verbena fault");
+  CommandLine line("verbena fault", "verbena fault [--fabric NAME] WORD ...",
+                   "Changes the faults of a running fabric (`verbena fabric`, or a scenario with `clock: real`).\n");
   std::string fabric = "default";
-  set_usage(app, "verbena fault [--fabric NAME] WORD ...");
-  app.add_option("--fabric", fabric, "name of the fabric")->type_name("NAME")->capture_default_str();
-  app.footer(kWords);
-  const SplitArguments split = split_program(app, arguments);
-  if (const auto status = parse(app, split.options)) return *status;
-  if (split.program.empty()) return fail(app, kExitUsage, "a word is missing: add, list, link-down, ... (see --help)");
+  line.option("--fabric", fabric, "NAME", "name of the fabric");
+  line.footer(kWords);
+  const SplitArguments split = line.split_program(arguments);
+  if (const auto status = line.parse(split.options)) return *status;
+  if (split.program.empty()) return line.fail(kExitUsage, "a word is missing: add, list, link-down, ... (see --help)");
   const auto answer = host::ask_fabric(fabric, split.program);
-  if (!answer) return fail(app, kExitUsage, answer.error().text);
+  if (!answer) return line.fail(kExitUsage, answer.error().text);
   if (split.program.front() == "add")
     fmt::print("fault {}\n", *answer);
   else if (split.program.front() == "remove")

@@ -10,15 +10,16 @@
 namespace verbena::cli {
 
 int run_run(const Arguments& arguments) {
-  CLI::App app("Runs scenarios and says which of their expectations held.\n", "verbena run");
+  CommandLine line("verbena run", "verbena run [OPTIONS] FILE.yaml ...",
+                   "Runs scenarios and says which of their expectations held.\n");
   run::Options options;
-  run::declare(app, options);
-  if (const auto status = parse(app, arguments)) return *status;
-  if (const auto error = run::find_error(options)) return fail(app, kExitUsage, *error);
+  run::declare(line, options);
+  if (const auto status = line.parse(arguments)) return *status;
+  if (const auto error = run::find_error(options)) return line.fail(kExitUsage, *error);
   host::prefer_huge_pages(host::kSimulationHeapBytes);
-  if (options.soaks()) return run::soak(app, options);
+  if (options.soaks()) return run::soak(line, options);
   if (options.random) options.files = {run::random_name(*parse_number(options.seed, 0, UINT64_MAX))};
-  return options.sweeps() ? run::sweep_files(app, options) : run::run_files(app, options);
+  return options.sweeps() ? run::sweep_files(line, options) : run::run_files(line, options);
 }
 
 }  // namespace verbena::cli

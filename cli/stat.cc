@@ -82,24 +82,22 @@ void show(const Options& options, const std::string& answer, Json& before) {
 }  // namespace
 
 int run_stat(const Arguments& arguments) {
-  CLI::App app("Shows the counters of a running fabric.\n", "verbena stat");
+  CommandLine line("verbena stat", "verbena stat [OPTIONS]", "Shows the counters of a running fabric.\n");
   Options options;
-  set_usage(app, "verbena stat [OPTIONS]");
-  app.add_option("--fabric", options.fabric, "name of the fabric")->type_name("NAME")->capture_default_str();
-  app.add_flag("--json", options.json, "as JSON, one line")->disable_flag_override();
-  app.add_option("--watch", options.watch, "again every so many seconds, until Ctrl-C or the fabric's end")
-      ->type_name("SECONDS");
-  if (const auto status = parse(app, arguments)) return *status;
+  line.option("--fabric", options.fabric, "NAME", "name of the fabric");
+  line.flag("--json", options.json, "as JSON, one line");
+  line.option("--watch", options.watch, "SECONDS", "again every so many seconds, until Ctrl-C or the fabric's end");
+  if (const auto status = line.parse(arguments)) return *status;
   char* end = nullptr;
   const double interval = std::strtod(options.watch.c_str(), &end);
   if (!options.watch.empty() && (*end != '\0' || !(interval > 0) || interval > kWatchMax))
-    return fail(app, kExitUsage, fmt::format("--watch {}: not a number of seconds", options.watch));
+    return line.fail(kExitUsage, fmt::format("--watch {}: not a number of seconds", options.watch));
 
   Json before;
   for (bool first = true;; first = false) {
     const auto answer = host::ask_fabric(options.fabric, {"stat"});
     if (!answer && !first && !answer.error().served) return 0;  // it has ended
-    if (!answer) return fail(app, kExitUsage, answer.error().text);
+    if (!answer) return line.fail(kExitUsage, answer.error().text);
     show(options, *answer, before);
     if (options.watch.empty()) return 0;
     const auto whole = static_cast<std::time_t>(interval);

@@ -29,13 +29,16 @@ function(verbena_optimise_whole target)
   target_link_options(${target} PRIVATE ${VERBENA_WHOLE_PROGRAM_LINK})
 endfunction()
 
-# verbena_library(NAME SOURCES ... LINK ...): a static library named NAME, reachable as verbena::NAME.
+# verbena_library(NAME SOURCES ... LINK ... [ONCE_COMPILED]): a static library named NAME, reachable as verbena::NAME.
+# ONCE_COMPILED: no packet passes through it. An object that can be optimised with others is compiled twice.
 function(verbena_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "ONCE_COMPILED" "" "SOURCES;LINK" ${ARGN})
   add_library(verbena_${name} STATIC ${ARG_SOURCES})
   add_library(verbena::${name} ALIAS verbena_${name})
   target_link_libraries(verbena_${name} PUBLIC verbena_options ${ARG_LINK})
-  target_compile_options(verbena_${name} PRIVATE ${VERBENA_WHOLE_PROGRAM_COMPILE})
+  if(NOT ARG_ONCE_COMPILED)
+    target_compile_options(verbena_${name} PRIVATE ${VERBENA_WHOLE_PROGRAM_COMPILE})
+  endif()
 endfunction()
 
 # verbena_seldom_runs(SOURCE...): code that runs a few times in a process. Under sanitizers it is not optimised: that takes as long

@@ -7,9 +7,9 @@ set -euo pipefail
 packages_of() {
   case "$1" in
     build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
-                 libibverbs-dev libibverbs1 librdmacm-dev python3" ;;
+                 libibverbs-dev libibverbs1 librdmacm-dev ccache python3" ;;
     demo)  echo "perftest ibverbs-utils ibverbs-providers python3" ;;
-    test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs tshark strace iproute2 git ccache valgrind
+    test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs tshark strace iproute2 git valgrind
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench" >&2; exit 2 ;;

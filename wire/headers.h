@@ -148,12 +148,12 @@ struct Xrceth {
 
 using EthernetLayout =
     Layout<Field<&Ethernet::destination, 48>, Field<&Ethernet::source, 48>, Field<&Ethernet::ether_type, 16>>;
-static_assert(EthernetLayout::bytes == 14 && EthernetLayout::round_trips());
+static_assert(EthernetLayout::bytes == 14);
 
 /// Begins behind the 0x8100 of the tag, which parses as Ethernet::ether_type.
 using VlanLayout = Layout<Field<&Vlan::priority, 3>, Field<&Vlan::drop_eligible, 1>, Field<&Vlan::vlan_id, 12>,
                           Field<&Vlan::ether_type, 16>>;
-static_assert(VlanLayout::bytes == 4 && VlanLayout::round_trips());
+static_assert(VlanLayout::bytes == 4);
 
 using Ipv4Layout =
     Layout<Field<&Ipv4::version, 4>, Field<&Ipv4::header_words, 4>, Field<&Ipv4::dscp, 6>, Field<&Ipv4::ecn, 2>,
@@ -161,47 +161,47 @@ using Ipv4Layout =
            Field<&Ipv4::dont_fragment, 1>, Field<&Ipv4::more_fragments, 1>, Field<&Ipv4::fragment_offset, 13>,
            Field<&Ipv4::time_to_live, 8>, Field<&Ipv4::protocol, 8>, Field<&Ipv4::checksum, 16>,
            Field<&Ipv4::source, 32>, Field<&Ipv4::destination, 32>>;
-static_assert(Ipv4Layout::bytes == 20 && Ipv4Layout::round_trips());
+static_assert(Ipv4Layout::bytes == 20);
 
 using Ipv6Layout = Layout<Field<&Ipv6::version, 4>, Field<&Ipv6::traffic_class, 8>, Field<&Ipv6::flow_label, 20>,
                           Field<&Ipv6::payload_bytes, 16>, Field<&Ipv6::next_header, 8>, Field<&Ipv6::hop_limit, 8>,
                           Field<&Ipv6::source, 128>, Field<&Ipv6::destination, 128>>;
-static_assert(Ipv6Layout::bytes == 40 && Ipv6Layout::round_trips());
+static_assert(Ipv6Layout::bytes == 40);
 
 using UdpLayout = Layout<Field<&Udp::source_port, 16>, Field<&Udp::destination_port, 16>, Field<&Udp::bytes, 16>,
                          Field<&Udp::checksum, 16>>;
-static_assert(UdpLayout::bytes == 8 && UdpLayout::round_trips());
+static_assert(UdpLayout::bytes == 8);
 
 using BthLayout =
     Layout<Field<&Bth::opcode, 8>, Field<&Bth::solicited, 1>, Field<&Bth::migrated, 1>, Field<&Bth::pad_bytes, 2>,
            Field<&Bth::version, 4>, Field<&Bth::pkey, 16>, Field<&Bth::fecn, 1>, Field<&Bth::becn, 1>,
            Field<&Bth::reserved6, 6>, Field<&Bth::dest_qp, 24>, Field<&Bth::ack_request, 1>, Field<&Bth::reserved7, 7>,
            Field<&Bth::psn, 24>>;
-static_assert(BthLayout::bytes == 12 && BthLayout::round_trips());
+static_assert(BthLayout::bytes == 12);
 
 using RethLayout = Layout<Field<&Reth::address, 64>, Field<&Reth::rkey, 32>, Field<&Reth::length, 32>>;
-static_assert(RethLayout::bytes == 16 && RethLayout::round_trips());
+static_assert(RethLayout::bytes == 16);
 
 using AethLayout = Layout<Field<&Aeth::syndrome, 8>, Field<&Aeth::msn, 24>>;
-static_assert(AethLayout::bytes == 4 && AethLayout::round_trips());
+static_assert(AethLayout::bytes == 4);
 
 using AtomicEthLayout = Layout<Field<&AtomicEth::address, 64>, Field<&AtomicEth::rkey, 32>,
                                Field<&AtomicEth::swap_or_add, 64>, Field<&AtomicEth::compare, 64>>;
-static_assert(AtomicEthLayout::bytes == 28 && AtomicEthLayout::round_trips());
+static_assert(AtomicEthLayout::bytes == 28);
 
 using AtomicAckEthLayout = Layout<Field<&AtomicAckEth::original, 64>>;
-static_assert(AtomicAckEthLayout::bytes == 8 && AtomicAckEthLayout::round_trips());
+static_assert(AtomicAckEthLayout::bytes == 8);
 
 using DethLayout = Layout<Field<&Deth::qkey, 32>, Field<&Deth::reserved, 8>, Field<&Deth::source_qp, 24>>;
-static_assert(DethLayout::bytes == 8 && DethLayout::round_trips());
+static_assert(DethLayout::bytes == 8);
 
 using ImmDtLayout = Layout<Field<&ImmDt::data, 32>>;
-static_assert(ImmDtLayout::bytes == 4 && ImmDtLayout::round_trips());
+static_assert(ImmDtLayout::bytes == 4);
 
 using IethLayout = Layout<Field<&Ieth::rkey, 32>>;
-static_assert(IethLayout::bytes == 4 && IethLayout::round_trips());
+static_assert(IethLayout::bytes == 4);
 
 using XrcethLayout = Layout<Field<&Xrceth::reserved, 8>, Field<&Xrceth::xrc_srq, 24>>;
-static_assert(XrcethLayout::bytes == 4 && XrcethLayout::round_trips());
+static_assert(XrcethLayout::bytes == 4);
 
 }  // namespace verbena::wire

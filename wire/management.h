@@ -197,7 +197,7 @@ using MadHeaderLayout = Layout<Field<&MadHeader::base_version, 8>, Field<&MadHea
                                Field<&MadHeader::status, 16>, Field<&MadHeader::class_specific, 16>,
                                Field<&MadHeader::transaction_id, 64>, Field<&MadHeader::attribute, 16>,
                                Field<&MadHeader::reserved, 16>, Field<&MadHeader::attribute_modifier, 32>>;
-static_assert(MadHeaderLayout::bytes == 24 && MadHeaderLayout::round_trips());
+static_assert(MadHeaderLayout::bytes == 24);
 
 using CmRequestLayout =
     Layout<Field<&CmRequest::local_id, 32>, Field<&CmRequest::reserved4, 32>, Field<&CmRequest::service_id, 64>,
@@ -229,47 +229,47 @@ using CmReplyLayout =
            Field<&CmReply::target_ack_delay, 5>, Field<&CmReply::failover_accepted, 2>,
            Field<&CmReply::end_to_end_flow_control, 1>, Field<&CmReply::rnr_retry_count, 3>, Field<&CmReply::srq, 1>,
            Field<&CmReply::reserved27, 4>, Field<&CmReply::local_ca_guid, 64>>;
-static_assert(CmReplyLayout::bytes == 36 && CmReplyLayout::round_trips());
+static_assert(CmReplyLayout::bytes == 36);
 
 using CmPairLayout = Layout<Field<&CmPair::local_id, 32>, Field<&CmPair::remote_id, 32>>;
-static_assert(CmPairLayout::bytes == 8 && CmPairLayout::round_trips());
+static_assert(CmPairLayout::bytes == 8);
 
 using CmRejectLayout =
     Layout<Field<&CmReject::local_id, 32>, Field<&CmReject::remote_id, 32>, Field<&CmReject::message, 2>,
            Field<&CmReject::reserved8, 6>, Field<&CmReject::info_bytes, 7>, Field<&CmReject::reserved9, 1>,
            Field<&CmReject::reason, 16>>;
-static_assert(CmRejectLayout::bytes == 12 && CmRejectLayout::round_trips());
+static_assert(CmRejectLayout::bytes == 12);
 
 using CmReceiptLayout =
     Layout<Field<&CmReceipt::local_id, 32>, Field<&CmReceipt::remote_id, 32>, Field<&CmReceipt::message, 2>,
            Field<&CmReceipt::reserved8, 6>, Field<&CmReceipt::service_timeout, 5>, Field<&CmReceipt::reserved9, 3>>;
-static_assert(CmReceiptLayout::bytes == 10 && CmReceiptLayout::round_trips());
+static_assert(CmReceiptLayout::bytes == 10);
 
 using CmDisconnectLayout = Layout<Field<&CmDisconnect::local_id, 32>, Field<&CmDisconnect::remote_id, 32>,
                                   Field<&CmDisconnect::remote_qpn, 24>, Field<&CmDisconnect::reserved11, 8>>;
-static_assert(CmDisconnectLayout::bytes == 12 && CmDisconnectLayout::round_trips());
+static_assert(CmDisconnectLayout::bytes == 12);
 
 using CmServiceRequestLayout =
     Layout<Field<&CmServiceRequest::request_id, 32>, Field<&CmServiceRequest::pkey, 16>,
            Field<&CmServiceRequest::reserved6, 16>, Field<&CmServiceRequest::service_id, 64>>;
-static_assert(CmServiceRequestLayout::bytes == 16 && CmServiceRequestLayout::round_trips());
+static_assert(CmServiceRequestLayout::bytes == 16);
 
 using CmServiceReplyLayout = Layout<Field<&CmServiceReply::request_id, 32>, Field<&CmServiceReply::status, 8>,
                                     Field<&CmServiceReply::info_bytes, 8>, Field<&CmServiceReply::reserved6, 16>,
                                     Field<&CmServiceReply::qpn, 24>, Field<&CmServiceReply::reserved11, 8>,
                                     Field<&CmServiceReply::service_id, 64>, Field<&CmServiceReply::qkey, 32>>;
-static_assert(CmServiceReplyLayout::bytes == 24 && CmServiceReplyLayout::round_trips());
+static_assert(CmServiceReplyLayout::bytes == 24);
 
 using CmPathResponseLayout = Layout<Field<&CmPathResponse::local_id, 32>, Field<&CmPathResponse::remote_id, 32>,
                                     Field<&CmPathResponse::info_bytes, 8>, Field<&CmPathResponse::status, 8>,
                                     Field<&CmPathResponse::reserved10, 16>>;
-static_assert(CmPathResponseLayout::bytes == 12 && CmPathResponseLayout::round_trips());
+static_assert(CmPathResponseLayout::bytes == 12);
 
 using IpAddressingHeaderLayout =
     Layout<Field<&IpAddressingHeader::version, 8>, Field<&IpAddressingHeader::ip_version, 4>,
            Field<&IpAddressingHeader::reserved, 4>, Field<&IpAddressingHeader::source_port, 16>,
            Field<&IpAddressingHeader::source, 128>, Field<&IpAddressingHeader::destination, 128>>;
-static_assert(IpAddressingHeaderLayout::bytes == 36 && IpAddressingHeaderLayout::round_trips());
+static_assert(IpAddressingHeaderLayout::bytes == 36);
 
 // Private data, per message: what is left of the MAD.
 template <class MessageLayout>

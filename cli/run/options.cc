@@ -21,24 +21,18 @@ std::optional<SeedRange> parse_seeds(const std::string& text) {
 
 }  // namespace
 
-void declare(CLI::App& app, Options& options) {
-  set_usage(app, "verbena run [OPTIONS] FILE.yaml ...");
-  app.add_option("FILE", options.files, "scenarios; after several a table compares them");
-  app.add_option("--seed", options.seed, "seed of this run, instead of the file's")->type_name("N");
-  app.add_option("--seeds", options.seeds, "run once with each seed from A to B and name those that fail")
-      ->type_name("A..B");
-  app.add_option("--jobs", options.jobs, "so many runs at one time with --seeds; the number of processors")
-      ->type_name("J");
-  app.add_flag("--random", options.random,
-               "no FILE: random scenarios, one for each seed of --seeds, until one fails; --seed: that one")
-      ->disable_flag_override();
-  app.add_option("--for", options.seconds, "end --random after so many seconds")->type_name("SECONDS");
-  app.add_option("--out", options.out, "write captures, counters over time, event trace and summary to DIR")
-      ->type_name("DIR");
-  app.add_option("--json", options.json, "write the summary to FILE")->type_name("FILE");
-  app.add_flag("--shrink", options.shrink, "of a run that fails, find the fewest faults that still make it fail")
-      ->disable_flag_override();
-  app.add_flag("--quiet", options.quiet, "print nothing where all expectations hold")->disable_flag_override();
+void declare(CommandLine& line, Options& options) {
+  line.arguments("FILE", options.files, "scenarios; after several a table compares them");
+  line.option("--seed", options.seed, "N", "seed of this run, instead of the file's");
+  line.option("--seeds", options.seeds, "A..B", "run once with each seed from A to B and name those that fail");
+  line.option("--jobs", options.jobs, "J", "so many runs at one time with --seeds; the number of processors");
+  line.flag("--random", options.random,
+            "no FILE: random scenarios, one for each seed of --seeds, until one fails; --seed: that one");
+  line.option("--for", options.seconds, "SECONDS", "end --random after so many seconds");
+  line.option("--out", options.out, "DIR", "write captures, counters over time, event trace and summary to DIR");
+  line.option("--json", options.json, "FILE", "write the summary to FILE");
+  line.flag("--shrink", options.shrink, "of a run that fails, find the fewest faults that still make it fail");
+  line.flag("--quiet", options.quiet, "print nothing where all expectations hold");
 }
 
 std::optional<std::string> find_error(const Options& options) {

@@ -34,7 +34,7 @@ struct SeedRange {
   std::uint64_t last = 0;
 };
 
-void declare(CLI::App& app, Options& options);
+void declare(CommandLine& line, Options& options);
 /// The first thing that is wrong, as one line.
 std::optional<std::string> find_error(const Options& options);
 /// Of options without error.

@@ -52,63 +52,64 @@ struct Finished {
 };
 
 /// A value: the run was not made, the process ends with it.
-std::optional<int> run_file(const CLI::App& app, const Options& options, const std::string& file, Finished& finished) {
+std::optional<int> run_file(const CommandLine& line, const Options& options, const std::string& file,
+                            Finished& finished) {
   auto read = read_input(options, file);
-  if (!read) return fail(app, kExitUsage, read.error().line());
+  if (!read) return line.fail(kExitUsage, read.error().line());
   finished.scenario = std::make_unique<Scenario>(std::move(*read));
   if (const auto seed = parse_number(options.seed, 0, UINT64_MAX)) finished.scenario->seed = *seed;
-  ProgressLine line(options.quiet);
+  ProgressLine progress_line(options.quiet);
   scenarios::RunOptions run;
   run.out_directory = out_directory(options, file);
   run.stop = &interrupted();
-  run.progress = [&line](const scenarios::Progress& progress) { line.show(progress); };
+  run.progress = [&progress_line](const scenarios::Progress& progress) { progress_line.show(progress); };
   if (!run.out_directory.empty())
     if (const auto prepared = scenarios::prepare_directory(run.out_directory); !prepared)
-      return fail(app, kExitUsage, "--out " + prepared.error());
+      return line.fail(kExitUsage, "--out " + prepared.error());
   finished.outcome = run_scenario(*finished.scenario, run);
-  line.clear();
+  progress_line.clear();
   const Outcome& outcome = finished.outcome;
   if (outcome.end == Outcome::End::failed && outcome.is_users_error)
-    return fail(app, kExitUsage, fmt::format("{}:{}", file, outcome.error));
-  if (outcome.end == Outcome::End::failed) return fail(app, kExitInternal, outcome.error);
+    return line.fail(kExitUsage, fmt::format("{}:{}", file, outcome.error));
+  if (outcome.end == Outcome::End::failed) return line.fail(kExitInternal, outcome.error);
   if (!options.quiet || !outcome.held()) fmt::print("{}", scenarios::report_text(*finished.scenario, outcome));
   if (!run.out_directory.empty())
     if (const auto written = scenarios::write_file(run.out_directory + "/summary.json",
                                                    scenarios::report_json(*finished.scenario, outcome));
         !written)
-      return fail(app, kExitInternal, written.error());
+      return line.fail(kExitInternal, written.error());
   return std::nullopt;
 }
 
-std::optional<int> write_json(const CLI::App& app, const Options& options, const std::vector<Finished>& all) {
+std::optional<int> write_json(const CommandLine& line, const Options& options, const std::vector<Finished>& all) {
   if (options.json.empty()) return std::nullopt;
   std::string text;
   for (const Finished& one : all)
     text += (text.empty() ? "" : ",\n") + scenarios::report_json(*one.scenario, one.outcome);
   if (options.files.size() > 1) text = "[\n" + text + "]\n";
   const auto written = scenarios::write_file(options.json, text);
-  return written ? std::nullopt : std::optional(fail(app, kExitInternal, "--json " + written.error()));
+  return written ? std::nullopt : std::optional(line.fail(kExitInternal, "--json " + written.error()));
 }
 
 }  // namespace
 
-int run_files(const CLI::App& app, const Options& options) {
+int run_files(const CommandLine& line, const Options& options) {
   if (!options.json.empty())
     if (const auto made = scenarios::write_file(options.json, ""); !made)
-      return fail(app, kExitUsage, "--json " + made.error());
+      return line.fail(kExitUsage, "--json " + made.error());
   install_interrupt();
   std::vector<Finished> all;
   bool held = true;
   for (const std::string& file : options.files) {
     Finished finished;
-    if (const auto status = run_file(app, options, file, finished)) return *status;
+    if (const auto status = run_file(line, options, file, finished)) return *status;
     held = held && finished.outcome.held();
     all.push_back(std::move(finished));
     const bool last = all.size() == options.files.size();
     if (interrupted() || (!last && !options.quiet)) fmt::print("\n");
     if (interrupted()) break;
   }
-  if (const auto status = write_json(app, options, all)) return *status;
+  if (const auto status = write_json(line, options, all)) return *status;
   if (interrupted()) return kExitInterrupted;
   if (all.size() > 1 && (!options.quiet || !held)) {
     std::vector<scenarios::ComparedRun> rows;
@@ -118,7 +119,7 @@ int run_files(const CLI::App& app, const Options& options) {
   }
   for (std::size_t i = 0; options.shrink && i < all.size(); ++i)
     if (!all[i].outcome.held())
-      if (const auto status = shrink_file(app, *all[i].scenario, options.files[i])) return *status;
+      if (const auto status = shrink_file(line, *all[i].scenario, options.files[i])) return *status;
   return held ? 0 : kExitNotHeld;
 }
 

@@ -6,6 +6,6 @@
 namespace verbena::cli::run {
 
 /// The exit status.
-int run_files(const CLI::App& app, const Options& options);
+int run_files(const CommandLine& line, const Options& options);
 
 }  // namespace verbena::cli::run

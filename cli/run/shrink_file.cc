@@ -30,11 +30,11 @@ std::string read_text(const std::string& file) {
 
 }  // namespace
 
-std::optional<int> shrink_file(const CLI::App& app, const Scenario& scenario, const std::string& file) {
+std::optional<int> shrink_file(const CommandLine& line, const Scenario& scenario, const std::string& file) {
   scenarios::RunOptions run;
   run.stop = &interrupted();
   const std::vector<std::string> original = not_held(run_scenario(scenario, run));
-  if (original.empty()) return fail(app, kExitInternal, file + ": --shrink: the run does not fail when it is repeated");
+  if (original.empty()) return line.fail(kExitInternal, file + ": --shrink: the run does not fail when it is repeated");
   scenarios::ShrinkOptions options;
   options.fails = [&](const Scenario& candidate) {
     if (interrupted()) return false;

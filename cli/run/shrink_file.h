@@ -10,6 +10,6 @@
 namespace verbena::cli::run {
 
 /// A value: the process is to end with it.
-std::optional<int> shrink_file(const CLI::App& app, const scenarios::Scenario& scenario, const std::string& file);
+std::optional<int> shrink_file(const CommandLine& line, const scenarios::Scenario& scenario, const std::string& file);
 
 }  // namespace verbena::cli::run

@@ -28,7 +28,7 @@ Outcome run_random(const scenarios::Scenario& scenario, const scenarios::RunOpti
   return outcome;
 }
 
-int soak(const CLI::App& app, const Options& options, const scenarios::SweepRunner& runner) {
+int soak(const CommandLine& line, const Options& options, const scenarios::SweepRunner& runner) {
   install_interrupt();
   const SeedRange range = seed_range(options);
   const auto begin = Clock::now();
@@ -48,7 +48,7 @@ int soak(const CLI::App& app, const Options& options, const scenarios::SweepRunn
     std::fflush(stdout);  // workers must not print it again
     const scenarios::SweepResult result = scenarios::sweep({}, sweep);
     done += result.seeds_done;
-    if (!result.error.empty()) return fail(app, kExitInternal, result.error);
+    if (!result.error.empty()) return line.fail(kExitInternal, result.error);
     if (terminal)
       fmt::print("\r{} random scenarios held, the last of seed {}, {} s\033[K", done, sweep.last_seed, seconds());
     if (terminal && !result.failed.empty()) fmt::print("\n");

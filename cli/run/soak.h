@@ -10,6 +10,6 @@ namespace verbena::cli::run {
 scenarios::Outcome run_random(const scenarios::Scenario& scenario, const scenarios::RunOptions& options);
 
 /// The exit status. `run` is what a worker does with a seed.
-int soak(const CLI::App& app, const Options& options, const scenarios::SweepRunner& run = run_random);
+int soak(const CommandLine& line, const Options& options, const scenarios::SweepRunner& run = run_random);
 
 }  // namespace verbena::cli::run

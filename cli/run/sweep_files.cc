@@ -24,12 +24,12 @@ void print_failed(const std::string& file, const scenarios::SweepResult& result)
 
 }  // namespace
 
-int sweep_files(const CLI::App& app, const Options& options) {
+int sweep_files(const CommandLine& line, const Options& options) {
   install_interrupt();
   bool held = true;
   for (const std::string& file : options.files) {
     auto read = scenarios::read_scenario_file(file);
-    if (!read) return fail(app, kExitUsage, read.error().line());
+    if (!read) return line.fail(kExitUsage, read.error().line());
     const SeedRange range = seed_range(options);
     const bool terminal = !options.quiet && isatty(STDOUT_FILENO) == 1;
     scenarios::SweepOptions sweep;
@@ -46,7 +46,7 @@ int sweep_files(const CLI::App& app, const Options& options) {
     std::fflush(stdout);  // workers must not print it again
     const scenarios::SweepResult result = scenarios::sweep(*read, sweep);
     if (terminal) fmt::print("\r\033[K");
-    if (!result.error.empty()) return fail(app, kExitInternal, result.error);
+    if (!result.error.empty()) return line.fail(kExitInternal, result.error);
     if (!options.quiet || !result.failed.empty())
       fmt::print("{}: {} seeds, {} failed{}\n", file, result.seeds_done, result.failed.size(),
                  result.interrupted ? ", interrupted" : "");
@@ -55,7 +55,7 @@ int sweep_files(const CLI::App& app, const Options& options) {
     if (result.interrupted) return kExitInterrupted;
     if (!options.shrink || result.failed.empty() || result.failed.front().crashed) continue;
     read->seed = result.failed.front().seed;
-    if (const auto status = shrink_file(app, *read, file)) return *status;
+    if (const auto status = shrink_file(line, *read, file)) return *status;
   }
   return held ? 0 : kExitNotHeld;
 }

@@ -6,6 +6,6 @@
 namespace verbena::cli::run {
 
 /// The exit status.
-int sweep_files(const CLI::App& app, const Options& options);
+int sweep_files(const CommandLine& line, const Options& options);
 
 }  // namespace verbena::cli::run

@@ -40,7 +40,7 @@ struct Soaked {
 
 /// What soak() prints goes to a file meanwhile.
 Soaked soak(const std::string& seeds, const scenarios::SweepRunner& run) {
-  CLI::App app;
+  CommandLine line("test", "", "");
   Options options;
   options.random = true;
   options.seeds = seeds;
@@ -51,7 +51,7 @@ Soaked soak(const std::string& seeds, const scenarios::SweepRunner& run) {
   const int kept = dup(STDOUT_FILENO);
   dup2(fileno(printed), STDOUT_FILENO);
   Soaked soaked;
-  soaked.status = cli::run::soak(app, options, run);
+  soaked.status = cli::run::soak(line, options, run);
   std::fflush(stdout);
   dup2(kept, STDOUT_FILENO);
   close(kept);

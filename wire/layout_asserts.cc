@@ -1,0 +1,20 @@
+// That each header's layout is sound: every bit of its octets survives parse and emit. Evaluated here once, and not in
+// every file that includes a header, where it took three quarters of the time of compiling.
+#include "wire/headers.h"
+#include "wire/management.h"
+
+namespace verbena::wire {
+
+template <class... Layouts>
+constexpr bool all_round_trip() {
+  return (Layouts::round_trips() && ...);
+}
+
+static_assert(
+    all_round_trip<EthernetLayout, VlanLayout, Ipv4Layout, Ipv6Layout, UdpLayout, BthLayout, RethLayout, AethLayout,
+                   AtomicEthLayout, AtomicAckEthLayout, DethLayout, ImmDtLayout, IethLayout, XrcethLayout>());
+static_assert(all_round_trip<MadHeaderLayout, CmRequestLayout, CmReplyLayout, CmPairLayout, CmRejectLayout,
+                             CmReceiptLayout, CmDisconnectLayout, CmServiceRequestLayout, CmServiceReplyLayout,
+                             CmPathResponseLayout, IpAddressingHeaderLayout>());
+
+}  // namespace verbena::wire

@@ -57,15 +57,17 @@ set(VERBENA_LONG_TESTS scenarios_run_random_runs scenarios_run_command nic_rando
 function(verbena_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT TARGET verbena_test_main)  # compiled once, not for every program
-    add_library(verbena_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/test_main.cc)
+    add_library(verbena_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/test_main.cc
+      ${PROJECT_SOURCE_DIR}/tests/support/places.cc)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/places.cc PROPERTIES
+      COMPILE_DEFINITIONS VERBENA_SOURCE="${PROJECT_SOURCE_DIR}")
     target_compile_definitions(verbena_test_main PRIVATE BOOST_TEST_DYN_LINK)
     target_link_libraries(verbena_test_main PRIVATE verbena_options Boost::unit_test_framework)
     target_compile_options(verbena_test_main PRIVATE -O0)
   endif()
   add_executable(test_${name} ${ARG_SOURCES} $<TARGET_OBJECTS:verbena_test_main>)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK
-    VERBENA_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" VERBENA_SOURCE="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK)
   target_link_libraries(test_${name} PRIVATE ${ARG_LINK} Boost::unit_test_framework)
   target_link_options(test_${name} PRIVATE ${VERBENA_AS_IT_IS_LINK})
   # The test's own code unoptimised: with -O2 and a sanitizer one such file takes 45 s instead of 6 s to compile.

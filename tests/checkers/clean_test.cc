@@ -4,6 +4,7 @@
 
 #include "cli/check/capture_check.h"
 #include "tests/checkers/checked_traffic.h"
+#include "tests/support/places.h"
 
 using namespace verbena;
 using namespace verbena::test;
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(rules_on_recovery_are_judged_where_there_is_something_to_re
 
 BOOST_AUTO_TEST_CASE(captures_of_rxe_are_clean_from_the_way_and_from_where_they_were_made) {
   for (const std::string name : kCaptures) {
-    const auto capture = explain::Capture::open(std::string(VERBENA_TEST_DATA) + "/" + name + ".pcap");
+    const auto capture = explain::Capture::open(test::data_file(name + std::string(".pcap")));
     BOOST_REQUIRE(capture.ok());
     for (const bool at_receiver : {false, true}) {
       check::Vantage vantage;
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(captures_of_rxe_are_clean_from_the_way_and_from_where_they_
 
 BOOST_AUTO_TEST_CASE(a_capture_with_holes_cut_short_or_begun_in_the_middle_is_clean) {
   for (const std::string name : kCaptures) {
-    const auto capture = explain::Capture::open(std::string(VERBENA_TEST_DATA) + "/" + name + ".pcap");
+    const auto capture = explain::Capture::open(test::data_file(name + std::string(".pcap")));
     BOOST_REQUIRE(capture.ok());
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       fabric::Dice dice(seed);

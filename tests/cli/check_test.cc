@@ -8,6 +8,7 @@
 #include "scenarios/checkers/checker.h"
 #include "tests/cli/run_command.h"
 #include "tests/support/frames.h"
+#include "tests/support/places.h"
 #include "wire/pcap_file.h"
 
 using namespace verbena;
@@ -20,7 +21,7 @@ Finished check(std::vector<std::string> words) {
   return run_command(words);
 }
 std::string data(const std::string& name) {
-  return std::string(VERBENA_TEST_DATA) + "/" + name + ".pcap";
+  return test::data_file(name + std::string(".pcap"));
 }
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;

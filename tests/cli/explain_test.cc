@@ -8,6 +8,7 @@
 #include "cli/explain/flow_tracker.h"
 #include "cli/explain/ladder.h"
 #include "cli/explain/packet_words.h"
+#include "tests/support/places.h"
 #include "wire/packet_text.h"
 
 using namespace verbena;
@@ -22,7 +23,7 @@ struct Story {
 };
 
 std::vector<Story> explain_file(const std::string& name, LadderOptions options = {}) {
-  const auto capture = Capture::open(std::string(VERBENA_TEST_DATA) + "/" + name);
+  const auto capture = Capture::open(test::data_file(name));
   BOOST_REQUIRE(capture.ok());
   std::vector<Story> stories;
   for (auto& conversation : find_conversations(*capture)) {

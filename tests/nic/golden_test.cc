@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/places.h"
 #include "tests/support/script.h"
 #include "wire/pcap_file.h"
 
@@ -21,7 +22,7 @@ struct Captured {
 };
 
 std::vector<std::byte> file_bytes(const std::string& name) {
-  std::ifstream file(std::string(VERBENA_TEST_DATA) + "/" + name, std::ios::binary);
+  std::ifstream file(test::data_file(name), std::ios::binary);
   BOOST_REQUIRE_MESSAGE(file.good(), name);
   const std::vector<char> chars{std::istreambuf_iterator<char>(file), {}};
   const auto bytes = std::as_bytes(std::span(chars));

@@ -13,6 +13,7 @@
 #include "scenarios/language/keys.h"
 #include "scenarios/language/random_scenario.h"
 #include "tests/scenarios/reading.h"
+#include "tests/support/places.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;
@@ -21,7 +22,7 @@ namespace {
 
 // JSON is YAML.
 const YAML::Node& schema() {
-  static const YAML::Node kSchema = YAML::LoadFile(VERBENA_SOURCE "/docs/scenario.schema.json");
+  static const YAML::Node kSchema = YAML::LoadFile(test::source_file("docs/scenario.schema.json"));
   return kSchema;
 }
 
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(random_scenarios_fit_the_schema_and_spoiled_ones_do_not) {
 BOOST_AUTO_TEST_CASE(the_scenarios_and_profiles_of_the_library_fit_the_schema_and_are_read) {
   namespace files = std::filesystem;
   std::size_t profiles = 0;
-  for (const auto& entry : files::directory_iterator(VERBENA_SOURCE "/scenarios/profiles")) {
+  for (const auto& entry : files::directory_iterator(test::source_file("scenarios/profiles"))) {
     const auto wrong = Structure().check(YAML::LoadFile(entry.path().string()), section_schema("profile"));
     BOOST_TEST(wrong.value_or("") == "", entry.path());
     const std::string text = test::with("nics: {n1: {profile: " + entry.path().stem().string() + "}}\n");
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(the_scenarios_and_profiles_of_the_library_fit_the_schema_an
     ++profiles;
   }
   BOOST_TEST(profiles >= 3u);
-  for (const auto& entry : files::directory_iterator(VERBENA_SOURCE "/scenarios")) {
+  for (const auto& entry : files::directory_iterator(test::source_file("scenarios"))) {
     if (entry.path().extension() != ".yaml") continue;
     BOOST_TEST(Structure().check(YAML::LoadFile(entry.path().string()), schema()).value_or("") == "", entry.path());
     const auto read = read_scenario_file(entry.path().string());

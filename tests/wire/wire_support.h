@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/places.h"
 #include "wire/packet_builder.h"
 #include "wire/packet_view.h"
 #include "wire/pcap_file.h"
@@ -30,7 +31,7 @@ inline std::span<const std::byte> first_of(std::span<const std::byte> bytes, std
 }
 
 inline Bytes read_file(const std::string& name) {
-  std::ifstream file(std::string(VERBENA_TEST_DATA "/") + name, std::ios::binary);
+  std::ifstream file(verbena::test::data_file(name), std::ios::binary);
   BOOST_REQUIRE_MESSAGE(file, "cannot open " << name);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   Bytes bytes(text.size());

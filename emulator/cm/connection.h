@@ -64,10 +64,21 @@ struct PeerProcess {
   auto operator<=>(const PeerProcess&) const = default;
 };
 
+/// The local ACK timeout (12.7.34): there and back again, and what the CA needs, rounded as the kernel's cm_ack_timeout
+/// does. All exponential.
+constexpr std::uint8_t ack_timeout_for(std::uint8_t packet_lifetime, std::uint8_t ack_delay) {
+  constexpr int kExponentMax = 31;  // five bits on the wire
+  const int both_ways = packet_lifetime + 1;
+  const int greater = both_ways > ack_delay ? both_ways : ack_delay;
+  const int lesser = both_ways > ack_delay ? ack_delay : both_ways;
+  const int sum = greater - lesser <= 1 ? greater + 1 : greater;
+  return static_cast<std::uint8_t>(sum < kExponentMax ? sum : kExponentMax);
+}
+
 /// What REQ and REP say about one side.
 struct Offer {
   wire::Qpn qpn;
-  wire::Psn starting_psn;
+  wire::Psn starting_psn;  // at which the *other* side shall start to send (12.7.31): what this one's QP expects first
   std::uint8_t responder_resources = 0;
   std::uint8_t initiator_depth = 0;
   std::uint8_t retry_count = 0;  // REQ only
@@ -84,7 +95,6 @@ struct RequestInit {
   Path path;
   Offer offer;
   Transport transport = Transport::rc;
-  std::uint8_t ack_timeout = 0;  // exponential, of the local side; 0: from the path's lifetime
   PrivateData private_data;
 };
 
@@ -92,8 +102,8 @@ struct RequestInit {
 struct Agreement {
   Path path;
   wire::Qpn remote_qpn;
-  wire::Psn receive_psn;
-  wire::Psn send_psn;
+  wire::Psn receive_psn;  // as this side has said
+  wire::Psn send_psn;     // as the peer has said
   std::uint8_t responder_resources = 0;
   std::uint8_t initiator_depth = 0;
   std::uint8_t retry_count = 0;

@@ -80,8 +80,10 @@ Duration ConnectionManager::response_time(const Connection& connection, std::uin
 
 /// How long a message waits for its answer before it is sent again.
 Duration ConnectionManager::repeat_time(const Connection& connection) const {
-  if (!leaves_ || connection.state != State::disconnect_sent) return response_time(connection, kResponseTimeout);
-  const unsigned doublings = std::min<unsigned>(kRetriesMax - connection.retries_left, kFarewellDoublingsMax);
+  if (!leaves_ || connection.state != State::disconnect_sent)
+    return response_time(connection, connection.response_timeout);
+  const unsigned doublings =
+      std::min<unsigned>(connection.retries_max - connection.retries_left, kFarewellDoublingsMax);
   return kFarewellRepeat * (std::int64_t{1} << doublings);
 }
 
@@ -119,15 +121,23 @@ void ConnectionManager::send(const Path& path, const Mad& mad) {
 
 void ConnectionManager::send_until_answered(Time now, Connection& connection, const Mad& mad) {
   connection.last = mad;
-  connection.retries_left = kRetriesMax;
+  connection.retries_left = connection.retries_max;
   send(connection.agreement.path, mad);
   set_deadline(connection, now + repeat_time(connection));
 }
 
-void ConnectionManager::send_reject(const Path& path, std::uint64_t transaction_id, const wire::CmReject& reject,
+void ConnectionManager::send_reject(const Path& path, std::uint64_t transaction_id, wire::CmReject reject,
                                     const PrivateData& data) {
-  send(path, make_mad<wire::CmRejectLayout>(wire::CmAttribute::reject, transaction_id, reject, data,
-                                            wire::kCmRejectInfoBytes));
+  // 12.6.7.2: who gives up before it was answered says which CA it is, since its peer may know it by that and the
+  // sender's ID only. The kernel looks it up so (cm_acquire_rejected_id).
+  const bool names_ca = reject.reason == static_cast<std::uint16_t>(RejectReason::timeout);
+  if (names_ca) reject.info_bytes = sizeof config_.ca_guid;
+  Mad mad =
+      make_mad<wire::CmRejectLayout>(wire::CmAttribute::reject, transaction_id, reject, data, wire::kCmRejectInfoBytes);
+  constexpr std::size_t kInfoAt = wire::MadHeaderLayout::bytes + wire::CmRejectLayout::bytes;
+  for (std::size_t i = 0; names_ca && i < sizeof config_.ca_guid; ++i)
+    mad[kInfoAt + i] = static_cast<std::byte>(config_.ca_guid >> (8 * (sizeof config_.ca_guid - 1 - i)));
+  send(path, mad);
 }
 
 void ConnectionManager::send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data) {
@@ -154,17 +164,14 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
   connection->transport = init.transport;
   connection->local_qpn = init.offer.qpn;
   Agreement& agreement = connection->agreement;
-  agreement.send_psn = init.offer.starting_psn;
+  agreement.receive_psn = init.offer.starting_psn;
   agreement.retry_count = init.offer.retry_count;
-  // 12.7.34: the way there and back, and what the local CA needs; the next power of two.
-  agreement.ack_timeout =
-      init.ack_timeout != 0 ? init.ack_timeout : static_cast<std::uint8_t>(path.packet_lifetime + 1);
+  agreement.ack_timeout = ack_timeout_for(path.packet_lifetime, config_.ack_delay);
   wire::CmRequest message;
   message.local_id = connection->id;
   message.service_id = init.service_id;
   message.local_ca_guid = config_.ca_guid;
   message.local_qpn = init.offer.qpn;
-  message.responder_resources = init.offer.responder_resources;
   message.initiator_depth = init.offer.initiator_depth;
   message.remote_cm_response_timeout = kResponseTimeout;
   message.transport_service_type = static_cast<std::uint8_t>(init.transport);
@@ -172,17 +179,21 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
   message.end_to_end_flow_control = init.offer.flow_control;
   message.starting_psn = init.offer.starting_psn;
   message.local_cm_response_timeout = kResponseTimeout;
-  message.retry_count = init.offer.retry_count;
   message.path_mtu = path.mtu;
-  message.rnr_retry_count = init.offer.rnr_retry_count;
   message.max_cm_retries = kRetriesMax;
-  message.srq = init.offer.srq;
+  if (init.transport != Transport::xrc) {  // an XRC initiator answers nothing, and is not answered to
+    message.responder_resources = init.offer.responder_resources;
+    message.retry_count = init.offer.retry_count;
+    message.rnr_retry_count = init.offer.rnr_retry_count;
+    message.srq = init.offer.srq;
+  }
   message.primary_local_gid = config_.address;
   message.primary_remote_gid = path.address;
   message.primary_flow_label = path.flow_label;
   message.primary_packet_rate = path.packet_rate;
   message.primary_traffic_class = path.traffic_class;
   message.primary_hop_limit = path.hop_limit;
+  message.primary_subnet_local = path.hop_limit <= 1;
   message.primary_local_ack_timeout = agreement.ack_timeout;
   send_until_answered(now, *connection,
                       make_mad<wire::CmRequestLayout>(wire::CmAttribute::request, connection->transaction_id, message,
@@ -195,7 +206,7 @@ bool ConnectionManager::adopt(ConnectionId id, std::uint64_t context, wire::Psn 
   if (connection == nullptr || !connection->owned) return false;
   connection->context = context;
   connection->adopted = true;
-  connection->agreement.send_psn = starting_psn;
+  connection->agreement.receive_psn = starting_psn;
   return true;
 }
 
@@ -204,20 +215,25 @@ bool ConnectionManager::reply(Time now, ConnectionId id, const Offer& offer, con
   if (connection == nullptr || connection->state != State::request_received) return false;
   Agreement& agreement = connection->agreement;
   connection->local_qpn = offer.qpn;
-  agreement.send_psn = offer.starting_psn;
+  agreement.receive_psn = offer.starting_psn;
   agreement.responder_resources = offer.responder_resources;
   agreement.initiator_depth = offer.initiator_depth;
   wire::CmReply message;
   message.local_id = id;
   message.remote_id = connection->remote_id;
-  message.local_qpn = offer.qpn;
   message.starting_psn = offer.starting_psn;
   message.responder_resources = offer.responder_resources;
-  message.initiator_depth = offer.initiator_depth;
   message.target_ack_delay = config_.ack_delay;
-  message.end_to_end_flow_control = offer.flow_control;
   message.rnr_retry_count = offer.rnr_retry_count;
-  message.srq = offer.srq;
+  if (connection->transport == Transport::xrc) {  // annex A14: the target QP stands where an EE context's number did
+    message.local_eecn = offer.qpn.value();
+    message.srq = true;
+  } else {
+    message.local_qpn = offer.qpn;
+    message.initiator_depth = offer.initiator_depth;
+    message.end_to_end_flow_control = offer.flow_control;
+    message.srq = offer.srq;
+  }
   message.local_ca_guid = config_.ca_guid;
   connection->state = State::reply_sent;
   send_until_answered(

@@ -36,7 +36,8 @@ class ConnectionManager {
  public:
   static constexpr std::size_t kConnectionsMax = 1 << 17;
   static constexpr std::size_t kOutgoingMax = 1 << 14;
-  static constexpr std::uint8_t kResponseTimeout = 20;  // exponential: 4.3 s, as rdma_cm asks for
+  static constexpr std::uint8_t kResponseTimeout = 20;    // exponential: 4.3 s, as rdma_cm asks for
+  static constexpr std::uint8_t kResponseTimeoutMin = 8;  // of a peer's that asks for less: a millisecond
   static constexpr std::uint8_t kRetriesMax = 15;
   static constexpr std::uint8_t kReceiptTimeout = 24;  // exponential: how much time an MRA asks for
   // Of a process that ends: DREQ is repeated after 1, 2, 4 ... 64, 64 ... ms.
@@ -58,7 +59,7 @@ class ConnectionManager {
   ConnectionId request(Time now, const RequestInit& init);
   // The following return false in a state that does not allow them, or for an unknown connection.
   /// Takes a request on: events of the connection carry `context` from here on. Its QP may be brought up before the
-  /// reply, so what it will send from is said now.
+  /// reply, so the PSN that the reply will announce, which this QP expects first, is said now.
   bool adopt(ConnectionId id, std::uint64_t context, wire::Psn starting_psn);
   /// Sends REP.
   bool reply(Time now, ConnectionId id, const Offer& offer, const PrivateData& data);
@@ -150,7 +151,10 @@ class ConnectionManager {
     Transport transport = Transport::rc;
     Agreement agreement;
     std::uint32_t roll = 0;  // the last roll call before its peer was known
-    Mad last{};              // what is sent again until there is an answer
+    // How long the peer may take to answer, and how often it is asked again: both are in the REQ, for both sides.
+    std::uint8_t response_timeout = kResponseTimeout;
+    std::uint8_t retries_max = kRetriesMax;
+    Mad last{};  // what is sent again until there is an answer
     std::uint8_t retries_left = 0;
     Time deadline = kNever;
   };
@@ -182,8 +186,7 @@ class ConnectionManager {
   void send(const Path& path, const Mad& mad);
   /// Sends, and again until the deadline is cleared.
   void send_until_answered(Time now, Connection& connection, const Mad& mad);
-  void send_reject(const Path& path, std::uint64_t transaction_id, const wire::CmReject& reject,
-                   const PrivateData& data);
+  void send_reject(const Path& path, std::uint64_t transaction_id, wire::CmReject reject, const PrivateData& data);
   void send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data = {});
   void send_receipt(const Connection& connection, std::uint8_t message);
   Event& raise(EventType type, const Connection& connection);
@@ -196,7 +199,7 @@ class ConnectionManager {
   // receive.cc
   void receive_request(Time now, const Message& message);
   void receive_again(const Connection& connection, const Message& message);
-  void receive_reply(Time now, const Message& message);
+  void receive_reply(const Message& message);
   void receive_ready(const Message& message);
   void receive_reject(Time now, const Message& message);
   void receive_receipt(Time now, const Message& message);

@@ -170,7 +170,7 @@ void ConnectionManager::leave(Time now) {
   leaves_ = true;
   for (auto& [id, connection] : connections_) {
     if (connection.state != State::disconnect_sent) continue;
-    connection.retries_left = kRetriesMax;
+    connection.retries_left = connection.retries_max;
     set_deadline(connection, now + repeat_time(connection));
   }
 }

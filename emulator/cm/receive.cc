@@ -91,7 +91,7 @@ void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
     case wire::CmAttribute::reject:
       return receive_reject(now, message);
     case wire::CmAttribute::reply:
-      return receive_reply(now, message);
+      return receive_reply(message);
     case wire::CmAttribute::ready_to_use:
       return receive_ready(message);
     case wire::CmAttribute::disconnect_request:
@@ -153,12 +153,14 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
   connection->remote_id = request.local_id;
   connection->service_id = request.service_id;
   connection->transaction_id = message.header.transaction_id;
+  connection->response_timeout = std::max(request.local_cm_response_timeout, kResponseTimeoutMin);
+  connection->retries_max = request.max_cm_retries;
   connection->transport = request.transport_service_type == 0   ? Transport::rc
                           : request.transport_service_type == 1 ? Transport::uc
                                                                 : Transport::xrc;
   Agreement& agreement = connection->agreement;
   agreement.remote_qpn = request.local_qpn;
-  agreement.receive_psn = request.starting_psn;
+  agreement.send_psn = request.starting_psn;
   agreement.responder_resources = request.initiator_depth;
   agreement.initiator_depth = request.responder_resources;
   agreement.retry_count = request.retry_count;
@@ -202,7 +204,7 @@ void ConnectionManager::receive_again(const Connection& connection, const Messag
   }
 }
 
-void ConnectionManager::receive_reply(Time now, const Message& message) {
+void ConnectionManager::receive_reply(const Message& message) {
   const auto reply = parse<wire::CmReplyLayout>(message.body);
   Connection* connection = known(message);
   if (connection == nullptr) {
@@ -224,15 +226,16 @@ void ConnectionManager::receive_reply(Time now, const Message& message) {
   connection->remote_id = reply.local_id;
   Agreement& agreement = connection->agreement;
   bind_peer(*connection, slot_of_id(reply.local_id));
-  agreement.remote_qpn = reply.local_qpn;
-  agreement.receive_psn = reply.starting_psn;
+  const bool is_xrc = connection->transport == Transport::xrc;
+  agreement.remote_qpn = is_xrc ? wire::Qpn(reply.local_eecn) : reply.local_qpn;
+  agreement.send_psn = reply.starting_psn;
   agreement.responder_resources = reply.initiator_depth;
   agreement.initiator_depth = reply.responder_resources;
   agreement.rnr_retry_count = reply.rnr_retry_count;
-  by_peer_qpn_[{agreement.path.address, reply.local_qpn.value()}] = connection->id;
-  static_cast<void>(now);
+  agreement.ack_timeout = ack_timeout_for(agreement.path.packet_lifetime, reply.target_ack_delay);
+  by_peer_qpn_[{agreement.path.address, agreement.remote_qpn.value()}] = connection->id;
   Event& event = raise(EventType::reply, *connection);
-  event.offer = {.qpn = reply.local_qpn,
+  event.offer = {.qpn = agreement.remote_qpn,
                  .starting_psn = reply.starting_psn,
                  .responder_resources = reply.initiator_depth,
                  .initiator_depth = reply.responder_resources,

@@ -31,6 +31,7 @@ std::unique_ptr<Rule> make_failed_qp(const RegionTable&);
 std::unique_ptr<Rule> make_uc_order(const RegionTable&);
 std::unique_ptr<Rule> make_ud_form(const RegionTable&);
 std::unique_ptr<Rule> make_cnp_form(const RegionTable&);
+std::unique_ptr<Rule> make_cm_psn(const RegionTable&);
 
 namespace {
 
@@ -89,6 +90,9 @@ constexpr std::array kRules = {
     RuleRow{{"uc-order", "IBTA 9.8.2", "an unreliable connection sends nothing again"}, kRequestDeparts, make_uc_order},
     RuleRow{{"ud-form", "IBTA 9.8.3", "a datagram is one packet with a DETH"}, kDatagram, make_ud_form},
     RuleRow{{"cnp-form", "IBTA annex A17", "CNPs: BECN, PSN 0, 16 octets of zeros"}, kCongestion, make_cnp_form},
+    RuleRow{{"cm-psn", "IBTA 12.7.31", "each side's first request has the PSN that the other side's REQ or REP says"},
+            kDatagram | kRequestContent,
+            make_cm_psn},
 };
 
 }  // namespace

@@ -42,7 +42,9 @@ inline Config config_of(std::uint8_t node) {
 
 /// Two managers on one cable. Message n (from 0) is lost if bit n of `lost` is set, comes twice if bit n of `doubled`.
 struct Pair {
-  Pair() : active(config_of(1)), passive(config_of(2)) { passive.listen(kService, kListener); }
+  explicit Pair(const Config& passive_config = config_of(2)) : active(config_of(1)), passive(passive_config) {
+    passive.listen(kService, kListener);
+  }
 
   RequestInit request_init() const {
     RequestInit init;

@@ -5,6 +5,7 @@ Programs over rsockets are in rsockets.py, tools that can use rdma_cm as well in
 A server is known to listen by the name that it holds (emulator/host/service_directory.h), not by a TCP port.
 """
 import dataclasses
+import json
 import os
 import re
 import signal
@@ -207,7 +208,7 @@ def processes_of_a_node_share_qp1(context):
 
 
 def is_dissected(context):
-    """tshark knows every message, and finds none malformed."""
+    """tshark knows every message, and finds none malformed; the data begins with the PSNs that REQ and REP announce."""
     case = RPING
     with context.fabric() as fabric, tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rping.pcapng")
@@ -221,6 +222,10 @@ def is_dissected(context):
                 raise harness.Failure(f"no {message}\n{text}")
         if "Malformed" in text:
             raise harness.Failure(text)
+        checked = subprocess.run([context.verbena, "check", "--json", path], check=False, capture_output=True, text=True)
+        rows = {row["checker"]: row for row in json.loads(checked.stdout)[0]["checkers"]}
+        if checked.returncode != 0 or rows["cm-psn"]["judged"] != 2:
+            raise harness.Failure(f"the checkers say {checked.returncode}, {rows['cm-psn']}")
 
 
 # What each program says when it cannot: words, exit status. {nobody} is a node of the fabric that has no listener.

@@ -12,6 +12,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 namespace rdma_cm_test {
@@ -119,7 +120,8 @@ inline int connect(Id& id) {
 
 /// Two ends of a connection within the process, each with a channel of its own.
 struct Connection {
-  explicit Connection(std::uint16_t port, std::uint8_t type_of_service = 0, std::uint8_t ack_timeout = 0)
+  explicit Connection(std::uint16_t port, std::uint8_t type_of_service = 0, std::uint8_t ack_timeout = 0,
+                      std::optional<std::uint8_t> server_ack_timeout = {})
       : listener(passive), client(active) {
     BOOST_REQUIRE_EQUAL(listener.listen(port), 0);
     if (type_of_service != 0) BOOST_CHECK_EQUAL(client.set_option(RDMA_OPTION_ID_TOS, type_of_service), 0);
@@ -130,6 +132,7 @@ struct Connection {
     rdma_cm_event* const request = passive.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
     BOOST_CHECK(request->listen_id == listener.id);
     server.id = request->id;
+    if (server_ack_timeout) BOOST_CHECK_EQUAL(server.set_option(RDMA_OPTION_ID_ACK_TIMEOUT, *server_ack_timeout), 0);
     BOOST_CHECK_EQUAL(rdma_ack_cm_event(request), 0);
     server.make_qp();
     BOOST_REQUIRE_EQUAL(rdma_accept(server.id, nullptr), 0);

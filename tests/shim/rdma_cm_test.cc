@@ -116,7 +116,21 @@ BOOST_AUTO_TEST_CASE(type_of_service_and_timeout_reach_the_QP) {
   BOOST_CHECK_EQUAL(int{attributes.timeout}, 12);
   BOOST_REQUIRE_EQUAL(ibv_query_qp(connection.server.id->qp, &attributes, IBV_QP_AV | IBV_QP_TIMEOUT, &init), 0);
   BOOST_CHECK_EQUAL(int{attributes.ah_attr.grh.traffic_class}, 0x60);  // the way back, as the REQ says
-  BOOST_CHECK_EQUAL(int{attributes.timeout}, 12);
+  BOOST_CHECK_EQUAL(int{attributes.timeout}, 15);  // what the REQ says covers the CA's delay, as in cm_ack_timeout
+}
+
+BOOST_AUTO_TEST_CASE(each_side_sets_its_own_timeout_and_none_is_one) {
+  Channel channel;
+  Id datagrams(channel, RDMA_PS_UDP);
+  BOOST_CHECK_EQUAL(datagrams.set_option(RDMA_OPTION_ID_ACK_TIMEOUT, std::uint8_t{12}), EINVAL);
+  Connection connection(7126, 0, 0, std::uint8_t{0});
+  connection.establish();
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr init{};
+  BOOST_REQUIRE_EQUAL(ibv_query_qp(connection.server.id->qp, &attributes, IBV_QP_TIMEOUT, &init), 0);
+  BOOST_CHECK_EQUAL(int{attributes.timeout}, 0);
+  BOOST_REQUIRE_EQUAL(ibv_query_qp(connection.client.id->qp, &attributes, IBV_QP_TIMEOUT, &init), 0);
+  BOOST_CHECK_EQUAL(int{attributes.timeout}, 17);  // of RoCE's packet lifetime of 16
 }
 
 // -- Connections -----------------------------------------------------------------------------------------------------

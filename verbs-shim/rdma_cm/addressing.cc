@@ -149,7 +149,8 @@ void Device::fill_path(Id& id) {
   path.flow_label = ports & kFlowLabelMask;
   path.mtu = static_cast<std::uint8_t>(mtu_to(engine()->nic_config().port_mtu_bytes));
   path.packet_rate = kRate100Gbps;
-  path.packet_lifetime = id.ack_timeout > 1 ? static_cast<std::uint8_t>(id.ack_timeout - 1) : kPacketLifetime;
+  const std::uint8_t ack_timeout = id.ack_timeout.value_or(0);
+  path.packet_lifetime = ack_timeout != 0 ? static_cast<std::uint8_t>(ack_timeout - 1) : kPacketLifetime;
 }
 
 int Device::resolve_to(Id& id, const Address& source, const Address& destination) {
@@ -317,6 +318,7 @@ int Device::set_option(const Call& call) {
       return is_number && id->state == IdState::idle ? 0 : EINVAL;
     case RDMA_OPTION_ID_ACK_TIMEOUT:
       if (!is_octet || octet > kTimeoutMax) return EINVAL;
+      if (id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND) return EINVAL;
       id->ack_timeout = octet;
       return 0;
     default:

@@ -91,7 +91,6 @@ int Device::connect(const Call& call) {
   init.path = id->path;
   init.offer = offer_of(command.conn_param, id->starting_psn);
   init.transport = transport_of(id->qp_type);
-  init.ack_timeout = id->ack_timeout;
   init.private_data = with_addresses(*id, command.conn_param);
   id->connection = engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
     return id->is_datagram() ? manager.request_service(now, init) : manager.request(now, init);
@@ -255,7 +254,7 @@ int Device::init_qp_attributes(const Call& call) {
       response.sq_psn = agreed->send_psn.value();
       if (id->qp_type != IBV_QPT_UC) {
         response.qp_attr_mask |= IBV_QP_TIMEOUT;
-        response.timeout = agreed->ack_timeout;
+        response.timeout = id->ack_timeout.value_or(agreed->ack_timeout);
       }
       if (id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND) {
         response.qp_attr_mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;

@@ -92,11 +92,11 @@ struct Id {
   std::uint64_t listener = 0;  // serial; of a request: where it came in
   std::uint32_t backlog = 0;   // of a listener: requests it still takes
   std::uint32_t events_reported = 0;
-  std::uint32_t starting_psn = 0;
+  std::uint32_t starting_psn = 0;  // at which the peer shall start to send
   std::uint32_t qkey = 0;
   bool srq = false;
   std::uint8_t traffic_class = 0;
-  std::uint8_t ack_timeout = 0;
+  std::optional<std::uint8_t> ack_timeout;  // RDMA_OPTION_ID_ACK_TIMEOUT; 0: none ever
   bool reuse_address = false;
   cm::Path path;
   std::vector<MulticastGroup> groups;

@@ -2,7 +2,9 @@
 //
 // A message of the connection manager says at which PSN its *receiver* shall start to send. What is announced holds
 // from the REP on, until the connection ends or its first request was seen. Of a stream that was seen in part the first
-// packets may be missing: what is a little ahead of the announced PSN is not judged there.
+// packets may be missing: what is a little ahead of the announced PSN is not judged there. Nor is another PSN that
+// comes much later: a process that is killed ends its connections without a word, and its QP numbers soon are
+// another's, who may have agreed on PSNs elsewhere.
 #include <map>
 #include <tuple>
 #include <utility>
@@ -45,6 +47,7 @@ struct CmConnection {
 
 struct Expected {
   wire::Psn psn;
+  Time since;
   bool from_the_start = false;  // nothing of the stream can have been missed
 };
 
@@ -65,7 +68,7 @@ class CmPsn final : public Rule {
     const auto header = wire::MadHeaderLayout::parse(packet.payload().first<wire::MadHeaderLayout::bytes>());
     if (header.management_class != wire::kManagementClassCm || header.base_version != 1) return not_concerned();
     if (header.attribute == wire::CmAttribute::request) note_request(packet);
-    if (header.attribute == wire::CmAttribute::reply) note_reply(packet);
+    if (header.attribute == wire::CmAttribute::reply) note_reply(packet, seen.time());
     const bool ends = header.attribute == wire::CmAttribute::reject ||
                       header.attribute == wire::CmAttribute::disconnect_request ||
                       header.attribute == wire::CmAttribute::disconnect_reply;
@@ -86,6 +89,7 @@ class CmPsn final : public Rule {
     if (ahead != 0 && is_old) return unjudged();
     expected_.erase(found);
     if (ahead == 0) return holds();
+    if (seen.time() - expected.since >= kRestartSilence) return unjudged();
     const bool sees_all = seen.views.departs && expected.from_the_start;
     if (!sees_all && ahead > 0 && ahead <= kRestartPackets) return unjudged();
     return broken("the first request has psn {}, and its peer has announced psn {}", seen.psn.value(),
@@ -104,7 +108,7 @@ class CmPsn final : public Rule {
     if (!is_again) connection = {announced, 0, std::nullopt};
   }
 
-  void note_reply(const wire::PacketView& packet) {
+  void note_reply(const wire::PacketView& packet, Time now) {
     const auto reply = parse<wire::CmReplyLayout>(packet);
     if (reply.local_eecn != 0) return;  // XRC
     const wire::Gid& active = packet.destination();
@@ -115,8 +119,9 @@ class CmPsn final : public Rule {
     const bool from_the_start = connection.request.has_value();
     connection.passive_id = reply.local_id;
     connection.reply = {reply.local_qpn, reply.starting_psn};
-    expected_[{active, passive, reply.local_qpn}] = {reply.starting_psn, from_the_start};
-    if (connection.request) expected_[{passive, active, connection.request->qpn}] = {connection.request->psn, true};
+    expected_[{active, passive, reply.local_qpn}] = {reply.starting_psn, now, from_the_start};
+    if (connection.request)
+      expected_[{passive, active, connection.request->qpn}] = {connection.request->psn, now, true};
   }
 
   /// Either side may end it, by both IDs, or before there is a second one.

@@ -182,6 +182,17 @@ BOOST_AUTO_TEST_CASE(what_was_refused_or_has_ended_binds_nobody) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(another_beginning_long_after_may_be_another_use_of_the_queue_pairs) {
+  for (const Duration later : {milliseconds(500), seconds(2)}) {
+    Trace trace = rping();
+    move_data(trace, 0x400000);
+    for (std::size_t i = kClientsFirst; i < trace.size(); ++i) trace[i].time = trace[i].time + later;
+    const Verdict verdict = judge(trace);
+    BOOST_TEST(verdict.violations == (later < seconds(1) ? 2u : 0u), verdict);
+    BOOST_TEST(verdict.unjudged == (later < seconds(1) ? 0u : 2u), verdict);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_queue_pair_that_is_connected_again_is_judged_again) {
   for (const std::uint32_t more : {0u, 5u, 0x300000u}) {
     Trace trace = rping();

@@ -81,12 +81,17 @@ void response_missing(NicState& nic, Qp& qp, Time now) {
   qp.requester.read_retry_pending = true;
 }
 
+/// A posted receive is never taken back, so the limit never falls: what says less is older (a response that waited), or
+/// does not know of the messages without a receive that are on their way.
 void learn_credits(Qp& qp, const wire::Aeth& aeth) {
   const auto syndrome = wire::Syndrome::decode(aeth.syndrome);
   if (syndrome.kind != wire::Syndrome::Kind::ack) return;
   Requester& requester = qp.requester;
+  const bool was_known = requester.credits_known;
   requester.credits_known = syndrome.value != wire::kUnlimitedCredits;
-  if (requester.credits_known) requester.limit_ssn = (aeth.msn + wire::credit_count_of(syndrome.value)) & Psn::kMask;
+  if (!requester.credits_known) return;
+  const std::uint32_t limit = aeth.msn + wire::credit_count_of(syndrome.value);
+  if (!was_known || distance(Psn(requester.limit_ssn), Psn(limit)) > 0) requester.limit_ssn = limit;
 }
 
 /// Nothing more leaves before `until`; then all from `psn` on.

@@ -29,6 +29,7 @@ struct Requester {
   std::uint32_t post_ssn = 1;
   std::uint32_t limit_ssn = 0;          // end-to-end credits: the last SSN that may consume a receive
   bool credits_known = false;           // nothing is limited before the responder spoke of credits
+  bool probing = false;                 // the message under way began beyond the limit: one packet until it is accepted
   std::int32_t window_packets = 0;      // that may be unacknowledged
   std::uint32_t ack_request_every = 1;  // packets of a long message
   std::uint32_t packets_since_ack_request = 0;

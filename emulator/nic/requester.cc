@@ -43,11 +43,19 @@ OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
   return packet + 1 == work.packets ? row.last : row.middle;
 }
 
-/// End-to-end flow control (9.7.7.2): beyond the limit one packet may probe, when nothing else is outstanding.
+/// End-to-end flow control (9.7.7.2). The last SSN that may consume a receive is MSN + credits of an acknowledgement; a
+/// message beyond it is limited: its first packet alone may ask, with AckReq, when nothing else is outstanding. Once
+/// that packet is accepted the message has its receive (or, of a WRITE with immediate, needs none before its last
+/// packet), and no limit stops it; nor does one that became known in its middle. qib and hfi1 look at the limit at the
+/// first packet only, too.
+bool is_limited(const Requester& requester, const SendWork& work) {
+  return requester.credits_known && work.consumes_receive() &&
+         wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) < 0;
+}
 bool credits_allow(const Requester& requester, const SendWork& work) {
   if (!requester.credits_known || !work.consumes_receive()) return true;
-  if (wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) >= 0) return true;
-  return requester.una_psn == requester.next_psn;
+  if (requester.next_packet != 0) return !requester.probing || wire::distance(work.first_psn, requester.una_psn) > 0;
+  return requester.una_psn == requester.next_psn || !is_limited(requester, work);
 }
 
 bool may_send(const Qp& qp, const SendWork& work) {
@@ -73,8 +81,10 @@ void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
     ++requester.next_packet;
   }
   requester.next_psn = work.first_psn + requester.next_packet;
-  if (wire::distance(requester.sent_psn, requester.next_psn) > 0) requester.sent_psn = requester.next_psn;
+  const bool is_new = wire::distance(requester.sent_psn, requester.next_psn) > 0;
+  if (is_new) requester.sent_psn = requester.next_psn;
   if (requester.next_packet == work.packets) {
+    if (is_new && !work.consumes_receive()) ++requester.limit_ssn;  // it has an SSN, and leaves the credits as they are
     ++qp.send_queue.next;
     requester.next_packet = 0;
   }
@@ -199,8 +209,8 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = requester.next_psn;
   if (qp.reliable) {
-    const bool probes = requester.credits_known && work.consumes_receive() &&
-                        wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) < 0;
+    if (packet == 0) requester.probing = is_limited(requester, work);
+    const bool probes = packet == 0 && requester.probing;
     bth.ack_request =
         info.ends_message() || probes || ++requester.packets_since_ack_request >= requester.ack_request_every;
     if (bth.ack_request) requester.packets_since_ack_request = 0;

@@ -10,10 +10,11 @@ namespace {
 
 using wire::OperationCode;
 
-/// Credits (9.7.7.2.2): an SRQ does not count them.
+/// Credits (9.7.7.2.2): the receives for the messages after the MSN, and so with that of the message under way. An SRQ
+/// does not count them.
 std::uint8_t acknowledge_syndrome(const Qp& qp) {
-  return wire::ack_syndrome(qp.has_receive_queue ? wire::credit_code_of(qp.receive_queue.depth())
-                                                 : wire::kUnlimitedCredits);
+  if (!qp.has_receive_queue) return wire::ack_syndrome(wire::kUnlimitedCredits);
+  return wire::ack_syndrome(wire::credit_code_of(qp.receive_queue.depth() + qp.responder.receive_held));
 }
 
 std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, std::size_t payload) {

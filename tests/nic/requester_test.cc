@@ -1,6 +1,7 @@
 // The requester of a reliable connection, packet by packet, against IBTA vol 1 chapter 9.7.
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/narrow_port.h"
 #include "tests/support/script.h"
 
 using namespace verbena;
@@ -320,6 +321,53 @@ BOOST_AUTO_TEST_CASE(without_credits_one_send_at_a_time_probes) {
   script.acknowledge(101, 2, wire::ack_syndrome(wire::credit_code_of(2)));
   script.expect(rc(OperationCode::send_only), 102);
   script.expect(rc(OperationCode::send_only), 103);
+}
+
+BOOST_AUTO_TEST_CASE(a_send_beyond_the_credits_shows_its_first_packet_and_goes_on_when_that_is_accepted) {
+  Script script(kOptions);
+  post(script, SendOpcode::send, 1);
+  (void)script.next();
+  script.acknowledge(100, 1, wire::ack_syndrome(0));
+  post(script, SendOpcode::send, 4 * kMtu);
+  BOOST_TEST(script.expect(rc(OperationCode::send_first), 101).ack_request);
+  script.expect_silence();
+  script.acknowledge(101, 1, wire::ack_syndrome(0));  // a receive was there, and is the last one
+  BOOST_TEST(!script.expect(rc(OperationCode::send_middle), 102).ack_request);
+  BOOST_TEST(!script.expect(rc(OperationCode::send_middle), 103).ack_request);
+  BOOST_TEST(script.expect(rc(OperationCode::send_last), 104).ack_request);
+  script.acknowledge(104, 2, wire::ack_syndrome(0));
+  check_statuses(script.end.poll_sent(), {success, success});
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_that_becomes_known_in_the_middle_of_a_send_does_not_stop_it) {
+  Script script(kOptions, 1 << 16, {.latency = nanoseconds(0), .port_frames = 2});
+  post(script, SendOpcode::send, 1);
+  (void)script.next();
+  const Sge sge = script.buffer.sge(0, 4 * kMtu);
+  script.end.post({.opcode = SendOpcode::send, .sges = {&sge, 1}});
+  NarrowPort two(2);
+  script.end.nic().transmit(script.world.now(), two, 2);
+  script.deliver({.opcode = rc(OperationCode::acknowledge), .psn = 100, .aeth = {wire::ack_syndrome(0), 1}});
+  NarrowPort rest(8);
+  script.end.nic().transmit(script.world.now(), rest, 8);
+  BOOST_TEST(rest.psns == (std::vector<std::uint32_t>{103, 104}));
+}
+
+BOOST_AUTO_TEST_CASE(what_consumes_no_receive_leaves_the_credits_to_what_does) {
+  Script script(kOptions);
+  post(script, SendOpcode::send, 1);
+  (void)script.next();
+  script.acknowledge(100, 1, wire::ack_syndrome(1));
+  post(script, SendOpcode::rdma_write, 1);
+  post(script, SendOpcode::rdma_read, 1);
+  post(script, SendOpcode::send, 1);
+  post(script, SendOpcode::send, 1);
+  script.expect(rc(OperationCode::write_only), 101);
+  script.expect(rc(OperationCode::read_request), 102);
+  script.expect(rc(OperationCode::send_only), 103);
+  script.expect_silence();
+  script.acknowledge(101, 2, wire::ack_syndrome(1));  // knows nothing of the READ: takes nothing back
+  script.expect_silence();
 }
 
 BOOST_AUTO_TEST_CASE(a_request_is_marked_solicited_where_its_message_ends) {

@@ -218,6 +218,19 @@ BOOST_AUTO_TEST_CASE(acknowledgements_tell_how_many_receives_wait) {
   BOOST_TEST(wire::credit_count_of(syndrome.value) == 4u);  // the code promises no more than there are
 }
 
+BOOST_AUTO_TEST_CASE(the_receive_of_the_message_under_way_counts_until_the_msn_does) {
+  Script script(kOptions);
+  for (std::uint64_t i = 0; i < 2; ++i) script.end.receive(i, {script.buffer.sge()});
+  const auto announced = [&] {
+    const Traced acknowledge = script.next();
+    return acknowledge.msn + wire::credit_count_of(wire::Syndrome::decode(acknowledge.syndrome).value);
+  };
+  script.peer({.opcode = rc(OperationCode::send_first), .psn = 100, .ack_request = true, .payload = payload(kMtu)});
+  BOOST_TEST(announced() == 2u);
+  script.peer({.opcode = rc(OperationCode::send_last), .psn = 101, .ack_request = true, .payload = payload(1)});
+  BOOST_TEST(announced() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(psns_wrap_at_24_bits_on_both_sides_of_a_gap) {
   Script script({.mtu = kMtu, .first_psn = 0xfffffe});
   script.peer(write_only(script, 0xfffffe, 8));

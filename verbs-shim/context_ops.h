@@ -28,6 +28,8 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 int dealloc_mw(ibv_mw* mw);
 /// What a bind to `rkey` asks of the NIC; without a region it unbinds.
 nic::WindowBinding binding_of(const ibv_mw& window, std::uint32_t rkey, const ibv_mw_bind_info& info);
+/// A window of type 2 has its new key when the bind is posted, as with irdma: the low bits are the consumer's.
+void note_bind(ibv_mw& window, std::uint32_t rkey);
 ibv_mr* alloc_null_mr(ibv_pd* pd);
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access);
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* sges, std::uint32_t sge_count);

@@ -17,6 +17,11 @@ nic::WindowBinding binding_of(const ibv_mw& window, std::uint32_t rkey, const ib
           .access = info.mw_access_flags};
 }
 
+void note_bind(ibv_mw& window, std::uint32_t rkey) {
+  constexpr std::uint32_t kConsumerBits = 0xff;
+  window.rkey = (window.rkey & ~kConsumerBits) | (rkey & kConsumerBits);
+}
+
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   const auto found = live_engine(pd);
   if (!found) return fail(found.error());

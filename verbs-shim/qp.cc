@@ -297,6 +297,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad_request) {
         *bad_request = request;
         return error;
       }
+      if (request->opcode == IBV_WR_BIND_MW) note_bind(*request->bind_mw.mw, request->bind_mw.rkey);
     }
     return 0;
   });

@@ -90,7 +90,9 @@ void wr_local_inv(ibv_qp_ex* qp, std::uint32_t invalidate_rkey) {
 void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* bind_info) {
   if (mw->type != IBV_MW_TYPE_2) staged_of(qp).refuse(EINVAL);
   nic::SendRequest* const request = begin(qp, nic::SendOpcode::bind_memory_window, IBV_QP_EX_WITH_BIND_MW);
-  if (request != nullptr) request->set_binding(binding_of(*mw, rkey, *bind_info));
+  if (request == nullptr) return;
+  request->set_binding(binding_of(*mw, rkey, *bind_info));
+  staged_of(qp).windows[staged_of(qp).count - 1] = mw;
 }
 
 void wr_atomic_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_addr, const void* atomic_wr) {
@@ -151,8 +153,10 @@ int wr_complete(ibv_qp_ex* qp) {
   if (error == 0)
     error = engine->post([&](nic::Nic& nic, Time now) {
       for (std::uint32_t i = 0; i < staged.count; ++i) {
-        const auto posted = nic.post_send(self(qp).nic, staged.requests[i], now);
+        const nic::SendRequest& request = staged.requests[i];
+        const auto posted = nic.post_send(self(qp).nic, request, now);
         if (!posted) return errno_of(posted);
+        if (request.opcode == nic::SendOpcode::bind_memory_window) note_bind(*staged.windows[i], request.rkey);
       }
       return 0;
     });

@@ -17,8 +17,9 @@ std::unique_ptr<StagedRequests> StagedRequests::make(const nic::QpCapabilities& 
   staged->inline_bytes_per_request = capabilities.max_inline_data;
   const std::size_t requests_bytes = staged->capacity * sizeof(nic::SendRequest);
   const std::size_t sges_bytes = std::size_t{staged->capacity} * staged->sges_per_request * sizeof(nic::Sge);
+  const std::size_t windows_bytes = staged->capacity * sizeof(ibv_mw*);
   const std::size_t inline_bytes = std::size_t{staged->capacity} * staged->inline_bytes_per_request;
-  staged->memory_bytes_ = requests_bytes + sges_bytes + inline_bytes;
+  staged->memory_bytes_ = requests_bytes + sges_bytes + windows_bytes + inline_bytes;
   staged->memory_ =
       mmap(nullptr, staged->memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (staged->memory_ == MAP_FAILED) {
@@ -28,7 +29,8 @@ std::unique_ptr<StagedRequests> StagedRequests::make(const nic::QpCapabilities& 
   auto* const bytes = static_cast<std::byte*>(staged->memory_);
   staged->requests = reinterpret_cast<nic::SendRequest*>(bytes);
   staged->sges = reinterpret_cast<nic::Sge*>(bytes + requests_bytes);
-  staged->inline_data = bytes + requests_bytes + sges_bytes;
+  staged->windows = reinterpret_cast<ibv_mw**>(bytes + requests_bytes + sges_bytes);
+  staged->inline_data = bytes + requests_bytes + sges_bytes + windows_bytes;
   return staged;
 }
 

@@ -45,6 +45,7 @@ struct StagedRequests {
   std::uint32_t inline_bytes_per_request = 0;
   nic::SendRequest* requests = nullptr;
   nic::Sge* sges = nullptr;          // sges_per_request for each
+  ibv_mw** windows = nullptr;        // one for each; set where the request binds one
   std::byte* inline_data = nullptr;  // inline_bytes_per_request for each
 
  private:

@@ -160,8 +160,8 @@ bool MemoryTable::may_bind(const Slot& window, const WindowBinding& binding, PdH
   if (window.pd != pd) return false;
   if (type2 && (window.bound || binding.length == 0)) return false;  // o10-37.2.30, o10-37.2.40
   if (!type2 && (binding.access & kZeroBased) != 0) return false;    // o10-36.2.2
-  if ((binding.rkey ^ window.key) >> kKeyBits != 0) return false;    // only the low bits are the consumer's
-  if (binding.length == 0) return true;                              // a window of type 1 is unbound
+  if (!type2 && (binding.rkey ^ window.key) >> kKeyBits != 0) return false;
+  if (binding.length == 0) return true;  // a window of type 1 is unbound
   Slot* const region = const_cast<MemoryTable*>(this)->find_region(binding.lkey >> kKeyBits);
   if (region == nullptr || region->key != binding.lkey || region->pd != pd || region->kind == Kind::null_region)
     return false;
@@ -175,7 +175,9 @@ bool MemoryTable::bind(const WindowBinding& binding, PdHandle pd, QpHandle qp) {
   Slot* const window = find_window(binding.window.index);
   if (window == nullptr || !may_bind(*window, binding, pd)) return false;
   unbind(*window);
-  window->key = binding.rkey;
+  // Only the low bits are the consumer's (10.6.7.2.2); of what else stands there irdma and mlx5 take no notice.
+  constexpr std::uint32_t kConsumerBits = (1u << kKeyBits) - 1;
+  window->key = (window->key & ~kConsumerBits) | (binding.rkey & kConsumerBits);
   if (binding.length == 0) return true;
   const std::uint32_t region_slot = binding.lkey >> kKeyBits;
   Slot& region = slots_[region_slot];

@@ -154,7 +154,6 @@ BOOST_AUTO_TEST_CASE(a_bind_that_breaks_a_rule_fails_and_takes_the_qp_with_it) {
     refused(type, [](WindowPair&, Wanted binding) { binding.address = Buffer::address(kRegionBytes - 127); });
     refused(type, [](WindowPair&, Wanted binding) { binding.address = Buffer::address() - 1; });
     refused(type, [](WindowPair&, Wanted binding) { binding.lkey = next_key(binding.lkey); });
-    refused(type, [](WindowPair&, Wanted binding) { binding.rkey ^= 0x100; });
     refused(type, [](WindowPair& pair, Wanted binding) { binding.lkey = pair.b_buffer.lkey(); });  // no kMwBind
     refused(type, [](WindowPair& pair, Wanted binding) {  // remote write needs local write
       binding.lkey = Buffer(pair.b.nic(), pair.b.pd, kRegionBytes, kRemoteRead | kMwBind).lkey();
@@ -167,7 +166,18 @@ BOOST_AUTO_TEST_CASE(a_bind_that_breaks_a_rule_fails_and_takes_the_qp_with_it) {
             [](WindowPair& pair, Wanted binding) { BOOST_TEST(pair.b.nic().deallocate_window(binding.window).ok()); });
   }
   refused(WindowType::type1, [](WindowPair&, Wanted binding) { binding.access |= kZeroBased; });
+  refused(WindowType::type1, [](WindowPair&, Wanted binding) { binding.rkey ^= 0x100; });
   refused(WindowType::type2, [](WindowPair&, Wanted binding) { binding.length = 0; });
+}
+
+BOOST_AUTO_TEST_CASE(of_the_key_that_a_window_of_type_2_is_bound_to_only_the_low_bits_count) {
+  WindowPair pair;
+  const MemoryWindow window = pair.window(WindowType::type2);
+  const MemoryWindow other = pair.window(WindowType::type2);
+  const std::uint32_t low = (window.rkey + 7) & 0xff;
+  check_statuses(pair.bind(pair.binding(window, (other.rkey & ~0xffu) | low)), {success});
+  check_statuses(pair.write(pair.a, (window.rkey & ~0xffu) | low, Buffer::address(64)), {success});
+  check_statuses(pair.write(pair.a, (other.rkey & ~0xffu) | low, Buffer::address(64)), {remote_access_error});
 }
 
 BOOST_AUTO_TEST_CASE(a_window_of_type_2_is_invalidated_before_it_is_bound_again) {
@@ -217,15 +227,20 @@ BOOST_AUTO_TEST_CASE(a_peer_invalidates_with_its_message) {
   check_statuses(pair.write(pair.a, rkey, Buffer::address(64)), {remote_access_error});
 }
 
-BOOST_AUTO_TEST_CASE(a_peer_that_invalidates_what_is_not_bound_to_the_qp_ends_the_connection) {
-  WindowPair pair;
-  pair.b.receive(4, {pair.b_buffer.sge(0, 64)});
-  const Sge sge = pair.a_buffer.sge(0, 8);
-  pair.a.post({.opcode = SendOpcode::send_with_invalidate, .sges = {&sge, 1}, .immediate = pair.region.rkey()});
-  pair.world.run_to_rest();
-  check_statuses(pair.a.poll_sent(), {remote_access_error});
-  check_statuses(pair.b.poll_received(), {remote_access_error});
-  BOOST_CHECK(pair.b.state() == QpState::error);
+BOOST_AUTO_TEST_CASE(a_peer_that_invalidates_what_is_not_bound_to_the_qp_ends_the_connection_behind_its_message) {
+  Script script({.mtu = 256});
+  for (std::uint64_t i = 4; i < 6; ++i) script.end.receive(i, {script.buffer.sge(0, 64)});
+  script.peer({.opcode = rc(OperationCode::send_only_with_invalidate),
+               .psn = 100,
+               .ack_request = true,
+               .ieth = {wire::Rkey{script.buffer.rkey()}},
+               .payload = std::vector<std::byte>(8, std::byte{0x21})});
+  script.expect_acknowledge(100);
+  script.expect_silence();
+  BOOST_CHECK(script.buffer.bytes()[7] == std::byte{0x21});
+  check_statuses(script.end.poll_received(), {remote_invalid_request, flushed});
+  BOOST_CHECK(script.end.state() == QpState::error);
+  BOOST_TEST(script.end.poll_events().empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_region_with_a_window_is_busy_until_the_window_goes) {

@@ -111,7 +111,10 @@ BOOST_AUTO_TEST_CASE(a_window_of_type_2_is_bound_by_a_request_and_invalidated_by
   bind.bind_mw.mw = mw;
   bind.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
   bind.bind_mw.bind_info = pair.bind_info();
-  BOOST_REQUIRE_EQUAL(pair.b.post(bind), 0);
+  ibv_send_wr with_any_index = bind;
+  with_any_index.bind_mw.rkey ^= 0x5a5a5a00;
+  BOOST_REQUIRE_EQUAL(pair.b.post(with_any_index), 0);
+  BOOST_CHECK_EQUAL(mw->rkey, bind.bind_mw.rkey);
   BOOST_CHECK_EQUAL(next_completion(pair.b.cq).status, IBV_WC_SUCCESS);
   BOOST_CHECK_EQUAL(pair.write(bind.bind_mw.rkey, pair.b.address(64)), IBV_WC_SUCCESS);
 
@@ -139,7 +142,9 @@ BOOST_AUTO_TEST_CASE(an_extended_qp_binds_invalidates_and_writes_atomically) {
   qp->wr_flags = IBV_SEND_SIGNALED;
   ibv_wr_bind_mw(qp, mw, rkey, &info);
   ibv_wr_local_inv(qp, rkey);
+  BOOST_CHECK_NE(mw->rkey, rkey);
   BOOST_REQUIRE_EQUAL(ibv_wr_complete(qp), 0);
+  BOOST_CHECK_EQUAL(mw->rkey, rkey);
   BOOST_CHECK_EQUAL(next_completion(pair.b.cq).opcode, IBV_WC_BIND_MW);
   const ibv_wc invalidated = next_completion(pair.b.cq);
   BOOST_CHECK_EQUAL(invalidated.opcode, IBV_WC_LOCAL_INV);

@@ -189,7 +189,7 @@ bool scatter_response(NicState& nic, Qp& qp, std::uint32_t position, std::uint32
       continue;
     }
     const std::size_t part = std::min<std::size_t>(payload.size(), sge.length - offset);
-    if (!write_local(nic, qp, sge.lkey, sge.address + offset, payload.first(part))) return false;
+    if (!write_local(nic, qp, qp.pd, sge.lkey, sge.address + offset, payload.first(part))) return false;
     payload = payload.subspan(part);
     offset = 0;
   }

@@ -152,13 +152,13 @@ void go_back(Qp& qp, wire::Psn psn);
     return read_payload(nic, address, from.length, builder);
   return read_null_region(nic, qp, from, builder);
 }
-/// The same for what arrives: octets to [address, address + payload.size()).
-inline bool write_local(NicState& nic, const Qp& qp, std::uint32_t lkey, std::uint64_t address,
+/// The same for what arrives: octets to [address, address + payload.size()). `pd`: of the queue that names the buffer.
+inline bool write_local(NicState& nic, const Qp& qp, PdHandle pd, std::uint32_t lkey, std::uint64_t address,
                         std::span<const std::byte> payload) {
   std::uint64_t to;
-  if (nic.regions.translate(lkey, qp.pd, qp.handle, address, payload.size(), kLocalWrite, to))
+  if (nic.regions.translate(lkey, pd, qp.handle, address, payload.size(), kLocalWrite, to))
     return nic.memory.write(to, payload);
-  return nic.regions.is_null(lkey, qp.pd);
+  return nic.regions.is_null(lkey, pd);
 }
 /// The same as gather_payload, for any number of SGEs.
 bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,

@@ -19,8 +19,8 @@ struct Target {
 Target target_of(Qp& qp, const FlowFields& fields) {
   if (qp.spread == nullptr) {
     if (!qp.accepts_packets()) return {};
-    ReceiveQueue& queue = qp.srq != nullptr ? qp.srq->queue : qp.receive_queue;
-    return {&queue, qp.recv_cq, qp.pd, qp.qpn, qp.strips_vlan};
+    if (qp.srq != nullptr) return {&qp.srq->queue, qp.recv_cq, qp.srq->pd, qp.qpn, qp.strips_vlan};
+    return {&qp.receive_queue, qp.recv_cq, qp.pd, qp.qpn, qp.strips_vlan};
   }
   const auto& queues = qp.spread->table->queues;
   WorkQueue& queue = *queues[receive_hash(qp.spread->hash, fields) & (queues.size() - 1)];

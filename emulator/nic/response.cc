@@ -187,6 +187,8 @@ std::uint64_t receive_room(const Qp& qp) {
 }
 
 bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload) {
+  const PdHandle pd =
+      qp.srq != nullptr ? qp.srq->pd : qp.pd;  // a receive belongs to the queue it was posted to (10.2.9)
   std::uint32_t skip = qp.responder.receive_offset;
   qp.responder.receive_offset += static_cast<std::uint32_t>(payload.size());
   for (std::uint32_t i = 0; i < qp.responder.receive_sges && !payload.empty(); ++i) {
@@ -196,7 +198,7 @@ bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload) 
       continue;
     }
     const std::size_t part = std::min<std::size_t>(payload.size(), sge.length - skip);
-    if (!write_local(nic, qp, sge.lkey, sge.address + skip, payload.first(part))) return false;
+    if (!write_local(nic, qp, pd, sge.lkey, sge.address + skip, payload.first(part))) return false;
     payload = payload.subspan(part);
     skip = 0;
   }

@@ -111,6 +111,36 @@ BOOST_AUTO_TEST_CASE(a_full_receive_queue_and_too_many_sges_are_refused) {
   BOOST_CHECK(pair.a.try_receive(1, many).error() == VerbsError::invalid_argument);
 }
 
+BOOST_AUTO_TEST_CASE(receives_of_a_shared_queue_name_memory_of_its_own_protection_domain) {
+  for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) {
+    World world;
+    Endpoint seed(world, 1);
+    Nic& nic = seed.nic();
+    const PdHandle other = Endpoint::take(nic.allocate_pd());
+    Buffer of_the_queue(nic, other, 256), of_the_qp(nic, seed.pd, 256);
+    QpOptions shared{.type = type};
+    shared.srq = Endpoint::take(nic.create_srq({.pd = other, .max_wr = 8, .max_sge = 1}));
+    Endpoint receiver(seed, shared), sender(world, 2, {.type = type});
+    receiver.connect(2, sender.qpn());
+    sender.connect(1, receiver.qpn());
+    for (const Buffer* buffer : {&of_the_queue, &of_the_qp}) {
+      const Sge into = buffer->sge();
+      BOOST_REQUIRE(nic.post_srq_receive(shared.srq, {1, {&into, 1}}).ok());
+    }
+    Buffer from(sender.nic(), sender.pd, 64);
+    const Sge sge = from.sge();
+    SendRequest request{.opcode = SendOpcode::send, .sges = {&sge, 1}};
+    if (type == QpType::ud) {
+      request.address_handle = Endpoint::take(sender.nic().create_ah(sender.pd, Endpoint::path_to(1)));
+      request.remote_qpn = receiver.qpn();
+      request.remote_qkey = receiver.options().qkey;
+    }
+    for (int i = 0; i < 2; ++i) sender.post(request);
+    world.run_to_rest();
+    check_statuses(receiver.poll_received(), {success, local_protection_error});
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_shared_receive_queue_feeds_several_queue_pairs_in_order) {
   World world({.nodes = 3});
   Endpoint seed(world, 1);

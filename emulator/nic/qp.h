@@ -73,7 +73,7 @@ static_assert(sizeof(AtomicRecord) <= 16);
 
 struct Responder {
   enum class Message : std::uint8_t { none, send, write, discard };  // discard: UC, the rest of a damaged message
-  enum class Acknowledge : std::uint8_t { none, ack, nak };
+  enum class Acknowledge : std::uint8_t { none, ack, nak };          // nak: one whose syndrome and PSN are given
 
   wire::Psn expected_psn;
   std::uint32_t msn = 0;

@@ -203,8 +203,6 @@ Verdict check_remote_access(NicState& nic, Qp& qp, const PacketView& packet) {
     if (!nic.regions.translate(atomic.rkey.value, qp.pd, qp.handle, atomic.address, kAtomicBytes, kRemoteAtomic,
                                qp.responder.write_target))
       return refusal(nic, Verdict::remote_access);
-  } else if (opcode.has_invalidate) {
-    if (!nic.regions.may_invalidate(packet.ieth().rkey.value, qp.pd, qp.handle)) return Verdict::remote_access;
   }
   return Verdict::pass;
 }
@@ -246,6 +244,24 @@ Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
   return Verdict::pass;
 }
 
+void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
+  if (!qp.responder.receive_held) return;
+  qp.responder.receive_held = false;
+  Completion completion;
+  completion.wr_id = qp.responder.receive_wr_id;
+  completion.status = status;
+  completion.opcode = CompletionOpcode::receive;
+  nic.complete_receive(qp, completion, true);
+}
+
+/// Class J: the message has arrived and is acknowledged; what it asks for on top cannot be done. Its receive says so,
+/// and the QP's time is over.
+[[gnu::cold]] void refuse_invalidation(NicState& nic, Qp& qp, Psn psn) {
+  schedule_nak(nic, qp, wire::ack_syndrome(wire::kUnlimitedCredits), psn);  // the QP's last word, as a NAK is
+  fail_receive(nic, qp, CompletionStatus::remote_invalid_request);
+  nic.enter_error(qp);
+}
+
 void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const wire::OpcodeInfo& opcode = packet.opcode();
@@ -260,9 +276,11 @@ void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   completion.has_immediate = opcode.has_immediate;
   if (opcode.has_immediate) completion.immediate = packet.immediate().data;
   if (opcode.has_invalidate) {
+    const std::uint32_t rkey = packet.ieth().rkey.value;
+    if (!nic.regions.may_invalidate(rkey, qp.pd, qp.handle)) return refuse_invalidation(nic, qp, packet.bth().psn);
     completion.has_invalidate = true;
-    completion.immediate = packet.ieth().rkey.value;
-    nic.regions.invalidate(completion.immediate, qp.pd, qp.handle);
+    completion.immediate = rkey;
+    nic.regions.invalidate(rkey, qp.pd, qp.handle);
   }
   responder.receive_held = false;
   nic.complete_receive(qp, completion, packet.bth().solicited);
@@ -367,16 +385,6 @@ void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
   }
 }
 
-void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
-  if (!qp.responder.receive_held) return;
-  qp.responder.receive_held = false;
-  Completion completion;
-  completion.wr_id = qp.responder.receive_wr_id;
-  completion.status = status;
-  completion.opcode = CompletionOpcode::receive;
-  nic.complete_receive(qp, completion, true);
-}
-
 struct FatalVerdict {
   wire::NakCode nak;
   Counter counter;
@@ -393,7 +401,8 @@ std::optional<FatalVerdict> fatal_verdict(Verdict verdict) {
                           CompletionStatus::remote_invalid_request, AsyncEventType::qp_request_error};
     case Verdict::remote_access:
     case Verdict::fault:
-      return FatalVerdict{NakCode::remote_access_error, Counter::nak_sent_access, CompletionStatus::remote_access_error,
+      // Of a WRITE with immediate: to the receive's side the error is a local one (11.6.2).
+      return FatalVerdict{NakCode::remote_access_error, Counter::nak_sent_access, CompletionStatus::local_access_error,
                           AsyncEventType::qp_access_error};
     case Verdict::receive_too_short:
       return FatalVerdict{NakCode::invalid_request, Counter::nak_sent_invalid_request,

@@ -67,6 +67,18 @@ BOOST_AUTO_TEST_CASE(a_wrong_key_address_length_or_right_is_a_remote_access_erro
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_write_with_immediate_to_a_wrong_key_is_a_local_access_error_of_the_receive_that_it_took) {
+  Pair pair({}, 4096);
+  pair.b.receive(1, {});
+  const Sge sge = pair.a_buffer.sge(0, 8);
+  check_outcome(pair,
+                {.opcode = SendOpcode::rdma_write_with_immediate,
+                 .sges = {&sge, 1},
+                 .remote_address = pair.b_buffer.address(),
+                 .rkey = pair.b_buffer.rkey() ^ 1},
+                {remote_access_error, AsyncEventType::qp_access_error, local_access_error});
+}
+
 BOOST_AUTO_TEST_CASE(the_last_octet_of_a_region_can_be_reached_and_the_next_one_not) {
   Pair pair({}, 4096);
   const Sge two = pair.a_buffer.sge(0, 2);

@@ -294,6 +294,30 @@ BOOST_AUTO_TEST_CASE(the_first_packet_in_rtr_establishes_communication_and_is_ex
   BOOST_CHECK(events.at(0) == AsyncEventType::communication_established);
 }
 
+BOOST_AUTO_TEST_CASE(what_came_before_rtr_is_asked_for_again_by_what_comes_after_it_at_once) {
+  for (const bool is_ready_to_send : {false, true}) {
+    World world({.latency = microseconds(1)});
+    Endpoint end(world, 1, kOptions);
+    Endpoint peer(world, 2, {.mtu = kMtu, .timeout = 20});  // four seconds
+    Buffer buffer(end.nic(), end.pd, 64);
+    end.to_init();
+    for (std::uint64_t i = 0; i < 3; ++i) end.receive(i, {buffer.sge()});
+    peer.connect(1, end.qpn());
+    for (int i = 0; i < 2; ++i) peer.post({.opcode = SendOpcode::send});
+    world.run_for(milliseconds(1));
+    BOOST_TEST(end.counters().get(Counter::rx_dropped_qp_state) == 2u);
+    end.to_rtr(2, peer.qpn());
+    if (is_ready_to_send) end.to_rts();
+    peer.post({.opcode = SendOpcode::send});
+    world.run_for(microseconds(4));  // there, the NAK back, there, the ACK back
+    BOOST_TEST(end.poll_received().size() == 3u);
+    check_statuses(peer.poll_sent(), {CompletionStatus::success, CompletionStatus::success, CompletionStatus::success});
+    BOOST_TEST(peer.counters().get(Counter::packet_seq_err) == 1u);
+    BOOST_TEST(peer.counters().get(Counter::tx_retransmitted_packets) == 3u);
+    BOOST_TEST(peer.counters().get(Counter::local_ack_timeout_err) == 0u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_qp_that_does_not_receive_yet_or_any_more_is_silent) {
   Script script(kOptions);
   script.end.to_state(QpState::error);

@@ -11,7 +11,7 @@ namespace {
 using wire::OperationCode;
 
 /// Credits (9.7.7.2.2): the receives for the messages after the MSN, and so with that of the message under way. An SRQ
-/// does not count them.
+/// does not count them. New receives alone make no acknowledgement, as they may: a requester without credits asks.
 std::uint8_t acknowledge_syndrome(const Qp& qp) {
   if (!qp.has_receive_queue) return wire::ack_syndrome(wire::kUnlimitedCredits);
   return wire::ack_syndrome(wire::credit_code_of(qp.receive_queue.depth() + qp.responder.receive_held));

@@ -187,8 +187,8 @@ std::uint64_t receive_room(const Qp& qp) {
 }
 
 bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload) {
-  const PdHandle pd =
-      qp.srq != nullptr ? qp.srq->pd : qp.pd;  // a receive belongs to the queue it was posted to (10.2.9)
+  // A receive belongs to the queue that it was posted to (10.2.9).
+  const PdHandle pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
   std::uint32_t skip = qp.responder.receive_offset;
   qp.responder.receive_offset += static_cast<std::uint32_t>(payload.size());
   for (std::uint32_t i = 0; i < qp.responder.receive_sges && !payload.empty(); ++i) {

@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/host/combining_gate.h"
 #include "emulator/host/frame_ring.h"
 #include "wire/result.h"
 #include "wire/time.h"

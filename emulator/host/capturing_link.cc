@@ -42,7 +42,9 @@ void CapturingLink::commit(std::size_t bytes) {
 
 std::size_t CapturingLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   Recorder recorder(*file_, now, sink);
-  return inner_->receive(now, recorder, std::min(budget, frames_free()));
+  const std::size_t most = frames_free();
+  was_full_ = most < budget;
+  return inner_->receive(now, recorder, std::min(budget, most));
 }
 
 std::optional<Time> CapturingLink::next_deadline() const {

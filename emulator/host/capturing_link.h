@@ -28,6 +28,10 @@ class CapturingLink final : public Link {
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
   bool fetch(std::size_t most) override { return inner_->fetch(most); }
+  bool fetch_all() override { return inner_->fetch_all(); }
+  bool holds_back() const override { return was_full_ || inner_->holds_back(); }
+  std::uint64_t published() override { return inner_->published(); }
+  bool has_sent(std::uint64_t published) override { return inner_->has_sent(published); }
   bool fetches() const override { return inner_->fetches(); }
   bool flush() override;
   void service() override { inner_->service(); }
@@ -52,6 +56,7 @@ class CapturingLink final : public Link {
   std::shared_ptr<CaptureFile> file_;
   std::unique_ptr<Link> inner_;
   std::span<std::byte> room_;
+  bool was_full_ = false;  // in the last receive()
 };
 
 }  // namespace verbena::host

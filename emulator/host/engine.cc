@@ -21,9 +21,8 @@ namespace {
 constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
 constexpr std::uint32_t kPassesPerClock = 16;
-constexpr std::uint32_t kBacklogPassesMax = 256;  // with full receive budgets in a row: then timers run all the same
-constexpr std::size_t kFramesOfATurn = 4;         // of a ping-pong: request and acknowledgement, and a little more
-constexpr int kPassesToLeave = 4;  // of an application's poll; frames that come without end are not its to take
+constexpr std::size_t kFramesOfATurn = 4;  // of a ping-pong: request and acknowledgement, and a little more
+constexpr int kPassesToLeave = 4;          // of an application's poll; frames that come without end are not its to take
 constexpr std::size_t kEventsAtOnce = 16;
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
@@ -139,19 +138,24 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
 
 // -- Passes -----------------------------------------------------------------------------------------------------------
 
-Engine::Traffic Engine::pass_locked(bool fresh_clock, nic::Nic::Acknowledge when) {
-  if (exact_time_ || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
+/// Outside of the lock: frames come out of the kernel. Only who is to run a timer needs to know that these are all.
+FairTimers::Look Engine::fetch(std::size_t most) {
+  if (!timers_.wants_all()) {
+    link_->fetch(most);
+    return {};
+  }
+  const Time since = clock_now();
+  return {.since = since, .is_all = link_->fetch_all()};
+}
+
+Engine::Traffic Engine::pass_locked(bool fresh_clock, FairTimers::Look look, nic::Nic::Acknowledge when) {
+  if (exact_time_ || timers_.wants_all() || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
   Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
   Traffic traffic;
   traffic.received = link_->receive(sink.at_start(), sink, kReceiveBudget);
-  // A timer does not run out over an answer that has arrived and waits its turn behind others.
   backlog_passes_ = traffic.received == kReceiveBudget ? backlog_passes_ + 1 : 0;
-  if (sink.fresh() && backlog_passes_ % kBacklogPassesMax == 0) {
-    if (const auto due = nic_->next_deadline(); due && *due <= sink.now()) nic_->on_deadline(sink.now());
-  }
-  if (sink.fresh() && management_->due() <= sink.now())
-    step_management(sink.now(), traffic.received < kReceiveBudget ? Management::Arrived::all_taken
-                                                                  : Management::Arrived::perhaps_more);
+  if (!kernel_frames_) look = {.since = sink.at_start(), .is_all = true};  // what has arrived lies in the link's rings
+  if (sink.fresh()) run_timers(sink.now(), look, traffic.received);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
   if (nic_->has_work() || nic_->holds_acknowledgements())
     traffic.sent = transmit_received(sink.now(), traffic.received, when);
@@ -159,6 +163,27 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock, nic::Nic::Acknowledge when
   if (sink.fresh()) last_now_ = sink.now();
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   return traffic;
+}
+
+void Engine::run_timers(Time now, const FairTimers::Look& look, std::size_t received) {
+  timers_.look_after_departures(now, *nic_, *link_);
+  const Time due = std::min(nic_->next_deadline().value_or(kNever), management_->due());
+  if (due > now) return timers_.rest();
+  const auto until =
+      timers_.allow(due, look, {.frames = received, .is_all = received < kReceiveBudget && !link_->holds_back()});
+  if (!until) return;
+  if (const auto timer = nic_->next_deadline(); timer && *timer <= *until) {
+    timers_.look(*nic_, *link_);
+    nic_->on_deadline(*until, timers_.left());
+  }
+  if (management_->due() <= *until)
+    step_management(now, timers_.has_heard_all() ? Management::Arrived::all_taken : Management::Arrived::perhaps_more);
+}
+
+std::size_t Engine::transmit_locked(Time now, nic::Nic::Acknowledge when) {
+  const std::size_t sent = nic_->transmit(now, *link_, kTransmitBudget, when);
+  if (sent != 0) timers_.built(now);
+  return sent;
 }
 
 /// Sends what a pass gave rise to; an acknowledgement waits if `when` says so and the application is quick to answer,
@@ -173,14 +198,14 @@ std::size_t Engine::transmit_received(Time now, std::size_t received, nic::Nic::
   }
   const nic::Counters& counters = stats_->counters();
   const std::uint64_t acknowledged = counters.get(nic::Counter::tx_acknowledges);
-  const std::size_t sent = nic_->transmit(now, *link_, kTransmitBudget, when);
+  const std::size_t sent = transmit_locked(now, when);
   if (nic_->holds_acknowledgements() || counters.get(nic::Counter::tx_acknowledges) != acknowledged)
     answers_.received(now);
   return sent;
 }
 
 void Engine::acknowledge_locked(Time now) {
-  if (nic_->holds_acknowledgements() && nic_->transmit(now, *link_, kTransmitBudget) != 0) link_->publish();
+  if (nic_->holds_acknowledgements() && transmit_locked(now) != 0) link_->publish();
 }
 
 /// The peer is waiting for the answer; the acknowledgement goes after it.
@@ -188,7 +213,7 @@ void Engine::send_answer(Time now) {
   if (!nic_->has_work()) return;
   answers_.sent(now);
   if (!nic_->holds_acknowledgements()) return;
-  if (nic_->transmit(now, *link_, kTransmitBudget, nic::Nic::Acknowledge::with_answer) != 0) link_->publish();
+  if (transmit_locked(now, nic::Nic::Acknowledge::with_answer) != 0) link_->publish();
   acknowledge_locked(now);
 }
 
@@ -211,7 +236,7 @@ void Engine::settle_management() {
 }
 
 void Engine::finish_call(Time now) {
-  if (nic_->has_work() && nic_->transmit(now, *link_, kTransmitBudget) != 0) link_->publish();
+  if (nic_->has_work() && transmit_locked(now) != 0) link_->publish();
   last_now_ = std::max(last_now_, now);
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -232,7 +257,7 @@ void Engine::after_unlock(bool kick) {
   while (link_->flush()) {
     const std::lock_guard guard(lock_);
     last_now_ = std::max(last_now_, clock_now());
-    if (nic_->has_work() && nic_->transmit(last_now_, *link_, kTransmitBudget) != 0) link_->publish();
+    if (nic_->has_work() && transmit_locked(last_now_) != 0) link_->publish();
   }
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
   if (questions_waiting_.load(std::memory_order_relaxed)) settle_management();
@@ -241,20 +266,20 @@ void Engine::after_unlock(bool kick) {
 
 bool Engine::progress() {
   if (thread_ == nullptr) service();
-  link_->fetch(Link::kAll);
+  const FairTimers::Look look = fetch(Link::kAll);
   lock_.lock();
-  const Traffic traffic = pass_locked(true);
+  const Traffic traffic = pass_locked(true, look);
   lock_.unlock();
   after_unlock(false);
   return traffic.received != 0 || traffic.sent != 0;
 }
 
 Progress::Look Engine::pass() {
-  link_->fetch(Link::kAll);
+  const FairTimers::Look look = fetch(Link::kAll);
   if (!lock_.try_lock_briefly()) return Look::kept_out;
   const bool app_sleeps = activity().sleeps;
   const Traffic traffic =
-      pass_locked(true, app_sleeps ? nic::Nic::Acknowledge::at_once : nic::Nic::Acknowledge::with_answer);
+      pass_locked(true, look, app_sleeps ? nic::Nic::Acknowledge::at_once : nic::Nic::Acknowledge::with_answer);
   const bool worked = traffic.received != 0 || traffic.sent != 0;
   const bool in_the_way = !worked && link_->stands_in_the_way();
   lock_.unlock();
@@ -264,6 +289,7 @@ Progress::Look Engine::pass() {
 }
 
 std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
+  FairTimers::Look look;
   lock_.lock();
   app_polls_.store(app_polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   std::size_t count = nic_->poll_cq(cq, into);
@@ -277,7 +303,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     if (kernel_frames_) {
       const std::size_t most = answers_.are_expected() ? 1 : Link::kAll;
       lock_.unlock();
-      link_->fetch(most);
+      look = fetch(most);
       lock_.lock();
     }
     disarm();
@@ -287,11 +313,11 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     link_->flush();
     return count;
   }
-  Traffic traffic = pass_locked(false, nic::Nic::Acknowledge::with_answer);
+  Traffic traffic = pass_locked(false, look, nic::Nic::Acknowledge::with_answer);
   if (count == 0) count = nic_->poll_cq(cq, into);
   // Frames that wait already are taken first: it may be long until their sender sees that nobody does.
   for (int passes = 0; count != 0 && leaves() && !leave_to_thread() && passes < kPassesToLeave; ++passes) {
-    const Traffic more = pass_locked(true, nic::Nic::Acknowledge::with_answer);
+    const Traffic more = pass_locked(true, {}, nic::Nic::Acknowledge::with_answer);
     traffic.received += more.received;
     traffic.sent += more.sent;
   }

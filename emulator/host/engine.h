@@ -17,6 +17,7 @@
 #include "emulator/host/app_memory.h"
 #include "emulator/host/clock.h"
 #include "emulator/host/engine_config.h"
+#include "emulator/host/fair_timers.h"
 #include "emulator/host/link.h"
 #include "emulator/host/management.h"
 #include "emulator/host/progress_thread.h"
@@ -155,7 +156,11 @@ class Engine final : private Progress {
     std::size_t received = 0;
     std::size_t sent = 0;
   };
-  Traffic pass_locked(bool fresh_clock, nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
+  FairTimers::Look fetch(std::size_t most);
+  Traffic pass_locked(bool fresh_clock, FairTimers::Look look,
+                      nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
+  void run_timers(Time now, const FairTimers::Look& look, std::size_t received);
+  std::size_t transmit_locked(Time now, nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
   std::size_t transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when);
   void send_answer(Time now);
   void acknowledge_locked(Time now);
@@ -197,6 +202,7 @@ class Engine final : private Progress {
   std::uint32_t backlog_passes_ = 0;
   bool answers_next_ = false;  // an acknowledgement waits for the next pass
   Time last_now_{};
+  FairTimers timers_;
   Time removal_at_ = kNever;  // EngineConfig::nic.removed_after
   /// What the application does about frames. will_poll: it had left, and has posted since.
   enum class AppRole : std::uint8_t { polls, has_left, will_poll };

@@ -40,6 +40,7 @@ class NullLink : public Link {
   void publish() override {}
   std::size_t receive(Time, FrameSink&, std::size_t) override { return 0; }
   bool fetch(std::size_t) override { return false; }
+  bool fetch_all() override { return true; }
   bool fetches() const override { return false; }
   bool flush() override { return false; }
   void service() override {}

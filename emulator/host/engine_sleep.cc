@@ -76,7 +76,8 @@ Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
     ready = !listen || app_will_poll || link_->arm();
     if (!ready) return {};
     if (app_will_poll) longest = std::min(longest, will_poll_until_);
-    until = std::min({longest, deadline_locked(now), acknowledgement_deadline(!listen, now)});
+    until =
+        std::min({longest, deadline_locked(now), acknowledgement_deadline(!listen, now), timers_.look(*nic_, *link_)});
     thread_rests_ = longest == kNever;
     polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
     thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);

@@ -83,7 +83,7 @@ class FaultyLink final : public Link {
     if (tx_) forward();
     if (!rx_) return inner_->receive(now, sink, budget);
     Intake intake(*this, now);
-    inner_->receive(now, intake, budget);
+    left_frames_ = inner_->receive(now, intake, budget) == budget;
     std::size_t handed_up = 0;
     for (; handed_up < budget; ++handed_up) {
       const auto delivery = rx_->next_delivery(now);
@@ -106,6 +106,10 @@ class FaultyLink final : public Link {
 
   // Called outside of the lock: it must not look at the models. next_deadline() speaks for frames that are due.
   bool fetch(std::size_t most) override { return inner_->fetch(most); }
+  bool fetch_all() override { return inner_->fetch_all(); }
+  bool holds_back() const override { return left_frames_ || inner_->holds_back(); }
+  std::uint64_t published() override { return inner_->published(); }
+  bool has_sent(std::uint64_t published) override { return inner_->has_sent(published); }
   bool fetches() const override { return inner_->fetches(); }
   bool flush() override { return inner_->flush(); }
   void service() override { inner_->service(); }
@@ -166,6 +170,7 @@ class FaultyLink final : public Link {
   Time now_{0};
   bool blocked_ = false;
   bool discarding_ = false;
+  bool left_frames_ = false;  // to the next receive(), perhaps
   fabric::FrameTag tag_;
   std::span<std::byte> room_;
   std::array<std::byte, wire::kFrameBytesMax> overflow_;

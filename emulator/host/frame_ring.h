@@ -1,9 +1,8 @@
 // FrameRing: frames in fixed slots, from one producer at a time to one consumer at a time, inside one process.
-// CombiningGate: lets several threads ask for the same work while one of them does it for all.
 //
 // Solely responsible for handing frames between the two sides of the engine's lock without a lock of its own: links put
-// what the NIC builds into a ring under the engine's lock, and flush() takes it out under the gate, or the other way
-// round. Nothing allocates after construction. No system call.
+// what the NIC builds into a ring under the engine's lock, and flush() takes it out under a gate (combining_gate.h), or
+// the other way round. Nothing allocates after construction. No system call.
 #pragma once
 
 #include <atomic>
@@ -50,6 +49,10 @@ class FrameRing {
   /// As the producer sees it: committed frames count as used.
   std::size_t free_slots() const { return slots_ - (committed_ - consumed_.load(std::memory_order_acquire)); }
 
+  /// Frames published since the start, and whether the consumer has let go of the first so many. Any thread.
+  std::uint64_t published() const { return published_.load(std::memory_order_acquire); }
+  bool has_released(std::uint64_t frames) const { return consumed_.load(std::memory_order_acquire) >= frames; }
+
   // -- Consumer
   // ---------------------------------------------------------------------------------------------------------
   std::size_t waiting() const {
@@ -74,19 +77,6 @@ class FrameRing {
   std::uint64_t committed_ = 0;  // producer only
   alignas(64) std::atomic<std::uint64_t> published_{0};
   alignas(64) std::atomic<std::uint64_t> consumed_{0};
-};
-
-/// One thread at a time. try_enter() and leave() are totally ordered with FrameRing::publish() and waiting(): a thread
-/// that publishes and then fails to enter may rely on the holder to see its frames when it looks again after leave().
-class CombiningGate {
- public:
-  bool try_enter() { return !busy_.exchange(true, std::memory_order_seq_cst); }
-  void leave() { busy_.store(false, std::memory_order_seq_cst); }
-  /// Somebody is inside, perhaps with frames in hand that wait no longer.
-  bool is_busy() const { return busy_.load(std::memory_order_seq_cst); }
-
- private:
-  std::atomic<bool> busy_{false};
 };
 
 }  // namespace verbena::host

@@ -81,6 +81,11 @@ class InProcessLink final : public Link {
     return has_frames();
   }
 
+  bool fetch_all() override {
+    fetch(kAll);
+    return true;
+  }
+
   bool flush() override {
     // Sequentially consistent with arm(): either this sees the sleeper, or the sleeper sees the frames.
     if (far_->from_far_end.waiting() != 0 && far_->sleeping.exchange(false)) wake(*far_);

@@ -6,7 +6,8 @@
 // Calls come in two classes. Under the engine's lock, never entering the kernel: reserve, commit, cancel, publish,
 // receive, arm. Outside of it, free to enter the kernel and safe from several threads: fetch, flush, resolve, service.
 // One pass of the engine: fetch; lock; receive -> Nic::receive; Nic::transmit -> reserve/commit; publish; unlock;
-// flush.
+// flush. A thread may be preempted at any of these: fetch_all, holds_back and has_sent tell the engine what is still
+// on its way within the process, so that no timer runs out over it (fair_timers.h).
 #pragma once
 
 #include <cstddef>
@@ -53,6 +54,9 @@ class Link : public nic::TransmitPort {
   /// a turn of a ping-pong; who stops looking afterwards asks for all (kAll).
   virtual bool fetch(std::size_t most) = 0;
   static constexpr std::size_t kAll = SIZE_MAX;
+  /// Takes everything that had arrived when the call began, wherever it is; waits a moment, in the kernel, for a thread
+  /// that has some of it in hand. False: there may be more.
+  virtual bool fetch_all() = 0;
   /// Whether frames come out of the kernel at all: false when fetch() has nothing to do (shared memory).
   virtual bool fetches() const { return true; }
   /// Gives the kernel what publish() sealed: datagrams, wake-ups of sleeping peers. Does what arm() and disarm() want
@@ -60,6 +64,12 @@ class Link : public nic::TransmitPort {
   /// Returns whether a frame for which reserve() had no room may find some now: the way to a peer to whom nothing was
   /// sent before has been made.
   virtual bool flush() = 0;
+  /// Under the engine's lock: the last receive() may have left frames although it handed up fewer than it was to.
+  virtual bool holds_back() const { return false; }
+  /// Under the engine's lock, after publish(): grows with the frames that leave through others' hands, and whether all
+  /// that were published at such a count have left. A link that hands frames to nobody between the ends has sent them.
+  virtual std::uint64_t published() { return 0; }
+  virtual bool has_sent(std::uint64_t) { return true; }
   /// Published frames have not reached the kernel: another thread has them in hand, or the kernel takes no more. They
   /// are lost if the process ends now. Called on the innermost link, outside of the engine's lock.
   virtual bool has_unsent() const { return false; }

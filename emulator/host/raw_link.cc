@@ -192,7 +192,7 @@ bool RawLink::flush() {
   const CancellationShield shield;
   bell_.settle();
   while (outgoing_.waiting() != 0) {
-    if (!transmit_gate_.try_enter()) break;
+    if (!transmit_gate_.enter_with_patience()) break;
     const bool may_go_on = send_waiting();
     transmit_gate_.leave();
     if (!may_go_on) break;
@@ -233,10 +233,12 @@ bool RawLink::send_waiting() {
   std::size_t done = 0;
   while (done < waiting) {
     // The ring's front moves as frames are released, so index 0 is always the next one.
-    if (goes_to_ourselves(outgoing_.frame(0))) {
-      loop(outgoing_.frame(0));
-      outgoing_.release(1);
-      ++done;
+    std::size_t looped = 0;
+    while (done + looped < waiting && goes_to_ourselves(outgoing_.frame(looped))) loop(outgoing_.frame(looped++));
+    if (looped != 0) {
+      siblings_->send_staged();
+      outgoing_.release(looped);
+      done += looped;
       continue;
     }
     if (goes_to_a_group(outgoing_.frame(0)) && !std::exchange(front_is_staged_, true))
@@ -299,7 +301,7 @@ bool RawLink::arm() {
 
 bool RawLink::fetch(std::size_t most) {
   const CancellationShield shield;
-  if (receive_gate_.try_enter()) {
+  if (receive_gate_.try_enter() || (!has_frames() && receive_gate_.enter_with_patience())) {
     read_socket(most);
     if (siblings_->has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
       fetches_since_siblings_ = 0;
@@ -310,9 +312,23 @@ bool RawLink::fetch(std::size_t most) {
   return has_frames();
 }
 
-void RawLink::read_socket(std::size_t most) {
+bool RawLink::fetch_all() {
+  const CancellationShield shield;
+  if (!receive_gate_.wait_and_enter()) return false;
+  bool is_all = false;
+  for (std::size_t reads = 0; !is_all && reads < kRingFrames && incoming_.free_slots() != 0; ++reads) {
+    errno = 0;
+    // Anything else was a report about the interface, and is gone.
+    is_all = read_socket(kAll) == 0 && errno == EAGAIN;
+  }
+  is_all = siblings_->receive(from_siblings_) && is_all;
+  receive_gate_.leave();
+  return is_all;
+}
+
+std::size_t RawLink::read_socket(std::size_t most) {
   const std::size_t wanted = std::min({incoming_.free_slots(), kBatchMax, most});
-  if (wanted == 0) return;
+  if (wanted == 0) return 0;
   for (std::size_t i = 0; i < wanted; ++i) receive_batch_->set(i, incoming_.room(i));
   const int received =
       ::recvmmsg(packets_, receive_batch_->headers.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
@@ -320,7 +336,9 @@ void RawLink::read_socket(std::size_t most) {
     // One that is longer than any frame keeps its slot and goes up cut: the NIC counts it as malformed.
     incoming_.commit(receive_batch_->headers[i].msg_len);
   }
-  if (received > 0) incoming_.publish();
+  if (received <= 0) return 0;
+  incoming_.publish();
+  return static_cast<std::size_t>(received);
 }
 
 std::size_t RawLink::receive(Time now, FrameSink& sink, std::size_t budget) {

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "emulator/host/combining_gate.h"
 #include "emulator/host/engine_config.h"
 #include "emulator/host/frame_bell.h"
 #include "emulator/host/frame_ring.h"
@@ -57,6 +58,9 @@ class RawLink final : public Link {
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
   bool fetch(std::size_t most) override;
+  bool fetch_all() override;
+  std::uint64_t published() override { return outgoing_.published(); }
+  bool has_sent(std::uint64_t published) override { return outgoing_.has_released(published); }
   bool flush() override;
   bool has_unsent() const override { return outgoing_.waiting() != 0 || transmit_gate_.is_busy(); }
   void service() override {}
@@ -76,7 +80,8 @@ class RawLink final : public Link {
   std::optional<std::string> open_guard_socket();
   std::optional<std::string> open_wait_descriptor();
   bool has_frames() const;
-  void read_socket(std::size_t most);
+  /// Returns how many frames came.
+  std::size_t read_socket(std::size_t most);
   bool send_waiting();
   bool goes_to_ourselves(std::span<const std::byte> frame) const;
   bool goes_to_a_group(std::span<const std::byte> frame) const;

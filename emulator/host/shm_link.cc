@@ -232,6 +232,18 @@ void ShmLink::publish_channel(ShmChannel& channel) {
   }
 }
 
+/// What a cable publishes lies before the peer. A plug's frames leave as the fabric process takes them.
+std::uint64_t ShmLink::published() {
+  published_in_ = role_ == ShmRole::plug ? routes_.front().tx.get() : nullptr;
+  return published_in_ != nullptr ? published_in_->tx.position() : 0;
+}
+
+bool ShmLink::has_sent(std::uint64_t published) {
+  const auto& hub = routes_.front().tx;
+  if (published_in_ == nullptr || hub.get() != published_in_) return true;
+  return hub->tx.read_tail() >= published;
+}
+
 bool ShmLink::has_taken_all(ShmChannel& channel) {
   channel.tx.read_tail();
   return channel.tx.drained();

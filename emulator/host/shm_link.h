@@ -84,6 +84,9 @@ class ShmLink final : public Link {
   void give_cores_back();
   std::optional<Time> next_deadline() const override;
   bool fetch(std::size_t) override { return false; }
+  bool fetch_all() override { return true; }
+  std::uint64_t published() override;
+  bool has_sent(std::uint64_t published) override;
   bool fetches() const override { return false; }
   bool flush() override;
   void service() override { control_->service(); }
@@ -226,8 +229,9 @@ class ShmLink final : public Link {
   std::uint32_t polls_since_nap_ = 0;
   bool borrows_ = false;  // a hub
   // Of a plug.
-  bool has_left_frames_ = false;  // in the hub's ring, without a bell
-  Time ring_at_{};                // for them; zero: not known yet
+  const ShmChannel* published_in_ = nullptr;  // by whose position published() was counted
+  bool has_left_frames_ = false;              // in the hub's ring, without a bell
+  Time ring_at_{};                            // for them; zero: not known yet
   Time polled_in_vain_at_{};
   std::atomic<std::int64_t> lends_not_before_ns_{0};
   std::atomic<bool> yields_{false};  // flush() is to: a peer that was rung needs this core

@@ -174,6 +174,7 @@ void SiblingPort::send_staging(std::uint8_t slot) {
 
 bool SiblingPort::receive(FrameRing& into, NoteSink* notes) {
   bool moved = false;
+  bool is_all = false;
   for (unsigned i = 0; i < kReceiveMessagesMax && into.free_slots() >= kBatchFramesMax; ++i) {
     alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(ucred))];
     iovec piece{incoming_.get(), kMessageBytesMax};
@@ -183,14 +184,15 @@ bool SiblingPort::receive(FrameRing& into, NoteSink* notes) {
     header.msg_control = control;
     header.msg_controllen = sizeof control;
     const ssize_t bytes = ::recvmsg(socket_, &header, MSG_DONTWAIT);
-    if (bytes < 0) break;
+    is_all = bytes < 0;
+    if (is_all) break;
     if ((header.msg_flags & MSG_TRUNC) != 0 || !is_from_our_user(header)) continue;
     const std::size_t free_before = into.free_slots();
     accept({incoming_.get(), static_cast<std::size_t>(bytes)}, into, notes);
     moved = moved || into.free_slots() < free_before;
   }
   if (moved) into.publish();
-  return moved;
+  return is_all;
 }
 
 void SiblingPort::accept(std::span<const std::byte> message, FrameRing& into, NoteSink* notes) {

@@ -51,8 +51,8 @@ class SiblingPort {
     virtual ~NoteSink() = default;
     virtual void note(std::uint8_t sender_slot, std::uint16_t note) = 0;
   };
-  /// Moves what siblings sent into the ring and publishes it; notes go to the sink, if there is one. Returns whether it
-  /// moved any frame.
+  /// Moves what siblings sent into the ring and publishes it; notes go to the sink, if there is one. Returns whether
+  /// that was all.
   bool receive(FrameRing& into, NoteSink* notes = nullptr);
   /// Whether that process of the node has been heard of and not yet been missed.
   bool knows(std::uint8_t slot) const;

@@ -138,6 +138,11 @@ bool UdpLink::fetch(std::size_t most) {
   return receiver_->fetch(most);
 }
 
+bool UdpLink::fetch_all() {
+  const CancellationShield shield;
+  return receiver_->fetch_all();
+}
+
 bool UdpLink::flush() {
   const CancellationShield shield;
   bell_.settle();

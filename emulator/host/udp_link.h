@@ -64,6 +64,9 @@ class UdpLink final : public Link {
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
   bool fetch(std::size_t most) override;
+  bool fetch_all() override;
+  std::uint64_t published() override { return transmitter_->ring().published(); }
+  bool has_sent(std::uint64_t published) override { return transmitter_->ring().has_released(published); }
   bool flush() override;
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }

@@ -3,6 +3,7 @@
 #include <netinet/udp.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "emulator/host/neighbour.h"
@@ -65,7 +66,7 @@ bool UdpReceiver::has_frames() const {
 }
 
 bool UdpReceiver::fetch(std::size_t most) {
-  if (gate_.try_enter()) {
+  if (gate_.try_enter() || (!has_frames() && gate_.enter_with_patience())) {
     read_sockets(most);
     if (siblings_.has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
       fetches_since_siblings_ = 0;
@@ -76,6 +77,25 @@ bool UdpReceiver::fetch(std::size_t most) {
   }
   pass_groups_on();
   return has_frames();
+}
+
+bool UdpReceiver::fetch_all() {
+  if (!gate_.wait_and_enter()) return false;
+  const bool is_all = read_all();
+  gate_.leave();
+  pass_groups_on();
+  return is_all;
+}
+
+/// Frames to groups are not among it: no timer waits for a datagram.
+bool UdpReceiver::read_all() {
+  for (std::size_t reads = 0; reads < kBuffers && free_buffers() != 0; ++reads) {
+    errno = 0;
+    if (read_node(Link::kAll) != 0) continue;
+    // Anything else was a report about a frame of ours, and is gone.
+    if (errno == EAGAIN) return siblings_.receive(passed_on_, &steering_);
+  }
+  return false;
 }
 
 void UdpReceiver::pass_groups_on() {
@@ -99,11 +119,15 @@ void UdpReceiver::read_sockets(std::size_t most) {
   if (!groups_first_) read_groups();
 }
 
+std::size_t UdpReceiver::free_buffers() const {
+  const std::uint64_t fetched = fetched_.load(std::memory_order_relaxed);
+  return kBuffers - static_cast<std::size_t>(fetched - consumed_.load(std::memory_order_acquire));
+}
+
 /// Into the buffers behind the fetched ones; returns how many datagrams came.
 std::size_t UdpReceiver::read_socket(int socket, std::size_t most) {
   const std::uint64_t fetched = fetched_.load(std::memory_order_relaxed);
-  const std::size_t room = kBuffers - static_cast<std::size_t>(fetched - consumed_.load(std::memory_order_acquire));
-  const std::size_t wanted = std::min({room, kBatchMax, most});
+  const std::size_t wanted = std::min({free_buffers(), kBatchMax, most});
   if (wanted == 0) return 0;
   for (std::size_t i = 0; i < wanted; ++i) {
     batch_->pieces[i] = {payload_of((fetched + i) % kBuffers), kBufferBytes - kHeadroomBytes};
@@ -125,9 +149,9 @@ void UdpReceiver::accept(std::size_t datagrams) {
   fetched_.store(fetched_.load(std::memory_order_relaxed) + datagrams, std::memory_order_release);
 }
 
-void UdpReceiver::read_node(std::size_t most) {
+std::size_t UdpReceiver::read_node(std::size_t most) {
   const std::size_t received = read_socket(options_.socket, most);
-  if (received == 0) return;
+  if (received == 0) return 0;
   for (std::size_t i = 0; i < received; ++i) {
     const std::size_t buffer = (fetched_.load(std::memory_order_relaxed) + i) % kBuffers;
     datagrams_[buffer] = describe(i, options_.address);
@@ -140,6 +164,7 @@ void UdpReceiver::read_node(std::size_t most) {
   }
   siblings_.send_staged();
   accept(received);
+  return received;
 }
 
 /// Every process of the node has a socket of its own for the group: nothing is passed on.

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 
+#include "emulator/host/combining_gate.h"
 #include "emulator/host/frame_ring.h"
 #include "emulator/host/link.h"
 #include "emulator/host/sibling_port.h"
@@ -37,8 +38,11 @@ class UdpReceiver {
   UdpReceiver(const Options& options, SiblingPort& siblings, UdpGroups& groups);
   ~UdpReceiver();
 
-  /// Any thread; a thread that finds another one reading leaves it to that one. Returns whether frames wait.
+  /// Any thread; a thread that finds another one reading leaves it to that one, and waits for it a moment if that one
+  /// stands still. Returns whether frames wait.
   bool fetch(std::size_t most);
+  /// As Link::fetch_all.
+  bool fetch_all();
   bool has_frames() const;
   /// Under the engine's lock.
   std::size_t receive(FrameSink& sink, std::size_t budget);
@@ -87,7 +91,9 @@ class UdpReceiver {
 
   void read_sockets(std::size_t most);
   std::size_t read_socket(int socket, std::size_t most);
-  void read_node(std::size_t most);
+  std::size_t read_node(std::size_t most);
+  bool read_all();
+  std::size_t free_buffers() const;
   void read_group(int socket, const wire::Gid& group, std::size_t most);
   void accept(std::size_t datagrams);
   Datagram describe(std::size_t index, const wire::Gid& destination) const;

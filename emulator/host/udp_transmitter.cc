@@ -81,7 +81,7 @@ UdpTransmitter::~UdpTransmitter() = default;
 
 void UdpTransmitter::flush() {
   while (ring_.waiting() != 0) {
-    if (!gate_.try_enter()) return;
+    if (!gate_.enter_with_patience()) return;
     const bool may_go_on = send_waiting();
     gate_.leave();
     if (!may_go_on) return;

@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 
+#include "emulator/host/combining_gate.h"
 #include "emulator/host/frame_ring.h"
 #include "emulator/host/udp_address.h"
 
@@ -34,7 +35,8 @@ class UdpTransmitter {
 
   /// The producer's side belongs to the engine's lock.
   FrameRing& ring() { return ring_; }
-  /// Sends what is published. Any thread; a thread that finds another one sending leaves its frames to that one.
+  /// Sends what is published. Any thread; a thread that finds another one sending leaves its frames to that one, and
+  /// waits for it a moment if that one stands still.
   void flush();
   /// Any thread: frames wait, or another thread has them in hand.
   bool has_unsent() const { return ring_.waiting() != 0; }

@@ -17,6 +17,7 @@ void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
   const bool outstanding = requester.una_psn != requester.next_psn;
   requester.ack_deadline =
       outstanding && requester.ack_timeout.ns != 0 && !requester.rnr_waiting ? now + requester.ack_timeout : kNever;
+  requester.timed_batch = requester.last_batch;
   nic.arm_timer(qp);
 }
 
@@ -283,13 +284,20 @@ void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Tim
     receive_data(nic, qp, packet, now);
 }
 
-void run_requester_timers(NicState& nic, Qp& qp, Time now) {
+void start_ack_timer_late(Qp& qp, std::uint64_t batch, Time now) {
+  Requester& requester = qp.requester;
+  if (requester.ack_deadline == kNever || requester.timed_batch < batch) return;
+  requester.ack_deadline = std::max(requester.ack_deadline, now + requester.ack_timeout);
+}
+
+void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
   Requester& requester = qp.requester;
   if (requester.rnr_deadline <= now) {
     requester.rnr_deadline = kNever;
     requester.rnr_waiting = false;
     nic.make_ready(qp);
   }
+  if (requester.ack_deadline <= now && requester.timed_batch > left) start_ack_timer_late(qp, 0, now);
   if (requester.ack_deadline <= now) {
     requester.ack_deadline = kNever;
     nic.counters.add(Counter::local_ack_timeout_err);

@@ -146,13 +146,21 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     nic.counters.add(Counter::rx_dropped_wrong_transport);
 }
 
-void Nic::on_deadline(Time now) {
+Nic::Batch Nic::close_batch() {
+  return state_->batch++;
+}
+
+void Nic::left_late(Batch batch, Time now) {
+  state_->timers.for_each([&](Qp& qp) { start_ack_timer_late(qp, batch, now); });
+}
+
+void Nic::on_deadline(Time now, Batch left) {
   NicState& nic = *state_;
   nic.now = now;
   while (nic.timers.earliest() <= now) {
     Qp& qp = *nic.timers.front()->owner;
     nic.timers.remove(qp.timer);
-    run_requester_timers(nic, qp, now);
+    run_requester_timers(nic, qp, now, left);
     nic.arm_timer(qp);
     resume_held_back(nic, qp, now);
   }

@@ -146,8 +146,17 @@ class Nic {
   /// One Ethernet frame from the wire. Bad ones are dropped and counted by reason. `icrc_trusted`: the link has already
   /// checked it.
   void receive(Time now, std::span<const std::byte> frame, bool icrc_trusted = false);
-  /// Runs every timer that is due.
-  void on_deadline(Time now);
+  // -- An ACK timer is started as the request is built (IBTA 9.7.6.1.3), but what is built may stay with the port, when
+  // who was to send it stands still. An owner to whom that can happen says what has left, in batches.
+  using Batch = std::uint64_t;
+  static constexpr Batch kEveryBatch = UINT64_MAX;
+  /// What has been built since the last call is a batch. Returns its number, one more than the last.
+  Batch close_batch();
+  /// It has left only now, and those before it: the ACK timers that were started over it begin now.
+  void left_late(Batch batch, Time now);
+  /// Runs every timer that is due. An ACK timer that waits for the answer to a request of a batch after `left` begins
+  /// anew: the request has not left yet.
+  void on_deadline(Time now, Batch left = kEveryBatch);
   /// When on_deadline (or transmit, for paced QPs) wants to be called next; nothing: no timer runs.
   std::optional<Time> next_deadline() const;
   /// When acknowledgements leave; a responder may wait with one for what else it has to say (IBTA 9.7.5.1.2).

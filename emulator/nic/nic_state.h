@@ -46,7 +46,8 @@ struct alignas(64) NicState {
 
   // What every packet needs lies together: a simulator's next packet is another NIC's, and none of this one's state is
   // near.
-  Time now{};  // of the call in progress; only stamps completions
+  Time now{};               // of the call in progress; only stamps completions
+  std::uint64_t batch = 1;  // of what is built now (Nic::close_batch)
   Qp* ready_first = nullptr;
   Qp* ready_last = nullptr;
   std::size_t ready_count = 0;
@@ -179,8 +180,10 @@ bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t 
 
 // completer.cc
 void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now);
-/// The ACK timer or the RNR timer of the QP may be due.
-void run_requester_timers(NicState& nic, Qp& qp, Time now);
+/// The ACK timer or the RNR timer of the QP may be due. `left`: as Nic::on_deadline.
+void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left);
+/// As Nic::left_late.
+void start_ack_timer_late(Qp& qp, std::uint64_t batch, Time now);
 /// Completes what is done at the head of the send queue, and fails the head if it failed here.
 void retire(NicState& nic, Qp& qp);
 

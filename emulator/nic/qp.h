@@ -40,7 +40,9 @@ struct Requester {
   std::uint8_t rnr_retries_left = 0;
   Time ack_deadline = kNever;
   Time rnr_deadline = kNever;
-  Duration ack_timeout{};  // 0: none
+  Duration ack_timeout{};         // 0: none
+  std::uint64_t last_batch = 0;   // with the last request (Nic::close_batch)
+  std::uint64_t timed_batch = 0;  // with the last request that was out when the ACK timer was started
   // Where the next packet of the message takes its payload from.
   std::uint32_t cursor_position = UINT32_MAX;
   std::uint32_t cursor_offset = 0;  // octets of the message before cursor_sge

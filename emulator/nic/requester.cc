@@ -91,7 +91,11 @@ void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
   if (qp.type == QpType::uc) {
     requester.una_psn = requester.next_psn;
     retire(nic, qp);
-  } else if (requester.ack_deadline == kNever && requester.ack_timeout.ns != 0) {
+    return;
+  }
+  requester.last_batch = nic.batch;
+  if (requester.ack_deadline == kNever && requester.ack_timeout.ns != 0) {
+    requester.timed_batch = nic.batch;
     requester.ack_deadline = now + requester.ack_timeout;
     nic.arm_timer(qp);
   }

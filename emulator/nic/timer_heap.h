@@ -27,6 +27,10 @@ class TimerHeap {
   void reserve(std::size_t owners) { heap_.reserve(owners); }
   bool empty() const { return heap_.empty(); }
   Time earliest() const { return earliest_; }
+  template <class Call>
+  void for_each(Call&& call) const {
+    for (const TimerEntry* entry : heap_) call(*entry->owner);
+  }
   TimerEntry* front() const { return heap_.empty() ? nullptr : heap_.front(); }
 
   /// Makes sure that the entry comes due at `when` at the latest.

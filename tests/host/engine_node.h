@@ -44,6 +44,13 @@ struct EngineNode : EventSink {
     engine = std::move(*opened);
     build();
   }
+  EngineNode(std::uint8_t number, OpenedLink opened_link, const EngineConfig& config)
+      : node(number), buffer(kBytes / 8) {
+    auto opened = Engine::open_on(std::move(opened_link), config, *this);
+    BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
+    engine = std::move(*opened);
+    build();
+  }
   template <class Call>
   auto make(Call&& call) {
     auto result = engine->run([&](nic::Nic& nic, Time) { return call(nic); });

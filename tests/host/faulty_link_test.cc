@@ -46,6 +46,7 @@ class FakeLink final : public Link {
     return count;
   }
   bool fetch(std::size_t) override { return !waiting.empty(); }
+  bool fetch_all() override { return true; }
   bool flush() override { return false; }
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {}; }

@@ -16,6 +16,7 @@ import traceback
 sys.dont_write_bytecode = True
 
 import bad_luck  # noqa: E402
+import busy  # noqa: E402
 import captures  # noqa: E402
 import command_line  # noqa: E402
 import crowd  # noqa: E402
@@ -30,7 +31,7 @@ import rdma_cm_tools  # noqa: E402
 import rsockets  # noqa: E402
 import served  # noqa: E402
 
-MODULES = {"bad_luck": bad_luck, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": served,
+MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": served,
            "network": network, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools, "rsockets": rsockets}
 
 

@@ -1,0 +1,244 @@
+// A thread that stands still with frames in hand, at each step of the way in and out: no ACK timer runs out over them,
+// and a request that is really lost is sent again all the same.
+#include "emulator/host/fair_timers.h"
+
+#include <boost/test/unit_test.hpp>
+#include <deque>
+#include <thread>
+
+#include "emulator/host/in_process_link.h"
+#include "tests/host/engine_node.h"
+
+namespace {
+using namespace verbena;
+using namespace verbena::host;
+using namespace verbena::host::test;
+using nic::CompletionStatus;
+using nic::Counter;
+using nic::SendOpcode;
+
+constexpr std::uint8_t kTimeout = 9;
+constexpr Duration kAckTimeout{std::int64_t{4096} << kTimeout};  // 2.1 ms
+const wire::Gid kA = wire::Gid::from_ipv4(0x7f2f5b01);
+const wire::Gid kB = wire::Gid::from_ipv4(0x7f2f5b02);
+
+void sleep_for(Duration time) {
+  std::this_thread::sleep_for(std::chrono::nanoseconds(time.ns));
+}
+
+/// A cable whose frames pass through the hands of threads that can be stopped.
+class HandledLink final : public Link {
+ public:
+  explicit HandledLink(std::unique_ptr<Link> inner) : inner_(std::move(inner)) {}
+
+  bool reader_stands = false;       // inside fetch(), with what it took or is about to take
+  bool sender_stands = false;       // with what it is to send
+  bool loses = false;               // what is sent meanwhile
+  bool keeps = false;               // a decorator has no room for what arrives
+  Duration preempted_after_look{};  // in the next fetch()
+  std::function<void()> meanwhile;  // what happens in that time
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override {
+    if (!sender_stands && !loses) return inner_->reserve(destination, bytes);
+    to_ = {destination.address, destination.qpn};
+    room_.resize(bytes);
+    return room_;
+  }
+  void commit(std::size_t bytes) override {
+    ++published_;
+    if (loses) return;
+    if (!sender_stands) return inner_->commit(bytes);
+    room_.resize(bytes);
+    in_hand_.push_back({to_, room_});
+  }
+  void cancel() override { BOOST_FAIL("nothing is cancelled here"); }
+  void publish() override { inner_->publish(); }
+  std::uint64_t published() override { return published_; }
+  bool has_sent(std::uint64_t published) override {
+    return in_hand_.empty() || published <= published_ - in_hand_.size();
+  }
+  /// The sender goes on.
+  void send() {
+    sender_stands = false;
+    for (auto& [to, frame] : in_hand_) {
+      std::uint32_t hint = 0;
+      std::ranges::copy(frame, inner_->reserve({to.address, to.qpn, hint}, frame.size()).begin());
+      inner_->commit(frame.size());
+    }
+    in_hand_.clear();
+    inner_->publish();
+  }
+
+  bool fetch(std::size_t most) override {
+    const Duration preempted = std::exchange(preempted_after_look, Duration{});
+    has_looked_ = !reader_stands;
+    const bool found = has_looked_ && inner_->fetch(most);
+    if (preempted.ns != 0) {
+      has_looked_ = false;  // what arrives from here on is not found by this look
+      sleep_for(preempted);
+      meanwhile();
+    }
+    return found;
+  }
+  bool fetch_all() override {
+    has_looked_ = !reader_stands;
+    return has_looked_ && inner_->fetch_all();
+  }
+  std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override {
+    return has_looked_ && !keeps ? inner_->receive(now, sink, budget) : 0;
+  }
+  bool holds_back() const override { return keeps; }
+  bool flush() override { return inner_->flush(); }
+  void service() override {}
+  WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
+  bool arm() override { return inner_->arm(); }
+  void disarm() override { inner_->disarm(); }
+  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
+
+ private:
+  struct To {
+    wire::Gid address;
+    wire::Qpn qpn;
+  };
+  std::unique_ptr<Link> inner_;
+  bool has_looked_ = true;
+  std::uint64_t published_ = 0;
+  To to_;
+  std::vector<std::byte> room_;
+  std::deque<std::pair<To, std::vector<std::byte>>> in_hand_;
+};
+
+/// Node a behind such a link, its peer b behind a plain one. Nobody works but who is told to.
+struct HandledPair {
+  HandledPair() {
+    auto ends = connect_in_process({.first = kA, .second = kB, .first_mac = node_mac(kA), .second_mac = node_mac(kB)});
+    auto handled = std::make_unique<HandledLink>(std::move(ends.first));
+    link = handled.get();
+    a = node_on(1, std::move(handled));
+    b = node_on(2, std::move(ends.second));
+    connect(*a, *b, kTimeout);
+  }
+  static std::unique_ptr<EngineNode> node_on(std::uint8_t number, std::unique_ptr<Link> link) {
+    OpenedLink opened;
+    opened.link = std::move(link);
+    opened.mac = node_mac(number == 1 ? kA : kB);
+    return std::make_unique<EngineNode>(number, std::move(opened), engine_config(number, "fair", false));
+  }
+  std::uint64_t count(Counter counter) const { return a->engine->counters().get(counter); }
+  /// a's threads look again and again, for many times the timeout.
+  void look_for_long() {
+    for (const Time end = clock_now() + kAckTimeout * 10; clock_now() < end;) {
+      a->engine->progress();
+      nic::Completion none;
+      BOOST_TEST(a->engine->poll_cq(a->cq, {&none, 1}) == 0U);
+    }
+  }
+  void require_one_success() {
+    const auto done = a->poll(1);
+    BOOST_REQUIRE(done.size() == 1U);
+    BOOST_TEST((done[0].status == CompletionStatus::success));
+  }
+  void require_no_timeout() {
+    BOOST_TEST(count(Counter::local_ack_timeout_err) == 0U);
+    BOOST_TEST(count(Counter::tx_retransmitted_packets) == 0U);
+  }
+  HandledLink* link = nullptr;
+  std::unique_ptr<EngineNode> a;
+  std::unique_ptr<EngineNode> b;
+};
+
+BOOST_AUTO_TEST_SUITE(fair_timers)
+
+BOOST_AUTO_TEST_CASE(no_timer_runs_out_while_another_thread_has_the_answer_in_hand) {
+  HandledPair pair;
+  pair.link->reader_stands = true;
+  BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
+  BOOST_TEST(pair.b->engine->progress());
+  pair.look_for_long();
+  pair.require_no_timeout();
+  pair.link->reader_stands = false;
+  pair.require_one_success();
+  pair.require_no_timeout();
+}
+
+BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_came_while_the_thread_stood_between_look_and_clock) {
+  for (const bool polls : {false, true}) {
+    HandledPair pair;
+    BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
+    pair.link->preempted_after_look = kAckTimeout * 5;
+    pair.link->meanwhile = [&] { pair.b->engine->progress(); };
+    nic::Completion none;
+    if (polls)
+      BOOST_TEST(pair.a->engine->poll_cq(pair.a->cq, {&none, 1}) == 0U);
+    else
+      pair.a->engine->progress();
+    pair.require_no_timeout();
+    pair.require_one_success();
+    pair.require_no_timeout();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_frames_that_a_decorator_has_no_room_for) {
+  HandledPair pair;
+  pair.link->keeps = true;
+  BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
+  pair.b->engine->progress();
+  pair.look_for_long();
+  pair.require_no_timeout();
+  pair.link->keeps = false;
+  pair.require_one_success();
+  pair.require_no_timeout();
+}
+
+BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_a_request_that_has_not_left_and_it_begins_when_it_has) {
+  HandledPair pair;
+  pair.link->sender_stands = true;
+  BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
+  pair.look_for_long();
+  pair.require_no_timeout();
+  // It leaves, and is lost all the same: b does not look.
+  const Time left = clock_now();
+  pair.link->send();
+  Time again = left;
+  for (; pair.count(Counter::local_ack_timeout_err) == 0 && again < left + seconds(20); again = clock_now())
+    pair.a->engine->progress();
+  BOOST_TEST(pair.count(Counter::local_ack_timeout_err) == 1U);
+  BOOST_TEST((again - left).ns >= kAckTimeout.ns);
+  pair.b->engine->progress();
+  pair.require_one_success();
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_leaves_late_has_its_whole_timeout_from_then_on) {
+  HandledPair pair;
+  pair.link->sender_stands = true;
+  BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
+  sleep_for(kAckTimeout);
+  const Time left = clock_now();
+  pair.link->send();
+  for (Time now = left; pair.count(Counter::local_ack_timeout_err) == 0 && now < left + seconds(20); now = clock_now())
+    pair.a->engine->progress();
+  BOOST_TEST((clock_now() - left).ns >= kAckTimeout.ns);
+  BOOST_TEST(pair.count(Counter::local_ack_timeout_err) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_request_is_sent_again_although_others_are_late_all_the_time) {
+  HandledPair pair;
+  pair.link->loses = true;
+  BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
+  pair.link->loses = false;
+  // Another QP's frames, which need no answer, are in somebody's hands whenever the first one's timer is looked at.
+  EngineNode& a = *pair.a;
+  a.build();
+  a.connect({0xabcdef, 0, 0, 2}, 0);
+  const Time end = clock_now() + seconds(20);
+  while (pair.count(Counter::local_ack_timeout_err) == 0 && clock_now() < end) {
+    pair.link->sender_stands = true;
+    a.post(SendOpcode::rdma_write, 0);
+    a.engine->progress();
+    pair.link->send();
+  }
+  BOOST_TEST(pair.count(Counter::local_ack_timeout_err) >= 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+}  // namespace

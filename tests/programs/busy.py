@@ -1,0 +1,82 @@
+"""Programs on a machine that is asked for many times its cores: a thread that waits for its turn loses nothing and tells nobody of losses.
+
+Beside each run spin eight processes in sessions of their own, so that the scheduler takes them for eight users.
+"""
+import contextlib
+import os
+import time
+
+import harness
+import network
+import served
+
+SPINNERS = 8
+ROUNDS = 1000
+PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", str(ROUNDS), "-s", "4096"]
+# Without loss a timer runs out only where the other end does not come to its turn for all of it, 67 ms. It did several hundred times in
+# as many rounds when it ran out over answers that waited, and over requests that had not left.
+TIMEOUTS_MAX = ROUNDS // 20
+
+
+@contextlib.contextmanager
+def spinners():
+    programs = [harness.Program(["sh", "-c", "while :; do :; done"], "spinner") for _ in range(SPINNERS)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.close()
+
+
+def listens_in(holder, port):
+    """As harness.listens(), in another network namespace."""
+    with open(f"/proc/{holder.pid}/net/tcp", encoding="ascii") as file:
+        return any(f":{port:04X} " in line and " 0A " in line for line in file)
+
+
+def require_few_timeouts(*programs):
+    for program in programs:
+        timeouts = program.counters().get("local_ack_timeout_err", 0)
+        if timeouts > TIMEOUTS_MAX:
+            raise harness.Failure(f"{timeouts} timeouts in {ROUNDS} rounds without loss\n{program.describe()}")
+
+
+def plays(fabric):
+    with spinners():
+        pair = harness.pair(fabric, PINGPONG, PINGPONG + ["{server}"], stats=True, timeout=200)
+    require_few_timeouts(pair.server, pair.client)
+
+
+def plays_on_raw(context):
+    with network.Network(context) as fabric:
+        port = 18515
+        server, client = fabric.nodes
+        with spinners():
+            argv = harness.fill(PINGPONG, port, server.address, {})
+            programs = [fabric.start(server, argv, "server", stats=True)]
+            harness.wait_until(lambda: listens_in(server.holder, port), time.monotonic() + 60, "the server listens", programs)
+            programs.append(fabric.start(client, argv + [server.address], "client", stats=True))
+            deadline = time.monotonic() + 200
+            if any(program.wait(deadline) != 0 for program in programs):
+                raise harness.Failure("".join(program.describe() for program in programs))
+        require_few_timeouts(*programs)
+
+
+def tests(context):
+    if context.link == "raw":
+        if os.geteuid() != 0 and (reason := network.may_not(context)):
+            return [(f"skipped: {reason}", lambda: None)]
+        return [("a ping-pong among eight that spin", lambda: plays_on_raw(context))]
+
+    def direct():
+        with context.fabric() as fabric:
+            plays(fabric)
+
+    def through_a_fabric_process():
+        with served.Served(context) as fabric:
+            plays(fabric)
+
+    found = [("a ping-pong among eight that spin", direct)]
+    if context.link == "shm":
+        found.append(("the same through a fabric process", through_a_fabric_process))
+    return found

@@ -31,7 +31,7 @@ struct Options {
   std::string pcap;
   std::string pcap_snap = "0";
   std::vector<std::string> faults;
-  std::string seed = "1";
+  std::string seed;  // empty: none
   std::string device_name = "verbena0";
   std::string nic;
   bool stats = false;
@@ -48,7 +48,8 @@ void declare(CommandLine& line, Options& options) {
   line.option("--fault", options.faults, "SPEC",
               "a fault on the node's link, may be repeated: 'drop 0.1%', 'drop qp=0 psn=4 iter=1', "
               "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%'");
-  line.option("--seed", options.seed, "N", "seed of the faults");
+  line.option("--seed", options.seed, "N",
+              "seed of the faults, and of first QPN, keys and starting PSNs, which are drawn by chance without it");
   line.option("--device-name", options.device_name, "NAME", "name of the RDMA device");
   line.option("--nic", options.nic, "SETTINGS",
               "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
@@ -81,7 +82,8 @@ std::optional<std::string> find_error(const Options& options) {
   if (!host::parse_node(options.node))
     return fmt::format("--node {}: not a number from 1 to 254 nor an IP address", options.node);
   if (auto error = wrong_link(options.link)) return error;
-  if (!parse_number(options.seed, 0, UINT64_MAX)) return fmt::format("--seed {}: not a whole number", options.seed);
+  if (!options.seed.empty() && !parse_number(options.seed, 0, UINT64_MAX))
+    return fmt::format("--seed {}: not a whole number", options.seed);
   if (!parse_number(options.pcap_snap, 0, UINT32_MAX))
     return fmt::format("--pcap-snap {}: not a number of bytes", options.pcap_snap);
   if (options.pcap_snap != "0" && options.pcap.empty()) return "--pcap-snap needs --pcap";

@@ -11,6 +11,7 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/host/cancellation_shield.h"
 #include "emulator/host/capturing_link.h"
+#include "emulator/host/drawn_numbers.h"
 #include "emulator/host/engine_fork.h"
 #include "emulator/host/faulty_link.h"
 #include "emulator/host/link_factory.h"
@@ -55,7 +56,7 @@ Result<std::unique_ptr<Link>, std::string> decorate(std::unique_ptr<Link> link, 
     rules.push_back(std::move(*rule));
   }
   const std::string name = address_text(config.address) + "/" + std::to_string(slot);
-  return make_faulty_link(std::move(link), rules, config.seed, name, tap);
+  return make_faulty_link(std::move(link), rules, config.seed.value_or(EngineConfig::kFaultSeed), name, tap);
 }
 }  // namespace
 
@@ -109,7 +110,8 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   nic_config.port_mtu_bytes = opened.mtu_bytes;
   nic_config.udp_source_port = opened.udp_source_port;
   if (opened.window_bytes != 0) nic_config.window_bytes = opened.window_bytes;
-  nic_config.seed = config.seed;
+  DrawnNumbers numbers(config.seed);
+  nic_config.seed = config.seed ? *config.seed : numbers();
   nic_config.port_is_up = engine->base_link_->has_signal();
   config.nic.apply(nic_config);
   install_fault_handler();
@@ -119,7 +121,9 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   cm_config.mac = opened.mac;
   cm_config.slot = opened.slot;
   cm_config.ca_guid = guid_of(node_mac(config.address));
-  cm_config.first_id = static_cast<std::uint32_t>(clock_now().ns >> kFirstIdShift);
+  // Never from the seed: a peer may remember those of a process that had the same one.
+  cm_config.first_id =
+      static_cast<std::uint32_t>(config.seed ? std::uint64_t(clock_now().ns >> kFirstIdShift) : numbers());
   cm_config.udp_source_port = opened.udp_source_port;
   engine->management_ = std::make_unique<Management>(
       cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),

@@ -60,6 +60,12 @@ bool is_device_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), fits);
 }
 
+std::optional<std::uint64_t> seed_from_environment() {
+  std::uint64_t seed = 0;
+  const auto value = variable(kSeedVariable);
+  return value && parse_number(*value, seed) ? std::optional(seed) : std::nullopt;
+}
+
 Result<EngineConfig, std::string> config_from_environment() {
   EngineConfig config;
   if (const auto value = variable(kFabricVariable)) {
@@ -82,8 +88,10 @@ Result<EngineConfig, std::string> config_from_environment() {
       return Failure{complaint(kDeviceNameVariable, *value, "want 1 to 63 letters, digits, '.', '_' or '-'")};
     config.device_name = *value;
   }
-  if (const auto value = variable(kSeedVariable); value && !parse_number(*value, config.seed))
-    return Failure{complaint(kSeedVariable, *value, "want a number from 0 to 2^64 - 1")};
+  if (const auto value = variable(kSeedVariable)) {
+    config.seed = seed_from_environment();
+    if (!config.seed) return Failure{complaint(kSeedVariable, *value, "want a number from 0 to 2^64 - 1")};
+  }
   if (const auto value = variable(kPcapSnapVariable); value && !parse_number(*value, config.capture_snap_bytes))
     return Failure{complaint(kPcapSnapVariable, *value, "want a number of octets, 0 for whole frames")};
   if (const auto value = variable(kFaultsVariable)) {

@@ -1,7 +1,7 @@
 // The environment that `verbena exec` sets for the programs it runs, read into an EngineConfig.
 //
 // Solely responsible for the names and the syntax of the variables. Unset ones keep the defaults of EngineConfig.
-//   VERBENA_FABRIC       name                          VERBENA_SEED         number, seeds the fault plan
+//   VERBENA_FABRIC       name                          VERBENA_SEED         number, seeds faults, QPNs, keys and PSNs
 //   VERBENA_NODE         K or an address               VERBENA_DEVICE_NAME  what ibv_devices shows
 //   VERBENA_LINK         shm | fabric | udp | raw:IFACE  VERBENA_PCAP         file for the capture
 //   VERBENA_FAULTS       one fault per line            VERBENA_PCAP_SNAP    octets kept per frame
@@ -9,6 +9,8 @@
 //   VERBENA_NIC          what is wanted of the NIC (nic_tuning.h)
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,9 @@ inline constexpr const char* kNicVariable = "VERBENA_NIC";
 
 /// The error names the variable and what would be right, in one line.
 Result<EngineConfig, std::string> config_from_environment();
+
+/// Nothing: there is none, or it is no number.
+std::optional<std::uint64_t> seed_from_environment();
 
 /// "shm", "fabric", "udp" or "raw:" and the name of an interface.
 bool is_link_name(std::string_view text);

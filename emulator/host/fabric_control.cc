@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/name_holder.h"
 #include "emulator/host/node_directory.h"
 
 namespace verbena::host {
@@ -114,7 +115,8 @@ Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::str
   const SeatAddress at = control_address(fabric);
   if (bind(listener, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0) {
     if (errno == EADDRINUSE)
-      return Failure{"fabric '" + std::string(fabric) + "' is served by another process already"};
+      return Failure{"fabric '" + std::string(fabric) + "' is served by another process already" +
+                     describe_name_holder(at.name, at.bytes)};
     return Failure{kernel_error("cannot bind a control socket")};
   }
   epoll_event event{};

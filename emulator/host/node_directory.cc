@@ -12,6 +12,7 @@
 #include <fstream>
 #include <utility>
 
+#include "emulator/host/name_holder.h"
 #include "wire/assert.h"
 
 namespace verbena::host {
@@ -142,8 +143,9 @@ Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, 
     }
     if (errno != EADDRINUSE) return Failure{std::string("cannot bind a unix socket: ") + std::strerror(errno)};
   }
+  const SeatAddress first = seat_address({fabric, address, 0});
   return Failure{"node " + address_text(address) + " of fabric '" + std::string(fabric) + "' already has " +
-                 std::to_string(kSlots) + " processes"};
+                 std::to_string(kSlots) + " processes" + describe_name_holder(first.name, first.bytes)};
 }
 
 NodeDirectory::~NodeDirectory() {

@@ -7,6 +7,7 @@
 
 #include "emulator/host/cancellation_shield.h"
 #include "emulator/host/clock.h"
+#include "emulator/host/name_holder.h"
 #include "emulator/host/port_signal.h"
 
 namespace verbena::host {
@@ -68,8 +69,12 @@ std::string ShmLink::take_role(const std::string& fabric) {
       apply_changes();
       return routes_[hub].tx == nullptr ? "no fabric process serves fabric '" + fabric + "'" : std::string();
     }
-    case ShmRole::hub:
-      return slot() == 0 ? std::string() : "fabric '" + fabric + "' is served by another process already";
+    case ShmRole::hub: {
+      if (slot() == 0) return {};
+      const SeatAddress first = seat_address({fabric, kFabricSeat, 0});
+      return "fabric '" + fabric + "' is served by another process already" +
+             describe_name_holder(first.name, first.bytes);
+    }
   }
   return {};
 }

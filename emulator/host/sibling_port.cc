@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/host/name_holder.h"
 #include "emulator/host/node_directory.h"
 #include "emulator/host/socket_option.h"
 
@@ -70,7 +71,8 @@ Result<std::unique_ptr<SiblingPort>, std::string> SiblingPort::open(const wire::
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0) {
     if (errno == EADDRINUSE)
       return Failure{"node " + address_text(address) +
-                     " is in use by another fabric: give this fabric's node another address"};
+                     " is in use by another fabric: give this fabric's node another address" +
+                     describe_name_holder(at.name, at.bytes)};
     return Failure{std::string("cannot bind a unix socket: ") + std::strerror(errno)};
   }
   for (std::uint32_t other = 0; other < kSlots; ++other)

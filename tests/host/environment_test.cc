@@ -38,6 +38,7 @@ BOOST_AUTO_TEST_CASE(nothing_set_gives_node_one_of_the_default_fabric_over_share
   BOOST_TEST(config->link == "shm");
   BOOST_TEST(config->device_name == "verbena0");
   BOOST_TEST(config->faults.empty());
+  BOOST_TEST(!config->seed.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
   BOOST_TEST(config->capture_path == "out.pcapng");
   BOOST_TEST(config->capture_snap_bytes == 128U);
   BOOST_TEST((config->faults == std::vector<std::string>{"drop 1%", "duplicate 0.5%"}));
-  BOOST_TEST(config->seed == ~std::uint64_t{0});
+  BOOST_TEST((config->seed == ~std::uint64_t{0}));
   BOOST_TEST(config->device_name == "mlx5_0");
   BOOST_TEST(config->stats_path == "/proc/1/fd/3");
   BOOST_TEST(config->nic.mtu_bytes.value_or(0) == 1024u);

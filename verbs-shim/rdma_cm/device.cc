@@ -276,7 +276,7 @@ Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, 
   id.serial = ++last_serial_;
   id.channel = std::move(channel);
   ++id.channel->ids;
-  id.starting_psn = wire::Psn(static_cast<std::uint32_t>(random_())).value();
+  id.starting_psn = wire::Psn(static_cast<std::uint32_t>(psns_())).value();
   id.port_space = port_space;
   id.qp_type = qp_type;
   handles_[id.serial] = id.handle;

@@ -20,13 +20,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "emulator/cm/connection.h"
+#include "emulator/host/drawn_numbers.h"
 #include "emulator/host/engine.h"
+#include "emulator/host/environment.h"
 #include "verbs-shim/rdma_cm/channel.h"
 
 namespace verbena::shim::rdma_cm {
@@ -201,7 +202,8 @@ class Device {
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;
   std::map<std::uint64_t, std::weak_ptr<host::ServiceClaim>> claims_;
   std::uint64_t last_serial_ = 0;
-  std::minstd_rand random_{std::random_device{}()};  // for starting PSNs and ports
+  host::DrawnNumbers psns_{host::seed_from_environment()};
+  host::DrawnNumbers random_{std::nullopt};  // for ports: two processes of a node must not draw the same ones
 };
 
 std::uint64_t service_id(const Id& id, std::uint16_t port);

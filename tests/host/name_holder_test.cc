@@ -1,0 +1,90 @@
+// Who holds an abstract name: a process of ours is named, another user is said to squat.
+#include "emulator/host/name_holder.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <string>
+
+#include "emulator/host/sibling_port.h"
+
+using namespace verbena;
+using namespace verbena::host;
+
+namespace {
+constexpr uid_t kStranger = 65534;
+
+struct Name {
+  explicit Name(const std::string& text) {
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, text.data(), text.size());
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  }
+  int hold() const {
+    const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return ::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 ? descriptor : -1;
+  }
+  std::string holder() const { return describe_name_holder(address, bytes); }
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+/// A process of another user that holds a name, until the end of this object.
+class Squatter {
+ public:
+  explicit Squatter(const Name& name) {
+    int ready[2];
+    BOOST_REQUIRE(::pipe(ready) == 0);
+    child_ = ::fork();
+    BOOST_REQUIRE(child_ >= 0);
+    if (child_ == 0) {
+      const char done = ::setuid(kStranger) == 0 && name.hold() >= 0 ? 'y' : 'n';
+      [[maybe_unused]] const ssize_t told = ::write(ready[1], &done, 1);
+      for (;;) ::pause();
+    }
+    char done = 'n';
+    BOOST_REQUIRE(::read(ready[0], &done, 1) == 1);
+    BOOST_REQUIRE(done == 'y');
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  ~Squatter() {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+
+ private:
+  pid_t child_ = -1;
+};
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nobody_holds_a_name_that_is_free) {
+  BOOST_TEST(Name("verbena-test/free/" + std::to_string(getpid())).holder().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_of_the_same_user_is_named_and_not_called_a_squatter) {
+  const Name name("verbena-test/own/" + std::to_string(getpid()));
+  const int held = name.hold();
+  BOOST_REQUIRE(held >= 0);
+  BOOST_TEST(contains(name.holder(), "process " + std::to_string(getpid())), name.holder());
+  BOOST_TEST(!contains(name.holder(), "squats"));
+  ::close(held);
+}
+
+BOOST_AUTO_TEST_CASE(another_user_squats_and_a_link_says_so) {
+  if (::geteuid() != 0) return;  // only root can be two users
+  const wire::Gid address = wire::Gid::from_ipv4(0x0a635b01);
+  const Name name("verbena-frames/0/10.99.91.1/0");
+  const Squatter squatter(name);
+  const std::string squats = "user 65534 squats on the name '@verbena-frames/0/10.99.91.1/0'";
+  BOOST_TEST(contains(name.holder(), squats), name.holder());
+  const auto port = SiblingPort::open(address, 0);
+  BOOST_REQUIRE(!port.ok());
+  BOOST_TEST(contains(port.error(), squats), port.error());
+}

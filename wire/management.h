@@ -189,6 +189,13 @@ struct IpAddressingHeader {
   Gid source;  // an IPv4 address lies in the last four octets, behind zeros
   Gid destination;
 };
+/// Of whom a service is asked, by what that header says (neither: there is none), or whom it is for.
+struct IpVersions {
+  bool ipv4 = false;
+  bool ipv6 = false;
+  bool operator==(const IpVersions&) const = default;
+};
+inline constexpr IpVersions kBothIpVersions{true, true};
 
 // -- The layouts ---------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,39 @@ namespace {
 constexpr std::uint32_t kIdMask = (1u << kIdSlotShift) - 1;
 }  // namespace
 
+// -- Listeners -------------------------------------------------------------------------------------------------------
+
+const std::uint64_t* ConnectionManager::find_listener(std::uint64_t service_id, wire::IpVersions asker) const {
+  const auto of = [&](bool is_ipv6) {
+    const auto found = listeners_.find({service_id, is_ipv6});
+    return found == listeners_.end() ? nullptr : &found->second;
+  };
+  if (asker.ipv4 != asker.ipv6) return of(asker.ipv6);
+  const std::uint64_t* const one = of(false);
+  const std::uint64_t* const other = of(true);
+  return one != nullptr && other != nullptr && *one == *other ? one : nullptr;
+}
+
+bool ConnectionManager::listen(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who) {
+  const bool is_taken =
+      (who.ipv4 && listeners_.contains({service_id, false})) || (who.ipv6 && listeners_.contains({service_id, true}));
+  if (is_taken) return false;
+  if (who.ipv4) listeners_[{service_id, false}] = context;
+  if (who.ipv6) listeners_[{service_id, true}] = context;
+  return true;
+}
+
+void ConnectionManager::stop_listening(std::uint64_t service_id, std::uint64_t context) {
+  for (const bool is_ipv6 : {false, true}) {
+    const auto found = listeners_.find({service_id, is_ipv6});
+    if (found != listeners_.end() && found->second == context) listeners_.erase(found);
+  }
+}
+
+bool ConnectionManager::listens(std::uint64_t service_id) const {
+  return listeners_.contains({service_id, false}) || listeners_.contains({service_id, true});
+}
+
 // -- Connections -----------------------------------------------------------------------------------------------------
 
 ConnectionManager::Connection* ConnectionManager::find(ConnectionId id) {

@@ -48,12 +48,15 @@ class ConnectionManager {
 
   const Config& config() const { return config_; }
 
-  /// False: somebody listens for it already.
-  bool listen(std::uint64_t service_id, std::uint64_t context) {
-    return listeners_.try_emplace(service_id, context).second;
+  /// Of a service one may take who asks by IPv4, another who asks by IPv6; only one for both takes who names no
+  /// addresses. False: somebody listens for it already.
+  bool listen(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who = wire::kBothIpVersions);
+  void stop_listening(std::uint64_t service_id, std::uint64_t context);
+  bool listens(std::uint64_t service_id, wire::IpVersions asker) const {
+    return find_listener(service_id, asker) != nullptr;
   }
-  void stop_listening(std::uint64_t service_id) { listeners_.erase(service_id); }
-  bool listens(std::uint64_t service_id) const { return listeners_.contains(service_id); }
+  /// For whomever.
+  bool listens(std::uint64_t service_id) const;
 
   /// Sends REQ. 0: too many connections.
   ConnectionId request(Time now, const RequestInit& init);
@@ -122,6 +125,7 @@ class ConnectionManager {
   struct Addressee {
     ConnectionId connection = 0;   // 0: the message opens something
     std::uint64_t service_id = 0;  // then this
+    wire::IpVersions asker;        // and this
   };
   static std::optional<Addressee> addressee(const wire::PacketView& packet);
 
@@ -173,7 +177,15 @@ class ConnectionManager {
     Path back;                        // the way to its sender
   };
 
+  /// A listener for both IP versions is there twice.
+  struct ListenerKey {
+    std::uint64_t service_id = 0;
+    bool is_ipv6 = false;
+    auto operator<=>(const ListenerKey&) const = default;
+  };
+
   // connection_manager.cc
+  const std::uint64_t* find_listener(std::uint64_t service_id, wire::IpVersions asker) const;
   Connection* find(ConnectionId id);
   Connection* make(std::uint64_t context, const Path& path);
   void erase(ConnectionId id);
@@ -213,7 +225,7 @@ class ConnectionManager {
   Config config_;
   std::uint32_t next_id_;
   std::uint32_t next_psn_ = 0;
-  std::map<std::uint64_t, std::uint64_t> listeners_;
+  std::map<ListenerKey, std::uint64_t> listeners_;  // their contexts
   std::unordered_map<ConnectionId, Connection> connections_;
   std::map<PeerKey, ConnectionId> by_peer_id_;   // requests received, by the peer's communication ID
   std::map<PeerKey, ConnectionId> by_peer_qpn_;  // and by its QP number

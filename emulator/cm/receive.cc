@@ -20,6 +20,16 @@ PrivateData private_data(std::span<const std::byte> body, std::size_t skip = 0) 
   return PrivateData::of(body.subspan(MessageLayout::bytes + skip));
 }
 
+/// Who asks: the IP version is the upper half of the addressing header's second octet (annex A11).
+template <class MessageLayout>
+wire::IpVersions asker_of(std::span<const std::byte> body) {
+  constexpr std::uint8_t kIpv4 = 4;
+  constexpr std::uint8_t kIpv6 = 6;
+  const auto header = wire::IpAddressingHeaderLayout::parse(
+      body.subspan(MessageLayout::bytes).template first<wire::IpAddressingHeaderLayout::bytes>());
+  return {header.ip_version == kIpv4, header.ip_version == kIpv6};
+}
+
 bool is_cm_datagram(const wire::PacketView& packet) {
   return packet.opcode().has_deth && packet.payload().size() == wire::kMadBytes && packet.deth().qkey == wire::kGsiQkey;
 }
@@ -41,14 +51,15 @@ std::optional<ConnectionManager::Addressee> ConnectionManager::addressee(const w
   const auto body = packet.payload().subspan(wire::MadHeaderLayout::bytes);
   switch (header->attribute) {
     case wire::CmAttribute::request:
-      return Addressee{0, parse<wire::CmRequestLayout>(body).service_id};
+      return Addressee{0, parse<wire::CmRequestLayout>(body).service_id, asker_of<wire::CmRequestLayout>(body)};
     case wire::CmAttribute::service_request:
-      return Addressee{0, parse<wire::CmServiceRequestLayout>(body).service_id};
+      return Addressee{0, parse<wire::CmServiceRequestLayout>(body).service_id,
+                       asker_of<wire::CmServiceRequestLayout>(body)};
     case wire::CmAttribute::service_reply:
-      return Addressee{parse<wire::CmServiceReplyLayout>(body).request_id, 0};
+      return Addressee{parse<wire::CmServiceReplyLayout>(body).request_id, 0, {}};
     case wire::CmAttribute::reject: {
       const auto message = parse<wire::CmRejectLayout>(body);
-      return Addressee{message.remote_id, 0};
+      return Addressee{message.remote_id, 0, {}};
     }
     case wire::CmAttribute::message_receipt:
     case wire::CmAttribute::reply:
@@ -57,7 +68,7 @@ std::optional<ConnectionManager::Addressee> ConnectionManager::addressee(const w
     case wire::CmAttribute::disconnect_reply:
     case wire::CmAttribute::load_alternate_path:
     case wire::CmAttribute::alternate_path_response:
-      return Addressee{parse<wire::CmPairLayout>(body).remote_id, 0};
+      return Addressee{parse<wire::CmPairLayout>(body).remote_id, 0, {}};
   }
   return std::nullopt;
 }
@@ -142,10 +153,13 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
     refusal.reason = static_cast<std::uint16_t>(RejectReason::stale_connection);
     return send_reject(path, message.header.transaction_id, refusal, {});
   }
-  const auto listener = listeners_.find(request.service_id);
-  Connection* connection = listener != listeners_.end() ? make(listener->second, path) : nullptr;
+  const auto* const listener = find_listener(request.service_id, asker_of<wire::CmRequestLayout>(message.body));
+  Connection* connection = listener != nullptr ? make(*listener, path) : nullptr;
   if (connection == nullptr) {
-    refusal.reason = static_cast<std::uint16_t>(RejectReason::invalid_service_id);
+    // As the kernel: whoever listens here, but not for this IP version, turns the request down itself.
+    const bool is_for_others = listener == nullptr && listens(request.service_id);
+    const RejectReason reason = is_for_others ? RejectReason::consumer_defined : RejectReason::invalid_service_id;
+    refusal.reason = static_cast<std::uint16_t>(reason);
     return send_reject(path, message.header.transaction_id, refusal, {});
   }
   connection->state = State::request_received;
@@ -325,12 +339,14 @@ void ConnectionManager::receive_service_request(const Message& message) {
   Path path = message.back;
   path.slot = slot_of_id(request.request_id);
   if (by_peer_id_.contains({path.address, request.request_id})) return;  // asked already, and not yet answered
-  const auto listener = listeners_.find(request.service_id);
-  Connection* connection = listener != listeners_.end() ? make(listener->second, path) : nullptr;
+  const auto* const listener = find_listener(request.service_id, asker_of<wire::CmServiceRequestLayout>(message.body));
+  Connection* connection = listener != nullptr ? make(*listener, path) : nullptr;
   if (connection == nullptr) {
     wire::CmServiceReply refusal;
     refusal.request_id = request.request_id;
-    refusal.status = static_cast<std::uint8_t>(ServiceStatus::invalid_service_id);
+    const bool is_for_others = listener == nullptr && listens(request.service_id);
+    const ServiceStatus status = is_for_others ? ServiceStatus::rejected : ServiceStatus::invalid_service_id;
+    refusal.status = static_cast<std::uint8_t>(status);
     refusal.service_id = request.service_id;
     return send(path, make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply,
                                                            message.header.transaction_id, refusal, {}));

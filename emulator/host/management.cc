@@ -34,10 +34,11 @@ void Management::management_datagram(Time now, const wire::PacketView& packet) {
   if (!addressee) return;
   if (addressee->connection != 0) {
     if (cm::slot_of_id(addressee->connection) != cm_.config().slot) return;
-  } else if (addressee->service_id != 0 && !cm_.listens(addressee->service_id)) {
+  } else if (addressee->service_id != 0 && !cm_.listens(addressee->service_id, addressee->asker)) {
     Stranger stranger;
     if (strangers_.size() == kStrangersMax || !stranger.frame.fits(packet)) return;
     stranger.service_id = addressee->service_id;
+    stranger.asker = addressee->asker;
     stranger.refuse_at = now + kPatience;
     stranger.frame.keep(packet);
     strangers_.push_back(stranger);
@@ -107,20 +108,29 @@ bool Management::settle(SpinLock& lock, Time now) {
 
 /// Requests for services that nobody here listened for until now.
 bool Management::settle_strangers(SpinLock& lock, Time now) {
-  std::vector<Stranger> strangers;
+  struct Due {
+    Stranger stranger;
+    bool listens = false;  // we do, for the other IP version
+  };
+  std::vector<Due> strangers;
   lock.lock();
   while (has_strangers(now)) {
-    strangers.push_back(strangers_.front());
+    strangers.push_back({strangers_.front(), cm_.listens(strangers_.front().service_id)});
     strangers_.pop_front();
   }
   lock.unlock();
-  std::erase_if(strangers, [&](const Stranger& it) {
-    const auto listener = directory_.find_listener(cm_.config().address, it.service_id);
-    return listener && *listener != cm_.config().slot;
+  std::erase_if(strangers, [&](const Due& due) {
+    const Stranger& it = due.stranger;
+    const auto is_other = [&](wire::IpVersions who) {
+      const auto listener = directory_.find_listener(cm_.config().address, it.service_id, who);
+      return listener && *listener != cm_.config().slot;
+    };
+    // Whoever listens for its IP version takes it; else who listens for the other one turns it down.
+    return is_other(it.asker) || (!due.listens && is_other(wire::kBothIpVersions));
   });
   if (strangers.empty()) return false;
   const std::scoped_lock guard(lock);
-  for (const Stranger& stranger : strangers) take(now, stranger.frame);
+  for (const Due& due : strangers) take(now, due.stranger.frame);
   return true;
 }
 

@@ -74,6 +74,7 @@ class Management final : public nic::ManagementSink {
   };
   struct Stranger {
     std::uint64_t service_id = 0;
+    wire::IpVersions asker;
     Time refuse_at;
     KeptFrame frame;
   };

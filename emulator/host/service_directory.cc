@@ -20,18 +20,25 @@ AbstractName make_name(const std::string& fabric, const wire::Gid& node, const c
   return name;
 }
 
+constexpr const char* kAnyAddress = ".any";
+
 /// The last part of a name.
 struct Part {
   char text[32];
 };
-Part service_part(std::uint64_t service) {
+const char* suffix_of(IpVersion version) {
+  return version == IpVersion::ipv6 ? ".6" : "";
+}
+Part service_part(std::uint64_t service, IpVersion version, const char* more = "") {
   Part part{};
-  std::snprintf(part.text, sizeof part.text, "%llx", static_cast<unsigned long long>(service));
+  std::snprintf(part.text, sizeof part.text, "%llx%s%s", static_cast<unsigned long long>(service), suffix_of(version),
+                more);
   return part;
 }
-Part owner_part(std::uint64_t service, std::uint32_t slot) {
+Part owner_part(std::uint64_t service, IpVersion version, std::uint32_t slot) {
   Part part{};
-  std::snprintf(part.text, sizeof part.text, "%llx/%u", static_cast<unsigned long long>(service), slot);
+  std::snprintf(part.text, sizeof part.text, "%llx%s/%u", static_cast<unsigned long long>(service), suffix_of(version),
+                slot);
   return part;
 }
 Part presence_part(std::uint32_t slot) {
@@ -74,35 +81,48 @@ bool names_listener(std::string_view name) {
   const std::size_t slot = name.rfind('/');
   const std::size_t service = name.rfind('/', slot - 1);
   // A claim has an address in this place, a presence the word "node".
-  const std::string_view digits = name.substr(service + 1, slot - service - 1);
-  return !digits.empty() && digits.find_first_not_of("0123456789abcdef") == digits.npos;
+  std::string_view digits = name.substr(service + 1, slot - service - 1);
+  const std::string_view ipv6 = suffix_of(IpVersion::ipv6);
+  if (digits.ends_with(ipv6)) digits.remove_suffix(ipv6.size());
+  const bool is_slot = name.size() != slot + 1 && name.find_first_not_of("0123456789", slot + 1) == name.npos;
+  return is_slot && !digits.empty() && digits.find_first_not_of("0123456789abcdef") == digits.npos;
 }
 
-std::optional<ServiceClaim> ServiceDirectory::claim(std::uint64_t service, int& error) const {
+std::optional<ServiceClaim> ServiceDirectory::claim(const Claimed& claimed, int& error) const {
+  const AbstractName any =
+      make_name(fabric_, address_, service_part(claimed.service, claimed.version, kAnyAddress).text);
   ServiceClaim claim;
-  claim.service = make_name(fabric_, address_, service_part(service).text).hold();
+  claim.service = make_name(fabric_, address_, service_part(claimed.service, claimed.version).text).hold();
   error = claim.service.held() ? 0 : errno;
+  if (error == EADDRINUSE && (claimed.any_address || any.is_held())) error = EADDRNOTAVAIL;
   if (error != 0) return std::nullopt;
+  if (claimed.any_address) claim.any = any.hold();
   return claim;
 }
 
-HeldName ServiceDirectory::serve(std::uint64_t service) const {
-  return make_name(fabric_, address_, owner_part(service, slot_).text).hold();
+HeldName ServiceDirectory::serve(std::uint64_t service, IpVersion version) const {
+  return make_name(fabric_, address_, owner_part(service, version, slot_).text).hold();
 }
 
-std::optional<std::uint8_t> ServiceDirectory::find_listener(const wire::Gid& node, std::uint64_t service) const {
-  const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return std::nullopt;
-  std::optional<std::uint8_t> listener;
-  if (make_name(fabric_, node, service_part(service).text).is_held(probe))
-    listener =
-        first_slot(probe, [&](std::uint32_t slot) { return make_name(fabric_, node, owner_part(service, slot).text); });
-  ::close(probe);
-  return listener;
+std::optional<std::uint8_t> ServiceDirectory::find_listener(const wire::Gid& node, std::uint64_t service,
+                                                            wire::IpVersions who) const {
+  const HeldName probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe.held()) return std::nullopt;
+  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6}) {
+    if (!(version == IpVersion::ipv4 ? who.ipv4 : who.ipv6)) continue;
+    if (!make_name(fabric_, node, service_part(service, version).text).is_held(probe.descriptor())) continue;
+    const auto listener = first_slot(probe.descriptor(), [&](std::uint32_t slot) {
+      return make_name(fabric_, node, owner_part(service, version, slot).text);
+    });
+    if (listener) return listener;
+  }
+  return std::nullopt;
 }
 
-std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node, std::uint64_t service) const {
-  if (const auto listener = find_listener(node, service)) return listener;
+std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node, std::uint64_t service,
+                                                           wire::IpVersions who) const {
+  if (const auto listener = find_listener(node, service, who)) return listener;
+  if (const auto listener = find_listener(node, service, wire::kBothIpVersions)) return listener;
   const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return std::nullopt;
   const auto any =

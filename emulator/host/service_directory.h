@@ -1,8 +1,9 @@
 // ServiceDirectory: which process of a node of this machine listens for which service ID.
 //
 // Solely responsible for the node-wide space of service IDs (rdma_cm's ports lie in it) and for finding the process
-// that a connection request has to reach. Names (abstract_name.h): verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim,
-// the same with /SLOT says who listens, and .../node/SLOT that a process is there at all. It does not know the
+// that a connection request has to reach. Names (abstract_name.h): verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim
+// for those who ask by IPv4, SERVICE.6 for those who ask by IPv6; with /SLOT behind it, it says who listens, with .any
+// that the claim is for any address; and .../node/SLOT that a process is there at all. It does not know the
 // communication manager.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "emulator/host/abstract_name.h"
+#include "wire/management.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -28,9 +30,12 @@ class PresenceWatch {
   HeldName descriptor_;
 };
 
+enum class IpVersion : std::uint8_t { ipv4, ipv6 };
+
+/// A service ID of the node, for one IP version.
 struct ServiceClaim {
   HeldName service;
-  HeldName listener;  // not held as long as nobody listens
+  HeldName any;  // held beside it by who is bound to no address in particular
 };
 
 /// Whether the name of a socket, as /proc/net/unix has it, says that its holder listens for a service.
@@ -45,14 +50,20 @@ class ServiceDirectory {
   HeldName announce() const;
   /// Nothing: there is no such process on this machine, or no descriptor left.
   std::optional<PresenceWatch> watch(const wire::Gid& node, std::uint8_t slot) const;
-  /// For this process of this node. `error` is EADDRINUSE when another one has it.
-  std::optional<ServiceClaim> claim(std::uint64_t service, int& error) const;
+  struct Claimed {
+    std::uint64_t service = 0;
+    IpVersion version{};
+    bool any_address = false;
+  };
+  /// For this process of this node. Where another one has it, `error` is EADDRNOTAVAIL if either is for any address,
+  /// else EADDRINUSE, as in the kernel's cma_check_port.
+  std::optional<ServiceClaim> claim(const Claimed& claimed, int& error) const;
   /// Says that this process listens for what it has claimed.
-  HeldName serve(std::uint64_t service) const;
-  /// The slot of the process on `node` that listens for the service.
-  std::optional<std::uint8_t> find_listener(const wire::Gid& node, std::uint64_t service) const;
-  /// Of that one, else of any process there; nothing: none is.
-  std::optional<std::uint8_t> find_process(const wire::Gid& node, std::uint64_t service) const;
+  HeldName serve(std::uint64_t service, IpVersion version) const;
+  /// The slot of the process on `node` that listens for the service, for one of these versions.
+  std::optional<std::uint8_t> find_listener(const wire::Gid& node, std::uint64_t service, wire::IpVersions who) const;
+  /// Of that one, else of any process there, rather of one that listens for others; nothing: none is.
+  std::optional<std::uint8_t> find_process(const wire::Gid& node, std::uint64_t service, wire::IpVersions who) const;
 
  private:
   std::string fabric_;

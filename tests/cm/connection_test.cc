@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(messages_that_come_twice_change_nothing) {
 
 BOOST_AUTO_TEST_CASE(without_a_listener_the_request_is_refused) {
   Pair pair;
-  pair.passive.stop_listening(kService);
+  pair.passive.stop_listening(kService, kListener);
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(10));
   BOOST_REQUIRE(pair.active_events.size() >= 1u);

@@ -207,6 +207,6 @@ BOOST_AUTO_TEST_CASE(with_the_device_go_all_connections_and_one_event_tells_it) 
   BOOST_CHECK(pair.passive.next_deadline() == kNever);
   // Whoever tidies up finds nothing, and says nothing.
   pair.passive.destroy(pair.now, id);
-  pair.passive.stop_listening(kService);
+  pair.passive.stop_listening(kService, kListener);
   BOOST_TEST(!pair.passive.has_work());
 }

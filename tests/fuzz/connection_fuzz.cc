@@ -189,7 +189,7 @@ class Victim {
       case 18:
         return manager_.leave(now_);
       case 19:
-        if (!manager_.listen(kService, kListener)) manager_.stop_listening(kService);
+        if (!manager_.listen(kService, kListener)) manager_.stop_listening(kService, kListener);
         return;
     }
   }

@@ -252,3 +252,24 @@ BOOST_AUTO_TEST_CASE(of_a_process_that_lives_a_queue_pair_number_in_use_is_stale
                                 event->status == static_cast<std::uint16_t>(cm::RejectReason::stale_connection));
   BOOST_TEST(is_refused);
 }
+
+BOOST_AUTO_TEST_CASE(a_request_for_the_ip_version_that_nobody_listens_for_is_left_to_who_listens_for_the_other) {
+  constexpr std::uint64_t kOther = cm::test::kService + 1;
+  for (const bool listens : {true, false}) {
+    Bench bench;
+    int error = 0;
+    auto claim = directory_of(kPeerSlot).claim({kOther, IpVersion::ipv6, true}, error);
+    BOOST_REQUIRE(claim.has_value());
+    HeldName listener;
+    if (listens) listener = directory_of(kPeerSlot).serve(kOther, IpVersion::ipv6);
+    ConnectionManager client(config_of(kPeerSlot + 1, 500));
+    auto init = Bench::request_init(0x17);
+    init.service_id = kOther;
+    init.private_data = cm::PrivateData::of(wire::IpAddressingHeaderLayout::emit({.ip_version = 4}));
+    client.request(bench.now, init);
+    bench.hear(client);
+    bench.now = bench.now + Management::kPatience;
+    bench.settle();
+    BOOST_TEST(bench.counters.get(nic::Counter::tx_packets) == (listens ? 0u : 1u));
+  }
+}

@@ -17,6 +17,9 @@ namespace {
 
 const wire::Gid kNode = wire::Gid::from_ipv4(0x7f2f5b01);
 constexpr std::uint64_t kService = 0x01061234;
+constexpr ServiceDirectory::Claimed kClaimed{kService, IpVersion::ipv4, false};
+constexpr wire::IpVersions kIpv4{.ipv4 = true};
+constexpr wire::IpVersions kIpv6{.ipv6 = true};
 
 ServiceDirectory directory_of(std::uint8_t slot) {
   return ServiceDirectory("directory-test-" + std::to_string(getpid()), slot, kNode);
@@ -71,15 +74,47 @@ BOOST_AUTO_TEST_CASE(a_watch_sees_a_process_killed) {
 
 BOOST_AUTO_TEST_CASE(a_service_is_claimed_once_on_a_node_and_found_when_somebody_listens) {
   int error = 0;
-  auto claim = directory_of(4).claim(kService, error);
+  auto claim = directory_of(4).claim(kClaimed, error);
   BOOST_REQUIRE(claim.has_value());
-  BOOST_TEST(!directory_of(5).claim(kService, error).has_value());
+  BOOST_TEST(!directory_of(5).claim(kClaimed, error).has_value());
   BOOST_TEST(error == EADDRINUSE);
-  BOOST_TEST(!directory_of(5).find_listener(kNode, kService).has_value());
-  claim->listener = directory_of(4).serve(kService);
-  BOOST_TEST(directory_of(5).find_listener(kNode, kService).value() == 4u);
+  BOOST_TEST(!directory_of(5).find_listener(kNode, kService, kIpv4).has_value());
+  const auto listener = directory_of(4).serve(kService, IpVersion::ipv4);
+  BOOST_TEST(directory_of(5).find_listener(kNode, kService, kIpv4).value() == 4u);
   claim.reset();
-  BOOST_TEST(!directory_of(5).find_listener(kNode, kService).has_value());
+  BOOST_TEST(!directory_of(5).find_listener(kNode, kService, kIpv4).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(an_address_that_stands_for_any_is_not_available_rather_than_in_use) {
+  const ServiceDirectory::Claimed any{kService, IpVersion::ipv4, true};
+  int error = 0;
+  auto claim = directory_of(4).claim(any, error);
+  BOOST_TEST(!directory_of(5).claim(kClaimed, error).has_value());
+  BOOST_TEST(error == EADDRNOTAVAIL);
+  claim = directory_of(4).claim(kClaimed, error);
+  BOOST_TEST(error == EADDRNOTAVAIL);  // taken by itself; what was assigned is nothing now
+  claim = directory_of(4).claim(kClaimed, error);
+  BOOST_REQUIRE(claim.has_value());
+  BOOST_TEST(!directory_of(5).claim(any, error).has_value());
+  BOOST_TEST(error == EADDRNOTAVAIL);
+}
+
+BOOST_AUTO_TEST_CASE(each_ip_version_has_its_own_holder_and_its_own_listener) {
+  int error = 0;
+  const auto four = directory_of(4).claim(kClaimed, error);
+  const auto six = directory_of(6).claim({kService, IpVersion::ipv6, false}, error);
+  BOOST_REQUIRE(four.has_value());
+  BOOST_REQUIRE(six.has_value());
+  const ServiceDirectory asking = directory_of(9);
+  const auto presence = directory_of(2).announce();
+  const auto of_six = directory_of(6).serve(kService, IpVersion::ipv6);
+  BOOST_TEST(asking.find_listener(kNode, kService, kIpv6).value() == 6u);
+  BOOST_TEST(!asking.find_listener(kNode, kService, kIpv4).has_value());
+  BOOST_TEST(asking.find_process(kNode, kService, kIpv4).value() == 6u);  // which will turn it down
+  const auto of_four = directory_of(4).serve(kService, IpVersion::ipv4);
+  BOOST_TEST(asking.find_listener(kNode, kService, kIpv4).value() == 4u);
+  BOOST_TEST(asking.find_listener(kNode, kService, kIpv6).value() == 6u);
+  BOOST_TEST(asking.find_process(kNode, kService + 1, kIpv6).value() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(the_kernels_table_of_names_tells_who_listens) {
@@ -96,12 +131,16 @@ BOOST_AUTO_TEST_CASE(the_kernels_table_of_names_tells_who_listens) {
     const ServiceDirectory directory("directory-test-" + std::to_string(getpid()), 200, node);
     const auto presence = directory.announce();
     int error = 0;
-    const auto claim = directory.claim(kService, error);
+    const auto claim = directory.claim({kService, IpVersion::ipv4, true}, error);
+    const auto other = directory.claim({kService, IpVersion::ipv6, true}, error);
     BOOST_REQUIRE(claim.has_value());
+    BOOST_REQUIRE(other.has_value());
     BOOST_TEST(listeners() == 0);
-    const auto listener = directory.serve(kService);
+    const auto listener = directory.serve(kService, IpVersion::ipv4);
     BOOST_TEST(listener.held());
     BOOST_TEST(listeners() == 1);
+    const auto listener6 = directory.serve(kService, IpVersion::ipv6);
+    BOOST_TEST(listeners() == 2);
   }
   for (const char* const name : {"", "@", "@verbena-cm/", "@verbena-cm/0", "@verbena-cm/0/f/127.47.91.1/1061234",
                                  "@verbena-cm/0/f/127.47.91.1/node/3", "@other/0/f/127.47.91.1/1061234/3"})

@@ -28,6 +28,14 @@ inline sockaddr_in address(const char* text, std::uint16_t port) {
   return name;
 }
 
+inline sockaddr_in6 address6(const std::string& text, std::uint16_t port) {
+  sockaddr_in6 name{};
+  name.sin6_family = AF_INET6;
+  name.sin6_port = htons(port);
+  BOOST_REQUIRE_EQUAL(inet_pton(AF_INET6, text.c_str(), &name.sin6_addr), 1);
+  return name;
+}
+
 inline std::string own_address() {
   return std::string("127.47.91.") + std::getenv("VERBENA_NODE");
 }
@@ -80,6 +88,10 @@ struct Id {
   }
   /// 0 or errno.
   int bind(const std::string& to, std::uint16_t port) {
+    if (to.find(':') != to.npos) {
+      sockaddr_in6 name = address6(to, port);
+      return rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&name)) == 0 ? 0 : errno;
+    }
     sockaddr_in name = address(to.c_str(), port);
     return rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&name)) == 0 ? 0 : errno;
   }
@@ -88,6 +100,10 @@ struct Id {
     return rdma_listen(id, backlog) == 0 ? 0 : errno;
   }
   int resolve(const std::string& to, std::uint16_t port) {
+    if (to.find(':') != to.npos) {
+      sockaddr_in6 name = address6(to, port);
+      return rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&name), 2000) == 0 ? 0 : errno;
+    }
     sockaddr_in name = address(to.c_str(), port);
     return rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&name), 2000) == 0 ? 0 : errno;
   }
@@ -105,8 +121,8 @@ struct Id {
 };
 
 /// Addresses and route of a client, up to where it may connect.
-inline void prepare(Channel& channel, Id& id, std::uint16_t port) {
-  BOOST_REQUIRE_EQUAL(id.resolve(own_address(), port), 0);
+inline void prepare(Channel& channel, Id& id, std::uint16_t port, const std::string& to = own_address()) {
+  BOOST_REQUIRE_EQUAL(id.resolve(to, port), 0);
   channel.take(RDMA_CM_EVENT_ADDR_RESOLVED);
   BOOST_REQUIRE_EQUAL(rdma_resolve_route(id.id, 2000), 0);
   channel.take(RDMA_CM_EVENT_ROUTE_RESOLVED);

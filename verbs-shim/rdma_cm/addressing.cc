@@ -16,9 +16,6 @@ namespace {
 constexpr std::uint8_t kPacketLifetime = 16;
 constexpr std::uint8_t kRate100Gbps = 16;  // enum ib_rate
 constexpr std::uint8_t kExactly = 2;       // selectors of a path record
-constexpr std::uint16_t kEphemeralFirst = 32768;
-constexpr std::uint16_t kEphemeralCount = 28232;  // to 60999, as net.ipv4.ip_local_port_range
-constexpr unsigned kEphemeralTries = 64;
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
 
 bool is_loopback(const Address& address) {
@@ -30,11 +27,6 @@ bool is_loopback(const Address& address) {
 
 bool Address::is_any() const {
   return gid == wire::Gid{} || gid == wire::Gid::from_ipv4(0);
-}
-
-std::uint64_t service_id(const Id& id, std::uint16_t port) {
-  constexpr unsigned kPortBits = 16;
-  return std::uint64_t{id.port_space} << kPortBits | port;
 }
 
 /// Family 0: not an IP address.
@@ -80,47 +72,17 @@ std::size_t bytes_of(const Address& address) {
 
 // -- Binding ---------------------------------------------------------------------------------------------------------
 
-int Device::take_port(Id& id, std::uint16_t port) {
-  const host::ServiceDirectory& services = engine()->services();
-  int error = 0;
-  if (port != 0) {
-    std::weak_ptr<host::ServiceClaim>& known = claims_[service_id(id, port)];
-    if ((id.claim = known.lock())) {
-      const auto holds = [&](const std::unique_ptr<Id>& other) { return other && other->claim == id.claim; };
-      const bool shared = id.reuse_address && std::ranges::all_of(ids_, [&](const auto& other) {
-                            return !holds(other) || (other->reuse_address && other->state != IdState::listen);
-                          });
-      if (!shared) id.claim = nullptr;
-      if (!shared) return EADDRINUSE;
-    } else {
-      auto claim = services.claim(service_id(id, port), error);
-      if (!claim) return error;
-      id.claim = std::make_shared<host::ServiceClaim>(std::move(*claim));
-      known = id.claim;
-    }
-    id.source.port = port;
-    return 0;
-  }
-  for (unsigned tries = 0; tries < kEphemeralTries; ++tries) {
-    const auto chosen = static_cast<std::uint16_t>(kEphemeralFirst + random_() % kEphemeralCount);
-    error = take_port(id, chosen);
-    if (error != EADDRINUSE) return error;
-  }
-  return EADDRNOTAVAIL;
-}
-
 int Device::bind_to(Id& id, const Address& address) {
   if (address.family == 0) return EAFNOSUPPORT;
   if (id.state != IdState::idle) return EINVAL;
   const wire::Gid& own = engine()->nic_config().gids[0];
-  id.source = address;
+  Address source = address;
   if (!address.is_any()) {
-    if (is_loopback(address)) id.source.gid = own;
-    if (id.source.gid != own) return ENODEV;
-    id.has_device = true;
+    if (is_loopback(address)) source.gid = own;
+    if (source.gid != own) return ENODEV;
   }
-  id.source.port = 0;
-  if (const int error = take_port(id, address.port); error != 0) return error;
+  if (const int error = take_port(id, source); error != 0) return error;
+  id.has_device = !address.is_any();
   id.state = IdState::address_bound;
   return 0;
 }
@@ -157,30 +119,28 @@ int Device::resolve_to(Id& id, const Address& source, const Address& destination
   if (destination.family == 0) return EINVAL;
   if (id.state == IdState::idle) {
     Address from = source;
-    // A port of its own, but not the node's: nobody can reach what does not listen.
     if (from.family == 0) from = {destination.family, {}, 0};
-    const wire::Gid& own = engine()->nic_config().gids[0];
-    if (!from.is_any() && from.gid != own && !is_loopback(from)) return ENODEV;
-    id.source = from;
+    const wire::Gid& node = engine()->nic_config().gids[0];
+    if (!from.is_any() && from.gid != node && !is_loopback(from)) return ENODEV;
     if (from.port != 0) {
-      if (const int error = take_port(id, from.port); error != 0) return error;
+      if (const int error = take_port(id, from); error != 0) return error;
     } else {
-      id.source.port = static_cast<std::uint16_t>(kEphemeralFirst + random_() % kEphemeralCount);
+      // A port of its own, but not the node's: nobody can reach what does not listen.
+      id.source = {from.family, from.gid, ephemeral_port()};
     }
-  } else if (id.state != IdState::address_bound) {
-    return EINVAL;
+    id.state = IdState::address_bound;
   }
+  if (id.state != IdState::address_bound || id.source.family != destination.family) return EINVAL;
   const wire::Gid& own = engine()->nic_config().gids[0];
   id.destination = destination;
   if (destination.is_any() || is_loopback(destination)) id.destination.gid = own;
-  id.source.family = id.destination.family;
   id.source.gid = own;
   const wire::Gid& to = id.destination.gid;
   const bool same_family = to.is_ipv4() == own.is_ipv4();
   const auto mac = same_family ? engine()->resolve(to) : std::nullopt;
   // Nobody answers for an address that no process stands on and that is not a node's by its nature.
   const bool is_there = !engine()->reaches_by_slot() || to.is_multicast() || host::node_number(to) ||
-                        engine()->services().find_process(to, 0);
+                        engine()->services().find_process(to, 0, wire::kBothIpVersions);
   if (!mac || !is_there) {
     id.state = IdState::address_bound;
     report(id, UserEvent::address_error, same_family ? -ETIMEDOUT : -ENETUNREACH);
@@ -311,11 +271,14 @@ int Device::set_option(const Call& call) {
       if (id->state == IdState::address_resolved) fill_path(*id);
       return 0;
     case RDMA_OPTION_ID_REUSEADDR:
-      if (!is_number || (id->state != IdState::idle && number == 0)) return EINVAL;
+      if (!is_number) return EINVAL;
+      if (id->state != IdState::idle && (number == 0 || id->state == IdState::listen)) return EINVAL;
       id->reuse_address = number != 0;
       return 0;
     case RDMA_OPTION_ID_AFONLY:
-      return is_number && id->state == IdState::idle ? 0 : EINVAL;
+      if (!is_number || (id->state != IdState::idle && id->state != IdState::address_bound)) return EINVAL;
+      id->family_only = number != 0;
+      return 0;
     case RDMA_OPTION_ID_ACK_TIMEOUT:
       if (!is_octet || octet > kTimeoutMax) return EINVAL;
       if (id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND) return EINVAL;

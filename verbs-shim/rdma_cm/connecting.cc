@@ -75,8 +75,9 @@ int Device::connect(const Call& call) {
   init.context = id->serial;
   init.service_id = service_id(*id, id->destination.port);
   id->path.traffic_class = id->traffic_class;
+  const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
   if (engine()->reaches_by_slot()) {
-    const auto slot = engine()->services().find_process(id->destination.gid, init.service_id);
+    const auto slot = engine()->services().find_process(id->destination.gid, init.service_id, asker);
     if (!slot) {
       // A node where nothing runs has nobody to refuse; its machine would.
       report(*id, id->is_datagram() ? UserEvent::unreachable : UserEvent::rejected,
@@ -86,7 +87,7 @@ int Device::connect(const Call& call) {
     id->path.slot = slot;
   } else {
     // Not needed to reach it, but if it stands on this machine it can be seen to end.
-    id->path.slot = engine()->services().find_listener(id->destination.gid, init.service_id);
+    id->path.slot = engine()->services().find_listener(id->destination.gid, init.service_id, asker);
   }
   init.path = id->path;
   init.offer = offer_of(command.conn_param, id->starting_psn);
@@ -109,11 +110,7 @@ int Device::listen(const Call& call) {
     if (const int error = bind_to(*id, {AF_INET, wire::Gid::from_ipv4(0), 0}); error != 0) return error;
   }
   if (id->state != IdState::address_bound) return EINVAL;
-  const bool is_free = engine()->run_management([&](cm::ConnectionManager& manager, Time) {
-    return manager.listen(service_id(*id, id->source.port), id->serial);
-  });
-  if (!is_free) return EADDRINUSE;
-  if (id->claim != nullptr) id->claim->listener = engine()->services().serve(service_id(*id, id->source.port));
+  if (const int error = start_listening(*id); error != 0) return error;
   const bool has_backlog = command.backlog != 0 && command.backlog <= kBacklogDefault;
   id->backlog = has_backlog ? command.backlog : kBacklogDefault;
   id->state = IdState::listen;

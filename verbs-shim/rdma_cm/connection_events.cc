@@ -134,7 +134,7 @@ void Device::take_removal() {
     if (id == nullptr || (!id->has_device && id->state != IdState::listen)) continue;
     id->state = IdState::device_removed;
     id->connection = 0;
-    id->claim.reset();
+    release_port(*id);
     if (id->uid != 0) report(*id, UserEvent::device_removal);
   }
 }

@@ -287,7 +287,7 @@ Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, 
 void Device::drop_id(Id& id) {
   if (engine() != nullptr) {
     engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
-      if (id.state == IdState::listen) manager.stop_listening(service_id(id, id.source.port));
+      if (id.state == IdState::listen) manager.stop_listening(service_id(id, id.source.port), id.serial);
       if (id.connection != 0) manager.destroy(now, id.connection);
       return true;
     });
@@ -295,6 +295,7 @@ void Device::drop_id(Id& id) {
   if (Id* const listener = by_serial(id.listener)) ++listener->backlog;
   handles_.erase(id.serial);
   --id.channel->ids;
+  if (id.owns_port()) release_port(id);
   ids_[id.handle] = nullptr;
 }
 

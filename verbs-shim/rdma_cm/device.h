@@ -15,6 +15,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_cm.h>
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "emulator/cm/connection.h"
@@ -88,7 +90,9 @@ struct Id {
   Address destination;
   bool has_device = false;
   wire::MacAddress destination_mac;
-  std::shared_ptr<host::ServiceClaim> claim;
+  // By host::IpVersion: what its port is held by, none if nobody can reach it, and what says that it listens there.
+  std::array<std::shared_ptr<host::ServiceClaim>, 2> claims;
+  std::array<host::HeldName, 2> listening;
   cm::ConnectionId connection = 0;
   std::uint64_t listener = 0;  // serial; of a request: where it came in
   std::uint32_t backlog = 0;   // of a listener: requests it still takes
@@ -99,9 +103,11 @@ struct Id {
   std::uint8_t traffic_class = 0;
   std::optional<std::uint8_t> ack_timeout;  // RDMA_OPTION_ID_ACK_TIMEOUT; 0: none ever
   bool reuse_address = false;
+  std::optional<bool> family_only;  // RDMA_OPTION_ID_AFONLY; unset: as its address family has it
   cm::Path path;
   std::vector<MulticastGroup> groups;
   bool is_datagram() const { return qp_type == IBV_QPT_UD; }
+  bool owns_port() const { return claims[0] != nullptr || claims[1] != nullptr; }
 };
 
 class Device {
@@ -166,9 +172,15 @@ class Device {
   int query(const Call& call);
   int set_option(const Call& call);
   int bind_to(Id& id, const Address& address);
-  int take_port(Id& id, std::uint16_t port);
   int resolve_to(Id& id, const Address& source, const Address& destination);
   void fill_path(Id& id);
+
+  // ports.cc
+  std::uint16_t ephemeral_port();
+  int check_port(const Id& id, std::uint16_t port, bool reuse) const;
+  int take_port(Id& id, const Address& address);
+  int start_listening(Id& id);
+  void release_port(Id& id);
 
   // connecting.cc
   int connect(const Call& call);
@@ -200,7 +212,7 @@ class Device {
   std::map<ino_t, std::shared_ptr<Channel>> channels_;
   std::vector<std::unique_ptr<Id>> ids_;  // by handle
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;
-  std::map<std::uint64_t, std::weak_ptr<host::ServiceClaim>> claims_;
+  std::map<std::pair<std::uint64_t, host::IpVersion>, std::weak_ptr<host::ServiceClaim>> claims_;
   std::uint64_t last_serial_ = 0;
   host::DrawnNumbers psns_{host::seed_from_environment()};
   host::DrawnNumbers random_{std::nullopt};  // for ports: two processes of a node must not draw the same ones

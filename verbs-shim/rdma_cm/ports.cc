@@ -1,0 +1,115 @@
+// Ports: who may be bound to one, and who listens there, as the kernel's cma_check_port and cma_bind_port have it.
+//
+// A port is the node's, so what an ID is bound to is claimed under the node's names, one for each IP version that it
+// stands in the way of; IDs of this process share a name where the kernel's rules let them share the port.
+#include <algorithm>
+#include <cerrno>
+
+#include "verbs-shim/objects.h"
+#include "verbs-shim/rdma_cm/device.h"
+
+namespace verbena::shim::rdma_cm {
+namespace {
+
+using host::IpVersion;
+
+constexpr std::uint16_t kEphemeralFirst = 32768;
+constexpr std::uint16_t kEphemeralCount = 28232;  // to 60999, as net.ipv4.ip_local_port_range
+constexpr unsigned kEphemeralTries = 64;
+
+bool is_family_only(const Id& id) {
+  // net.ipv6.bindv6only is 0, as it is unless somebody changes it.
+  return id.family_only.value_or(id.source.family == AF_INET);
+}
+
+wire::IpVersions own_version(const Id& id) {
+  return {id.source.family == AF_INET, id.source.family == AF_INET6};
+}
+
+/// Whose requests a listener gets: cma_match_private_data.
+wire::IpVersions audience_of(const Id& id) {
+  return id.source.is_any() && !is_family_only(id) ? wire::kBothIpVersions : own_version(id);
+}
+
+bool includes(wire::IpVersions versions, IpVersion version) {
+  return version == IpVersion::ipv4 ? versions.ipv4 : versions.ipv6;
+}
+
+}  // namespace
+
+std::uint64_t service_id(const Id& id, std::uint16_t port) {
+  constexpr unsigned kPortBits = 16;
+  return std::uint64_t{id.port_space} << kPortBits | port;
+}
+
+std::uint16_t Device::ephemeral_port() {
+  return static_cast<std::uint16_t>(kEphemeralFirst + random_() % kEphemeralCount);
+}
+
+/// Whether the IDs of this process that are bound to the port let `id` be there as well.
+int Device::check_port(const Id& id, std::uint16_t port, bool reuse) const {
+  for (const auto& other : ids_) {
+    const bool is_owner = other != nullptr && other.get() != &id && other->owns_port() && other->source.port == port &&
+                          other->port_space == id.port_space;
+    if (!is_owner || (reuse && other->reuse_address)) continue;
+    if (is_family_only(id) && is_family_only(*other) && id.source.family != other->source.family) continue;
+    if (id.source.is_any() || other->source.is_any()) return EADDRNOTAVAIL;
+    if (id.source.family == other->source.family && id.source.gid == other->source.gid) return EADDRINUSE;
+  }
+  return 0;
+}
+
+/// Binds the ID, or leaves it as it was.
+int Device::take_port(Id& id, const Address& address) {
+  if (address.port == 0) {
+    Address chosen = address;
+    for (unsigned tries = 0; tries < kEphemeralTries; ++tries) {
+      chosen.port = ephemeral_port();
+      const int error = take_port(id, chosen);
+      if (error != EADDRINUSE && error != EADDRNOTAVAIL) return error;
+    }
+    return EADDRNOTAVAIL;
+  }
+  const Address before = id.source;
+  id.source = address;
+  int error = check_port(id, address.port, id.reuse_address);
+  // What other processes of the node have stands in the way of both versions unless each is for its own only.
+  const wire::IpVersions claimed = is_family_only(id) ? own_version(id) : wire::kBothIpVersions;
+  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6}) {
+    if (error != 0 || !includes(claimed, version)) continue;
+    std::weak_ptr<host::ServiceClaim>& known = claims_[{service_id(id, address.port), version}];
+    auto& own = id.claims[static_cast<std::size_t>(version)];
+    if ((own = known.lock()) != nullptr) continue;
+    auto claim = engine()->services().claim({service_id(id, address.port), version, address.is_any()}, error);
+    if (claim) known = own = std::make_shared<host::ServiceClaim>(std::move(*claim));
+  }
+  if (error == 0) return 0;
+  id.claims = {};
+  id.source = before;
+  return error;
+}
+
+int Device::start_listening(Id& id) {
+  if (id.reuse_address) {
+    // Whoever listens shares the port with nobody (rdma_listen of the kernel).
+    if (const int error = check_port(id, id.source.port, false); error != 0) return error;
+    id.reuse_address = false;
+  }
+  const std::uint64_t service = service_id(id, id.source.port);
+  const wire::IpVersions audience = audience_of(id);
+  const bool is_free = engine()->run_management(
+      [&](cm::ConnectionManager& manager, Time) { return manager.listen(service, id.serial, audience); });
+  if (!is_free) return EADDRINUSE;
+  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
+    if (id.owns_port() && includes(audience, version))
+      id.listening[static_cast<std::size_t>(version)] = engine()->services().serve(service, version);
+  return 0;
+}
+
+void Device::release_port(Id& id) {
+  id.listening = {};
+  id.claims = {};
+  std::erase_if(claims_, [](const auto& it) { return it.second.expired(); });
+}
+
+}  // namespace verbena::shim::rdma_cm

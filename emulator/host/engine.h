@@ -97,6 +97,8 @@ class Engine final : private Progress {
   const ServiceDirectory& services() const { return management_->directory(); }
   /// Whether the link reaches processes by their slot, so that a request has to name one.
   bool reaches_by_slot() const { return config_.link == "shm"; }
+  /// Whether every process that the link can reach stands on this machine, where services() knows it.
+  bool all_processes_are_here() const { return config_.link == "shm" || config_.link == "fabric"; }
 
   /// ibv_poll_cq: completions that wait, else one pass over the link. Never blocks.
   std::size_t poll_cq(nic::CqHandle cq, std::span<nic::Completion> into);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "emulator/host/node_directory.h"
+#include "emulator/host/port_signal.h"
 #include "wire/assert.h"
 
 namespace verbena::host {
@@ -123,12 +124,18 @@ std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node
                                                            wire::IpVersions who) const {
   if (const auto listener = find_listener(node, service, who)) return listener;
   if (const auto listener = find_listener(node, service, wire::kBothIpVersions)) return listener;
-  const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return std::nullopt;
-  const auto any =
-      first_slot(probe, [&](std::uint32_t slot) { return make_name(fabric_, node, presence_part(slot).text); });
-  ::close(probe);
-  return any;
+  const HeldName probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe.held()) return std::nullopt;
+  return first_slot(probe.descriptor(),
+                    [&](std::uint32_t slot) { return make_name(fabric_, node, presence_part(slot).text); });
+}
+
+bool ServiceDirectory::has_dead_port(const wire::Gid& node) const {
+  return dead_port_name(fabric_.c_str(), node.octets).is_held();
+}
+
+bool ServiceDirectory::is_deserted(const wire::Gid& node) const {
+  return !find_process(node, 0, {}) && !has_dead_port(node) && !has_dead_port(address_);
 }
 
 }  // namespace verbena::host

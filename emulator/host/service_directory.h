@@ -64,6 +64,10 @@ class ServiceDirectory {
   std::optional<std::uint8_t> find_listener(const wire::Gid& node, std::uint64_t service, wire::IpVersions who) const;
   /// Of that one, else of any process there, rather of one that listens for others; nothing: none is.
   std::optional<std::uint8_t> find_process(const wire::Gid& node, std::uint64_t service, wire::IpVersions who) const;
+  /// Whether nothing reaches the node now, whoever is there (port_signal.h).
+  bool has_dead_port(const wire::Gid& node) const;
+  /// Whether nobody is there to answer, and no dead port at either end keeps that a secret.
+  bool is_deserted(const wire::Gid& node) const;
 
  private:
   std::string fabric_;

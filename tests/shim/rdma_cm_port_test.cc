@@ -23,3 +23,30 @@ BOOST_AUTO_TEST_CASE(a_port_that_goes_down_ends_no_connection) {
   BOOST_CHECK_EQUAL(rdma_disconnect(connection.server.id), 0);
   connection.active.take(RDMA_CM_EVENT_DISCONNECTED);
 }
+
+BOOST_AUTO_TEST_CASE(a_node_without_a_process_refuses_at_once_and_one_behind_a_dead_port_says_nothing) {
+  const verbs_test::ServedFabric fabric;
+  constexpr const char* kDeserted = "127.47.91.2";
+  Channel channel;
+  Id client(channel);
+  prepare(channel, client, 7306, kDeserted);
+  client.make_qp();
+  BOOST_REQUIRE_EQUAL(connect(client), 0);
+  BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_REJECTED), 8);  // as its machine would: nobody has the service ID
+  Id datagrams(channel, RDMA_PS_UDP);
+  prepare(channel, datagrams, 7306, kDeserted);
+  BOOST_REQUIRE_EQUAL(connect(datagrams), 0);
+  BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_UNREACHABLE), 1);
+  Id nowhere(channel);
+  BOOST_REQUIRE_EQUAL(nowhere.resolve("10.1.2.3", 7306), 0);
+  BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_ADDR_ERROR), -ETIMEDOUT);
+  for (const char* const node : {"n2", "n1"}) {
+    BOOST_REQUIRE_EQUAL(fabric.ask({"port-error", node}), "");
+    Id waiting(channel);
+    prepare(channel, waiting, 7306, kDeserted);
+    waiting.make_qp();
+    BOOST_REQUIRE_EQUAL(connect(waiting), 0);
+    BOOST_TEST(!is_readable(channel.descriptor(), 500));  // the kernel's repetitions go on for a minute
+    BOOST_REQUIRE_EQUAL(fabric.ask({"port-active", node}), "");
+  }
+}

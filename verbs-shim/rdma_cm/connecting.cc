@@ -76,18 +76,17 @@ int Device::connect(const Call& call) {
   init.service_id = service_id(*id, id->destination.port);
   id->path.traffic_class = id->traffic_class;
   const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
-  if (engine()->reaches_by_slot()) {
-    const auto slot = engine()->services().find_process(id->destination.gid, init.service_id, asker);
-    if (!slot) {
-      // A node where nothing runs has nobody to refuse; its machine would.
-      report(*id, id->is_datagram() ? UserEvent::unreachable : UserEvent::rejected,
-             id->is_datagram() ? static_cast<int>(cm::ServiceStatus::invalid_service_id) : kRefused);
-      return 0;
-    }
-    id->path.slot = slot;
-  } else {
-    // Not needed to reach it, but if it stands on this machine it can be seen to end.
-    id->path.slot = engine()->services().find_listener(id->destination.gid, init.service_id, asker);
+  const host::ServiceDirectory& services = engine()->services();
+  const wire::Gid& to = id->destination.gid;
+  const bool by_slot = engine()->reaches_by_slot();
+  // Where a request reaches all processes of a node none has to be named, but one of this machine can be seen to end.
+  id->path.slot =
+      by_slot ? services.find_process(to, init.service_id, asker) : services.find_listener(to, init.service_id, asker);
+  if (engine()->all_processes_are_here() && (by_slot ? !id->path.slot : services.is_deserted(to))) {
+    // A node where nothing runs has nobody to refuse; its machine would.
+    report(*id, id->is_datagram() ? UserEvent::unreachable : UserEvent::rejected,
+           id->is_datagram() ? static_cast<int>(cm::ServiceStatus::invalid_service_id) : kRefused);
+    return 0;
   }
   init.path = id->path;
   init.offer = offer_of(command.conn_param, id->starting_psn);

@@ -79,11 +79,13 @@ class Engine final : private Progress {
     return result;
   }
 
-  /// The same as run() for the communication manager.
+  /// The same as run() for the communication manager. Who asks it for something is not about to answer: what was
+  /// received before a DREQ is acknowledged before it.
   template <class Call>
   auto run_management(Call&& call) {
     lock_.lock();
     const Time now = clock_.now();
+    acknowledge_locked(now);
     auto result = call(management_->manager(), now);
     management_->touch();
     step_management(now);

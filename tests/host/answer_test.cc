@@ -135,6 +135,27 @@ BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_its_queue_pair_end
   BOOST_TEST(pair.request_completes());
 }
 
+BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_the_connection_manager_says_anything) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  pair.b.engine->run_management([&](cm::ConnectionManager&, Time) {
+    BOOST_TEST(pair.is_acknowledged());
+    return true;
+  });
+  BOOST_TEST(pair.request_completes());
+}
+
+BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_its_queue_pair_goes_to_error) {
+  Pair pair;
+  pair.ask_until_it_waits();
+  nic::QpAttributes attributes;
+  attributes.state = nic::QpState::error;
+  BOOST_TEST(pair.b.engine->run(
+      [&](nic::Nic& nic, Time now) { return nic.modify_qp(pair.b.qp, attributes, nic::kQpState, now).ok(); }));
+  BOOST_TEST(pair.is_acknowledged());
+  BOOST_TEST(pair.request_completes());
+}
+
 BOOST_AUTO_TEST_CASE(posting_receives_is_no_answer) {
   Pair pair;
   pair.ask_until_it_waits();

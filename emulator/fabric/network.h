@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/reachability.h"
 #include "emulator/fabric/topology.h"
 #include "wire/time.h"
 #include "wire/types.h"
@@ -179,6 +180,8 @@ class Network {
   bool port_is_up(std::uint32_t host) const;
   /// Null: nobody. It outlives the network, or is replaced.
   void watch_ports(PortListener* listener);
+  /// Who can be heard by whom, as cables, switches and partitions are now.
+  Reachability reachability() const;
 
   // -- What can be seen -----------------------------------------------------------------------------------------------
   void observe(Observer* observer);

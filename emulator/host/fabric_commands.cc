@@ -131,6 +131,7 @@ const std::vector<FabricCommands::Command>& FabricCommands::table() {
       {"port-error", For::users, 2, 2, "port-error NODE,...", &C::port_error},
       {"port-active", For::users, 2, 2, "port-active NODE,...", &C::port_active},
       {"device-removal", For::users, 2, 2, "device-removal NODE,...", &C::device_removal},
+      {"node-power", For::programs, 3, 3, "node-power NODE,... on|frozen|crashing", &C::node_power},
       {"stat", For::programs, 1, 1, "stat", &C::stat},
       {"hello", For::programs, 1, 1, "hello", &C::hello},
   };
@@ -291,7 +292,7 @@ FabricAnswer FabricCommands::set_links(Time now, const std::string& word, bool u
   const auto links = find_links(word);
   if (!links) return refuse("there is no link '" + word + "' (verbena stat lists them)");
   for (const fabric::LinkId link : *links) set_link(now, link, up);
-  return std::string();
+  return tell_sockets(now);
 }
 
 void FabricCommands::set_link(Time now, fabric::LinkId link, bool up) {
@@ -312,7 +313,7 @@ FabricAnswer FabricCommands::set_ports(Time now, const std::string& word, bool u
   for (const std::uint32_t host : *hosts)
     for (const std::uint32_t cable : topology_.cables_of(host))
       for (const bool backward : {false, true}) set_link(now, {cable, backward}, up);
-  return std::string();
+  return tell_sockets(now);
 }
 
 FabricAnswer FabricCommands::port_error(Time now, const FabricWords& words) {
@@ -349,7 +350,7 @@ FabricAnswer FabricCommands::set_switches(Time now, const std::string& word, boo
     hub_.network().set_switch_up(now, vertex, up);
     switch_down_[vertex] = !up;
   }
-  return std::string();
+  return tell_sockets(now);
 }
 
 FabricAnswer FabricCommands::switch_crash(Time now, const FabricWords& words) {
@@ -359,7 +360,7 @@ FabricAnswer FabricCommands::switch_restart(Time now, const FabricWords& words) 
   return set_switches(now, words[1], true);
 }
 
-FabricAnswer FabricCommands::partition(Time, const FabricWords& words) {
+FabricAnswer FabricCommands::partition(Time now, const FabricWords& words) {
   const auto from = find_vertices(words[1], true);
   const auto to = find_vertices(words[2], true);
   if (!from || !to)
@@ -376,13 +377,30 @@ FabricAnswer FabricCommands::partition(Time, const FabricWords& words) {
       if (words.size() == 3) cut(b, a);
     }
   }
+  return tell_sockets(now);
+}
+
+FabricAnswer FabricCommands::heal(Time now, const FabricWords&) {
+  for (const auto& [from, to] : cut_) hub_.network().set_partition(from, to, false);
+  cut_.clear();
+  return tell_sockets(now);
+}
+
+FabricAnswer FabricCommands::tell_sockets(Time now) {
+  if (setup_.sockets != nullptr) setup_.sockets->tell(now);
   return std::string();
 }
 
-FabricAnswer FabricCommands::heal(Time, const FabricWords&) {
-  for (const auto& [from, to] : cut_) hub_.network().set_partition(from, to, false);
-  cut_.clear();
-  return std::string();
+FabricAnswer FabricCommands::node_power(Time now, const FabricWords& words) {
+  using Power = FabricSockets::Power;
+  const auto hosts = find_vertices(words[1], true);
+  if (!hosts) return refuse("'" + words[1] + "' is not a node of this fabric, nor several with commas");
+  if (words[2] != "on" && words[2] != "frozen" && words[2] != "crashing")
+    return refuse("unknown word '" + words[2] + "': on, frozen or crashing is right");
+  const Power power = words[2] == "on" ? Power::on : words[2] == "frozen" ? Power::frozen : Power::crashing;
+  for (const std::uint32_t host : *hosts)
+    if (setup_.sockets != nullptr) setup_.sockets->set_power(host, power);
+  return tell_sockets(now);
 }
 
 FabricAnswer FabricCommands::device_removal(Time, const FabricWords& words) {

@@ -11,6 +11,7 @@
 //   partition HOSTS HOSTS [one-way] | heal
 //   port-error HOSTS | port-active HOSTS     all their cables down, or up
 //   device-removal HOSTS      from the processes that run there now; who opens the device later has a new one
+//   node-power HOSTS on|frozen|crashing      of their sockets only: whoever kills or stops the processes says so before
 //   stat                      JSON: links, nodes, faults
 //   hello                     JSON: nodes, and the file of counters that processes write (stats_file.h)
 #pragma once
@@ -23,6 +24,7 @@
 
 #include "emulator/host/fabric_control.h"
 #include "emulator/host/fabric_hub.h"
+#include "emulator/host/fabric_sockets.h"
 #include "emulator/host/stats_file.h"
 
 namespace verbena::host {
@@ -33,6 +35,7 @@ class FabricCommands {
     std::string fabric;
     /// Rules that `prepared NUMBER LINK...` names: for a runner that has them as values.
     std::vector<fabric::FaultRule> prepared;
+    FabricSockets* sockets = nullptr;     // told of what it should know; outlives this object
     std::string stats_path;               // for `hello`; empty: none
     const StatsFile* counters = nullptr;  // outlives this object
   };
@@ -68,9 +71,12 @@ class FabricCommands {
   FabricAnswer port_error(Time now, const FabricWords& words);
   FabricAnswer port_active(Time now, const FabricWords& words);
   FabricAnswer device_removal(Time now, const FabricWords& words);
+  FabricAnswer node_power(Time now, const FabricWords& words);
   FabricAnswer stat(Time now, const FabricWords& words);
   FabricAnswer hello(Time now, const FabricWords& words);
 
+  /// The last thing that a command does that changes who can reach whom.
+  FabricAnswer tell_sockets(Time now);
   void set_link(Time now, fabric::LinkId link, bool up);
   FabricAnswer set_links(Time now, const std::string& word, bool up);
   FabricAnswer set_ports(Time now, const std::string& word, bool up);

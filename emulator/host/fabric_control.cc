@@ -127,7 +127,8 @@ Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::str
   return control;
 }
 
-void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)>& answer) {
+void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)>& answer,
+                            const std::function<bool()>& is_done) {
   std::array<epoll_event, kEventsAtOnce> events{};
   const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
@@ -137,6 +138,10 @@ void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)
     else if (!serve(descriptor, answer))
       drop(descriptor);
   }
+  if (held_.empty() || !is_done()) return;
+  for (const Held& held : std::exchange(held_, {}))
+    if (!send_answer(held.client, held.answer.ok(), held.answer.ok() ? *held.answer : held.answer.error()))
+      drop(held.client);
 }
 
 void FabricControl::accept_all() {
@@ -161,13 +166,14 @@ bool FabricControl::serve(int client, const std::function<FabricAnswer(const Fab
   const ssize_t got = recv(client, question.data(), question.size(), MSG_DONTWAIT | MSG_TRUNC);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0 || got > static_cast<ssize_t>(question.size())) return false;
-  const FabricAnswer answered = answer(words_of({question.data(), static_cast<std::size_t>(got)}));
-  return send_answer(client, answered.ok(), answered.ok() ? *answered : answered.error());
+  held_.push_back({client, answer(words_of({question.data(), static_cast<std::size_t>(got)}))});
+  return true;
 }
 
 void FabricControl::drop(int client) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, client, nullptr);
   std::erase(oldest_first_, client);
+  std::erase_if(held_, [client](const Held& held) { return held.client == client; });
   clients_.erase(client);
 }
 

@@ -29,8 +29,9 @@ class FabricControl {
   static Result<std::unique_ptr<FabricControl>, std::string> open(std::string_view fabric);
   /// Readable when service() has something to do.
   int wait_descriptor() const { return epoll_.get(); }
-  /// Answers everything that has been asked. Never blocks.
-  void service(const std::function<FabricAnswer(const FabricWords&)>& answer);
+  /// Answers everything that has been asked. Never blocks. What was asked takes effect at once; the answer to it leaves
+  /// when `is_done` says so.
+  void service(const std::function<FabricAnswer(const FabricWords&)>& answer, const std::function<bool()>& is_done);
 
  private:
   static constexpr std::size_t kClientsMax = 64;
@@ -40,10 +41,16 @@ class FabricControl {
   bool serve(int client, const std::function<FabricAnswer(const FabricWords&)>& answer);
   void drop(int client);
 
+  struct Held {
+    int client = -1;
+    FabricAnswer answer;
+  };
+
   Descriptor listener_;
   Descriptor epoll_;
   std::unordered_map<int, Descriptor> clients_;
   std::vector<int> oldest_first_;
+  std::vector<Held> held_;  // answers
 };
 
 /// Asks the process that serves `fabric`. `served`: nobody does (then the error says so).

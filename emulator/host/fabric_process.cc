@@ -86,6 +86,9 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                               .trace = false});
   if (!hub) return Failure{hub.error()};
   process->hub_ = std::move(*hub);
+  auto sockets = FabricSockets::open(options.fabric, process->hub_->network(), options.sockets);
+  if (!sockets) return Failure{sockets.error()};
+  process->sockets_ = std::move(*sockets);
   if (!options.capture_directory.empty()) {
     auto capture = FabricCapture::open({.directory = options.capture_directory,
                                         .topology = options.topology,
@@ -99,6 +102,7 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
       *process->hub_,
       FabricCommands::Setup{.fabric = options.fabric,
                             .prepared = options.prepared,
+                            .sockets = process->sockets_.get(),
                             .stats_path = process->stats_path_,
                             .counters = static_cast<const StatsFile*>(process->counters_)},
       clock_now());
@@ -132,7 +136,9 @@ FabricProcess::~FabricProcess() {
 
 void FabricProcess::service(Time now) {
   hub_->service();
-  control_->service([&](const FabricWords& words) { return commands_->answer(now, words); });
+  sockets_->service();
+  control_->service([&](const FabricWords& words) { return commands_->answer(now, words); },
+                    [&] { return sockets_->is_done(now); });
   if (capture_ != nullptr) capture_->write_out(now);
 }
 
@@ -200,13 +206,15 @@ void FabricProcess::choose_core(Time now, const CoreChoice& choice) {
 /// Until the network's next deadline, or anything that wants to be looked at.
 FabricProcess::Woken FabricProcess::sleep(Time now, int stop_descriptor) {
   const Link::WaitDescriptors link = hub_->wait_descriptors();
-  std::array<pollfd, 5> descriptors{{{link.frames, POLLIN, 0},
+  std::array<pollfd, 6> descriptors{{{link.frames, POLLIN, 0},
                                      {link.control, POLLIN, 0},
                                      {control_->wait_descriptor(), POLLIN, 0},
                                      {stop_descriptor, POLLIN, 0},
-                                     {borrowing_.clock(), POLLIN, 0}}};
+                                     {borrowing_.clock(), POLLIN, 0},
+                                     {sockets_->wait_descriptor(), POLLIN, 0}}};
   Time until = hub_->next_deadline(borrowing_.clock() >= 0).value_or(kNever);
   if (capture_ != nullptr) until = std::min(until, capture_->next_deadline().value_or(kNever));
+  until = std::min(until, sockets_->next_deadline().value_or(kNever));
   timespec timeout{};
   if (until != kNever) {
     const std::int64_t left_ns = std::max<std::int64_t>((until - now).ns, 0);

@@ -20,6 +20,7 @@
 #include "emulator/host/fabric_commands.h"
 #include "emulator/host/fabric_control.h"
 #include "emulator/host/fabric_hub.h"
+#include "emulator/host/fabric_sockets.h"
 
 namespace verbena::host {
 
@@ -31,6 +32,7 @@ struct FabricOptions {
   std::vector<fabric::FaultRule> prepared;  // FabricCommands::Setup
   std::string capture_directory;            // one pcapng for every cable; empty: none
   std::uint64_t capture_octets_max = UINT64_MAX;
+  SocketCutting sockets;                 // whether the programs' own sockets are cut with the network
   fabric::Observer* observer = nullptr;  // sees all frames as well; outlives the process object
 };
 
@@ -58,6 +60,7 @@ class FabricProcess {
   void choose_core(Time now, const CoreChoice& choice);
 
   std::unique_ptr<FabricHub> hub_;
+  std::unique_ptr<FabricSockets> sockets_;
   std::unique_ptr<FabricControl> control_;
   std::unique_ptr<FabricCapture> capture_;
   std::unique_ptr<fabric::Observer> both_;  // where the capture and FabricOptions::observer watch

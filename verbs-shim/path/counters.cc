@@ -1,6 +1,5 @@
 #include "verbs-shim/path/counters.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <cstring>
 
 #include "emulator/host/stats_file.h"
+#include "verbs-shim/path/numbered_entries.h"
 #include "verbs-shim/path/values.h"
 
 namespace verbena::path {
@@ -23,42 +23,6 @@ using host::StatsFile;
 using nic::Counter;
 
 constexpr std::size_t kFilesMax = 256;  // of one node
-constexpr std::size_t kListBytes = 4096;
-
-/// The entries of a directory whose names are numbers, by system calls: libc's readdir is hooked, and allocates.
-class NumberedEntries {
- public:
-  explicit NumberedEntries(const char* path)
-      : fd_(static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC))) {}
-  ~NumberedEntries() {
-    if (fd_ >= 0) close(fd_);
-  }
-  NumberedEntries(const NumberedEntries&) = delete;
-  NumberedEntries& operator=(const NumberedEntries&) = delete;
-
-  /// The next number, or -1.
-  long next() {
-    while (fd_ >= 0) {
-      if (at_ >= filled_) {
-        filled_ = syscall(SYS_getdents64, fd_, list_, sizeof list_);
-        at_ = 0;
-        if (filled_ <= 0) return -1;
-      }
-      const auto* const entry = reinterpret_cast<const dirent64*>(list_ + at_);
-      at_ += entry->d_reclen;
-      char* end = nullptr;
-      const long number = std::strtol(entry->d_name, &end, 10);
-      if (end != entry->d_name && *end == 0) return number;
-    }
-    return -1;
-  }
-
- private:
-  int fd_;
-  long filled_ = 0;
-  long at_ = 0;
-  alignas(dirent64) char list_[kListBytes];
-};
 
 class CounterSum {
  public:

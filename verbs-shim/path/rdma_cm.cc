@@ -1,4 +1,4 @@
-// Hooks: write() to a channel of rdma_cm, and NETLINK_RDMA sockets, which would tell of the host's devices.
+// Hooks: write() to a channel of rdma_cm.
 #include "verbs-shim/path/rdma_cm.h"
 
 #include <errno.h>
@@ -73,13 +73,4 @@ VERBENA_HOOK(ssize_t, write, (int fd, const void* data, size_t bytes)) {
     errno = before;
   }
   return VERBENA_REAL(write)(fd, data, bytes);
-}
-
-VERBENA_HOOK(int, socket, (int domain, int type, int protocol)) {
-  constexpr int kNetlinkRdma = 20;
-  if (domain == AF_NETLINK && protocol == kNetlinkRdma) {
-    errno = EPROTONOSUPPORT;
-    return -1;
-  }
-  return VERBENA_REAL(socket)(domain, type, protocol);
 }

@@ -1,10 +1,10 @@
-// Hooks: connect(), sendto() and sendmsg() of datagram sockets, whose datagrams to a node come from the node's address.
+// Hooks: connect(), sendto(), sendmsg() and sendmmsg(), so that what a program sends to a node comes from its own node.
 //
-// Solely responsible for the source address of what a program itself sends by UDP to 127.47.91.K. All of 127/8 is the
-// loopback interface's, and its route names 127.0.0.1 as the source of everything; on machines of their own programs
-// would find, and show to others, the node's address. Datagram rsockets (librdmacm) learn in this way who they are, and
-// where to send the answer. A socket that is bound to an address keeps it. The packets of the emulated network are not
-// meant here.
+// Solely responsible for the source address of a program's own TCP connections and UDP datagrams to 127.47.91.K. All of
+// 127/8 is the loopback interface's, and its route names 127.0.0.1 as the source of everything; on machines of their
+// own programs would find, and show to others, the node's address. Datagram rsockets (librdmacm) learn in this way who
+// they are, and where to send the answer; and the network can cut the sockets of two nodes (socket_paths.h). A socket
+// that is bound to an address keeps it. The packets of the emulated network are not meant here.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -14,59 +14,87 @@
 #include <cstring>
 #include <optional>
 
+#include "verbs-shim/path/node_names.h"
 #include "verbs-shim/path/real.h"
-#include "verbs-shim/path/values.h"
+#include "verbs-shim/path/socket_paths.h"
+
+using verbena::path::address_of_node;
+using verbena::path::node_of;
+using verbena::path::own_node;
 
 namespace {
 
-constexpr std::uint32_t kNodesPrefix = 0x7f2f5b00;  // 127.47.91.0/24
-constexpr std::uint32_t kNodesMask = 0xffffff00;
-
-bool is_node(const in_addr& address) {
-  return (ntohl(address.s_addr) & kNodesMask) == kNodesPrefix;
-}
-
-/// This process's node, if it is one of those that share the loopback interface.
-std::optional<in_addr> own_address() {
-  const verbena::path::Octets gid = verbena::path::node_gid();
-  in_addr own;
-  std::memcpy(&own, &gid[12], sizeof own);
-  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (std::memcmp(gid.data(), kMapped, sizeof kMapped) != 0 || !is_node(own)) return std::nullopt;
-  return own;
-}
-
-bool names_node(const void* to, socklen_t bytes) {
-  sockaddr_in name{};
-  if (to == nullptr || bytes < sizeof name) return false;
-  std::memcpy(&name, to, sizeof name);
-  return name.sin_family == AF_INET && is_node(name.sin_addr);
-}
-
-/// The port of a datagram socket that has no address; nothing: it is none, or has one. Past all hooks; keeps errno.
-std::optional<in_port_t> port_of_addressless(int fd) {
-  const int before = errno;
+/// A socket that has no address; past all hooks.
+struct Addressless {
+  int family = 0;
   int type = 0;
-  socklen_t bytes = sizeof type;
-  sockaddr_in name{};
+  in_port_t port = 0;
+};
+
+/// Nothing: the socket has an address, or is no datagram or stream socket of IP. Keeps errno.
+std::optional<Addressless> find_addressless(int fd) {
+  const int before = errno;
+  Addressless found;
+  socklen_t bytes = sizeof found.type;
+  sockaddr_storage name{};
   socklen_t name_bytes = sizeof name;
-  const bool fits = syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_DGRAM &&
-                    syscall(SYS_getsockname, fd, &name, &name_bytes) == 0 && name.sin_family == AF_INET &&
-                    name.sin_addr.s_addr == INADDR_ANY;
+  bool fits = syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &found.type, &bytes) == 0 &&
+              (found.type == SOCK_DGRAM || found.type == SOCK_STREAM) &&
+              syscall(SYS_getsockname, fd, &name, &name_bytes) == 0;
   errno = before;
-  if (!fits) return std::nullopt;
-  return name.sin_port;
+  found.family = name.ss_family;
+  if (fits && found.family == AF_INET) {
+    sockaddr_in ipv4;
+    std::memcpy(&ipv4, &name, sizeof ipv4);
+    found.port = ipv4.sin_port;
+    fits = ipv4.sin_addr.s_addr == INADDR_ANY;
+  } else if (fits && found.family == AF_INET6) {
+    sockaddr_in6 ipv6;
+    std::memcpy(&ipv6, &name, sizeof ipv6);
+    found.port = ipv6.sin6_port;
+    fits = std::memcmp(&ipv6.sin6_addr, &in6addr_any, sizeof in6addr_any) == 0;
+  } else {
+    fits = false;
+  }
+  return fits ? std::optional(found) : std::nullopt;
+}
+
+/// Binds a socket that is about to connect to its node, whichever port it gets. Keeps errno.
+void bind_to_node(int fd, const Addressless& socket, unsigned node) {
+  const int before = errno;
+  // The kernel chooses the port when it knows the peer: as many connections as without bind().
+  const int on = 1;
+  if (socket.type == SOCK_STREAM) syscall(SYS_setsockopt, fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  const in_addr own = address_of_node(node);
+  if (socket.family == AF_INET) {
+    const sockaddr_in name{.sin_family = AF_INET, .sin_port = 0, .sin_addr = own, .sin_zero = {}};
+    syscall(SYS_bind, fd, &name, sizeof name);
+  } else {
+    sockaddr_in6 name{};
+    name.sin6_family = AF_INET6;
+    std::memcpy(&name.sin6_addr, verbena::path::kMappedPrefix, sizeof verbena::path::kMappedPrefix);
+    std::memcpy(&name.sin6_addr.s6_addr[12], &own, sizeof own);
+    syscall(SYS_bind, fd, &name, sizeof name);
+  }
+  errno = before;
+}
+
+/// Whether the datagrams of this socket need their node's address given to them.
+bool needs_source(int fd) {
+  const auto socket = find_addressless(fd);
+  return socket && socket->type == SOCK_DGRAM && socket->family == AF_INET;
 }
 
 /// A message with the node's address as its source, where the program has left it to the kernel which.
 class FromNode {
  public:
   FromNode(int fd, const msghdr& message) : message_(message) {
-    if (!names_node(message.msg_name, message.msg_namelen) || message.msg_controllen != 0) return;
-    const auto own = own_address();
-    if (!own || !port_of_addressless(fd)) return;
+    if (node_of(message.msg_name, message.msg_namelen) == 0) return;
+    verbena::path::follow_network(fd);
+    const unsigned own = own_node();
+    if (own == 0 || message.msg_controllen != 0 || !needs_source(fd)) return;
     in_pktinfo source{};
-    source.ipi_spec_dst = *own;
+    source.ipi_spec_dst = address_of_node(own);
     message_.msg_control = control_;
     message_.msg_controllen = sizeof control_;
     cmsghdr* const header = CMSG_FIRSTHDR(&message_);
@@ -87,15 +115,13 @@ class FromNode {
 }  // namespace
 
 VERBENA_HOOK(int, connect, (int fd, const sockaddr* to, socklen_t bytes)) {
-  if (names_node(to, bytes)) {
-    const auto own = own_address();
+  if (node_of(to, bytes) != 0) {
+    const unsigned own = own_node();
     // With a port of its own it is bound already, and shall stay reachable at 127.0.0.1.
-    if (own && port_of_addressless(fd) == in_port_t{0}) {
-      const int before = errno;
-      const sockaddr_in name{.sin_family = AF_INET, .sin_port = 0, .sin_addr = *own, .sin_zero = {}};
-      syscall(SYS_bind, fd, &name, sizeof name);
-      errno = before;
-    }
+    const auto socket = own != 0 ? find_addressless(fd) : std::nullopt;
+    if (socket && socket->port == 0) bind_to_node(fd, *socket, own);
+    verbena::path::follow_network(fd);
+    verbena::path::renew_deafness(fd);
   }
   return VERBENA_REAL(connect)(fd, to, bytes);
 }
@@ -105,8 +131,19 @@ VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
   return VERBENA_REAL(sendmsg)(fd, FromNode(fd, *message).message(), flags);
 }
 
+VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flags)) {
+  if (messages == nullptr || count == 0 || node_of(messages->msg_hdr.msg_name, messages->msg_hdr.msg_namelen) == 0)
+    return VERBENA_REAL(sendmmsg)(fd, messages, count, flags);
+  for (unsigned i = 0; i < count; ++i) {
+    const ssize_t sent = sendmsg(fd, &messages[i].msg_hdr, flags);
+    if (sent < 0) return i == 0 ? -1 : static_cast<int>(i);
+    messages[i].msg_len = static_cast<unsigned>(sent);
+  }
+  return static_cast<int>(count);
+}
+
 VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
-  if (!names_node(to, bytes)) return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
+  if (node_of(to, bytes) == 0) return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
   iovec part{const_cast<void*>(data), size};
   msghdr message{};
   message.msg_name = const_cast<sockaddr*>(to);

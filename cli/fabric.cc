@@ -32,6 +32,7 @@ struct Options {
   std::string detection = "10ms";
   std::string seed = "1";
   std::string capture;
+  std::string sockets = "cut";
 };
 
 void declare(CommandLine& line, Options& options) {
@@ -48,6 +49,10 @@ void declare(CommandLine& line, Options& options) {
   line.option("--ecn", options.ecn, "BYTES", "packets are marked (ECN) while the queue is longer; 0: never");
   line.option("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
   line.option("--seed", options.seed, "N", "seed of the faults");
+  line.option(
+      "--sockets", options.sockets, "cut|uncut|TIME",
+      "programs' own TCP and UDP sockets between nodes are cut with the network, or never; TIME: cut, and a "
+      "connection whose data nobody acknowledges for so long fails, instead of the kernel's quarter of an hour");
   line.option("--pcap", options.capture, "DIRECTORY", "write what every cable carries to a file in DIRECTORY (pcapng)");
 }
 
@@ -125,6 +130,13 @@ Error make_options(const Options& options, host::FabricOptions& into) {
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number", options.seed);
   into.seed = *seed;
+  into.sockets.is_on = options.sockets != "uncut";
+  if (into.sockets.is_on && options.sockets != "cut") {
+    const auto timeout = host::parse_time_span(options.sockets);
+    if (!timeout || *timeout < milliseconds(1))
+      return fmt::format("--sockets {}: not cut, uncut or a time from 1ms to 60s", options.sockets);
+    into.sockets.timeout = *timeout;
+  }
   if (options.capture.empty()) return std::nullopt;
   if (mkdir(options.capture.c_str(), 0777) != 0 && errno != EEXIST)
     return fmt::format("--pcap {}: {}", options.capture, std::strerror(errno));

@@ -66,6 +66,7 @@ class RealRun final : private FaultTarget {
   std::optional<std::string> tell_fabric(const std::vector<std::string>& words) override;
   std::uint64_t carried(const std::string& cable) override;
   void change_node(std::uint32_t host, NodeChange change) override;
+  void set_power(std::uint32_t host, const char* power);
 
   void start_programs(Duration elapsed);
   void start(std::size_t program);
@@ -131,7 +132,16 @@ std::uint64_t RealRun::carried(const std::string& cable) {
   return frames;
 }
 
+/// Whether the sockets of the node's programs send and hear (emulator/host/fabric_sockets.h).
+void RealRun::set_power(std::uint32_t host, const char* power) {
+  tell_fabric({"node-power", scenario_.topology.vertices[host].name, power});
+}
+
 void RealRun::change_node(std::uint32_t host, NodeChange change) {
+  // First: what the kernel would say in the name of programs that are killed, a machine without power does not say.
+  if (change == NodeChange::crash || change == NodeChange::restart) set_power(host, "crashing");
+  if (change == NodeChange::freeze) set_power(host, "frozen");
+  std::vector<std::size_t> to_start;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     Running& running = programs_[i];
     if (scenario_.programs[i].host != host || !running.child) continue;
@@ -150,10 +160,12 @@ void RealRun::change_node(std::uint32_t host, NodeChange change) {
         running.child->send_signal(SIGKILL);
         running.child->end();
         running.is_crashed = false;
-        start(i);
+        to_start.push_back(i);
         break;
     }
   }
+  if (change == NodeChange::thaw || change == NodeChange::restart) set_power(host, "on");
+  for (const std::size_t i : to_start) start(i);
 }
 
 // -- Programs

@@ -24,6 +24,7 @@ import devices  # noqa: E402
 import harness  # noqa: E402
 import matrix  # noqa: E402
 import network  # noqa: E402
+import own_sockets  # noqa: E402
 import qperf  # noqa: E402
 import rdma_cm  # noqa: E402
 import rdma_cm_endings  # noqa: E402
@@ -32,7 +33,8 @@ import rsockets  # noqa: E402
 import served  # noqa: E402
 
 MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": served,
-           "network": network, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools, "rsockets": rsockets}
+           "network": network, "own_sockets": own_sockets, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
+           "rsockets": rsockets}
 
 
 @dataclasses.dataclass

@@ -55,7 +55,7 @@ char* real_path(const char* path, char* into, Real real) {
 template <class Glob, class Read, class Status, class Real>
 int glob_with_tree(const char* pattern, int flags, Glob* into, Read read, Status status, Status link_status,
                    Real real) {
-  if (pattern == nullptr || (flags & GLOB_ALTDIRFUNC) != 0 || !verbena::path::is_ours(pattern)) return real(flags);
+  if (pattern == nullptr || (flags & GLOB_ALTDIRFUNC) != 0 || !may_be_ours(AT_FDCWD, pattern)) return real(flags);
   into->gl_opendir = [](const char* path) -> void* { return opendir(path); };
   into->gl_readdir = read;
   into->gl_closedir = [](void* directory) { closedir(static_cast<DIR*>(directory)); };

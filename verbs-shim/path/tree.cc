@@ -14,6 +14,7 @@
 #include "verbs-shim/path/nodes.h"
 #include "verbs-shim/path/real.h"
 #include "verbs-shim/path/values.h"
+#include "verbs-shim/path/working.h"
 
 namespace verbena::path {
 
@@ -164,6 +165,10 @@ std::size_t index_of(const Node& node) {
   return static_cast<std::size_t>(&node - kNodes);
 }
 
+const Node& node_at(std::size_t index) {
+  return kNodes[index];
+}
+
 bool is_ours(const char* path) {
   if (path[0] != '/') return false;
   if (path[1] == 's')
@@ -217,6 +222,7 @@ std::size_t content_of(const Node& node, char* into, std::size_t size) {
 }
 
 const Node* node_of_descriptor(int fd) {
+  if (fd == AT_FDCWD) return working_node();
   if (fd < 0 || !made_directories.load(std::memory_order_relaxed)) return nullptr;
   const int before = errno;
   struct stat status;

@@ -10,9 +10,10 @@
 //   a DIR                an object of our own, from a static pool (directory.cc)
 //   rdma_cm opened       one end of a socket pair; write() to it is a command (rdma_cm.h)
 //   uverbs0 opened       /dev/null: the verbs live in our libibverbs and never use the descriptor
-// Not covered: chdir() into the tree, listing its parents (/sys/class does not show infiniband), raw system calls.
+// Not covered: listing the tree's parents (/sys/class does not show infiniband), raw system calls.
 //
-// Everything here is safe in any thread, after fork and in signal handlers: no locks, no allocation, no state.
+// Everything here is safe in any thread, after fork and in signal handlers: no locks, no allocation, and no state but
+// the working directory (working.h).
 #pragma once
 
 #include <cstddef>
@@ -79,8 +80,10 @@ std::size_t content_of(const Node& node, char* into, std::size_t size);
 
 /// Position in the table, from 0.
 std::size_t index_of(const Node& node);
+const Node& node_at(std::size_t index);
 
-/// The directory that a descriptor stands for, or null. Costs nothing unless make_directory_descriptor() was called.
+/// The directory that a descriptor stands for, or null; AT_FDCWD for the working directory. Costs nothing unless
+/// make_directory_descriptor() was called, or the process has changed into the tree.
 const Node* node_of_descriptor(int fd);
 int make_directory_descriptor(const Node& node, bool close_on_exec);
 

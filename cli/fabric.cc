@@ -32,7 +32,7 @@ struct Options {
   std::string detection = "10ms";
   std::string seed = "1";
   std::string capture;
-  std::string sockets = "cut";
+  std::string sockets;
 };
 
 void declare(CommandLine& line, Options& options) {
@@ -112,9 +112,22 @@ Error read_topology(const Options& options, host::FabricOptions& into) {
   if (!scenario) return scenario.error().line();
   into.topology = scenario->topology;
   into.detection = scenario->detection;
+  into.sockets = {.is_on = scenario->cuts_sockets, .timeout = scenario->socket_timeout};
   if (into.topology.hosts > host::kNodesMax)
     return fmt::format("{}: a fabric of processes has at most {} nodes, not {}", options.file, host::kNodesMax,
                        into.topology.hosts);
+  return std::nullopt;
+}
+
+/// What the file says, if the command line does not.
+Error read_sockets(const Options& options, host::FabricOptions& into) {
+  if (options.sockets.empty()) return std::nullopt;
+  into.sockets = {.is_on = options.sockets != "uncut", .timeout = {}};
+  if (options.sockets == "cut" || options.sockets == "uncut") return std::nullopt;
+  const auto timeout = host::parse_time_span(options.sockets);
+  if (!timeout || *timeout < milliseconds(1))
+    return fmt::format("--sockets {}: not cut, uncut or a time from 1ms to 60s", options.sockets);
+  into.sockets.timeout = *timeout;
   return std::nullopt;
 }
 
@@ -130,13 +143,7 @@ Error make_options(const Options& options, host::FabricOptions& into) {
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number", options.seed);
   into.seed = *seed;
-  into.sockets.is_on = options.sockets != "uncut";
-  if (into.sockets.is_on && options.sockets != "cut") {
-    const auto timeout = host::parse_time_span(options.sockets);
-    if (!timeout || *timeout < milliseconds(1))
-      return fmt::format("--sockets {}: not cut, uncut or a time from 1ms to 60s", options.sockets);
-    into.sockets.timeout = *timeout;
-  }
+  if (auto error = read_sockets(options, into)) return error;
   if (options.capture.empty()) return std::nullopt;
   if (mkdir(options.capture.c_str(), 0777) != 0 && errno != EEXIST)
     return fmt::format("--pcap {}: {}", options.capture, std::strerror(errno));

@@ -18,6 +18,7 @@ constexpr const char* kWords =
     "  partition n1,n2 n3 [one-way] | heal\n"
     "  port-error n1,n2 | port-active n1    all cables of a node down or up\n"
     "  device-removal n1,n2           the RDMA device of the processes that run there now goes\n"
+    "What parts nodes cuts their programs' own TCP and UDP sockets as well (docs/sockets.md); `add` does not.\n"
     "LINK: n1-s1 for both directions, n1->s1 for one, all; `verbena stat` lists them.\n";
 
 }  // namespace

@@ -12,8 +12,9 @@ namespace {
 
 using Word = std::string_view;
 
-constexpr Word kScenario[] = {"name",      "description", "clock", "seed", "timeout",   "real-timeout", "payload",
-                              "detection", "topology",    "nic",   "nics", "workloads", "faults",       "expect"};
+constexpr Word kScenario[] = {"name",         "description", "clock",     "seed",    "timeout",
+                              "real-timeout", "payload",     "detection", "sockets", "topology",
+                              "nic",          "nics",        "workloads", "faults",  "expect"};
 constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-per-leaf", "k",
                               "nodes", "switches", "link",   "trunk",  "links"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "emulator/fabric/quantity.h"
 #include "scenarios/language/parts.h"
 #include "scenarios/language/yaml_value.h"
 
@@ -41,6 +42,19 @@ void read_frame(const Section& section, Scenario& scenario) {
   if (const auto value = section.find("detection")) scenario.detection = value->duration();
 }
 
+/// `cut`, `uncut`, or for how long a connection over a dead cable goes on.
+void read_sockets(const Section& section, Scenario& scenario) {
+  const auto value = section.find("sockets");
+  if (!value) return;
+  if (scenario.clock != Clock::real_time) value->wrong("only with clock: real programs have sockets");
+  const std::string word = value->text();
+  scenario.cuts_sockets = word != "uncut";
+  if (word == "cut" || word == "uncut") return;
+  const auto timeout = fabric::parse_duration(word, kScenarioTimeMax);
+  if (!timeout || *timeout < milliseconds(1)) value->wrong("use cut, uncut or a time such as 30s");
+  scenario.socket_timeout = *timeout;
+}
+
 void check_times(const Scenario& scenario) {
   for (const Workload& workload : scenario.workloads)
     if (workload.start + workload.duration >= scenario.timeout)
@@ -55,6 +69,7 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
   Scenario scenario;
   scenario.name = std::filesystem::path(file_name).stem().string();
   read_frame(section, scenario);
+  read_sockets(section, scenario);
   const Value topology = section.need("topology", "{shape: star, hosts: 2}");
   scenario.topology = read_topology(topology);
   if (scenario.clock == Clock::real_time && scenario.topology.hosts > kRealHostsMax)

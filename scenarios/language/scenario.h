@@ -244,6 +244,8 @@ struct Scenario {
   bool payload = true;  // false: headers only, no content checks
   fabric::Topology topology;
   Duration detection = milliseconds(10);  // until switches route around a dead link or switch
+  bool cuts_sockets = true;               // of programs, with the network
+  Duration socket_timeout{};              // of their TCP over a dead cable; 0: the kernel's own
   std::vector<NicSettings> nics;          // one per host, by index
   std::vector<Workload> workloads;
   std::vector<Program> programs;

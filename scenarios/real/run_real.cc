@@ -98,6 +98,7 @@ std::optional<std::string> RealRun::open() {
   fabric.topology = real_topology(scenario_);
   fabric.seed = scenario_.seed;
   fabric.detection = scenario_.detection;
+  fabric.sockets = {.is_on = scenario_.cuts_sockets, .timeout = scenario_.socket_timeout};
   fabric.prepared = FaultSchedule::rules_of(scenario_);
   if (!options_.out_directory.empty()) {
     fabric.capture_directory = options_.out_directory;

@@ -310,3 +310,18 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
   check_error(with("expect: [{silence: all, from: 2ms, until: ^1ms}]\n"), "it is below from");
   check_error(with("expect: [{latency: w, percentile: ^101, max: 1us}]\n"), "from 0 to 100");
 }
+
+BOOST_AUTO_TEST_CASE(the_sockets_of_programs_are_cut_or_not_or_fail_after_a_time) {
+  const auto real = [](const std::string& line) {
+    return line + "clock: real\ntopology: {shape: star, hosts: 2}\nworkloads: [{name: one, node: n1, exec: ls}]\n";
+  };
+  BOOST_TEST(good(real("")).cuts_sockets);
+  BOOST_TEST(good(real("sockets: cut\n")).cuts_sockets);
+  BOOST_TEST(!good(real("sockets: uncut\n")).cuts_sockets);
+  const Scenario timed = good(real("sockets: 1.5s\n"));
+  BOOST_TEST((timed.cuts_sockets && timed.socket_timeout == milliseconds(1500)));
+  BOOST_TEST(good(real("")).socket_timeout.ns == 0);
+  check_error(real("sockets: ^maybe\n"), "use cut, uncut or a time such as 30s");
+  check_error(real("sockets: ^0s\n"), "use cut, uncut or a time such as 30s");
+  check_error(with("sockets: ^cut\n"), "only with clock: real");
+}

@@ -9,3 +9,6 @@ add_dependencies(test_shim_path_children verbena-path)
 # The filter is tested by the kernel that runs it.
 verbena_test(shim_path_filter SOURCES path_filter_test.cc ${PROJECT_SOURCE_DIR}/verbs-shim/path/socket_filter.cc
   LINK verbena::host LABELS shim)
+verbena_test(shim_path_netlink SOURCES path_netlink_test.cc LINK verbena_options LABELS shim)
+target_compile_definitions(test_shim_path_netlink PRIVATE VERBENA_PATH_LIBRARY="$<TARGET_FILE:verbena-path>")
+add_dependencies(test_shim_path_netlink verbena-path)

@@ -1,8 +1,9 @@
 // Hooks: socket(), bind(), listen() and accept(), by which the program's own sockets begin to follow the emulated
-// network (socket_paths.h). connect() and what sends to an address are hooked in source_address.cc.
-#include <errno.h>
+// network (socket_paths.h), and a socket of NETLINK_RDMA speaks of our device (rdma_netlink.h). connect() and what
+// sends to an address are hooked in source_address.cc.
 #include <sys/socket.h>
 
+#include "verbs-shim/path/rdma_netlink.h"
 #include "verbs-shim/path/real.h"
 #include "verbs-shim/path/socket_paths.h"
 
@@ -21,10 +22,7 @@ int heard(int fd) {
 }  // namespace
 
 VERBENA_HOOK(int, socket, (int domain, int type, int protocol)) {
-  if (domain == AF_NETLINK && protocol == kNetlinkRdma) {  // it would tell of the host's devices
-    errno = EPROTONOSUPPORT;
-    return -1;
-  }
+  if (domain == AF_NETLINK && protocol == kNetlinkRdma) protocol = verbena::path::stand_in_for_rdma_netlink();
   const int fd = VERBENA_REAL(socket)(domain, type, protocol);
   if (fd >= 0 && (domain == AF_INET || domain == AF_INET6)) verbena::path::renew_deafness(fd);
   return fd;

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "verbs-shim/path/node_names.h"
+#include "verbs-shim/path/rdma_netlink.h"
 #include "verbs-shim/path/real.h"
 #include "verbs-shim/path/socket_paths.h"
 
@@ -128,6 +129,8 @@ VERBENA_HOOK(int, connect, (int fd, const sockaddr* to, socklen_t bytes)) {
 
 VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
   if (message == nullptr) return VERBENA_REAL(sendmsg)(fd, message, flags);
+  if (message->msg_iovlen == 1 && verbena::path::is_rdma_netlink(fd))
+    return verbena::path::ask_rdma_netlink(fd, message->msg_iov->iov_base, message->msg_iov->iov_len);
   return VERBENA_REAL(sendmsg)(fd, FromNode(fd, *message).message(), flags);
 }
 
@@ -143,6 +146,7 @@ VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flag
 }
 
 VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
+  if (verbena::path::is_rdma_netlink(fd)) return verbena::path::ask_rdma_netlink(fd, data, size);
   if (node_of(to, bytes) == 0) return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
   iovec part{const_cast<void*>(data), size};
   msghdr message{};

@@ -1,0 +1,22 @@
+// RdmaNetlink: the NETLINK_RDMA sockets of a program (`rdma link`), which would tell of the host's devices.
+//
+// Solely responsible for what such a socket says of ours: the device and its port, as sysfs shows them; of the kernel's
+// lists of QPs, MRs and the like that there are none, for no kernel keeps them; anything else is not supported. The
+// socket is one of NETLINK_USERSOCK, a descriptor that bind, poll and recvmsg know; what is sent to it is a question,
+// and the answer is in it when the call returns.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace verbena::path {
+
+/// The protocol that such a socket has instead of NETLINK_RDMA. From now on is_rdma_netlink() looks.
+int stand_in_for_rdma_netlink();
+/// Costs next to nothing in a program that never opened one.
+bool is_rdma_netlink(int fd);
+/// As sendto() returns it.
+ssize_t ask_rdma_netlink(int fd, const void* question, std::size_t bytes);
+
+}  // namespace verbena::path

@@ -1,10 +1,13 @@
-// parse_fault(): the grammar of fault_plan.h, one word at a time.
+// parse_fault(): one word at a time, by the table of all words, which says as well what they mean (fault_words.h).
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
+#include <variant>
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/fault_words.h"
 #include "emulator/fabric/quantity.h"
 
 namespace verbena::fabric {
@@ -27,14 +30,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-constexpr std::array<Named<FaultAction>, 8> kActions{{{"drop", FaultAction::drop},
-                                                      {"burst-loss", FaultAction::burst_loss},
-                                                      {"duplicate", FaultAction::duplicate},
-                                                      {"delay", FaultAction::delay},
-                                                      {"reorder", FaultAction::reorder},
-                                                      {"corrupt", FaultAction::corrupt},
-                                                      {"truncate", FaultAction::truncate},
-                                                      {"mark", FaultAction::mark}}};
 constexpr std::array<Named<PacketKind>, 13> kKinds{{{"any", PacketKind::any},
                                                     {"write", PacketKind::write},
                                                     {"send", PacketKind::send},
@@ -81,16 +76,239 @@ std::optional<Range> parse_range(std::string_view text, std::uint64_t least, std
   return Range{*first, *last};
 }
 
+// -- The table: what may be written, how it is read and what it means
+
+struct Probability {
+  std::uint32_t FaultRule::* into;
+};
+struct RangeOf {
+  std::optional<Range> FaultRule::* into;
+  std::uint64_t least;
+  std::uint64_t most;
+};
+struct NumberOf {
+  std::uint32_t FaultRule::* into;
+  std::uint64_t least;
+  std::uint64_t most;
+};
+struct Time {
+  Duration FaultRule::* into;
+};
+template <class T>
+struct OneOf {
+  T FaultRule::* into;
+  std::span<const Named<T>> names;
+};
+struct YesNo {
+  bool FaultRule::* into;
+};
+using Value = std::variant<Probability, RangeOf, NumberOf, Time, OneOf<PacketKind>, OneOf<FaultDirection>,
+                           OneOf<CorruptPlace>, OneOf<MessagePart>, YesNo>;
+
+struct ActionRow {
+  std::string_view name;
+  FaultAction value;
+  std::string_view text;
+  std::string_view example;
+};
+
+constexpr std::array kActions{
+    ActionRow{"drop", FaultAction::drop, "The packet is lost.", "drop 0.1%"},
+    ActionRow{
+        "burst-loss", FaultAction::burst_loss,
+        "Losses come in bursts (Gilbert-Elliott): with each packet of this direction of the link a good time turns "
+        "bad with probability p and a bad one good with probability r. Other conditions choose whom it hits, the "
+        "times turn with every packet. p and r must be given.",
+        "burst-loss p=0.001 r=0.2"},
+    ActionRow{"duplicate", FaultAction::duplicate, "A second copy goes out behind the packet.", "duplicate 1%"},
+    ActionRow{"delay", FaultAction::delay,
+              "The packet is late, and later ones of its flow may overtake it. by, jitter or both must be given.",
+              "delay by=10us 1%"},
+    ActionRow{"reorder", FaultAction::reorder,
+              "The packet is held until others of its flow have overtaken it, or a time is over.", "reorder by=3 1%"},
+    ActionRow{"corrupt", FaultAction::corrupt,
+              "One bit is flipped, anywhere behind the UDP header if where is not given. The ICRC tells it to the "
+              "receiver, unless repair=yes.",
+              "corrupt 0.01%"},
+    ActionRow{"truncate", FaultAction::truncate, "Only the frame's first octets arrive. to must be given.",
+              "truncate to=60 1%"},
+    ActionRow{"mark", FaultAction::mark,
+              "ECN congestion experienced is set, as a switch with a long queue does: the receiver answers with CNPs.",
+              "mark opcode=data every=10"},
+};
+
+struct WordRow {
+  std::string_view name;
+  std::optional<FaultAction> action;  // nothing: every action takes it
+  Value value;
+  std::string_view text;
+  std::string_view example;
+};
+
+constexpr std::uint64_t kCountMax = 1'000'000'000;
+constexpr std::uint64_t kRoundsMax = 1'000'000;
+
+constexpr std::array kWords{
+    WordRow{"good", FaultAction::burst_loss, Probability{&FaultRule::good_loss_ppb},
+            "A packet is lost with this probability in a good time; 0 if not said.",
+            "burst-loss p=0.001 r=0.2 good=0.0001"},
+    WordRow{"bad", FaultAction::burst_loss, Probability{&FaultRule::bad_loss_ppb},
+            "A packet is lost with this probability in a bad time; 1 if not said.", "burst-loss p=0.001 r=0.2 bad=0.5"},
+    WordRow{"r", FaultAction::burst_loss, Probability{&FaultRule::recovery_ppb},
+            "A bad time turns good with this probability, with each packet.", "burst-loss p=0.5% r=20%"},
+    WordRow{"by", FaultAction::delay, Time{&FaultRule::delay}, "So much later.", "delay by=10us"},
+    WordRow{"jitter", FaultAction::delay, Time{&FaultRule::jitter}, "Up to so much later still, evenly spread.",
+            "delay by=10us jitter=5us"},
+    WordRow{"by", FaultAction::reorder, NumberOf{&FaultRule::packets, 1, kReorderPacketsMax},
+            "So many packets of its flow overtake it; 1 if not said.", "reorder by=3"},
+    WordRow{"within", FaultAction::reorder, Time{&FaultRule::hold_max},
+            "It leaves after this time at the latest; 1ms if not said.", "reorder by=3 within=200us"},
+    WordRow{"where", FaultAction::corrupt, OneOf<CorruptPlace>{&FaultRule::place, kPlaces},
+            "In which part of the packet the bit is. A packet without that part is left alone.",
+            "corrupt where=psn repair=yes 1%"},
+    WordRow{"repair", FaultAction::corrupt, YesNo{&FaultRule::repair_icrc},
+            "yes: the ICRC is made to fit again, so that the receiver believes what it reads; no if not said. Needs "
+            "where, and not "
+            "where=icrc.",
+            "corrupt where=payload repair=yes count=1"},
+    WordRow{"to", FaultAction::truncate, NumberOf{&FaultRule::truncate_to, kTruncateBytesMin, 65'535},
+            "So many octets arrive, counted from the Ethernet header; a shorter frame is left alone.",
+            "truncate to=60 part=first"},
+    WordRow{"p",
+            {},
+            Probability{&FaultRule::probability_ppb},
+            "Each packet that fits is hit with this probability; a percentage such as 0.1% may stand alone. 1 if not "
+            "said. For burst-loss: a good time turns bad.",
+            "drop p=0.001"},
+    WordRow{"qp",
+            {},
+            RangeOf{&FaultRule::flows, 0, 0xffffff},
+            "Only the flows with these numbers, counted from 0 in the order in which the link saw them first.",
+            "drop qp=0 psn=4"},
+    WordRow{"psn",
+            {},
+            RangeOf{&FaultRule::psns, 0, wire::Psn::kMask},
+            "Only these PSNs, relative to the flow's first. Then iter is 1 if it is not said.",
+            "drop psn=4-7"},
+    WordRow{"iter",
+            {},
+            RangeOf{&FaultRule::iterations, 1, kRoundsMax},
+            "Only these transmissions of a PSN, the first being 1.",
+            "drop psn=4 iter=2"},
+    WordRow{"msg",
+            {},
+            RangeOf{&FaultRule::messages, 0, kCountMax},
+            "Only these messages of the flow, from 0.",
+            "drop msg=3 packet=0"},
+    WordRow{"packet",
+            {},
+            RangeOf{&FaultRule::packets_of_message, 0, wire::Psn::kMask},
+            "Only these packets of a message, from 0.",
+            "corrupt packet=2 round=1"},
+    WordRow{
+        "round",
+        {},
+        RangeOf{&FaultRule::rounds, 1, kRoundsMax},
+        "Only in these rounds of a message's transmission: each time that its sender goes back begins one, the first "
+        "being 1.",
+        "drop msg=0 packet=3 round=1-2"},
+    WordRow{"part",
+            {},
+            OneOf<MessagePart>{&FaultRule::part, kParts},
+            "Only packets at this place of their message; a message of one packet is first and last.",
+            "drop part=last 5%"},
+    WordRow{
+        "opcode",
+        {},
+        OneOf<PacketKind>{&FaultRule::kind, kKinds},
+        "Only packets of this kind. data: sends, writes and read responses, as Lumina calls them; cm: the connection "
+        "manager's, on QP1.",
+        "drop opcode=ack every=2"},
+    WordRow{"every",
+            {},
+            NumberOf{&FaultRule::every, 1, kCountMax},
+            "Of the packets that fit only each so many-th.",
+            "drop every=100"},
+    WordRow{"count",
+            {},
+            NumberOf{&FaultRule::count_max, 1, kCountMax},
+            "At most so many packets, then no more.",
+            "drop opcode=cm count=3"},
+    WordRow{"dir",
+            {},
+            OneOf<FaultDirection>{&FaultRule::direction, kDirections},
+            "What the node that has the fault sends (tx, if nothing is said), receives (rx), or both.",
+            "drop dir=rx 1%"},
+};
+
+std::string action_names() {
+  std::string names;
+  for (const ActionRow& row : kActions) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+/// What would be right, as errors and the page on faults say it.
+struct RightValue {
+  std::string operator()(const Probability&) const { return "a probability such as 0.001, 1e-3 or 0.1%"; }
+  std::string operator()(const RangeOf& range) const {
+    return numbers(range.least, range.most) + ", a range such as 4-7, or all";
+  }
+  std::string operator()(const NumberOf& number) const { return numbers(number.least, number.most); }
+  std::string operator()(const Time&) const { return "a time of at most 60s such as 500ns, 10us or 2ms"; }
+  template <class T>
+  std::string operator()(const OneOf<T>& one) const {
+    return "one of " + names_of(one.names);
+  }
+  std::string operator()(const YesNo&) const { return "yes or no"; }
+
+  static std::string numbers(std::uint64_t least, std::uint64_t most) {
+    return "a number from " + std::to_string(least) + " to " + std::to_string(most);
+  }
+};
+
+/// Reads a value into the rule; whether it was right.
+struct TakeValue {
+  bool operator()(const Probability& value) const { return put(parse_probability(text), rule.*value.into); }
+  bool operator()(const RangeOf& value) const {
+    return put(parse_range(text, value.least, value.most), rule.*value.into);
+  }
+  bool operator()(const NumberOf& value) const {
+    return put(parse_number_in(text, value.least, value.most), rule.*value.into);
+  }
+  bool operator()(const Time& value) const { return put(parse_duration(text, kFaultTimeMax), rule.*value.into); }
+  template <class T>
+  bool operator()(const OneOf<T>& value) const {
+    return put(find_named(value.names, text), rule.*value.into);
+  }
+  bool operator()(const YesNo& value) const {
+    rule.*value.into = text == "yes";
+    return text == "yes" || text == "no";
+  }
+  template <class Read, class Into>
+  static bool put(const std::optional<Read>& read, Into& into) {
+    if (read) into = *read;
+    return read.has_value();
+  }
+  std::string_view text;
+  FaultRule& rule;
+};
+
+FaultWord explained(const WordRow& row) {
+  return {row.name, std::visit(RightValue{}, row.value), row.text, row.example};
+}
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
   Result<FaultRule, std::string> run() {
     const auto words = words_of(text_);
-    if (words.empty()) return fail("is empty: begin with one of " + names_of(kActions));
-    const auto action = find_named(kActions, words.front());
-    if (!action) return fail("unknown action " + quote(words.front()) + ": use one of " + names_of(kActions));
-    rule_.action = *action;
+    if (words.empty()) return fail("is empty: begin with one of " + action_names());
+    const auto action =
+        std::find_if(kActions.begin(), kActions.end(), [&](const ActionRow& row) { return row.name == words.front(); });
+    if (action == kActions.end())
+      return fail("unknown action " + quote(words.front()) + ": use one of " + action_names());
+    rule_.action = action->value;
     for (std::size_t i = 0; i < words.size(); ++i) {
       rule_.text += (i == 0 ? "" : " ") + std::string(words[i]);
       if (i == 0) continue;
@@ -111,122 +329,33 @@ class Parser {
 
   Error take_word(std::string_view word) {
     const std::size_t equals = word.find('=');
-    if (equals == word.npos && word.back() == '%')
-      return once("p", [&] { return take_probability(word, word, rule_.probability_ppb); });
+    if (equals == word.npos && word.back() == '%') return take(word, "p", word);
     if (equals == word.npos) return quote(word) + " is not understood: write a percentage such as 0.1%, or name=value";
-    const std::string_view name = word.substr(0, equals);
-    std::optional<Error> taken = take_condition(word, name, word.substr(equals + 1));
-    if (!taken) taken = take_parameter(word, name, word.substr(equals + 1));
-    if (taken) return *taken;
-    return quote(name) + " does not belong to " + std::string(to_string(rule_.action)) + ": it takes " + names_taken();
+    return take(word, word.substr(0, equals), word.substr(equals + 1));
   }
 
-  /// Which packets, whatever happens to them. Nothing: it is no condition's name.
-  std::optional<Error> take_condition(std::string_view word, std::string_view name, std::string_view value) {
-    if (name == "p") return once(name, [&] { return take_probability(word, value, rule_.probability_ppb); });
-    if (name == "qp") return once(name, [&] { return take_range(word, value, 0, 0xffffff, rule_.flows); });
-    if (name == "psn") return once(name, [&] { return take_range(word, value, 0, wire::Psn::kMask, rule_.psns); });
-    if (name == "iter") return once(name, [&] { return take_range(word, value, 1, 1'000'000, rule_.iterations); });
-    if (name == "msg") return once(name, [&] { return take_range(word, value, 0, 1'000'000'000, rule_.messages); });
-    if (name == "packet")
-      return once(name, [&] { return take_range(word, value, 0, wire::Psn::kMask, rule_.packets_of_message); });
-    if (name == "round") return once(name, [&] { return take_range(word, value, 1, 1'000'000, rule_.rounds); });
-    if (name == "part") return once(name, [&] { return take_name(word, value, kParts, rule_.part); });
-    if (name == "opcode") return once(name, [&] { return take_name(word, value, kKinds, rule_.kind); });
-    if (name == "dir") return once(name, [&] { return take_name(word, value, kDirections, rule_.direction); });
-    if (name == "every") return once(name, [&] { return take_number(word, value, 1, 1'000'000'000, rule_.every); });
-    if (name == "count") return once(name, [&] { return take_number(word, value, 1, 1'000'000'000, rule_.count_max); });
-    return std::nullopt;
-  }
-
-  /// How the rule's own action is done. Nothing: the action has no such parameter.
-  std::optional<Error> take_parameter(std::string_view word, std::string_view name, std::string_view value) {
-    const FaultAction action = rule_.action;
-    if (action == FaultAction::burst_loss && name == "r")
-      return once(name, [&] { return take_probability(word, value, rule_.recovery_ppb); });
-    if (action == FaultAction::burst_loss && name == "good")
-      return once(name, [&] { return take_probability(word, value, rule_.good_loss_ppb); });
-    if (action == FaultAction::burst_loss && name == "bad")
-      return once(name, [&] { return take_probability(word, value, rule_.bad_loss_ppb); });
-    if (action == FaultAction::delay && name == "by")
-      return once(name, [&] { return take_duration(word, value, rule_.delay); });
-    if (action == FaultAction::delay && name == "jitter")
-      return once(name, [&] { return take_duration(word, value, rule_.jitter); });
-    if (action == FaultAction::reorder && name == "by")
-      return once(name, [&] { return take_number(word, value, 1, kReorderPacketsMax, rule_.packets); });
-    if (action == FaultAction::reorder && name == "within")
-      return once(name, [&] { return take_duration(word, value, rule_.hold_max); });
-    if (action == FaultAction::corrupt && name == "where")
-      return once(name, [&] { return take_name(word, value, kPlaces, rule_.place); });
-    if (action == FaultAction::corrupt && name == "repair") return once(name, [&] { return take_repair(word, value); });
-    if (action == FaultAction::truncate && name == "to")
-      return once(name, [&] { return take_number(word, value, kTruncateBytesMin, 65'535, rule_.truncate_to); });
-    return std::nullopt;
-  }
-
-  std::string names_taken() const {
-    std::string own;
-    if (rule_.action == FaultAction::burst_loss) own = "r, good, bad, ";
-    if (rule_.action == FaultAction::delay) own = "by, jitter, ";
-    if (rule_.action == FaultAction::reorder) own = "by, within, ";
-    if (rule_.action == FaultAction::corrupt) own = "where, repair, ";
-    if (rule_.action == FaultAction::truncate) own = "to, ";
-    return own + "p, qp, psn, iter, msg, packet, round, part, opcode, every, count, dir";
-  }
-
-  template <class Take>
-  Error once(std::string_view name, Take take) {
+  Error take(std::string_view word, std::string_view name, std::string_view value) {
+    const auto row = std::find_if(kWords.begin(), kWords.end(),
+                                  [&](const WordRow& entry) { return entry.name == name && belongs(entry); });
+    if (row == kWords.end())
+      return quote(name) + " does not belong to " + std::string(to_string(rule_.action)) + ": it takes " +
+             names_taken();
     if (std::find(seen_.begin(), seen_.end(), name) != seen_.end()) return quote(name) + " is given twice";
     seen_.push_back(name);
-    return take();
+    if (std::visit(TakeValue{value, rule_}, row->value)) return std::nullopt;
+    if (std::holds_alternative<Probability>(row->value))
+      return quote(word) + " is not a probability: write 0% to 100% or p=0 to p=1, down to one in a billion";
+    const std::string right = std::visit(RightValue{}, row->value);
+    return quote(word) + " is not understood: " + (right.starts_with("a ") ? "write " : "use ") + right;
   }
 
-  static Error take_probability(std::string_view word, std::string_view value, std::uint32_t& into) {
-    const auto ppb = parse_probability(value);
-    if (!ppb) return quote(word) + " is not a probability: write 0% to 100% or p=0 to p=1, down to one in a billion";
-    into = *ppb;
-    return std::nullopt;
-  }
+  bool belongs(const WordRow& row) const { return !row.action || *row.action == rule_.action; }
 
-  static Error take_range(std::string_view word, std::string_view value, std::uint64_t least, std::uint64_t most,
-                          std::optional<Range>& into) {
-    const auto range = parse_range(value, least, most);
-    if (!range)
-      return quote(word) + " is not understood: write a number from " + std::to_string(least) + " to " +
-             std::to_string(most) + ", a range such as 4-7, or all";
-    into = *range;
-    return std::nullopt;
-  }
-
-  static Error take_number(std::string_view word, std::string_view value, std::uint64_t least, std::uint64_t most,
-                           std::uint32_t& into) {
-    const auto number = parse_number_in(value, least, most);
-    if (!number)
-      return quote(word) + " is not understood: write a number from " + std::to_string(least) + " to " +
-             std::to_string(most);
-    into = *number;
-    return std::nullopt;
-  }
-
-  static Error take_duration(std::string_view word, std::string_view value, Duration& into) {
-    const auto duration = parse_duration(value, kFaultTimeMax);
-    if (!duration) return quote(word) + " is not understood: write a time of at most 60s such as 500ns, 10us or 2ms";
-    into = *duration;
-    return std::nullopt;
-  }
-
-  template <class T, std::size_t n>
-  static Error take_name(std::string_view word, std::string_view value, const std::array<Named<T>, n>& table, T& into) {
-    const auto found = find_named(table, value);
-    if (!found) return quote(word) + " is not understood: use one of " + names_of(table);
-    into = *found;
-    return std::nullopt;
-  }
-
-  Error take_repair(std::string_view word, std::string_view value) {
-    if (value != "yes" && value != "no") return quote(word) + " is not understood: use yes or no";
-    rule_.repair_icrc = value == "yes";
-    return std::nullopt;
+  std::string names_taken() const {
+    std::string names;
+    for (const WordRow& row : kWords)
+      if (belongs(row)) names += (names.empty() ? "" : ", ") + std::string(row.name);
+    return names;
   }
 
   Error check_whole() {
@@ -252,6 +381,23 @@ class Parser {
 };
 
 }  // namespace
+
+std::vector<FaultActionWords> fault_action_words() {
+  std::vector<FaultActionWords> words;
+  for (const ActionRow& action : kActions) {
+    words.push_back({{action.name, "", action.text, action.example}, {}});
+    for (const WordRow& row : kWords)
+      if (row.action == action.value) words.back().parameters.push_back(explained(row));
+  }
+  return words;
+}
+
+std::vector<FaultWord> fault_condition_words() {
+  std::vector<FaultWord> words;
+  for (const WordRow& row : kWords)
+    if (!row.action) words.push_back(explained(row));
+  return words;
+}
 
 Result<FaultRule, std::string> parse_fault(std::string_view text) {
   return Parser(text).run();

@@ -3,33 +3,8 @@
 // Solely responsible for the decision, a function of (seed, link, packet index within its flow, packet fields) and
 // never of thread timing or of a clock. Carrying it out (holding, copying, dropping frames) is LinkModel's work.
 //
-// A fault is written as one action and its conditions, in any order after the action:
-//   drop                                     it is lost
-//   burst-loss p=0.001 r=0.2 [good=0] [bad=1]  Gilbert-Elliott: with each packet of this direction of the link a good
-//                            time turns bad with probability p and a bad one good with r; a packet is lost with
-//                            probability `good` (0 if not said) or `bad` (1 if not said). Other conditions choose whom
-//                            it hits, the times turn with every packet.
-//   duplicate                a second copy goes out behind it
-//   delay by=10us [jitter=5us]   later by 10 us to 15 us, evenly
-//   reorder by=3 [within=1ms]    3 packets of its flow overtake it, or the time is over
-//   corrupt [where=PLACE] [repair=yes]   a bit is flipped: anywhere behind the UDP header, or in the payload, header,
-//                            icrc, or in one field: opcode, pkey, dest-qp, psn, address, rkey, length, syndrome, msn;
-//                            repair=yes makes the ICRC fit again
-//   truncate to=60           only the frame's first 60 octets arrive
-//   mark                     ECN congestion experienced is set
-// Conditions:
-//   0.1% or p=0.001          by probability (burst-loss: to turn bad)
-//   qp=0 psn=4 iter=1        by exact packet: the (qp+1)-th flow seen on the link, PSN relative to the flow's first,
-//   the
-//                            iter-th transmission of that PSN (from 1; `all` fits every one); each may be a range 4-7.
-//                            iter is 1 if psn is given and iter is not.
-//   msg=0 packet=3 round=1   the flow's messages from 0, the packets of a message from 0, and the rounds in which the
-//                            message is transmitted: each time that its sender goes back begins one (from 1)
-//   part=first|middle|last   of its message; a message of one packet is first and last
-//   opcode=write|send|read|read-response|ack|nak|rnr-nak|atomic|atomic-response|cm|cnp|data|any   kind of packet; data:
-//                            what Lumina calls data packets: sends, writes and read responses
-//   every=100 count=5        each hundredth match, at most five times
-//   dir=tx|rx|both           seen from the node that has the fault; tx if nothing is said
+// A fault is written as one action and its conditions, in any order after the action: "drop opcode=ack every=2". All
+// words are in the table of fault_parse.cc, with what they mean; docs/faults.md is made from it.
 //
 // A flow is what goes from one address to one QP of another. Requests and responses (acknowledgements, NAKs, read and
 // atomic responses) of a flow are numbered apart: qp, psn, iter, msg, packet and round speak of requests, unless opcode

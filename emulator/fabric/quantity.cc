@@ -11,7 +11,8 @@ constexpr std::uint64_t kValueMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t kBillion = 1'000'000'000;
 constexpr std::array<Unit, 4> kTimeUnits{{{"ns", 0}, {"us", 3}, {"ms", 6}, {"s", 9}}};
 constexpr std::uint64_t kKibi = 1024;
-constexpr std::array<Unit, 5> kRateUnits{{{"bps", 0}, {"Kbps", 3}, {"Mbps", 6}, {"Gbps", 9}, {"Tbps", 12}}};
+constexpr std::array<Unit, 6> kRateUnits{
+    {{"bps", 0}, {"kbps", 3}, {"Kbps", 3}, {"Mbps", 6}, {"Gbps", 9}, {"Tbps", 12}}};
 constexpr std::array<Unit, 8> kSizeUnits{{{"", 0},
                                           {"B", 0},
                                           {"KB", 3},
@@ -25,7 +26,24 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+std::string names_of_units(std::span<const Unit> units) {
+  std::string names;
+  for (const Unit& unit : units)
+    if (!unit.name.empty()) names += (names.empty() ? "" : ", ") + std::string(unit.name);
+  return names;
+}
+
 }  // namespace
+
+std::vector<QuantityForm> quantity_forms() {
+  return {
+      {"TIME", names_of_units(kTimeUnits), "A number and its unit, nothing between them.", {"500ns", "1.5us", "2ms"}},
+      {"RATE", names_of_units(kRateUnits), "Bits per second.", {"10Gbps", "2.5Gbps", "100Mbps"}},
+      {"SIZE", names_of_units(kSizeUnits), "Octets; without a unit octets as well.", {"60", "4KiB", "1MB"}},
+      {"PROBABILITY", "%", "From 0 to 1, or in percent; down to one in a billion.", {"0.001", "1e-3", "0.1%"}},
+      {"RANGE", "", "One number, two with a dash between them, or all.", {"4", "4-7", "all"}},
+  };
+}
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   if (text.empty() || text.size() > kDigitsMax || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;

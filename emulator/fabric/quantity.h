@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/time.h"
 
@@ -23,19 +24,27 @@ struct Named {
   T value;
 };
 
-template <class T, std::size_t n>
-std::optional<T> find_named(const std::array<Named<T>, n>& table, std::string_view name) {
+template <class T>
+std::optional<T> find_named(std::span<const Named<T>> table, std::string_view name) {
   for (const Named<T>& entry : table)
     if (entry.name == name) return entry.value;
   return std::nullopt;
 }
+template <class T, std::size_t n>
+std::optional<T> find_named(const std::array<Named<T>, n>& table, std::string_view name) {
+  return find_named(std::span<const Named<T>>(table), name);
+}
 
 /// "drop, duplicate, delay".
-template <class T, std::size_t n>
-std::string names_of(const std::array<Named<T>, n>& table) {
+template <class T>
+std::string names_of(std::span<const Named<T>> table) {
   std::string names;
   for (const Named<T>& entry : table) names += (names.empty() ? "" : ", ") + std::string(entry.name);
   return names;
+}
+template <class T, std::size_t n>
+std::string names_of(const std::array<Named<T>, n>& table) {
+  return names_of(std::span<const Named<T>>(table));
 }
 
 /// A unit is `factor` times ten to the `digits`; fractions may have as many digits.
@@ -44,6 +53,15 @@ struct Unit {
   int digits = 0;
   std::uint64_t factor = 1;
 };
+
+/// What may be written for a quantity, for the page on faults.
+struct QuantityForm {
+  std::string_view name;  // as usages have it: TIME
+  std::string units;      // all of them, with commas; empty: none
+  std::string_view text;
+  std::vector<std::string_view> examples;
+};
+std::vector<QuantityForm> quantity_forms();
 
 /// A whole decimal number of at most 18 digits.
 std::optional<std::uint64_t> parse_number(std::string_view text);

@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "emulator/fabric/fault_plan.h"
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/quantity.h"
 
 namespace verbena::host {
 namespace {
@@ -16,7 +17,6 @@ using Names = std::vector<std::string>;
 
 constexpr std::size_t kFaultsMax = 1024;
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
-constexpr Duration kTimeMax = seconds(60);
 
 FabricAnswer refuse(std::string text) {
   return Failure{std::move(text)};
@@ -30,32 +30,6 @@ Names split(const std::string& word) {
     from = end + 1;
   }
   return names;
-}
-
-struct Unit {
-  std::string_view name;
-  std::uint64_t factor;
-};
-constexpr std::array kRateUnits = {Unit{"Gbps", 1'000'000'000}, Unit{"Mbps", 1'000'000}, Unit{"kbps", 1'000},
-                                   Unit{"bps", 1}};
-constexpr std::array kTimeUnits = {Unit{"ns", 1}, Unit{"us", 1'000}, Unit{"ms", 1'000'000}, Unit{"s", 1'000'000'000}};
-
-/// A decimal number and a unit, at most `most` in the smallest unit.
-template <std::size_t kUnits>
-std::optional<std::uint64_t> parse_with_unit(std::string_view text, const std::array<Unit, kUnits>& units,
-                                             std::uint64_t most) {
-  for (const Unit& unit : units) {
-    if (!text.ends_with(unit.name)) continue;
-    const std::string_view number = text.substr(0, text.size() - unit.name.size());
-    double value = 0;
-    const auto [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), value, std::chars_format::fixed);
-    if (error != std::errc() || end != number.data() + number.size() || !(value >= 0)) continue;
-    value *= static_cast<double>(unit.factor);
-    if (value > static_cast<double>(most)) return std::nullopt;
-    return static_cast<std::uint64_t>(value + 0.5);
-  }
-  return std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_whole(const std::string& text) {
@@ -85,14 +59,12 @@ Json counters_of(const StatsFile& file, const wire::Gid& address) {
 
 std::optional<std::uint64_t> parse_rate(std::string_view text) {
   if (text == "0") return 0;
-  return parse_with_unit(text, kRateUnits, kRateMax);
+  const auto rate = fabric::parse_rate(text);
+  return rate && *rate <= kRateMax ? rate : std::nullopt;
 }
 
 std::optional<Duration> parse_time_span(std::string_view text) {
-  if (text == "0") return Duration{0};
-  const auto ns = parse_with_unit(text, kTimeUnits, static_cast<std::uint64_t>(kTimeMax.ns));
-  if (!ns) return std::nullopt;
-  return nanoseconds(static_cast<std::int64_t>(*ns));
+  return text == "0" ? Duration{0} : fabric::parse_duration(text, fabric::kFaultTimeMax);
 }
 
 FabricCommands::FabricCommands(FabricHub& hub, Setup setup, Time started)
@@ -109,33 +81,62 @@ struct FabricCommands::Command {
   std::size_t words_max;
   std::string usage;
   FabricAnswer (FabricCommands::*run)(Time now, const FabricWords& words);
+  std::string text;
+  std::string example;
 };
 
 const std::vector<FabricCommands::Command>& FabricCommands::table() {
   using C = FabricCommands;
   using For = Command::For;
   static const std::vector<Command> commands = {
-      {"add", For::users, 3, 64, "add LINK RULE", &C::add},
-      {"prepared", For::programs, 3, 4096, "prepared NUMBER LINK...", &C::add_prepared},
-      {"remove", For::users, 2, 2, "remove NUMBER", &C::remove},
-      {"list", For::users, 1, 1, "list", &C::list},
-      {"clear", For::users, 1, 1, "clear", &C::clear},
-      {"link-down", For::users, 2, 2, "link-down LINK", &C::link_down},
-      {"link-up", For::users, 2, 2, "link-up LINK", &C::link_up},
-      {"link-rate", For::users, 3, 3, "link-rate LINK RATE", &C::link_rate},
-      {"link-delay", For::users, 3, 4, "link-delay LINK TIME [JITTER]", &C::link_delay},
-      {"switch-crash", For::users, 2, 2, "switch-crash SWITCH,...", &C::switch_crash},
-      {"switch-restart", For::users, 2, 2, "switch-restart SWITCH,...", &C::switch_restart},
-      {"partition", For::users, 3, 4, "partition NODE,... NODE,... [one-way]", &C::partition},
-      {"heal", For::users, 1, 1, "heal", &C::heal},
-      {"port-error", For::users, 2, 2, "port-error NODE,...", &C::port_error},
-      {"port-active", For::users, 2, 2, "port-active NODE,...", &C::port_active},
-      {"device-removal", For::users, 2, 2, "device-removal NODE,...", &C::device_removal},
-      {"node-power", For::programs, 3, 3, "node-power NODE,... on|frozen|crashing", &C::node_power},
-      {"stat", For::programs, 1, 1, "stat", &C::stat},
-      {"hello", For::programs, 1, 1, "hello", &C::hello},
+      {"add", For::users, 3, 64, "add LINK RULE", &C::add,
+       "A fault of packets on a link; its number is the answer. RULE is what `verbena exec --fault` takes.",
+       "add n1-s1 drop 1%"},
+      {"prepared", For::programs, 3, 4096, "prepared NUMBER LINK...", &C::add_prepared, "", ""},
+      {"remove", For::users, 2, 2, "remove NUMBER", &C::remove,
+       "Ends the fault with this number; how many packets it hit is the answer.", "remove 1"},
+      {"list", For::users, 1, 1, "list", &C::list, "All faults that are there now, and what is dead or cut off.",
+       "list"},
+      {"clear", For::users, 1, 1, "clear", &C::clear, "Ends all faults that were added.", "clear"},
+      {"link-down", For::users, 2, 2, "link-down LINK", &C::link_down,
+       "The cable is dead: what is on it is lost, ports at its ends go down, switches find other ways.",
+       "link-down n1-s1"},
+      {"link-up", For::users, 2, 2, "link-up LINK", &C::link_up, "It is alive again.", "link-up n1-s1"},
+      {"link-rate", For::users, 3, 3, "link-rate LINK RATE", &C::link_rate,
+       "Another rate from now on; 0: frames take no time.", "link-rate n1-s1 10Gbps"},
+      {"link-delay", For::users, 3, 4, "link-delay LINK TIME [JITTER]", &C::link_delay,
+       "Another delay from now on, and up to JITTER more, evenly spread.", "link-delay all 5us 1us"},
+      {"switch-crash", For::users, 2, 2, "switch-crash SWITCH,...", &C::switch_crash,
+       "The switches are dead, with all their cables.", "switch-crash s1,s2"},
+      {"switch-restart", For::users, 2, 2, "switch-restart SWITCH,...", &C::switch_restart, "They are alive again.",
+       "switch-restart s1,s2"},
+      {"partition", For::users, 3, 4, "partition NODE,... NODE,... [one-way]", &C::partition,
+       "Packets between nodes of the first list and nodes of the second vanish, while all ports stay up; one-way: only "
+       "those from the first to the second.",
+       "partition n1,n2 n3 one-way"},
+      {"heal", For::users, 1, 1, "heal", &C::heal, "Ends all partitions.", "heal"},
+      {"port-error", For::users, 2, 2, "port-error NODE,...", &C::port_error,
+       "All cables of the nodes are dead: their ports go down (IBV_EVENT_PORT_ERR).", "port-error n1,n2"},
+      {"port-active", For::users, 2, 2, "port-active NODE,...", &C::port_active,
+       "All their cables are alive again (IBV_EVENT_PORT_ACTIVE).", "port-active n1,n2"},
+      {"device-removal", For::users, 2, 2, "device-removal NODE,...", &C::device_removal,
+       "The RDMA device of the processes that run there now goes (IBV_EVENT_DEVICE_FATAL); who opens it later has a "
+       "new "
+       "one.",
+       "device-removal n1"},
+      {"node-power", For::programs, 3, 3, "node-power NODE,... on|frozen|crashing", &C::node_power, "", ""},
+      {"stat", For::programs, 1, 1, "stat", &C::stat, "", ""},
+      {"hello", For::programs, 1, 1, "hello", &C::hello, "", ""},
   };
   return commands;
+}
+
+std::vector<FabricCommands::Explained> FabricCommands::explained() {
+  std::vector<Explained> words;
+  for (const Command& command : table())
+    if (command.whom == Command::For::users)
+      words.push_back({command.name, command.usage, command.text, command.example});
+  return words;
 }
 
 FabricAnswer FabricCommands::answer(Time now, const FabricWords& words) {
@@ -460,18 +461,17 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
     faults.push_back(
         {{"number", fault.number}, {"link", fault.where}, {"rule", fault.rule.text}, {"hits", hits(fault)}});
   const fabric::NetworkStatistics& all = hub_.network().statistics();
-  return Json({{"fabric", setup_.fabric},
-               {"uptime_ns", (now - started_).ns},
-               {"arrivals", all.arrivals},
-               {"lost", all.lost},
-               {"overflowed", all.overflowed},
-               {"vanished", all.vanished},
-               {"marked", all.marked},
-               {"strays", hub_.strays()},
-               {"links", std::move(links)},
-               {"nodes", std::move(nodes)},
-               {"faults", std::move(faults)}})
-      .dump();
+  Json stat = {{"fabric", setup_.fabric},   {"uptime_ns", (now - started_).ns}, {"arrivals", all.arrivals},
+               {"lost", all.lost},          {"overflowed", all.overflowed},     {"vanished", all.vanished},
+               {"marked", all.marked},      {"strays", hub_.strays()},          {"links", std::move(links)},
+               {"nodes", std::move(nodes)}, {"faults", std::move(faults)}};
+  if (setup_.capture != nullptr) {
+    const FabricCapture::Missing& missing = setup_.capture->missing();
+    stat["capture"] = {{"frames_missing", missing.frames},
+                       {"missing_from_ns", missing.from ? Json((*missing.from - started_).ns) : Json(nullptr)},
+                       {"frames_cut", missing.cut}};
+  }
+  return stat.dump();
 }
 
 }  // namespace verbena::host

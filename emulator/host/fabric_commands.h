@@ -2,16 +2,9 @@
 //
 // Solely responsible for the words: their meaning for the network, their errors, the list of faults and the counters as
 // JSON. It moves no frames (fabric_hub.h) and knows no sockets (fabric_control.h). LINK is the name of a cable, n1-s1,
-// for both directions, n1->s1 for one, or `all`; HOSTS and SWITCHES are names with commas.
-//   add LINK RULE...          faults as of fabric/fault_plan.h; the answer is the fault's number
-//   remove NUMBER             the answer is how many packets it hit
-//   list | clear
-//   link-down LINK | link-up LINK | link-rate LINK 10Gbps | link-delay LINK 5us [JITTER]
-//   switch-crash SWITCHES | switch-restart SWITCHES
-//   partition HOSTS HOSTS [one-way] | heal
-//   port-error HOSTS | port-active HOSTS     all their cables down, or up
-//   device-removal HOSTS      from the processes that run there now; who opens the device later has a new one
-//   node-power HOSTS on|frozen|crashing      of their sockets only: whoever kills or stops the processes says so before
+// for both directions, n1->s1 for one, or `all`; NODES and SWITCHES are names with commas. The words are in one table
+// (fabric_commands.cc) with what they mean; docs/faults.md is made from it. Besides those for users there are
+//   node-power NODES on|frozen|crashing  of their sockets only: whoever kills or stops the processes says so before
 //   stat                      JSON: links, nodes, faults
 //   hello                     JSON: nodes, and the file of counters that processes write (stats_file.h)
 #pragma once
@@ -22,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/host/fabric_capture.h"
 #include "emulator/host/fabric_control.h"
 #include "emulator/host/fabric_hub.h"
 #include "emulator/host/fabric_sockets.h"
@@ -35,13 +29,23 @@ class FabricCommands {
     std::string fabric;
     /// Rules that `prepared NUMBER LINK...` names: for a runner that has them as values.
     std::vector<fabric::FaultRule> prepared;
-    FabricSockets* sockets = nullptr;     // told of what it should know; outlives this object
-    std::string stats_path;               // for `hello`; empty: none
-    const StatsFile* counters = nullptr;  // outlives this object
+    FabricSockets* sockets = nullptr;        // told of what it should know; outlives this object
+    std::string stats_path;                  // for `hello`; empty: none
+    const StatsFile* counters = nullptr;     // outlives this object
+    const FabricCapture* capture = nullptr;  // the same
   };
   FabricCommands(FabricHub& hub, Setup setup, Time started);
 
   FabricAnswer answer(Time now, const FabricWords& words);
+
+  /// What users may say, for whoever explains it.
+  struct Explained {
+    std::string name;
+    std::string usage;
+    std::string text;
+    std::string example;
+  };
+  static std::vector<Explained> explained();
 
  private:
   struct Fault {
@@ -99,9 +103,9 @@ class FabricCommands {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> cut_;
 };
 
-/// "10Gbps", "2.5Gbps", "100Mbps", "0" (frames take no time); nothing: not understood.
+/// As of fabric/quantity.h, and "0": frames take no time; nothing: not understood.
 std::optional<std::uint64_t> parse_rate(std::string_view text);
-/// "500ns", "10us", "2ms", "1s".
+/// As of fabric/quantity.h up to 60s, and "0".
 std::optional<Duration> parse_time_span(std::string_view text);
 
 }  // namespace verbena::host

@@ -12,9 +12,10 @@ namespace {
 
 using Word = std::string_view;
 
-constexpr Word kScenario[] = {"name",         "description", "clock",     "seed",    "timeout",
-                              "real-timeout", "payload",     "detection", "sockets", "topology",
-                              "nic",          "nics",        "workloads", "faults",  "expect"};
+constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    "timeout",  "real-timeout",
+                              "payload", "capture",     "detection", "sockets", "topology", "nic",
+                              "nics",    "workloads",   "faults",    "expect"};
+constexpr Word kCapture[] = {"snap", "limit"};
 constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-per-leaf", "k",
                               "nodes", "switches", "link",   "trunk",  "links"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};
@@ -42,8 +43,8 @@ constexpr Word kWorkload[] = {"name",  "verb",  "transport", "pattern",       "f
 constexpr Word kSize[] = {"size", "from", "to", "weight"};
 constexpr Word kProgram[] = {"name", "exec", "node", "start", "after", "status", "background"};
 constexpr Word kCondition[] = {"workload", "completed", "link", "carried"};
-constexpr Word kPacketFault[] = {"packet", "on", "from", "until", "for", "when", "after"};
-constexpr Word kLuminaFault[] = {"data-pkt-events", "on", "from", "until", "for", "when", "after"};
+constexpr Word kPacketFault[] = {"packet", "link", "on", "from", "until", "for", "when", "after"};
+constexpr Word kLuminaFault[] = {"data-pkt-events", "link", "on", "from", "until", "for", "when", "after"};
 constexpr Word kLuminaEvent[] = {"qpn", "psn", "type", "iter", "dir", "opcode", "msg", "every", "count"};
 constexpr Word kLinkDown[] = {"link-down", "at", "until", "for", "when", "after"};
 constexpr Word kLinkUp[] = {"link-up", "at", "when", "after"};
@@ -79,6 +80,7 @@ constexpr Word kSurvivors[] = {"survivors", "is", "min", "max"};
 
 constexpr std::array kSections{
     SectionKeys{"scenario", kScenario},
+    SectionKeys{"capture", kCapture},
     SectionKeys{"topology", kTopology},
     SectionKeys{"cable", kCable},
     SectionKeys{"link", kLink},

@@ -12,6 +12,7 @@ using fabric::FaultDirection;
 constexpr unsigned kForward = 1;
 constexpr unsigned kBackward = 2;
 constexpr std::size_t kNamesSuggestedFrom = 2000;
+constexpr std::string_view kListIsRight = "several names are a list: [n1, n2]";
 
 /// Bits of a cable for what leaves (tx) or enters (rx) its end `vertex`.
 unsigned seen_from(const fabric::Cable& cable, std::uint32_t vertex, FaultDirection direction) {
@@ -36,6 +37,9 @@ std::uint32_t Names::host(const Value& name) const {
   const std::string word = name.word();
   if (const auto index = find_host(word)) return *index;
   if (vertices_.contains(word)) name.wrong("it is a switch, and a node is wanted");
+  if (word.find_first_of(", ") != word.npos) name.wrong(std::string(kListIsRight));
+  if (const std::size_t dash = word.find('-'); dash != word.npos && vertices_.contains(word.substr(0, dash)))
+    name.wrong("it is a link, and a node is wanted: write its name, such as " + topology_.vertices.front().name);
   std::vector<std::string_view> known;
   for (std::uint32_t i = 0; i < std::min<std::size_t>(topology_.hosts, kNamesSuggestedFrom); ++i)
     known.push_back(topology_.vertices[i].name);
@@ -67,6 +71,7 @@ std::vector<std::uint32_t> Names::switches(const Value& names) const {
     const auto vertex = vertices_.find(name.word());
     if (vertex == vertices_.end() || topology_.is_host(vertex->second)) {
       if (topology_.switches() == 0) name.wrong("this topology has no switches");
+      if (name.word().find_first_of(", ") != std::string::npos) name.wrong(std::string(kListIsRight));
       name.wrong("there is no such switch; there are " + topology_.vertices[topology_.hosts].name + " to " +
                  topology_.vertices.back().name);
     }
@@ -117,6 +122,7 @@ bool Names::choose_group(const Value& name, std::optional<FaultDirection> direct
 
 void Names::choose_cable(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
   const std::string word = name.word();
+  if (word.find_first_of(", ") != word.npos) name.wrong(std::string(kListIsRight));
   const std::size_t dash = word.find('-');
   const bool arrow = dash != word.npos && dash + 1 < word.size() && word[dash + 1] == '>';
   if (dash == word.npos)

@@ -201,8 +201,8 @@ class Writer {
         text_ += joined({"  - data-pkt-events: [{qpn: 0, psn: ", number(between(0, 5)), ", type: drop, iter: 1}]\n"});
       } else {
         // Seven losses of one packet in a row are out of reach: the fault ends.
-        text_ +=
-            joined({"  - {packet: ", packet_fault(), ", on: ", place(), ", until: ", number(between(1, 50)), "ms}\n"});
+        text_ += joined(
+            {"  - {packet: ", packet_fault(), ", link: ", place(), ", until: ", number(between(1, 50)), "ms}\n"});
       }
     }
   }

@@ -1,8 +1,8 @@
 // Faults of a scenario that happen to links, switches, nodes and verbs, each with the key that says what happens.
 #include <algorithm>
-#include <array>
 
 #include "emulator/nic/verbs.h"
+#include "scenarios/language/fault_words.h"
 #include "scenarios/language/parts.h"
 #include "wire/assert.h"
 
@@ -10,45 +10,25 @@ namespace verbena::scenarios {
 namespace {
 
 using Kind = ElementFault::Kind;
+using Word = ElementFaultWord;
+using Subject = ElementFaultWord::Subject;
 
 constexpr std::uint64_t kTimesMax = 1'000'000;
 /// Longer flaps would make a trace of nothing else.
 constexpr std::uint64_t kFlapsMax = 100'000;
 
-/// What the kind's own key names.
-enum class Subject : std::uint8_t { links, hosts, switches, workload, partition, heal };
-
-struct Word {
-  std::string_view key;
-  Kind kind;
-  Subject subject;
-  std::optional<Kind> end;  // what `until` and `for` make happen
-};
-
-constexpr std::array<Word, 20> kWords{{
-    {"link-down", Kind::link_down, Subject::links, Kind::link_up},
-    {"link-up", Kind::link_up, Subject::links, std::nullopt},
-    {"link-flap", Kind::link_flap, Subject::links, std::nullopt},
-    {"link-rate", Kind::link_rate, Subject::links, std::nullopt},
-    {"link-delay", Kind::link_delay, Subject::links, std::nullopt},
-    {"partition", Kind::partition, Subject::partition, Kind::heal},
-    {"heal", Kind::heal, Subject::heal, std::nullopt},
-    {"switch-crash", Kind::switch_crash, Subject::switches, Kind::switch_restart},
-    {"switch-restart", Kind::switch_restart, Subject::switches, std::nullopt},
-    {"node-crash", Kind::node_crash, Subject::hosts, Kind::node_restart},
-    {"node-freeze", Kind::node_freeze, Subject::hosts, Kind::node_thaw},
-    {"node-thaw", Kind::node_thaw, Subject::hosts, std::nullopt},
-    {"node-restart", Kind::node_restart, Subject::hosts, std::nullopt},
-    {"device-removal", Kind::device_removal, Subject::hosts, Kind::node_restart},
-    {"port-error", Kind::port_error, Subject::hosts, Kind::port_active},
-    {"port-active", Kind::port_active, Subject::hosts, std::nullopt},
-    {"rnr-storm", Kind::rnr_storm, Subject::hosts, std::nullopt},
-    {"completion-status", Kind::completion_status, Subject::workload, std::nullopt},
-    {"registration-failure", Kind::registration_failure, Subject::hosts, std::nullopt},
-    {"post-failure", Kind::post_failure, Subject::hosts, std::nullopt},
-}};
+constexpr std::string_view kPartitionIsRight =
+    "name the nodes of one side, and those of the other as peers (all others if not said): "
+    "{partition: [n1, n2], peers: [n3, n4]}";
 
 void read_partition(const Section& section, const Value& subject, const Names& names, ElementFault& fault) {
+  const auto one_side = [&](const Value& side) {
+    const std::vector<Value> members = side.is_list() ? side.items() : std::vector<Value>{side};
+    const bool has_words = std::all_of(members.begin(), members.end(), [](const Value& one) { return one.is_word(); });
+    if (!has_words) side.wrong(std::string(kPartitionIsRight));
+  };
+  one_side(subject);
+  if (const auto peers = section.find("peers")) one_side(*peers);
   fault.hosts = names.hosts(subject);
   if (const auto peers = section.find("peers")) {
     fault.peers = names.hosts(*peers);
@@ -56,7 +36,7 @@ void read_partition(const Section& section, const Value& subject, const Names& n
     for (std::uint32_t i = 0; i < names.topology().hosts; ++i)
       if (std::find(fault.hosts.begin(), fault.hosts.end(), i) == fault.hosts.end()) fault.peers.push_back(i);
   }
-  if (fault.peers.empty()) subject.wrong("nobody is left on the other side");
+  if (fault.peers.empty()) subject.wrong("nobody is left on the other side: " + std::string(kPartitionIsRight));
   for (const std::uint32_t host : fault.hosts)
     if (std::find(fault.peers.begin(), fault.peers.end(), host) != fault.peers.end())
       subject.wrong(names.topology().vertices[host].name + " is on both sides");
@@ -182,8 +162,9 @@ std::string subject_text(const Value& subject) {
 }  // namespace
 
 void read_element_fault(const Value& map, const std::string& kind, const Names& names, Scenario& scenario) {
-  const auto word = std::find_if(kWords.begin(), kWords.end(), [&](const Word& entry) { return entry.key == kind; });
-  VERBENA_ASSERT(word != kWords.end());
+  const auto words = element_fault_words();
+  const auto word = std::find_if(words.begin(), words.end(), [&](const Word& entry) { return entry.key == kind; });
+  VERBENA_ASSERT(word != words.end());
   const Section section(map, kind);
   const Value subject = *section.find(kind);
   ElementFault element;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "scenarios/language/fault_words.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
 
@@ -51,6 +52,12 @@ std::vector<LinkChoice> whole_network(const Names& names) {
   return links;
 }
 
+/// `on` is what files had before: readers of YAML 1.1 take it for the boolean true.
+std::optional<Value> link_of(const Section& fault) {
+  fault.exclude("link", "on");
+  return fault.has("link") ? fault.find("link") : fault.find("on");
+}
+
 void add_packet_fault(const Value& text, const std::optional<Value>& on, const Trigger& trigger, const Names& names,
                       Scenario& scenario) {
   PacketFault fault;
@@ -58,7 +65,7 @@ void add_packet_fault(const Value& text, const std::optional<Value>& on, const T
   std::optional<fabric::FaultDirection> direction;
   if (says_direction(fault.rule)) direction = fault.rule.direction;
   if (!on && direction && *direction != fabric::FaultDirection::both)
-    complain(text.place(), "dir= needs on: with the node that it is seen from");
+    complain(text.place(), "dir= needs link: with the node that it is seen from");
   fault.links = on ? names.directions(*on, direction) : whole_network(names);
   scenario.faults.push_back({fault.rule.text, text.place(), trigger, fault});
 }
@@ -107,7 +114,7 @@ std::vector<LinkChoice> turned(std::vector<LinkChoice> links) {
 }
 
 void add_lumina_events(const Section& fault, const Trigger& trigger, const Names& names, Scenario& scenario) {
-  const auto on = fault.find("on");
+  const auto on = link_of(fault);
   std::size_t entries = 0;
   for (const Value& item : fault.need("data-pkt-events", "[{qpn: 0, psn: 4, type: drop, iter: 1}]").items()) {
     if (++entries > kEntriesMax)
@@ -132,30 +139,24 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Names
 
 void read_fault(const Value& item, const Names& names, Scenario& scenario) {
   if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
-  constexpr std::array<std::string_view, 22> kKinds{"packet",         "data-pkt-events",   "link-down",
-                                                    "link-up",        "link-flap",         "link-rate",
-                                                    "link-delay",     "partition",         "heal",
-                                                    "switch-crash",   "switch-restart",    "node-crash",
-                                                    "node-freeze",    "node-thaw",         "node-restart",
-                                                    "device-removal", "port-error",        "port-active",
-                                                    "rnr-storm",      "completion-status", "registration-failure",
-                                                    "post-failure"};
+  std::vector<std::string_view> kinds{"packet", "data-pkt-events"};
+  for (const ElementFaultWord& word : element_fault_words()) kinds.push_back(word.key);
   std::string kind;
   for (const std::string& key : keys_written(item)) {
-    if (std::find(kKinds.begin(), kKinds.end(), key) == kKinds.end()) continue;
+    if (std::find(kinds.begin(), kinds.end(), key) == kinds.end()) continue;
     if (!kind.empty()) complain(item.place(), "a fault is one thing: this says " + kind + " and " + key);
     kind = key;
   }
   if (kind.empty()) {
     std::string known;
-    for (const std::string_view name : kKinds) known += (known.empty() ? "" : ", ") + std::string(name);
+    for (const std::string_view name : kinds) known += (known.empty() ? "" : ", ") + std::string(name);
     item.wrong("write a fault such as drop 0.1%, or a map with one of the keys " + known);
   }
   if (kind != "packet" && kind != "data-pkt-events") return read_element_fault(item, kind, names, scenario);
   const Section fault(item, kind);
   const Trigger trigger = read_trigger(fault, "from", names, scenario);
   if (kind == "packet")
-    add_packet_fault(*fault.find("packet"), fault.find("on"), trigger, names, scenario);
+    add_packet_fault(*fault.find("packet"), link_of(fault), trigger, names, scenario);
   else
     add_lumina_events(fault, trigger, names, scenario);
 }

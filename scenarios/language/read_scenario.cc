@@ -12,10 +12,14 @@
 #include "emulator/fabric/quantity.h"
 #include "scenarios/language/parts.h"
 #include "scenarios/language/yaml_value.h"
+#include "wire/types.h"
 
 namespace verbena::scenarios {
 namespace {
 
+constexpr std::uint64_t kSnapBytesMin = 128;
+constexpr std::uint64_t kCaptureBytesMin = 4096;
+constexpr std::uint64_t kCaptureBytesMax = std::uint64_t{1} << 40;
 constexpr std::uint64_t kSeedMax = 999'999'999'999'999'999;
 /// Nodes of the real clock have addresses 127.47.91.K.
 constexpr std::uint32_t kRealHostsMax = 254;
@@ -55,6 +59,17 @@ void read_sockets(const Section& section, Scenario& scenario) {
   scenario.socket_timeout = *timeout;
 }
 
+void read_capture(const Value& value, CaptureLimits& capture) {
+  const Section section(value, "capture");
+  if (const auto snap = section.find("snap")) {
+    const std::uint64_t octets = snap->size(0, wire::kFrameBytesMax);
+    if (octets != 0 && octets < kSnapBytesMin)
+      snap->wrong("the headers have up to " + std::to_string(kSnapBytesMin) + " octets: write as many, or 0 for all");
+    capture.snap_bytes = static_cast<std::uint32_t>(octets);
+  }
+  if (const auto limit = section.find("limit")) capture.octets_max = limit->size(kCaptureBytesMin, kCaptureBytesMax);
+}
+
 void check_times(const Scenario& scenario) {
   for (const Workload& workload : scenario.workloads)
     if (workload.start + workload.duration >= scenario.timeout)
@@ -70,6 +85,7 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
   scenario.name = std::filesystem::path(file_name).stem().string();
   read_frame(section, scenario);
   read_sockets(section, scenario);
+  if (const auto capture = section.find("capture")) read_capture(*capture, scenario.capture);
   const Value topology = section.need("topology", "{shape: star, hosts: 2}");
   scenario.topology = read_topology(topology);
   if (scenario.clock == Clock::real_time && scenario.topology.hosts > kRealHostsMax)

@@ -51,6 +51,7 @@ std::uint32_t count_of(const Section& topology, std::string_view key, std::strin
 struct Shape {
   std::string_view name;
   std::vector<std::string_view> keys;  // besides link, trunk and links
+  std::string right;                   // how they are written
   std::function<Topology(const Section&, const ShapeParameters&)> make;
 };
 
@@ -61,27 +62,33 @@ const std::vector<Shape>& shapes() {
   static const std::vector<Shape> kShapes{
       {"star",
        {"hosts"},
+       "hosts: hosts: 4",
        [](const Section& s, const ShapeParameters& p) {
          return fabric::star(count_of(s, "hosts", "4", 2, fabric::kVerticesMax - 1), p);
        }},
       {"line",
        {"hosts"},
+       "hosts: hosts: 4",
        [](const Section& s, const ShapeParameters& p) { return fabric::line(count_of(s, "hosts", "4", 2, kHalf), p); }},
       {"ring",
        {"hosts"},
+       "hosts: hosts: 4",
        [](const Section& s, const ShapeParameters& p) { return fabric::ring(count_of(s, "hosts", "4", 3, kHalf), p); }},
       {"full-mesh",
        {"hosts"},
+       "hosts: hosts: 4",
        [](const Section& s, const ShapeParameters& p) {
          return fabric::full_mesh(count_of(s, "hosts", "4", 2, kMeshMax), p);
        }},
       {"dumbbell",
        {"hosts"},
+       "hosts, of each side: hosts: 4 for 8 hosts",
        [](const Section& s, const ShapeParameters& p) {
          return fabric::dumbbell(count_of(s, "hosts", "4", 1, kHalf - 1), p);
        }},
       {"leaf-spine",
        {"leaves", "spines", "hosts-per-leaf"},
+       "leaves, spines and hosts-per-leaf: leaves: 2, spines: 2, hosts-per-leaf: 4 for 8 hosts",
        [](const Section& s, const ShapeParameters& p) {
          const fabric::LeafSpine size{count_of(s, "leaves", "2", 1, 512), count_of(s, "spines", "2", 1, 512),
                                       count_of(s, "hosts-per-leaf", "2", 1, 64)};
@@ -89,6 +96,7 @@ const std::vector<Shape>& shapes() {
        }},
       {"fat-tree",
        {"k"},
+       "k, an even number of pods, and has k*k*k/4 hosts: k: 4 for 16 hosts",
        [](const Section& s, const ShapeParameters& p) {
          const std::uint32_t k = count_of(s, "k", "4", 2, kFatTreeMax);
          if (k % 2 != 0) s.find("k")->wrong("k of a fat tree is even");
@@ -106,8 +114,8 @@ Topology read_shape(const Section& topology, const ShapeParameters& parameters) 
     if (shape.name != name.word()) continue;
     for (const std::string_view key : {"hosts", "leaves", "spines", "hosts-per-leaf", "k"})
       if (topology.has(key) && std::find(shape.keys.begin(), shape.keys.end(), key) == shape.keys.end())
-        complain(topology.find(key)->place(),
-                 "'" + std::string(key) + "' does not belong to shape " + std::string(shape.name));
+        complain(topology.find(key)->place(), "'" + std::string(key) + "' does not belong to shape " +
+                                                  std::string(shape.name) + ": it takes " + shape.right);
     return shape.make(topology, parameters);
   }
   name.wrong("use one of " + names + ", or write nodes:, switches: and links:");

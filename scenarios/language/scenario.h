@@ -234,6 +234,16 @@ struct Expectation {
 // -- The whole
 // ---------------------------------------------------------------------------------------------------------
 
+/// Of the captures that `--out` makes. Nothing: what is usual under the scenario's clock.
+struct CaptureLimits {
+  std::optional<std::uint32_t> snap_bytes;  // kept of each packet; 0: all
+  std::optional<std::uint64_t> octets_max;  // of all captures together
+};
+/// Programs on the real clock send as much as the machine can: headers and whole management datagrams are kept
+/// (Ethernet 14, IPv6 40, UDP 8, BTH 12, DETH 8, MAD 256, ICRC 4), and as much as an analysis can take in.
+inline constexpr std::uint32_t kRealSnapBytes = 384;
+inline constexpr std::uint64_t kRealCaptureOctetsMax = std::uint64_t{256} << 20;
+
 struct Scenario {
   std::string name;
   std::string description;
@@ -243,6 +253,7 @@ struct Scenario {
   Duration real_timeout = seconds(120);
   bool payload = true;  // false: headers only, no content checks
   fabric::Topology topology;
+  CaptureLimits capture;
   Duration detection = milliseconds(10);  // until switches route around a dead link or switch
   bool cuts_sockets = true;               // of programs, with the network
   Duration socket_timeout{};              // of their TCP over a dead cable; 0: the kernel's own

@@ -150,7 +150,10 @@ Section::Section(const Value& map, std::string_view section) : section_(section)
   if (!map.is_map()) map.wrong("write a map with keys: " + with_nearest("", keys_of(section)));
   const auto known = keys_of(section);
   for_each_member(map.node_, map.name(), [&](const std::string& key, Place place, const YAML::Node& node) {
-    if (std::find(known.begin(), known.end(), key) == known.end())
+    const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
+    if (!is_known && key == "true" && std::find(known.begin(), known.end(), "on") != known.end())
+      complain(place, "unknown key 'true': what wrote this file took the word on for a boolean (YAML 1.1): write link");
+    if (!is_known)
       complain(place, "unknown key " + quoted(key) + " in " + map.name() + ": " + with_nearest(key, known));
     if (has(key)) complain(place, "key " + quoted(key) + " is written twice in " + map.name());
     const Place value_place = place_of(node.Mark());
@@ -197,9 +200,39 @@ std::vector<std::pair<std::string, Value>> members(const Value& map) {
   return found;
 }
 
+namespace {
+
+/// YAML allows no tab where a line is indented, and yaml-cpp complains about something else there, or a line later.
+void check_indentation(std::string_view text, const YAML::Mark& mark) {
+  if (mark.is_null()) return;
+  int line = 0;  // as marks count
+  for (std::size_t at = 0; at < text.size() && line <= mark.line; ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::size_t word = std::min(text.find_first_not_of(" \t-", at), end);
+    const std::size_t tab = text.find('\t', at);
+    if (line + 1 >= mark.line && tab < word)
+      complain({static_cast<std::uint32_t>(line) + 1, static_cast<std::uint32_t>(tab - at) + 1},
+               "is not YAML: a line is indented with blanks, not tabs");
+    at = end + 1;
+  }
+}
+
+void check_octets(std::string_view text) {
+  const std::size_t zero = text.find('\0');
+  if (zero == text.npos) return;
+  const std::string_view before = text.substr(0, zero);
+  const auto line = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n')) + 1;
+  const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  complain({line, static_cast<std::uint32_t>(zero - begin) + 1},
+           "is not a text: it has an octet that is zero; save it as UTF-8");
+}
+
+}  // namespace
+
 Value parse_text(std::string_view text) {
   if (text.size() > kScenarioBytesMax)
     complain({}, "is larger than " + std::to_string(kScenarioBytesMax) + " octets: a scenario is a short text");
+  check_octets(text);
   try {
     const std::string whole(text);
     check_single_document(whole);
@@ -207,6 +240,7 @@ Value parse_text(std::string_view text) {
     if (document.IsNull()) complain({1, 1}, "is empty: write at least topology: and workloads:");
     return Value(document, "the scenario", place_of(document.Mark()));
   } catch (const YAML::Exception& error) {
+    check_indentation(text, error.mark);
     complain(place_of(error.mark), "is not YAML: " + error.msg);
   }
 }

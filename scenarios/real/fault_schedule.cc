@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "scenarios/language/fault_words.h"
 #include "scenarios/language/names.h"
 #include "scenarios/real/place_text.h"
 
@@ -14,34 +15,6 @@ constexpr std::uint32_t kFlapsMax = 100'000;
 
 using Kind = ElementFault::Kind;
 
-bool needs_simulated_nic(Kind kind) {
-  switch (kind) {
-    case Kind::link_down:
-    case Kind::link_up:
-    case Kind::link_flap:
-    case Kind::link_rate:
-    case Kind::link_delay:
-    case Kind::partition:
-    case Kind::heal:
-    case Kind::switch_crash:
-    case Kind::switch_restart:
-    case Kind::node_crash:
-    case Kind::node_freeze:
-    case Kind::node_thaw:
-    case Kind::node_restart:
-    case Kind::device_removal:
-    case Kind::port_error:
-    case Kind::port_active:
-      return false;
-    case Kind::rnr_storm:
-    case Kind::completion_status:
-    case Kind::registration_failure:
-    case Kind::post_failure:
-      return true;
-  }
-  return true;
-}
-
 std::string time_word(Duration time) {
   return std::to_string(time.ns) + "ns";
 }
@@ -51,7 +24,8 @@ std::string time_word(Duration time) {
 std::optional<std::string> FaultSchedule::refuse(const Scenario& scenario) {
   for (const Fault& fault : scenario.faults) {
     const std::string where = place_text(fault.place) + ": fault '" + fault.text + "' needs `clock: virtual`";
-    if (const auto* element = std::get_if<ElementFault>(&fault.what); element && needs_simulated_nic(element->kind))
+    if (const auto* element = std::get_if<ElementFault>(&fault.what);
+        element && element_fault_word(element->kind).needs_virtual_clock)
       return where + ": programs run on their own";
     const auto& condition = fault.trigger.condition;
     if (condition && condition->kind == Trigger::Condition::Kind::completions)

@@ -190,7 +190,7 @@ std::string faults_yaml(const Scenario& scenario, std::string_view file_text) {
       std::string links;
       for (const LinkChoice& choice : packets->links)
         links += (links.empty() ? "\"" : ", \"") + link_name(scenario.topology, choice) + "\"";
-      yaml += fmt::format("  - {{packet: \"{}\", on: [{}]}}\n", packets->rule.text, links);
+      yaml += fmt::format("  - {{packet: \"{}\", link: [{}]}}\n", packets->rule.text, links);
     } else {
       yaml += fmt::format("  # {}\n", fault.text);
     }

@@ -246,3 +246,33 @@ BOOST_AUTO_TEST_CASE(a_heal_names_the_partition_that_it_ends) {
   BOOST_TEST(element(one_way, 1).peers.size() == 2u);
   BOOST_TEST(element(one_way, 2).hosts.empty());
 }
+
+BOOST_AUTO_TEST_CASE(on_is_another_word_for_link_and_link_is_no_boolean_of_any_yaml) {
+  const auto links = [](const std::string& key) {
+    const Scenario scenario = good(with("faults: [{packet: drop 1%, " + key + ": n1->s1}]\n"));
+    return directions(scenario, packet_fault(scenario).links);
+  };
+  BOOST_TEST(links("link") == "n1->s1");
+  BOOST_TEST(links("on") == "n1->s1");
+  const Scenario lumina = good(with("faults: [{data-pkt-events: {qpn: 0, psn: 1, type: drop}, link: n1->s1}]\n"));
+  BOOST_TEST(directions(lumina, packet_fault(lumina).links) == "n1->s1");
+  check_error(with("faults: [{packet: drop 1%, link: n1, on: ^n1}]\n"), "'link' and 'on' exclude each other");
+  // What PyYAML makes of `on`.
+  check_error(with("faults: [{packet: drop 1%, ^true: n1}]\n"), "write link");
+  check_error(with("faults: [{link-down: n1, ^true: n1}]\n"), "unknown key 'true' in faults");
+}
+
+BOOST_AUTO_TEST_CASE(other_ways_to_write_nodes_are_answered_with_the_right_one) {
+  const auto wrong = [](const std::string& fault, std::string_view words) {
+    check_error(with("faults:\n- " + in_braces(fault) + "\n"), words);
+  };
+  wrong("partition: ^[[n1], [n2, n3]]", "{partition: [n1, n2], peers: [n3, n4]}");
+  wrong("partition: ^{a: n1, b: n2}", "{partition: [n1, n2], peers: [n3, n4]}");
+  wrong("partition: n1, peers: ^[[n2], n3]", "{partition: [n1, n2], peers: [n3, n4]}");
+  wrong("partition: ^all", "peers");
+  wrong("partition: ^n1 n2", "several names are a list: [n1, n2]");
+  wrong("partition: ^'n1,n2'", "several names are a list: [n1, n2]");
+  wrong("partition: ^n1-s1", "it is a link, and a node is wanted");
+  wrong("switch-crash: ^s1 s2", "several names are a list");
+  wrong("link-down: ^n1-s1 n2-s1", "several names are a list");
+}

@@ -325,3 +325,35 @@ BOOST_AUTO_TEST_CASE(the_sockets_of_programs_are_cut_or_not_or_fail_after_a_time
   check_error(real("sockets: ^0s\n"), "use cut, uncut or a time such as 30s");
   check_error(with("sockets: ^cut\n"), "only with clock: real");
 }
+
+BOOST_AUTO_TEST_CASE(tabs_and_zero_octets_are_named_as_what_they_are) {
+  check_error("name: t\ntopology:\n^\tshape: star\nworkloads: []\n", "indented with blanks, not tabs");
+  check_error("^\tname: t\n", "indented with blanks, not tabs");
+  check_error(with("faults:\n  -^\tlink-down: n1\n"), "indented with blanks, not tabs");
+  const Scenario fine = good(with("faults: [{link-down:\tn1}]\t# a tab elsewhere is no harm\n"));
+  BOOST_TEST(fine.faults.size() == 1u);
+  // Another mistake in a file with tabs where they may be is told as itself.
+  check_error(with("faults:\t[{link-down: n1}\n^"), "is not YAML: end of");
+  std::string zero = with("seed: ^_\n");
+  zero[zero.find('_')] = '\0';
+  check_error(zero, "an octet that is zero");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_of_another_shape_is_answered_with_the_shapes_own) {
+  const auto wrong = [](const std::string& topology, std::string_view words) {
+    check_error("topology: " + topology + "\nworkloads: []\n", words);
+  };
+  wrong("{shape: fat-tree, hosts: ^16}", "k: 4 for 16 hosts");
+  wrong("{shape: leaf-spine, hosts: ^16}", "hosts-per-leaf: 4 for 8 hosts");
+  wrong("{shape: ring, k: ^4}", "it takes hosts");
+}
+
+BOOST_AUTO_TEST_CASE(limits_of_captures_are_the_clocks_own_unless_they_are_written) {
+  BOOST_TEST(!good(with("")).capture.snap_bytes.has_value());
+  const Scenario limited = good(with("capture: {snap: 256, limit: 64MiB}\n"));
+  BOOST_TEST(*limited.capture.snap_bytes == 256u);
+  BOOST_TEST(*limited.capture.octets_max == 64u << 20);
+  BOOST_TEST(*good(with("capture: {snap: 0}\n")).capture.snap_bytes == 0u);
+  check_error(with("capture: {snap: ^64}\n"), "the headers have up to 128 octets");
+  check_error(with("capture: {limit: ^1KiB}\n"), "write a size from 4096");
+}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <regex>
 #include <set>
@@ -169,4 +170,25 @@ BOOST_AUTO_TEST_CASE(the_scenarios_and_profiles_of_the_library_fit_the_schema_an
     const auto read = read_scenario_file(entry.path().string());
     BOOST_TEST(read.ok(), (read.ok() ? "" : read.error().line()));
   }
+}
+
+/// YAML 1.1 (PyYAML and many others) reads these words as booleans: such a key of ours would be another one there.
+BOOST_AUTO_TEST_CASE(no_key_is_a_boolean_of_yaml_1_1_but_the_old_one_that_nothing_here_uses) {
+  const std::set<std::string_view> booleans{"y", "n", "yes", "no", "on", "off", "true", "false"};
+  for (const SectionKeys& section : all_sections())
+    for (const std::string_view key : section.keys)
+      BOOST_TEST((key == "on" || !booleans.contains(key)), section.section << ": " << key);
+  std::function<void(const YAML::Node&, const std::string&)> visit = [&](const YAML::Node& node,
+                                                                         const std::string& file) {
+    if (node.IsMap())
+      for (const auto& member : node) {
+        BOOST_TEST(!booleans.contains(member.first.Scalar()), file << ": " << member.first.Scalar());
+        visit(member.second, file);
+      }
+    if (node.IsSequence())
+      for (const auto& item : node) visit(item, file);
+  };
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_file("scenarios")))
+    if (entry.path().extension() == ".yaml") visit(YAML::LoadFile(entry.path().string()), entry.path().string());
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) visit(YAML::Load(random_scenario(seed)), "random");
 }

@@ -16,14 +16,14 @@ Outcome with_faults(const std::string& faults,
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(packet_faults_have_a_beginning_and_an_end) {
-  const Outcome timed = with_faults("  - {packet: drop, on: \"n1->s1\", from: 20us, until: 30us}\n");
+  const Outcome timed = with_faults("  - {packet: drop, link: \"n1->s1\", from: 20us, until: 30us}\n");
   BOOST_TEST(timed.held(), test::story(timed));
   BOOST_TEST_REQUIRE(timed.faults.size() == 1u);
   BOOST_TEST(timed.faults[0].time->ns == 20'000);
   BOOST_TEST(timed.faults[0].hits > 0u);
   BOOST_TEST(timed.packets_lost == timed.faults[0].hits);
   const Outcome never =
-      with_faults("  - {packet: drop, on: \"n1->s1\", when: {workload: w, completed: 1000}, for: 1ms}\n");
+      with_faults("  - {packet: drop, link: \"n1->s1\", when: {workload: w, completed: 1000}, for: 1ms}\n");
   BOOST_TEST(never.held(), test::story(never));
   BOOST_TEST(!never.faults[0].time.has_value());
 }
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(conditions_count_completions_and_packets) {
   BOOST_TEST(completions.held(), test::story(completions));
   BOOST_TEST_REQUIRE(completions.faults[0].time.has_value());
   const Outcome packets =
-      with_faults("  - {packet: \"drop count=3\", on: \"n1->s1\", when: {link: n1-s1, carried: 50}, for: 1s}\n");
+      with_faults("  - {packet: \"drop count=3\", link: \"n1->s1\", when: {link: n1-s1, carried: 50}, for: 1s}\n");
   BOOST_TEST(packets.held(), test::story(packets));
   BOOST_TEST_REQUIRE(packets.faults[0].time.has_value());
   BOOST_TEST(packets.faults[0].hits == 3u);
@@ -97,10 +97,10 @@ BOOST_AUTO_TEST_CASE(verbs_can_fail) {
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_goes_on_counting_when_another_one_of_its_link_begins_and_ends) {
-  const std::string counted = "  - {packet: \"drop opcode=write every=10 count=3\", on: \"n1->s1\"}\n";
+  const std::string counted = "  - {packet: \"drop opcode=write every=10 count=3\", link: \"n1->s1\"}\n";
   const std::string others =
-      "  - {packet: \"duplicate 1%\", on: \"n1->s1\", from: 20us, until: 40us}\n"
-      "  - {packet: \"drop opcode=write every=10 count=3\", on: \"n1->s1\", from: 30us, until: 50us}\n";
+      "  - {packet: \"duplicate 1%\", link: \"n1->s1\", from: 20us, until: 40us}\n"
+      "  - {packet: \"drop opcode=write every=10 count=3\", link: \"n1->s1\", from: 30us, until: 50us}\n";
   const Outcome alone = with_faults(counted);
   BOOST_TEST(alone.packets_lost == 3u);
   const Outcome outcome = with_faults(counted + others);

@@ -16,10 +16,10 @@ const std::string kBusy = test::star(
     "  - {name: b, verb: write, transport: uc, pattern: permutation, size: 3000, duration: 1ms, rate: 50000}\n"
     "  - {name: c, verb: write, pattern: ring-allreduce, size: 30000, count: 2}\n"
     "faults:\n"
-    "  - {packet: \"drop 1%\", on: all}\n"
-    "  - {packet: \"reorder by=3 1%\", on: hosts}\n"
-    "  - {packet: \"delay by=5us jitter=5us 1%\", on: hosts}\n"
-    "  - {packet: \"corrupt 1%\", on: hosts}\n"
+    "  - {packet: \"drop 1%\", link: all}\n"
+    "  - {packet: \"reorder by=3 1%\", link: hosts}\n"
+    "  - {packet: \"delay by=5us jitter=5us 1%\", link: hosts}\n"
+    "  - {packet: \"corrupt 1%\", link: hosts}\n"
     "  - {link-flap: n2-s1, at: 100us, down: 50us, up: 200us, times: 2}\n");
 
 /// The trace of kBusy with seed 1. It changes with what NICs or networks send when; say so in the commit.

@@ -17,7 +17,7 @@ namespace {
 const std::string kFragile =
     test::star(2,
                "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 10}\n"
-               "faults:\n  - {packet: \"drop 3%\", on: \"n1->s1\"}\n"
+               "faults:\n  - {packet: \"drop 3%\", link: \"n1->s1\"}\n"
                "expect:\n  - {counter: tx_retransmitted_packets, is: 0}\n");
 
 ShrinkOptions options_for(const std::string& wanted) {
@@ -95,10 +95,10 @@ BOOST_AUTO_TEST_CASE(of_many_faults_the_one_packet_that_matters_is_left) {
       test::star(3,
                  "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 16KiB, count: 100, depth: 8}\n"
                  "faults:\n"
-                 "  - {packet: \"delay by=2us 2%\", on: \"s1->n2\"}\n"
-                 "  - {packet: \"duplicate 2%\", on: all}\n"
+                 "  - {packet: \"delay by=2us 2%\", link: \"s1->n2\"}\n"
+                 "  - {packet: \"duplicate 2%\", link: all}\n"
                  "  - {link-rate: n3-s1, rate: 10Gbps, at: 10us}\n"
-                 "  - {packet: \"drop 5%\", on: [\"n1->s1\", \"n3->s1\"]}\n"
+                 "  - {packet: \"drop 5%\", link: [\"n1->s1\", \"n3->s1\"]}\n"
                  "  - {partition: n3, peers: n2, at: 20us, for: 1ms}\n"
                  "expect:\n  - {counter: tx_retransmitted_packets, is: 0}\n");
   const Scenario scenario = test::good(text);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(what_fails_without_any_fault_shrinks_to_nothing) {
   const std::string text =
       test::star(2,
                  "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 64, count: 10}\n"
-                 "faults:\n  - {packet: drop count=1, on: n1}\nexpect:\n  - {completions: w, is: 11}\n");
+                 "faults:\n  - {packet: drop count=1, link: n1}\nexpect:\n  - {completions: w, is: 11}\n");
   const Shrunk shrunk = shrink(test::good(text), options_for("completions"));
   BOOST_TEST(shrunk.scenario.faults.empty());
   BOOST_TEST(faults_yaml(shrunk.scenario, text) == "faults: []\n");

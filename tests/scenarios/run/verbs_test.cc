@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(damage_behind_a_repaired_icrc_is_found) {
   const Outcome outcome = test::run(test::star(
       2,
       "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 50}\n"
-      "faults:\n  - {packet: \"corrupt where=payload repair=yes every=10\", on: n1}\nexpect: [data-intact]\n"));
+      "faults:\n  - {packet: \"corrupt where=payload repair=yes every=10\", link: n1}\nexpect: [data-intact]\n"));
   BOOST_TEST(!test::held(outcome, 0), test::story(outcome));
   BOOST_TEST(outcome.workloads[0].damaged >= 4u);
   BOOST_TEST(outcome.workloads[0].damage.at(0).find("instead of") != std::string::npos);

@@ -1,0 +1,121 @@
+#include "cli/help/fault_page.h"
+
+#include <algorithm>
+#include <array>
+
+#include "emulator/fabric/fault_words.h"
+#include "emulator/fabric/quantity.h"
+#include "emulator/host/fabric_commands.h"
+#include "scenarios/language/fault_words.h"
+#include "scenarios/language/keys.h"
+
+namespace verbena::cli::help {
+namespace {
+
+constexpr std::string_view kOwnSockets =
+    "What a program sends through TCP and UDP sockets of its own goes through the kernel and not over the fabric's "
+    "cables. "
+    "No fault of this page reaches it: a program that connects anew over TCP does so across a dead cable as well.";
+
+void add_introduction(Page& page) {
+  page.paragraph(
+      "Everything that can be made to go wrong, with every word, its values and an example. This page is what `verbena "
+      "help fault` prints; it is made from the tables that the words are read by. There are four ways to say a fault:");
+  page.lines({"verbena exec --node 2 --fault 'drop 0.1%' -- PROGRAM    on what one process sends or receives",
+              "verbena fault add n1-s1 drop 0.1%                       on a cable of a running fabric",
+              "faults: [{packet: 'drop 0.1%', link: n1-s1}]            on a cable of a scenario, for a time",
+              "verbena fault link-down n1-s1, faults: [{link-down: n1-s1}]   on cables, switches, nodes"});
+  page.paragraph(
+      "Chance is drawn from the seed (`--seed`, `seed:`): the same seed, link and packets give the same faults, "
+      "whatever "
+      "the timing. All faults that are there are tried on every packet; a drop ends it, others add up. Captures carry "
+      "on "
+      "each packet the fault that hit it.");
+}
+
+void add_packet_faults(Page& page) {
+  page.heading("Packets: ACTION [WORD]...");
+  page.paragraph(
+      "One action, then words in any order, separated by blanks: which packets (below), and how the action is done "
+      "(with the action). A packet is hit if all that is said fits.");
+  for (const fabric::FaultActionWords& entry : fabric::fault_action_words()) {
+    page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
+    for (const fabric::FaultWord& word : entry.parameters)
+      page.part(std::string(word.name) + "=", word.value, word.text, word.example);
+  }
+  page.heading("Which packets");
+  for (const fabric::FaultWord& word : fabric::fault_condition_words())
+    page.word(std::string(word.name) + "=", word.value, word.text, word.example);
+  page.paragraph(
+      "A flow is what goes from one address to one QP of another. Requests and responses (acknowledgements, NAKs, read "
+      "and atomic responses) of a flow are numbered apart: qp, psn, iter, msg, packet and round speak of requests, "
+      "unless "
+      "opcode names a kind of response or data. Packets of QP1 (opcode=cm) and CNPs are in no flow. Without these "
+      "words a "
+      "fault hits requests and responses alike.");
+}
+
+void add_fabric_words(Page& page) {
+  page.heading("A running fabric: verbena fault [--fabric NAME] WORD ...");
+  page.paragraph(
+      "For `verbena fabric` and scenarios with `clock: real`. LINK is a cable, n1-s1 for both directions, n1->s1 for "
+      "one, "
+      "or all; `verbena stat` lists them.");
+  for (const host::FabricCommands::Explained& word : host::FabricCommands::explained())
+    page.word(word.usage, "", word.text, "verbena fault " + word.example);
+}
+
+std::string keys_text(std::string_view section, std::string_view own) {
+  std::string text;
+  for (const std::string_view key : scenarios::keys_of(section))
+    if (key != own) text += (text.empty() ? "" : ", ") + std::string(key);
+  return text;
+}
+
+void add_scenario_faults(Page& page) {
+  page.heading("A scenario: faults:");
+  page.paragraph(
+      "Each entry of the list is a packet fault on all links, as a text, or a map with one of these keys, which names "
+      "what is hit, and others that say when and how.");
+  page.word("packet", "", "A packet fault, as above. Keys: " + keys_text("packet", "packet") + ".",
+            "{" + std::string(scenarios::kPacketFaultExample) + "}");
+  page.word("data-pkt-events", "",
+            "Packet faults as Lumina has them. Keys: " + keys_text("data-pkt-events", "data-pkt-events") + ".",
+            "{" + std::string(scenarios::kLuminaFaultExample) + "}");
+  for (const scenarios::FaultKeyWord& word : scenarios::lumina_key_words())
+    page.part(word.key, word.value, word.text, "");
+  for (const scenarios::ElementFaultWord& word : scenarios::element_fault_words())
+    page.word(word.key, "",
+              std::string(word.text) + (word.needs_virtual_clock ? " Under virtual time only." : "") +
+                  " Keys: " + keys_text(word.key, word.key) + ".",
+              "{" + std::string(word.example) + "}");
+  page.heading("Keys of a scenario's faults");
+  for (const scenarios::FaultKeyWord& word : scenarios::fault_key_words())
+    page.word(word.key, word.value, word.text, "");
+}
+
+void add_quantities(Page& page) {
+  page.heading("Values");
+  for (const fabric::QuantityForm& form : fabric::quantity_forms()) {
+    std::string examples;
+    for (const std::string_view example : form.examples)
+      examples += (examples.empty() ? "" : ", ") + std::string(example);
+    page.word(form.name, form.units.empty() ? "" : "units: " + form.units, form.text, examples);
+  }
+}
+
+}  // namespace
+
+Page fault_page() {
+  Page page("Faults");
+  add_introduction(page);
+  add_packet_faults(page);
+  add_fabric_words(page);
+  add_scenario_faults(page);
+  add_quantities(page);
+  page.heading("The program's own sockets");
+  page.paragraph(std::string(kOwnSockets));
+  return page;
+}
+
+}  // namespace verbena::cli::help

@@ -47,7 +47,7 @@ void declare(CommandLine& line, Options& options) {
   line.option("--pcap-snap", options.pcap_snap, "BYTES", "keep only the first BYTES of each packet; 0 keeps all");
   line.option("--fault", options.faults, "SPEC",
               "a fault on the node's link, may be repeated: 'drop 0.1%', 'drop qp=0 psn=4 iter=1', "
-              "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%'");
+              "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%' (all: `verbena help fault`)");
   line.option("--seed", options.seed, "N",
               "seed of the faults, and of first QPN, keys and starting PSNs, which are drawn by chance without it");
   line.option("--device-name", options.device_name, "NAME", "name of the RDMA device");
@@ -99,10 +99,13 @@ std::optional<std::string> find_error(const Options& options) {
 }
 
 /// Makes the file, so that a wrong path is told before the program runs. Fills in the absolute path.
-std::optional<std::string> prepare_capture(const std::string& path, std::string& absolute) {
-  if (const auto created = host::create_capture_file(path); !created) return fmt::format("--pcap: {}", created.error());
+std::optional<host::FileError> prepare_capture(const Options& options, std::string& absolute) {
+  const std::string& path = options.pcap;
+  const auto snap = parse_number(options.pcap_snap, 0, UINT32_MAX).value_or(0);
+  if (const auto created = host::create_capture_file(path, static_cast<std::uint32_t>(snap)); !created)
+    return created.error();
   char resolved[PATH_MAX];
-  if (realpath(path.c_str(), resolved) == nullptr) return fmt::format("--pcap {}: {}", path, std::strerror(errno));
+  if (realpath(path.c_str(), resolved) == nullptr) return host::file_error(path, errno);
   absolute = resolved;
   return std::nullopt;
 }
@@ -152,11 +155,11 @@ int run_exec(const Arguments& arguments) {
   if (const auto error = find_error(options)) return line.fail(kExitUsage, *error);
   std::string capture_path;
   if (!options.pcap.empty())
-    if (const auto error = prepare_capture(options.pcap, capture_path)) return line.fail(kExitUsage, *error);
+    if (const auto error = prepare_capture(options, capture_path))
+      return line.fail(error->is_shortage ? kExitInternal : kExitUsage, "--pcap: " + error->text);
 
   const auto libraries = host::find_library_directory();
-  if (!libraries)
-    return line.fail(kExitInternal, "libibverbs.so.1 and libverbena-path.so are not where they belong, in lib/");
+  if (!libraries) return line.fail(kExitInternal, libraries.error());
   const auto path = find_program(split.program[0]);
   if (!path) return line.fail(kExitNotFound, fmt::format("program not found: {}", split.program[0]));
   if (const auto reason = why_not_preloadable(*path))

@@ -1,18 +1,17 @@
 // `verbena fabric`: makes the topology that the user wants and serves it until Ctrl-C (emulator/host/fabric_process.h).
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "cli/command.h"
+#include "emulator/fabric/quantity.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/host/fabric_process.h"
 #include "emulator/host/node_directory.h"
 #include "scenarios/language/read_scenario.h"
+#include "scenarios/run/buffered_file.h"
 
 namespace verbena::cli {
 
@@ -33,6 +32,8 @@ struct Options {
   std::string seed = "1";
   std::string capture;
   std::string sockets;
+  std::string capture_snap = "0";
+  std::string capture_limit;
 };
 
 void declare(CommandLine& line, Options& options) {
@@ -54,6 +55,8 @@ void declare(CommandLine& line, Options& options) {
       "programs' own TCP and UDP sockets between nodes are cut with the network, or never; TIME: cut, and a "
       "connection whose data nobody acknowledges for so long fails, instead of the kernel's quarter of an hour");
   line.option("--pcap", options.capture, "DIRECTORY", "write what every cable carries to a file in DIRECTORY (pcapng)");
+  line.option("--pcap-snap", options.capture_snap, "BYTES", "keep only the first BYTES of each packet; 0 keeps all");
+  line.option("--pcap-limit", options.capture_limit, "SIZE", "end all captures once they have SIZE, such as 1GiB");
 }
 
 using Error = std::optional<std::string>;
@@ -144,9 +147,16 @@ Error make_options(const Options& options, host::FabricOptions& into) {
   if (!seed) return fmt::format("--seed {}: not a whole number", options.seed);
   into.seed = *seed;
   if (auto error = read_sockets(options, into)) return error;
-  if (options.capture.empty()) return std::nullopt;
-  if (mkdir(options.capture.c_str(), 0777) != 0 && errno != EEXIST)
-    return fmt::format("--pcap {}: {}", options.capture, std::strerror(errno));
+  const auto snap = parse_number(options.capture_snap, 0, UINT32_MAX);
+  if (!snap) return fmt::format("--pcap-snap {}: not a number of bytes", options.capture_snap);
+  into.capture_snap_bytes = static_cast<std::uint32_t>(*snap);
+  const auto limit = options.capture_limit.empty() ? std::optional<std::uint64_t>(UINT64_MAX)
+                                                   : fabric::parse_octets(options.capture_limit);
+  if (!limit) return fmt::format("--pcap-limit {}: not a size such as 64MiB or 1GiB", options.capture_limit);
+  into.capture_octets_max = *limit;
+  if (options.capture.empty())
+    return *snap != 0 || !options.capture_limit.empty() ? Error("--pcap-snap and --pcap-limit need --pcap")
+                                                        : std::nullopt;
   into.capture_directory = options.capture;
   return std::nullopt;
 }
@@ -173,6 +183,10 @@ int run_fabric(const Arguments& arguments) {
   host::FabricOptions wanted;
   if (const auto error = make_options(options, wanted)) return line.fail(kExitUsage, *error);
 
+  if (!wanted.capture_directory.empty())
+    if (const auto prepared = scenarios::prepare_directory(wanted.capture_directory); !prepared)
+      return line.fail(prepared.error().is_shortage ? kExitInternal : kExitUsage, "--pcap " + prepared.error().text);
+
   const int stop = stop_descriptor();
   auto process = host::FabricProcess::open(wanted);
   if (!process) return line.fail(kExitUsage, process.error());
@@ -182,6 +196,10 @@ int run_fabric(const Arguments& arguments) {
              host::address_text(host::node_address(wanted.topology.hosts)));
   std::fflush(stdout);
   (*process)->run(stop);
+  const std::uint64_t missing = (*process)->capture_missing();
+  if (missing != 0)
+    fmt::print(stderr, "{}: the captures in {} have reached {}: {} packets are missing\n", line.name(), options.capture,
+               options.capture_limit, missing);
   return 0;
 }
 

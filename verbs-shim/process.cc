@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <utility>
 
 #include "emulator/host/cancellation_shield.h"
+#include "emulator/host/shortage.h"
 #include "verbs-shim/rdma_cm/device.h"
 
 namespace verbena::shim {
@@ -92,12 +94,17 @@ host::Engine* Process::attach(Context& context, const Device& device) {
   const std::scoped_lock lock(engine_mutex_);
   if (engine_ && engine_->is_removed()) return fail(ENODEV);  // it is there again once all have let go of it
   if (!engine_) {
-    auto opened = host::Engine::open(device.config, *this);
-    if (!opened) {
-      std::fprintf(stderr, "%s\n", opened.error().c_str());
-      return fail(ENODEV);
+    try {
+      auto opened = host::Engine::open(device.config, *this);
+      if (!opened) {
+        std::fprintf(stderr, "verbena: %s\n", opened.error().c_str());
+        return fail(ENODEV);
+      }
+      engine_ = std::move(*opened);
+    } catch (const std::bad_alloc&) {
+      host::tell_no_memory("the device cannot be opened");
+      return fail(ENOMEM);
     }
-    engine_ = std::move(*opened);
     // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
     // around the closing of an engine, which takes the engine's.
     if (!std::exchange(has_handlers_, true)) {

@@ -25,6 +25,9 @@ namespace verbena::wire {
 
 inline constexpr std::string_view kNotePrefix = "verbena: ";
 inline constexpr std::string_view kDroppedPrefix = "verbena: dropped";
+/// On the last packet of a capture that has reached its limit.
+inline constexpr std::string_view kCaptureEndsNote =
+    "verbena: the capture ends here, it has reached its limit; what follows is not in it";
 
 /// LINKTYPE_ numbers; files may hold others.
 enum class LinkType : std::uint32_t {

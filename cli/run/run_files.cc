@@ -1,13 +1,11 @@
 #include "cli/run/run_files.h"
 
-#include <unistd.h>
-
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
 #include "cli/run/input.h"
 #include "cli/run/interrupt.h"
+#include "cli/run/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "scenarios/language/read_scenario.h"
@@ -21,25 +19,10 @@ namespace {
 using scenarios::Outcome;
 using scenarios::Scenario;
 
-/// One line that is written over again and again, where there is a terminal.
-class ProgressLine {
- public:
-  explicit ProgressLine(bool quiet) : shown_(!quiet && isatty(STDOUT_FILENO) == 1) {}
-  void show(const scenarios::Progress& progress) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!shown_ || now < next_) return;
-    next_ = now + std::chrono::milliseconds(100);
-    fmt::print("\r{}\033[K", scenarios::progress_text(progress));
-    std::fflush(stdout);
-  }
-  void clear() {
-    if (shown_) fmt::print("\r\033[K");
-  }
-
- private:
-  bool shown_;
-  std::chrono::steady_clock::time_point next_{};
-};
+/// A full disk is no wrong command line.
+int fail(const CommandLine& line, const char* option, const host::FileError& error) {
+  return line.fail(error.is_shortage ? kExitInternal : kExitUsage, option + error.text);
+}
 
 std::string out_directory(const Options& options, const std::string& file) {
   if (options.out.empty() || options.files.size() == 1) return options.out;
@@ -62,10 +45,12 @@ std::optional<int> run_file(const CommandLine& line, const Options& options, con
   scenarios::RunOptions run;
   run.out_directory = out_directory(options, file);
   run.stop = &interrupted();
-  run.progress = [&progress_line](const scenarios::Progress& progress) { progress_line.show(progress); };
+  run.progress = [&progress_line](const scenarios::Progress& progress) {
+    if (progress_line.is_due()) progress_line.show(scenarios::progress_text(progress));
+  };
   if (!run.out_directory.empty())
     if (const auto prepared = scenarios::prepare_directory(run.out_directory); !prepared)
-      return line.fail(kExitUsage, "--out " + prepared.error());
+      return fail(line, "--out ", prepared.error());
   finished.outcome = run_scenario(*finished.scenario, run);
   progress_line.clear();
   const Outcome& outcome = finished.outcome;
@@ -77,7 +62,7 @@ std::optional<int> run_file(const CommandLine& line, const Options& options, con
     if (const auto written = scenarios::write_file(run.out_directory + "/summary.json",
                                                    scenarios::report_json(*finished.scenario, outcome));
         !written)
-      return line.fail(kExitInternal, written.error());
+      return line.fail(kExitInternal, written.error().text);
   return std::nullopt;
 }
 
@@ -88,15 +73,14 @@ std::optional<int> write_json(const CommandLine& line, const Options& options, c
     text += (text.empty() ? "" : ",\n") + scenarios::report_json(*one.scenario, one.outcome);
   if (options.files.size() > 1) text = "[\n" + text + "]\n";
   const auto written = scenarios::write_file(options.json, text);
-  return written ? std::nullopt : std::optional(line.fail(kExitInternal, "--json " + written.error()));
+  return written ? std::nullopt : std::optional(line.fail(kExitInternal, "--json " + written.error().text));
 }
 
 }  // namespace
 
 int run_files(const CommandLine& line, const Options& options) {
   if (!options.json.empty())
-    if (const auto made = scenarios::write_file(options.json, ""); !made)
-      return line.fail(kExitUsage, "--json " + made.error());
+    if (const auto made = scenarios::write_file(options.json, ""); !made) return fail(line, "--json ", made.error());
   install_interrupt();
   std::vector<Finished> all;
   bool held = true;

@@ -1,12 +1,12 @@
 #include "cli/run/soak.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "cli/run/input.h"
 #include "cli/run/interrupt.h"
+#include "cli/run/progress_line.h"
+#include "cli/run/run_scenario.h"
 #include "scenarios/run/sweep.h"
 
 namespace verbena::cli::run {
@@ -21,7 +21,7 @@ constexpr std::uint64_t kSeedsAtOnce = 64;  // between two looks at the clock
 
 Outcome run_random(const scenarios::Scenario& scenario, const scenarios::RunOptions& options) {
   const auto made = make_random(scenario.seed);
-  if (made) return scenarios::run_virtual(*made, options);
+  if (made) return within_memory([&] { return scenarios::run_virtual(*made, options); });
   Outcome outcome;
   outcome.end = Outcome::End::failed;
   outcome.error = made.error().line();
@@ -33,7 +33,8 @@ int soak(const CommandLine& line, const Options& options, const scenarios::Sweep
   const SeedRange range = seed_range(options);
   const auto begin = Clock::now();
   const auto limit = soak_seconds(options);
-  const bool terminal = !options.quiet && isatty(STDOUT_FILENO) == 1;
+  const TimeLeft time_left(range.last - range.first + 1, limit);
+  ProgressLine progress_line(options.quiet);
   std::uint64_t done = 0;
   const auto seconds = [&] {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count());
@@ -45,22 +46,27 @@ int soak(const CommandLine& line, const Options& options, const scenarios::Sweep
     sweep.jobs = job_count(options);
     sweep.stop = &interrupted();
     sweep.run = runner;
+    sweep.progress = [&](std::uint64_t done_now, std::uint64_t) {
+      if (!progress_line.is_due()) return;
+      const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+      progress_line.show(fmt::format("{} random scenarios held, seeds {} to {} run, {}", done + done_now,
+                                     sweep.first_seed, sweep.last_seed, time_left.text(done + done_now, elapsed)));
+    };
     std::fflush(stdout);  // workers must not print it again
     const scenarios::SweepResult result = scenarios::sweep({}, sweep);
     done += result.seeds_done;
     if (!result.error.empty()) return line.fail(kExitInternal, result.error);
-    if (terminal)
-      fmt::print("\r{} random scenarios held, the last of seed {}, {} s\033[K", done, sweep.last_seed, seconds());
-    if (terminal && !result.failed.empty()) fmt::print("\n");
+    if (!result.failed.empty()) progress_line.clear();
     for (const scenarios::FailedSeed& failed : result.failed)
       fmt::print("NOT HELD  seed {}: {}\n          verbena run --random --seed {}\n", failed.seed, failed.why,
                  failed.seed);
     if (!result.failed.empty()) return kExitNotHeld;
     const bool is_over = sweep.last_seed == range.last || (limit && seconds() >= *limit);
     if (result.interrupted || is_over) {
+      progress_line.clear();
       if (!options.quiet)
-        fmt::print("{}random: {} scenarios from seed {} on, 0 failed, {} s{}\n", terminal ? "\r\033[K" : "", done,
-                   range.first, seconds(), result.interrupted ? ", interrupted" : "");
+        fmt::print("random: {} scenarios from seed {} on, 0 failed, {} s{}\n", done, range.first, seconds(),
+                   result.interrupted ? ", interrupted" : "");
       return result.interrupted ? kExitInterrupted : 0;
     }
     first = sweep.last_seed + 1;

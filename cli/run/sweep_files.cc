@@ -1,8 +1,9 @@
 #include "cli/run/sweep_files.h"
 
-#include <unistd.h>
+#include <chrono>
 
 #include "cli/run/interrupt.h"
+#include "cli/run/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "scenarios/language/read_scenario.h"
@@ -31,21 +32,24 @@ int sweep_files(const CommandLine& line, const Options& options) {
     auto read = scenarios::read_scenario_file(file);
     if (!read) return line.fail(kExitUsage, read.error().line());
     const SeedRange range = seed_range(options);
-    const bool terminal = !options.quiet && isatty(STDOUT_FILENO) == 1;
+    const std::uint64_t seeds = range.last - range.first + 1;
+    const auto begin = std::chrono::steady_clock::now();
+    const TimeLeft time_left(seeds, std::nullopt);
+    ProgressLine progress_line(options.quiet);
     scenarios::SweepOptions sweep;
     sweep.first_seed = range.first;
     sweep.last_seed = range.last;
     sweep.jobs = job_count(options);
     sweep.stop = &interrupted();
     sweep.run = run_scenario;
-    sweep.progress = [&](std::uint64_t begun, std::uint64_t) {
-      if (!terminal) return;
-      fmt::print("\r{}: seed {} of {}\033[K", file, begun, range.last - range.first + 1);
-      std::fflush(stdout);
+    sweep.progress = [&](std::uint64_t done, std::uint64_t) {
+      if (!progress_line.is_due()) return;
+      const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      progress_line.show(fmt::format("{}: {} of {} seeds, {}", file, done, seeds, time_left.text(done, elapsed)));
     };
     std::fflush(stdout);  // workers must not print it again
     const scenarios::SweepResult result = scenarios::sweep(*read, sweep);
-    if (terminal) fmt::print("\r\033[K");
+    progress_line.clear();
     if (!result.error.empty()) return line.fail(kExitInternal, result.error);
     if (!options.quiet || !result.failed.empty())
       fmt::print("{}: {} seeds, {} failed{}\n", file, result.seeds_done, result.failed.size(),

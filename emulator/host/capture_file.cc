@@ -65,25 +65,26 @@ Duration wall_clock_offset() {
   return Time{std::int64_t{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec} - clock_now();
 }
 
-std::string file_error(const std::string& path, const char* what) {
-  return std::string("cannot ") + what + " capture file " + path + ": " + std::strerror(errno);
+FileError capture_error(const std::string& path, const char* what) {
+  return file_error(std::string("cannot ") + what + " capture file " + path, errno);
 }
 
-bool write_header(int file) {
+bool write_header(int file, std::uint32_t snap_bytes) {
   std::array<std::byte, kHeaderBytesMax> octets;
   const std::size_t section = wire::encode_pcapng_section(octets, kApplication);
-  const std::size_t interface = wire::encode_pcapng_interface(std::span(octets).subspan(section), {.name = "verbena"});
+  const std::size_t interface =
+      wire::encode_pcapng_interface(std::span(octets).subspan(section), {.name = "verbena", .snap_bytes = snap_bytes});
   VERBENA_ASSERT(section != 0 && interface != 0);
   return ::write(file, octets.data(), section + interface) == static_cast<ssize_t>(section + interface);
 }
 
 }  // namespace
 
-Result<void, std::string> create_capture_file(const std::string& path) {
+Result<void, FileError> create_capture_file(const std::string& path, std::uint32_t snap_bytes) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return Failure{file_error(path, "create")};
-  const bool written = write_header(file);
-  std::string error = written ? std::string() : file_error(path, "write");
+  if (file < 0) return Failure{capture_error(path, "create")};
+  const bool written = write_header(file, snap_bytes);
+  FileError error = written ? FileError{} : capture_error(path, "write");
   ::close(file);
   if (!written) return Failure{std::move(error)};
   return {};
@@ -92,13 +93,13 @@ Result<void, std::string> create_capture_file(const std::string& path) {
 Result<std::unique_ptr<CaptureFile>, std::string> CaptureFile::open(const Options& options) {
   VERBENA_ASSERT((options.buffer_bytes & (options.buffer_bytes - 1)) == 0);
   const int file = ::open(options.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) return Failure{file_error(options.path, "open")};
+  if (file < 0) return Failure{capture_error(options.path, "open").text};
   // The lock goes with the process that holds it. Files that cannot be locked (a pipe) are not shared either.
   ::flock(file, LOCK_EX);
   struct stat status{};
-  const bool ready = ::fstat(file, &status) == 0 && (status.st_size != 0 || write_header(file));
+  const bool ready = ::fstat(file, &status) == 0 && (status.st_size != 0 || write_header(file, options.snap_bytes));
   if (!ready) {
-    std::string error = file_error(options.path, "write");
+    std::string error = capture_error(options.path, "write").text;
     ::close(file);
     return Failure{std::move(error)};
   }

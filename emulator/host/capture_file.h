@@ -27,6 +27,7 @@
 
 #include "emulator/host/combining_gate.h"
 #include "emulator/host/frame_ring.h"
+#include "emulator/host/shortage.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
@@ -46,7 +47,7 @@ class CaptureTap {
 };
 
 /// Makes FILE an empty capture, whatever it was before. The error is one line.
-Result<void, std::string> create_capture_file(const std::string& path);
+Result<void, FileError> create_capture_file(const std::string& path, std::uint32_t snap_bytes = 0);
 
 class CaptureFile final : public CaptureTap {
  public:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/pcap_file.h"
+
 namespace verbena::host {
 namespace {
 constexpr std::uint64_t kRecordBytes = 64;  // about what a capture adds to a frame
@@ -12,15 +14,34 @@ constexpr std::string_view kOverflowed = "verbena: lost, the queue is full";
 Result<std::unique_ptr<FabricCapture>, std::string> FabricCapture::open(const Options& options) {
   std::unique_ptr<FabricCapture> capture(new FabricCapture);
   capture->octets_left_ = options.octets_max;
+  capture->snap_bytes_ = options.snap_bytes;
   const std::size_t files = std::min(options.topology.cables.size(), kFilesMax);
   for (std::uint32_t cable = 0; cable < files; ++cable) {
     const std::string path = options.directory + "/" + options.topology.cable_name(cable) + ".pcapng";
-    if (auto created = create_capture_file(path); !created) return Failure{created.error()};
-    auto file = CaptureFile::open({.path = path, .buffer_bytes = kBufferBytes});
+    if (auto created = create_capture_file(path, options.snap_bytes); !created) return Failure{created.error().text};
+    auto file = CaptureFile::open({.path = path, .snap_bytes = options.snap_bytes, .buffer_bytes = kBufferBytes});
     if (!file) return Failure{file.error()};
     capture->files_.push_back(std::move(*file));
   }
+  capture->says_end_.resize(capture->files_.size());
   return capture;
+}
+
+/// All files end at one time: a hole in one of them would tell of losses that never were.
+void FabricCapture::leave_out(const fabric::ObservedFrame& frame) {
+  octets_left_ = 0;
+  ++missing_.frames;
+  if (!missing_.from) missing_.from = frame.time;
+  if (says_end_[frame.link.cable]) return;
+  says_end_[frame.link.cable] = true;
+  write_down(frame, wire::kCaptureEndsNote);
+}
+
+void FabricCapture::write_down(const fabric::ObservedFrame& frame, std::string_view comment) {
+  CaptureFile& file = *files_[frame.link.cable];
+  // The traffic waits for the file rather than leave holes in it that would tell of losses that never were.
+  if (file.frames_free() == 0) file.write_out();
+  file.record(frame.time, frame.frame, frame.link.backward ? Direction::rx : Direction::tx, comment);
 }
 
 void FabricCapture::observe(const fabric::ObservedFrame& frame) {
@@ -37,13 +58,13 @@ void FabricCapture::observe(const fabric::ObservedFrame& frame) {
     case fabric::FrameEvent::delivered:  // told of as sent
       return;
   }
-  const std::uint64_t octets = frame.frame.size() + kRecordBytes;
-  if (frame.link.cable >= files_.size() || octets > octets_left_) return;
+  if (frame.link.cable >= files_.size()) return;
+  const bool cut = snap_bytes_ != 0 && frame.frame.size() > snap_bytes_;
+  const std::uint64_t octets = (cut ? snap_bytes_ : frame.frame.size()) + comment.size() + kRecordBytes;
+  if (octets > octets_left_) return leave_out(frame);
   octets_left_ -= octets;
-  CaptureFile& file = *files_[frame.link.cable];
-  // The traffic waits for the file rather than leave holes in it that would tell of losses that never were.
-  if (file.frames_free() == 0) file.write_out();
-  file.record(frame.time, frame.frame, frame.link.backward ? Direction::rx : Direction::tx, comment);
+  missing_.cut += cut ? 1 : 0;
+  write_down(frame, comment);
 }
 
 void FabricCapture::write_out(Time now) {

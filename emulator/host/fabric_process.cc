@@ -92,7 +92,8 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
   if (!options.capture_directory.empty()) {
     auto capture = FabricCapture::open({.directory = options.capture_directory,
                                         .topology = options.topology,
-                                        .octets_max = options.capture_octets_max});
+                                        .octets_max = options.capture_octets_max,
+                                        .snap_bytes = options.capture_snap_bytes});
     if (!capture) return Failure{capture.error()};
     process->capture_ = std::move(*capture);
   }
@@ -104,7 +105,8 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                             .prepared = options.prepared,
                             .sockets = process->sockets_.get(),
                             .stats_path = process->stats_path_,
-                            .counters = static_cast<const StatsFile*>(process->counters_)},
+                            .counters = static_cast<const StatsFile*>(process->counters_),
+                            .capture = process->capture_.get()},
       clock_now());
   return process;
 }

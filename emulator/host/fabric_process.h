@@ -29,11 +29,12 @@ struct FabricOptions {
   fabric::Topology topology;  // has passed check()
   std::uint64_t seed = 1;
   Duration detection = milliseconds(10);
-  std::vector<fabric::FaultRule> prepared;  // FabricCommands::Setup
-  std::string capture_directory;            // one pcapng for every cable; empty: none
-  std::uint64_t capture_octets_max = UINT64_MAX;
-  SocketCutting sockets;                 // whether the programs' own sockets are cut with the network
-  fabric::Observer* observer = nullptr;  // sees all frames as well; outlives the process object
+  std::vector<fabric::FaultRule> prepared;        // FabricCommands::Setup
+  std::string capture_directory;                  // one pcapng for every cable; empty: none
+  std::uint64_t capture_octets_max = UINT64_MAX;  // of all of them
+  std::uint32_t capture_snap_bytes = 0;           // kept of each frame; 0: all
+  SocketCutting sockets;                          // whether the programs' own sockets are cut with the network
+  fabric::Observer* observer = nullptr;           // sees all frames as well; outlives the process object
 };
 
 class FabricProcess {
@@ -48,6 +49,8 @@ class FabricProcess {
   void run(int stop_descriptor);
   /// Of the file of NIC counters; for whoever starts programs.
   const std::string& stats_path() const { return stats_path_; }
+  /// Frames that did not go into the captures because of FabricOptions::capture_octets_max.
+  std::uint64_t capture_missing() const { return capture_ == nullptr ? 0 : capture_->missing().frames; }
 
  private:
   FabricProcess() = default;

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 
 #include "emulator/host/environment.h"
 
@@ -40,10 +42,12 @@ bool has_library(const std::string& directory) {
 
 }  // namespace
 
-std::optional<std::string> find_library_directory() {
+Result<std::string, std::string> find_library_directory() {
   char path[PATH_MAX];
   const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0) return std::nullopt;
+  if (size <= 0)
+    return Failure{std::string("/proc/self/exe cannot be read (") + std::strerror(errno) +
+                   "): Verbena needs /proc, mount it"};
   std::string directory(path, static_cast<std::size_t>(size));
   directory.erase(directory.rfind('/'));
   // In the build tree libraries lie below the executable; installed, beside bin/, maybe in a directory of their own
@@ -54,7 +58,8 @@ std::optional<std::string> find_library_directory() {
     char resolved[PATH_MAX];
     return realpath(candidate.c_str(), resolved) != nullptr ? std::string(resolved) : candidate;
   }
-  return std::nullopt;
+  return Failure{"libibverbs.so.1 and libverbena-path.so are not where they belong: neither in " + directory +
+                 "/lib nor in " + directory + "/../lib/verbena"};
 }
 
 void set_environment(const LaunchEnvironment& plan, const std::string& library_directory) {

@@ -4,9 +4,10 @@
 // libraries. It starts nothing: `verbena exec` and the runner of scenarios do.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "wire/result.h"
 
 namespace verbena::host {
 
@@ -25,7 +26,7 @@ struct LaunchEnvironment {
 };
 
 /// The directory with Verbena's libibverbs.so.1, found from where this executable lies.
-std::optional<std::string> find_library_directory();
+Result<std::string, std::string> find_library_directory();
 
 /// Sets what the libraries read, in this process, for exec() to pass on.
 void set_environment(const LaunchEnvironment& plan, const std::string& library_directory);

@@ -18,6 +18,7 @@
 #include "emulator/host/cancellation_shield.h"
 #include "emulator/host/clock.h"
 #include "emulator/host/short_turns.h"
+#include "emulator/host/shortage.h"
 #include "emulator/host/spin_lock.h"
 #include "emulator/host/thread_place.h"
 
@@ -42,7 +43,7 @@ Result<void, std::string> ProgressThread::start() {
   try {
     thread_ = std::thread([this] { main(); });
   } catch (const std::system_error& failure) {
-    error = std::string("cannot start a thread: ") + failure.what();
+    error = std::string("cannot start a thread: ") + failure.what() + memory_limit_text();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!error.empty()) return Failure{std::move(error)};

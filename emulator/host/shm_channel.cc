@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "emulator/host/shortage.h"
+
 namespace verbena::host {
 namespace {
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -32,7 +34,10 @@ SharedMapping SharedMapping::map(int memfd, std::size_t bytes) {
   const int seals = fcntl(memfd, F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) return mapping;
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-  if (base == MAP_FAILED) return mapping;
+  if (base == MAP_FAILED) {
+    tell_no_memory("cannot map shared memory, who is behind it is not reached");
+    return mapping;
+  }
   // A child that got here without our fork handler faults instead of writing into the ring.
   madvise(base, bytes, MADV_DONTFORK);
   madvise(base, bytes, MADV_DONTDUMP);

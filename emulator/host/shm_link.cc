@@ -9,6 +9,7 @@
 #include "emulator/host/clock.h"
 #include "emulator/host/name_holder.h"
 #include "emulator/host/port_signal.h"
+#include "emulator/host/shortage.h"
 
 namespace verbena::host {
 namespace {
@@ -55,7 +56,7 @@ std::string ShmLink::take_role(const std::string& fabric) {
   switch (role_) {
     case ShmRole::cable: {
       auto loopback = control_->make_loopback();
-      if (loopback == nullptr) return "cannot make shared memory for the loopback";
+      if (loopback == nullptr) return "cannot make shared memory for the loopback" + memory_limit_text();
       const std::uint32_t own = route_index(control_->own_name());
       loopback->route = own;
       routes_[own].tx = loopback;

@@ -23,6 +23,7 @@
 #include "scenarios/real/real_checkers.h"
 #include "scenarios/real/real_expectations.h"
 #include "scenarios/real/real_nics.h"
+#include "scenarios/run/names.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -39,6 +40,21 @@ Outcome failed(std::string text, bool is_users_error) {
   outcome.error = std::move(text);
   outcome.is_users_error = is_users_error;
   return outcome;
+}
+
+/// What the captures of the run do not hold, and by which key.
+void note_what_captures_lack(const Json& stat, std::vector<std::string>& notes) {
+  const auto capture = stat.find("capture");
+  if (capture == stat.end()) return;
+  if (const auto cut = capture->value("frames_cut", 0ULL); cut != 0)
+    notes.push_back("the captures hold the beginning of packets only, " + std::to_string(cut) +
+                    " of them are cut (capture: snap: 0 keeps all)");
+  if (const auto missing = capture->value("frames_missing", 0ULL); missing != 0)
+    notes.push_back("the captures end at " +
+                    time_text(nanoseconds(capture->value("missing_from_ns", std::int64_t{0}))) +
+                    ": they have reached "
+                    "their greatest size, " +
+                    std::to_string(missing) + " packets are missing (capture: limit:)");
 }
 
 class RealRun final : private FaultTarget {
@@ -102,7 +118,8 @@ std::optional<std::string> RealRun::open() {
   fabric.prepared = FaultSchedule::rules_of(scenario_);
   if (!options_.out_directory.empty()) {
     fabric.capture_directory = options_.out_directory;
-    fabric.capture_octets_max = options_.capture_octets_max;
+    fabric.capture_octets_max = scenario_.capture.octets_max.value_or(kRealCaptureOctetsMax);
+    fabric.capture_snap_bytes = scenario_.capture.snap_bytes.value_or(kRealSnapBytes);
   }
   auto child = FabricChild::start(fabric, options_.checkers);
   if (!child) return child.error();
@@ -320,6 +337,7 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   outcome.packets_overflowed = seen.value("overflowed", 0ULL);
   outcome.packets_vanished = seen.value("vanished", 0ULL);
   outcome.notes = notes_;
+  note_what_captures_lack(seen, outcome.notes);
   const CheckerReports reports = RealCheckers::read(fabric_->end(), outcome);
   if (options_.checkers && !reports.ran) outcome.notes.push_back("the fabric ended before its checkers could report");
   outcome.expectations = expectations_.judge(ends, seen, reports);
@@ -348,7 +366,7 @@ std::optional<std::string> refuse(const Scenario& scenario) {
 Outcome run_real(const Scenario& scenario, const RunOptions& options) {
   if (const auto reason = refuse(scenario)) return failed(*reason, true);
   const auto libraries = host::find_library_directory();
-  if (!libraries) return failed("libibverbs.so.1 and libverbena-path.so are not where they belong, in lib/", false);
+  if (!libraries) return failed(libraries.error(), false);
   RealRun run(scenario, options, *libraries);
   if (const auto error = run.open()) return failed(*error, false);
   return run.run();

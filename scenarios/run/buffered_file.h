@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "emulator/host/shortage.h"
 #include "wire/result.h"
 
 namespace verbena::scenarios {
@@ -14,8 +15,8 @@ class BufferedFile {
  public:
   explicit BufferedFile(std::string path) : path_(std::move(path)) {}
   /// An error is one line: the file and what is wrong with it.
-  Result<void, std::string> append(std::span<const std::byte> octets);
-  Result<void, std::string> flush();
+  Result<void, host::FileError> append(std::span<const std::byte> octets);
+  Result<void, host::FileError> flush();
 
  private:
   static constexpr std::size_t kBufferBytes = 64 << 10;
@@ -25,9 +26,9 @@ class BufferedFile {
   bool made_ = false;
 };
 
-/// A directory is there, or was made, and files can be made in it. The error is one line.
-Result<void, std::string> prepare_directory(const std::string& path);
+/// A directory is there, or was made, and files can be made and written in it. The error is one line.
+Result<void, host::FileError> prepare_directory(const std::string& path);
 /// Makes the file anew with this content.
-Result<void, std::string> write_file(const std::string& path, std::string_view content);
+Result<void, host::FileError> write_file(const std::string& path, std::string_view content);
 
 }  // namespace verbena::scenarios

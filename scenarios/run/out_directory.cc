@@ -47,7 +47,7 @@ std::size_t header_bytes(std::span<const std::byte> frame) {
 OutDirectory::OutDirectory(const Scenario& scenario, const std::string& path, std::uint64_t capture_octets_max)
     : scenario_(scenario),
       path_(path),
-      captures_left_(capture_octets_max),
+      captures_left_(scenario.capture.octets_max.value_or(capture_octets_max)),
       trace_left_(capture_octets_max),
       scratch_(wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax)) {
   if (!open()) return;
@@ -59,14 +59,15 @@ OutDirectory::OutDirectory(const Scenario& scenario, const std::string& path, st
 
 Result<void, std::string> OutDirectory::begin() {
   if (!open()) return {};
-  if (auto made = events_->flush(); !made) return made;
+  if (const auto made = events_->flush(); !made) return Failure{made.error().text};
   append(*counters_, "time_ns,host,counter,value\n");
-  return counters_->flush();
+  const auto made = counters_->flush();
+  return made ? Result<void, std::string>{} : Failure{made.error().text};
 }
 
 void OutDirectory::append(BufferedFile& file, std::span<const std::byte> octets) {
   if (!error_.empty()) return;
-  if (const auto appended = file.append(octets); !appended) error_ = appended.error();
+  if (const auto appended = file.append(octets); !appended) error_ = appended.error().text;
 }
 void OutDirectory::append(BufferedFile& file, std::string_view octets) {
   append(file, std::as_bytes(std::span(octets)));
@@ -96,32 +97,48 @@ OutDirectory::Capture& OutDirectory::capture_of(std::uint32_t cable) {
   capture.file = std::make_unique<BufferedFile>(fmt::format("{}/{}.pcapng", path_, name));
   std::size_t bytes = wire::encode_pcapng_section(scratch_, "verbena");
   append(*capture.file, std::span(scratch_).first(bytes));
-  bytes = wire::encode_pcapng_interface(scratch_, {.name = link});
+  bytes =
+      wire::encode_pcapng_interface(scratch_, {.name = link, .snap_bytes = scenario_.capture.snap_bytes.value_or(0)});
   append(*capture.file, std::span(scratch_).first(bytes));
   return capture;
 }
 
 void OutDirectory::capture(const sim::ObservedFrame& frame) {
-  if (captures_full_ || frame.event == sim::FrameEvent::entered || frame.event == sim::FrameEvent::delivered ||
+  if (frame.event == sim::FrameEvent::entered || frame.event == sim::FrameEvent::delivered ||
       frame.event == sim::FrameEvent::vanished)
     return;
+  if (captures_full_) return end_capture(frame);
   std::string comment(frame.comment.substr(0, kCommentBytesMax));
   if (frame.event == sim::FrameEvent::overflowed)
     comment = std::string(wire::kDroppedPrefix) + ", the egress queue was full";
-  const wire::PacketRecord record{.time = frame.time,
-                                  .bytes = frame.frame,
-                                  .snap_bytes = scenario_.payload ? 0 : header_bytes(frame.frame),
-                                  .comment = comment};
+  const wire::PacketRecord record{
+      .time = frame.time, .bytes = frame.frame, .snap_bytes = snap_bytes(frame.frame), .comment = comment};
   BufferedFile& file = *capture_of(frame.link.cable).file;
   const std::size_t bytes = wire::encode_pcapng_packet(scratch_, record);
   if (bytes > captures_left_) {
     captures_full_ = true;
-    notes_.push_back(
-        fmt::format("the captures end at {}: they have reached their greatest size", time_text(frame.time - Time{0})));
-    return;
+    notes_.push_back(fmt::format("the captures end at {}: they have reached their greatest size (capture: limit:)",
+                                 time_text(frame.time - Time{0})));
+    return end_capture(frame);
   }
   captures_left_ -= bytes;
   append(file, std::span(scratch_).first(bytes));
+}
+
+/// What the file of this cable says last.
+void OutDirectory::end_capture(const sim::ObservedFrame& frame) {
+  Capture& capture = captures_[frame.link.cable];
+  if (!capture.file || capture.ended) return;
+  capture.ended = true;
+  const wire::PacketRecord record{.time = frame.time,
+                                  .bytes = frame.frame,
+                                  .snap_bytes = header_bytes(frame.frame),
+                                  .comment = wire::kCaptureEndsNote};
+  append(*capture.file, std::span(scratch_).first(wire::encode_pcapng_packet(scratch_, record)));
+}
+
+std::size_t OutDirectory::snap_bytes(std::span<const std::byte> frame) const {
+  return scenario_.payload ? scenario_.capture.snap_bytes.value_or(0) : header_bytes(frame);
 }
 
 void OutDirectory::trace(const sim::ObservedFrame& frame) {
@@ -165,10 +182,10 @@ Result<void, std::string> OutDirectory::finish(Time now, const sim::World& world
   sample(now, world);
   if (error_.empty())
     for (BufferedFile* file : {events_.get(), counters_.get()})
-      if (const auto flushed = file->flush(); !flushed && error_.empty()) error_ = flushed.error();
+      if (const auto flushed = file->flush(); !flushed && error_.empty()) error_ = flushed.error().text;
   for (const Capture& capture : captures_)
     if (capture.file && error_.empty())
-      if (const auto flushed = capture.file->flush(); !flushed) error_ = flushed.error();
+      if (const auto flushed = capture.file->flush(); !flushed) error_ = flushed.error().text;
   return error_.empty() ? Result<void, std::string>{} : Failure{error_};
 }
 

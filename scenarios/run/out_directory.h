@@ -39,8 +39,11 @@ class OutDirectory final : public Journal {
  private:
   struct Capture {
     std::unique_ptr<BufferedFile> file;
+    bool ended = false;  // by the limit, and says so
   };
   void capture(const sim::ObservedFrame& frame);
+  void end_capture(const sim::ObservedFrame& frame);
+  std::size_t snap_bytes(std::span<const std::byte> frame) const;
   void trace(const sim::ObservedFrame& frame);
   Capture& capture_of(std::uint32_t cable);
   void append(BufferedFile& file, std::string_view octets);

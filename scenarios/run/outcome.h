@@ -110,6 +110,7 @@ struct Outcome {
   } end = End::finished;
   std::string error;
   bool is_users_error = false;  // `failed`: by what the user gave (exit status 2), not by the machine (125)
+  bool is_shortage = false;     // `failed`: the machine has no memory left for it; it says nothing of the scenario
 
   std::uint64_t seed = 0;
   Duration elapsed{0};

@@ -19,7 +19,7 @@ constexpr std::size_t kWhyBytes = 500;
 constexpr unsigned kJobsMax = 256;
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 
-enum class Verdict : std::uint8_t { unknown, held, not_held, interrupted };
+enum class Verdict : std::uint8_t { unknown, held, not_held, interrupted, no_memory };
 
 struct SeedRecord {
   std::atomic<Verdict> verdict{Verdict::unknown};
@@ -32,6 +32,7 @@ struct WorkerRecord {
 /// What all processes see. Only pages that are written to take memory.
 struct Shared {
   std::atomic<std::uint64_t> next{0};
+  std::atomic<std::uint64_t> done{0};
   std::atomic<bool> stop{false};
   std::array<WorkerRecord, kJobsMax> workers;
 };
@@ -53,6 +54,10 @@ class SharedMemory {
   std::size_t bytes_;
   std::byte* memory_ = nullptr;
 };
+
+void keep_why(SeedRecord& record, const std::string& why) {
+  std::memcpy(record.why.data(), why.data(), std::min(why.size(), kWhyBytes - 1));
+}
 
 class Sweep {
  public:
@@ -98,13 +103,18 @@ void Sweep::work(unsigned worker) {
     SeedRecord& record = records_[index];
     if (outcome.end == Outcome::End::interrupted) {
       record.verdict.store(Verdict::interrupted);
+    } else if (outcome.is_shortage) {
+      // It says nothing of the seed, and the next one would end no better.
+      keep_why(record, outcome.error);
+      record.verdict.store(Verdict::no_memory);
+      shared_->stop.store(true);
     } else if (outcome.held()) {
       record.verdict.store(Verdict::held);
     } else {
-      const std::string why = failure_text(outcome).substr(0, kWhyBytes - 1);
-      std::memcpy(record.why.data(), why.data(), why.size());
+      keep_why(record, failure_text(outcome));
       record.verdict.store(Verdict::not_held);
     }
+    shared_->done.fetch_add(1);
     shared_->workers[worker].index.store(UINT64_MAX);
   }
   ::_exit(0);
@@ -146,9 +156,11 @@ SweepResult Sweep::run() {
     std::this_thread::sleep_for(kLookEvery);
     if (options_.stop != nullptr && options_.stop->load()) shared_->stop.store(true);
     reap();
-    if (options_.progress) options_.progress(std::min(shared_->next.load(), seeds_), crashed_.size());
+    if (options_.progress) options_.progress(shared_->done.load() + crashed_.size(), crashed_.size());
   }
   result_.interrupted = shared_->stop.load();
+  for (std::uint64_t index = 0; index < seeds_ && result_.error.empty(); ++index)
+    if (records_[index].verdict.load() == Verdict::no_memory) result_.error = records_[index].why.data();
   for (std::uint64_t index = 0; index < seeds_; ++index) {
     const std::uint64_t seed = options_.first_seed + index;
     const bool crashed = std::find(crashed_.begin(), crashed_.end(), index) != crashed_.end();

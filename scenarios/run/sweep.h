@@ -23,8 +23,8 @@ struct SweepOptions {
   unsigned jobs = 1;
   const std::atomic<bool>* stop = nullptr;
   SweepRunner run = run_virtual;  // Outcome is all that is looked at
-  /// After each seed that has failed (crashed workers too), and now and then.
-  std::function<void(std::uint64_t seeds_done, std::uint64_t failed)> progress;
+  /// Now and then; called in sweep()'s own process.
+  std::function<void(std::uint64_t seeds_done, std::uint64_t crashed)> progress;
 };
 
 struct FailedSeed {
@@ -37,7 +37,7 @@ struct SweepResult {
   std::uint64_t seeds_done = 0;
   std::vector<FailedSeed> failed;  // by seed
   bool interrupted = false;
-  std::string error;  // not empty: no worker could be started
+  std::string error;  // not empty: no worker could be started, or there is no memory for a run
 };
 
 SweepResult sweep(const Scenario& scenario, const SweepOptions& options);

@@ -40,7 +40,7 @@ struct Soaked {
 
 /// What soak() prints goes to a file meanwhile.
 Soaked soak(const std::string& seeds, const scenarios::SweepRunner& run) {
-  CommandLine line("test", "", "");
+  cli::CommandLine line("test", "", "");
   Options options;
   options.random = true;
   options.seeds = seeds;

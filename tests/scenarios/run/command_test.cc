@@ -23,7 +23,7 @@ const std::string kGood =
     "workloads:\n"
     "  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 50}\n"
     "faults:\n"
-    "  - {packet: \"drop 2%\", on: \"n1->s1\"}\n"
+    "  - {packet: \"drop 2%\", link: \"n1->s1\"}\n"
     "expect:\n"
     "  - data-intact\n";
 
@@ -197,6 +197,83 @@ BOOST_AUTO_TEST_CASE(a_full_disk_ends_the_run_with_one_line_and_status_125) {
   BOOST_TEST(finished.status == 125, finished.out + finished.err);
   BOOST_TEST(is_one_line(finished.err));
   BOOST_TEST(finished.err.find(folder.path("out")) != std::string::npos, finished.err);
+}
+
+/// `command` with the folder `disk` full: a tmpfs of its own, where the machine lets the user have one.
+Finished on_a_full_disk(const std::string& command, const std::string& disk) {
+  return run_command(
+      {"unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-c",
+       "mount -t tmpfs -o size=4k none " + disk + " && cat /dev/zero > " + disk + "/full 2> /dev/null; " + command});
+}
+
+BOOST_AUTO_TEST_CASE(a_disk_that_is_full_from_the_start_is_status_125_as_well) {
+  const Folder folder;
+  const std::string file = folder.file("good.yaml", kGood);
+  const std::string disk = folder.path("disk");
+  files::create_directory(disk);
+  const auto refused = [](const Finished& finished, const char* option) {
+    BOOST_TEST(finished.status == 125, finished.out + finished.err);
+    BOOST_TEST(is_one_line(finished.err), finished.err);
+    BOOST_TEST(finished.err.find(option) != std::string::npos, finished.err);
+    BOOST_TEST(finished.err.find("No space left on device") != std::string::npos, finished.err);
+  };
+  const std::string verbena = VERBENA_COMMAND;
+  refused(verbena_run({file, "--quiet", "--json", "/dev/full"}), "--json");
+  refused(run_command({verbena, "exec", "--pcap", "/dev/full", "true"}), "--pcap");
+  refused(run_command({"/bin/sh", "-c", verbena + " run " + file + " > /dev/full"}), "verbena: the output");
+  refused(run_command({"/bin/sh", "-c", verbena + " help fault > /dev/full"}), "verbena: cannot write");
+  if (run_command({"unshare", "--user", "--map-root-user", "--mount", "true"}).status != 0) return;
+  refused(on_a_full_disk(verbena + " run " + file + " --out " + disk, disk), "--out");
+  refused(on_a_full_disk(verbena + " run " + file + " --out " + disk + "/a/b", disk), "--out");
+  refused(on_a_full_disk(verbena + " exec --pcap " + disk + "/a.pcapng true", disk), "--pcap");
+  refused(on_a_full_disk(verbena + " fabric --topology star --fabric full --pcap " + disk, disk), "--pcap");
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+BOOST_AUTO_TEST_CASE(want_of_memory_is_named_and_says_nothing_of_the_scenario) {
+  const Folder folder;
+  std::string large = kGood;
+  replace(large, "size: 4KiB", "size: 64MiB, depth: 4");
+  const std::string file = folder.file("large.yaml", large);
+  for (const char* seeds : {"", " --seeds 1..4 --jobs 2"}) {
+    const Finished finished = run_command(
+        {"/bin/sh", "-c", std::string("ulimit -v 200000; exec ") + VERBENA_COMMAND + " run " + file + seeds});
+    BOOST_TEST(finished.status == 125, finished.out + finished.err);
+    BOOST_TEST(finished.out == "");
+    BOOST_TEST(finished.err == "verbena run: no memory is left (`ulimit -v` allows this process 195 MiB)\n");
+  }
+}
+#endif
+
+BOOST_AUTO_TEST_CASE(without_proc_the_message_says_that_it_is_missing) {
+  const std::vector<std::string> inside{"unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-c"};
+  std::vector<std::string> probe = inside;
+  probe.push_back("mount -t tmpfs none /proc");
+  if (run_command(probe).status != 0) return;
+  std::vector<std::string> command = inside;
+  command.push_back(std::string("mount -t tmpfs none /proc; exec ") + VERBENA_COMMAND + " exec true");
+  const Finished finished = run_command(command);
+  BOOST_TEST(finished.status == 125);
+  BOOST_TEST(is_one_line(finished.err));
+  BOOST_TEST(finished.err.find("Verbena needs /proc") != std::string::npos, finished.err);
+}
+
+BOOST_AUTO_TEST_CASE(captures_end_at_the_limit_that_the_scenario_gives_and_are_cut_as_it_says) {
+  const Folder folder;
+  const std::string out = folder.path("out");
+  const Finished finished =
+      verbena_run({folder.file("limit.yaml", "capture: {snap: 128, limit: 8KiB}\n" + kGood), "--out", out});
+  BOOST_TEST(finished.status == 0, finished.out + finished.err);
+  BOOST_TEST(finished.out.find("note      the captures end at ") != std::string::npos, finished.out);
+  BOOST_TEST(finished.out.find("(capture: limit:)") != std::string::npos, finished.out);
+  std::uintmax_t octets = 0;
+  for (const char* link : {"n1-s1", "n2-s1"}) {
+    const std::string path = out + "/" + link + ".pcapng";
+    octets += files::file_size(path);
+    BOOST_TEST(content(path).find("verbena: the capture ends here") != std::string::npos);
+    BOOST_TEST(run_command({VERBENA_COMMAND, "explain", "--summary", path}).status == 0);
+  }
+  BOOST_TEST(octets < (8u << 10) + 2048u);
 }
 
 BOOST_AUTO_TEST_CASE(ctrl_c_writes_what_there_is) {

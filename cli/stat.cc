@@ -2,9 +2,14 @@
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "emulator/host/fabric_control.h"
+#include "emulator/host/node_directory.h"
+#include "emulator/host/stats_search.h"
 
 namespace verbena::cli {
 
@@ -79,10 +84,68 @@ void show(const Options& options, const std::string& answer, Json& before) {
   std::fflush(stdout);
 }
 
+// -- Nodes on direct cables, without a fabric process
+
+Json nodes_found(const std::string& fabric, const std::vector<host::NodeCounters>& nodes) {
+  Json all = Json::array();
+  for (const host::NodeCounters& node : nodes) {
+    Json counters = Json::object();
+    for (std::size_t i = 0; i < nic::kCounters; ++i)
+      if (node.values[i] != 0) counters[std::string(nic::to_string(static_cast<nic::Counter>(i)))] = node.values[i];
+    all.push_back({{"address", host::address_text(node.address)},
+                   {"processes", node.processes.size()},
+                   {"process_ids", node.processes},
+                   {"counters", std::move(counters)}});
+  }
+  return {{"fabric", fabric}, {"served", false}, {"nodes", std::move(all)}};
+}
+
+std::string found_text(const Json& stat) {
+  std::string text;
+  for (const Json& node : stat.at("nodes")) {
+    std::string processes;
+    for (const Json& process : node.at("process_ids")) processes += (processes.empty() ? "" : ", ") + process.dump();
+    text += fmt::format("\nnode {}, {} {}\n", node.value("address", ""),
+                        number(node, "processes") == 1 ? "process" : "processes", processes);
+    for (const auto& [name, value] : node.at("counters").items())
+      text += fmt::format("    {:32} {:>12}\n", name, value.dump());
+  }
+  return text;
+}
+
+void show_found(const Options& options, const Json& stat) {
+  if (options.json)
+    fmt::print("{}\n", stat.dump());
+  else
+    fmt::print("fabric '{}': direct cables, no fabric process serves it\n{}{}", options.fabric, found_text(stat),
+               options.watch.empty() ? "" : "\n");
+  std::fflush(stdout);
+}
+
+/// Nothing: it was shown. Otherwise the status that the process ends with.
+std::optional<int> show_once(const CommandLine& line, const Options& options, bool first, Json& before) {
+  const auto answer = host::ask_fabric(options.fabric, {"stat"});
+  if (answer) {
+    show(options, *answer, before);
+    return std::nullopt;
+  }
+  if (answer.error().served) return line.fail(kExitUsage, answer.error().text);
+  const auto nodes = host::find_node_counters(options.fabric);
+  if (!nodes) return line.fail(kExitInternal, nodes.error());
+  if (nodes->empty() && !first) return 0;  // it has ended
+  if (nodes->empty())
+    return line.fail(kExitUsage, answer.error().text + ", and no process of yours has a device open on it");
+  show_found(options, nodes_found(options.fabric, *nodes));
+  return std::nullopt;
+}
+
 }  // namespace
 
 int run_stat(const Arguments& arguments) {
-  CommandLine line("verbena stat", "verbena stat [OPTIONS]", "Shows the counters of a running fabric.\n");
+  CommandLine line(
+      "verbena stat", "verbena stat [OPTIONS]",
+      "Shows the counters of a running fabric: of its cables and nodes where a fabric process serves it, of the "
+      "nodes where programs are on direct cables.\n");
   Options options;
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
   line.flag("--json", options.json, "as JSON, one line");
@@ -95,10 +158,7 @@ int run_stat(const Arguments& arguments) {
 
   Json before;
   for (bool first = true;; first = false) {
-    const auto answer = host::ask_fabric(options.fabric, {"stat"});
-    if (!answer && !first && !answer.error().served) return 0;  // it has ended
-    if (!answer) return line.fail(kExitUsage, answer.error().text);
-    show(options, *answer, before);
+    if (const auto status = show_once(line, options, first, before)) return *status;
     if (options.watch.empty()) return 0;
     const auto whole = static_cast<std::time_t>(interval);
     const timespec pause{whole, static_cast<long>((interval - static_cast<double>(whole)) * 1e9)};

@@ -1,0 +1,29 @@
+// find_node_counters(): the counters of all nodes of a fabric that have processes with an open device, fabric process
+// or not.
+//
+// Solely finding and adding up. Every such process holds a memfd whose name says whose counters are in it
+// (stats_file.h), so that nothing has to be registered and nothing can be stale. It sees processes of this user only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "emulator/nic/counters.h"
+#include "wire/result.h"
+#include "wire/types.h"
+
+namespace verbena::host {
+
+struct NodeCounters {
+  wire::Gid address;
+  std::vector<std::uint32_t> processes;  // that live, by number
+  /// Summed over the node's processes, ended ones of a `verbena exec --stats` that goes on among them.
+  std::array<std::uint64_t, nic::kCounters> values{};
+};
+
+/// By address. The error is one line: why other processes cannot be looked at.
+Result<std::vector<NodeCounters>, std::string> find_node_counters(std::string_view fabric);
+
+}  // namespace verbena::host

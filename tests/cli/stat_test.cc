@@ -1,0 +1,103 @@
+// `verbena stat` of nodes on direct cables: their processes are found, added up and gone again.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "emulator/host/node_directory.h"
+#include "emulator/host/stats_file.h"
+#include "emulator/host/stats_search.h"
+#include "tests/cli/run_command.h"
+
+using namespace verbena;
+using nic::Counter;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kFabric = "stat." + std::to_string(getpid());  // before any child is made
+
+/// Another process with counters of its own, until this object goes.
+class CountingProcess {
+ public:
+  CountingProcess(const char* node, std::uint64_t packets) {
+    int ready[2];
+    BOOST_REQUIRE(pipe(ready) == 0);
+    process_ = fork();
+    if (process_ == 0) {
+      const auto block = host::StatsBlock::open("", kFabric, *host::parse_node(node), 0);
+      block->counters().add(Counter::tx_packets, packets);
+      (void)!write(ready[1], "r", 1);
+      for (;;) pause();
+    }
+    char answer = 0;
+    BOOST_REQUIRE(read(ready[0], &answer, 1) == 1);
+    close(ready[0]);
+    close(ready[1]);
+  }
+  ~CountingProcess() { end(); }
+  void end() {
+    if (process_ <= 0) return;
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+    process_ = -1;
+  }
+
+ private:
+  pid_t process_;
+};
+
+test::Finished ask(std::vector<std::string> words = {}) {
+  words.insert(words.begin(), {VERBENA_COMMAND, "stat", "--fabric", kFabric});
+  return test::run_command(words);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nodes_without_a_fabric_process_are_found_and_their_processes_added_up) {
+  const CountingProcess one("3", 5);
+  CountingProcess two("3", 7);
+  const CountingProcess other("9", 11);
+  const test::Finished answer = ask({"--json"});
+  BOOST_REQUIRE_MESSAGE(answer.status == 0, answer.err);
+  const Json found = Json::parse(answer.out);
+  BOOST_TEST(found.at("served") == false);
+  BOOST_REQUIRE_EQUAL(found.at("nodes").size(), 2u);
+  const Json& third = found.at("nodes")[0];
+  BOOST_TEST(third.at("address") == "127.47.91.3");
+  BOOST_TEST(third.at("processes") == 2);
+  BOOST_TEST(third.at("process_ids").size() == 2u);
+  BOOST_TEST(third.at("counters").at("tx_packets") == 12);
+  BOOST_TEST(found.at("nodes")[1].at("counters").at("tx_packets") == 11);
+  const test::Finished shown = ask();
+  BOOST_TEST(shown.status == 0);
+  BOOST_TEST(shown.out.find("node 127.47.91.9, process ") != std::string::npos, shown.out);
+  two.end();
+  BOOST_TEST(Json::parse(ask({"--json"}).out).at("nodes")[0].at("counters").at("tx_packets") == 5);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_an_error_that_says_what_was_looked_for) {
+  const test::Finished nobody = ask();
+  BOOST_TEST(nobody.status == 2);
+  BOOST_TEST(nobody.out == "");
+  BOOST_TEST(nobody.err ==
+             "verbena stat: no fabric '" + kFabric + "' is running, and no process of yours has a device open on it\n");
+}
+
+BOOST_AUTO_TEST_CASE(watching_ends_with_the_last_process) {
+  CountingProcess one("3", 5);
+  const pid_t ender = fork();
+  if (ender == 0) {
+    usleep(500'000);
+    one.end();
+    _exit(0);
+  }
+  const test::Finished watched = ask({"--watch", "0.1", "--json"});
+  waitpid(ender, nullptr, 0);
+  BOOST_TEST(watched.status == 0, watched.err);
+  BOOST_TEST(std::count(watched.out.begin(), watched.out.end(), '\n') >= 2);
+}

@@ -401,6 +401,7 @@ void Engine::remove_device_locked(Time now) {
 
 std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
   const CancellationShield shield;
+  reach_hint_.tell(address);
   return link_->resolve(address);
 }
 

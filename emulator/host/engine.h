@@ -22,6 +22,7 @@
 #include "emulator/host/management.h"
 #include "emulator/host/progress_thread.h"
 #include "emulator/host/prompt_answers.h"
+#include "emulator/host/reach_hint.h"
 #include "emulator/host/spin_lock.h"
 #include "emulator/host/stats_file.h"
 #include "emulator/nic/nic.h"
@@ -238,6 +239,7 @@ class Engine final : private Progress {
   AppMemory memory_;
   std::unique_ptr<StatsBlock> stats_;
   std::unique_ptr<ProgressThread> thread_;
+  ReachHint reach_hint_{config_};
 };
 
 }  // namespace verbena::host

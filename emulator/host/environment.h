@@ -29,6 +29,9 @@ inline constexpr const char* kSeedVariable = "VERBENA_SEED";
 inline constexpr const char* kDeviceNameVariable = "VERBENA_DEVICE_NAME";
 inline constexpr const char* kStatsVariable = "VERBENA_STATS";
 inline constexpr const char* kNicVariable = "VERBENA_NIC";
+/// Set to anything: no remarks on stderr about peers that cannot be reached (reach_hint.h). The user's, not the
+/// launcher's.
+inline constexpr const char* kQuietVariable = "VERBENA_QUIET";
 
 /// The error names the variable and what would be right, in one line.
 Result<EngineConfig, std::string> config_from_environment();

@@ -85,6 +85,15 @@ def check_text(path, text):
     return offences
 
 
+def check_mode(is_executable, text):
+    """What is to be run says with what, and can be run."""
+    if text.startswith("#!") and not is_executable:
+        return ["begins with #! and is not executable"]
+    if is_executable and not text.startswith("#!"):
+        return ["is executable and does not begin with #!"]
+    return []
+
+
 def files_of(root):
     for folder in FOLDERS:
         for place, folders, names in os.walk(os.path.join(root, folder)):
@@ -104,7 +113,8 @@ def check_tree(root):
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
         checked += 1
-        offences += [f"{path}: {offence}" for offence in check_text(path, text)]
+        is_executable = os.stat(os.path.join(root, path)).st_mode & 0o111 != 0
+        offences += [f"{path}: {offence}" for offence in check_text(path, text) + check_mode(is_executable, text)]
         if path.endswith(SOURCE_SUFFIXES + (".py", ".sh")) and text.count("\n") > LINES_SOFT_MAX:
             long_files.append(path)
     if len(long_files) > LINES_OVER_SOFT_FILES_MAX:

@@ -37,6 +37,11 @@ class Rules(unittest.TestCase):
         self.assertTrue(tidy.check_text("wire/a.cc", CLEAN + "// TO" + "DO later\n"))
         self.assertTrue(tidy.check_text("docs/a.md", "see http" + "://example.org\n"))
 
+    def test_script_that_cannot_be_run_is_an_offence(self):
+        self.assertTrue(tidy.check_mode(False, "#!/bin/sh\n"))
+        self.assertTrue(tidy.check_mode(True, "text\n"))
+        self.assertEqual(tidy.check_mode(True, "#!/bin/sh\n") + tidy.check_mode(False, "text\n"), [])
+
     def test_long_file_is_an_offence(self):
         self.assertTrue(tidy.check_text("wire/a.cc", CLEAN + "\n" * tidy.LINES_HARD_MAX))
 

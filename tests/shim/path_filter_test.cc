@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
 #include <cstdint>
 #include <random>
 #include <set>
@@ -106,7 +107,10 @@ BOOST_AUTO_TEST_CASE(a_connection_is_neither_made_nor_refused_and_inherits_what_
   set.add(199);
   const Descriptor listener = bound(kNodes + 198, SOCK_STREAM);
   BOOST_REQUIRE(listen(listener.get(), 4) == 0);
-  BOOST_REQUIRE(make_deaf(listener.get(), set));
+  if (!make_deaf(listener.get(), set)) {  // newer kernels: not without privileges (tests/programs, own_sockets)
+    BOOST_REQUIRE(errno == EPERM && geteuid() != 0);
+    return;
+  }
   const sockaddr_in to = name_of(listener);
   const auto connects = [&](std::uint32_t from) {
     const Descriptor client = bound(from, SOCK_STREAM | SOCK_NONBLOCK);

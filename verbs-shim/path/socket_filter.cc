@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "verbs-shim/path/node_names.h"
@@ -82,7 +83,10 @@ FilterProgram filter_program(const host::NodeSet& deaf_to) {
 bool make_deaf(int fd, const host::NodeSet& to) {
   FilterProgram present;
   const Attached had = attached(fd, present);
-  if (had == Attached::theirs) return false;
+  if (had == Attached::theirs) {
+    errno = EEXIST;
+    return false;
+  }
   if (to.empty()) {
     const int nothing = 0;
     return had == Attached::none ||

@@ -93,7 +93,23 @@ void set_timeout(int fd, bool is_cut) {
   if (present == (is_cut ? 0 : wanted)) set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &next, sizeof next);
 }
 
-void make_as_deaf_as_now(int fd) {
+/// Where the kernel lets only the privileged put a filter on TCP (seen with Linux 6.18): a connection can ask for a TTL
+/// that no packet of the loopback interface has, and so hears nothing (IP_MINTTL). A listener still hears everybody;
+/// but who may not connect hears no answer. `to`: whom it is about to connect to; 0: not known.
+void set_least_ttl(int fd, bool is_wanted, const NodeSet& nodes, unsigned to) {
+  constexpr int kNobodysTtl = 255;
+  int present = 0;
+  if (!option(fd, IPPROTO_IP, IP_MINTTL, present) || (present != 0 && present != kNobodysTtl)) return;
+  bool is_cut = is_wanted && present == kNobodysTtl;  // it stays while the peer is not known
+  sockaddr_storage name{};
+  socklen_t bytes = sizeof name;
+  if (to == 0 && syscall(SYS_getpeername, fd, &name, &bytes) == 0) to = node_of(&name, bytes);
+  if (to != 0) is_cut = is_wanted && nodes.has(to);
+  const int next = is_cut ? kNobodysTtl : 0;
+  if (next != present) set_option(fd, IPPROTO_IP, IP_MINTTL, &next, sizeof next);
+}
+
+void make_as_deaf_as_now(int fd, unsigned to) {
   int type = 0;
   int protocol = 0;
   if (!is_internet(fd) || !option(fd, SOL_SOCKET, SO_TYPE, type) || !option(fd, SOL_SOCKET, SO_PROTOCOL, protocol))
@@ -103,8 +119,10 @@ void make_as_deaf_as_now(int fd) {
   NodeSet nodes;
   load(deaf_to, nodes);
   if (is_tcp && may_connect(fd)) load(unheard_by, nodes);
-  make_deaf(fd, nodes);
+  errno = 0;
+  const bool is_forbidden = !make_deaf(fd, nodes) && errno == EPERM;
   if (!is_tcp) return;
+  set_least_ttl(fd, is_forbidden, nodes, to);
   set_timeout(fd, !nodes.empty());
   if (crashes.load(std::memory_order_relaxed) == 0) return;
   // A machine that loses power does not say goodbye, and does not send afterwards what waits in its sockets.
@@ -255,13 +273,13 @@ void follow_network(int fd) {
   errno = before;
 }
 
-void renew_deafness(int fd) {
+void renew_deafness(int fd, unsigned to) {
   if (!was_ever_cut.load()) return;
   const int before = errno;
   std::uint32_t seen = 0;
   do {
     seen = version.load();
-    make_as_deaf_as_now(fd);
+    make_as_deaf_as_now(fd, to);
   } while (seen != version.load());
   errno = before;
 }

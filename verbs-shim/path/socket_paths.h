@@ -15,7 +15,7 @@ namespace verbena::path {
 void follow_network(int fd);
 
 /// A descriptor that is new to this process, or a socket that has changed its part (to listener, say), is as deaf as it
-/// must be. Keeps errno.
-void renew_deafness(int fd);
+/// must be. `to`: the node that it is about to connect to. Keeps errno.
+void renew_deafness(int fd, unsigned to = 0);
 
 }  // namespace verbena::path

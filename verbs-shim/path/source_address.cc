@@ -122,7 +122,7 @@ VERBENA_HOOK(int, connect, (int fd, const sockaddr* to, socklen_t bytes)) {
     const auto socket = own != 0 ? find_addressless(fd) : std::nullopt;
     if (socket && socket->port == 0) bind_to_node(fd, *socket, own);
     verbena::path::follow_network(fd);
-    verbena::path::renew_deafness(fd);
+    verbena::path::renew_deafness(fd, node_of(to, bytes));
   }
   return VERBENA_REAL(connect)(fd, to, bytes);
 }

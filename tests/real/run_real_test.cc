@@ -116,6 +116,24 @@ BOOST_AUTO_TEST_CASE(a_client_starts_when_its_server_listens_by_rdma_cm) {
     BOOST_TEST(expectation.held, expectation.text + ": " + expectation.observed);
 }
 
+BOOST_AUTO_TEST_CASE(captures_of_programs_are_cut_and_end_and_the_report_says_so) {
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(program_of("server", 0, "exec rping -s -a 127.47.91.1 -C 20 -S 4000"));
+  scenario.programs.push_back(program_of("client", 1, "exec rping -c -a 127.47.91.1 -C 20 -S 4000"));
+  scenario.programs.back().after = {"server"};
+  scenario.capture.octets_max = 16'384;
+  const Folder folder;
+  RunOptions options;
+  options.out_directory = folder.path();
+  const Outcome outcome = run_real(scenario, options);
+  BOOST_TEST((outcome.end == Outcome::End::finished));
+  std::string notes;
+  for (const std::string& note : outcome.notes) notes += note + "\n";
+  BOOST_TEST(notes.find("of them are cut (capture: snap: 0 keeps all)") != std::string::npos, notes);
+  BOOST_TEST(notes.find("packets are missing (capture: limit:)") != std::string::npos, notes);
+  BOOST_TEST(std::filesystem::file_size(folder.path() + "/n1-s1.pcapng") < 16'384u + 1024u);
+}
+
 BOOST_AUTO_TEST_CASE(a_program_that_hangs_is_ended_at_the_timeout_with_its_children) {
   Scenario scenario = scenario_of(1);
   scenario.timeout = milliseconds(300);

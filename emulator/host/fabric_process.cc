@@ -216,7 +216,7 @@ FabricProcess::Woken FabricProcess::sleep(Time now, int stop_descriptor) {
                                      {sockets_->wait_descriptor(), POLLIN, 0}}};
   Time until = hub_->next_deadline(borrowing_.clock() >= 0).value_or(kNever);
   if (capture_ != nullptr) until = std::min(until, capture_->next_deadline().value_or(kNever));
-  until = std::min(until, sockets_->next_deadline().value_or(kNever));
+  if (const auto due = sockets_->next_deadline(); due && *due > now) until = std::min(until, *due);
   timespec timeout{};
   if (until != kNever) {
     const std::int64_t left_ns = std::max<std::int64_t>((until - now).ns, 0);

@@ -46,11 +46,11 @@ class FabricSockets {
   void tell(Time now);
   /// Every process has done what tell() said, or has had its time.
   bool is_done(Time now) const { return waiting_ == 0 || now >= done_by_; }
-  /// When is_done() becomes true by itself.
+  /// When is_done() becomes true by itself; in the past if a process has still not answered.
   std::optional<Time> next_deadline() const { return waiting_ == 0 ? std::nullopt : std::optional(done_by_); }
 
  private:
-  static constexpr std::size_t kProcessesMax = 4096;
+  static constexpr std::size_t kProcessesMax = 512;  // within the descriptors that a process has
   static constexpr Duration kDoneWithin = seconds(1);
 
   struct Process {

@@ -99,6 +99,9 @@ BOOST_AUTO_TEST_CASE(a_fault_is_answered_when_all_processes_have_done_it_or_have
   const Time before = clock_now();
   BOOST_TEST(fabric.ask({"link-up", "n2-s1"}) == "");
   BOOST_TEST((clock_now() - before >= milliseconds(900)));
+  const Duration worked = fabric.cpu_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  BOOST_TEST((fabric.cpu_time() - worked < milliseconds(100)));  // it does not wait by looking
   BOOST_TEST(fabric.ask({"partition", "n1", "n2"}) == "");
   BOOST_TEST(fabric.ask({"heal"}) == "");
   BOOST_TEST(fabric.ask({"switch-crash", "s1"}) == "");

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "verbs-shim/path/node_names.h"
 #include "verbs-shim/path/numbered_entries.h"
@@ -34,6 +35,7 @@ constexpr timespec kRetryInterval = {0, 200'000'000};  // where nobody serves th
 constexpr timespec kStartInterval = {0, 1'000'000};    // until another thread knows the state
 constexpr int kStartIntervals = 2 * kFirstNewsMs;
 constexpr std::size_t kStackBytes = 128 * 1024;
+constexpr std::size_t kStackBytesMax = 8 * 1024 * 1024;
 constexpr int kDescriptorsWithoutProc = 1024;
 constexpr int kQuietDescriptors = 200;  // programs count theirs from the bottom
 
@@ -211,14 +213,16 @@ bool heed() {
 
 void* follow(void*) {
   prctl(PR_SET_NAME, "verbena-sockets");
-  for (;;) {
-    while (heed()) {
-    }
+  for (bool may_be_back = true;;) {
+    while (heed()) may_be_back = true;
     close_channel();
-    if (open_channel()) continue;
+    // Without a pause only once: who serves the fabric now may not know this node.
+    if (std::exchange(may_be_back, false) && open_channel()) continue;
     store({});  // nobody emulates the network any more
     renew_all();
-    while (!open_channel()) clock_nanosleep(CLOCK_MONOTONIC, 0, &kRetryInterval, nullptr);
+    do {
+      clock_nanosleep(CLOCK_MONOTONIC, 0, &kRetryInterval, nullptr);
+    } while (!open_channel());
   }
   return nullptr;
 }
@@ -233,7 +237,10 @@ bool start_thread() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, &follow, nullptr) == 0;
+  // A program whose thread-local variables need more has a stack of the usual size.
+  const bool started = pthread_create(&thread, &attributes, &follow, nullptr) == 0 ||
+                       (pthread_attr_setstacksize(&attributes, kStackBytesMax) == 0 &&
+                        pthread_create(&thread, &attributes, &follow, nullptr) == 0);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   return started;
@@ -265,7 +272,8 @@ void follow_network(int fd) {
   Following state = following.load(std::memory_order_acquire);
   if (state == Following::yes || state == Following::never || !link_is_fabric()) return;
   const int before = errno;
-  if (is_internet(fd)) {
+  if (own_node() == 0) following.store(Following::never);
+  if (own_node() != 0 && is_internet(fd)) {
     if (state == Following::not_yet && following.compare_exchange_strong(state, Following::starting)) start_following();
     for (int i = 0; i < kStartIntervals && following.load() == Following::starting; ++i)
       clock_nanosleep(CLOCK_MONOTONIC, 0, &kStartInterval, nullptr);

@@ -154,6 +154,22 @@ def data_intact(context):
             raise Failure(f"{result}\n{ends.listener.program.describe()}")
 
 
+def child_is_cut(context):
+    """Only the receiving end loses anything, and that is the child."""
+    with Ends(context) as ends:
+        ends.connected()
+        ends.listener.ask("read_in_child", 4, want="reading")
+        time.sleep(float(SILENCE))  # what the child's own thread does at its beginning, nobody is told
+        ends.fault("partition", "n1", "n2", "one-way")
+        ends.client.ask("write", "late", want="written")
+        time.sleep(float(SILENCE))
+        if "child read" in ends.listener.program.out:
+            raise Failure(f"the child of a forking server hears a dead cable\n{ends.listener.program.describe()}")
+        ends.fault("heal")
+        harness.wait_until(lambda: "child read late\n" in ends.listener.program.out, time.monotonic() + SOON, "it hears again",
+                           [ends.listener.program])
+
+
 def fails_after_its_time(context):
     with Ends(context, "star", "--sockets", "1s") as ends:
         ends.connected()
@@ -200,6 +216,7 @@ def tests(context):
     return found + [("one direction may be cut", lambda: one_way(context)),
                     ("only the pair is cut", lambda: only_the_pair(context)),
                     ("what waits arrives intact, in a forked child too", lambda: data_intact(context)),
+                    ("a forked child is cut that has its parent's connection", lambda: child_is_cut(context)),
                     ("a connection fails after the time that was asked for", lambda: fails_after_its_time(context)),
                     ("nothing is cut if nothing is to be", lambda: uncut(context)),
                     ("the fabric process is killed: all is whole", lambda: fabric_ends(context)),

@@ -50,11 +50,7 @@ ReceivedAddress received_address(const ibv_grh& grh) {
 }
 
 }  // namespace
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   const auto found = live_engine(pd);
   if (!found) return fail(found.error());
   verbena::host::Engine* const engine = *found;
@@ -76,8 +72,7 @@ VERBENA_ABI ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   return ah;
 }
 
-VERBENA_ABI int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
-                                    ibv_ah_attr* ah_attr) {
+int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* ah_attr) {
   verbena::host::Engine* const engine = working_engine_of(context);
   *ah_attr = {};
   if (engine == nullptr || port_num != 1 || (wc->wc_flags & IBV_WC_GRH) == 0) {
@@ -107,13 +102,13 @@ VERBENA_ABI int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port_num,
   return 0;
 }
 
-VERBENA_ABI ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port_num) {
+ibv_ah* create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port_num) {
   ibv_ah_attr attributes{};
-  if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) return nullptr;
-  return ibv_create_ah(pd, &attributes);
+  if (init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) return nullptr;
+  return create_ah(pd, &attributes);
 }
 
-VERBENA_ABI int ibv_destroy_ah(ibv_ah* ah) {
+int destroy_ah(ibv_ah* ah) {
   auto* const object = static_cast<Ah*>(ah);
   Process& process = Process::instance();
   if (!process.is_live(Kind::ah, object)) return EINVAL;
@@ -128,8 +123,8 @@ VERBENA_ABI int ibv_destroy_ah(ibv_ah* ah) {
   return 0;
 }
 
-VERBENA_ABI int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr,
-                                            std::uint8_t eth_mac[ETHERNET_LL_SIZE], std::uint16_t* vid) {
+int resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr, std::uint8_t eth_mac[ETHERNET_LL_SIZE],
+                            std::uint16_t* vid) {
   verbena::host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return kNoDevice;
   verbena::nic::AddressVector address_vector;
@@ -138,3 +133,5 @@ VERBENA_ABI int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* a
   if (vid != nullptr) *vid = kNoVlan;
   return 0;
 }
+
+}  // namespace verbena::shim

@@ -8,6 +8,7 @@
 
 #include "emulator/host/network_device.h"
 #include "emulator/host/port_speed.h"
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
@@ -28,17 +29,6 @@ const nic::NicConfig& config_of(ibv_context* context) {
 
 int as_int(std::uint64_t value) {
   return static_cast<int>(std::min<std::uint64_t>(value, INT32_MAX));
-}
-
-int compat_query_device(ibv_context* context, ibv_device_attr* attributes) {
-  ibv_device_attr_ex extended{};
-  const int error = query_device_ex(context, nullptr, &extended, sizeof extended);
-  if (error == 0) *attributes = extended.orig_attr;
-  return error;
-}
-
-int compat_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_attr* attributes) {
-  return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatPortBytes);
 }
 
 void fill_limits(const nic::NicLimits& limits, ibv_device_attr& into) {
@@ -105,37 +95,37 @@ void fill_context(Context& context, Device& device) {
   context.sz = sizeof(verbs_context);
   context.priv = reinterpret_cast<verbs_ex_private*>(context.provider_private);
   fill_unsupported(context);
-  context.query_port = query_port;
-  context.query_device_ex = query_device_ex;
-  context.query_rt_values = query_rt_values;
-  context.create_cq_ex = create_cq_ex;
-  context.create_qp_ex = create_qp_ex;
-  context.create_srq_ex = create_srq_ex;
-  context.modify_cq = modify_cq;
-  context.modify_qp_rate_limit = modify_qp_rate_limit;
-  context.open_qp = open_qp;
-  context.open_xrcd = open_xrcd;
-  context.close_xrcd = close_xrcd;
-  context.get_srq_num = get_srq_num;
-  context.create_wq = create_wq;
-  context.modify_wq = modify_wq;
-  context.destroy_wq = destroy_wq;
-  context.create_rwq_ind_table = create_rwq_ind_table;
-  context.destroy_rwq_ind_table = destroy_rwq_ind_table;
-  context.ibv_create_flow = create_flow;
-  context.ibv_destroy_flow = destroy_flow;
-  context.create_counters = create_counters;
-  context.destroy_counters = destroy_counters;
-  context.attach_counters_point_flow = attach_counters_point_flow;
-  context.read_counters = read_counters;
-  context.alloc_td = alloc_td;
-  context.dealloc_td = dealloc_td;
-  context.alloc_parent_domain = alloc_parent_domain;
-  context.advise_mr = advise_mr;
-  context.alloc_null_mr = alloc_null_mr;
-  context.reg_dm_mr = reg_dm_mr;
-  context.alloc_dm = alloc_dm;
-  context.free_dm = free_dm;
+  context.query_port = verb<query_port>;
+  context.query_device_ex = verb<query_device_ex>;
+  context.query_rt_values = verb<query_rt_values>;
+  context.create_cq_ex = verb<create_cq_ex>;
+  context.create_qp_ex = verb<create_qp_ex>;
+  context.create_srq_ex = verb<create_srq_ex>;
+  context.modify_cq = verb<modify_cq>;
+  context.modify_qp_rate_limit = verb<modify_qp_rate_limit>;
+  context.open_qp = verb<open_qp>;
+  context.open_xrcd = verb<open_xrcd>;
+  context.close_xrcd = verb<close_xrcd>;
+  context.get_srq_num = verb<get_srq_num>;
+  context.create_wq = verb<create_wq>;
+  context.modify_wq = verb<modify_wq>;
+  context.destroy_wq = verb<destroy_wq>;
+  context.create_rwq_ind_table = verb<create_rwq_ind_table>;
+  context.destroy_rwq_ind_table = verb<destroy_rwq_ind_table>;
+  context.ibv_create_flow = verb<create_flow>;
+  context.ibv_destroy_flow = verb<destroy_flow>;
+  context.create_counters = verb<create_counters>;
+  context.destroy_counters = verb<destroy_counters>;
+  context.attach_counters_point_flow = verb<attach_counters_point_flow>;
+  context.read_counters = verb<read_counters>;
+  context.alloc_td = verb<alloc_td>;
+  context.dealloc_td = verb<dealloc_td>;
+  context.alloc_parent_domain = verb<alloc_parent_domain>;
+  context.advise_mr = verb<advise_mr>;
+  context.alloc_null_mr = verb<alloc_null_mr>;
+  context.reg_dm_mr = verb<reg_dm_mr>;
+  context.alloc_dm = verb<alloc_dm>;
+  context.free_dm = verb<free_dm>;
 
   ibv_context& base = context.context;
   base.device = &device.device;
@@ -144,16 +134,16 @@ void fill_context(Context& context, Device& device) {
   base.num_comp_vectors = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   pthread_mutex_init(&base.mutex, nullptr);
   base.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  base.ops._compat_query_device = compat_query_device;
-  base.ops._compat_query_port = compat_query_port;
-  base.ops.alloc_mw = alloc_mw;
-  base.ops.bind_mw = bind_mw;
-  base.ops.dealloc_mw = dealloc_mw;
-  base.ops.poll_cq = poll_cq;
-  base.ops.req_notify_cq = req_notify_cq;
-  base.ops.post_send = post_send;
-  base.ops.post_recv = post_recv;
-  base.ops.post_srq_recv = post_srq_recv;
+  base.ops._compat_query_device = verb<compat_query_device>;
+  base.ops._compat_query_port = verb<compat_query_port>;
+  base.ops.alloc_mw = verb<alloc_mw>;
+  base.ops.bind_mw = verb<bind_mw>;
+  base.ops.dealloc_mw = verb<dealloc_mw>;
+  base.ops.poll_cq = verb<poll_cq, Answers::count>;
+  base.ops.req_notify_cq = verb<req_notify_cq>;
+  base.ops.post_send = verb<post_send>;
+  base.ops.post_recv = verb<post_recv>;
+  base.ops.post_srq_recv = verb<post_srq_recv>;
 }
 
 void release_objects(Context& context) {
@@ -210,6 +200,17 @@ void release_objects(Context& context) {
       }
     });
   }
+}
+
+int compat_query_device(ibv_context* context, ibv_device_attr* attributes) {
+  ibv_device_attr_ex extended{};
+  const int error = query_device_ex(context, nullptr, &extended, sizeof extended);
+  if (error == 0) *attributes = extended.orig_attr;
+  return error;
+}
+
+int compat_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_attr* attributes) {
+  return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attributes), kCompatPortBytes);
 }
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attributes,
@@ -294,20 +295,8 @@ unsigned network_device_index(ibv_context* context, const wire::Gid& gid) {
 }
 }  // namespace
 
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
-  return compat_query_device(context, device_attr);
-}
-
-VERBENA_ABI int ibv_query_port(ibv_context* context, std::uint8_t port_num, _compat_ibv_port_attr* port_attr) {
-  return compat_query_port(context, port_num, port_attr);
-}
-
-VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid_index,
-                                  ibv_gid_entry* entry, std::uint32_t flags, std::size_t entry_size) {
+int query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid_index, ibv_gid_entry* entry,
+                 std::uint32_t flags, std::size_t entry_size) {
   if (flags != 0) return EOPNOTSUPP;
   if (port_num != 1) return EINVAL;
   if (working_engine_of(context) == nullptr) return kNoDevice;
@@ -326,14 +315,14 @@ VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, 
   return 0;
 }
 
-VERBENA_ABI ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
-                                         std::uint32_t flags, std::size_t entry_size) {
+ssize_t query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries, std::uint32_t flags,
+                        std::size_t entry_size) {
   if (working_engine_of(context) == nullptr) return -kNoDevice;
   auto* into = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
   for (std::uint32_t index = 0; index < config_of(context).gids.size(); ++index) {
     ibv_gid_entry entry{};
-    const int error = _ibv_query_gid_ex(context, 1, index, &entry, flags, sizeof entry);
+    const int error = query_gid_ex(context, 1, index, &entry, flags, sizeof entry);
     if (error == ENODATA) continue;
     if (error != 0) return -error;
     if (count == max_entries) return -EINVAL;  // as the kernel answers when the table does not fit
@@ -345,9 +334,9 @@ VERBENA_ABI ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* en
   return static_cast<ssize_t>(count);
 }
 
-VERBENA_ABI int ibv_query_gid(ibv_context* context, std::uint8_t port_num, int index, ibv_gid* gid) {
+int query_gid(ibv_context* context, std::uint8_t port_num, int index, ibv_gid* gid) {
   ibv_gid_entry entry{};
-  const int error = _ibv_query_gid_ex(context, port_num, static_cast<std::uint32_t>(index), &entry, 0, sizeof entry);
+  const int error = query_gid_ex(context, port_num, static_cast<std::uint32_t>(index), &entry, 0, sizeof entry);
   if (error != 0 && error != ENODATA) {
     errno = error;
     return -1;
@@ -357,9 +346,9 @@ VERBENA_ABI int ibv_query_gid(ibv_context* context, std::uint8_t port_num, int i
 }
 
 // Private to rdma-core, but called by its own ibv_devinfo: 0 is RoCE v1 (or InfiniBand), 1 is RoCE v2, as in sysfs.
-VERBENA_ABI int ibv_query_gid_type(ibv_context* context, std::uint8_t port_num, unsigned int index, int* type) {
+int query_gid_type(ibv_context* context, std::uint8_t port_num, unsigned int index, int* type) {
   ibv_gid_entry entry{};
-  const int error = _ibv_query_gid_ex(context, port_num, index, &entry, 0, sizeof entry);
+  const int error = query_gid_ex(context, port_num, index, &entry, 0, sizeof entry);
   if (error != 0 && error != ENODATA) {
     errno = error;
     return -1;
@@ -368,7 +357,7 @@ VERBENA_ABI int ibv_query_gid_type(ibv_context* context, std::uint8_t port_num, 
   return 0;
 }
 
-VERBENA_ABI int ibv_query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
+int query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
   if (working_engine_of(context) == nullptr || port_num != 1 || index < 0 || index >= config_of(context).limits.pkeys) {
     errno = EINVAL;
     return -1;
@@ -377,10 +366,12 @@ VERBENA_ABI int ibv_query_pkey(ibv_context* context, std::uint8_t port_num, int 
   return 0;
 }
 
-VERBENA_ABI int ibv_get_pkey_index(ibv_context* context, std::uint8_t port_num, __be16 pkey) {
+int get_pkey_index(ibv_context* context, std::uint8_t port_num, __be16 pkey) {
   __be16 found = 0;
-  for (int index = 0; ibv_query_pkey(context, port_num, index, &found) == 0; ++index)
+  for (int index = 0; query_pkey(context, port_num, index, &found) == 0; ++index)
     if (found == pkey) return index;
   errno = EINVAL;
   return -1;
 }
+
+}  // namespace verbena::shim

@@ -103,7 +103,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
 
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* into) {
   host::Engine* const engine = engine_of(cq->context);
-  if (engine == nullptr || entries < 0) return -1;
+  if (engine == nullptr || entries < 0) {
+    errno = engine == nullptr ? kNoDevice : EINVAL;
+    return -1;
+  }
   // Room without construction: the NIC fills what it returns, and an empty poll must cost nothing.
   alignas(nic::Completion) std::byte room[kPollAtOnce * sizeof(nic::Completion)];
   auto* const completions = reinterpret_cast<nic::Completion*>(room);
@@ -136,11 +139,7 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
   }));
 }
 
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+ibv_comp_channel* create_comp_channel(ibv_context* context) {
   if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const channel = new (std::nothrow) Channel();
   if (channel == nullptr) return fail(ENOMEM);
@@ -154,7 +153,7 @@ VERBENA_ABI ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   return channel;
 }
 
-VERBENA_ABI int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+int destroy_comp_channel(ibv_comp_channel* channel) {
   auto* const object = static_cast<Channel*>(channel);
   Process& process = Process::instance();
   if (!process.is_live(Kind::channel, object)) return EINVAL;
@@ -169,8 +168,7 @@ VERBENA_ABI int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   return 0;
 }
 
-VERBENA_ABI ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
-                                  int comp_vector) {
+ibv_cq* create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel, int comp_vector) {
   if (cqe < 0 || comp_vector < 0) return fail(EINVAL);
   Cq* const cq = create(context, {.entries = static_cast<std::uint32_t>(cqe),
                                   .user_context = cq_context,
@@ -179,7 +177,7 @@ VERBENA_ABI ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_contex
   return cq == nullptr ? nullptr : cq_base(cq);
 }
 
-VERBENA_ABI int ibv_resize_cq(ibv_cq* cq, int cqe) {
+int resize_cq(ibv_cq* cq, int cqe) {
   const auto found = live_engine(cq);
   if (!found) return found.error();
   verbena::host::Engine* const engine = *found;
@@ -191,7 +189,7 @@ VERBENA_ABI int ibv_resize_cq(ibv_cq* cq, int cqe) {
   }));
 }
 
-VERBENA_ABI int ibv_destroy_cq(ibv_cq* cq) {
+int destroy_cq(ibv_cq* cq) {
   Cq* const object = cq_of(cq);
   Process& process = Process::instance();
   if (!process.is_live(Kind::cq, object)) return EINVAL;
@@ -221,3 +219,5 @@ VERBENA_ABI int ibv_destroy_cq(ibv_cq* cq) {
   release(context_of(context));
   return 0;
 }
+
+}  // namespace verbena::shim

@@ -1,6 +1,7 @@
 // The extended completion queue: start_poll, next_poll, end_poll, and reading the current completion field by field.
 #include <endian.h>
 
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/translate.h"
@@ -91,8 +92,8 @@ std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* current) {
 }  // namespace
 
 void fill_reading(Cq& cq) {
-  cq.start_poll = start_poll;
-  cq.next_poll = next_poll;
+  cq.start_poll = verb<start_poll>;
+  cq.next_poll = verb<next_poll>;
   cq.end_poll = end_poll;
   cq.read_opcode = read_opcode;
   cq.read_vendor_err = read_vendor_err;

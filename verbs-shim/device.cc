@@ -98,11 +98,7 @@ ibv_context* open_context(Device* device, int file) {
 }
 
 }  // namespace
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_device** ibv_get_device_list(int* num_devices) {
+ibv_device** get_device_list(int* num_devices) {
   Device* const device = the_device();
   auto** const list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
   if (num_devices != nullptr) *num_devices = 0;
@@ -114,7 +110,7 @@ VERBENA_ABI ibv_device** ibv_get_device_list(int* num_devices) {
   return list;
 }
 
-VERBENA_ABI void ibv_free_device_list(ibv_device** list) {
+void free_device_list(ibv_device** list) {
   std::free(list);
 }
 
@@ -130,7 +126,7 @@ VERBENA_ABI __be64 ibv_get_device_guid(ibv_device* device) {
   return device_of(device)->guid;
 }
 
-VERBENA_ABI ibv_context* ibv_open_device(ibv_device* device) {
+ibv_context* open_device(ibv_device* device) {
   if (device == nullptr || device_of(device) != the_device()) return fail(ENODEV);
   const int file = make_device_file();
   if (file < 0) return fail(errno);
@@ -144,7 +140,7 @@ VERBENA_ABI ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 // Contexts of this process only: what a descriptor of another process stands for lies in that process.
-VERBENA_ABI ibv_context* ibv_import_device(int cmd_fd) {
+ibv_context* import_device(int cmd_fd) {
   const std::uint64_t wanted = identity_of(cmd_fd);
   if (wanted == 0) return fail(EBADF);
   if (!is_device_file(cmd_fd)) return fail(ENODEV);
@@ -154,7 +150,7 @@ VERBENA_ABI ibv_context* ibv_import_device(int cmd_fd) {
   return open_context(device_of(original->context.device), cmd_fd);
 }
 
-VERBENA_ABI int ibv_close_device(ibv_context* context) {
+int close_device(ibv_context* context) {
   if (context == nullptr) return EINVAL;
   Context* const closing = context_of(context);
   Process& process = Process::instance();
@@ -166,3 +162,5 @@ VERBENA_ABI int ibv_close_device(ibv_context* context) {
   release(closing);
   return 0;
 }
+
+}  // namespace verbena::shim

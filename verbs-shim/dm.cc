@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
@@ -42,8 +43,8 @@ Dm* make(ibv_context* context, std::shared_ptr<DeviceMemory> memory) {
   auto* const dm = new (std::nothrow) Dm();
   if (dm == nullptr) return fail(ENOMEM);
   dm->context = context;
-  dm->memcpy_to_dm = copy_to;
-  dm->memcpy_from_dm = copy_from;
+  dm->memcpy_to_dm = verb<copy_to>;
+  dm->memcpy_from_dm = verb<copy_from>;
   dm->comp_mask = IBV_DM_MASK_HANDLE;
   dm->memory = std::move(memory);
   dm->handle = static_cast<std::uint32_t>(Process::instance().enlist(Kind::device_memory, dm, context));
@@ -92,11 +93,7 @@ int free_dm(ibv_dm* dm) {
   return 0;
 }
 
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t dm_handle) {
+ibv_dm* import_dm(ibv_context* context, std::uint32_t dm_handle) {
   if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const original = static_cast<Dm*>(Process::instance().find(Kind::device_memory, [&](void* object) {
     auto* const dm = static_cast<Dm*>(object);
@@ -108,6 +105,8 @@ VERBENA_ABI ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t dm_handle)
   return dm;
 }
 
-VERBENA_ABI void ibv_unimport_dm(ibv_dm* dm) {
+void unimport_dm(ibv_dm* dm) {
   if (Process::instance().withdraw(Kind::device_memory, static_cast<Dm*>(dm))) discard(static_cast<Dm*>(dm));
 }
+
+}  // namespace verbena::shim

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "emulator/host/call_state.h"
 #include "emulator/host/cancellation_shield.h"
 
 namespace verbena::shim {
@@ -31,8 +32,11 @@ void EventQueue::push(const QueuedEvent& event) {
 std::optional<QueuedEvent> EventQueue::take() {
   while (true) {
     std::uint64_t token = 0;
-    // A plain read: signals interrupt or restart it as the application chose with SA_RESTART.
-    if (read(descriptor_, &token, sizeof token) != sizeof token) return std::nullopt;
+    {
+      // A plain read: signals interrupt or restart it as the application chose with SA_RESTART.
+      const host::OutsideCall waits;
+      if (read(descriptor_, &token, sizeof token) != sizeof token) return std::nullopt;
+    }
     const std::scoped_lock lock(mutex_);
     if (events_.empty()) continue;
     const QueuedEvent event = events_.front();

@@ -23,11 +23,7 @@ bool is_connected(const ibv_context* context) {
 }
 
 }  // namespace
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+int get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
   if (!is_connected(channel->context)) return -1;
   engine_of(channel->context)->expect_sleep();
   const auto event = static_cast<Channel*>(channel)->events.take();
@@ -37,11 +33,11 @@ VERBENA_ABI int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** 
   return 0;
 }
 
-VERBENA_ABI void ibv_ack_cq_events(ibv_cq* cq, unsigned int nevents) {
+void ack_cq_events(ibv_cq* cq, unsigned int nevents) {
   acknowledge(cq->mutex, cq->cond, cq->comp_events_completed, nevents);
 }
 
-VERBENA_ABI int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+int get_async_event(ibv_context* context, ibv_async_event* event) {
   if (!is_connected(context)) return -1;
   const auto taken = context_of(context)->async_events.take();
   if (!taken) return -1;
@@ -72,7 +68,7 @@ VERBENA_ABI int ibv_get_async_event(ibv_context* context, ibv_async_event* event
   return 0;
 }
 
-VERBENA_ABI void ibv_ack_async_event(ibv_async_event* event) {
+void ack_async_event(ibv_async_event* event) {
   switch (event->event_type) {
     case IBV_EVENT_CQ_ERR: {
       ibv_cq* const cq = event->element.cq;
@@ -101,3 +97,5 @@ VERBENA_ABI void ibv_ack_async_event(ibv_async_event* event) {
       break;  // of the port or the device: nothing waits for it
   }
 }
+
+}  // namespace verbena::shim

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulator/host/call_state.h"
+
 namespace verbena::shim {
 
 class Acknowledged {
@@ -20,6 +22,7 @@ class Acknowledged {
     acknowledged_[count_++] = &acknowledged;
   }
   void wait() {
+    const host::OutsideCall waits;
     pthread_mutex_lock(&mutex_);
     for (std::size_t i = 0; i < count_; ++i)
       while (*acknowledged_[i] != delivered_[i]) pthread_cond_wait(&cond_, &mutex_);

@@ -149,28 +149,23 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
   return 0;
 }
 
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
+ibv_mr* reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
   const bool zero_based = (access & IBV_ACCESS_ZERO_BASED) != 0;
   return register_memory(pd, addr, length, zero_based ? 0 : reinterpret_cast<std::uintptr_t>(addr),
                          static_cast<unsigned>(access));
 }
 
-VERBENA_ABI ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, int access) {
+ibv_mr* reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, int access) {
   return register_memory(pd, addr, length, iova, static_cast<unsigned>(access));
 }
 
-VERBENA_ABI ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
+ibv_mr* reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
   // ibv_reg_mr is a macro that comes here when its access flags are not constant.
   if ((access & IBV_ACCESS_ZERO_BASED) != 0 && iova == reinterpret_cast<std::uintptr_t>(addr)) iova = 0;
   return register_memory(pd, addr, length, iova, access);
 }
 
-VERBENA_ABI ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd,
-                                      int access) {
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd, int access) {
   const auto rights = static_cast<unsigned>(access);
   if ((rights & ~kAccessRights & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0) return fail(EOPNOTSUPP);
   const std::uint64_t in_page = offset & (page_bytes() - 1);
@@ -196,7 +191,7 @@ VERBENA_ABI ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::siz
   return mr;
 }
 
-VERBENA_ABI int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
+int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
   auto* const object = static_cast<Mr*>(mr);
   const auto refuse = [](int error, int where) {
     errno = error;
@@ -237,7 +232,7 @@ VERBENA_ABI int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std:
   return 0;
 }
 
-VERBENA_ABI int ibv_dereg_mr(ibv_mr* mr) {
+int dereg_mr(ibv_mr* mr) {
   auto* const object = static_cast<Mr*>(mr);
   Process& process = Process::instance();
   if (!process.is_live(Kind::mr, object)) return EINVAL;
@@ -251,7 +246,7 @@ VERBENA_ABI int ibv_dereg_mr(ibv_mr* mr) {
   return 0;
 }
 
-VERBENA_ABI ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
+ibv_mr* import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
   if (const auto engine = live_engine(pd); !engine) return fail(engine.error());
   auto* const original = static_cast<Mr*>(Process::instance().find(Kind::mr, [&](void* object) {
     auto* const mr = static_cast<Mr*>(object);
@@ -274,6 +269,8 @@ VERBENA_ABI ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
   return mr;
 }
 
-VERBENA_ABI void ibv_unimport_mr(ibv_mr* mr) {
+void unimport_mr(ibv_mr* mr) {
   if (Process::instance().withdraw(Kind::mr, static_cast<Mr*>(mr))) discard(static_cast<Mr*>(mr));
 }
+
+}  // namespace verbena::shim

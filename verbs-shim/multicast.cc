@@ -4,16 +4,18 @@
 #include "verbs-shim/process.h"
 #include "verbs-shim/translate.h"
 
-using namespace verbena::shim;
+namespace verbena::shim {
 
-VERBENA_ABI int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
+int attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
   const auto found = live_engine(qp);
   if (!found) return found.error();
   return errno_of((*found)->attach_group(qp_of(qp)->nic, gid_of(*gid)));
 }
 
-VERBENA_ABI int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
+int detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t) {
   const auto found = live_engine(qp);
   if (!found) return found.error();
   return errno_of((*found)->detach_group(qp_of(qp)->nic, gid_of(*gid)));
 }
+
+}  // namespace verbena::shim

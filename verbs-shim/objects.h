@@ -16,6 +16,7 @@
 #include <mutex>
 
 #include "emulator/host/engine.h"
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/event_queue.h"
 
 #undef ibv_query_port
@@ -208,9 +209,6 @@ inline host::Engine* working_engine_of(const ibv_context* context) {
   host::Engine* const engine = engine_of(context);
   return engine != nullptr && !engine->is_removed() ? engine : nullptr;
 }
-
-/// What a function says whose context has no device behind it any more: closed, removed, or inherited through fork.
-inline constexpr int kNoDevice = EIO;
 
 /// The errno value of a NIC's refusal.
 constexpr int errno_of(nic::VerbsError error) {

@@ -52,12 +52,14 @@ ParentDomain* parent_domain_of(ibv_pd* pd) {
 void* allocate_on(ParentDomain& domain, std::size_t bytes, std::size_t alignment, bool& custom) {
   custom = false;
   if (domain.allocate == nullptr) return nullptr;
+  const host::OutsideCall application;
   void* const memory = domain.allocate(&domain, domain.allocator_context, bytes, alignment, kObjectMemory);
   custom = memory != IBV_ALLOCATOR_USE_DEFAULT;
   return custom ? memory : nullptr;
 }
 
 void free_on(ParentDomain& domain, void* memory) {
+  const host::OutsideCall application;
   domain.free(&domain, domain.allocator_context, memory, kObjectMemory);
 }
 
@@ -88,11 +90,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   return domain;
 }
 
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_pd* ibv_alloc_pd(ibv_context* context) {
+ibv_pd* alloc_pd(ibv_context* context) {
   verbena::host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
   auto* const pd = new (std::nothrow) Pd();
@@ -109,7 +107,7 @@ VERBENA_ABI ibv_pd* ibv_alloc_pd(ibv_context* context) {
   return pd;
 }
 
-VERBENA_ABI ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd_handle) {
+ibv_pd* import_pd(ibv_context* context, std::uint32_t pd_handle) {
   if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const original = static_cast<Pd*>(Process::instance().find(Kind::pd, [&](void* object) {
     auto* const pd = static_cast<Pd*>(object);
@@ -127,14 +125,14 @@ VERBENA_ABI ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd_handle)
 }
 
 // Forgets the structure; the NIC's object stays for whoever else knows it.
-VERBENA_ABI void ibv_unimport_pd(ibv_pd* pd) {
+void unimport_pd(ibv_pd* pd) {
   auto* const object = static_cast<Pd*>(pd);
   if (!Process::instance().withdraw(Kind::pd, object)) return;
   release(context_of(pd->context));
   delete object;
 }
 
-VERBENA_ABI int ibv_dealloc_pd(ibv_pd* pd) {
+int dealloc_pd(ibv_pd* pd) {
   auto* const object = static_cast<Pd*>(pd);
   Process& process = Process::instance();
   if (process.is_live(Kind::parent_domain, object)) return dealloc_parent_domain(static_cast<ParentDomain*>(object));
@@ -150,3 +148,5 @@ VERBENA_ABI int ibv_dealloc_pd(ibv_pd* pd) {
   delete object;
   return 0;
 }
+
+}  // namespace verbena::shim

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "emulator/host/call_state.h"
 #include "emulator/host/cancellation_shield.h"
 #include "emulator/host/shortage.h"
 #include "verbs-shim/rdma_cm/device.h"
@@ -66,11 +67,14 @@ Process& Process::instance() {
 }
 
 void Process::before_fork() {
+  if (host::is_state_lost()) return;
+  host::call_state::enter();
   engine_mutex_.lock();
   objects_mutex_.lock();
 }
 
 void Process::after_fork(bool in_child) {
+  if (host::is_state_lost()) return;
   if (in_child && engine_) {
     engine_->abandon_after_fork();
     // What the parent's threads were doing in it is unknown: it is left as it lies, never destroyed here.
@@ -81,12 +85,21 @@ void Process::after_fork(bool in_child) {
   }
   objects_mutex_.unlock();
   engine_mutex_.unlock();
+  host::call_state::leave();
+}
+
+bool Process::is_whole_at_exit() {
+  if (host::is_inside_call()) host::lose_state();
+  return !host::is_state_lost();
 }
 
 /// Hardware has acknowledged by now what the process has received, and sent what it has completed.
 void Process::at_exit() {
+  if (!is_whole_at_exit()) return;
+  const host::InsideCall inside;
   const std::unique_lock lock(engine_mutex_, std::try_to_lock);
-  if (lock && engine_) engine_->before_exit();
+  const auto leave = [](void* engine) { static_cast<host::Engine*>(engine)->before_exit(); };
+  if (lock && engine_ && !engine_->run_at_exit(leave, engine_.get())) host::lose_state();
 }
 
 host::Engine* Process::attach(Context& context, const Device& device) {
@@ -110,6 +123,7 @@ host::Engine* Process::attach(Context& context, const Device& device) {
     if (!std::exchange(has_handlers_, true)) {
       pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
                      [] { instance().after_fork(true); });
+      std::atexit([] { is_whole_at_exit(); });  // the last: another exit() may interrupt the others
       std::atexit([] { instance().at_exit(); });
     }
   }

@@ -63,6 +63,10 @@ class Process final : public host::EventSink {
   /// The objects of a context by kind, oldest first.
   std::vector<LiveObject> objects_of(const Context& context);
 
+  /// In exit(): whether our state may be asked for anything still. It is not where exit() was called in a handler of a
+  /// signal that has interrupted a call of ours; then every verb refuses from here on.
+  static bool is_whole_at_exit();
+
   void async_event(const nic::AsyncEvent& event) override;
   void completion_event(const nic::CompletionEvent& event) override;
   void connection_event(const cm::Event& event) override;

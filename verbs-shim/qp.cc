@@ -310,11 +310,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad_request) {
                            });
 }
 
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   ibv_qp_init_attr_ex attributes{};
   attributes.qp_context = qp_init_attr->qp_context;
   attributes.send_cq = qp_init_attr->send_cq;
@@ -335,7 +331,7 @@ VERBENA_ABI ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
   return qp_of(qp)->staged ? qp_of(qp) : nullptr;
 }
 
-VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
+int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   const auto found = live_engine(qp);
   if (!found) return found.error();
   verbena::host::Engine* const engine = *found;
@@ -350,7 +346,7 @@ VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   return 0;
 }
 
-VERBENA_ABI int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
+int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
   const auto engine = live_engine(qp);
   if (!engine) return engine.error();
   const Qp& object = *qp_of(qp);
@@ -376,7 +372,7 @@ VERBENA_ABI int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t
   return flags == 0 ? 1 : 0;
 }
 
-VERBENA_ABI int ibv_destroy_qp(ibv_qp* qp) {
+int destroy_qp(ibv_qp* qp) {
   Qp* const object = qp_of(qp);
   Process& process = Process::instance();
   if (!process.is_live(Kind::qp, object)) return EINVAL;
@@ -398,3 +394,5 @@ VERBENA_ABI int ibv_destroy_qp(ibv_qp* qp) {
   release(context_of(context));
   return 0;
 }
+
+}  // namespace verbena::shim

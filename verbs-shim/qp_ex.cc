@@ -4,6 +4,7 @@
 // not created for, or a malformed request, fails the whole batch: nothing of it is posted.
 #include <endian.h>
 
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/staged_requests.h"
@@ -189,7 +190,7 @@ void fill_building(Qp& qp) {
   qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;
   qp.wr_start = wr_start;
-  qp.wr_complete = wr_complete;
+  qp.wr_complete = verb<wr_complete>;
   qp.wr_abort = wr_abort;
   qp.wr_atomic_write = wr_atomic_write;
 }

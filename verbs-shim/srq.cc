@@ -82,15 +82,11 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad_request)
                            });
 }
 
-}  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-VERBENA_ABI ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
   return create(pd, *srq_init_attr);
 }
 
-VERBENA_ABI int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
+int modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
   const auto found = live_engine(srq);
   if (!found) return found.error();
   verbena::host::Engine* const engine = *found;
@@ -104,7 +100,7 @@ VERBENA_ABI int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_att
   }));
 }
 
-VERBENA_ABI int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
+int query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
   const auto engine = live_engine(srq);
   if (!engine) return engine.error();
   const auto found = (*engine)->run(
@@ -114,7 +110,7 @@ VERBENA_ABI int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
   return 0;
 }
 
-VERBENA_ABI int ibv_destroy_srq(ibv_srq* srq) {
+int destroy_srq(ibv_srq* srq) {
   auto* const object = static_cast<Srq*>(srq);
   Process& process = Process::instance();
   if (!process.is_live(Kind::srq, object)) return EINVAL;
@@ -136,3 +132,5 @@ VERBENA_ABI int ibv_destroy_srq(ibv_srq* srq) {
   release(context_of(context));
   return 0;
 }
+
+}  // namespace verbena::shim

@@ -1,5 +1,6 @@
 // Verbs that are not built: each slot and each exported function answers EOPNOTSUPP, never ENOSYS (programs and their
 // tests take EOPNOTSUPP for "this device cannot", and skip). docs/deviations.md lists them with the reason.
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 
@@ -22,7 +23,7 @@ struct Refusal<Result (*)(Arguments...)> {
 
 template <class Slot>
 void refuse(Slot& slot) {
-  slot = Refusal<Slot>::call;
+  slot = verb<Refusal<Slot>::call>;
 }
 
 int refuse_post_srq_ops(ibv_srq*, ibv_ops_wr* operation, ibv_ops_wr** bad_operation) {
@@ -36,20 +37,16 @@ void fill_unsupported(Context& context) {
   refuse(context.modify_flow_action_esp);
   refuse(context.destroy_flow_action);
   refuse(context.create_flow_action_esp);
-  context.post_srq_ops = refuse_post_srq_ops;
+  context.post_srq_ops = verb<refuse_post_srq_ops>;
+}
+
+// As a device without enhanced connection establishment answers: callers go on without it.
+int set_ece(ibv_qp*, ibv_ece*) {
+  return EOPNOTSUPP;
+}
+int query_ece(ibv_qp*, ibv_ece* ece) {
+  *ece = {};
+  return EOPNOTSUPP;
 }
 
 }  // namespace verbena::shim
-
-using namespace verbena::shim;
-
-// As a device without enhanced connection establishment answers: callers go on without it.
-VERBENA_ABI int ibv_set_ece(ibv_qp*, ibv_ece*) {
-  errno = EOPNOTSUPP;
-  return EOPNOTSUPP;
-}
-VERBENA_ABI int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
-  *ece = {};
-  errno = EOPNOTSUPP;
-  return EOPNOTSUPP;
-}

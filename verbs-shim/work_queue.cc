@@ -2,6 +2,7 @@
 #include <new>
 #include <vector>
 
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/domain_memory.h"
 #include "verbs-shim/live.h"
@@ -62,7 +63,7 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
   queue->handle = made->index;
   queue->state = IBV_WQS_RESET;
   queue->wq_type = IBV_WQT_RQ;
-  queue->post_recv = post_wq_receive;
+  queue->post_recv = verb<post_wq_receive>;
   Process::instance().enlist(Kind::work_queue, queue, context);
   return queue;
 }

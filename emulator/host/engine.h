@@ -110,6 +110,11 @@ class Engine final : private Progress {
   /// thread from now on. A hint: without it the first frame comes some microseconds later.
   void expect_sleep();
 
+  /// The process is about to end, by exit(), maybe in a handler of a signal: lets the progress thread do `work(on)`,
+  /// and waits as long as a farewell may take. The calling thread must not be inside of a call (call_state.h). False:
+  /// it has not been done, and our state is not to be touched any more.
+  bool run_at_exit(void (*work)(void*), void* on);
+
   /// The process is about to end: an acknowledgement that waits for the application's answer waits no longer, and what
   /// the NIC has sent leaves.
   void before_exit();

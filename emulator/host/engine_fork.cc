@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "emulator/host/call_state.h"
 #include "emulator/host/engine.h"
 
 namespace verbena::host {
@@ -28,6 +29,8 @@ void ForkRegistry::remove(Engine& engine) {
 }
 
 void ForkRegistry::prepare() {
+  if (is_state_lost()) return;
+  call_state::enter();
   ForkRegistry& registry = instance();
   registry.mutex_.lock();
   for (Engine* engine : registry.engines_) {
@@ -37,15 +40,18 @@ void ForkRegistry::prepare() {
 }
 
 void ForkRegistry::parent() {
+  if (is_state_lost()) return;
   ForkRegistry& registry = instance();
   for (Engine* engine : registry.engines_) {
     engine->base_link_->release_after_fork();
     engine->lock_.unlock();
   }
   registry.mutex_.unlock();
+  call_state::leave();
 }
 
 void ForkRegistry::child() {
+  if (is_state_lost()) return;
   ForkRegistry& registry = instance();
   for (Engine* engine : registry.engines_) {
     engine->base_link_->release_after_fork();
@@ -54,6 +60,7 @@ void ForkRegistry::child() {
   }
   registry.engines_.clear();
   registry.mutex_.unlock();
+  call_state::leave();
 }
 
 }  // namespace verbena::host

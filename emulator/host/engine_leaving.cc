@@ -11,6 +11,8 @@ namespace {
 constexpr Duration kCloseDrain = milliseconds(5);
 constexpr Duration kDepartureMax = milliseconds(500);  // longer than a busy machine keeps a thread from its core
 constexpr Duration kPause = microseconds(100);
+// Longer than the peers' answers are waited for: kRetriesMax repetitions of a DREQ, kFarewellRepeat apart and doubling.
+constexpr Duration kExitMax = milliseconds(3000);
 
 /// While another thread or a peer does what the process waits for before it ends.
 void pause_briefly() {
@@ -27,15 +29,22 @@ Engine::~Engine() {
   ForkRegistry::remove(*this);
 }
 
+// A handler may have interrupted the application where it allocates: whoever allocates after that in the same thread
+// may wait for itself. The progress thread has memory of its own, and if even it is caught, it is not waited for.
+bool Engine::run_at_exit(void (*work)(void*), void* on) {
+  const CancellationShield shield;
+  if (thread_ != nullptr) return thread_->run_apart(work, on, kExitMax);
+  work(on);
+  return true;
+}
+
 void Engine::before_exit() {
   const CancellationShield shield;
-  // A handler of a signal that has interrupted a call may be what ends the process.
-  if (lock_.try_lock_briefly()) {
-    const bool owes = nic_->holds_acknowledgements();
-    acknowledge_locked(clock_.now());
-    lock_.unlock();
-    if (owes) link_->flush();
-  }
+  lock_.lock();
+  const bool owes = nic_->holds_acknowledgements();
+  acknowledge_locked(clock_.now());
+  lock_.unlock();
+  if (owes) link_->flush();
   await_departure();
 }
 
@@ -69,6 +78,7 @@ void Engine::take_leave() {
   });
   // The repetitions end by themselves: those of the manager have a named maximum.
   for (;;) {
+    service();  // the thread that does so otherwise may be the one that is here
     progress();
     lock_.lock();
     const bool waits = management_->manager().awaits_farewell();

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "emulator/host/call_state.h"
 #include "emulator/host/cancellation_shield.h"
 #include "emulator/host/clock.h"
 #include "emulator/host/short_turns.h"
@@ -25,6 +26,10 @@
 namespace verbena::host {
 namespace {
 constexpr std::uint64_t kNobody = UINT64_MAX;  // has polled that often
+}
+
+ProgressThread::ProgressThread(Progress& progress, int kick_descriptor) : progress_(progress), kick_(kick_descriptor) {
+  sem_init(&work_done_, 0, 0);
 }
 
 Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::create(Progress& progress) {
@@ -59,6 +64,33 @@ void ProgressThread::stop() {
 ProgressThread::~ProgressThread() {
   stop();
   if (kick_ >= 0) close(kick_);
+  sem_destroy(&work_done_);
+}
+
+bool ProgressThread::run_apart(void (*work)(void*), void* on, Duration limit) {
+  Work none = Work::none;
+  if (!work_state_.compare_exchange_strong(none, Work::being_given)) return false;
+  work_ = work;
+  work_on_ = on;
+  work_state_.store(Work::given, std::memory_order_release);
+  kick();
+  timespec end{};
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  const std::int64_t end_ns = end.tv_nsec + limit.ns;
+  end.tv_sec += end_ns / 1'000'000'000;
+  end.tv_nsec = end_ns % 1'000'000'000;
+  int waited = -1;
+  do {
+    waited = sem_clockwait(&work_done_, CLOCK_MONOTONIC, &end);
+  } while (waited != 0 && errno == EINTR);
+  return waited == 0;
+}
+
+void ProgressThread::do_work() {
+  if (work_state_.load(std::memory_order_acquire) != Work::given) return;
+  work_(work_on_);
+  work_state_.store(Work::none, std::memory_order_relaxed);
+  sem_post(&work_done_);
 }
 
 void ProgressThread::abandon() {
@@ -98,7 +130,9 @@ void ProgressThread::main() {
   bool for_frames = false;                          // the last wake-up, nothing taken yet
   std::uint64_t polls_of_one_who_serves = kNobody;  // when the present sleep is over
   ThreadPlace place;
+  const InsideCall always;  // an exit() here, in a handler of a fault, waits for nobody
   while (!stop_.load(std::memory_order_acquire)) {
+    do_work();
     const bool app_serves = timed_out && progress_.activity().polls >= polls_of_one_who_serves;
     const Progress::Look look = app_serves ? Progress::Look::nothing : progress_.pass();
     const bool worked = look == Progress::Look::worked;

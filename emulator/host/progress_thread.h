@@ -8,6 +8,8 @@
 //   calls, but no polls armed, but not longer than a few milliseconds: deadlines made meanwhile need no wake-up each
 #pragma once
 
+#include <semaphore.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -67,6 +69,10 @@ class ProgressThread {
   void kick();
   /// Times it came back from ppoll.
   std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+  /// Lets the thread do `work(on)` and waits for its end, at most for `limit`. False: it has not come to it, and may
+  /// still do it; or one such work is under way. The caller allocates nothing and takes no lock: it may stand in a
+  /// handler of a signal that has interrupted anything but a call of ours.
+  bool run_apart(void (*work)(void*), void* on, Duration limit);
   /// In the child of fork(), where the thread does not exist: closes the descriptor. The object must then be leaked.
   void abandon();
 
@@ -88,16 +94,23 @@ class ProgressThread {
   static constexpr Duration kServedEvery = microseconds(200);
 
  private:
-  ProgressThread(Progress& progress, int kick_descriptor) : progress_(progress), kick_(kick_descriptor) {}
+  ProgressThread(Progress& progress, int kick_descriptor);
   void main();
   /// What made it go on. control: whatever the link or kick() wants.
   enum class Wake : std::uint8_t { time, frames, control };
   Wake sleep(Time until);
+  void do_work();
 
   Progress& progress_;
   int kick_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> wakes_{0};
+  // run_apart(): the state says whose turn it is.
+  enum class Work : std::uint8_t { none, being_given, given };
+  std::atomic<Work> work_state_{Work::none};
+  void (*work_)(void*) = nullptr;
+  void* work_on_ = nullptr;
+  sem_t work_done_{};
   std::thread thread_;
 };
 

@@ -15,3 +15,15 @@ rdma_cm_test(rdma_cm_port)
 rdma_cm_test(rdma_cm_removal)
 shim_test_on_fabric(rdma_cm_port)
 shim_test_on_fabric(rdma_cm_removal)
+
+# Over each kind of link; the test serves a fabric itself where it needs one.
+rdma_cm_test(rdma_cm_exit)
+target_link_libraries(test_shim_rdma_cm_exit PRIVATE verbena_host)
+foreach(link udp fabric)
+  add_test(NAME shim_rdma_cm_exit_${link} COMMAND test_shim_rdma_cm_exit)
+  set_tests_properties(shim_rdma_cm_exit_${link} PROPERTIES LABELS "core;shim" TIMEOUT 300)
+endforeach()
+set_property(TEST shim_rdma_cm_exit_udp PROPERTY ENVIRONMENT "VERBENA_FABRIC=shim-rdma_cm_exit-udp" "VERBENA_LINK=udp"
+  "VERBENA_NODE=234" "LD_PRELOAD=$<TARGET_FILE:verbena-path>")
+set_property(TEST shim_rdma_cm_exit_fabric PROPERTY ENVIRONMENT "VERBENA_FABRIC=shim-rdma_cm_exit-fabric"
+  "VERBENA_LINK=fabric" "VERBENA_NODE=1" "LD_PRELOAD=$<TARGET_FILE:verbena-path>")

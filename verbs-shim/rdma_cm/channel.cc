@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "emulator/host/call_state.h"
+
 namespace verbena::shim::rdma_cm {
 namespace {
 
@@ -91,6 +93,7 @@ bool Channel::wait(int descriptor) {
   ssize_t got = -1;
   {
     const Leaving leaving{waiting_};  // also if the thread is cancelled
+    const host::OutsideCall waits;
     got = ::read(descriptor, &token, sizeof token);
   }
   if (got == 0) errno = EIO;

@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "emulator/host/call_state.h"
 #include "emulator/host/cancellation_shield.h"
+#include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
+#include "verbs-shim/process.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -111,10 +114,10 @@ host::Engine* Device::engine() const {
 bool Device::has_device() {
   if (engine() != nullptr && !engine()->is_removed()) return true;
   // The one of before a fork() is the parent's: it is left as it lies. A removed one is back when nobody holds it.
-  if (engine() != nullptr) ibv_close_device(context_);
-  ibv_device** const list = ibv_get_device_list(nullptr);
-  context_ = list != nullptr && list[0] != nullptr ? ibv_open_device(list[0]) : nullptr;
-  ibv_free_device_list(list);
+  if (engine() != nullptr) close_device(context_);
+  ibv_device** const list = get_device_list(nullptr);
+  context_ = list != nullptr && list[0] != nullptr ? open_device(list[0]) : nullptr;
+  free_device_list(list);
   return engine() != nullptr;
 }
 
@@ -168,12 +171,15 @@ void Device::close_channel(const std::shared_ptr<Channel>& channel) {
 }
 
 void Device::before_fork() {
+  if (host::is_state_lost()) return;
+  host::call_state::enter();
   instance().lock();
   instance().inbox_mutex_.lock();
   instance().channels_mutex_.lock();
 }
 
 void Device::after_fork(bool in_child) {
+  if (host::is_state_lost()) return;
   Device& device = instance();
   if (in_child) {
     for (auto& [inode, channel] : device.channels_) channel->abandon();
@@ -187,18 +193,26 @@ void Device::after_fork(bool in_child) {
   device.inbox_mutex_.unlock();
   holds_lock = false;
   device.mutex_.unlock();
+  host::call_state::leave();
 }
 
 /// What a kernel does for a process that ends: the peers are told.
 void Device::at_exit() {
+  if (!Process::is_whole_at_exit()) return;
+  const host::InsideCall inside;
   Device& device = instance();
-  if (holds_lock || !device.mutex_.try_lock()) return;
-  holds_lock = true;
+  host::Engine* const nic = device.engine();  // no other thread closes it, but for one that opens it anew
+  const auto leave = [](void* on) { static_cast<Device*>(on)->take_leave(); };
+  if (nic != nullptr && !nic->run_at_exit(leave, &device)) host::lose_state();
+}
+
+void Device::take_leave() {
+  lock();
   // The channels stay: a thread of the application may sleep in one of them to the very end.
-  for (const auto& id : device.ids_)
-    if (id) device.drop_id(*id);
-  if (device.engine() != nullptr) device.engine()->take_leave();
-  device.unlock();
+  for (const auto& id : ids_)
+    if (id) drop_id(*id);
+  if (engine() != nullptr) engine()->take_leave();
+  unlock();
 }
 
 // -- Commands --------------------------------------------------------------------------------------------------------

@@ -3,17 +3,37 @@
 
 #include <dlfcn.h>
 
+#include "verbs-shim/boundary.h"
 #include "verbs-shim/path/rdma_cm.h"
 #include "verbs-shim/rdma_cm/device.h"
 
 namespace verbena::shim::rdma_cm {
+namespace {
+
+// The boundary of these calls: what boundary.h is for verbs. A write() of whoever does not mean us comes here as well.
+
+int open(int flags) {
+  const host::InsideCall inside;
+  if (host::is_state_lost()) return errno = kNoDevice, -1;
+  return Device::instance().open_channel(flags);
+}
+
+/// Nobody can tell any more when the state is lost: what looks like a command is refused then.
+bool is_channel(ino_t inode) {
+  const host::InsideCall inside;
+  return host::is_state_lost() || Device::instance().is_channel(inode);
+}
+
+ssize_t command(int fd, ino_t inode, const void* data, std::size_t bytes) {
+  const host::InsideCall inside;
+  if (host::is_state_lost()) return errno = kNoDevice, -1;
+  return Device::instance().command(fd, inode, data, bytes);
+}
+
+}  // namespace
 
 void offer_device() {
-  static constexpr path::RdmaCmFunctions kFunctions{
-      .open = [](int flags) { return Device::instance().open_channel(flags); },
-      .is_channel = [](ino_t inode) { return Device::instance().is_channel(inode); },
-      .command = [](int fd, ino_t inode, const void* data,
-                    std::size_t bytes) { return Device::instance().command(fd, inode, data, bytes); }};
+  static constexpr path::RdmaCmFunctions kFunctions{.open = open, .is_channel = is_channel, .command = command};
   void* const found = dlsym(RTLD_DEFAULT, kOfferRdmaCmName);
   if (found != nullptr) reinterpret_cast<decltype(verbena_path_offer_rdma_cm)*>(found)(&kFunctions);
 }

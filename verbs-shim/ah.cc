@@ -111,7 +111,7 @@ ibv_ah* create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t por
 int destroy_ah(ibv_ah* ah) {
   auto* const object = static_cast<Ah*>(ah);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::ah, object)) return EINVAL;
+  if (!is_live(ah)) return missing(ah);
   if (verbena::host::Engine* const engine = engine_of(ah->context)) {
     const auto gone =
         engine->run([object](verbena::nic::Nic& nic, verbena::Time) { return nic.destroy_ah(object->nic); });

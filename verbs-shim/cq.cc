@@ -42,7 +42,7 @@ Cq* create(ibv_context* context, const CqInit& init) {
   if (engine == nullptr) return fail(kNoDevice);
   if (init.entries == 0 || init.entries > engine->nic_config().limits.max_cqe) return fail(EINVAL);
   if (init.vector >= static_cast<std::uint32_t>(context->num_comp_vectors)) return fail(EINVAL);
-  if (init.channel != nullptr && !is_live_of(context, init.channel)) return fail(EINVAL);
+  if (init.channel != nullptr && !is_live_of(context, init.channel)) return fail(ENOENT);
   auto* const cq = make_on<Cq>(init.domain);
   if (cq == nullptr) return fail(ENOMEM);
   cq->context = context;
@@ -96,7 +96,8 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
   }
   if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0) {
     init.domain = attributes->parent_domain;
-    if (!is_live_of(context, init.domain) || parent_domain_of(init.domain) == nullptr) return fail(EINVAL);
+    if (const int error = missing_in(context, init.domain); error != 0) return fail(error);
+    if (parent_domain_of(init.domain) == nullptr) return fail(EINVAL);
   }
   return create(context, init);
 }
@@ -156,7 +157,7 @@ ibv_comp_channel* create_comp_channel(ibv_context* context) {
 int destroy_comp_channel(ibv_comp_channel* channel) {
   auto* const object = static_cast<Channel*>(channel);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::channel, object)) return EINVAL;
+  if (!is_live(channel)) return missing(channel);
   ibv_context* const context = channel->context;
   pthread_mutex_lock(&context->mutex);
   const bool busy = channel->refcnt != 0;
@@ -192,7 +193,7 @@ int resize_cq(ibv_cq* cq, int cqe) {
 int destroy_cq(ibv_cq* cq) {
   Cq* const object = cq_of(cq);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::cq, object)) return EINVAL;
+  if (!is_live(cq)) return missing(cq);
   ibv_context* const context = cq->context;
   const bool connected = engine_of(context) != nullptr;
   if (verbena::host::Engine* const engine = engine_of(context)) {

@@ -8,6 +8,7 @@
 
 #include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 
@@ -47,7 +48,8 @@ Dm* make(ibv_context* context, std::shared_ptr<DeviceMemory> memory) {
   dm->memcpy_from_dm = verb<copy_from>;
   dm->comp_mask = IBV_DM_MASK_HANDLE;
   dm->memory = std::move(memory);
-  dm->handle = static_cast<std::uint32_t>(Process::instance().enlist(Kind::device_memory, dm, context));
+  dm->made_handle = static_cast<std::uint32_t>(Process::instance().enlist(Kind::device_memory, dm, context));
+  dm->handle = dm->made_handle;
   return dm;
 }
 
@@ -86,7 +88,7 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
 int free_dm(ibv_dm* dm) {
   auto* const object = static_cast<Dm*>(dm);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::device_memory, object)) return EINVAL;
+  if (!is_live(dm)) return missing(dm);
   if (object->memory->regions.load(std::memory_order_relaxed) != 0) return EBUSY;
   process.withdraw(Kind::device_memory, object);
   discard(object);
@@ -97,16 +99,17 @@ ibv_dm* import_dm(ibv_context* context, std::uint32_t dm_handle) {
   if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const original = static_cast<Dm*>(Process::instance().find(Kind::device_memory, [&](void* object) {
     auto* const dm = static_cast<Dm*>(object);
-    return dm->handle == dm_handle && context_of(dm->context)->device_file == context_of(context)->device_file;
+    return dm->made_handle == dm_handle && context_of(dm->context)->device_file == context_of(context)->device_file;
   }));
-  if (original == nullptr) return fail(EINVAL);
+  if (original == nullptr) return fail(ENOENT);
   Dm* const dm = make(context, original->memory);
-  if (dm != nullptr) dm->handle = dm_handle;
+  if (dm != nullptr) dm->handle = dm->made_handle = dm_handle;
   return dm;
 }
 
 void unimport_dm(ibv_dm* dm) {
-  if (Process::instance().withdraw(Kind::device_memory, static_cast<Dm*>(dm))) discard(static_cast<Dm*>(dm));
+  if (is_live(dm) && Process::instance().withdraw(Kind::device_memory, static_cast<Dm*>(dm)))
+    discard(static_cast<Dm*>(dm));
 }
 
 }  // namespace verbena::shim

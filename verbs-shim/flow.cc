@@ -102,7 +102,7 @@ int add_transport(const ibv_flow_spec& from, Rule& rule, std::uint8_t protocol) 
 int add_counters(const ibv_flow_spec& from, Rule& rule) {
   if (from.hdr.size != sizeof(ibv_flow_spec_counter_action)) return EINVAL;
   rule.counters = from.flow_count.counters;
-  if (!Process::instance().is_live(Kind::flow_counters, static_cast<FlowCounters*>(rule.counters))) return EINVAL;
+  if (!is_live(rule.counters)) return missing(rule.counters);
   rule.init.counters = static_cast<FlowCounters*>(rule.counters)->nic;
   return 0;
 }
@@ -185,7 +185,7 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes) {
 int destroy_flow(ibv_flow* flow) {
   auto* const object = static_cast<Flow*>(flow);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::flow, object)) return EINVAL;
+  if (!is_live(flow)) return missing(flow);
   if (host::Engine* const engine = engine_of(flow->context)) {
     const auto gone = engine->run([object](nic::Nic& nic, Time) { return nic.destroy_flow(object->nic); });
     if (!gone) return errno_of(gone);
@@ -215,6 +215,7 @@ ibv_counters* create_counters(ibv_context* context, ibv_counters_init_attr* attr
 
 int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* attributes, ibv_flow* flow) {
   auto* const object = static_cast<FlowCounters*>(counters);
+  if (!is_live(counters)) return missing(counters);
   // As on ConnectX: what is counted is said before the counters go into a flow.
   if (flow != nullptr || attributes->comp_mask != 0 || attributes->counter_desc > IBV_COUNTER_BYTES) return EOPNOTSUPP;
   if (object->bound.load(std::memory_order_relaxed)) return EBUSY;
@@ -227,8 +228,9 @@ int attach_counters_point_flow(ibv_counters* counters, ibv_counter_attach_attr* 
 
 int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t count, std::uint32_t flags) {
   auto* const object = static_cast<FlowCounters*>(counters);
-  host::Engine* const engine = working_engine_of(counters->context);
-  if (engine == nullptr) return kNoDevice;
+  const auto found = live_engine(counters);
+  if (!found) return found.error();
+  host::Engine* const engine = *found;
   if ((flags & ~std::uint32_t{IBV_READ_COUNTERS_ATTR_PREFER_CACHED}) != 0) return EOPNOTSUPP;
   if (count < object->count) return EINVAL;
   const auto read = engine->run([object](nic::Nic& nic, Time) { return nic.read_flow_counters(object->nic); });
@@ -252,7 +254,7 @@ int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t c
 int destroy_counters(ibv_counters* counters) {
   auto* const object = static_cast<FlowCounters*>(counters);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::flow_counters, object)) return EINVAL;
+  if (!is_live(counters)) return missing(counters);
   if (host::Engine* const engine = engine_of(counters->context)) {
     const auto gone = engine->run([object](nic::Nic& nic, Time) { return nic.destroy_flow_counters(object->nic); });
     if (!gone) return errno_of(gone);

@@ -110,7 +110,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access) {
   auto* const object = static_cast<Dm*>(dm);
-  if (!Process::instance().is_live(Kind::device_memory, object)) return fail(EINVAL);
+  if (!is_live(dm)) return fail(missing(dm));
   DeviceMemory& memory = *object->memory;
   if ((access & ~kAccessDeviceMemory & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0 ||
       (access & IBV_ACCESS_ZERO_BASED) == 0 || offset > memory.length || length > memory.length - offset)
@@ -204,8 +204,9 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, 
   if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || (moves && (length == 0 || addr == nullptr)) ||
       (access != 0 && !changes_access))
     return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
-  if (!Process::instance().is_live(Kind::mr, object) || flags == 0 || object->device_memory ||
-      object->mapping != nullptr || (changes_pd && !is_live_of(mr->context, pd)) ||
+  if (!is_live(mr)) return refuse(missing(mr), IBV_REREG_MR_ERR_CMD);
+  if (changes_pd && !is_live_of(mr->context, pd)) return refuse(missing(pd), IBV_REREG_MR_ERR_CMD);
+  if (flags == 0 || object->device_memory || object->mapping != nullptr ||
       (changes_access && (rights & ~kAccessKnown & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0))
     return refuse(EINVAL, IBV_REREG_MR_ERR_CMD);
   verbena::host::Engine* const engine = working_engine_of(mr->context);
@@ -235,7 +236,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, 
 int dereg_mr(ibv_mr* mr) {
   auto* const object = static_cast<Mr*>(mr);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::mr, object)) return EINVAL;
+  if (!is_live(mr)) return missing(mr);
   if (verbena::host::Engine* const engine = engine_of(mr->context)) {
     const auto gone =
         engine->run([object](verbena::nic::Nic& nic, verbena::Time) { return nic.deregister_memory(object->nic); });
@@ -250,10 +251,10 @@ ibv_mr* import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
   if (const auto engine = live_engine(pd); !engine) return fail(engine.error());
   auto* const original = static_cast<Mr*>(Process::instance().find(Kind::mr, [&](void* object) {
     auto* const mr = static_cast<Mr*>(object);
-    return mr->handle == mr_handle && !mr->imported && mr->pd->handle == pd->handle &&
+    return mr->nic.index == mr_handle && !mr->imported && static_cast<Pd*>(mr->pd)->nic == static_cast<Pd*>(pd)->nic &&
            context_of(mr->context)->device_file == context_of(pd->context)->device_file;
   }));
-  if (original == nullptr) return fail(EINVAL);
+  if (original == nullptr) return fail(ENOENT);
   auto* const mr = new (std::nothrow) Mr();
   if (mr == nullptr) return fail(ENOMEM);
   mr->nic = original->nic;
@@ -270,7 +271,7 @@ ibv_mr* import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
 }
 
 void unimport_mr(ibv_mr* mr) {
-  if (Process::instance().withdraw(Kind::mr, static_cast<Mr*>(mr))) discard(static_cast<Mr*>(mr));
+  if (is_live(mr) && Process::instance().withdraw(Kind::mr, static_cast<Mr*>(mr))) discard(static_cast<Mr*>(mr));
 }
 
 }  // namespace verbena::shim

@@ -49,9 +49,9 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   host::Engine* const engine = engine_of(qp->context);
   if (engine == nullptr) return kNoDevice;
-  if (!Process::instance().is_live(Kind::mw, static_cast<Mw*>(mw)) || mw->context != qp->context) return EINVAL;
+  if (!is_live_of(qp->context, mw)) return missing(mw);
   ibv_mr* const region = bind->bind_info.mr;
-  if (region != nullptr && !Process::instance().is_live(Kind::mr, static_cast<Mr*>(region))) return EINVAL;
+  if (region != nullptr && !is_live(region)) return ENOENT;
   if (static_cast<Pd*>(mw->pd)->nic != static_cast<Pd*>(qp->pd)->nic) return EPERM;  // a parent domain is its domain
   nic::SendRequest request;
   request.wr_id = bind->wr_id;
@@ -68,7 +68,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 int dealloc_mw(ibv_mw* mw) {
   auto* const object = static_cast<Mw*>(mw);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::mw, object)) return EINVAL;
+  if (!is_live(mw)) return missing(mw);
   if (host::Engine* const engine = engine_of(mw->context)) {
     const auto gone = engine->run([object](nic::Nic& nic, Time) { return nic.deallocate_window(object->nic); });
     if (!gone) return errno_of(gone);

@@ -92,6 +92,7 @@ inline constexpr std::size_t kDeviceMemoryBytes = 256 * 1024;
 
 struct Dm : ibv_dm {
   std::shared_ptr<DeviceMemory> memory;
+  std::uint32_t made_handle = 0;
 };
 
 struct Mr : ibv_mr {

@@ -35,7 +35,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes) {
 
 int dealloc_td(ibv_td* thread_domain) {
   auto* const domain = static_cast<ThreadDomain*>(thread_domain);
-  if (!Process::instance().is_live(Kind::thread_domain, domain)) return EINVAL;
+  if (!is_live(thread_domain)) return missing(thread_domain);
   if (domain->users.load(std::memory_order_relaxed) != 0) return EBUSY;
   Process::instance().withdraw(Kind::thread_domain, domain);
   release(context_of(domain->context));
@@ -66,9 +66,9 @@ void free_on(ParentDomain& domain, void* memory) {
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
   constexpr std::uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   auto* const thread_domain = static_cast<ThreadDomain*>(attributes->td);
-  if ((attributes->comp_mask & ~kKnown) != 0 || !is_live_of(context, attributes->pd) ||
-      (thread_domain != nullptr && !Process::instance().is_live(Kind::thread_domain, thread_domain)))
-    return fail(EINVAL);
+  if ((attributes->comp_mask & ~kKnown) != 0) return fail(EINVAL);
+  if (const int error = missing_in(context, attributes->pd); error != 0) return fail(error);
+  if (attributes->td != nullptr && !is_live(attributes->td)) return fail(ENOENT);
   const bool has_allocators = (attributes->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
   if (has_allocators && (attributes->alloc == nullptr || attributes->free == nullptr)) return fail(EINVAL);
   auto* const domain = new (std::nothrow) ParentDomain();
@@ -111,9 +111,9 @@ ibv_pd* import_pd(ibv_context* context, std::uint32_t pd_handle) {
   if (working_engine_of(context) == nullptr) return fail(kNoDevice);
   auto* const original = static_cast<Pd*>(Process::instance().find(Kind::pd, [&](void* object) {
     auto* const pd = static_cast<Pd*>(object);
-    return pd->handle == pd_handle && context_of(pd->context)->device_file == context_of(context)->device_file;
+    return pd->nic.index == pd_handle && context_of(pd->context)->device_file == context_of(context)->device_file;
   }));
-  if (original == nullptr) return fail(EINVAL);
+  if (original == nullptr) return fail(ENOENT);
   auto* const pd = new (std::nothrow) Pd();
   if (pd == nullptr) return fail(ENOMEM);
   pd->nic = original->nic;
@@ -127,7 +127,7 @@ ibv_pd* import_pd(ibv_context* context, std::uint32_t pd_handle) {
 // Forgets the structure; the NIC's object stays for whoever else knows it.
 void unimport_pd(ibv_pd* pd) {
   auto* const object = static_cast<Pd*>(pd);
-  if (!Process::instance().withdraw(Kind::pd, object)) return;
+  if (!is_live(pd) || !Process::instance().withdraw(Kind::pd, object)) return;
   release(context_of(pd->context));
   delete object;
 }
@@ -135,8 +135,8 @@ void unimport_pd(ibv_pd* pd) {
 int dealloc_pd(ibv_pd* pd) {
   auto* const object = static_cast<Pd*>(pd);
   Process& process = Process::instance();
+  if (!is_live(pd)) return missing(pd);
   if (process.is_live(Kind::parent_domain, object)) return dealloc_parent_domain(static_cast<ParentDomain*>(object));
-  if (!process.is_live(Kind::pd, object)) return EINVAL;
   if (object->children.load(std::memory_order_relaxed) != 0) return EBUSY;
   if (verbena::host::Engine* const engine = engine_of(pd->context)) {
     const auto gone =

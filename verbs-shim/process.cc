@@ -156,10 +156,10 @@ std::uint64_t Process::enlist(Kind kind, void* object, ibv_context* context) {
   return id;
 }
 
-bool Process::is_live(Kind kind, const void* object) {
+const Context* Process::owner_of(Kind kind, const void* object) {
   const std::scoped_lock lock(objects_mutex_);
   const auto found = by_address_.find(object);
-  return found != by_address_.end() && found->second.kind == kind;
+  return found != by_address_.end() && found->second.kind == kind ? found->second.context : nullptr;
 }
 
 void* Process::find(Kind kind, const std::function<bool(void*)>& is_wanted) {

@@ -48,8 +48,9 @@ class Process final : public host::EventSink {
 
   /// Enters an object of a context into the table and gives it the number by which events name it.
   std::uint64_t enlist(Kind kind, void* object, ibv_context* context);
-  /// Whether the pointer is a live object of that kind. Never looks behind the pointer.
-  bool is_live(Kind kind, const void* object);
+  /// The context of the live object of that kind that the pointer is; null: it is none. Never looks behind the pointer.
+  const Context* owner_of(Kind kind, const void* object);
+  bool is_live(Kind kind, const void* object) { return owner_of(kind, object) != nullptr; }
   /// A live object of the kind for which `is_wanted` holds, or null.
   void* find(Kind kind, const std::function<bool(void*)>& is_wanted);
   /// After this no event reaches the object. False: it was not in the table.

@@ -29,16 +29,20 @@ bool names(const ibv_qp_init_attr_ex& attributes, ibv_qp_init_attr_mask part) {
   return (attributes.comp_mask & part) != 0;
 }
 
-/// Whether everything the attributes name belongs to the context: a NIC knows the handles of one context only.
-bool is_of_context(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
-  const auto is_ours = [context](auto* object) { return is_live_of(context, object); };
-  if (attributes.qp_type == IBV_QPT_XRC_RECV)
-    return names(attributes, IBV_QP_INIT_ATTR_XRCD) &&
-           Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes.xrcd));
-  if (!names(attributes, IBV_QP_INIT_ATTR_PD) || !is_ours(attributes.pd)) return false;
-  if (names(attributes, IBV_QP_INIT_ATTR_IND_TABLE)) return true;  // refusal_of_spread()
-  return is_ours(attributes.send_cq) && (attributes.qp_type == IBV_QPT_XRC_SEND || is_ours(attributes.recv_cq)) &&
-         (attributes.srq == nullptr || is_ours(attributes.srq));
+/// Whether everything the attributes name is found in the context: a NIC knows the handles of one context only. 0 or an
+/// errno value.
+int missing_part(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
+  if (attributes.qp_type == IBV_QPT_XRC_RECV) {
+    if (!names(attributes, IBV_QP_INIT_ATTR_XRCD)) return EINVAL;
+    return missing_in(context, attributes.xrcd);
+  }
+  if (!names(attributes, IBV_QP_INIT_ATTR_PD)) return EINVAL;
+  if (const int error = missing_in(context, attributes.pd); error != 0) return error;
+  if (names(attributes, IBV_QP_INIT_ATTR_IND_TABLE)) return 0;  // refusal_of_spread()
+  if (const int error = missing_in(context, attributes.send_cq); error != 0) return error;
+  if (attributes.qp_type != IBV_QPT_XRC_SEND)
+    if (const int error = missing_in(context, attributes.recv_cq); error != 0) return error;
+  return attributes.srq == nullptr ? 0 : missing_in(context, attributes.srq);
 }
 
 /// Receive-side scaling: an indirection table and a hash, both or neither, of a raw packet QP.
@@ -48,10 +52,9 @@ int refusal_of_spread(const ibv_context* context, const ibv_qp_init_attr_ex& att
   if (attributes.qp_type != IBV_QPT_RAW_PACKET) return EOPNOTSUPP;
   const ibv_rx_hash_conf& hash = attributes.rx_hash_conf;
   if (!has_table || !names(attributes, IBV_QP_INIT_ATTR_RX_HASH) || attributes.srq != nullptr ||
-      hash.rx_hash_key_len != nic::ReceiveHash::kKeyBytes || hash.rx_hash_key == nullptr ||
-      !Process::instance().is_live(Kind::indirection_table, static_cast<IndirectionTable*>(attributes.rwq_ind_tbl)) ||
-      attributes.rwq_ind_tbl->context != context)
+      hash.rx_hash_key_len != nic::ReceiveHash::kKeyBytes || hash.rx_hash_key == nullptr)
     return EINVAL;
+  if (const int error = missing_in(context, attributes.rwq_ind_tbl); error != 0) return error;
   const bool fits = hash.rx_hash_function == IBV_RX_HASH_FUNC_TOEPLITZ &&
                     (hash.rx_hash_fields_mask & ~std::uint64_t{kReceiveHashFields}) == 0;
   return fits ? 0 : EOPNOTSUPP;
@@ -80,7 +83,7 @@ int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes
                                    IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_IND_TABLE |
                                    IBV_QP_INIT_ATTR_RX_HASH;
   if (!is_known_type(attributes.qp_type) || (attributes.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
-  if (!is_of_context(context, attributes)) return EINVAL;
+  if (const int error = missing_part(context, attributes); error != 0) return error;
   if (names(attributes, IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
       (attributes.create_flags & ~create_flags_of(attributes.qp_type)) != 0)
     return EOPNOTSUPP;
@@ -228,7 +231,8 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
       break;
   }
   if (type == IBV_QPT_XRC_SEND) to.remote_qpn = wire::Qpn(from.qp_type.xrc.remote_srqn);
-  if (type != IBV_QPT_UD) return true;
+  // With another opcode the address handle's place in the request is another field's: the QP refuses the opcode.
+  if (type != IBV_QPT_UD || (from.opcode != IBV_WR_SEND && from.opcode != IBV_WR_SEND_WITH_IMM)) return true;
   if (from.wr.ud.ah == nullptr) return false;
   to.address_handle = static_cast<Ah*>(from.wr.ud.ah)->nic;
   to.remote_qpn = wire::Qpn(from.wr.ud.remote_qpn);
@@ -247,9 +251,8 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
   if (engine == nullptr) return fail(kNoDevice);
   constexpr std::uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   if (attributes->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) return fail(EOPNOTSUPP);
-  if ((attributes->comp_mask & kNeeded) != kNeeded || attributes->qp_type != IBV_QPT_XRC_RECV ||
-      !Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes->xrcd)))
-    return fail(EINVAL);
+  if ((attributes->comp_mask & kNeeded) != kNeeded || attributes->qp_type != IBV_QPT_XRC_RECV) return fail(EINVAL);
+  if (const int error = missing_in(context, attributes->xrcd); error != 0) return fail(error);
   auto* const qp = new (std::nothrow) Qp();
   if (qp == nullptr) return fail(ENOMEM);
   auto* const xrcd = static_cast<Xrcd*>(attributes->xrcd);
@@ -321,7 +324,7 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   attributes.sq_sig_all = qp_init_attr->sq_sig_all;
   attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
   attributes.pd = pd;
-  if (!is_live(pd)) return fail(EINVAL);
+  if (!is_live(pd)) return fail(missing(pd));
   ibv_qp* const qp = create(pd->context, attributes);
   if (qp != nullptr) qp_init_attr->cap = attributes.cap;
   return qp;
@@ -375,7 +378,7 @@ VERBENA_ABI int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t
 int destroy_qp(ibv_qp* qp) {
   Qp* const object = qp_of(qp);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::qp, object)) return EINVAL;
+  if (!is_live(qp)) return missing(qp);
   ibv_context* const context = qp->context;
   const bool connected = engine_of(context) != nullptr;
   if (verbena::host::Engine* const engine = engine_of(context)) {

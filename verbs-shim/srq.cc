@@ -65,10 +65,11 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
     return fail(EOPNOTSUPP);
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return fail(EINVAL);
   ibv_srq_init_attr plain{.srq_context = attributes->srq_context, .attr = attributes->attr};
-  if (is_xrc && ((attributes->comp_mask & kXrcParts) != kXrcParts || !is_live_of(context, attributes->cq) ||
-                 !is_live_of(context, attributes->pd) ||
-                 !Process::instance().is_live(Kind::xrc_domain, static_cast<Xrcd*>(attributes->xrcd))))
-    return fail(EINVAL);
+  if (is_xrc && (attributes->comp_mask & kXrcParts) != kXrcParts) return fail(EINVAL);
+  if (const int error = missing_in(context, attributes->pd); error != 0) return fail(error);
+  if (is_xrc)
+    for (const int error : {missing_in(context, attributes->cq), missing_in(context, attributes->xrcd)})
+      if (error != 0) return fail(error);
   Srq* const srq =
       is_xrc ? create(attributes->pd, plain, attributes->xrcd, attributes->cq) : create(attributes->pd, plain);
   if (srq != nullptr) attributes->attr = plain.attr;
@@ -113,7 +114,7 @@ int query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
 int destroy_srq(ibv_srq* srq) {
   auto* const object = static_cast<Srq*>(srq);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::srq, object)) return EINVAL;
+  if (!is_live(srq)) return missing(srq);
   ibv_context* const context = srq->context;
   const bool connected = engine_of(context) != nullptr;
   if (verbena::host::Engine* const engine = engine_of(context)) {

@@ -25,8 +25,9 @@ int post_wq_receive(ibv_wq* queue, ibv_recv_wr* request, ibv_recv_wr** bad_reque
 }
 
 int refusal_of(const ibv_context* context, const ibv_wq_init_attr& attributes) {
-  if (attributes.wq_type != IBV_WQT_RQ || !is_live_of(context, attributes.pd) || !is_live_of(context, attributes.cq))
-    return EINVAL;
+  if (attributes.wq_type != IBV_WQT_RQ) return EINVAL;
+  for (const int error : {missing_in(context, attributes.pd), missing_in(context, attributes.cq)})
+    if (error != 0) return error;
   if ((attributes.comp_mask & ~std::uint32_t{IBV_WQ_INIT_ATTR_FLAGS}) != 0) return EOPNOTSUPP;
   const bool has_flags = (attributes.comp_mask & IBV_WQ_INIT_ATTR_FLAGS) != 0;
   return has_flags && (attributes.create_flags & ~std::uint32_t{IBV_WQ_FLAGS_CVLAN_STRIPPING}) != 0 ? EOPNOTSUPP : 0;
@@ -92,7 +93,7 @@ int modify_wq(ibv_wq* queue, ibv_wq_attr* attributes) {
 int destroy_wq(ibv_wq* queue) {
   auto* const object = static_cast<Wq*>(queue);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::work_queue, object)) return EINVAL;
+  if (!is_live(queue)) return missing(queue);
   if (host::Engine* const engine = engine_of(queue->context)) {
     const auto gone = engine->run([object](nic::Nic& nic, Time) { return nic.destroy_work_queue(object->nic); });
     if (!gone) return errno_of(gone);
@@ -115,7 +116,7 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_
     return fail(EINVAL);
   std::vector<nic::WorkQueueHandle> queues;
   for (std::uint32_t i = 0; i < 1u << attributes->log_ind_tbl_size; ++i) {
-    if (!Process::instance().is_live(Kind::work_queue, static_cast<Wq*>(attributes->ind_tbl[i]))) return fail(EINVAL);
+    if (const int error = missing_in(context, attributes->ind_tbl[i]); error != 0) return fail(error);
     queues.push_back(static_cast<Wq*>(attributes->ind_tbl[i])->nic);
   }
   auto* const table = new (std::nothrow) IndirectionTable();
@@ -135,7 +136,7 @@ ibv_rwq_ind_table* create_rwq_ind_table(ibv_context* context, ibv_rwq_ind_table_
 int destroy_rwq_ind_table(ibv_rwq_ind_table* table) {
   auto* const object = static_cast<IndirectionTable*>(table);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::indirection_table, object)) return EINVAL;
+  if (!is_live(table)) return missing(table);
   if (host::Engine* const engine = engine_of(table->context)) {
     const auto gone = engine->run([object](nic::Nic& nic, Time) { return nic.destroy_indirection_table(object->nic); });
     if (!gone) return errno_of(gone);

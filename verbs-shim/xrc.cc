@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "verbs-shim/context_ops.h"
+#include "verbs-shim/live.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"
 
@@ -103,7 +104,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
 int close_xrcd(ibv_xrcd* xrcd) {
   auto* const object = static_cast<Xrcd*>(xrcd);
   Process& process = Process::instance();
-  if (!process.is_live(Kind::xrc_domain, object)) return EINVAL;
+  if (!is_live(xrcd)) return missing(xrcd);
   if (object->users.load(std::memory_order_relaxed) != 0) return EBUSY;
   if (host::Engine* const engine = engine_of(object->context)) {
     const int error = engine->run([object](nic::Nic& nic, Time) { return leave_domain(nic, *object); });
@@ -116,9 +117,9 @@ int close_xrcd(ibv_xrcd* xrcd) {
 }
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
-  host::Engine* const engine = working_engine_of(srq->context);
-  if (engine == nullptr) return kNoDevice;
-  const auto found = engine->run([srq](nic::Nic& nic, Time) { return nic.srq_number(static_cast<Srq*>(srq)->nic); });
+  const auto engine = live_engine(srq);
+  if (!engine) return engine.error();
+  const auto found = (*engine)->run([srq](nic::Nic& nic, Time) { return nic.srq_number(static_cast<Srq*>(srq)->nic); });
   if (!found) return EOPNOTSUPP;  // only XRC SRQs have a number that anybody could use
   *number = found->value();
   return 0;

@@ -217,8 +217,6 @@ BOOST_AUTO_TEST_CASE(errno_is_what_a_failing_verb_answers) {
   ibv_qp_attr wrong{};
   wrong.qp_state = IBV_QPS_SQE;
   ibv_port_attr port{};
-  ibv_device_attr_ex device{};
-  ibv_query_device_ex_input input{.comp_mask = 1};
   ibv_srq_attr limit{};
   ibv_send_wr send{};
   ibv_send_wr* bad_send = nullptr;
@@ -241,7 +239,6 @@ BOOST_AUTO_TEST_CASE(errno_is_what_a_failing_verb_answers) {
   const std::vector<Named> verbs{
       VERB(ibv_modify_qp(world.qp, &wrong, IBV_QP_STATE)),
       VERB(ibv_query_port(world.context, 9, &port)),
-      VERB(ibv_query_device_ex(world.context, &input, &device)),
       VERB(ibv_modify_srq(world.srq, &limit, 1 << 20)),
       VERB(ibv_post_send(world.qp, &send, &bad_send)),
       VERB(ibv_post_srq_recv(world.srq, &receive, &bad_receive)),

@@ -254,7 +254,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   full.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = mtu_to(config.port_mtu_bytes);
-  full.gid_tbl_len = static_cast<int>(config.gids.size());
+  full.gid_tbl_len = static_cast<int>(config.gid_count);  // what exists on this link
   full.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   full.max_msg_sz = config.limits.max_message_bytes;
   full.lid = lid_of(config);
@@ -301,7 +301,7 @@ int query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid
   if (port_num != 1) return EINVAL;
   if (working_engine_of(context) == nullptr) return kNoDevice;
   const verbena::nic::NicConfig& config = config_of(context);
-  if (gid_index >= config.gids.size()) return EINVAL;
+  if (gid_index >= config.gid_count) return EINVAL;
   const verbena::wire::Gid& gid = config.gids[gid_index];
   if (gid == verbena::wire::Gid{}) return ENODATA;
   ibv_gid_entry full{};
@@ -320,7 +320,7 @@ ssize_t query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_
   if (working_engine_of(context) == nullptr) return -kNoDevice;
   auto* into = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
-  for (std::uint32_t index = 0; index < config_of(context).gids.size(); ++index) {
+  for (std::uint32_t index = 0; index < config_of(context).gid_count; ++index) {
     ibv_gid_entry entry{};
     const int error = query_gid_ex(context, 1, index, &entry, flags, sizeof entry);
     if (error == ENODATA) continue;

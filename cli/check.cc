@@ -18,6 +18,7 @@ struct Options {
   std::vector<std::string> files;
   std::string at;
   std::string show;
+  bool trust_cut = false;
   bool json = false;
   bool list = false;
 };
@@ -33,6 +34,9 @@ void declare(CommandLine& line, Options& options) {
   line.option("--at", options.at, "ADDRESS",
               "the captures were made at the host with this address, complete and in its order");
   line.option("--show", options.show, "N", "so many violations of a file in full; 20");
+  line.flag(
+      "--trust-cut", options.trust_cut,
+      "take packets that a snap length has cut as undamaged; else nothing is judged by them on the way or on arrival");
   line.flag("--json", options.json, "a report for programs");
   line.flag("--list", options.list, "the checkers, the clauses they check, and what they say");
 }
@@ -55,6 +59,8 @@ nlohmann::ordered_json to_json(const CheckedFile& file) {
       {"packets", file.capture.packets().size()},
       {"other_packets", file.capture.skipped_count()},
       {"malformed_packets", file.capture.malformed_count()},
+      {"cut_packets", verdict.cut_count},
+      {"headless_packets", file.capture.headless_count()},
       {"seen",
        {{"sent", verdict.sent_count}, {"delivered", verdict.delivered_count}, {"passing", verdict.passing_count}}},
       {"ignored_packets", verdict.ignored_count},
@@ -84,6 +90,12 @@ void print_remarks(const CheckedFile& file) {
                verdict.departures_disturbed || verdict.arrivals_disturbed ? " (faults copied or held packets)"
                                                                           : " (see --at)");
   if (verdict.ignored_count != 0) fmt::print("{} packets were damaged or have no rules here\n", verdict.ignored_count);
+  if (verdict.cut_count != 0)
+    fmt::print("{} packets are cut, so nobody knows whether they were damaged on the way (see --trust-cut)\n",
+               verdict.cut_count);
+  if (file.capture.headless_count() != 0)
+    fmt::print("{} packets are cut off within their headers, so none are seen where they leave or arrive\n",
+               file.capture.headless_count());
   if (file.capture.malformed_count() != 0)
     fmt::print("{} packets are malformed and were not judged\n", file.capture.malformed_count());
   if (!file.capture.damage().empty())
@@ -128,6 +140,7 @@ int run_check(const Arguments& arguments) {
   check::Vantage vantage;
   if (!options.at.empty() && !(vantage.host = parse_address(options.at)))
     return line.fail(kExitUsage, fmt::format("--at {}: not an IP address", options.at));
+  vantage.trusts_cut_packets = options.trust_cut;
   std::uint64_t shown_max = kShownDefault;
   if (!options.show.empty()) {
     const auto shown = parse_number(options.show, 0, checkers::kViolationsKept);

@@ -33,6 +33,13 @@ enum class ParseError : std::uint8_t {
 };
 std::string_view to_string(ParseError error);
 
+/// Whether a packet is as its sender made it, so far as its ICRC tells.
+enum class Integrity : std::uint8_t {
+  right,
+  wrong,
+  unknown,  // the ICRC was cut off
+};
+
 class PacketView {
  public:
   /// Only the parser makes views.
@@ -119,6 +126,10 @@ class PacketView {
   /// Computes the CRC over the frame's bytes as they are now (the headers: as they were read or as they are now) and
   /// compares. Never valid for a cut frame.
   bool icrc_is_valid() const;
+  Integrity integrity() const {
+    if (!is_whole_) return Integrity::unknown;
+    return icrc_is_valid() ? Integrity::right : Integrity::wrong;
+  }
 
  private:
   friend class FrameParser;

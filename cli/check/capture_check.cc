@@ -25,7 +25,9 @@ bool says(const explain::Packet& packet, std::string_view word) {
 class CaptureCheck {
  public:
   CaptureCheck(const explain::Capture& capture, const Vantage& vantage)
-      : capture_(capture), vantage_(vantage), checkers_({.clock_tolerance = kClockTolerance}) {}
+      : capture_(capture),
+        vantage_(vantage),
+        checkers_({.trusts_cut_packets = vantage.trusts_cut_packets, .clock_tolerance = kClockTolerance}) {}
 
   CaptureVerdict run() {
     for (const explain::Conversation& conversation : explain::find_conversations(capture_)) connect(conversation);
@@ -67,16 +69,22 @@ class CaptureCheck {
 
   void observe(const explain::Packet& packet, const wire::PacketView& view) {
     const wire::Direction direction = direction_of(packet, view, vantage_);
-    const bool is_corrupted = says(packet, "corrupted");
+    // What was shorter than its headers say on the wire already is no receiver's packet.
+    const bool is_truncated = packet.is_whole() && !view.is_whole();
+    const bool is_corrupted = is_truncated || says(packet, "corrupted");
+    if (!view.is_whole() && !is_truncated) ++verdict_.cut_count;
     // Recorded as it came; what the node got had a wrong ICRC.
     if (is_corrupted && direction == wire::Direction::inbound && !says(packet, "repair")) {
       ++verdict_.ignored_count;
       return;
     }
     Seen seen = Seen::passing;
-    if (direction == wire::Direction::outbound && !verdict_.departures_disturbed)
+    // Where packets are missing because the snap length has left too little of them, nobody's order is complete.
+    const bool is_complete = capture_.headless_count() == 0;
+    if (is_complete && direction == wire::Direction::outbound && !verdict_.departures_disturbed)
       seen = packet.was_dropped() ? Seen::lost : Seen::sent;
-    else if (direction == wire::Direction::inbound && !verdict_.arrivals_disturbed && !packet.was_dropped())
+    else if (is_complete && direction == wire::Direction::inbound && !verdict_.arrivals_disturbed &&
+             !packet.was_dropped())
       seen = Seen::delivered;
     ++(seen == Seen::passing ? verdict_.passing_count
                              : (seen == Seen::delivered ? verdict_.delivered_count : verdict_.sent_count));

@@ -19,6 +19,7 @@ struct Vantage {
   /// Captured at this host: what it sends is seen as it leaves, what it gets as it arrives. Nothing: as the file says
   /// (pcapng notes a direction), else on the way.
   std::optional<wire::Gid> host;
+  bool trusts_cut_packets = false;  // CheckerOptions
 };
 
 struct CaptureVerdict {
@@ -29,6 +30,7 @@ struct CaptureVerdict {
   std::uint64_t delivered_count = 0;  // seen as they arrived
   std::uint64_t passing_count = 0;    // seen on the way: little can be said of their ends
   std::uint64_t ignored_count = 0;    // damaged, or of a transport without rules
+  std::uint64_t cut_count = 0;        // the snap length has cut their ICRC off
   /// Faults of this fabric that copied or held packets between their sender and the capture (or the other way).
   bool departures_disturbed = false;
   bool arrivals_disturbed = false;

@@ -100,6 +100,8 @@ void Capture::sort_in(const wire::CapturedPacket& captured, Time begin) {
     packets_.push_back({number, time, captured});
   } else if (is_foreign(view.error())) {
     ++skipped_count_;
+  } else if (view.error() == wire::ParseError::truncated && captured.bytes.size() < captured.original_bytes) {
+    ++headless_count_;
   } else {
     ++malformed_count_;
     if (malformed_.size() < kMalformedKept) malformed_.push_back({number, time, view.error()});

@@ -23,6 +23,7 @@ struct Packet {
   Time time;                 // since the first packet of the file
   wire::CapturedPacket captured;
 
+  /// All that was on the wire; the wire's own losses (a frame that a fault truncated) are the view's.
   bool is_whole() const { return captured.bytes.size() >= captured.original_bytes; }
   bool was_dropped() const { return captured.comment.starts_with(wire::kDroppedPrefix); }
 };
@@ -43,6 +44,8 @@ class Capture {
   const std::vector<Packet>& packets() const { return packets_; }
   const std::vector<MalformedPacket>& malformed() const { return malformed_; }  // the first kMalformedKept
   std::uint64_t malformed_count() const { return malformed_count_; }
+  /// Packets of which the snap length has left less than their headers: RoCE v2 or not, nobody knows.
+  std::uint64_t headless_count() const { return headless_count_; }
   /// Packets that are not RoCE v2, or not IP at all.
   std::uint64_t skipped_count() const { return skipped_count_; }
   std::uint64_t total_count() const { return total_count_; }
@@ -58,6 +61,7 @@ class Capture {
   std::vector<Packet> packets_;
   std::vector<MalformedPacket> malformed_;
   std::uint64_t malformed_count_ = 0;
+  std::uint64_t headless_count_ = 0;
   std::uint64_t skipped_count_ = 0;
   std::uint64_t total_count_ = 0;
   std::string damage_;

@@ -39,7 +39,7 @@ struct CheckedPacket {
   Time time;
   const wire::PacketView& packet;  // used during the call only
   Seen seen = Seen::passing;
-  bool corrupted = false;    // changed on the way, on purpose: not its sender's fault, and no receiver takes it
+  bool corrupted = false;    // changed on the way: not its sender's fault, and no receiver takes it
   std::uint64_t number = 0;  // for reports: which packet of a file, or frame of a trace
 };
 
@@ -75,7 +75,10 @@ struct CheckedRegion {
 };
 
 struct CheckerOptions {
-  bool verify_icrc = true;           // false where payload is not carried
+  bool verify_icrc = true;  // false where payload is not carried
+  /// Packets whose end a snap length has cut off are taken as they are. Else nothing is judged by one that was seen on
+  /// the way or where it arrived: its headers may have been damaged, and the ICRC that would tell is gone.
+  bool trusts_cut_packets = false;
   bool all_atomics_visible = false;  // nothing but the atomics that are seen changes their targets
   /// How long a packet may wait between the decision to send it and where it is seen as sent (egress queues). Rules on
   /// what a sender knew when it sent are that much laxer.

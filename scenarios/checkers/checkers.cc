@@ -101,6 +101,7 @@ void Checkers::State::adopt(Place place, unsigned end, Connection& by) {
   flow.ack_timeout = fresh.ack_timeout;
   if (fresh.mtu_bytes != 0) flow.mtu_bytes = fresh.mtu_bytes;
   by.sees_departs[end] = from.sees_departs[0];
+  by.doubtful = by.doubtful || from.doubtful;
 }
 
 Place Checkers::State::place_of(const wire::PacketView& packet, bool& is_known) {
@@ -118,7 +119,8 @@ Place Checkers::State::place_of(const wire::PacketView& packet, bool& is_known) 
 }
 
 void Checkers::State::report(RunningRule& rule, Outcome outcome, const Observation* seen) {
-  switch (outcome.kind) {
+  const bool is_doubtful = seen != nullptr && seen->is_doubtful;
+  switch (is_doubtful && outcome.kind != Outcome::Kind::not_concerned ? Outcome::Kind::unjudged : outcome.kind) {
     case Outcome::Kind::not_concerned:
       return;
     case Outcome::Kind::holds:
@@ -154,8 +156,10 @@ bool Checkers::State::is_damaged(const CheckedPacket& sighting, Observation& see
       seen.connection->tainted = true;
     return true;
   }
-  if (!options.verify_icrc || !seen.views.content || !seen.packet.is_whole()) return false;
-  seen.icrc_is_right = seen.packet.icrc_is_valid();
+  if (!options.verify_icrc || !seen.views.content) return false;
+  const wire::Integrity integrity = seen.packet.integrity();
+  if (integrity == wire::Integrity::unknown) return false;
+  seen.icrc_is_right = integrity == wire::Integrity::right;
   ask(kIcrc, seen);
   return !seen.icrc_is_right;
 }
@@ -184,6 +188,8 @@ void Checkers::State::observe(const CheckedPacket& sighting) {
     ++ignored_count;
     return;
   }
+  // Whoever sends a packet answers for it, whether or not all of it was kept.
+  seen.is_doubtful = packet.integrity() == wire::Integrity::unknown && !departs && !options.trusts_cut_packets;
   if (transport == wire::Transport::ud)
     ask(kDatagram, seen);
   else if (transport == wire::Transport::cnp)
@@ -202,6 +208,7 @@ void Checkers::State::observe_connected(Observation& seen) {
     start_connection(connection);
     connection.sees_departs[seen.sender] = seen.views.departs;
   }
+  seen.is_doubtful = connection.doubtful = connection.doubtful || seen.is_doubtful;
   if (seen.span == 0) {  // a READ of many packets, and nobody has told of how many octets
     if (seen.flow->first_psn) connection.tainted = true;
     ++ignored_count;

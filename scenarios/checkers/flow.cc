@@ -101,6 +101,8 @@ void note_request_content(Flow& flow, const Observation& seen) {
   flow.last_span = seen.span;
   flow.last_info = &seen.info;
   raise_to(flow.next, seen.psn + seen.span);
+  constexpr std::int32_t kHalf = 1 << 22;
+  if (flow.first_psn && distance(*flow.first_psn, flow.next) > kHalf) flow.has_come_around = true;
 }
 
 /// When a requester that sends again has started its ACK timer anew, at the earliest: when the NAK came, when it has
@@ -245,7 +247,7 @@ bool is_fatal(const wire::Syndrome& syndrome) {
 
 void start_connection(Connection& connection) {
   ++connection.generation;
-  connection.tainted = false;
+  connection.tainted = connection.doubtful = false;
   connection.failed = {};
   for (unsigned end = 0; end < 2; ++end) {
     Flow& flow = connection.flows[end];
@@ -263,7 +265,7 @@ void start_connection(Connection& connection) {
     flow.mtu_bytes = connection.info.path_mtu_bytes;
     if (!info.first_psn) continue;
     flow.next = flow.acked = flow.expected = flow.highest_arrived = *info.first_psn;
-    flow.acked_known = flow.expected_is_sure = true;
+    flow.acked_known = flow.expected_is_sure = flow.sent_is_sure = true;
   }
 }
 
@@ -284,6 +286,7 @@ void take_note(Observation& seen) {
     if (seen.views.content) note_request_content(flow, seen);
     return;
   }
+  if (flow.departs && acknowledged_by(seen) == flow.next) flow.sent_is_sure = true;
   if (seen.views.content) note_answer_content(flow, seen);
   if (seen.views.departs) note_answer_departure(*seen.connection, flow, seen);
   if (seen.views.arrives) note_answer_arrival(*seen.connection, flow, seen);

@@ -89,7 +89,9 @@ struct Flow {
   bool has_data_requests = false;  // READs or atomics, ever
 
   // What its sender did and knows.
-  bool departs = false;  // packets were seen as they left it
+  bool departs = false;          // packets were seen as they left it
+  bool sent_is_sure = false;     // it has sent nothing beyond `next`: also what it sent before us is known
+  bool has_come_around = false;  // more than half of all PSNs: any of them may be an old one
   wire::Psn departing_next;
   Time outstanding_since;
   bool acked_known = false;
@@ -128,6 +130,7 @@ struct Connection {
   CheckedConnection info;
   bool paired = false;
   bool tainted = false;                // nothing can be said any more: a packet was changed and its ICRC repaired
+  bool doubtful = false;               // a packet may have been changed: its ICRC was cut off
   std::array<Flow, 2> flows;           // requests of end 0, of end 1
   std::array<bool, 2> sees_departs{};  // of what this end sends
   std::array<std::optional<Failed>, 2> failed;
@@ -143,6 +146,7 @@ struct Observation {
   wire::Psn psn;
   std::uint32_t span = 1;  // PSNs that a request takes; 0: not known
   bool icrc_is_right = true;
+  bool is_doubtful = false;          // it, or what it is judged by, may have been changed on the way
   unsigned sender = 0;               // an end of the connection
   Connection* connection = nullptr;  // null: datagrams and the like
   Flow* flow = nullptr;              // the request stream that it belongs or answers to

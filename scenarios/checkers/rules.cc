@@ -18,6 +18,7 @@ std::unique_ptr<Rule> make_go_back_n(const RegionTable&);
 std::unique_ptr<Rule> make_ack_timeout(const RegionTable&);
 std::unique_ptr<Rule> make_rnr_wait(const RegionTable&);
 std::unique_ptr<Rule> make_aeth(const RegionTable&);
+std::unique_ptr<Rule> make_answer_psn(const RegionTable&);
 std::unique_ptr<Rule> make_ack_bounds(const RegionTable&);
 std::unique_ptr<Rule> make_ack_order(const RegionTable&);
 std::unique_ptr<Rule> make_nak(const RegionTable&);
@@ -60,6 +61,9 @@ constexpr std::array kRules = {
             kRequestDeparts,
             make_rnr_wait},
     RuleRow{{"aeth", "IBTA 9.7.5.2", "syndromes are defined ones, and fit their packet"}, kResponseContent, make_aeth},
+    RuleRow{{"answer-psn", "IBTA 9.7.5.1", "an answer names a psn that was sent"},
+            kResponseContent | kResponseArrives,
+            make_answer_psn},
     RuleRow{{"ack-bounds", "IBTA 9.7.5.1", "only what has arrived in order is acknowledged"},
             kResponseDeparts,
             make_ack_bounds},

@@ -181,6 +181,27 @@ BOOST_AUTO_TEST_CASE(acknowledging_what_has_not_arrived) {
   check_caught(changed, "ack-bounds", at);
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_to_a_psn_that_was_never_sent) {
+  const std::vector<Wanted> answers = {is_answer(wire::Syndrome::Kind::ack),
+                                       is_operation(wire::Operation::read_response),
+                                       is_operation(wire::Operation::atomic_acknowledge)};
+  for (const Wanted& wanted : answers) {
+    for (const bool is_before : {false, true}) {  // of all, and beyond the last
+      Recorded changed = clean();
+      // Made up by somebody else: it only arrives.
+      const std::size_t at = find(changed.trace, Seen::delivered, 3, wanted);
+      Sighting forged = changed.trace[at];
+      set_psn(forged, is_before ? wire::Psn(99) : view_of(forged).bth().psn + 5000);
+      changed.trace.insert(changed.trace.begin() + static_cast<std::ptrdiff_t>(at), forged);
+      check_caught(changed, "answer-psn", at);
+    }
+  }
+  Recorded changed = lossy();
+  const std::size_t at = find(changed.trace, Seen::sent, 1, is_answer(wire::Syndrome::Kind::nak));
+  set_psn(changed.trace[at], view_of(changed.trace[at]).bth().psn + 5000);
+  check_caught(changed, "answer-psn", at);
+}
+
 BOOST_AUTO_TEST_CASE(an_acknowledgement_that_goes_backwards) {
   Recorded changed = clean();
   const std::size_t at = find(changed.trace, Seen::sent, 6, is_answer(wire::Syndrome::Kind::ack));

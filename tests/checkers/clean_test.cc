@@ -101,6 +101,35 @@ BOOST_AUTO_TEST_CASE(our_nics_break_no_rule_under_any_fault) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(one_end_of_a_conversation_from_any_moment_on_is_clean) {
+  std::uint64_t judged = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    checkers::Checkers unused;
+    const auto sightings = record({.faults = {"drop 4%", "duplicate 3%", "reorder 3% by=4"}}, seed, unused);
+    for (std::size_t begin = 0; begin < sightings.size(); begin += sightings.size() / 40 + 1) {
+      checkers::Checkers checkers;
+      checkers::CheckedConnection connection;
+      connection.path_mtu_bytes = 1024;
+      std::optional<wire::Qpn> of_node[2];
+      for (const Sighting& sighting : sightings)
+        if (const auto view = wire::parse_frame(sighting.frame); view && !sighting.corrupted)
+          of_node[view->is_to(node_gid(1)) ? 0 : 1] = view->bth().dest_qp;
+      for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), of_node[end], {}, {}};
+      checkers.connect(connection);
+      for (std::size_t i = begin; i < sightings.size(); ++i) {
+        const auto view = wire::parse_frame(sightings[i].frame);
+        if (!view) continue;
+        const bool is_out = sightings[i].seen == checkers::Seen::sent;
+        if (is_out == view->is_from(node_gid(1))) observe(checkers, sightings[i], i);
+      }
+      checkers.finish();
+      check_clean(checkers);
+      judged += judged_by(checkers, "answer-psn");
+    }
+  }
+  BOOST_TEST(judged > 1000u);
+}
+
 BOOST_AUTO_TEST_CASE(rules_on_recovery_are_judged_where_there_is_something_to_recover) {
   checkers::Checkers lossy;
   put_before(lossy, record({.faults = {"drop 5%"}, .data_requests = false}, 1, lossy));

@@ -27,7 +27,8 @@ struct WorldOptions {
   unsigned nodes = 2;
   Duration latency = microseconds(1);
   std::uint64_t seed = 1;
-  std::vector<std::string> faults;  // of every direction of every cable
+  std::vector<std::string> faults;    // of every direction of every cable
+  std::uint64_t bits_per_second = 0;  // at which a NIC hands frames over; 0: as fast as it likes
   NicLimits limits = {.max_qp = 64, .max_cq = 64, .max_mr = 256, .max_ah = 64, .max_srq = 16};
   std::uint32_t port_frames = 64;  // that one call of transmit() finds room for
   std::uint32_t acknowledge_every = 0;
@@ -95,6 +96,9 @@ class World {
   std::function<bool(const Traced&, std::vector<std::byte>&)> filter;
   /// Sees every frame just before a NIC gets it; `corrupted`: a fault has changed it.
   std::function<void(unsigned to, std::span<const std::byte> frame, bool corrupted)> on_delivery;
+  /// The same two, with the number of the frame in trace(): one that a fault has copied is delivered twice.
+  std::function<void(std::uint32_t number, std::span<const std::byte> frame)> on_numbered_departure;
+  std::function<void(std::uint32_t number, std::span<const std::byte> frame, bool corrupted)> on_numbered_delivery;
 
   /// Puts a frame of the test's own on the way to a node.
   void inject(unsigned to, std::vector<std::byte> frame) { cable(to, to).arriving.push_back({now_, std::move(frame)}); }
@@ -140,6 +144,7 @@ class World {
     PlainMemory memory;
     Counters counters;
     Nic nic;
+    Time free_at{0};  // when its last frame has left
   };
   struct Arriving {
     Time due;
@@ -157,7 +162,7 @@ class World {
     Port(World& world, unsigned from) : world_(world), from_(from), room_left_(world.options_.port_frames) {}
     std::span<std::byte> reserve(const Destination& destination, std::size_t bytes) override {
       BOOST_REQUIRE(!open_);
-      if (room_left_ == 0) return {};
+      if (room_left_ == 0 || world_.nodes_[from_ - 1]->free_at > world_.now_) return {};
       BOOST_REQUIRE(bytes <= world_.scratch_.size());
       open_ = true;
       reserved_ = bytes;
@@ -168,6 +173,10 @@ class World {
       BOOST_REQUIRE(open_ && bytes <= reserved_);
       open_ = false;
       --room_left_;
+      if (world_.options_.bits_per_second != 0)
+        world_.nodes_[from_ - 1]->free_at =
+            world_.now_ +
+            nanoseconds(static_cast<std::int64_t>(bytes * 8'000'000'000 / world_.options_.bits_per_second));
       world_.sent(from_, destination_, std::span(world_.scratch_).first(bytes));
     }
     void cancel() override {
@@ -218,6 +227,7 @@ class World {
       if (node_gid(node) == destination) to = node;
     Traced traced = trace_of(now_, from, to, *packet);
     std::vector<std::byte> frame(bytes.begin(), bytes.end());
+    if (on_numbered_departure) on_numbered_departure(static_cast<std::uint32_t>(trace_.size()), bytes);
     if (filter && !filter(traced, frame)) traced.lost = true;
     if (to == 0) traced.lost = true;
     if (!traced.lost) carry(cable(from, to), traced, std::move(frame));
@@ -231,7 +241,7 @@ class World {
     if (way.cut || (number < 64 && (way.mask >> number & 1) != 0)) {
       traced.lost = true;
     } else if (way.model) {
-      traced.lost = way.model->submit(now_, frame).lost;
+      traced.lost = way.model->submit(now_, frame, {.word = static_cast<std::uint32_t>(trace_.size())}).lost;
     } else {
       way.arriving.push_back({now_ + options_.latency, std::move(frame)});
     }
@@ -252,6 +262,7 @@ class World {
         const auto delivery = way.model->next_delivery(now_);
         if (!delivery) break;
         if (on_delivery) on_delivery(node, delivery->frame, delivery->corrupted);
+        if (on_numbered_delivery) on_numbered_delivery(delivery->tag.word, delivery->frame, delivery->corrupted);
         nic(node).receive(now_, delivery->frame);
         way.model->pop();
         delivered = true;
@@ -263,7 +274,7 @@ class World {
   std::optional<Time> next_event() {
     Time earliest = kNever;
     for (unsigned node = 1; node <= options_.nodes; ++node) {
-      if (nic(node).has_work()) return now_;
+      if (nic(node).has_work()) earliest = std::min(earliest, std::max(now_, nodes_[node - 1]->free_at));
       if (const auto deadline = nic(node).next_deadline()) earliest = std::min(earliest, *deadline);
     }
     for (const auto& way : cables_) {

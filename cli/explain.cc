@@ -70,7 +70,7 @@ void flush(std::string& text) {
 void tell(const explain::Capture& capture, const explain::Conversation& conversation, std::size_t number,
           const Options& options, const explain::LadderOptions& ladder_options) {
   std::string text;
-  explain::FlowTracker tracker(conversation);
+  explain::FlowTracker tracker(capture, conversation);
   explain::Ladder ladder(ladder_options, text);
   if (!options.only_summary) ladder.header(conversation, number);
   for (const std::uint32_t index : conversation.packets) {

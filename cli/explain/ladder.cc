@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/explain/packet_words.h"
 #include "wire/packet_text.h"
 
@@ -60,6 +62,15 @@ std::string Ladder::draw(const Packet& packet, unsigned sender, bool is_lost, co
   return rung;
 }
 
+/// A rung for many packets would hide that they came in two parts. Clocks of captures often count in microseconds.
+bool Ladder::has_paused(const Run& run, Time now) {
+  constexpr std::int64_t kClockNs = 1000;
+  if (run.packets < 2) return false;
+  const std::int64_t spaces = static_cast<std::int64_t>(run.packets) - 1;
+  const std::int64_t usual = std::max((run.last_time - run.first.time).ns / spaces, kClockNs);
+  return (now - run.last_time).ns > kPause * usual;
+}
+
 /// Whether the packet is part of a run and has been kept in it.
 bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const Step& step) {
   const bool may =
@@ -67,7 +78,7 @@ bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const 
   const std::string_view name = operation_name(view);
   const wire::Psn psn = view.bth().psn;
   if (run_ && (!may || run_->sender != step.sender || run_->is_again != step.is_again || run_->name != name ||
-               !(psn == run_->last_psn + 1)))
+               !(psn == run_->last_psn + 1) || has_paused(*run_, packet.time)))
     end_run();
   if (!may) return false;
   if (!run_) {
@@ -80,6 +91,7 @@ bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const 
     run_->first_relative = step.relative;
   }
   run_->last_psn = psn;
+  run_->last_time = packet.time;
   run_->payload_bytes += view.payload_bytes();
   if (++run_->packets < kFoldMin) run_->rungs += draw(packet, step.sender, false, words(view, step));
   return true;
@@ -98,7 +110,8 @@ void Ladder::end_run() {
   if (run.first_relative)
     text += fmt::format(" ({:+}..{:+})", *run.first_relative,
                         *run.first_relative + static_cast<std::int32_t>(run.packets) - 1);
-  text += fmt::format("  {} B{}", run.payload_bytes, run.is_again ? "  again" : "");
+  text += fmt::format("  {} B in {}{}", run.payload_bytes, to_text(run.last_time - run.first.time),
+                      run.is_again ? "  again" : "");
   emit(draw(run.first, run.sender, false, text), false, run.packets);
 }
 

@@ -32,6 +32,7 @@ struct Run {
   std::size_t packets = 0;
   std::size_t payload_bytes = 0;
   Packet first;
+  Time last_time;
   wire::Psn first_psn;
   wire::Psn last_psn;
   std::optional<std::int32_t> first_relative;
@@ -41,6 +42,7 @@ class Ladder {
  public:
   static constexpr std::size_t kContextRungs = 2;
   static constexpr std::size_t kFoldMin = 3;
+  static constexpr std::int64_t kPause = 10;  // so many times the usual space between the packets of a run ends it
 
   Ladder(const LadderOptions& options, std::string& out) : options_(options), out_(out) {}
 
@@ -50,6 +52,7 @@ class Ladder {
   void finish();
 
  private:
+  static bool has_paused(const Run& run, Time now);
   bool join_run(const Packet& packet, const wire::PacketView& view, const Step& step);
   void end_run();
   std::string draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const;

@@ -26,11 +26,14 @@ constexpr Row kRows[] = {
     {"  runs (go-back-N)", &Totals::go_backs},
     {"  of these timeouts", &Totals::timeouts},
     {"  of these READ re-requests", &Totals::read_re_requests},
+    {"  of these unexplained", &Totals::unexplained_go_backs},
     {"READ responses again", &Totals::repeated_responses},
     {"gaps", &Totals::gaps},
     {"  packets missing in them", &Totals::missing_packets},
     {"late packets", &Totals::late_packets},
     {"duplicates", &Totals::duplicates},
+    {"answers once more", &Totals::repeated_answers},
+    {"answers to nothing sent", &Totals::unasked_answers},
     {"NAK sequence error sent", &Totals::nak_sequence_errors},
     {"RNR NAK sent", &Totals::rnr_naks},
     {"other NAK sent", &Totals::other_naks},
@@ -60,6 +63,7 @@ std::string summary(const Conversation& conversation, std::size_t number, const 
 std::string summary(const Capture& capture) {
   std::string text = fmt::format("{} packets in the file: {} RoCE v2, {} others skipped", capture.total_count(),
                                  capture.packets().size(), capture.skipped_count());
+  if (capture.headless_count() != 0) text += fmt::format(", {} cut off within their headers", capture.headless_count());
   if (capture.malformed_count() != 0) text += fmt::format(", {} malformed", capture.malformed_count());
   text += '\n';
   for (std::size_t i = 0; i < capture.malformed().size() && i < kMalformedShown; ++i) {

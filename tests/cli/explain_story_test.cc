@@ -7,6 +7,7 @@
 #include "cli/explain/capture.h"
 #include "cli/explain/conversations.h"
 #include "cli/explain/flow_tracker.h"
+#include "cli/explain/ladder.h"
 #include "tests/support/frames.h"
 
 using namespace verbena;
@@ -58,12 +59,17 @@ class Script {
     conversations = find_conversations(*capture);
     BOOST_REQUIRE(!conversations.empty());
     for (const auto& conversation : conversations) {
-      FlowTracker tracker(conversation);
+      FlowTracker tracker(*capture, conversation);
+      Ladder drawn({}, ladder);
       for (const auto index : conversation.packets) {
         const Packet& packet = capture->packets()[index];
-        for (const Note& note : tracker.step(packet, *wire::parse_captured(packet.captured)).notes)
-          notes += note.text + "\n";
+        const auto view = wire::parse_captured(packet.captured);
+        const Step& step = tracker.step(packet, *view);
+        for (const Note& note : step.notes) notes += note.text + "\n";
+        if (step.acknowledged != 0) acknowledged.push_back(step.acknowledged);
+        drawn.add(packet, *view, step);
       }
+      drawn.finish();
       client = tracker.totals()[0];
       server = tracker.totals()[1];
     }
@@ -74,6 +80,8 @@ class Script {
   Totals client;
   Totals server;
   std::string notes;
+  std::string ladder;
+  std::vector<std::uint32_t> acknowledged;  // by each answer that acknowledges anything
   std::uint64_t malformed = 0;
   std::uint64_t skipped = 0;
 
@@ -99,7 +107,7 @@ BOOST_AUTO_TEST_CASE(silence_and_the_same_packet_again_is_a_timeout) {
   BOOST_TEST(script.client.retransmitted_packets == 1u);
   BOOST_TEST(script.client.duplicates == 0u);
   BOOST_TEST(
-      script.says("timeout: retransmission from psn 10 (+0), 1 packet back: no NAK, 67 ms after the last packet"));
+      script.says("timeout: retransmission from psn 10 (+0), 1 packet back: no NAK, 67 ms after the last progress"));
 }
 
 BOOST_AUTO_TEST_CASE(the_same_packet_again_at_once_is_a_duplicate) {
@@ -218,6 +226,151 @@ BOOST_AUTO_TEST_CASE(a_dropped_read_response_is_asked_for_and_those_under_way_ar
   BOOST_TEST(script.server.repeated_responses == 4u);
   BOOST_TEST(script.server.dropped_by_fault == 1u);
   BOOST_TEST(script.says("a response is missing"));
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_atomic_response_is_an_implied_nak_and_is_not_acknowledged) {
+  Script script;
+  script.send(0, 1, {.opcode = rc(OperationCode::fetch_add), .psn = 10});
+  for (std::uint32_t psn = 11; psn < 17; ++psn) script.write(psn - 10, psn);
+  script.ack(20, 16);  // the response to 10 is lost
+  script.send(25, 1, {.opcode = rc(OperationCode::fetch_add), .psn = 10});
+  for (std::uint32_t psn = 11; psn < 17; ++psn) script.write(psn + 15, psn);
+  script.send(40, 2, {.opcode = rc(OperationCode::atomic_acknowledge), .psn = 10, .aeth = {wire::ack_syndrome(5), 1}});
+  script.ack(41, 16);
+  script.tell();
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.client.duplicates == 0u);
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 7u);
+  BOOST_TEST(script.says("a response is missing (implied NAK)"));
+  BOOST_TEST(script.says("gap in READ or atomic responses: psn 10 (+0) missing"));
+  BOOST_TEST((script.acknowledged == std::vector<std::uint32_t>{1, 6}));  // nothing by the first ACK
+}
+
+BOOST_AUTO_TEST_CASE(the_first_packet_of_a_conversation_overtaken_is_no_duplicate) {
+  Script script;
+  for (const std::uint32_t psn : {11u, 12u, 10u, 13u}) script.write(psn, psn);
+  script.ack(30, 13);
+  script.tell();
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.duplicates + script.client.go_backs == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_that_was_delayed_for_long_is_late_and_no_timeout) {
+  Script script;
+  for (std::uint32_t psn = 1; psn < 9; ++psn) {  // a round takes 20 us
+    script.write(psn * 100, psn);
+    script.ack(psn * 100 + 20, psn);
+  }
+  for (const std::uint32_t psn : {10u, 11u, 12u}) script.write(1000 + psn, psn);  // 9 comes later
+  script.write(1900, 9);
+  script.write(1901, 13);
+  script.ack(1920, 13);
+  script.tell();
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.timeouts + script.client.go_backs + script.client.duplicates == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_acknowledgement_in_the_middle_of_go_back_n_explains_what_it_leaves_out) {
+  Script script;
+  for (std::uint32_t psn = 10; psn < 20; ++psn) script.write(psn - 10, psn);
+  script.answer(20, 11, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
+  for (const std::uint32_t psn : {11u, 12u, 13u}) script.write(20 + psn, psn);
+  script.ack(34, 16);
+  for (const std::uint32_t psn : {17u, 18u, 19u, 20u}) script.write(20 + psn, psn);
+  script.ack(60, 20);
+  script.tell();
+  BOOST_TEST(script.client.gaps == 0u);
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 6u);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_comes_149_us_later_is_no_timeout_whatever_the_round_takes) {
+  Script script;
+  for (std::uint32_t psn = 1; psn < 9; ++psn) {
+    script.write(psn * 200, psn);
+    script.ack(psn * 200 + 5, psn);
+  }
+  script.write(1749, 8);  // its answer has passed
+  script.write(1800, 9);
+  script.ack(1805, 9);
+  script.tell();
+  BOOST_TEST(script.client.duplicates == 1u);
+  BOOST_TEST(script.client.timeouts + script.client.go_backs == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_nak_explains_a_retransmission_however_slow_its_requester_is) {
+  Script script;
+  for (const std::uint32_t psn : {1u, 3u, 4u}) script.write(psn, psn);
+  script.answer(10, 2, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
+  for (const std::uint32_t psn : {2u, 3u, 4u}) script.write(15'000 + psn, psn);  // 15 ms fit no ACK timer
+  script.ack(15'020, 4);
+  script.tell();
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.says("go-back-N after the NAK of 15 ms ago"));
+}
+
+BOOST_AUTO_TEST_CASE(repeated_read_responses_are_counted_and_a_lost_last_is_found) {
+  Script script;
+  const auto response = [&](std::int64_t at_us, OperationCode code, std::uint32_t psn) {
+    script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}});
+  };
+  const auto read = [&](std::int64_t at_us, std::uint32_t psn, std::uint32_t length) {
+    script.send(at_us, 1, {.opcode = rc(OperationCode::read_request), .psn = psn, .reth = {0x1000, {5}, length}});
+  };
+  read(0, 100, 1024);
+  read(1, 104, 1024);
+  response(10, OperationCode::read_response_first, 100);
+  response(11, OperationCode::read_response_middle, 101);
+  response(12, OperationCode::read_response_middle, 102);  // LAST is lost
+  response(14, OperationCode::read_response_first, 104);
+  response(15, OperationCode::read_response_middle, 105);
+  response(16, OperationCode::read_response_middle, 106);
+  response(17, OperationCode::read_response_last, 107);
+  read(20, 103, 256);
+  read(21, 104, 1024);
+  response(30, OperationCode::read_response_only, 103);
+  response(31, OperationCode::read_response_first, 104);
+  response(32, OperationCode::read_response_middle, 105);
+  response(33, OperationCode::read_response_middle, 106);
+  response(34, OperationCode::read_response_last, 107);
+  script.tell();
+  BOOST_TEST(script.server.gaps == 1u);
+  BOOST_TEST(script.says("gap in READ or atomic responses: psn 103 (+3) missing, 1 packet"));
+  BOOST_TEST(script.server.repeated_responses == 5u);
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.server.repeated_answers + script.server.late_packets == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_to_what_was_never_sent_is_told) {
+  Script script;
+  for (std::uint32_t psn = 1; psn < 4; ++psn) {
+    script.write(psn * 10, psn);
+    script.ack(psn * 10 + 5, psn);
+  }
+  script.ack(40, 2);     // old, and legal
+  script.ack(50, 5000);  // nobody has sent it
+  script.answer(60, 4, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
+  script.write(70, 4);
+  script.ack(75, 4);
+  script.tell();
+  BOOST_TEST(script.server.unasked_answers == 2u);
+  BOOST_TEST(script.says("answers psn 5000 (+4999), which was never sent: 4997 packets beyond the last request"));
+  BOOST_TEST(script.client.go_backs + script.client.gaps == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_folded_run_does_not_hide_a_pause) {
+  Script script;
+  for (std::uint32_t i = 0; i < 40; ++i)
+    script.send(i + (i < 20 ? 0 : 5000), 1, {.opcode = rc(OperationCode::write_middle), .psn = 100 + i});
+  script.tell();
+  std::size_t folded = 0;
+  for (std::size_t at = script.ladder.find(" x 20 "); at != std::string::npos;
+       at = script.ladder.find(" x 20 ", at + 1))
+    ++folded;
+  BOOST_TEST(folded == 2u, script.ladder);
 }
 
 BOOST_AUTO_TEST_CASE(a_nak_that_a_fault_dropped_leads_to_a_timeout) {

@@ -1,0 +1,179 @@
+// RequestStream's other half: what the answers say.
+#include <algorithm>
+
+#include "cli/explain/request_stream.h"
+
+namespace verbena::explain {
+
+using wire::distance;
+using wire::Psn;
+
+void RequestStream::answer(const Moment& moment, Judgement& judgement) {
+  if (!has_started_) return;  // the capture begins in the middle
+  judgement.relative = distance(first_, moment.psn);
+  if (distance(seen_.next(), moment.psn) >= 0) {
+    find(judgement, FindingKind::unasked_answer, moment.psn, distance(seen_.next(), moment.psn) + 1);
+    judgement.findings.back().is_sure = knows_all_;
+    return;
+  }
+  if (survey_ != nullptr && moment.psn + 1 == seen_.next() && !moment.is_dropped)
+    survey_->round_trip(moment.time - std::max(newest_at_, run_at_));
+  if (moment.kind == Moment::Kind::acknowledge)
+    acknowledge_packet(moment, judgement);
+  else
+    data(moment, judgement);
+  if (moment.is_dropped) return;
+  remember(moment);
+  any_answer_ = true;
+  last_answer_at_ = moment.time;
+}
+
+void RequestStream::remember(const Moment& moment) {
+  if (answers_.size() == kAnswersKept) answers_.pop_front();
+  answers_.push_back({moment.psn, moment.msn, moment.syndrome, moment.has_syndrome,
+                      moment.kind == Moment::Kind::acknowledge, moment.time});
+}
+
+/// The very same, and no request since that may have drawn it once more.
+bool RequestStream::has_come_before(const Moment& moment) const {
+  const auto same = std::find_if(answers_.rbegin(), answers_.rend(), [&](const Answer& before) {
+    return before.was_acknowledge && before.psn == moment.psn && before.msn == moment.msn &&
+           before.syndrome == moment.syndrome;
+  });
+  return same != answers_.rend() && behind_at_ < same->at;
+}
+
+void RequestStream::acknowledge_packet(const Moment& moment, Judgement& judgement) {
+  const wire::Syndrome syndrome = wire::Syndrome::decode(moment.syndrome);
+  const bool is_positive = syndrome.kind == wire::Syndrome::Kind::ack;
+  const Psn behind = is_positive ? moment.psn + 1 : moment.psn;
+  tell_skipped(behind, false, judgement);
+  if (has_come_before(moment))
+    find(judgement, FindingKind::repeated_answer, moment.psn);
+  else if (distance(behind, highest_answer_) > 0 && distance(first_, behind) > 0)
+    find(judgement, FindingKind::late_answer, moment.psn);
+  if (distance(highest_answer_, behind) > 0) highest_answer_ = behind;
+  if (!is_positive) negative(moment, syndrome, judgement);
+  if (moment.is_dropped) return;
+  if (is_positive && behind == seen_.next()) knows_all_ = true;
+  acknowledge(behind, moment.time, judgement);
+}
+
+void RequestStream::negative(const Moment& moment, const wire::Syndrome& syndrome, Judgement& judgement) {
+  const bool is_sequence_error =
+      syndrome.kind == wire::Syndrome::Kind::nak && syndrome.nak_code() == wire::NakCode::psn_sequence_error;
+  const bool is_news = !moment.is_dropped && distance(acked_, moment.psn) >= 0;
+  if (syndrome.kind == wire::Syndrome::Kind::rnr_nak) {
+    const Duration wait = wire::rnr_timer(syndrome.value);
+    find(judgement, FindingKind::rnr_nak, moment.psn);
+    judgement.findings.back().asked = wait;
+    if (is_news) note_asked(Cause::rnr_nak, moment.psn, moment.time, wait);
+  } else if (is_sequence_error) {
+    find(judgement, FindingKind::nak, moment.psn);
+    if (is_news) note_asked(Cause::sequence_nak, moment.psn, moment.time);
+  } else {
+    find(judgement, FindingKind::fatal_nak, moment.psn);
+  }
+}
+
+void RequestStream::data(const Moment& moment, Judgement& judgement) {
+  tell_skipped(moment.psn, true, judgement);
+  Data* asked = data_at(moment.psn);
+  if (asked == nullptr) {  // the request is from before the capture
+    if (!moment.is_dropped) acknowledge(moment.psn + 1, moment.time, judgement);
+    return;
+  }
+  const bool was_under_way = asked->under_way == moment.psn;
+  if (was_under_way)
+    asked->under_way = moment.psn + 1;
+  else if (distance(asked->cursor, moment.psn) < 0 || (asked->was_told && asked->asked == 1))
+    data_behind(moment, *asked, judgement);
+  else
+    data_in_order(moment, *asked, judgement);
+  const bool is_late = !judgement.findings.empty() && judgement.findings.back().kind == FindingKind::late_answer;
+  judgement.is_again = !is_late && distance(moment.psn, highest_data_) > 0;
+  if (distance(highest_data_, moment.psn + 1) > 0) highest_data_ = moment.psn + 1;
+  asked->seen.add(moment.psn, 1);
+  if (distance(highest_answer_, moment.psn + 1) > 0) highest_answer_ = moment.psn + 1;
+  if (moment.is_dropped) return;
+  if (asked->first + asked->delivered == moment.psn) ++asked->delivered;
+  acknowledge(moment.psn + 1, moment.time, judgement);
+}
+
+void RequestStream::data_in_order(const Moment& moment, Data& asked, Judgement& judgement) {
+  Psn from = asked.cursor;
+  // It was asked for again, and these may still be those from before.
+  const bool is_under_way =
+      asked.under_way && distance(*asked.under_way, moment.psn) > 0 && distance(asked.cursor, *asked.under_way) > 0;
+  if (is_under_way) from = *asked.under_way;
+  if (distance(from, moment.psn) > 0) find(judgement, FindingKind::response_gap, from, distance(from, moment.psn));
+  (is_under_way ? *asked.under_way : asked.cursor) = moment.psn + 1;
+}
+
+/// A response whose PSN has been passed, and nobody in the capture asked for it again.
+void RequestStream::data_behind(const Moment& moment, Data& asked, Judgement& judgement) {
+  if (!asked.seen.has(moment.psn)) {
+    find(judgement, FindingKind::late_answer, moment.psn);
+    return;
+  }
+  find(judgement, FindingKind::repeated_answer, moment.psn);
+  const auto responses = timeline_->data(1 - requester_);
+  if (moment.order + 1 == responses.size() || moment.psn + 1 == asked.cursor) return;
+  const Psn following = timeline_->moments()[responses[moment.order + 1]].psn;
+  if (!(following == moment.psn + 1)) return;
+  asked.under_way = asked.cursor;  // the responder has begun anew: the request came twice
+  asked.cursor = moment.psn + 1;
+}
+
+/// Requests are answered in their order: what an answer to a later one leaves out was lost before the capture, or was
+/// overtaken.
+void RequestStream::tell_skipped(Psn behind, bool is_data, Judgement& judgement) {
+  for (auto asked = data_.rbegin(); asked != data_.rend(); ++asked) {
+    if (distance(asked->end(), behind) < 0) continue;
+    if (asked->was_told || (asked->asked > 1 && !is_data)) break;
+    const Psn next = asked->seen.next();
+    const bool is_open = distance(next, asked->end()) > 0;
+    asked->was_told = true;
+    if (!is_open) break;
+    find(judgement, FindingKind::response_gap, next, distance(next, asked->end()));
+  }
+}
+
+/// All before `behind` has been executed, so far as no response is missing: that is asked for again first.
+void RequestStream::acknowledge(Psn behind, Time now, Judgement& judgement) {
+  for (auto asked = data_.begin(); asked != data_.end(); ++asked) {
+    if (distance(asked->first, behind) <= 0) break;
+    if (asked->is_complete()) continue;
+    const Psn missing = asked->first + asked->delivered;
+    if (distance(missing, behind) <= 0) break;
+    if (distance(asked->end(), behind) > 0 && ++asked->passed_over > kPassedOverMax) {
+      asked->delivered = asked->count;
+      continue;
+    }
+    if (!asked->is_implied) note_asked(Cause::implied_nak, missing, now);
+    asked->is_implied = true;
+    behind = missing;
+    break;
+  }
+  const std::int32_t progress = distance(acked_, behind);
+  if (progress <= 0 || progress > kRestartPackets) return;
+  acked_ = behind;
+  judgement.acknowledged = static_cast<std::uint32_t>(progress);
+  if (progress_.size() == kProgressKept) progress_.pop_front();
+  progress_.push_back({behind, now});
+}
+
+void RequestStream::note_asked(Cause cause, Psn psn, Time now, Duration wait) {
+  if (asked_.size() == kAskedKept) asked_.pop_front();
+  asked_.push_back({cause, psn, now, wait});
+}
+
+RequestStream::Data* RequestStream::data_at(Psn psn) {
+  for (auto asked = data_.rbegin(); asked != data_.rend(); ++asked) {
+    const std::int32_t offset = distance(asked->first, psn);
+    if (offset >= 0) return offset < static_cast<std::int32_t>(asked->count) ? &*asked : nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace verbena::explain

@@ -1,0 +1,48 @@
+// Finding: one thing that explain says of a packet, as a value; finding_words.h has the sentence.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::explain {
+
+/// Why a requester went back and sent again.
+enum class Cause : std::uint8_t {
+  sequence_nak,  // the responder asked for it
+  rnr_nak,       // the responder was not ready; the wait is over
+  implied_nak,   // an answer showed that the response to a READ or an atomic was lost before it (IBTA 9.7.5.1.3)
+  timeout,       // nothing asked for it and the silence fits this queue pair's ACK timer
+  unknown,       // nothing in the capture explains it
+};
+
+enum class FindingKind : std::uint8_t {
+  gap,              // requests that have not been seen: lost before the capture, or overtaken
+  gap_in_run,       // the same, within a retransmission
+  response_gap,     // the same, of responses to a READ or an atomic
+  late,             // fills such a gap, out of order; nobody has sent it again
+  duplicate,        // a request that the network has copied
+  retransmission,   // begins a retransmission: `cause`
+  late_answer,      // an answer that a later one has overtaken
+  repeated_answer,  // the same answer once more: it was copied, or the request that it answers
+  unasked_answer,   // answers a PSN that nobody has sent
+  nak,
+  rnr_nak,
+  fatal_nak,
+  bad_icrc,
+};
+
+struct Finding {
+  FindingKind kind{};
+  Cause cause = Cause::unknown;
+  wire::Psn psn;
+  std::uint32_t count = 1;     // PSNs, from `psn` on; retransmission: how far back
+  Duration since{0};           // retransmission: its cause; duplicate: the packet that it is a copy of
+  Duration asked{0};           // RNR: how long the NAK says to wait
+  bool is_read = false;        // retransmission: a READ is asked for again
+  bool answer_passed = false;  // retransmission: what would have made it needless has passed the capture, and was lost
+  bool is_sure = true;         // unasked_answer: the capture has all that was sent
+};
+
+}  // namespace verbena::explain

@@ -1,0 +1,187 @@
+// RequestStream: one end as a requester: its requests, and the answers to them, judged packet by packet.
+//
+// Solely responsible for the judgement. It sees what a capture shows, which differs from what either end saw: a packet
+// can be lost, copied or overtaken before the capture or behind it. So it keeps the PSNs that went by and, when one
+// does not follow, weighs evidence in this order:
+//   how it goes on   a retransmission goes on with the PSNs behind it (go-back-N); what comes aside of the stream and
+//                    leaves it as it was is a copy, or, if it has not been seen, late
+//   what was asked   the PSN of a NAK or RNR NAK, or of a response that a later answer has passed (implied NAK)
+//   how long         silence that fits the ACK timer (rhythm.h)
+// What nothing explains is said to be just that. Requests are judged in request_stream.cc, answers in answers.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "cli/explain/finding.h"
+#include "cli/explain/rhythm.h"
+#include "cli/explain/seen_psns.h"
+#include "cli/explain/timeline.h"
+#include "wire/aeth.h"
+
+namespace verbena::explain {
+
+/// A PSN so far off begins a new connection of the same queue pairs.
+inline constexpr std::int32_t kRestartPackets = 1 << 16;
+
+struct Judgement {
+  std::optional<std::int32_t> relative;  // the PSN, from the requester's first
+  bool is_again = false;                 // a retransmission or a repeated response
+  bool begins_anew = false;              // a new connection of the same queue pairs
+  std::uint32_t acknowledged = 0;        // how many PSNs it acknowledges that were not before
+  std::vector<Finding> findings;
+};
+
+class RequestStream {
+ public:
+  /// The survey, if there is one, gets what can be measured.
+  RequestStream(const Timeline& timeline, unsigned requester, const Rhythm& rhythm, RhythmSurvey* survey = nullptr)
+      : timeline_(&timeline), requester_(requester), rhythm_(rhythm), survey_(survey) {}
+
+  void request(const Moment& moment, Judgement& judgement);
+  void answer(const Moment& moment, Judgement& judgement);
+  bool has_started() const { return has_started_; }
+  wire::Psn first() const { return first_; }
+
+ private:
+  /// What follows a request that does not follow.
+  enum class Shape : std::uint8_t {
+    run,    // the PSNs behind it, as in go-back-N
+    tail,   // it was the last one sent: whatever comes next follows it as well
+    aside,  // the stream goes on as if it had not been there
+  };
+  /// A request that is answered with data.
+  struct Data {
+    wire::Psn first;
+    std::uint32_t count = 0;
+    std::uint32_t delivered = 0;         // responses that have passed without a gap
+    wire::Psn cursor;                    // the next response, as it was asked for last
+    std::optional<wire::Psn> under_way;  // the same, before it was asked for again
+    SeenPsns seen;
+    unsigned asked = 1;
+    unsigned passed_over = 0;  // answers to later requests while it is incomplete
+    bool was_told = false;     // that its end is missing
+    bool is_implied = false;   // a later answer has shown that a response is missing
+    wire::Psn end() const { return first + count; }
+    bool is_complete() const { return delivered == count; }
+  };
+  struct Asked {  // what the requester is to send again, in the order in which it is told
+    Cause cause = Cause::unknown;
+    wire::Psn psn;
+    Time at;
+    Duration wait{0};  // RNR
+  };
+  struct Progress {
+    wire::Psn behind;
+    Time at;
+  };
+  struct Answer {
+    wire::Psn psn;
+    std::uint32_t msn = 0;
+    std::uint8_t syndrome = 0;
+    bool has_syndrome = false;
+    bool was_acknowledge = false;
+    Time at;
+  };
+  struct Sent {
+    bool was_found = false;
+    bool begins_there = false;  // a packet with this very PSN
+    Time at;
+  };
+  /// What speaks for a retransmission.
+  struct Evidence {
+    Cause cause = Cause::unknown;
+    Duration since{0};
+    Duration asked{0};
+    std::optional<wire::Psn> from;     // where it ought to begin
+    std::size_t asked_for = SIZE_MAX;  // which of asked_
+  };
+
+  static constexpr std::size_t kPassesKept = 8;
+  static constexpr std::size_t kAskedKept = 64;
+  static constexpr std::size_t kDataKept = 256;
+  static constexpr std::size_t kProgressKept = 1024;
+  static constexpr std::size_t kAnswersKept = 512;
+  static constexpr std::size_t kLookBehindMax = 4096;
+  static constexpr std::size_t kLookAheadMax = 4096;
+  static constexpr unsigned kPassedOverMax = 64;  // then the capture has missed the responses, not the requester
+
+  // request_stream.cc
+  void start(const Moment& moment);
+  void follow(const Moment& moment, Judgement& judgement);
+  void ahead(const Moment& moment, Judgement& judgement);
+  void behind(const Moment& moment, Judgement& judgement);
+  Shape shape_of(const Moment& moment) const;
+  bool begins_run_at(const Moment& moment) const;
+  bool has_passed(wire::Psn psn) const;
+  bool fill_earlier_pass(wire::Psn psn, std::uint32_t span);
+  Sent last_sent(const Moment& moment) const;
+  Duration silence_before(const Moment& moment, const Sent& sent) const;
+  bool is_too_slow(const Moment& moment, Duration since, Duration silence) const {
+    return rhythm_.is_too_slow(since, silence, moment.time - std::max(last_at_, last_answer_at_));
+  }
+  std::optional<Evidence> evidence_for(const Moment& moment, Shape shape) const;
+  std::optional<Evidence> asked_for(const Moment& moment, Shape shape, Duration silence) const;
+  bool may_react(const Asked& asked, const Moment& moment, bool is_exact, Duration silence) const;
+  std::optional<Evidence> implied(const Moment& moment, Shape shape, const Sent& sent, Duration silence) const;
+  bool may_be_timeout(Shape shape, bool is_seen, bool was_answered, Duration silence) const;
+  void begin_run(const Moment& moment, const Evidence& evidence, Judgement& judgement);
+  void note_data_request(const Moment& moment);
+  const Moment& request_at(std::size_t order) const {
+    return timeline_->moments()[timeline_->requests(requester_)[order]];
+  }
+  std::size_t request_count() const { return timeline_->requests(requester_).size(); }
+  static void find(Judgement& judgement, FindingKind kind, wire::Psn psn, std::int32_t count = 1) {
+    Finding finding;
+    finding.kind = kind;
+    finding.psn = psn;
+    finding.count = static_cast<std::uint32_t>(count);
+    judgement.findings.push_back(finding);
+  }
+
+  // answers.cc
+  void acknowledge_packet(const Moment& moment, Judgement& judgement);
+  void data(const Moment& moment, Judgement& judgement);
+  void data_in_order(const Moment& moment, Data& data, Judgement& judgement);
+  void data_behind(const Moment& moment, Data& data, Judgement& judgement);
+  void negative(const Moment& moment, const wire::Syndrome& syndrome, Judgement& judgement);
+  void tell_skipped(wire::Psn behind, bool is_data, Judgement& judgement);
+  void acknowledge(wire::Psn behind, Time now, Judgement& judgement);
+  void note_asked(Cause cause, wire::Psn psn, Time now, Duration wait = {});
+  bool has_come_before(const Moment& moment) const;
+  void remember(const Moment& moment);
+  Data* data_at(wire::Psn psn);
+  const Data* data_at(wire::Psn psn) const { return const_cast<RequestStream*>(this)->data_at(psn); }
+
+  const Timeline* timeline_;
+  unsigned requester_;
+  Rhythm rhythm_;
+  RhythmSurvey* survey_;
+
+  bool has_started_ = false;
+  wire::Psn first_;
+  SeenPsns seen_;
+  SeenPsns pass_;  // since the last retransmission began, with what it left out because it was acknowledged
+  std::deque<SeenPsns> passes_;  // those before
+  wire::Psn cursor_;             // what is to come next; behind seen_.next() within a retransmission
+  Time newest_at_;               // when the last new request passed
+  Time last_at_;                 // when the last request passed
+  Time run_at_;                  // when the last retransmission began
+  Time behind_at_{-1};           // when a request last passed that may draw an answer that was given before
+  std::deque<Asked> asked_;
+  std::deque<Data> data_;
+
+  wire::Psn acked_;         // all before it are acknowledged
+  bool knows_all_ = false;  // an answer has acknowledged just what has been seen
+  bool any_answer_ = false;
+  wire::Psn highest_answer_;  // one behind
+  wire::Psn highest_data_;    // the same, of responses with data
+  Time last_answer_at_;
+  std::deque<Progress> progress_;
+  std::deque<Answer> answers_;
+};
+
+}  // namespace verbena::explain

@@ -1,0 +1,82 @@
+#include "cli/explain/rhythm.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace verbena::explain {
+
+namespace {
+
+constexpr std::int64_t kFar = 10;        // rounds: longer than anything but a timer, if nothing has answered
+constexpr std::int64_t kVeryFar = 1000;  // rounds: longer than any copy is under way
+constexpr std::int64_t kPrompt = 8;
+
+Duration quantile(std::vector<Duration> samples, std::size_t part, std::size_t of) {
+  if (samples.empty()) return {};
+  const auto at = samples.begin() + static_cast<std::ptrdiff_t>((samples.size() - 1) * part / of);
+  std::nth_element(samples.begin(), at, samples.end());
+  return *at;
+}
+
+/// The length that most samples are near to: one wrong guess among them does not count.
+std::optional<Duration> most_common(std::vector<Duration> samples) {
+  if (samples.empty()) return std::nullopt;
+  std::sort(samples.begin(), samples.end());
+  std::size_t best = 0, best_count = 0;
+  for (std::size_t i = 0, end = 0; i < samples.size(); ++i) {
+    while (end < samples.size() && samples[end].ns <= samples[i].ns + samples[i].ns / 10) ++end;
+    if (end - i > best_count) {
+      best = i;
+      best_count = end - i;
+    }
+  }
+  return samples[best];
+}
+
+}  // namespace
+
+bool fits_ack_timer(Duration silence) {
+  for (std::int64_t timer = 4096; timer <= silence.ns + silence.ns / 20; timer *= 2)
+    if (silence.ns >= timer - timer / 20 && silence.ns <= timer + timer / 20) return true;
+  return false;
+}
+
+bool Rhythm::may_be_timeout(Duration silence, bool was_answered) const {
+  if (timeout) return silence.ns * 10 >= timeout->ns * 9;
+  const std::int64_t usual = std::max(round.ns, reaction.ns);
+  if (usual == 0) return fits_ack_timer(silence);
+  if (!was_answered) return silence.ns >= kFar * usual;
+  return silence.ns >= kVeryFar * usual || (silence.ns >= kFar * usual && fits_ack_timer(silence));
+}
+
+bool Rhythm::is_too_slow(Duration since_nak, Duration silence, Duration quiet) const {
+  if (is_prompt(since_nak)) return false;
+  if (timeout) return silence.ns * 10 >= timeout->ns * 9 && since_nak.ns * 2 >= timeout->ns;
+  return round.ns != 0 && !is_prompt(quiet) && (fits_ack_timer(quiet) || fits_ack_timer(silence));
+}
+
+bool Rhythm::is_soon(Duration since) const {
+  return since.ns <= 2 * std::max(reaction.ns, round.ns);
+}
+
+bool Rhythm::is_usual(Duration since_nak) const {
+  return reaction.ns != 0 && since_nak.ns * 2 >= reaction.ns && since_nak.ns * 2 <= 3 * reaction.ns;
+}
+
+bool Rhythm::is_prompt(Duration since) const {
+  return since.ns <= kPrompt * std::max(reaction.ns, round.ns);
+}
+
+Rhythm RhythmSurvey::learn() const {
+  Rhythm learned;
+  learned.round = quantile(round_trips_, 3, 4) + quantile(next_requests_, 1, 2);
+  if (learned.round.ns == 0) learned.round = quantile(spacings_, 1, 2);
+  learned.reaction = quantile(reactions_, 1, 2);
+  std::vector<Duration> timeouts = timeouts_;
+  std::erase_if(timeouts,
+                [&](Duration time) { return time.ns < kFar * std::max(learned.round.ns, learned.reaction.ns); });
+  learned.timeout = most_common(std::move(timeouts));
+  return learned;
+}
+
+}  // namespace verbena::explain

@@ -42,7 +42,7 @@ class Ladder {
  public:
   static constexpr std::size_t kContextRungs = 2;
   static constexpr std::size_t kFoldMin = 3;
-  static constexpr std::int64_t kPause = 10;  // so many times the usual space between the packets of a run ends it
+  static constexpr std::int64_t kPause = 20;  // so many times the usual space between the packets of a run ends it
 
   Ladder(const LadderOptions& options, std::string& out) : options_(options), out_(out) {}
 

@@ -37,7 +37,7 @@ class Failure(Exception):
     """A test failed; the text says how, with the outputs that explain it."""
 
 
-def _die_with_parent():
+def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
@@ -80,7 +80,7 @@ class Program:
         self.started = time.monotonic()
         self._mark = Mark()
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
-                                        start_new_session=True, preexec_fn=_die_with_parent,
+                                        start_new_session=True, preexec_fn=die_with_parent,
                                         env={**os.environ, Mark.NAME: self._mark.value})
 
     @staticmethod

@@ -1,12 +1,13 @@
 """Reads a capture independently of Verbena's own code and checks every RoCE v2 packet's invariant CRC (IBTA annex A17).
 
-The CRC covers what does not change on the way: the fields that routers rewrite count as ones. Ethernet with IPv4, no VLAN,
-is what the nodes of the tests send.
+The CRC covers what does not change on the way: the fields that routers rewrite count as ones. Ethernet with IPv4 or IPv6, no VLAN
+and no extension headers, is what the nodes of the tests send. Shares no code with wire/: it is what judges it.
 """
 import struct
 import zlib
 
 ROCE_PORT = 4791
+PROTOCOL_UDP = 17
 LINKTYPE_ETHERNET = 1
 
 
@@ -57,20 +58,41 @@ def packets(path):
     yield from (_pcapng(data) if data[:4] == b"\x0a\x0d\x0d\x0a" else _pcap(data))
 
 
+def roce_of(frame):
+    """(the IP datagram, octets of its IP header) of a RoCE v2 frame that is whole; None for any other."""
+    if frame[12:14] == b"\x08\x00" and len(frame) >= 34 and frame[14] == 0x45 and frame[23] == PROTOCOL_UDP:
+        header, length = 20, struct.unpack_from(">H", frame, 16)[0]
+    elif frame[12:14] == b"\x86\xdd" and len(frame) >= 54 and frame[14] >> 4 == 6 and frame[20] == PROTOCOL_UDP:
+        header, length = 40, 40 + struct.unpack_from(">H", frame, 18)[0]
+    else:
+        return None
+    if not header + 8 + 12 + 4 <= length <= len(frame) - 14 or struct.unpack_from(">H", frame, 14 + header + 2)[0] != ROCE_PORT:
+        return None
+    return frame[14:14 + length], header
+
+
+def source_of(frame):
+    """The IP address, in octets, that a RoCE v2 frame comes from."""
+    return frame[26:30] if frame[12:14] == b"\x08\x00" else frame[22:38]
+
+
 def icrc_is_right(frame):
-    """None for what is not RoCE v2 over IPv4."""
-    if len(frame) < 14 + 20 + 8 + 12 + 4 or frame[12:14] != b"\x08\x00" or frame[14] != 0x45 or frame[23] != 17:
+    """None for what is not RoCE v2."""
+    found = roce_of(frame)
+    if found is None:
         return None
-    if struct.unpack_from(">H", frame, 36)[0] != ROCE_PORT:
-        return None
-    length = struct.unpack_from(">H", frame, 16)[0]
-    packet = bytearray(frame[14:14 + length])
-    packet[1] = 0xFF                    # type of service
-    packet[8] = 0xFF                    # time to live
-    packet[10:12] = b"\xff\xff"         # header checksum
-    packet[26:28] = b"\xff\xff"         # UDP checksum
-    packet[32] = 0xFF                   # BTH: FECN, BECN, reserved
-    crc = zlib.crc32(b"\xff" * 8 + bytes(packet[:-4]))
+    packet, udp = bytearray(found[0]), found[1]
+    if udp == 20:
+        packet[1] = 0xFF                # type of service
+        packet[8] = 0xFF                # time to live
+        packet[10:12] = b"\xff\xff"     # header checksum
+    else:
+        packet[0] |= 0x0F               # traffic class, flow label
+        packet[1:4] = b"\xff\xff\xff"
+        packet[7] = 0xFF                # hop limit
+    packet[udp + 6:udp + 8] = b"\xff\xff"  # UDP checksum
+    packet[udp + 8 + 4] = 0xFF          # BTH: FECN, BECN, reserved
+    crc = zlib.crc32(b"\xff" * 8 + bytes(packet[:-4]))  # eight octets stand for the LRH that RoCE v2 does not have
     return struct.pack("<I", crc) == bytes(packet[-4:])
 
 

@@ -4,10 +4,11 @@
 #   make test    every test, as CI runs them
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
+#   make interop  programs between Verbena and the kernel's rxe in an emulated machine; writes docs/interop.md (half an hour)
 #   make bench   the benchmark table, each figure beside its limit and its peer
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup demo test soak conformance bench format tidy clean
+.PHONY: build setup demo test soak conformance interop bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -32,6 +33,11 @@ conformance: setup
 	@scripts/setup.sh test
 	@scripts/build.sh release product
 	@/usr/bin/python3 tests/conformance/conformance.py --verbena build/verbena --write docs/conformance.md
+
+interop: setup
+	@scripts/setup.sh interop
+	@scripts/build.sh release product
+	@/usr/bin/python3 tests/interop/interop.py --verbena build/verbena --kernel build/interop/kernel --write docs/interop.md
 
 bench: setup
 	@scripts/setup.sh bench

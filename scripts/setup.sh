@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the named groups need, and only those that are missing.
 # When nothing is missing it needs neither root nor the network, and prints nothing.
-#   scripts/setup.sh build [demo] [test] [bench]
+# The group interop also has a package that is fetched and unpacked below build/, not installed: the kernel that its guest boots.
+#   scripts/setup.sh build [demo] [test] [bench] [interop]
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 packages_of() {
   case "$1" in
@@ -12,7 +14,8 @@ packages_of() {
     test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs tshark strace iproute2 git valgrind
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
-    *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench" >&2; exit 2 ;;
+    interop) echo "qemu-system-x86 busybox-static perftest ibverbs-utils ibverbs-providers rdmacm-utils iproute2 python3" ;;
+    *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench, interop" >&2; exit 2 ;;
   esac
 }
 
@@ -28,7 +31,10 @@ for group in "$@"; do
     is_installed "$package" || [[ " ${missing[*]-} " == *" $package "* ]] || missing+=("$package")
   done
 done
-[[ ${#missing[@]} -eq 0 ]] && exit 0
+fetch_packages() {
+  [[ " $* " != *" interop "* ]] || tests/interop/fetch_kernel.sh build/interop/kernel
+}
+[[ ${#missing[@]} -eq 0 ]] && { fetch_packages "$@"; exit; }
 
 as_root=(env)
 if [[ "$(id -u)" -ne 0 ]]; then
@@ -57,3 +63,4 @@ with_retries apt install --no-install-recommends "${missing[@]}" >&2
 for package in "${missing[@]}"; do
   is_installed "$package" || { echo "setup: $package is still missing" >&2; exit 1; }
 done
+fetch_packages "$@"

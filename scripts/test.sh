@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(format release core style instructions programs fuzz asan tsan tidy leftovers)
+all_stages=(format release core style instructions programs interop fuzz asan tsan tidy leftovers)
 jobs="$(nproc)"
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"; }
@@ -16,6 +16,11 @@ stage_core()     { ctest_of build -L core -j "$jobs"; }
 stage_style()    { ctest_of build -L style; }
 stage_instructions() { ctest_of build -L instructions; }
 stage_programs() { ctest_of build -L programs -j "$jobs"; }  # each says how many processors it needs
+# Alone, and with a set-up of its own: who cannot have an emulated machine still has all other stages.
+stage_interop() {
+  scripts/setup.sh interop &&
+    /usr/bin/python3 -B tests/interop/interop.py --verbena build/verbena --kernel build/interop/kernel --short
+}
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
 stage_tsan()     { scripts/build.sh tsan core_tests && ctest_of build/tsan -L core -j "$jobs"; }

@@ -14,8 +14,13 @@ namespace {
 
 constexpr std::string_view kOwnSockets =
     "What a program sends through TCP and UDP sockets of its own goes through the kernel and not over the fabric's "
-    "cables. "
-    "No fault of this page reaches it: a program that connects anew over TCP does so across a dead cable as well.";
+    "cables. In a fabric that a fabric process serves, what parts nodes cuts these sockets as well, as long as it "
+    "does: "
+    "link-down, port-error, switch-crash, partition, and a scenario's node-crash and node-freeze. A new connection is "
+    "silent, an established one stalls and goes on when the cable is back, or fails when TCP gives up; datagrams "
+    "vanish. "
+    "Faults of packets (drop, delay, ...) leave sockets alone, and so does --sockets uncut. On direct cables no fault "
+    "reaches them. docs/sockets.md has the whole of it.";
 
 void add_introduction(Page& page) {
   page.paragraph(

@@ -60,15 +60,17 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
       {"/ports/1/lid", "0x5b07\n"},
       {"/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f2f:5b07\n"},
       {"/ports/1/gids/1", "fe80:0000:0000:0000:0056:7fff:fe2f:5b07\n"},
-      {"/ports/1/gids/3", "0000:0000:0000:0000:0000:0000:0000:0000\n"},
       {"/ports/1/gid_attrs/types/1", "RoCE v2\n"},
-      {"/ports/1/gid_attrs/types/2", ""},
       {"/ports/1/gid_attrs/types/0", "RoCE v2\n"},
       {"/ports/1/gid_attrs/ndevs/0", "lo\n"},
       {"/ports/1/pkeys/0", "0xffff\n"},
       {"/device/numa_node", "-1\n"},
   };
   for (const auto& [file, value] : values) BOOST_TEST(output_of({"cat", kDevice + file}) == value, file);
+  // The GID table is as long as gid_tbl_len says: the link-local address is not on every link.
+  BOOST_TEST(output_of({"ls", kDevice + "/ports/1/gids"}) == "0\n1\n");
+  BOOST_TEST(output_of({"env", "VERBENA_LINK=udp", "ls", kDevice + "/ports/1/gids"}) == "0\n");
+  BOOST_TEST(output_of({"env", "VERBENA_LINK=udp", "ls", kDevice + "/ports/1/gid_attrs/types"}) == "0\n");
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/ibdev"}) == "mlx5_7\n");
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/abi_version"}) == "6\n");
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/device/vendor"}) == "0xffff\n");

@@ -31,6 +31,10 @@ constexpr Node file(const char* path, const char* text) {
 constexpr Node file(const char* path, ContentWriter write, unsigned argument = 0) {
   return {path, NodeKind::file, nullptr, write, argument};
 }
+/// Of an entry of the GID table: there where the entry is.
+constexpr Node gid_file(const char* path, ContentWriter write, unsigned index) {
+  return {path, NodeKind::file, nullptr, write, index, has_gid};
+}
 constexpr Node port_counter(const char* path, PortCounter counter) {
   return file(path, write_port_counter, static_cast<unsigned>(counter));
 }
@@ -125,19 +129,13 @@ constexpr Node kNodes[] = {
         directory(PORT "/gid_attrs"),
     directory(PORT "/gid_attrs/ndevs"),
     file(PORT "/gid_attrs/ndevs/0", write_network_device, 0),
-    file(PORT "/gid_attrs/ndevs/1", write_network_device, 1),
-    file(PORT "/gid_attrs/ndevs/2", write_network_device, 2),
-    file(PORT "/gid_attrs/ndevs/3", write_network_device, 3),
+    gid_file(PORT "/gid_attrs/ndevs/1", write_network_device, 1),
     directory(PORT "/gid_attrs/types"),
     file(PORT "/gid_attrs/types/0", write_gid_type, 0),
-    file(PORT "/gid_attrs/types/1", write_gid_type, 1),
-    file(PORT "/gid_attrs/types/2", write_gid_type, 2),
-    file(PORT "/gid_attrs/types/3", write_gid_type, 3),
+    gid_file(PORT "/gid_attrs/types/1", write_gid_type, 1),
     directory(PORT "/gids"),
     file(PORT "/gids/0", write_gid, 0),
-    file(PORT "/gids/1", write_gid, 1),
-    file(PORT "/gids/2", write_gid, 2),
-    file(PORT "/gids/3", write_gid, 3),
+    gid_file(PORT "/gids/1", write_gid, 1),
     file(PORT "/lid", write_lid),
     file(PORT "/lid_mask_count", "0\n"),
     file(PORT "/link_layer", "Ethernet\n"),

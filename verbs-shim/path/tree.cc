@@ -68,9 +68,14 @@ bool is_named(const Node& node, const char* name, std::size_t length) {
   return std::strlen(own) == length && std::memcmp(own, name, length) == 0;
 }
 
+bool is_child(std::size_t index, const Node& parent) {
+  const Node& node = kNodes[index];
+  return kParents.of[index] == index_of(parent) && (node.exists == nullptr || node.exists(node.argument));
+}
+
 const Node* find_child(const Node& parent, const char* name, std::size_t length) {
   for (std::size_t i = 1; i < kNodeCount; ++i)
-    if (kParents.of[i] == index_of(parent) && is_named(kNodes[i], name, length)) return &kNodes[i];
+    if (is_child(i, parent) && is_named(kNodes[i], name, length)) return &kNodes[i];
   return nullptr;
 }
 
@@ -195,7 +200,7 @@ bool resolve(int directory_fd, const char* path, bool follow, Target& target) {
 
 const Node* child(const Node& parent, std::size_t n) {
   for (std::size_t i = 1; i < kNodeCount; ++i)
-    if (kParents.of[i] == index_of(parent) && n-- == 0) return &kNodes[i];
+    if (is_child(i, parent) && n-- == 0) return &kNodes[i];
   return nullptr;
 }
 

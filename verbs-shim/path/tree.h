@@ -38,6 +38,7 @@ struct Node {
   const char* text;     // a file's content or a link's target, or null
   ContentWriter write;  // a file's content if text is null
   unsigned argument = 0;
+  bool (*exists)(unsigned argument) = nullptr;  // null: always
   const Node* parent() const;
   const char* name() const;  // the last component
 };

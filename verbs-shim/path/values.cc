@@ -99,9 +99,12 @@ Octets gid_at(unsigned index) {
 
 }  // namespace
 
-std::size_t write_gid_type(char* into, std::size_t size, unsigned index) {
-  // The kernel answers EINVAL for an entry that is not used; here it reads as nothing.
-  return gid_at(index) == Octets{} ? 0 : finish(std::snprintf(into, size, "RoCE v2\n"), size);
+bool has_gid(unsigned index) {
+  return gid_at(index) != Octets{};
+}
+
+std::size_t write_gid_type(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "RoCE v2\n"), size);
 }
 
 std::size_t write_gid(char* into, std::size_t size, unsigned index) {
@@ -120,9 +123,8 @@ const char* network_device(char (&buffer)[IF_NAMESIZE]) {
   return host::find_network_device(node_gid(), buffer) ? buffer : "lo";
 }
 
-std::size_t write_network_device(char* into, std::size_t size, unsigned index) {
+std::size_t write_network_device(char* into, std::size_t size, unsigned) {
   char name[IF_NAMESIZE];
-  if (gid_at(index) == Octets{}) return 0;
   return finish(std::snprintf(into, size, "%s\n", network_device(name)), size);
 }
 

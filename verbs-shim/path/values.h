@@ -22,6 +22,8 @@ const char* network_device(char (&buffer)[IF_NAMESIZE]);
 
 std::size_t write_device_name(char* into, std::size_t size, unsigned);
 std::size_t write_node_guid(char* into, std::size_t size, unsigned);
+/// Whether the GID table has this entry on the link: the length of gids/ is gid_tbl_len of ibv_query_port.
+bool has_gid(unsigned index);
 std::size_t write_gid(char* into, std::size_t size, unsigned);
 /// Of an entry of the GID table, as write_gid_type().
 std::size_t write_network_device(char* into, std::size_t size, unsigned);

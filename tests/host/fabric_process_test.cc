@@ -250,7 +250,8 @@ BOOST_AUTO_TEST_CASE(a_fabric_has_one_process_and_a_plug_needs_it) {
   second.fabric = fabric.name;
   second.topology = fabric::star(2, kFast);
   const auto refused = FabricProcess::open(second);
-  BOOST_TEST((!refused && refused.error() == "fabric '" + fabric.name + "' is served by another process already"));
+  BOOST_TEST(
+      (!refused && refused.error().starts_with("fabric '" + fabric.name + "' is served by another process already")));
 
   Plug one(fabric, 1);
   fabric.end();

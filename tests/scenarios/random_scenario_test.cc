@@ -16,7 +16,7 @@ using fabric::Dice;
 namespace {
 
 constexpr std::uint64_t kScenarios = 1000;
-constexpr std::uint64_t kExpectedHash = 10'013'379'506'320'754'711u;
+constexpr std::uint64_t kExpectedHash = 1'012'611'819'879'737'905u;
 
 /// Every key that can be spoiled: those followed by a colon, by the place behind their first letter.
 std::vector<std::size_t> keys_in(const std::string& text) {

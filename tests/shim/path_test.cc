@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(find_and_grep_walk_the_tree) {
   const std::string files = output_of({"find", kDevice + "/", "-type", "f", "-not", "-path", "*counters/*"});
   BOOST_TEST(contains(files, kDevice + "/ports/1/gids/0\n"));
   const auto count = std::count(files.begin(), files.end(), '\n');
-  BOOST_TEST(count == 31);
+  BOOST_TEST(count == 25);
   const std::string counters = output_of({"ls", kDevice + "/ports/1/hw_counters"});
   const auto counted = static_cast<std::size_t>(std::count(counters.begin(), counters.end(), '\n'));
   BOOST_TEST(counted == verbena::nic::kCounters + 1);  // and their lifespan

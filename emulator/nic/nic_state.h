@@ -209,7 +209,8 @@ std::uint64_t receive_room(const Qp& qp);
 [[gnu::cold]] std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget);
 
 // post.cc
-/// Which operations a transport service offers, a bit for each SendOpcode (IBTA table 40).
+/// Which operations posting takes, a bit for each SendOpcode: those that the transport service offers (IBTA table 40),
+/// and of a UD QP also those that it only refuses when it executes them.
 std::uint32_t operations_of(QpType type);
 
 // xrc.cc

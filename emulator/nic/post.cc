@@ -35,15 +35,18 @@ bool fits_datagram(const Qp& qp, std::uint64_t bytes) {
 
 /// A UD QP finds an opcode that is not its own, and an address handle of another domain, only when it takes the work
 /// request up, as rxe and mlx5 do: their posting looks at neither. One that does not exist is an error of posting.
-VerbsResult<bool> is_fit_for_datagram(const NicState& nic, const Qp& qp, const SendRequest& request) {
-  if (!is_one_of(request.opcode, qp.operations)) return false;
+bool names_destination(const NicState& nic, const SendRequest& request) {
+  if (!is_one_of(request.opcode, kDatagramOperations)) return true;  // it has none
   const AddressHandle* ah = nic.address_handles.find(request.address_handle);
-  if (ah == nullptr || ah->is_destroyed) return Failure{VerbsError::invalid_argument};
-  return ah->pd == qp.pd;
+  return ah != nullptr && !ah->is_destroyed;
+}
+bool is_fit_for_datagram(const NicState& nic, const Qp& qp, const SendWork& work) {
+  return is_one_of(work.opcode, kDatagramOperations) && nic.address_handles.find(work.address_handle)->pd == qp.pd;
 }
 
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
+  if (qp.type == QpType::ud && !is_fit_for_datagram(nic, qp, work)) return CompletionStatus::local_qp_operation_error;
   const bool too_long = bytes > nic.config.limits.max_message_bytes ||
                         (qp.sends_datagrams && !fits_datagram(qp, bytes)) ||
                         (work.is_one_of(SendWork::kEightOctets) && bytes != sizeof(std::uint64_t));
@@ -82,6 +85,7 @@ std::uint32_t operations_of(QpType type) {
     case QpType::uc:
       return kUnreliableOperations;
     case QpType::ud:
+      return kReliableOperations;  // fails in its turn
     case QpType::raw_packet:
       return kDatagramOperations;
     case QpType::xrc_receive:
@@ -98,9 +102,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   prefetch(*qp);
   if (qp->state == QpState::reset || qp->state == QpState::init || qp->state == QpState::rtr)
     return Failure{VerbsError::invalid_argument};  // IBTA 11.4.1.1
-  const bool is_ud = qp->type == QpType::ud;
-  if (!is_one_of(request.opcode, is_ud ? kReliableOperations : qp->operations))
-    return Failure{VerbsError::invalid_argument};
+  if (!is_one_of(request.opcode, qp->operations)) return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;
@@ -111,16 +113,11 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   if (request.inline_data &&
       (bytes > qp->attributes.capabilities.max_inline_data || is_one_of(request.opcode, kNeverInline)))
     return Failure{VerbsError::invalid_argument};
-  bool fits = true;
-  if (is_ud) {
-    const auto found = is_fit_for_datagram(nic, *qp, request);
-    if (!found) return Failure{found.error()};
-    fits = *found;
-  }
+  if (qp->type == QpType::ud && !names_destination(nic, request)) return Failure{VerbsError::invalid_argument};
 
   SendWork& work = queue.at(queue.tail);
   fill(work, request);
-  work.status = fits ? local_status(nic, *qp, work, bytes) : CompletionStatus::local_qp_operation_error;
+  work.status = local_status(nic, *qp, work, bytes);
   work.length = work.status == CompletionStatus::success ? static_cast<std::uint32_t>(bytes) : 0;
   if (request.inline_data) {
     std::byte* to = queue.inline_data(queue.tail).data();

@@ -230,7 +230,11 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
   path.source = config.gids[address_vector.source_gid_index];
   path.destination = address_vector.destination;
   path.traffic_class = address_vector.traffic_class;
-  path.hop_limit = address_vector.hop_limit == 0 ? 64 : address_vector.hop_limit;
+  // As the kernel does for RoCE (ib_resolve_unicast_gid_dmac): how far a packet goes is its route's matter. Programs
+  // ask for a hop limit of 1, which ends at the first router, and mean nothing by it. Of a group they mean its scope.
+  constexpr std::uint8_t kRouteHopLimit = 64;
+  const bool is_senders = address_vector.destination.is_multicast() && address_vector.hop_limit != 0;
+  path.hop_limit = is_senders ? address_vector.hop_limit : kRouteHopLimit;
   path.flow_label = address_vector.flow_label;
   path.udp_source_port = config.udp_source_port != 0 ? config.udp_source_port : flow_port;
   return path;

@@ -1,7 +1,8 @@
 // Unreliable datagrams: address handles, the GRH area, Q_Keys, what is dropped and what completes.
 #include <boost/test/unit_test.hpp>
 
-#include "tests/support/endpoint.h"
+#include "tests/support/narrow_port.h"
+#include "tests/support/script.h"
 
 using namespace verbena;
 using namespace verbena::test;
@@ -222,4 +223,23 @@ BOOST_AUTO_TEST_CASE(one_queue_pair_talks_to_many_and_hears_from_many) {
   BOOST_TEST_REQUIRE(received.size() == 2u);
   BOOST_CHECK(received[0].source_qpn == left.qpn());
   BOOST_CHECK(received[1].source_qpn == right.qpn());
+}
+
+BOOST_AUTO_TEST_CASE(the_route_says_how_far_a_packet_goes_and_the_sender_only_how_far_to_a_group) {
+  const wire::Gid group = wire::Gid::from_ipv4(0xef000001);
+  for (const auto& [to, expected] : {std::pair{node_gid(2), 64u}, std::pair{group, 1u}}) {
+    Script script({.type = QpType::ud});
+    AddressVector path = Endpoint::path_to(2);
+    path.destination = to;
+    path.hop_limit = 1;
+    const Sge sge = script.buffer.sge(0, 8);
+    SendRequest request{.sges = {&sge, 1}};
+    request.address_handle = Endpoint::take(script.end.nic().create_ah(script.end.pd, path));
+    request.remote_qpn = wire::Qpn(Script::kPeerQpn);
+    BOOST_REQUIRE(script.end.nic().post_send(script.end.qp, request, script.world.now()).ok());
+    NarrowPort port(1);
+    script.end.nic().transmit(script.world.now(), port, 1);
+    BOOST_REQUIRE(port.left == 0u);
+    BOOST_TEST(wire::parse_frame(port.frame)->hop_limit() == expected);
+  }
 }

@@ -103,6 +103,7 @@ int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv
 }
 
 ibv_ah* create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port_num) {
+  if (!is_live(pd)) return fail(missing(pd));
   ibv_ah_attr attributes{};
   if (init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) return nullptr;
   return create_ah(pd, &attributes);

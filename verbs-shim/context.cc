@@ -358,8 +358,9 @@ int query_gid_type(ibv_context* context, std::uint8_t port_num, unsigned int ind
 }
 
 int query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
-  if (working_engine_of(context) == nullptr || port_num != 1 || index < 0 || index >= config_of(context).limits.pkeys) {
-    errno = EINVAL;
+  const bool has_device = working_engine_of(context) != nullptr;
+  if (!has_device || port_num != 1 || index < 0 || index >= config_of(context).limits.pkeys) {
+    errno = has_device ? EINVAL : kNoDevice;
     return -1;
   }
   *pkey = kDefaultPkey;  // the same in either byte order
@@ -370,8 +371,7 @@ int get_pkey_index(ibv_context* context, std::uint8_t port_num, __be16 pkey) {
   __be16 found = 0;
   for (int index = 0; query_pkey(context, port_num, index, &found) == 0; ++index)
     if (found == pkey) return index;
-  errno = EINVAL;
-  return -1;
+  return -1;  // errno is that of the entry behind the last
 }
 
 }  // namespace verbena::shim

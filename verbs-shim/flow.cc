@@ -59,6 +59,7 @@ void fill(nic::FlowFields& into, const ibv_flow_tcp_udp_filter& filter) {
 
 /// What a rule comes to, and the counters that count it.
 struct Rule {
+  const ibv_context* context = nullptr;
   nic::FlowInit init;
   ibv_counters* counters = nullptr;
 };
@@ -102,7 +103,7 @@ int add_transport(const ibv_flow_spec& from, Rule& rule, std::uint8_t protocol) 
 int add_counters(const ibv_flow_spec& from, Rule& rule) {
   if (from.hdr.size != sizeof(ibv_flow_spec_counter_action)) return EINVAL;
   rule.counters = from.flow_count.counters;
-  if (!is_live(rule.counters)) return missing(rule.counters);
+  if (const int error = missing_in(rule.context, rule.counters); error != 0) return error;
   rule.init.counters = static_cast<FlowCounters*>(rule.counters)->nic;
   return 0;
 }
@@ -165,7 +166,7 @@ ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes) {
   const auto found = live_engine(qp);
   if (!found) return fail(found.error());
   host::Engine* const engine = *found;
-  Rule rule;
+  Rule rule{.context = qp->context};
   if (const int error = rule_of(*attributes, rule); error != 0) return fail(error);
   auto* const flow = new (std::nothrow) Flow();
   if (flow == nullptr) return fail(ENOMEM);

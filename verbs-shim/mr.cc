@@ -110,7 +110,8 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length, unsigned access) {
   auto* const object = static_cast<Dm*>(dm);
-  if (!is_live(dm)) return fail(missing(dm));
+  if (!is_live(pd)) return fail(missing(pd));
+  if (const int error = missing_in(pd->context, dm); error != 0) return fail(error);
   DeviceMemory& memory = *object->memory;
   if ((access & ~kAccessDeviceMemory & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0 ||
       (access & IBV_ACCESS_ZERO_BASED) == 0 || offset > memory.length || length > memory.length - offset)
@@ -166,6 +167,7 @@ ibv_mr* reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t i
 }
 
 ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd, int access) {
+  if (!is_live(pd)) return fail(missing(pd));
   const auto rights = static_cast<unsigned>(access);
   if ((rights & ~kAccessRights & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0) return fail(EOPNOTSUPP);
   const std::uint64_t in_page = offset & (page_bytes() - 1);

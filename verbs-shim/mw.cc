@@ -49,6 +49,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   host::Engine* const engine = engine_of(qp->context);
   if (engine == nullptr) return kNoDevice;
+  if (qp->pd == nullptr) return EINVAL;  // an XRC receive QP posts nothing
   if (!is_live_of(qp->context, mw)) return missing(mw);
   ibv_mr* const region = bind->bind_info.mr;
   if (region != nullptr && !is_live(region)) return ENOENT;

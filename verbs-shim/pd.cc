@@ -68,7 +68,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   auto* const thread_domain = static_cast<ThreadDomain*>(attributes->td);
   if ((attributes->comp_mask & ~kKnown) != 0) return fail(EINVAL);
   if (const int error = missing_in(context, attributes->pd); error != 0) return fail(error);
-  if (attributes->td != nullptr && !is_live(attributes->td)) return fail(ENOENT);
+  if (attributes->td != nullptr && !is_live_of(context, attributes->td)) return fail(ENOENT);
   const bool has_allocators = (attributes->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) != 0;
   if (has_allocators && (attributes->alloc == nullptr || attributes->free == nullptr)) return fail(EINVAL);
   auto* const domain = new (std::nothrow) ParentDomain();

@@ -26,9 +26,8 @@ std::string missing(const Finding& finding, wire::Psn first, std::string_view wh
 }
 
 std::string retransmission(const Finding& finding, wire::Psn first) {
-  const std::string what =
-      fmt::format("{}from {}, {} back", finding.is_read ? "READ asked for again " : "retransmission ",
-                  name(first, finding.psn), packets(finding.count));
+  std::string what = fmt::format("{}from {}, {} back", finding.is_read ? "READ asked for again " : "retransmission ",
+                                 name(first, finding.psn), packets(finding.count));
   switch (finding.cause) {
     case Cause::sequence_nak:
       return fmt::format("{}: go-back-N after the NAK of {} ago", what, to_text(finding.since));

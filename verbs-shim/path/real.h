@@ -39,7 +39,7 @@ inline bool real_fstat(int fd, struct stat& status) {
 #define VERBENA_HOOK(result, name, parameters)                                                            \
   extern "C" __attribute__((visibility("default"))) result verbena_hook_##name parameters __asm__(#name); \
   namespace {                                                                                             \
-  std::atomic<decltype(verbena_hook_##name)*> verbena_real_##name{nullptr};                               \
+  [[maybe_unused]] std::atomic<decltype(verbena_hook_##name)*> verbena_real_##name{nullptr};              \
   }                                                                                                       \
   result verbena_hook_##name parameters
 

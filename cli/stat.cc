@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "emulator/host/fabric_control.h"
+#include "emulator/host/fabric_question.h"
 #include "emulator/host/node_directory.h"
 #include "emulator/host/stats_search.h"
 

@@ -8,17 +8,11 @@
 
 #include <sched.h>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 
-namespace verbena::host {
+#include "emulator/host/core_loads.h"
 
-/// What the applications did on each core since somebody looked last.
-struct CoreLoads {
-  cpu_set_t polled_on{};                            // without end
-  std::array<std::uint64_t, CPU_SETSIZE> octets{};  // of frames that came from there
-};
+namespace verbena::host {
 
 class CoreChoice {
  public:

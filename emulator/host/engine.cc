@@ -81,7 +81,7 @@ class Engine::Sink final : public FrameSink {
 };
 
 Engine::Engine(const EngineConfig& config, EventSink& events)
-    : answers_(config.prompt_answer), config_(config), events_(events) {}
+    : answers_(config.prompt_answer.value_or(PromptAnswers::kPrompt)), config_(config), events_(events) {}
 
 Result<std::unique_ptr<Engine>, std::string> Engine::open(const EngineConfig& config, EventSink& events) {
   auto opened = open_link(config);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "emulator/host/nic_tuning.h"
-#include "emulator/host/prompt_answers.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -26,7 +25,7 @@ struct EngineConfig {
   std::string device_name = "verbena0";           // what applications see; the engine does not look at it
   bool progress_thread = true;                    // tests may drive progress() themselves
   static constexpr std::uint64_t kFaultSeed = 1;  // where none is given, so that faults are the same ones again
-  Duration prompt_answer = PromptAnswers::kPrompt;  // tests are run by machines that are slower than applications
+  std::optional<Duration> prompt_answer;          // as prompt_answers.h has it; tests run on slower machines
 };
 
 }  // namespace verbena::host

@@ -1,9 +1,7 @@
 // FabricControl: how other processes talk to the one that serves a fabric: a question, an answer, over a unix socket.
 //
-// Solely responsible for the socket (abstract name verbena/UID/FABRIC/control, same user only) and for the two
-// messages. What may be asked is fabric_commands.h's. The answer travels as a sealed file in memory, so that its size
-// does not matter and the server never waits for a slow client. Nothing stays behind: the kernel removes the name with
-// the process.
+// Solely responsible for the end that answers; the messages and the end that asks are fabric_question.h's. What may be
+// asked is fabric_commands.h's. Nothing stays behind: the kernel removes the name with the process.
 #pragma once
 
 #include <functional>
@@ -13,13 +11,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/host/shm_channel.h"
+#include "emulator/host/descriptor.h"
+#include "emulator/host/fabric_question.h"
 #include "wire/result.h"
 
 namespace verbena::host {
 
-/// The words of a question, as on a command line.
-using FabricWords = std::vector<std::string>;
 /// What was asked for, or one line that says what is wrong with the question.
 using FabricAnswer = Result<std::string, std::string>;
 
@@ -52,12 +49,5 @@ class FabricControl {
   std::vector<int> oldest_first_;
   std::vector<Held> held_;  // answers
 };
-
-/// Asks the process that serves `fabric`. `served`: nobody does (then the error says so).
-struct FabricError {
-  bool served = true;
-  std::string text;
-};
-Result<std::string, FabricError> ask_fabric(std::string_view fabric, const FabricWords& words);
 
 }  // namespace verbena::host

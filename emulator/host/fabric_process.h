@@ -16,6 +16,7 @@
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/host/borrowing.h"
+#include "emulator/host/core_choice.h"
 #include "emulator/host/fabric_capture.h"
 #include "emulator/host/fabric_commands.h"
 #include "emulator/host/fabric_control.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "emulator/host/node_directory.h"
+#include "emulator/host/same_user.h"
 
 namespace verbena::host {
 namespace {

@@ -17,7 +17,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "emulator/host/shm_channel.h"
+#include "emulator/host/descriptor.h"
 
 namespace verbena::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "emulator/host/environment.h"
-#include "emulator/host/fabric_control.h"
+#include "emulator/host/fabric_question.h"
 #include "emulator/host/node_directory.h"
 #include "emulator/host/udp_address.h"
 

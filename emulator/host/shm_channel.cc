@@ -17,10 +17,6 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::size_t kDescriptorsMax = 3;
 }  // namespace
 
-void Descriptor::reset() {
-  if (fd_ >= 0) close(std::exchange(fd_, -1));
-}
-
 SharedMapping::~SharedMapping() {
   // A child never had the mapping, and may have its own stack or heap there by now.
   if (base_ != nullptr && owner_ == getpid()) munmap(base_, bytes_);
@@ -115,12 +111,6 @@ GreetingStatus receive_greeting(int socket, std::size_t descriptor_count, Receiv
       into.greeting.version != expected.version || into.greeting.ring_bytes != expected.ring_bytes)
     return GreetingStatus::invalid;
   return GreetingStatus::received;
-}
-
-bool peer_is_same_user(int socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == getuid();
 }
 
 }  // namespace verbena::host

@@ -15,30 +15,12 @@
 #include <optional>
 #include <utility>
 
+#include "emulator/host/descriptor.h"
 #include "emulator/host/shm_ring.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
 namespace verbena::host {
-
-/// A file descriptor that is closed with its owner.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { reset(); }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset();
-
- private:
-  int fd_ = -1;
-};
 
 /// A shared mapping of a sealed memfd. Not inherited by children.
 class SharedMapping {
@@ -151,8 +133,5 @@ enum class GreetingStatus : std::uint8_t { received, not_yet, closed, invalid };
 bool send_greeting(int socket, const Greeting& greeting, std::span<const int> descriptors);
 /// Never blocks. A message of another size, or with other descriptors than `descriptor_count`, is invalid.
 GreetingStatus receive_greeting(int socket, std::size_t descriptor_count, ReceivedGreeting& into);
-
-/// Whether the process at the other end runs as our user (SO_PEERCRED).
-bool peer_is_same_user(int socket);
 
 }  // namespace verbena::host

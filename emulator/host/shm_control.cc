@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/same_user.h"
+
 namespace verbena::host {
 namespace {
 constexpr int kEventsAtOnce = 16;

@@ -1,0 +1,20 @@
+// CoreLoads: what the applications behind a link did on each core.
+//
+// Solely the value: a link finds it (shm_link.h), and the fabric process goes by it (core_choice.h).
+#pragma once
+
+#include <sched.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace verbena::host {
+
+/// What the applications did on each core since somebody looked last.
+struct CoreLoads {
+  cpu_set_t polled_on{};                            // without end
+  std::array<std::uint64_t, CPU_SETSIZE> octets{};  // of frames that came from there
+};
+
+}  // namespace verbena::host

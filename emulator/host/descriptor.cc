@@ -1,0 +1,11 @@
+#include "emulator/host/descriptor.h"
+
+#include <unistd.h>
+
+namespace verbena::host {
+
+void Descriptor::reset() {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+}
+
+}  // namespace verbena::host

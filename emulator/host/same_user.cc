@@ -1,0 +1,14 @@
+#include "emulator/host/same_user.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace verbena::host {
+
+bool peer_is_same_user(int socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == getuid();
+}
+
+}  // namespace verbena::host

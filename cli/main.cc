@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/help/fault_page.h"
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/shortage.h"
 
 namespace verbena::cli {
 namespace {

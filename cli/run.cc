@@ -5,7 +5,7 @@
 #include "cli/run/run_files.h"
 #include "cli/run/soak.h"
 #include "cli/run/sweep_files.h"
-#include "emulator/host/heap_pages.h"
+#include "emulator/host/os/huge_pages.h"
 
 namespace verbena::cli {
 

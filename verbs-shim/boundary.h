@@ -2,7 +2,7 @@
 // through a slot of a structure (context.cc, cq_ex.cc, qp_ex.cc, ...).
 //
 // Solely responsible for what is true of all verbs: errno says what the verb answers, and is as it was when it
-// succeeds; the thread counts as inside of a call (emulator/host/call_state.h); and nothing is done any more when
+// succeeds; the thread counts as inside of a call (emulator/host/os/call_state.h); and nothing is done any more when
 // exit() has interrupted another call for good. What a verb does it does not know.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <type_traits>
 
-#include "emulator/host/call_state.h"
+#include "emulator/host/os/call_state.h"
 
 namespace verbena::shim {
 

@@ -6,8 +6,8 @@
 
 #include <cerrno>
 
-#include "emulator/host/call_state.h"
-#include "emulator/host/cancellation_shield.h"
+#include "emulator/host/os/call_state.h"
+#include "emulator/host/os/cancellation_shield.h"
 
 namespace verbena::shim {
 

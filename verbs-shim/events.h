@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "emulator/host/call_state.h"
+#include "emulator/host/os/call_state.h"
 
 namespace verbena::shim {
 

@@ -7,9 +7,9 @@
 #include <new>
 #include <utility>
 
-#include "emulator/host/call_state.h"
-#include "emulator/host/cancellation_shield.h"
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/call_state.h"
+#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/shortage.h"
 #include "verbs-shim/rdma_cm/device.h"
 
 namespace verbena::shim {

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "emulator/host/heap_pages.h"
+#include "emulator/host/os/huge_pages.h"
 #include "tests/support/traffic.h"
 
 namespace verbena::bench {

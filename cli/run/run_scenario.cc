@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/shortage.h"
 #include "scenarios/real/run_real.h"
 
 namespace verbena::cli::run {

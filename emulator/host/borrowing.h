@@ -5,7 +5,7 @@
 // set for all ticks costs less than a time limit to each sleep, for which a hypervisor sets a timer.
 #pragma once
 
-#include "emulator/host/descriptor.h"
+#include "emulator/host/os/descriptor.h"
 #include "wire/time.h"
 
 namespace verbena::host {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "wire/assert.h"
 #include "wire/pcap_file.h"
 #include "wire/types.h"

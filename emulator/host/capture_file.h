@@ -25,9 +25,9 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/host/combining_gate.h"
-#include "emulator/host/frame_ring.h"
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/combining_gate.h"
+#include "emulator/host/os/frame_ring.h"
+#include "emulator/host/os/shortage.h"
 #include "wire/result.h"
 #include "wire/time.h"
 

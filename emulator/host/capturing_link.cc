@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/host/cancellation_shield.h"
-#include "emulator/host/clock.h"
+#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/clock.h"
 
 namespace verbena::host {
 

@@ -9,13 +9,13 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/capturing_link.h"
-#include "emulator/host/drawn_numbers.h"
 #include "emulator/host/engine_fork.h"
 #include "emulator/host/faulty_link.h"
 #include "emulator/host/link_factory.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/drawn_numbers.h"
 
 namespace verbena::host {
 namespace {

@@ -15,15 +15,15 @@
 #include <utility>
 
 #include "emulator/host/app_memory.h"
-#include "emulator/host/clock.h"
 #include "emulator/host/engine_config.h"
 #include "emulator/host/fair_timers.h"
 #include "emulator/host/link.h"
 #include "emulator/host/management.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/spin_lock.h"
 #include "emulator/host/progress_thread.h"
 #include "emulator/host/prompt_answers.h"
 #include "emulator/host/reach_hint.h"
-#include "emulator/host/spin_lock.h"
 #include "emulator/host/stats_file.h"
 #include "emulator/nic/nic.h"
 

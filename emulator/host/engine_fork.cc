@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "emulator/host/call_state.h"
 #include "emulator/host/engine.h"
+#include "emulator/host/os/call_state.h"
 
 namespace verbena::host {
 

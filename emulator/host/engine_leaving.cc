@@ -2,9 +2,9 @@
 #include <sched.h>
 #include <time.h>
 
-#include "emulator/host/cancellation_shield.h"
 #include "emulator/host/engine.h"
 #include "emulator/host/engine_fork.h"
+#include "emulator/host/os/cancellation_shield.h"
 
 namespace verbena::host {
 namespace {

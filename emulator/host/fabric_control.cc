@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/name_holder.h"
-#include "emulator/host/same_user.h"
+#include "emulator/host/os/name_holder.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 namespace {

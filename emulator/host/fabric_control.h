@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/host/descriptor.h"
 #include "emulator/host/fabric_question.h"
+#include "emulator/host/os/descriptor.h"
 #include "wire/result.h"
 
 namespace verbena::host {

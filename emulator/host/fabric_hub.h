@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
-#include "emulator/host/abstract_name.h"
+#include "emulator/host/os/abstract_name.h"
 #include "emulator/host/shm_link.h"
 
 namespace verbena::host {

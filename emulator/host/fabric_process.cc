@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/clock.h"
-#include "emulator/host/spin_lock.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/spin_lock.h"
 #include "emulator/host/spin_time.h"
 
 namespace verbena::host {

@@ -13,8 +13,8 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/descriptor.h"
-#include "emulator/host/same_user.h"
+#include "emulator/host/os/descriptor.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 namespace {

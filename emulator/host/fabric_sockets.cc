@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "emulator/host/node_directory.h"
-#include "emulator/host/same_user.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
-#include "emulator/host/descriptor.h"
+#include "emulator/host/os/descriptor.h"
 #include "emulator/host/socket_paths.h"
 #include "wire/result.h"
 #include "wire/time.h"

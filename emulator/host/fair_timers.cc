@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 
 namespace verbena::host {
 

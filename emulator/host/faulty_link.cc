@@ -6,7 +6,7 @@
 #include <string>
 
 #include "emulator/fabric/link_model.h"
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "wire/assert.h"
 
 namespace verbena::host {

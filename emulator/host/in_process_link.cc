@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "emulator/host/frame_ring.h"
+#include "emulator/host/os/frame_ring.h"
 
 namespace verbena::host {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <utility>
 
-#include "emulator/host/name_holder.h"
+#include "emulator/host/os/name_holder.h"
 #include "wire/assert.h"
 
 namespace verbena::host {

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "emulator/host/abstract_name.h"
+#include "emulator/host/os/abstract_name.h"
 
 namespace verbena::host {
 

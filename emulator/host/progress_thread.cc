@@ -15,12 +15,12 @@
 #include <system_error>
 #include <utility>
 
-#include "emulator/host/call_state.h"
-#include "emulator/host/cancellation_shield.h"
-#include "emulator/host/clock.h"
-#include "emulator/host/short_turns.h"
-#include "emulator/host/shortage.h"
-#include "emulator/host/spin_lock.h"
+#include "emulator/host/os/call_state.h"
+#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/scheduler_slice.h"
+#include "emulator/host/os/shortage.h"
+#include "emulator/host/os/spin_lock.h"
 #include "emulator/host/thread_place.h"
 
 namespace verbena::host {

@@ -15,10 +15,10 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/cancellation_shield.h"
-#include "emulator/host/neighbour.h"
+#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/neighbour.h"
+#include "emulator/host/os/socket_option.h"
 #include "emulator/host/raw_filter.h"
-#include "emulator/host/socket_option.h"
 #include "wire/headers.h"
 
 namespace verbena::host {

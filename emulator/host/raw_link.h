@@ -21,14 +21,14 @@
 #include <memory>
 #include <string>
 
-#include "emulator/host/combining_gate.h"
 #include "emulator/host/engine_config.h"
-#include "emulator/host/frame_bell.h"
-#include "emulator/host/frame_ring.h"
 #include "emulator/host/link.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/combining_gate.h"
+#include "emulator/host/os/frame_ring.h"
+#include "emulator/host/os/poll_doorbell.h"
+#include "emulator/host/os/socket_address.h"
 #include "emulator/host/sibling_port.h"
-#include "emulator/host/udp_address.h"
 
 namespace verbena::host {
 

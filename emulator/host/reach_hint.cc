@@ -8,7 +8,7 @@
 #include "emulator/host/environment.h"
 #include "emulator/host/fabric_question.h"
 #include "emulator/host/node_directory.h"
-#include "emulator/host/udp_address.h"
+#include "emulator/host/os/socket_address.h"
 
 namespace verbena::host {
 namespace {

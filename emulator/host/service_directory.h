@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "emulator/host/abstract_name.h"
+#include "emulator/host/os/abstract_name.h"
 #include "wire/management.h"
 #include "wire/types.h"
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/shortage.h"
 
 namespace verbena::host {
 namespace {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/host/descriptor.h"
+#include "emulator/host/os/descriptor.h"
 #include "emulator/host/shm_ring.h"
 #include "wire/time.h"
 #include "wire/types.h"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/same_user.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 namespace {

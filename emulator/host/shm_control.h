@@ -18,8 +18,8 @@
 
 #include "emulator/host/link.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/spin_lock.h"
 #include "emulator/host/shm_channel.h"
-#include "emulator/host/spin_lock.h"
 
 namespace verbena::host {
 

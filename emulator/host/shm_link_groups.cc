@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/host/clock.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/clock.h"
 #include "emulator/host/shm_link.h"
 
 namespace verbena::host {

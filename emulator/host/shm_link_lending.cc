@@ -15,7 +15,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "emulator/host/shm_link.h"
 
 namespace verbena::host {

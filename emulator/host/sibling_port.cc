@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "emulator/host/name_holder.h"
 #include "emulator/host/node_directory.h"
-#include "emulator/host/socket_option.h"
+#include "emulator/host/os/name_holder.h"
+#include "emulator/host/os/socket_option.h"
 
 namespace verbena::host {
 namespace {

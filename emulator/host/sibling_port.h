@@ -18,7 +18,7 @@
 #include <span>
 #include <string>
 
-#include "emulator/host/frame_ring.h"
+#include "emulator/host/os/frame_ring.h"
 #include "wire/result.h"
 #include "wire/types.h"
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "emulator/host/socket_option.h"
-#include "emulator/host/udp_address.h"
+#include "emulator/host/os/socket_address.h"
+#include "emulator/host/os/socket_option.h"
 #include "emulator/host/udp_socket.h"
 
 namespace verbena::host {

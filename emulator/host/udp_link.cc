@@ -8,9 +8,9 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/cancellation_shield.h"
-#include "emulator/host/neighbour.h"
-#include "emulator/host/socket_option.h"
+#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/neighbour.h"
+#include "emulator/host/os/socket_option.h"
 #include "emulator/host/udp_socket.h"
 
 namespace verbena::host {

@@ -19,7 +19,7 @@
 // - A frame to a group is an IP multicast packet for the other nodes. Within the node it goes from process to process
 // by
 //   sibling_port.h, member of the group or not, and what comes back from the network is left out.
-// - wait_descriptors().frames is readable while a datagram waits in the kernel and the link is armed (frame_bell.h).
+// - wait_descriptors().frames is readable while a datagram waits in the kernel and the link is armed (poll_doorbell.h).
 #pragma once
 
 #include <array>
@@ -27,9 +27,9 @@
 #include <string>
 
 #include "emulator/host/engine_config.h"
-#include "emulator/host/frame_bell.h"
 #include "emulator/host/link.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/poll_doorbell.h"
 #include "emulator/host/sibling_port.h"
 #include "emulator/host/udp_groups.h"
 #include "emulator/host/udp_receiver.h"

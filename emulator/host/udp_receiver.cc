@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/host/neighbour.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/neighbour.h"
 #include "wire/icrc.h"
 #include "wire/packet_view.h"
 

@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "emulator/host/socket_option.h"
-#include "emulator/host/udp_address.h"
+#include "emulator/host/os/socket_address.h"
+#include "emulator/host/os/socket_option.h"
 
 namespace verbena::host {
 namespace {

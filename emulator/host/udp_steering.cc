@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 
 namespace verbena::host {
 namespace {

@@ -20,8 +20,8 @@
 #include <span>
 
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/socket_address.h"
 #include "emulator/host/sibling_port.h"
-#include "emulator/host/udp_address.h"
 #include "wire/time.h"
 
 namespace verbena::host {

@@ -17,9 +17,9 @@
 #include <memory>
 #include <span>
 
-#include "emulator/host/combining_gate.h"
-#include "emulator/host/frame_ring.h"
-#include "emulator/host/udp_address.h"
+#include "emulator/host/os/combining_gate.h"
+#include "emulator/host/os/frame_ring.h"
+#include "emulator/host/os/socket_address.h"
 
 namespace verbena::host {
 

@@ -13,9 +13,9 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/host/clock.h"
 #include "emulator/host/launch_environment.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/clock.h"
 #include "scenarios/real/fabric_child.h"
 #include "scenarios/real/fault_schedule.h"
 #include "scenarios/real/place_text.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/shortage.h"
 #include "wire/result.h"
 
 namespace verbena::scenarios {

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 
 using namespace verbena;
 using namespace verbena::host;

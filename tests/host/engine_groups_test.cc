@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "emulator/host/neighbour.h"
+#include "emulator/host/os/neighbour.h"
 #include "tests/host/engine_node.h"
 
 using namespace verbena;

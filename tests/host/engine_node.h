@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/clock.h"
 #include "emulator/host/engine.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/clock.h"
 
 namespace verbena::host::test {
 

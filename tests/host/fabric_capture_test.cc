@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "tests/support/frames.h"
 #include "wire/pcap_file.h"
 

@@ -6,7 +6,7 @@
 
 #include <future>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "tests/host/served.h"
 
 using namespace verbena;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "emulator/host/shm_link.h"
 #include "tests/host/link_frames.h"
 

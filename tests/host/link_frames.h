@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/clock.h"
 #include "emulator/host/link.h"
-#include "emulator/host/neighbour.h"
 #include "emulator/host/node_directory.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/neighbour.h"
 #include "wire/packet_builder.h"
 #include "wire/packet_view.h"
 

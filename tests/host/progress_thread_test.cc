@@ -7,7 +7,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "emulator/host/shm_channel.h"
 #include "tests/host/link_frames.h"
 

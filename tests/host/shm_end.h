@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 #include "emulator/host/shm_link.h"
 
 namespace verbena::host::test {

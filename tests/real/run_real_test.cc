@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "emulator/fabric/fault_plan.h"
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "emulator/host/call_state.h"
+#include "emulator/host/os/call_state.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {

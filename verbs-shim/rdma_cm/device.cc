@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "emulator/host/call_state.h"
-#include "emulator/host/cancellation_shield.h"
+#include "emulator/host/os/call_state.h"
+#include "emulator/host/os/cancellation_shield.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"

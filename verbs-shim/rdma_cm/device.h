@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "emulator/cm/connection.h"
-#include "emulator/host/drawn_numbers.h"
 #include "emulator/host/engine.h"
 #include "emulator/host/environment.h"
+#include "emulator/host/os/drawn_numbers.h"
 #include "verbs-shim/rdma_cm/channel.h"
 
 namespace verbena::shim::rdma_cm {

@@ -1,5 +1,5 @@
 // A descriptor that tells of frames only while somebody wants to hear of them.
-#include "emulator/host/frame_bell.h"
+#include "emulator/host/os/poll_doorbell.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/shortage.h"
 
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-#include "emulator/host/neighbour.h"
+#include "emulator/host/os/neighbour.h"
 
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
@@ -12,8 +12,8 @@
 #include <cstring>
 #include <span>
 
-#include "emulator/host/clock.h"
-#include "emulator/host/udp_address.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/socket_address.h"
 
 namespace verbena::host {
 namespace {

@@ -1,5 +1,5 @@
 // Who holds an abstract name: a process of ours is named, another user is said to squat.
-#include "emulator/host/name_holder.h"
+#include "emulator/host/os/name_holder.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

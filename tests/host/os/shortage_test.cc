@@ -1,5 +1,5 @@
 // What the machine has run out of is told from a user's mistake, and a limit on memory is named.
-#include "emulator/host/shortage.h"
+#include "emulator/host/os/shortage.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/descriptor.h"
+#include "emulator/host/os/descriptor.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "emulator/host/heap_pages.h"
+#include "emulator/host/os/huge_pages.h"
 
 #include <malloc.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/udp_address.h"
+#include "emulator/host/os/socket_address.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>

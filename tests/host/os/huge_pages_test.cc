@@ -1,5 +1,5 @@
 // The heap of a simulation: what is allocated afterwards is what the kernel was advised about, or nothing was.
-#include "emulator/host/heap_pages.h"
+#include "emulator/host/os/huge_pages.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>

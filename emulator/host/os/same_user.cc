@@ -1,4 +1,4 @@
-#include "emulator/host/same_user.h"
+#include "emulator/host/os/same_user.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Numbers that a stranger is not to guess, and the same ones again under a seed.
-#include "emulator/host/drawn_numbers.h"
+#include "emulator/host/os/drawn_numbers.h"
 
 #include <boost/test/unit_test.hpp>
 #include <set>

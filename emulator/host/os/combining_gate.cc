@@ -1,4 +1,4 @@
-#include "emulator/host/combining_gate.h"
+#include "emulator/host/os/combining_gate.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

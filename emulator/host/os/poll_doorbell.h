@@ -8,7 +8,7 @@
 
 #include <atomic>
 
-#include "emulator/host/spin_lock.h"
+#include "emulator/host/os/spin_lock.h"
 
 namespace verbena::host {
 

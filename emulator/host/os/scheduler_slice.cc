@@ -1,5 +1,5 @@
 // A file of its own: the kernel's header and the C library's <sched.h> each define sched_param.
-#include "emulator/host/short_turns.h"
+#include "emulator/host/os/scheduler_slice.h"
 
 #include <linux/sched.h>
 #include <linux/sched/types.h>

@@ -1,5 +1,5 @@
 // The gate: one thread at a time, and who finds a holder that stands still sleeps until it goes on.
-#include "emulator/host/combining_gate.h"
+#include "emulator/host/os/combining_gate.h"
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/clock.h"
+#include "emulator/host/os/clock.h"
 
 using namespace verbena;
 using verbena::host::clock_now;

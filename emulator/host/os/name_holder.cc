@@ -1,4 +1,4 @@
-#include "emulator/host/name_holder.h"
+#include "emulator/host/os/name_holder.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -17,7 +17,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "emulator/host/descriptor.h"
+#include "emulator/host/os/descriptor.h"
 
 namespace verbena::host {
 namespace {

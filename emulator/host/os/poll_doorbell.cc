@@ -1,4 +1,4 @@
-#include "emulator/host/frame_bell.h"
+#include "emulator/host/os/poll_doorbell.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/drawn_numbers.h"
+#include "emulator/host/os/drawn_numbers.h"
 
 #include <sys/random.h>
 

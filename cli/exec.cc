@@ -12,10 +12,10 @@
 #include "cli/exec/stats_report.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/host/capture_file.h"
-#include "emulator/host/fabric_question.h"
 #include "emulator/host/launch_environment.h"
 #include "emulator/host/nic_tuning.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/node/node_directory.h"
 
 namespace verbena::cli {
 

@@ -9,7 +9,7 @@
 #include "emulator/fabric/quantity.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/host/fabric_process.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "scenarios/language/read_scenario.h"
 #include "scenarios/run/buffered_file.h"
 

@@ -2,7 +2,7 @@
 // (emulator/host/fabric_commands.h), and shows its answer.
 #include "cli/command.h"
 #include "emulator/host/fabric_commands.h"
-#include "emulator/host/fabric_question.h"
+#include "emulator/host/node/fabric_question.h"
 
 namespace verbena::cli {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "emulator/host/fabric_question.h"
-#include "emulator/host/node_directory.h"
-#include "emulator/host/stats_search.h"
+#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/node/node_directory.h"
+#include "emulator/host/node/stats_search.h"
 
 namespace verbena::cli {
 

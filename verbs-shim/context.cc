@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "emulator/host/network_device.h"
-#include "emulator/host/port_speed.h"
+#include "emulator/host/node/network_device.h"
+#include "emulator/host/node/port_speed.h"
 #include "verbs-shim/boundary.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"

@@ -10,7 +10,7 @@
 #include <new>
 
 #include "emulator/host/environment.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/process.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "emulator/host/environment.h"
-#include "emulator/host/stats_file.h"
+#include "emulator/host/node/stats_file.h"
 
 namespace verbena::cli {
 

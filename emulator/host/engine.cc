@@ -13,7 +13,7 @@
 #include "emulator/host/engine_fork.h"
 #include "emulator/host/faulty_link.h"
 #include "emulator/host/link_factory.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/drawn_numbers.h"
 

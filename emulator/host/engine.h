@@ -19,12 +19,12 @@
 #include "emulator/host/fair_timers.h"
 #include "emulator/host/link.h"
 #include "emulator/host/management.h"
+#include "emulator/host/node/stats_file.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/spin_lock.h"
 #include "emulator/host/progress_thread.h"
 #include "emulator/host/prompt_answers.h"
 #include "emulator/host/reach_hint.h"
-#include "emulator/host/stats_file.h"
 #include "emulator/nic/nic.h"
 
 namespace verbena::host {

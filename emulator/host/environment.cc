@@ -9,7 +9,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 
 namespace verbena::host {
 namespace {

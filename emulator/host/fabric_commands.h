@@ -19,7 +19,7 @@
 #include "emulator/host/fabric_control.h"
 #include "emulator/host/fabric_hub.h"
 #include "emulator/host/fabric_sockets.h"
-#include "emulator/host/stats_file.h"
+#include "emulator/host/node/stats_file.h"
 
 namespace verbena::host {
 

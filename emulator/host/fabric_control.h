@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/host/fabric_question.h"
+#include "emulator/host/node/fabric_question.h"
 #include "emulator/host/os/descriptor.h"
 #include "wire/result.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "emulator/fabric/frame_look.h"
-#include "emulator/host/port_signal.h"
+#include "emulator/host/node/port_signal.h"
 
 namespace verbena::host {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/same_user.h"
 
 namespace verbena::host {

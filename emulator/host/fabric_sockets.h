@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
+#include "emulator/host/node/socket_paths.h"
 #include "emulator/host/os/descriptor.h"
-#include "emulator/host/socket_paths.h"
 #include "wire/result.h"
 #include "wire/time.h"
 

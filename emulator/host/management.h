@@ -14,8 +14,8 @@
 
 #include "emulator/cm/connection_manager.h"
 #include "emulator/host/link.h"
+#include "emulator/host/node/service_directory.h"
 #include "emulator/host/os/spin_lock.h"
-#include "emulator/host/service_directory.h"
 #include "emulator/nic/nic.h"
 
 namespace verbena::host {

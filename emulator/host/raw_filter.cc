@@ -2,7 +2,7 @@
 
 #include <sys/socket.h>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "wire/headers.h"
 
 namespace verbena::host {

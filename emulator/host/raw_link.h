@@ -23,7 +23,7 @@
 
 #include "emulator/host/engine_config.h"
 #include "emulator/host/link.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/combining_gate.h"
 #include "emulator/host/os/frame_ring.h"
 #include "emulator/host/os/poll_doorbell.h"

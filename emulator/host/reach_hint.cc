@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "emulator/host/environment.h"
-#include "emulator/host/fabric_question.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/socket_address.h"
 
 namespace verbena::host {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "emulator/host/link.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/spin_lock.h"
 #include "emulator/host/shm_channel.h"
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/host/node/port_signal.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/shortage.h"
-#include "emulator/host/port_signal.h"
 
 namespace verbena::host {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/shm_link.h"
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/socket_option.h"
 

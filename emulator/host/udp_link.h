@@ -28,7 +28,7 @@
 
 #include "emulator/host/engine_config.h"
 #include "emulator/host/link.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/poll_doorbell.h"
 #include "emulator/host/sibling_port.h"
 #include "emulator/host/udp_groups.h"

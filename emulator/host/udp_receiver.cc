@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/neighbour.h"
 #include "wire/icrc.h"
 #include "wire/packet_view.h"

@@ -19,7 +19,7 @@
 #include <optional>
 #include <span>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/socket_address.h"
 #include "emulator/host/sibling_port.h"
 #include "wire/time.h"

@@ -21,7 +21,7 @@
 #include <sstream>
 #include <utility>
 
-#include "emulator/host/service_directory.h"
+#include "emulator/host/node/service_directory.h"
 
 namespace verbena::scenarios {
 namespace {

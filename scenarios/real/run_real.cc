@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "emulator/host/launch_environment.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "scenarios/real/fabric_child.h"
 #include "scenarios/real/fault_schedule.h"

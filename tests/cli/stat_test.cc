@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "emulator/host/node_directory.h"
-#include "emulator/host/stats_file.h"
-#include "emulator/host/stats_search.h"
+#include "emulator/host/node/node_directory.h"
+#include "emulator/host/node/stats_file.h"
+#include "emulator/host/node/stats_search.h"
 #include "tests/cli/run_command.h"
 
 using namespace verbena;

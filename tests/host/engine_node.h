@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "emulator/host/engine.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 
 namespace verbena::host::test {

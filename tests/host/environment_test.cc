@@ -9,8 +9,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 
-#include "emulator/host/node_directory.h"
-#include "emulator/host/stats_file.h"
+#include "emulator/host/node/node_directory.h"
+#include "emulator/host/node/stats_file.h"
 
 namespace {
 using namespace verbena;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator/host/link.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/neighbour.h"
 #include "wire/packet_builder.h"

@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <utility>
 
-#include "emulator/host/port_speed.h"
+#include "emulator/host/node/port_speed.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "emulator/host/environment.h"
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "tests/host/engine_node.h"
 #include "tests/host/served.h"
 

@@ -2,7 +2,7 @@
 
 Programs over rsockets are in rsockets.py, tools that can use rdma_cm as well in rdma_cm_tools.py.
 
-A server is known to listen by the name that it holds (emulator/host/service_directory.h), not by a TCP port.
+A server is known to listen by the name that it holds (emulator/host/node/service_directory.h), not by a TCP port.
 """
 import dataclasses
 import json

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "emulator/host/stats_file.h"
+#include "emulator/host/node/stats_file.h"
 #include "verbs-shim/path/numbered_entries.h"
 #include "verbs-shim/path/values.h"
 

@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "emulator/host/socket_paths.h"
+#include "emulator/host/node/socket_paths.h"
 
 namespace verbena::path {
 

@@ -1,7 +1,7 @@
 // SocketPaths in a program: its own TCP and UDP sockets follow the emulated network.
 //
-// Solely responsible for this process's side of emulator/host/socket_paths.h: it asks the fabric process which nodes
-// are cut off, once a socket has to do with nodes, and makes all TCP and UDP sockets of the process deaf to those
+// Solely responsible for this process's side of emulator/host/node/socket_paths.h: it asks the fabric process which
+// nodes are cut off, once a socket has to do with nodes, and makes all TCP and UDP sockets of the process deaf to those
 // (socket_filter.h) for as long as they are. A thread of its own waits for news; all its signals are blocked. It starts
 // with the first such socket and only where the node's link is a fabric process, and a forked child starts its own.
 // Sockets are not remembered: when there is news all descriptors are looked at, and when nothing was ever cut, none is.

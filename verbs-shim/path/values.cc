@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "emulator/host/network_device.h"
-#include "emulator/host/port_signal.h"
-#include "emulator/host/port_speed.h"
+#include "emulator/host/node/network_device.h"
+#include "emulator/host/node/port_signal.h"
+#include "emulator/host/node/port_speed.h"
 #include "verbs-shim/path/tree.h"
 
 namespace verbena::path {

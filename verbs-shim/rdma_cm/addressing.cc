@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/rdma_cm/device.h"
 #include "verbs-shim/translate.h"

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "verbs-shim/objects.h"
 #include "verbs-shim/rdma_cm/device.h"
 

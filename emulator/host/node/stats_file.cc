@@ -1,4 +1,4 @@
-#include "emulator/host/stats_file.h"
+#include "emulator/host/node/stats_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

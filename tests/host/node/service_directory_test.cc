@@ -1,5 +1,5 @@
 // Names of services and processes: who has them, and how others see that a process has ended.
-#include "emulator/host/service_directory.h"
+#include "emulator/host/node/service_directory.h"
 
 #include <signal.h>
 #include <sys/wait.h>

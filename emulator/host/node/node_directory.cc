@@ -1,4 +1,4 @@
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 
 #include <arpa/inet.h>
 #include <unistd.h>

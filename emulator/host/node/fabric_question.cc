@@ -1,4 +1,4 @@
-#include "emulator/host/fabric_question.h"
+#include "emulator/host/node/fabric_question.h"
 
 #include <fcntl.h>
 #include <poll.h>

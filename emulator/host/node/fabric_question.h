@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/host/node_directory.h"
+#include "emulator/host/node/node_directory.h"
 #include "wire/result.h"
 
 namespace verbena::host {

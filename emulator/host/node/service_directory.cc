@@ -1,4 +1,4 @@
-#include "emulator/host/service_directory.h"
+#include "emulator/host/node/service_directory.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "emulator/host/node_directory.h"
-#include "emulator/host/port_signal.h"
+#include "emulator/host/node/node_directory.h"
+#include "emulator/host/node/port_signal.h"
 #include "wire/assert.h"
 
 namespace verbena::host {

@@ -1,4 +1,4 @@
-#include "emulator/host/stats_search.h"
+#include "emulator/host/node/stats_search.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-#include "emulator/host/stats_file.h"
+#include "emulator/host/node/stats_file.h"
 
 namespace verbena::host {
 namespace {

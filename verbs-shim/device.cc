@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "emulator/host/environment.h"
+#include "emulator/host/config/environment.h"
 #include "emulator/host/node/node_directory.h"
 #include "verbs-shim/context_ops.h"
 #include "verbs-shim/objects.h"

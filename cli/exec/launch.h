@@ -1,6 +1,6 @@
 // Starting a program: in place of this process, or as its child.
 //
-// What the program finds in its environment is emulator/host/launch_environment.h's. Knows nothing of options.
+// What the program finds in its environment is emulator/host/config/launch_environment.h's. Knows nothing of options.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "emulator/host/environment.h"
+#include "emulator/host/config/environment.h"
 #include "emulator/host/node/stats_file.h"
 
 namespace verbena::cli {

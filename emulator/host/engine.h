@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "emulator/host/app_memory.h"
-#include "emulator/host/engine_config.h"
+#include "emulator/host/config/engine_config.h"
 #include "emulator/host/fair_timers.h"
 #include "emulator/host/link.h"
 #include "emulator/host/management.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "emulator/host/engine_config.h"
+#include "emulator/host/config/engine_config.h"
 #include "emulator/host/link.h"
 
 namespace verbena::host {

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "emulator/host/engine_config.h"
+#include "emulator/host/config/engine_config.h"
 #include "wire/types.h"
 
 namespace verbena::host {

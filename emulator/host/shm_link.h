@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "emulator/host/config/engine_config.h"
 #include "emulator/host/core_loads.h"
-#include "emulator/host/engine_config.h"
 #include "emulator/host/link.h"
 #include "emulator/host/shm_control.h"
 

@@ -26,7 +26,7 @@
 #include <memory>
 #include <string>
 
-#include "emulator/host/engine_config.h"
+#include "emulator/host/config/engine_config.h"
 #include "emulator/host/link.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/poll_doorbell.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/launch_environment.h"
+#include "emulator/host/config/launch_environment.h"
 #include "emulator/host/shm_channel.h"
 #include "scenarios/real/program_mark.h"
 #include "wire/result.h"

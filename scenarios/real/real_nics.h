@@ -1,10 +1,10 @@
 // What the `nic:` of a scenario means under the real clock: for the NICs of its programs, and for their cables.
 //
-// Solely the translation; the words that a program's NIC is told are emulator/host/nic_tuning.h's.
+// Solely the translation; the words that a program's NIC is told are emulator/host/config/nic_tuning.h's.
 #pragma once
 
 #include "emulator/fabric/topology.h"
-#include "emulator/host/nic_tuning.h"
+#include "emulator/host/config/nic_tuning.h"
 #include "scenarios/language/scenario.h"
 
 namespace verbena::scenarios {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/host/launch_environment.h"
+#include "emulator/host/config/launch_environment.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "scenarios/real/fabric_child.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "emulator/host/environment.h"
+#include "emulator/host/config/environment.h"
 #include "emulator/host/node/node_directory.h"
 #include "tests/host/engine_node.h"
 #include "tests/host/served.h"

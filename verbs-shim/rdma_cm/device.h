@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "emulator/cm/connection.h"
+#include "emulator/host/config/environment.h"
 #include "emulator/host/engine.h"
-#include "emulator/host/environment.h"
 #include "emulator/host/os/drawn_numbers.h"
 #include "verbs-shim/rdma_cm/channel.h"
 

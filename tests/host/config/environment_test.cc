@@ -1,5 +1,5 @@
 // Reading the environment, names of nodes and fabrics, and the file of counters.
-#include "emulator/host/environment.h"
+#include "emulator/host/config/environment.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

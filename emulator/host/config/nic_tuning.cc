@@ -1,4 +1,4 @@
-#include "emulator/host/nic_tuning.h"
+#include "emulator/host/config/nic_tuning.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/nic_tuning.h"
+#include "emulator/host/config/nic_tuning.h"
 #include "wire/types.h"
 
 namespace verbena::host {

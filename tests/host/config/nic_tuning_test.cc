@@ -1,5 +1,5 @@
 // The words of VERBENA_NIC, and what they change.
-#include "emulator/host/nic_tuning.h"
+#include "emulator/host/config/nic_tuning.h"
 
 #include <boost/test/unit_test.hpp>
 #include <utility>

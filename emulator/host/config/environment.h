@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/engine_config.h"
+#include "emulator/host/config/engine_config.h"
 #include "wire/result.h"
 
 namespace verbena::host {

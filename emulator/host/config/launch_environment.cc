@@ -1,4 +1,4 @@
-#include "emulator/host/launch_environment.h"
+#include "emulator/host/config/launch_environment.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "emulator/host/environment.h"
+#include "emulator/host/config/environment.h"
 
 namespace verbena::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "emulator/host/environment.h"
+#include "emulator/host/config/environment.h"
 
 #include <algorithm>
 #include <charconv>

@@ -11,9 +11,9 @@
 #include "cli/exec/program.h"
 #include "cli/exec/stats_report.h"
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/host/capture_file.h"
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/config/nic_tuning.h"
+#include "emulator/host/link/capture_file.h"
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
 

@@ -9,10 +9,10 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/host/capturing_link.h"
 #include "emulator/host/engine_fork.h"
-#include "emulator/host/faulty_link.h"
-#include "emulator/host/link_factory.h"
+#include "emulator/host/link/capturing_link.h"
+#include "emulator/host/link/faulty_link.h"
+#include "emulator/host/link/link_factory.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/drawn_numbers.h"

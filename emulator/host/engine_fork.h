@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 
 namespace verbena::host {
 

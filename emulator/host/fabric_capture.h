@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
-#include "emulator/host/capture_file.h"
+#include "emulator/host/link/capture_file.h"
 
 namespace verbena::host {
 

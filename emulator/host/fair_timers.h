@@ -23,7 +23,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 #include "emulator/nic/nic.h"
 #include "wire/time.h"
 

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "emulator/cm/connection_manager.h"
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 #include "emulator/host/node/service_directory.h"
 #include "emulator/host/os/spin_lock.h"
 #include "emulator/nic/nic.h"

@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 #include "wire/result.h"
 #include "wire/time.h"
 

@@ -11,7 +11,7 @@
 // - Each process of a node has a packet socket of its own, whose filter lets only frames of its slot pass.
 // - The interface does not bring back what a node sends to itself: such frames go round inside, or to the other process
 // of
-//   the node over sibling_port.h.
+//   the node over node_forwarder.h.
 // - recvmmsg and sendmmsg with one slot per frame, not a TPACKET_V3 ring: a ring hands frames over by block, when a
 // block is
 //   full or its timer (1 ms at least) runs out, which costs more latency than the copy does time.
@@ -22,13 +22,13 @@
 #include <string>
 
 #include "emulator/host/config/engine_config.h"
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
+#include "emulator/host/link/node_forwarder.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/combining_gate.h"
 #include "emulator/host/os/frame_ring.h"
 #include "emulator/host/os/poll_doorbell.h"
 #include "emulator/host/os/socket_address.h"
-#include "emulator/host/sibling_port.h"
 
 namespace verbena::host {
 

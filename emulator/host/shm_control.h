@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/spin_lock.h"
 #include "emulator/host/shm_channel.h"

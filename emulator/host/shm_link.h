@@ -21,7 +21,7 @@
 
 #include "emulator/host/config/engine_config.h"
 #include "emulator/host/core_loads.h"
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 #include "emulator/host/shm_control.h"
 
 namespace verbena::host {

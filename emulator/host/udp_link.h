@@ -1,7 +1,7 @@
 // UdpLink: RoCE v2 over the kernel's UDP sockets, port 4791, without privileges.
 //
 // Solely responsible for a node's socket and its rules; sending is in udp_transmitter.h, receiving in udp_receiver.h,
-// processes that share the node's address in sibling_port.h, multicast groups in udp_groups.h.
+// processes that share the node's address in node_forwarder.h, multicast groups in udp_groups.h.
 //
 // Rules
 // - The socket is unconnected and sets IP_PMTUDISC_DO: the kernel sends DF and IPv4 identification 0, which the ICRC
@@ -15,10 +15,10 @@
 //   segments, and its packets are right for rxe and hardware (checksum 0 as in annex A17).
 // - All processes of a node bind (address, 4791) with SO_REUSEPORT. The kernel is taught to choose by the slot in the
 //   destination QPN (udp_steering.h); whenever it chooses wrong, because a process has come or gone, the one that got
-//   the frame passes it on (sibling_port.h). A process that ends, in whatever way, leaves the group at once.
+//   the frame passes it on (node_forwarder.h). A process that ends, in whatever way, leaves the group at once.
 // - A frame to a group is an IP multicast packet for the other nodes. Within the node it goes from process to process
 // by
-//   sibling_port.h, member of the group or not, and what comes back from the network is left out.
+//   node_forwarder.h, member of the group or not, and what comes back from the network is left out.
 // - wait_descriptors().frames is readable while a datagram waits in the kernel and the link is armed (poll_doorbell.h).
 #pragma once
 
@@ -27,10 +27,10 @@
 #include <string>
 
 #include "emulator/host/config/engine_config.h"
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
+#include "emulator/host/link/node_forwarder.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/poll_doorbell.h"
-#include "emulator/host/sibling_port.h"
 #include "emulator/host/udp_groups.h"
 #include "emulator/host/udp_receiver.h"
 #include "emulator/host/udp_transmitter.h"

@@ -14,11 +14,11 @@
 #include <memory>
 #include <span>
 
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
+#include "emulator/host/link/node_forwarder.h"
 #include "emulator/host/os/combining_gate.h"
 #include "emulator/host/os/frame_ring.h"
 #include "emulator/host/os/socket_address.h"
-#include "emulator/host/sibling_port.h"
 #include "emulator/host/udp_groups.h"
 #include "emulator/host/udp_steering.h"
 #include "wire/packet_builder.h"

@@ -2,7 +2,7 @@
 //
 // Solely responsible for the classic BPF program of the node's SO_REUSEPORT group, which chooses the socket by the slot
 // in the destination QPN. It is an optimisation and may be wrong at any time: a frame that comes to the wrong process
-// is passed on by sibling_port.h, and that is what sets this to work.
+// is passed on by node_forwarder.h, and that is what sets this to work.
 //
 // The kernel numbers the sockets of a group by the order of bind(); when one leaves, the last one takes its number.
 // Nobody can ask for the numbers, so they are found out: the program sends a probe to the number that it carries, and
@@ -19,9 +19,9 @@
 #include <optional>
 #include <span>
 
+#include "emulator/host/link/node_forwarder.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/socket_address.h"
-#include "emulator/host/sibling_port.h"
 #include "wire/time.h"
 
 namespace verbena::host {

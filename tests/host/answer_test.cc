@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/host/engine_node.h"
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 #include "tests/host/served.h"
 
 using namespace verbena;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "emulator/host/shm_link.h"
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 #include "tests/host/served.h"
 
 using namespace verbena;

@@ -6,7 +6,7 @@
 #include <deque>
 #include <thread>
 
-#include "emulator/host/in_process_link.h"
+#include "emulator/host/link/in_process_link.h"
 #include "tests/host/engine_node.h"
 
 namespace {

@@ -11,7 +11,7 @@
 
 #include "emulator/host/os/clock.h"
 #include "emulator/host/shm_link.h"
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 
 namespace verbena::host::test {
 

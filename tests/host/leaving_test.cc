@@ -5,7 +5,7 @@
 #include "emulator/host/engine_fork.h"
 #include "emulator/host/udp_link.h"
 #include "tests/host/engine_node.h"
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 
 using namespace verbena;
 using namespace verbena::host;

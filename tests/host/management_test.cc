@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/host/in_process_link.h"
+#include "emulator/host/link/in_process_link.h"
 #include "tests/cm/manager_pair.h"
 
 using namespace verbena;

@@ -9,7 +9,7 @@
 
 #include "emulator/host/os/clock.h"
 #include "emulator/host/shm_channel.h"
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 
 using namespace verbena;
 using namespace verbena::host;

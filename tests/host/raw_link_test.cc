@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "emulator/host/udp_link.h"
-#include "tests/host/link_frames.h"
-#include "tests/host/network_namespaces.h"
+#include "tests/host/link/link_frames.h"
+#include "tests/host/link/network_namespaces.h"
 #include "wire/icrc.h"
 
 using namespace verbena;

@@ -14,8 +14,8 @@
 
 #include "emulator/host/udp_link.h"
 #include "emulator/host/udp_socket.h"
-#include "tests/host/link_frames.h"
-#include "tests/host/network_namespaces.h"
+#include "tests/host/link/link_frames.h"
+#include "tests/host/link/network_namespaces.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 
 using namespace verbena;
 using namespace verbena::host;

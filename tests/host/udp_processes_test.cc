@@ -12,7 +12,7 @@
 #include <string>
 
 #include "emulator/host/udp_link.h"
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 
 using namespace verbena;
 using namespace verbena::host;

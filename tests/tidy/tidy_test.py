@@ -13,11 +13,11 @@ class Rules(unittest.TestCase):
 
     def test_include_to_the_right_is_an_offence(self):
         self.assertTrue(tidy.check_text("wire/a.h", CLEAN + '#include "emulator/nic/nic.h"\n'))
-        self.assertTrue(tidy.check_text("emulator/sim/a.h", CLEAN + '#include "emulator/host/link.h"\n'))
+        self.assertTrue(tidy.check_text("emulator/sim/a.h", CLEAN + '#include "emulator/host/link/link.h"\n'))
         self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + '#include "emulator/fabric/fault_plan.h"\n'))
 
     def test_include_to_the_left_is_none(self):
-        self.assertEqual(tidy.check_text("cli/a.h", CLEAN + '#include "emulator/host/link.h"\n'), [])
+        self.assertEqual(tidy.check_text("cli/a.h", CLEAN + '#include "emulator/host/link/link.h"\n'), [])
 
     def test_system_header_in_a_pure_folder_is_an_offence(self):
         self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + "#include <sys/socket.h>\n"))

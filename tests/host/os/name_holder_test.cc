@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "emulator/host/sibling_port.h"
+#include "emulator/host/link/node_forwarder.h"
 
 using namespace verbena;
 using namespace verbena::host;

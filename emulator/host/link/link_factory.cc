@@ -1,4 +1,4 @@
-#include "emulator/host/link_factory.h"
+#include "emulator/host/link/link_factory.h"
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-#include "emulator/host/in_process_link.h"
+#include "emulator/host/link/in_process_link.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -8,8 +8,8 @@
 
 #include <memory>
 
-#include "emulator/host/capture_file.h"
-#include "emulator/host/link.h"
+#include "emulator/host/link/capture_file.h"
+#include "emulator/host/link/link.h"
 
 namespace verbena::host {
 

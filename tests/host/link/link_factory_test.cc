@@ -1,10 +1,10 @@
 // The factory: every kind of link by its name, and one clear line for what is not one.
-#include "emulator/host/link_factory.h"
+#include "emulator/host/link/link_factory.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 
 using namespace verbena;
 using namespace verbena::host;

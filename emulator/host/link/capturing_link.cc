@@ -1,4 +1,4 @@
-#include "emulator/host/capturing_link.h"
+#include "emulator/host/link/capturing_link.h"
 
 #include <algorithm>
 #include <utility>

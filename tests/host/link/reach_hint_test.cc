@@ -1,5 +1,5 @@
 // Peers that a kind of link can never reach are named once, with what would mend it; those that may come later are not.
-#include "emulator/host/reach_hint.h"
+#include "emulator/host/link/reach_hint.h"
 
 #include <unistd.h>
 

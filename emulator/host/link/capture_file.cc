@@ -1,4 +1,4 @@
-#include "emulator/host/capture_file.h"
+#include "emulator/host/link/capture_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

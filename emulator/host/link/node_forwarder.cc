@@ -1,4 +1,4 @@
-#include "emulator/host/sibling_port.h"
+#include "emulator/host/link/node_forwarder.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

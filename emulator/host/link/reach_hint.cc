@@ -1,4 +1,4 @@
-#include "emulator/host/reach_hint.h"
+#include "emulator/host/link/reach_hint.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,12 +1,12 @@
 // The cable between two links of one process.
-#include "emulator/host/in_process_link.h"
+#include "emulator/host/link/in_process_link.h"
 
 #include <poll.h>
 
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
-#include "tests/host/link_frames.h"
+#include "tests/host/link/link_frames.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -1,5 +1,5 @@
 // Faults on a live link: what reaches the link below and the NIC above, and what a capture is told.
-#include "emulator/host/faulty_link.h"
+#include "emulator/host/link/faulty_link.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/neighbour.h"

@@ -1,4 +1,4 @@
-#include "emulator/host/faulty_link.h"
+#include "emulator/host/link/faulty_link.h"
 
 #include <algorithm>
 #include <array>

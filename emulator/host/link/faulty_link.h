@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/host/capture_file.h"
-#include "emulator/host/link.h"
+#include "emulator/host/link/capture_file.h"
+#include "emulator/host/link/link.h"
 
 namespace verbena::host {
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 
 namespace verbena::host {
 

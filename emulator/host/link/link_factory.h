@@ -4,7 +4,7 @@
 #include <string>
 
 #include "emulator/host/config/engine_config.h"
-#include "emulator/host/link.h"
+#include "emulator/host/link/link.h"
 
 namespace verbena::host {
 

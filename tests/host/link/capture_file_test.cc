@@ -1,5 +1,5 @@
 // CaptureFile and CapturingLink: what was recorded can be read back with wire's reader.
-#include "emulator/host/capture_file.h"
+#include "emulator/host/link/capture_file.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -14,9 +14,9 @@
 #include <map>
 #include <string>
 
-#include "emulator/host/capturing_link.h"
-#include "emulator/host/in_process_link.h"
-#include "tests/host/link_frames.h"
+#include "emulator/host/link/capturing_link.h"
+#include "emulator/host/link/in_process_link.h"
+#include "tests/host/link/link_frames.h"
 #include "wire/pcap_file.h"
 
 using namespace verbena;

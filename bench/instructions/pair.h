@@ -11,7 +11,7 @@
 #include <new>
 
 #include "emulator/host/app_memory.h"
-#include "emulator/host/shm_ring.h"
+#include "emulator/host/link/shm/shm_ring.h"
 #include "emulator/nic/nic.h"
 #include "wire/assert.h"
 

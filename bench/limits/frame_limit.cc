@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "bench/limits/measure.h"
-#include "emulator/host/shm_ring.h"
+#include "emulator/host/link/shm/shm_ring.h"
 #include "wire/frame_parser.h"
 #include "wire/known_headers.h"
 #include "wire/packet_builder.h"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
+#include "emulator/host/link/shm/shm_link.h"
 #include "emulator/host/os/abstract_name.h"
-#include "emulator/host/shm_link.h"
 
 namespace verbena::host {
 

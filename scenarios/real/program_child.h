@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator/host/config/launch_environment.h"
-#include "emulator/host/shm_channel.h"
+#include "emulator/host/link/shm/shm_channel.h"
 #include "scenarios/real/program_mark.h"
 #include "wire/result.h"
 #include "wire/time.h"

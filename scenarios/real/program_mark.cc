@@ -11,7 +11,7 @@
 #include <ctime>
 #include <string_view>
 
-#include "emulator/host/shm_channel.h"
+#include "emulator/host/link/shm/shm_channel.h"
 
 namespace verbena::scenarios {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "emulator/host/shm_link.h"
+#include "emulator/host/link/shm/shm_link.h"
 #include "tests/host/engine_node.h"
 #include "tests/support/unmapped.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "emulator/host/shm_link.h"
+#include "emulator/host/link/shm/shm_link.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/host/served.h"
 

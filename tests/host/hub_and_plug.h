@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/host/link/shm/shm_link.h"
 #include "emulator/host/os/clock.h"
-#include "emulator/host/shm_link.h"
 #include "tests/host/link/link_frames.h"
 
 namespace verbena::host::test {

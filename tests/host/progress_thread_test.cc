@@ -7,8 +7,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/host/link/shm/shm_channel.h"
 #include "emulator/host/os/clock.h"
-#include "emulator/host/shm_channel.h"
 #include "tests/host/link/link_frames.h"
 
 using namespace verbena;

@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "emulator/host/shm_channel.h"
+#include "emulator/host/link/shm/shm_channel.h"
 #include "verbs-shim/path/socket_filter.h"
 
 using verbena::host::Descriptor;

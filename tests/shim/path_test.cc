@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/host/link/shm/shm_channel.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/node/stats_file.h"
-#include "emulator/host/shm_channel.h"
 #include "tests/cli/run_command.h"
 
 using verbena::test::Finished;

@@ -7,7 +7,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "emulator/host/shm_channel.h"
+#include "emulator/host/link/shm/shm_channel.h"
 
 using namespace verbena::host;
 

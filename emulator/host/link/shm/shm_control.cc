@@ -1,4 +1,4 @@
-#include "emulator/host/shm_control.h"
+#include "emulator/host/link/shm/shm_control.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>

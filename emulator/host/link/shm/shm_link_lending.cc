@@ -15,8 +15,8 @@
 #include <cerrno>
 #include <climits>
 
+#include "emulator/host/link/shm/shm_link.h"
 #include "emulator/host/os/clock.h"
-#include "emulator/host/shm_link.h"
 
 namespace verbena::host {
 namespace {

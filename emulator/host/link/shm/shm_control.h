@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "emulator/host/link/link.h"
+#include "emulator/host/link/shm/shm_channel.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/spin_lock.h"
-#include "emulator/host/shm_channel.h"
 
 namespace verbena::host {
 

@@ -1,4 +1,4 @@
-#include "emulator/host/shm_channel.h"
+#include "emulator/host/link/shm/shm_channel.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/shm_link.h"
+#include "emulator/host/link/shm/shm_link.h"
 
 #include <unistd.h>
 

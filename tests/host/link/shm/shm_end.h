@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "emulator/host/link/shm/shm_link.h"
 #include "emulator/host/os/clock.h"
-#include "emulator/host/shm_link.h"
 
 namespace verbena::host::test {
 

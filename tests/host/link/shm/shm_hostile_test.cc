@@ -10,7 +10,7 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "tests/host/shm_end.h"
+#include "tests/host/link/shm/shm_end.h"
 
 namespace {
 using namespace verbena;

@@ -1,4 +1,6 @@
 // The shared-memory ring alone: order, wrap, back pressure, batches, hostile ends.
+#include "emulator/host/link/shm/shm_ring.h"
+
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <memory>
@@ -6,8 +8,6 @@
 #include <span>
 #include <thread>
 #include <vector>
-
-#include "emulator/host/shm_ring.h"
 
 namespace {
 using namespace verbena::host;

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "emulator/host/config/engine_config.h"
-#include "emulator/host/core_loads.h"
 #include "emulator/host/link/link.h"
-#include "emulator/host/shm_control.h"
+#include "emulator/host/link/shm/core_loads.h"
+#include "emulator/host/link/shm/shm_control.h"
 
 namespace verbena::host {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/host/shm_link.h"
+#include "emulator/host/link/shm/shm_link.h"
 
 namespace verbena::host {
 

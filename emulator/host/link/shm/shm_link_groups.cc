@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/host/link/shm/shm_link.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
-#include "emulator/host/shm_link.h"
 
 namespace verbena::host {
 

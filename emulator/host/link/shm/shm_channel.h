@@ -15,8 +15,8 @@
 #include <optional>
 #include <utility>
 
+#include "emulator/host/link/shm/shm_ring.h"
 #include "emulator/host/os/descriptor.h"
-#include "emulator/host/shm_ring.h"
 #include "wire/time.h"
 #include "wire/types.h"
 

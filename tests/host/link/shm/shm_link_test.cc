@@ -1,6 +1,6 @@
 // The shared-memory link: between two links of one process, across fork(), with peers that die, sleep, stop or come
 // back.
-#include "emulator/host/shm_link.h"
+#include "emulator/host/link/shm/shm_link.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <boost/test/unit_test.hpp>
 #include <optional>
 
-#include "tests/host/shm_end.h"
+#include "tests/host/link/shm/shm_end.h"
 
 namespace {
 using namespace verbena;

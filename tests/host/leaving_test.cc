@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "emulator/host/engine_fork.h"
-#include "emulator/host/udp_link.h"
+#include "emulator/host/link/udp/udp_link.h"
 #include "tests/host/engine_node.h"
 #include "tests/host/link/link_frames.h"
 

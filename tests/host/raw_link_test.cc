@@ -6,7 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 
-#include "emulator/host/udp_link.h"
+#include "emulator/host/link/udp/udp_link.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/host/link/network_namespaces.h"
 #include "wire/icrc.h"

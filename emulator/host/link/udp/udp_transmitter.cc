@@ -1,4 +1,4 @@
-#include "emulator/host/udp_transmitter.h"
+#include "emulator/host/link/udp/udp_transmitter.h"
 
 #include <netinet/udp.h>
 

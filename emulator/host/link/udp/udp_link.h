@@ -29,11 +29,11 @@
 #include "emulator/host/config/engine_config.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/node_forwarder.h"
+#include "emulator/host/link/udp/udp_groups.h"
+#include "emulator/host/link/udp/udp_receiver.h"
+#include "emulator/host/link/udp/udp_transmitter.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/poll_doorbell.h"
-#include "emulator/host/udp_groups.h"
-#include "emulator/host/udp_receiver.h"
-#include "emulator/host/udp_transmitter.h"
 
 namespace verbena::host {
 

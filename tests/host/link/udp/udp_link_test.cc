@@ -1,5 +1,5 @@
 // UdpLink: two nodes in one process, over the loopback interface and the real port 4791.
-#include "emulator/host/udp_link.h"
+#include "emulator/host/link/udp/udp_link.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/udp_link.h"
+#include "emulator/host/link/udp/udp_link.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/link/udp/udp_socket.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/neighbour.h"
 #include "emulator/host/os/socket_option.h"
-#include "emulator/host/udp_socket.h"
 
 namespace verbena::host {
 namespace {

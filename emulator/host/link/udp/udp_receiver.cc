@@ -1,4 +1,4 @@
-#include "emulator/host/udp_receiver.h"
+#include "emulator/host/link/udp/udp_receiver.h"
 
 #include <netinet/udp.h>
 

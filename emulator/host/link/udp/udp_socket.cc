@@ -1,4 +1,4 @@
-#include "emulator/host/udp_socket.h"
+#include "emulator/host/link/udp/udp_socket.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>

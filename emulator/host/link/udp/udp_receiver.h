@@ -16,11 +16,11 @@
 
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/node_forwarder.h"
+#include "emulator/host/link/udp/udp_groups.h"
+#include "emulator/host/link/udp/udp_steering.h"
 #include "emulator/host/os/combining_gate.h"
 #include "emulator/host/os/frame_ring.h"
 #include "emulator/host/os/socket_address.h"
-#include "emulator/host/udp_groups.h"
-#include "emulator/host/udp_steering.h"
 #include "wire/packet_builder.h"
 
 namespace verbena::host {

@@ -1,4 +1,4 @@
-#include "emulator/host/udp_steering.h"
+#include "emulator/host/link/udp/udp_steering.h"
 
 #include <linux/filter.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/udp_groups.h"
+#include "emulator/host/link/udp/udp_groups.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "emulator/host/link/udp/udp_socket.h"
 #include "emulator/host/os/socket_address.h"
 #include "emulator/host/os/socket_option.h"
-#include "emulator/host/udp_socket.h"
 
 namespace verbena::host {
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "emulator/host/udp_link.h"
+#include "emulator/host/link/udp/udp_link.h"
 #include "tests/host/link/link_frames.h"
 
 using namespace verbena;

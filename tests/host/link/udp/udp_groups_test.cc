@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "emulator/host/udp_link.h"
-#include "emulator/host/udp_socket.h"
+#include "emulator/host/link/udp/udp_link.h"
+#include "emulator/host/link/udp/udp_socket.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/host/link/network_namespaces.h"
 

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
+#include "emulator/host/link/raw/raw_link.h"
 #include "emulator/host/link/shm/shm_link.h"
 #include "emulator/host/link/udp/udp_link.h"
-#include "emulator/host/raw_link.h"
 
 namespace verbena::host {
 

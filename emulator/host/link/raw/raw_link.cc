@@ -1,4 +1,4 @@
-#include "emulator/host/raw_link.h"
+#include "emulator/host/link/raw/raw_link.h"
 
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
@@ -15,10 +15,10 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/link/raw/raw_filter.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/neighbour.h"
 #include "emulator/host/os/socket_option.h"
-#include "emulator/host/raw_filter.h"
 #include "wire/headers.h"
 
 namespace verbena::host {

@@ -1,4 +1,4 @@
-#include "emulator/host/raw_filter.h"
+#include "emulator/host/link/raw/raw_filter.h"
 
 #include <sys/socket.h>
 

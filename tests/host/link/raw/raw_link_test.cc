@@ -1,5 +1,5 @@
 // RawLink, and UdpLink against it, over a veth pair between two network namespaces.
-#include "emulator/host/raw_link.h"
+#include "emulator/host/link/raw/raw_link.h"
 
 #include <poll.h>
 

@@ -15,7 +15,7 @@
 #include <memory>
 #include <mutex>
 
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 #include "verbs-shim/boundary.h"
 #include "verbs-shim/event_queue.h"
 

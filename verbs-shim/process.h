@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 #include "verbs-shim/objects.h"
 
 namespace verbena::shim {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 #include "emulator/nic/verbs.h"
 
 namespace verbena::shim {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <new>
 
-#include "emulator/host/app_memory.h"
+#include "emulator/host/engine/app_memory.h"
 #include "emulator/host/link/shm/shm_ring.h"
 #include "emulator/nic/nic.h"
 #include "wire/assert.h"

@@ -2,7 +2,7 @@
 //
 // Solely responsible for verbs semantics and the RoCE v2 transport. It never reads a clock, opens a socket, starts a
 // thread or draws a random number: verbs calls, frames and the time go in; frames (pulled by transmit), completions and
-// events come out. Not thread-safe: its owner (emulator/host/engine.h, emulator/sim) serialises all calls.
+// events come out. Not thread-safe: its owner (emulator/host/engine/engine.h, emulator/sim) serialises all calls.
 // The frame path (post, receive, transmit, poll) does not allocate.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/host/engine_node.h"
+#include "tests/host/engine/engine_node.h"
 #include "tests/host/served.h"
 
 using namespace verbena;

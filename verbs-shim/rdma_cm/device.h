@@ -28,7 +28,7 @@
 
 #include "emulator/cm/connection.h"
 #include "emulator/host/config/environment.h"
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 #include "emulator/host/os/drawn_numbers.h"
 #include "verbs-shim/rdma_cm/channel.h"
 

@@ -25,7 +25,7 @@ struct EngineConfig {
   std::string device_name = "verbena0";           // what applications see; the engine does not look at it
   bool progress_thread = true;                    // tests may drive progress() themselves
   static constexpr std::uint64_t kFaultSeed = 1;  // where none is given, so that faults are the same ones again
-  std::optional<Duration> prompt_answer;          // as prompt_answers.h has it; tests run on slower machines
+  std::optional<Duration> prompt_answer;          // as ping_pong_detector.h has it; tests run on slower machines
 };
 
 }  // namespace verbena::host

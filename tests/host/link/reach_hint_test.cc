@@ -10,7 +10,7 @@
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/node/node_directory.h"
-#include "tests/host/engine_node.h"
+#include "tests/host/engine/engine_node.h"
 #include "tests/host/served.h"
 
 using namespace verbena;

@@ -1,4 +1,4 @@
-#include "emulator/host/fair_timers.h"
+#include "emulator/host/engine/fair_timers.h"
 
 #include <algorithm>
 #include <utility>

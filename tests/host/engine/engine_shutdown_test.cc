@@ -2,9 +2,9 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 
-#include "emulator/host/engine_fork.h"
+#include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/link/udp/udp_link.h"
-#include "tests/host/engine_node.h"
+#include "tests/host/engine/engine_node.h"
 #include "tests/host/link/link_frames.h"
 
 using namespace verbena;

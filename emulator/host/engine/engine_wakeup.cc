@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 
 namespace verbena::host {
 namespace {

@@ -1,5 +1,5 @@
 // Where the progress thread runs when the application keeps its core to itself.
-#include "emulator/host/thread_place.h"
+#include "emulator/host/engine/thread_affinity.h"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 
 #include <sched.h>
 
@@ -9,7 +9,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/host/engine_fork.h"
+#include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/link/capturing_link.h"
 #include "emulator/host/link/faulty_link.h"
 #include "emulator/host/link/link_factory.h"

@@ -1,5 +1,5 @@
 // Copies in and out of application memory: contents, order, faults, and everybody else's faults.
-#include "emulator/host/app_memory.h"
+#include "emulator/host/engine/app_memory.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -64,7 +64,7 @@ int how_it_ends(Body&& body) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
 }
 
-/// Short copies and long ones fault by different ways (short_copy.h), and within blocks, words and octets.
+/// Short copies and long ones fault by different ways (faultable_copy.h), and within blocks, words and octets.
 constexpr std::size_t kShortAndLong[] = {1, 8, 15, 64, 256, 257, 1000, 4000};
 
 volatile sig_atomic_t seen_signal = 0;

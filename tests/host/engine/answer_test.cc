@@ -2,7 +2,7 @@
 // bear.
 #include <boost/test/unit_test.hpp>
 
-#include "tests/host/engine_node.h"
+#include "tests/host/engine/engine_node.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/host/served.h"
 

@@ -1,5 +1,5 @@
 // When the answer to a request is expected at once.
-#include "emulator/host/prompt_answers.h"
+#include "emulator/host/engine/ping_pong_detector.h"
 
 #include <boost/test/unit_test.hpp>
 

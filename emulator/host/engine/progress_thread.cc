@@ -1,4 +1,4 @@
-#include "emulator/host/progress_thread.h"
+#include "emulator/host/engine/progress_thread.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -15,13 +15,13 @@
 #include <system_error>
 #include <utility>
 
+#include "emulator/host/engine/thread_affinity.h"
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/scheduler_slice.h"
 #include "emulator/host/os/shortage.h"
 #include "emulator/host/os/spin_lock.h"
-#include "emulator/host/thread_place.h"
 
 namespace verbena::host {
 namespace {

@@ -1,4 +1,4 @@
-#include "emulator/host/app_memory.h"
+#include "emulator/host/engine/app_memory.h"
 
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "emulator/host/short_copy.h"
+#include "emulator/host/engine/faultable_copy.h"
 
 namespace verbena::host {
 namespace {

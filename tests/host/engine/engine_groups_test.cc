@@ -8,7 +8,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "emulator/host/os/neighbour.h"
-#include "tests/host/engine_node.h"
+#include "tests/host/engine/engine_node.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -1,5 +1,5 @@
 // The engine: two nodes in one process, with and without polling; events; fork; sleep; the end.
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "emulator/host/link/shm/shm_link.h"
-#include "tests/host/engine_node.h"
+#include "tests/host/engine/engine_node.h"
 #include "tests/support/unmapped.h"
 
 namespace {

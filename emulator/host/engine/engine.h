@@ -14,17 +14,17 @@
 #include <type_traits>
 #include <utility>
 
-#include "emulator/host/app_memory.h"
 #include "emulator/host/config/engine_config.h"
-#include "emulator/host/fair_timers.h"
+#include "emulator/host/engine/app_memory.h"
+#include "emulator/host/engine/connection_service.h"
+#include "emulator/host/engine/fair_timers.h"
+#include "emulator/host/engine/ping_pong_detector.h"
+#include "emulator/host/engine/progress_thread.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/reach_hint.h"
-#include "emulator/host/management.h"
 #include "emulator/host/node/stats_file.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/spin_lock.h"
-#include "emulator/host/progress_thread.h"
-#include "emulator/host/prompt_answers.h"
 #include "emulator/nic/nic.h"
 
 namespace verbena::host {

@@ -1,4 +1,4 @@
-#include "emulator/host/thread_place.h"
+#include "emulator/host/engine/thread_affinity.h"
 
 #include <utility>
 

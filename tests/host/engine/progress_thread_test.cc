@@ -1,5 +1,5 @@
 // When the progress thread spins and when it leaves its core to others.
-#include "emulator/host/progress_thread.h"
+#include "emulator/host/engine/progress_thread.h"
 
 #include <sched.h>
 #include <sys/eventfd.h>

@@ -1,13 +1,13 @@
 // A thread that stands still with frames in hand, at each step of the way in and out: no ACK timer runs out over them,
 // and a request that is really lost is sent again all the same.
-#include "emulator/host/fair_timers.h"
+#include "emulator/host/engine/fair_timers.h"
 
 #include <boost/test/unit_test.hpp>
 #include <deque>
 #include <thread>
 
 #include "emulator/host/link/in_process_link.h"
-#include "tests/host/engine_node.h"
+#include "tests/host/engine/engine_node.h"
 
 namespace {
 using namespace verbena;

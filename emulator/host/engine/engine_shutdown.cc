@@ -2,8 +2,8 @@
 #include <sched.h>
 #include <time.h>
 
-#include "emulator/host/engine.h"
-#include "emulator/host/engine_fork.h"
+#include "emulator/host/engine/engine.h"
+#include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/os/cancellation_shield.h"
 
 namespace verbena::host {

@@ -1,10 +1,10 @@
-#include "emulator/host/engine_fork.h"
+#include "emulator/host/engine/engine_fork.h"
 
 #include <pthread.h>
 
 #include <algorithm>
 
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 #include "emulator/host/os/call_state.h"
 
 namespace verbena::host {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/engine.h"
+#include "emulator/host/engine/engine.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 

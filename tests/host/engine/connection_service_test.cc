@@ -1,5 +1,5 @@
 // Management: what it tells of processes that have ended, beside what they have sent, and who has their slot since.
-#include "emulator/host/management.h"
+#include "emulator/host/engine/connection_service.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "emulator/host/management.h"
+#include "emulator/host/engine/connection_service.h"
 
 #include <algorithm>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "emulator/host/short_copy.h"
+#include "emulator/host/engine/faultable_copy.h"
 
 namespace verbena::host {
 

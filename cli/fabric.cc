@@ -1,4 +1,5 @@
-// `verbena fabric`: makes the topology that the user wants and serves it until Ctrl-C (emulator/host/fabric_process.h).
+// `verbena fabric`: makes the topology that the user wants and serves it until Ctrl-C
+// (emulator/host/fabric_process/fabric_process.h).
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -8,7 +9,7 @@
 #include "cli/command.h"
 #include "emulator/fabric/quantity.h"
 #include "emulator/fabric/topology.h"
-#include "emulator/host/fabric_process.h"
+#include "emulator/host/fabric_process/fabric_process.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/language/read_scenario.h"
 #include "scenarios/run/buffered_file.h"

@@ -1,7 +1,7 @@
 // `verbena fault`: passes what the user wants on to the running fabric, which knows the words
-// (emulator/host/fabric_commands.h), and shows its answer.
+// (emulator/host/fabric_process/fabric_commands.h), and shows its answer.
 #include "cli/command.h"
-#include "emulator/host/fabric_commands.h"
+#include "emulator/host/fabric_process/fabric_commands.h"
 #include "emulator/host/node/fabric_question.h"
 
 namespace verbena::cli {

@@ -5,7 +5,7 @@
 
 #include "emulator/fabric/fault_words.h"
 #include "emulator/fabric/quantity.h"
-#include "emulator/host/fabric_commands.h"
+#include "emulator/host/fabric_process/fabric_commands.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/keys.h"
 

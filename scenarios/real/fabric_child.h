@@ -1,7 +1,7 @@
 // FabricChild: the fabric process of one run, as a child of the runner.
 //
 // Solely responsible for starting and ending it and for carrying questions to it. What it does is
-// emulator/host/fabric_process.h's. It ends by itself when the runner is gone.
+// emulator/host/fabric_process/fabric_process.h's. It ends by itself when the runner is gone.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/fabric_process.h"
+#include "emulator/host/fabric_process/fabric_process.h"
 #include "wire/result.h"
 
 namespace verbena::scenarios {
@@ -25,7 +25,7 @@ class FabricChild {
   FabricChild& operator=(const FabricChild&) = delete;
 
   const std::string& name() const { return name_; }
-  /// The words of emulator/host/fabric_commands.h. An error is one line.
+  /// The words of emulator/host/fabric_process/fabric_commands.h. An error is one line.
   Result<std::string, std::string> ask(const std::vector<std::string>& words) const;
   /// Ends it and waits until its captures are written. What the checkers said (RealCheckers::read), if they watched.
   std::string end();

@@ -19,7 +19,7 @@ namespace verbena::scenarios {
 class FaultTarget {
  public:
   virtual ~FaultTarget() = default;
-  /// A command of emulator/host/fabric_commands.h; the answer, or nothing if it was refused.
+  /// A command of emulator/host/fabric_process/fabric_commands.h; the answer, or nothing if it was refused.
   virtual std::optional<std::string> tell_fabric(const std::vector<std::string>& words) = 0;
   /// Frames that the cable has carried, both ways.
   virtual std::uint64_t carried(const std::string& cable) = 0;

@@ -150,7 +150,7 @@ std::uint64_t RealRun::carried(const std::string& cable) {
   return frames;
 }
 
-/// Whether the sockets of the node's programs send and hear (emulator/host/fabric_sockets.h).
+/// Whether the sockets of the node's programs send and hear (emulator/host/fabric_process/fabric_sockets.h).
 void RealRun::set_power(std::uint32_t host, const char* power) {
   tell_fabric({"node-power", scenario_.topology.vertices[host].name, power});
 }

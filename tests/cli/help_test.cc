@@ -11,11 +11,11 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/fault_words.h"
 #include "emulator/fabric/quantity.h"
-#include "emulator/host/fabric_commands.h"
+#include "emulator/host/fabric_process/fabric_commands.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/keys.h"
 #include "tests/cli/run_command.h"
-#include "tests/host/served.h"
+#include "tests/host/fabric_process/served.h"
 #include "tests/scenarios/reading.h"
 #include "tests/support/places.h"
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <thread>
 
-#include "emulator/host/fabric_process.h"
+#include "emulator/host/fabric_process/fabric_process.h"
 
 namespace verbs_test {
 

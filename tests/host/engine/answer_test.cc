@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/host/engine/engine_node.h"
+#include "tests/host/fabric_process/served.h"
 #include "tests/host/link/link_frames.h"
-#include "tests/host/served.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -11,7 +11,7 @@
 #include "emulator/host/config/environment.h"
 #include "emulator/host/node/node_directory.h"
 #include "tests/host/engine/engine_node.h"
-#include "tests/host/served.h"
+#include "tests/host/fabric_process/served.h"
 
 using namespace verbena;
 using namespace verbena::host;

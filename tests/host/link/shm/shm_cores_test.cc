@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "tests/host/hub_and_plug.h"
+#include "tests/host/fabric_process/hub_and_plug.h"
 
 using namespace verbena;
 using namespace verbena::host;

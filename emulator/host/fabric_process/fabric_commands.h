@@ -1,9 +1,9 @@
 // FabricCommands: what another shell may ask of a running fabric, and what it is answered.
 //
 // Solely responsible for the words: their meaning for the network, their errors, the list of faults and the counters as
-// JSON. It moves no frames (fabric_hub.h) and knows no sockets (fabric_control.h). LINK is the name of a cable, n1-s1,
-// for both directions, n1->s1 for one, or `all`; NODES and SWITCHES are names with commas. The words are in one table
-// (fabric_commands.cc) with what they mean; docs/faults.md is made from it. Besides those for users there are
+// JSON. It moves no frames (fabric_ports.h) and knows no sockets (fabric_control.h). LINK is the name of a cable,
+// n1-s1, for both directions, n1->s1 for one, or `all`; NODES and SWITCHES are names with commas. The words are in one
+// table (fabric_commands.cc) with what they mean; docs/faults.md is made from it. Besides those for users there are
 //   node-power NODES on|frozen|crashing  of their sockets only: whoever kills or stops the processes says so before
 //   stat                      JSON: links, nodes, faults
 //   hello                     JSON: nodes, and the file of counters that processes write (stats_file.h)
@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/fabric_capture.h"
-#include "emulator/host/fabric_control.h"
-#include "emulator/host/fabric_hub.h"
-#include "emulator/host/fabric_sockets.h"
+#include "emulator/host/fabric_process/fabric_capture.h"
+#include "emulator/host/fabric_process/fabric_control.h"
+#include "emulator/host/fabric_process/fabric_ports.h"
+#include "emulator/host/fabric_process/fabric_sockets.h"
 #include "emulator/host/node/stats_file.h"
 
 namespace verbena::host {

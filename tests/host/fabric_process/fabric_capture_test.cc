@@ -1,5 +1,5 @@
 // Captures of a fabric within their limits: what is cut and what is left out is counted, and the files say it.
-#include "emulator/host/fabric_capture.h"
+#include "emulator/host/fabric_process/fabric_capture.h"
 
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
-#include "tests/host/hub_and_plug.h"
-#include "tests/host/served.h"
+#include "tests/host/fabric_process/hub_and_plug.h"
+#include "tests/host/fabric_process/served.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -15,13 +15,13 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/topology.h"
-#include "emulator/host/borrowing.h"
-#include "emulator/host/core_choice.h"
-#include "emulator/host/fabric_capture.h"
-#include "emulator/host/fabric_commands.h"
-#include "emulator/host/fabric_control.h"
-#include "emulator/host/fabric_hub.h"
-#include "emulator/host/fabric_sockets.h"
+#include "emulator/host/fabric_process/core_lease.h"
+#include "emulator/host/fabric_process/fabric_capture.h"
+#include "emulator/host/fabric_process/fabric_commands.h"
+#include "emulator/host/fabric_process/fabric_control.h"
+#include "emulator/host/fabric_process/fabric_ports.h"
+#include "emulator/host/fabric_process/fabric_sockets.h"
+#include "emulator/host/fabric_process/hub_affinity.h"
 
 namespace verbena::host {
 

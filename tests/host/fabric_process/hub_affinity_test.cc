@@ -1,5 +1,5 @@
 // Where the fabric process runs beside applications that poll.
-#include "emulator/host/core_choice.h"
+#include "emulator/host/fabric_process/hub_affinity.h"
 
 #include <boost/test/unit_test.hpp>
 #include <initializer_list>

@@ -1,4 +1,4 @@
-#include "emulator/host/fabric_process.h"
+#include "emulator/host/fabric_process/fabric_process.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -11,9 +11,9 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/fabric_process/adaptive_spin.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/spin_lock.h"
-#include "emulator/host/spin_time.h"
 
 namespace verbena::host {
 namespace {

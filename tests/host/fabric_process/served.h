@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "emulator/host/fabric_process.h"
+#include "emulator/host/fabric_process/fabric_process.h"
 
 namespace verbena::host::test {
 

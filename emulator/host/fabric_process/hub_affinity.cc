@@ -1,4 +1,4 @@
-#include "emulator/host/core_choice.h"
+#include "emulator/host/fabric_process/hub_affinity.h"
 
 namespace verbena::host {
 

@@ -1,5 +1,5 @@
 // The fabric process: frames between plugs through switches, its commands, and what is left when somebody goes.
-#include "emulator/host/fabric_process.h"
+#include "emulator/host/fabric_process/fabric_process.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "emulator/host/link/shm/shm_link.h"
+#include "tests/host/fabric_process/served.h"
 #include "tests/host/link/link_frames.h"
-#include "tests/host/served.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -1,5 +1,5 @@
 // When a fabric process is short of a core, and until when its clock ticks.
-#include "emulator/host/borrowing.h"
+#include "emulator/host/fabric_process/core_lease.h"
 
 #include <poll.h>
 

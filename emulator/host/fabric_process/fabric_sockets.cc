@@ -1,4 +1,4 @@
-#include "emulator/host/fabric_sockets.h"
+#include "emulator/host/fabric_process/fabric_sockets.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "emulator/host/fabric_capture.h"
+#include "emulator/host/fabric_process/fabric_capture.h"
 
 #include <algorithm>
 #include <utility>

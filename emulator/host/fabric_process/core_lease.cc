@@ -1,4 +1,4 @@
-#include "emulator/host/borrowing.h"
+#include "emulator/host/fabric_process/core_lease.h"
 
 #include <sys/timerfd.h>
 #include <unistd.h>

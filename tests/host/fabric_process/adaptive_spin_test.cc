@@ -1,5 +1,5 @@
 // How long a fabric process looks for frames in vain.
-#include "emulator/host/spin_time.h"
+#include "emulator/host/fabric_process/adaptive_spin.h"
 
 #include <boost/test/unit_test.hpp>
 

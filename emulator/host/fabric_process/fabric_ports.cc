@@ -1,4 +1,4 @@
-#include "emulator/host/fabric_hub.h"
+#include "emulator/host/fabric_process/fabric_ports.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // What the processes of a node are told about their own sockets, and when `verbena fault` answers.
-#include "emulator/host/fabric_sockets.h"
+#include "emulator/host/fabric_process/fabric_sockets.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <future>
 
 #include "emulator/host/os/clock.h"
-#include "tests/host/served.h"
+#include "tests/host/fabric_process/served.h"
 
 using namespace verbena;
 using namespace verbena::host;

@@ -1,4 +1,4 @@
-#include "emulator/host/fabric_control.h"
+#include "emulator/host/fabric_process/fabric_control.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

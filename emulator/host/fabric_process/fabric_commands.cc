@@ -1,4 +1,4 @@
-#include "emulator/host/fabric_commands.h"
+#include "emulator/host/fabric_process/fabric_commands.h"
 
 #include <algorithm>
 #include <array>

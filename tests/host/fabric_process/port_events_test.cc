@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/host/engine/engine_node.h"
-#include "tests/host/served.h"
+#include "tests/host/fabric_process/served.h"
 
 using namespace verbena;
 using namespace verbena::host;

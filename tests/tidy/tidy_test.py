@@ -16,12 +16,25 @@ class Rules(unittest.TestCase):
         self.assertTrue(tidy.check_text("emulator/sim/a.h", CLEAN + '#include "emulator/host/link/link.h"\n'))
         self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + '#include "emulator/fabric/fault_plan.h"\n'))
 
+    def test_folders_of_the_host_point_one_way(self):
+        link = CLEAN + '#include "emulator/host/link/link.h"\n'
+        shm = CLEAN + '#include "emulator/host/link/shm/shm_link.h"\n'
+        self.assertTrue(tidy.check_text("emulator/host/os/a.h", link))
+        self.assertTrue(tidy.check_text("emulator/host/link/a.h", shm))
+        self.assertTrue(tidy.check_text("emulator/host/link/udp/a.h", shm))
+        self.assertTrue(tidy.check_text("emulator/host/engine/a.h", shm))
+        self.assertEqual(tidy.check_text("emulator/host/link/shm/a.h", link), [])
+        self.assertEqual(tidy.check_text("emulator/host/link/link_factory.cc", shm), [])
+
+    def test_every_folder_with_source_has_a_rule(self):
+        self.assertTrue(tidy.check_text("emulator/host/stray.h", CLEAN))
+
     def test_include_to_the_left_is_none(self):
         self.assertEqual(tidy.check_text("cli/a.h", CLEAN + '#include "emulator/host/link/link.h"\n'), [])
 
     def test_system_header_in_a_pure_folder_is_an_offence(self):
         self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + "#include <sys/socket.h>\n"))
-        self.assertEqual(tidy.check_text("emulator/host/a.h", CLEAN + "#include <sys/socket.h>\n"), [])
+        self.assertEqual(tidy.check_text("emulator/host/os/a.h", CLEAN + "#include <sys/socket.h>\n"), [])
 
     def test_clock_in_a_pure_folder_is_an_offence(self):
         self.assertTrue(tidy.check_text("emulator/nic/a.h", CLEAN + "auto t = std::chrono::steady_clock::now();\n"))

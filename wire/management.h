@@ -1,5 +1,5 @@
-// Management datagrams of the communication manager: the MAD header and the messages of class 7, as plain values in
-// host order, each with its one layout.
+// ConnectionService datagrams of the communication manager: the MAD header and the messages of class 7, as plain values
+// in host order, each with its one layout.
 //
 // Solely responsible for where each field lies. What the messages mean belongs to emulator/cm. A MAD is 256 octets:
 // the header, then the message's own fields, then private data up to the end, of which there is as much as each

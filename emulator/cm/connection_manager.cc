@@ -68,7 +68,7 @@ void ConnectionManager::count_peer(Connection& connection) {
   const PeerProcess peer{path.address, *path.slot};
   ++peers_[peer];
   joined_.insert(peer);
-  connection.roll = roll_;
+  connection.probe = probe_;
 }
 
 void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {

@@ -84,17 +84,17 @@ class ConnectionManager {
   /// The processes at the other ends, and of how many connections each.
   const std::map<PeerProcess, std::uint32_t>& peers() const { return peers_; }
   /// A slot is taken again as soon as its process has ended, so that of two connections with the same PeerProcess one
-  /// may be a successor's. A roll call tells them apart by when they were made.
-  struct Roll {
-    std::uint32_t number = 0;      // greater than that of any roll call before
+  /// may be a successor's. A probe tells them apart by when they were made.
+  struct Probe {
+    std::uint32_t number = 0;      // greater than that of any probe before
     std::set<PeerProcess> joined;  // who has got a connection since the last one
   };
-  Roll begin_roll() { return {++roll_, std::exchange(joined_, {})}; }
+  Probe begin_probe() { return {++probe_, std::exchange(joined_, {})}; }
   bool has_joined() const { return !joined_.empty(); }
   /// The process that sends a request from a QP number that is in a connection with its slot still: either the request
   /// is wrong (12.9.8.3.1), or the connection was a predecessor's. It is put among those who have joined.
-  std::optional<PeerProcess> doubt(const wire::PacketView& packet);
-  /// A process has ended without a word: its connections made before the roll call `before` began end as if its node's
+  std::optional<PeerProcess> stale(const wire::PacketView& packet);
+  /// A process has ended without a word: its connections made before the probe `before` began end as if its node's
   /// manager had ended them for it.
   void peer_gone(Time now, const PeerProcess& peer, std::uint32_t before);
 
@@ -154,7 +154,7 @@ class ConnectionManager {
     wire::Qpn local_qpn;
     Transport transport = Transport::rc;
     Agreement agreement;
-    std::uint32_t roll = 0;  // the last roll call before its peer was known
+    std::uint32_t probe = 0;  // the last probe before its peer was known
     // How long the peer may take to answer, and how often it is asked again: both are in the REQ, for both sides.
     std::uint8_t response_timeout = kResponseTimeout;
     std::uint8_t retries_max = kRetriesMax;
@@ -231,7 +231,7 @@ class ConnectionManager {
   std::map<PeerKey, ConnectionId> by_peer_qpn_;  // and by its QP number
   std::map<PeerProcess, std::uint32_t> peers_;   // how many connections each has
   std::set<PeerProcess> joined_;
-  std::uint32_t roll_ = 0;
+  std::uint32_t probe_ = 0;
   bool leaves_ = false;
   std::set<std::pair<Time, ConnectionId>> timers_;
   std::deque<Outgoing> outgoing_;

@@ -136,7 +136,7 @@ void ConnectionManager::peer_gone(Time now, const PeerProcess& peer, std::uint32
   std::vector<ConnectionId> left;
   for (const auto& [id, connection] : connections_) {
     const Path& path = connection.agreement.path;
-    if (path.slot == peer.slot && path.address == peer.address && connection.roll < before) left.push_back(id);
+    if (path.slot == peer.slot && path.address == peer.address && connection.probe < before) left.push_back(id);
   }
   std::ranges::sort(left);  // the order of events is not that of a hash
   for (const ConnectionId id : left) {

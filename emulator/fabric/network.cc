@@ -93,7 +93,7 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       link_believed_up(directions.size(), true),
       switch_believed_up(of.vertices.size(), true),
       port_up(of.hosts, true),
-      look_ahead(directions.size()) {
+      prefetcher(directions.size()) {
   std::vector<Hop> hops;
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
     const Direction& direction = directions[number];
@@ -232,7 +232,7 @@ void Network::run(Time now, Sink& sink) {
     state.due.clear();
     state.queue.take_earliest(state.due);
     state.statistics.events += state.due.size();
-    state.look_ahead.run(state, next);
+    state.prefetcher.run(state, next);
     const Time until = std::min(next + state.options.grain, std::min(now, change));
     for (const DirectionNumber number : state.due) state.run_direction(next, until, number, sink);
   }

@@ -4,7 +4,7 @@
 
 #include "emulator/fabric/alter_frame.h"
 #include "emulator/fabric/chance.h"
-#include "emulator/fabric/frame_look.h"
+#include "emulator/fabric/flow_dissector.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
 #include "wire/packet_view.h"
@@ -24,7 +24,7 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
     info.ecn_capable = last_flow.ecn_capable;
     return true;
   }
-  const FrameLook look = look_at(octets.first(stored.size()), info.bytes, options.trace);
+  const FlowDissector look = look_at(octets.first(stored.size()), info.bytes, options.trace);
   info.has_long_headers = look.header_bytes > kShortBytes;
   if (octets.data() != stored.data())
     std::memcpy(stored.data(), octets.data(), info.has_long_headers ? kStoredBytes : kShortBytes);

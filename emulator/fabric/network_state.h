@@ -12,7 +12,7 @@
 #include "emulator/fabric/address_table.h"
 #include "emulator/fabric/deadline_queue.h"
 #include "emulator/fabric/fault_carrier.h"
-#include "emulator/fabric/frame_look.h"
+#include "emulator/fabric/flow_dissector.h"
 #include "emulator/fabric/frame_pool.h"
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/routing.h"
@@ -98,9 +98,9 @@ struct alignas(64) Direction {
 /// Fetches from memory what the next arrivals need, one thing after the other as each leads to the next: the direction,
 /// its first frame, the frame's octets or its way on, the direction that it takes. Without it a network that does not
 /// fit into the caches waits for memory most of the time. Changes nothing but speed.
-class LookAhead {
+class Prefetcher {
  public:
-  explicit LookAhead(std::size_t directions) : is_needed_(directions >= kDirectionsMin) {}
+  explicit Prefetcher(std::size_t directions) : is_needed_(directions >= kDirectionsMin) {}
   /// The events at `now` are about to be done.
   void run(const Network::State& network, Time now) {
     if (is_needed_) fetch(network, now);
@@ -233,7 +233,7 @@ struct Network::State {
   std::vector<std::byte> build_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
   std::vector<std::byte> view_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
   std::vector<DirectionNumber> due;
-  LookAhead look_ahead;
+  Prefetcher prefetcher;
 };
 
 }  // namespace verbena::fabric

@@ -16,7 +16,7 @@ PeerProcess peer_of(const ConnectionManager& manager) {
 
 /// All that the process has made until now ends with it.
 void end_process(ConnectionManager& manager, Time now, const PeerProcess& peer) {
-  manager.peer_gone(now, peer, manager.begin_roll().number);
+  manager.peer_gone(now, peer, manager.begin_probe().number);
 }
 
 /// The events of a connection that are left, of which it must have exactly one.
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_processes_at_the_other_ends_are_known_as_long_as_there_
   BOOST_TEST(pair.active.peers().contains(peer_of(pair.passive)));
   BOOST_TEST(pair.passive.peers().contains(peer_of(pair.active)));
   BOOST_TEST(pair.active.has_joined());
-  BOOST_TEST(pair.active.begin_roll().joined.contains(peer_of(pair.passive)));
+  BOOST_TEST(pair.active.begin_probe().joined.contains(peer_of(pair.passive)));
   BOOST_TEST(!pair.active.has_joined());
   pair.active.disconnect(pair.now, id);
   pair.run(pair.now + seconds(100));
@@ -97,13 +97,13 @@ BOOST_AUTO_TEST_CASE(of_two_processes_in_one_slot_the_connections_of_the_one_tha
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));
-  const std::uint32_t between = pair.passive.begin_roll().number;
+  const std::uint32_t between = pair.passive.begin_probe().number;
   RequestInit init = pair.request_init();
   init.offer.qpn = wire::Qpn(0x18);
   pair.active.request(pair.now, init);
   pair.run(pair.now + seconds(1));
   pair.passive_events.clear();
-  const std::uint32_t later = pair.passive.begin_roll().number;
+  const std::uint32_t later = pair.passive.begin_probe().number;
   BOOST_TEST(later > between);
   pair.passive.peer_gone(pair.now, peer_of(pair.active), between);
   BOOST_TEST(only_event(pair.passive).has_value());

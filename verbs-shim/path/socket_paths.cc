@@ -194,7 +194,7 @@ bool open_channel() {
 }
 
 /// Does what the next news says. False: there is no more.
-bool heed() {
+bool on_notice() {
   const int fd = channel.load();
   if (!is_channel(fd)) return false;
   SocketNews news;
@@ -214,7 +214,7 @@ bool heed() {
 void* follow(void*) {
   prctl(PR_SET_NAME, "verbena-sockets");
   for (bool may_be_back = true;;) {
-    while (heed()) may_be_back = true;
+    while (on_notice()) may_be_back = true;
     close_channel();
     // Without a pause only once: who serves the fabric now may not know this node.
     if (std::exchange(may_be_back, false) && open_channel()) continue;
@@ -261,7 +261,7 @@ void start_following() {
   if (open_channel()) {
     pollfd news{channel.load(), POLLIN, 0};
     timespec patience{kFirstNewsMs / 1000, 0};
-    if (syscall(SYS_ppoll, &news, 1, &patience, nullptr, 0) == 1) heed();
+    if (syscall(SYS_ppoll, &news, 1, &patience, nullptr, 0) == 1) on_notice();
   }
   following.store(start_thread() ? Following::yes : Following::never);
 }

@@ -92,7 +92,7 @@ int Device::connect(const Call& call) {
   init.offer = offer_of(command.conn_param, id->starting_psn);
   init.transport = transport_of(id->qp_type);
   init.private_data = with_addresses(*id, command.conn_param);
-  id->connection = engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
+  id->connection = engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
     return id->is_datagram() ? manager.request_service(now, init) : manager.request(now, init);
   });
   if (id->connection == 0) return ENOMEM;
@@ -120,7 +120,7 @@ int Device::accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
   const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
                                                     .qpn = wire::Qpn(parameters.qp_num),
                                                     .qkey = parameters.qkey != 0 ? parameters.qkey : kUdpQkey};
-  const bool done = engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
+  const bool done = engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
     return manager.reply_service(now, id.connection, answer,
                                  data_of(parameters.private_data, parameters.private_data_len));
   });
@@ -134,7 +134,7 @@ int Device::accept(const Call& call) {
   Id* const id = *found;
   if (id->state != IdState::connect) return EINVAL;
   if (command.conn_param.valid == 0) {
-    const bool done = engine()->run_management(
+    const bool done = engine()->run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.ready(now, id->connection, {}); });
     return done ? 0 : EINVAL;
   }
@@ -146,7 +146,7 @@ int Device::accept(const Call& call) {
   } else {
     const auto offer = offer_of(command.conn_param, id->starting_psn);
     const auto data = data_of(command.conn_param.private_data, command.conn_param.private_data_len);
-    const bool done = engine()->run_management(
+    const bool done = engine()->run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.reply(now, id->connection, offer, data); });
     error = done ? 0 : EINVAL;
   }
@@ -168,7 +168,7 @@ int Device::reject(const Call& call) {
   const auto reason =
       command.reason != 0 ? static_cast<cm::RejectReason>(command.reason) : cm::RejectReason::consumer_defined;
   const auto data = data_of(command.private_data, command.private_data_len);
-  const bool done = engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
+  const bool done = engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
     if (id->is_datagram())
       return manager.reply_service(now, id->connection, {.status = cm::ServiceStatus::rejected}, data);
     return manager.reject(now, id->connection, reason, data);
@@ -183,7 +183,7 @@ int Device::disconnect(const Call& call) {
   Id* const id = *found;
   if (id->connection == 0 || id->is_datagram()) return EINVAL;
   // Whatever the state, as the kernel: a connection that is gone is disconnected.
-  engine()->run_management(
+  engine()->run_connections(
       [&](cm::ConnectionManager& manager, Time now) { return manager.disconnect(now, id->connection); });
   return 0;
 }
@@ -209,7 +209,7 @@ int Device::init_qp_attributes(const Call& call) {
   response.qp_attr_mask = IBV_QP_STATE;
   std::optional<cm::Agreement> agreed;
   if (id->connection != 0 && !id->is_datagram()) {
-    agreed = engine()->run_management([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
+    agreed = engine()->run_connections([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
       const cm::Agreement* const agreement = manager.agreement(id->connection);
       if (agreement == nullptr) return std::nullopt;
       return *agreement;
@@ -272,8 +272,8 @@ int Device::notify(const Call& call) {
   Id* const id = *found;
   if (id->connection == 0) return EINVAL;
   if (command.event != IBV_EVENT_COMM_EST) return 0;
-  const bool done =
-      engine()->run_management([&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
+  const bool done = engine()->run_connections(
+      [&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
   return done ? 0 : EINVAL;
 }
 

@@ -33,7 +33,7 @@ wire::IpAddressingHeader addresses_of(const cm::Event& event) {
 void Device::take_request(const cm::Event& event) {
   host::Engine& nic = *engine();
   const auto refuse = [&] {
-    nic.run_management([&](cm::ConnectionManager& manager, Time now) {
+    nic.run_connections([&](cm::ConnectionManager& manager, Time now) {
       manager.destroy(now, event.connection);
       return true;
     });
@@ -56,7 +56,7 @@ void Device::take_request(const cm::Event& event) {
   id->destination_mac = event.path.mac;
   id->path = event.path;
   id->traffic_class = listener->traffic_class;
-  nic.run_management([&](cm::ConnectionManager& manager, Time) {
+  nic.run_connections([&](cm::ConnectionManager& manager, Time) {
     return manager.adopt(event.connection, id->serial, wire::Psn(id->starting_psn));
   });
   rdma_ucm_event_resp response{};

@@ -202,16 +202,16 @@ void Device::at_exit() {
   const host::InsideCall inside;
   Device& device = instance();
   host::Engine* const nic = device.engine();  // no other thread closes it, but for one that opens it anew
-  const auto leave = [](void* on) { static_cast<Device*>(on)->take_leave(); };
+  const auto leave = [](void* on) { static_cast<Device*>(on)->disconnect_all(); };
   if (nic != nullptr && !nic->run_at_exit(leave, &device)) host::lose_state();
 }
 
-void Device::take_leave() {
+void Device::disconnect_all() {
   lock();
   // The channels stay: a thread of the application may sleep in one of them to the very end.
   for (const auto& id : ids_)
     if (id) drop_id(*id);
-  if (engine() != nullptr) engine()->take_leave();
+  if (engine() != nullptr) engine()->disconnect_all();
   unlock();
 }
 
@@ -300,7 +300,7 @@ Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, 
 /// The ID ends; its connection ends as the manager sees fit.
 void Device::drop_id(Id& id) {
   if (engine() != nullptr) {
-    engine()->run_management([&](cm::ConnectionManager& manager, Time now) {
+    engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
       if (id.state == IdState::listen) manager.stop_listening(service_id(id, id.source.port), id.serial);
       if (id.connection != 0) manager.destroy(now, id.connection);
       return true;

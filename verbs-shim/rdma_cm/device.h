@@ -137,7 +137,7 @@ class Device {
   static void before_fork();
   static void after_fork(bool in_child);
   static void at_exit();
-  void take_leave();
+  void disconnect_all();
   host::Engine* engine() const;
   bool has_device();
   void lock();

@@ -183,7 +183,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 bool handle_fault(int signal, siginfo_t* info, void* context) {
-  if (context != nullptr && info->si_code > 0 && leave_short_copy(*static_cast<ucontext_t*>(context))) return true;
+  if (context != nullptr && info->si_code > 0 && leave_faultable_copy(*static_cast<ucontext_t*>(context))) return true;
   Guard* const guard = current_guard;
   if (guard == nullptr || info->si_code <= 0) return false;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -219,12 +219,12 @@ void install_fault_handler() {
 }
 
 bool AppMemory::read(std::uint64_t address, std::span<std::byte> into) {
-  if (into.size() <= kShortCopyBytes) return short_copy(into.data(), pointer(address), into.size());
+  if (into.size() <= kFaultableCopyBytes) return faultable_copy(into.data(), pointer(address), into.size());
   return guarded(address, into.size(), [&] { raw_copy(into.data(), pointer(address), into.size()); });
 }
 
 bool AppMemory::write(std::uint64_t address, std::span<const std::byte> from) {
-  if (from.size() <= kShortCopyBytes) return short_copy(pointer(address), from.data(), from.size());
+  if (from.size() <= kFaultableCopyBytes) return faultable_copy(pointer(address), from.data(), from.size());
   return guarded(address, from.size(), [&] { copy_ascending(pointer(address), from.data(), from.size()); });
 }
 

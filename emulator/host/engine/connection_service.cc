@@ -29,98 +29,98 @@ class CountingPort final : public nic::TransmitPort {
 
 }  // namespace
 
-void Management::management_datagram(Time now, const wire::PacketView& packet) {
+void ConnectionService::management_datagram(Time now, const wire::PacketView& packet) {
   const auto addressee = cm::ConnectionManager::addressee(packet);
   if (!addressee) return;
   if (addressee->connection != 0) {
     if (cm::slot_of_id(addressee->connection) != cm_.config().slot) return;
   } else if (addressee->service_id != 0 && !cm_.listens(addressee->service_id, addressee->asker)) {
-    Stranger stranger;
-    if (strangers_.size() == kStrangersMax || !stranger.frame.fits(packet)) return;
-    stranger.service_id = addressee->service_id;
-    stranger.asker = addressee->asker;
-    stranger.refuse_at = now + kPatience;
-    stranger.frame.keep(packet);
-    strangers_.push_back(stranger);
-    return touch();
-  } else if (raises_doubt(packet)) {
-    return touch();
+    UnclaimedRequest unclaimed;
+    if (unclaimed_.size() == kUnclaimedMax || !unclaimed.frame.fits(packet)) return;
+    unclaimed.service_id = addressee->service_id;
+    unclaimed.asker = addressee->asker;
+    unclaimed.refuse_at = now + kPatience;
+    unclaimed.frame.keep(packet);
+    unclaimed_.push_back(unclaimed);
+    return note_activity();
+  } else if (keep_if_stale(packet)) {
+    return note_activity();
   }
   cm_.receive(now, packet);
-  touch();
+  note_activity();
 }
 
-void Management::KeptFrame::keep(const wire::PacketView& packet) {
+void ConnectionService::KeptFrame::keep(const wire::PacketView& packet) {
   bytes = packet.frame().size();
   std::ranges::copy(packet.frame(), octets.begin());
 }
 
-void Management::take(Time now, const KeptFrame& frame) {
+void ConnectionService::take(Time now, const KeptFrame& frame) {
   if (const auto packet = wire::parse_frame({frame.octets.data(), frame.bytes})) cm_.receive(now, *packet);
-  touch();
+  note_activity();
 }
 
-/// The request is kept until a roll call has told whether its sender's predecessor lives.
-bool Management::raises_doubt(const wire::PacketView& packet) {
-  Doubt doubt;
-  if (doubts_.size() == kStrangersMax || !doubt.frame.fits(packet)) return false;
-  const auto peer = cm_.doubt(packet);
+/// The request is kept until a probe has told whether its sender's predecessor lives.
+bool ConnectionService::keep_if_stale(const wire::PacketView& packet) {
+  StaleRequest stale;
+  if (stale_.size() == kUnclaimedMax || !stale.frame.fits(packet)) return false;
+  const auto peer = cm_.stale(packet);
   if (!peer) return false;
-  doubt.peer = *peer;
-  doubt.frame.keep(packet);
-  doubts_.push_back(doubt);
+  stale.peer = *peer;
+  stale.frame.keep(packet);
+  stale_.push_back(stale);
   return true;
 }
 
-void Management::settle_doubts(Time now) {
-  if (calls_roll_ || cm_.has_joined()) return;  // not until they have been looked after
-  for (; !doubts_.empty(); doubts_.pop_front()) {
-    const Doubt& doubt = doubts_.front();
-    for (Gone& gone : gone_)
-      if (gone.peer == doubt.peer) gone.told_at = now;
+void ConnectionService::settle_stale(Time now) {
+  if (is_probing_ || cm_.has_joined()) return;  // not until they have been looked after
+  for (; !stale_.empty(); stale_.pop_front()) {
+    const StaleRequest& stale = stale_.front();
+    for (EndedPeer& ended : ended_)
+      if (ended.peer == stale.peer) ended.told_at = now;
     tell_gone(now);
-    take(now, doubt.frame);
+    take(now, stale.frame);
   }
 }
 
-std::size_t Management::step(Time now, Link& link, nic::Counters& counters, Arrived arrived) {
+std::size_t ConnectionService::step(Time now, Link& link, nic::Counters& counters, Arrived arrived) {
   if (arrived == Arrived::all_taken) {
     tell_gone(now);
-    settle_doubts(now);
+    settle_stale(now);
   }
   cm_.on_deadline(now);
   CountingPort port(link, counters);
   const std::size_t sent = cm_.transmit(now, port, kBudget);
   due_ = cm_.has_work() ? now + kBackPressureRetry : cm_.next_deadline();
-  if (!gone_.empty()) due_ = std::min(due_, gone_.front().told_at);
-  if (!calls_roll_ && cm_.has_joined()) roll_call_at_ = now;
-  if (!doubts_.empty() && !calls_roll_ && !cm_.has_joined()) due_ = now;  // to be settled when all is taken
-  if (roll_call_at_ > now) due_ = std::min(due_, roll_call_at_);
+  if (!ended_.empty()) due_ = std::min(due_, ended_.front().told_at);
+  if (!is_probing_ && cm_.has_joined()) probe_at_ = now;
+  if (!stale_.empty() && !is_probing_ && !cm_.has_joined()) due_ = now;  // to be settled when all is taken
+  if (probe_at_ > now) due_ = std::min(due_, probe_at_);
   // Those that are due already are about to be settled.
-  if (!strangers_.empty() && strangers_.front().refuse_at > now) due_ = std::min(due_, strangers_.front().refuse_at);
+  if (!unclaimed_.empty() && unclaimed_.front().refuse_at > now) due_ = std::min(due_, unclaimed_.front().refuse_at);
   return sent;
 }
 
-bool Management::settle(SpinLock& lock, Time now) {
-  const bool has_refused = settle_strangers(lock, now);
-  return call_roll(lock, now) || has_refused;
+bool ConnectionService::settle(SpinLock& lock, Time now) {
+  const bool has_refused = settle_unclaimed(lock, now);
+  return probe_peers(lock, now) || has_refused;
 }
 
 /// Requests for services that nobody here listened for until now.
-bool Management::settle_strangers(SpinLock& lock, Time now) {
+bool ConnectionService::settle_unclaimed(SpinLock& lock, Time now) {
   struct Due {
-    Stranger stranger;
+    UnclaimedRequest unclaimed;
     bool listens = false;  // we do, for the other IP version
   };
-  std::vector<Due> strangers;
+  std::vector<Due> unclaimed;
   lock.lock();
-  while (has_strangers(now)) {
-    strangers.push_back({strangers_.front(), cm_.listens(strangers_.front().service_id)});
-    strangers_.pop_front();
+  while (has_unclaimed(now)) {
+    unclaimed.push_back({unclaimed_.front(), cm_.listens(unclaimed_.front().service_id)});
+    unclaimed_.pop_front();
   }
   lock.unlock();
-  std::erase_if(strangers, [&](const Due& due) {
-    const Stranger& it = due.stranger;
+  std::erase_if(unclaimed, [&](const Due& due) {
+    const UnclaimedRequest& it = due.unclaimed;
     const auto is_other = [&](wire::IpVersions who) {
       const auto listener = directory_.find_listener(cm_.config().address, it.service_id, who);
       return listener && *listener != cm_.config().slot;
@@ -128,85 +128,85 @@ bool Management::settle_strangers(SpinLock& lock, Time now) {
     // Whoever listens for its IP version takes it; else who listens for the other one turns it down.
     return is_other(it.asker) || (!due.listens && is_other(wire::kBothIpVersions));
   });
-  if (strangers.empty()) return false;
+  if (unclaimed.empty()) return false;
   const std::scoped_lock guard(lock);
-  for (const Due& due : strangers) take(now, due.stranger.frame);
+  for (const Due& due : unclaimed) take(now, due.unclaimed.frame);
   return true;
 }
 
 /// Who of the processes at the other ends is there still.
-bool Management::call_roll(SpinLock& lock, Time now) {
+bool ConnectionService::probe_peers(SpinLock& lock, Time now) {
   Watches watches;
-  cm::ConnectionManager::Roll roll;
+  cm::ConnectionManager::Probe probe;
   std::vector<cm::PeerProcess> peers;
   {
     const std::scoped_lock guard(lock);
-    if (roll_call_at_ > now) return false;
-    roll_call_at_ = kNever;
-    calls_roll_ = true;
+    if (probe_at_ > now) return false;
+    probe_at_ = kNever;
+    is_probing_ = true;
     watches.swap(watches_);
-    roll = cm_.begin_roll();
+    probe = cm_.begin_probe();
     for (const auto& [peer, connections] : cm_.peers()) peers.push_back(peer);
   }
   const bool all = now >= all_called_at_;
-  if (all) all_called_at_ = now + kRollCallEvery;
+  if (all) all_called_at_ = now + kProbeEvery;
   std::erase_if(watches, [&](const auto& it) { return !std::ranges::binary_search(peers, it.first); });
-  std::vector<Gone> gone;
+  std::vector<EndedPeer> ended;
   for (const cm::PeerProcess& peer : peers) {
-    if (!all && !roll.joined.contains(peer)) continue;
-    if (auto found = look_after(peer, watches, roll.number)) gone.push_back(*found);
+    if (!all && !probe.joined.contains(peer)) continue;
+    if (auto found = look_after(peer, watches, probe.number)) ended.push_back(*found);
   }
   const std::scoped_lock guard(lock);
-  const Time told_at = now + kLastWords;
-  for (const Gone& found : gone) gone_.push_back({found.peer, found.before, told_at});
+  const Time told_at = now + kDrainDelay;
+  for (const EndedPeer& found : ended) ended_.push_back({found.peer, found.before, told_at});
   watches_.swap(watches);
-  calls_roll_ = false;
-  roll_call_at_ = cm_.peers().empty() ? kNever : all_called_at_;
-  touch();
+  is_probing_ = false;
+  probe_at_ = cm_.peers().empty() ? kNever : all_called_at_;
+  note_activity();
   return true;
 }
 
-std::optional<Management::Gone> Management::look_after(const cm::PeerProcess& peer, Watches& watches,
-                                                       std::uint32_t roll) const {
+std::optional<ConnectionService::EndedPeer> ConnectionService::look_after(const cm::PeerProcess& peer, Watches& watches,
+                                                                          std::uint32_t probe) const {
   const auto known = watches.find(peer);
   if (known == watches.end()) {
     auto watch = directory_.watch(peer.address, peer.slot);
     // Whoever is not found here at first either stands elsewhere, or was faster to go than we to look.
-    if (!watch && peers_ == Peers::all_here) return Gone{peer, roll, {}};
+    if (!watch && peers_ == Peers::all_here) return EndedPeer{peer, probe, {}};
     watches.emplace(peer, std::move(watch));
     return std::nullopt;
   }
   if (!known->second) known->second = directory_.watch(peer.address, peer.slot);
   if (!known->second || !known->second->is_gone()) return std::nullopt;
   known->second = directory_.watch(peer.address, peer.slot);
-  // Whoever has its place now is somebody else: what was made since the last roll call is theirs.
-  if (known->second) return Gone{peer, roll - 1, {}};
+  // Whoever has its place now is somebody else: what was made since the last probe is theirs.
+  if (known->second) return EndedPeer{peer, probe - 1, {}};
   watches.erase(known);
-  return Gone{peer, roll, {}};
+  return EndedPeer{peer, probe, {}};
 }
 
-void Management::tell_gone(Time now) {
-  std::erase_if(gone_, [&](const Gone& gone) {
-    const bool is_due = gone.told_at <= now;
-    if (is_due) cm_.peer_gone(now, gone.peer, gone.before);
+void ConnectionService::tell_gone(Time now) {
+  std::erase_if(ended_, [&](const EndedPeer& ended) {
+    const bool is_due = ended.told_at <= now;
+    if (is_due) cm_.peer_gone(now, ended.peer, ended.before);
     return is_due;
   });
 }
 
-void Management::device_removed() {
+void ConnectionService::device_removed() {
   cm_.device_removed();
-  strangers_.clear();
-  doubts_.clear();
-  gone_.clear();
-  roll_call_at_ = kNever;
-  touch();
+  unclaimed_.clear();
+  stale_.clear();
+  ended_.clear();
+  probe_at_ = kNever;
+  note_activity();
 }
 
-void Management::abandon() {
+void ConnectionService::abandon() {
   presence_.release();
   watches_.clear();
-  doubts_.clear();
-  gone_.clear();
+  stale_.clear();
+  ended_.clear();
 }
 
 }  // namespace verbena::host

@@ -1,4 +1,4 @@
-// Management: a process's share in QP1 of its node.
+// ConnectionService: a process's share in QP1 of its node.
 //
 // Solely responsible for which of the datagrams that reach the node's QP1 this process takes, and for running the
 // communication manager (emulator/cm) under the engine's lock. Every process of a node may get every such datagram (the
@@ -20,16 +20,16 @@
 
 namespace verbena::host {
 
-class Management final : public nic::ManagementSink {
+class ConnectionService final : public nic::ManagementSink {
  public:
-  static constexpr std::size_t kStrangersMax = 64;
+  static constexpr std::size_t kUnclaimedMax = 64;
   static constexpr std::size_t kBudget = 64;  // datagrams a step
   static constexpr Duration kBackPressureRetry = microseconds(50);
 
   /// Every process that can be reached stands on this machine (shared memory), or it is not known (sockets).
   enum class Peers : std::uint8_t { all_here, anywhere };
 
-  Management(const cm::Config& config, ServiceDirectory directory, Peers peers)
+  ConnectionService(const cm::Config& config, ServiceDirectory directory, Peers peers)
       : cm_(config), directory_(std::move(directory)), presence_(directory_.announce()), peers_(peers) {}
 
   const ServiceDirectory& directory() const { return directory_; }
@@ -40,21 +40,21 @@ class Management final : public nic::ManagementSink {
   /// When step() wants to be called.
   Time due() const { return due_; }
   /// Something was asked of the manager.
-  void touch() { due_ = Time{}; }
+  void note_activity() { due_ = Time{}; }
   /// What the link had for us when step() is called.
   enum class Arrived : std::uint8_t { all_taken, perhaps_more };
   /// Runs timers and sends what is due. Returns how many datagrams left.
   std::size_t step(Time now, Link& link, nic::Counters& counters, Arrived arrived);
   /// Whether something is due that has to be looked up outside the lock: settle().
-  bool has_questions(Time now) const { return has_strangers(now) || roll_call_at_ <= now; }
+  bool has_questions(Time now) const { return has_unclaimed(now) || probe_at_ <= now; }
 
   // Programs listen, take one connection, and listen anew for the next one, which the peer may ask for a little sooner
   // (perftest does): a request waits so long for somebody to listen before it is refused.
   static constexpr Duration kPatience = milliseconds(50);
   // How often the processes at the other ends are looked after. Without connections nobody is woken for it.
-  static constexpr Duration kRollCallEvery = milliseconds(250);
+  static constexpr Duration kProbeEvery = milliseconds(250);
   // What a process sent before it ended is heard first: so long it may be under way.
-  static constexpr Duration kLastWords = milliseconds(100);
+  static constexpr Duration kDrainDelay = milliseconds(100);
 
   /// Without the lock, since other processes have to be looked for; then under it. True: step() has something to do.
   bool settle(SpinLock& lock, Time now);
@@ -72,44 +72,44 @@ class Management final : public nic::ManagementSink {
     bool fits(const wire::PacketView& packet) const { return packet.frame().size() <= octets.size(); }
     void keep(const wire::PacketView& packet);
   };
-  struct Stranger {
+  struct UnclaimedRequest {
     std::uint64_t service_id = 0;
     wire::IpVersions asker;
     Time refuse_at;
     KeptFrame frame;
   };
   /// A request from a QP number that may have been that of a process which has ended.
-  struct Doubt {
+  struct StaleRequest {
     cm::PeerProcess peer;
     KeptFrame frame;
   };
-  struct Gone {
+  struct EndedPeer {
     cm::PeerProcess peer;
-    std::uint32_t before = 0;  // its connections are those made before this roll call
+    std::uint32_t before = 0;  // its connections are those made before this probe
     Time told_at;
   };
   using Watches = std::map<cm::PeerProcess, std::optional<PresenceWatch>>;
-  bool has_strangers(Time now) const { return !strangers_.empty() && strangers_.front().refuse_at <= now; }
+  bool has_unclaimed(Time now) const { return !unclaimed_.empty() && unclaimed_.front().refuse_at <= now; }
   void take(Time now, const KeptFrame& frame);
-  bool settle_strangers(SpinLock& lock, Time now);
-  bool call_roll(SpinLock& lock, Time now);
-  std::optional<Gone> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t roll) const;
+  bool settle_unclaimed(SpinLock& lock, Time now);
+  bool probe_peers(SpinLock& lock, Time now);
+  std::optional<EndedPeer> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t probe) const;
   void tell_gone(Time now);
-  bool raises_doubt(const wire::PacketView& packet);
-  void settle_doubts(Time now);
+  bool keep_if_stale(const wire::PacketView& packet);
+  void settle_stale(Time now);
 
   cm::ConnectionManager cm_;
   ServiceDirectory directory_;
   HeldName presence_;
   Peers peers_;
   Time due_ = kNever;
-  Time roll_call_at_ = kNever;
-  Time all_called_at_{};      // until then only those who have joined are
-  bool calls_roll_ = false;   // a thread does, and has the watches
-  Watches watches_;           // nothing: a process that was looked for and does not stand on this machine
-  std::deque<Gone> gone_;     // and not told yet
-  std::deque<Doubt> doubts_;  // until the next roll call
-  std::deque<Stranger> strangers_;
+  Time probe_at_ = kNever;
+  Time all_called_at_{};            // until then only those who have joined are
+  bool is_probing_ = false;         // a thread does, and has the watches
+  Watches watches_;                 // nothing: a process that was looked for and does not stand on this machine
+  std::deque<EndedPeer> ended_;     // and not told yet
+  std::deque<StaleRequest> stale_;  // until the next probe
+  std::deque<UnclaimedRequest> unclaimed_;
 };
 
 }  // namespace verbena::host

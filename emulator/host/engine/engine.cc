@@ -81,7 +81,7 @@ class Engine::Sink final : public FrameSink {
 };
 
 Engine::Engine(const EngineConfig& config, EventSink& events)
-    : answers_(config.prompt_answer.value_or(PromptAnswers::kPrompt)), config_(config), events_(events) {}
+    : answers_(config.prompt_answer.value_or(PingPongDetector::kPrompt)), config_(config), events_(events) {}
 
 Result<std::unique_ptr<Engine>, std::string> Engine::open(const EngineConfig& config, EventSink& events) {
   auto opened = open_link(config);
@@ -125,10 +125,10 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   cm_config.first_id =
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(clock_now().ns >> kFirstIdShift) : numbers());
   cm_config.udp_source_port = opened.udp_source_port;
-  engine->management_ = std::make_unique<Management>(
+  engine->connection_service_ = std::make_unique<ConnectionService>(
       cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
-      engine->reaches_by_slot() ? Management::Peers::all_here : Management::Peers::anywhere);
-  engine->nic_->set_management(engine->management_.get());
+      engine->reaches_by_slot() ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere);
+  engine->nic_->set_management(engine->connection_service_.get());
   if (config.nic.removed_after) engine->removal_at_ = clock_now() + *config.nic.removed_after;
   ForkRegistry::add(*engine);
   if (config.progress_thread) {
@@ -171,7 +171,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock, FairTimers::Look look, nic
 
 void Engine::run_timers(Time now, const FairTimers::Look& look, std::size_t received) {
   timers_.look_after_departures(now, *nic_, *link_);
-  const Time due = std::min(nic_->next_deadline().value_or(kNever), management_->due());
+  const Time due = std::min(nic_->next_deadline().value_or(kNever), connection_service_->due());
   if (due > now) return timers_.rest();
   const auto until =
       timers_.allow(due, look, {.frames = received, .is_all = received < kReceiveBudget && !link_->holds_back()});
@@ -180,8 +180,9 @@ void Engine::run_timers(Time now, const FairTimers::Look& look, std::size_t rece
     timers_.look(*nic_, *link_);
     nic_->on_deadline(*until, timers_.left());
   }
-  if (management_->due() <= *until)
-    step_management(now, timers_.has_heard_all() ? Management::Arrived::all_taken : Management::Arrived::perhaps_more);
+  if (connection_service_->due() <= *until)
+    step_connections(now, timers_.has_heard_all() ? ConnectionService::Arrived::all_taken
+                                                  : ConnectionService::Arrived::perhaps_more);
 }
 
 std::size_t Engine::transmit_locked(Time now, nic::Nic::Acknowledge when) {
@@ -221,18 +222,18 @@ void Engine::send_answer(Time now) {
   acknowledge_locked(now);
 }
 
-void Engine::step_management(Time now, Management::Arrived arrived) {
-  if (management_->step(now, *link_, stats_->counters(), arrived) != 0) link_->publish();
-  if (management_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
-  if (management_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
+void Engine::step_connections(Time now, ConnectionService::Arrived arrived) {
+  if (connection_service_->step(now, *link_, stats_->counters(), arrived) != 0) link_->publish();
+  if (connection_service_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
+  if (connection_service_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }
 
-void Engine::settle_management() {
+void Engine::settle_connections() {
   const CancellationShield shield;
   questions_waiting_.store(false, std::memory_order_relaxed);
-  if (!management_->settle(lock_, clock_now())) return;
+  if (!connection_service_->settle(lock_, clock_now())) return;
   lock_.lock();
-  step_management(clock_now());
+  step_connections(clock_now());
   const bool kick = thread_must_wake();
   lock_.unlock();
   link_->flush();
@@ -245,10 +246,10 @@ void Engine::finish_call(Time now) {
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   app_core_.store(sched_getcpu(), std::memory_order_relaxed);
-  link_->touch();
-  if (app_role_ == AppRole::has_left && nic_->awaits_completions()) {
-    app_role_ = AppRole::will_poll;
-    will_poll_until_ = last_now_ + ProgressThread::kWatchMin;
+  link_->note_activity();
+  if (app_role_ == AppRole::stopped_polling && nic_->awaits_completions()) {
+    app_role_ = AppRole::resumes_polling;
+    resumes_polling_until_ = last_now_ + ProgressThread::kWatchMin;
     disarm();
   }
   const bool kick = thread_must_wake();
@@ -264,7 +265,7 @@ void Engine::after_unlock(bool kick) {
     if (nic_->has_work() && transmit_locked(last_now_) != 0) link_->publish();
   }
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
-  if (questions_waiting_.load(std::memory_order_relaxed)) settle_management();
+  if (questions_waiting_.load(std::memory_order_relaxed)) settle_connections();
   if (kick && thread_ != nullptr) thread_->kick();
 }
 
@@ -285,7 +286,7 @@ Progress::Look Engine::pass() {
   const Traffic traffic =
       pass_locked(true, look, app_sleeps ? nic::Nic::Acknowledge::at_once : nic::Nic::Acknowledge::with_answer);
   const bool worked = traffic.received != 0 || traffic.sent != 0;
-  const bool in_the_way = !worked && link_->stands_in_the_way();
+  const bool in_the_way = !worked && link_->blocks_peer_cpu();
   lock_.unlock();
   after_unlock(false);
   if (worked) return Look::worked;
@@ -320,7 +321,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   Traffic traffic = pass_locked(false, look, nic::Nic::Acknowledge::with_answer);
   if (count == 0) count = nic_->poll_cq(cq, into);
   // Frames that wait already are taken first: it may be long until their sender sees that nobody does.
-  for (int passes = 0; count != 0 && leaves() && !leave_to_thread() && passes < kPassesToLeave; ++passes) {
+  for (int passes = 0; count != 0 && app_stops_polling() && !leave_to_thread() && passes < kPassesToLeave; ++passes) {
     const Traffic more = pass_locked(true, {}, nic::Nic::Acknowledge::with_answer);
     traffic.received += more.received;
     traffic.sent += more.sent;
@@ -359,13 +360,13 @@ void Engine::service() {
   bool was_of_port = false;
   while (const auto notice = base_link_->take_notice()) {
     was_of_port = was_of_port || *notice != Notice::device_removed;
-    heed(*notice);
+    on_notice(*notice);
   }
   // Who stood still for long has not heard all: what counts is how it is now.
   if (was_of_port) set_port_up(base_link_->has_signal());
 }
 
-void Engine::heed(Notice notice) {
+void Engine::on_notice(Notice notice) {
   switch (notice) {
     case Notice::device_removed:
       return remove_device();
@@ -395,7 +396,7 @@ void Engine::remove_device_locked(Time now) {
   removal_at_ = kNever;
   if (is_removed_.exchange(true, std::memory_order_relaxed)) return;
   nic_->remove_device(now);
-  management_->device_removed();
+  connection_service_->device_removed();
   events_waiting_.store(true, std::memory_order_relaxed);
 }
 
@@ -431,8 +432,9 @@ void Engine::dispatch_events() {
           if (!event) break;
           completions[completion_count++] = *event;
         }
-        connection = management_->manager().poll_event();
-        events_waiting_.store(nic_->has_events() || management_->manager().has_events(), std::memory_order_relaxed);
+        connection = connection_service_->manager().poll_event();
+        events_waiting_.store(nic_->has_events() || connection_service_->manager().has_events(),
+                              std::memory_order_relaxed);
       }
       if (async_count == 0 && completion_count == 0 && !connection) break;
       for (std::size_t i = 0; i < async_count; ++i) events_.async_event(async[i]);
@@ -457,7 +459,7 @@ void Engine::abandon_after_fork() {
     thread_->abandon();
     [[maybe_unused]] const ProgressThread* forgotten_thread = thread_.release();
   }
-  management_->abandon();
+  connection_service_->abandon();
   stats_->make_private();
   dispatchers_.store(0, std::memory_order_relaxed);
   thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);

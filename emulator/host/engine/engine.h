@@ -83,13 +83,13 @@ class Engine final : private Progress {
   /// The same as run() for the communication manager. Who asks it for something is not about to answer: what was
   /// received before a DREQ is acknowledged before it.
   template <class Call>
-  auto run_management(Call&& call) {
+  auto run_connections(Call&& call) {
     lock_.lock();
     const Time now = clock_.now();
     acknowledge_locked(now);
-    auto result = call(management_->manager(), now);
-    management_->touch();
-    step_management(now);
+    auto result = call(connection_service_->manager(), now);
+    connection_service_->note_activity();
+    step_connections(now);
     finish_call(now);
     return result;
   }
@@ -97,7 +97,7 @@ class Engine final : private Progress {
   nic::VerbsResult<void> attach_group(nic::QpHandle qp, const wire::Gid& group);
   nic::VerbsResult<void> detach_group(nic::QpHandle qp, const wire::Gid& group);
 
-  const ServiceDirectory& services() const { return management_->directory(); }
+  const ServiceDirectory& services() const { return connection_service_->directory(); }
   /// Whether the link reaches processes by their slot, so that a request has to name one.
   bool reaches_by_slot() const { return config_.link == "shm"; }
   /// Whether every process that the link can reach stands on this machine, where services() knows it.
@@ -126,7 +126,7 @@ class Engine final : private Progress {
   void drain(Duration limit);
 
   /// The process is about to end: waits for the peers' answers to DREQ, with the CM's repetitions in quick succession.
-  void take_leave();
+  void disconnect_all();
 
   /// The device goes, and stays gone as long as this engine lives (Nic::remove_device): its QPs flush, its connections
   /// are no more, and the sink is told of both.
@@ -156,7 +156,7 @@ class Engine final : private Progress {
   bool shares_core() override;
   Time prepare_sleep(bool listen, Time longest, bool& ready) override;
   void woke() override;
-  void answer_bell() override { link_->answer_bell(); }
+  void acknowledge_doorbell() override { link_->acknowledge_doorbell(); }
   void service() override;
   Link::WaitDescriptors wait_descriptors() const override { return link_->wait_descriptors(); }
   bool frames_need_kernel() const override { return kernel_frames_; }
@@ -188,12 +188,12 @@ class Engine final : private Progress {
     }
   }
   void disarm();
-  bool leaves() const;
+  bool app_stops_polling() const;
   bool leave_to_thread();
-  void step_management(Time now, Management::Arrived arrived = Management::Arrived::perhaps_more);
-  void settle_management();
+  void step_connections(Time now, ConnectionService::Arrived arrived = ConnectionService::Arrived::perhaps_more);
+  void settle_connections();
   void remove_device_locked(Time now);
-  void heed(Notice notice);
+  void on_notice(Notice notice);
   void set_port_up(bool up);
   void finish_call(Time now);
   void after_unlock(bool kick);
@@ -214,12 +214,12 @@ class Engine final : private Progress {
   Time last_now_{};
   FairTimers timers_;
   Time removal_at_ = kNever;  // EngineConfig::nic.removed_after
-  /// What the application does about frames. will_poll: it had left, and has posted since.
-  enum class AppRole : std::uint8_t { polls, has_left, will_poll };
+  /// What the application does about frames. resumes_polling: it had left, and has posted since.
+  enum class AppRole : std::uint8_t { polls, stopped_polling, resumes_polling };
   AppRole app_role_ = AppRole::polls;
-  Time will_poll_until_{};  // longer than that nobody relies on it
-  PromptAnswers answers_;
-  std::unique_ptr<Management> management_;  // outlives nic_
+  Time resumes_polling_until_{};  // longer than that nobody relies on it
+  PingPongDetector answers_;
+  std::unique_ptr<ConnectionService> connection_service_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;
   Link* base_link_ = nullptr;  // link_ without its decorators

@@ -62,7 +62,8 @@ void Engine::drain(Duration limit) {
   for (;;) {
     progress();
     lock_.lock();
-    const bool owes = nic_->has_work() || management_->manager().has_work() || link_->next_deadline().has_value();
+    const bool owes =
+        nic_->has_work() || connection_service_->manager().has_work() || link_->next_deadline().has_value();
     lock_.unlock();
     if (!owes || clock_now() >= end) break;
     sched_yield();
@@ -70,9 +71,9 @@ void Engine::drain(Duration limit) {
   await_departure();
 }
 
-void Engine::take_leave() {
+void Engine::disconnect_all() {
   const CancellationShield shield;
-  run_management([](cm::ConnectionManager& manager, Time now) {
+  run_connections([](cm::ConnectionManager& manager, Time now) {
     manager.leave(now);
     return true;
   });
@@ -81,7 +82,7 @@ void Engine::take_leave() {
     service();  // the thread that does so otherwise may be the one that is here
     progress();
     lock_.lock();
-    const bool waits = management_->manager().awaits_farewell();
+    const bool waits = connection_service_->manager().awaits_farewell();
     lock_.unlock();
     if (!waits) break;
     pause_briefly();

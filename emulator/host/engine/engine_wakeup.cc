@@ -22,15 +22,15 @@ void Engine::disarm() {
 
 /// An application that has polled all that it posted for waits for something that it does not poll for, if for
 /// anything, such as the last octet of a WRITE. One that is about to answer comes back at once.
-bool Engine::leaves() const {
+bool Engine::app_stops_polling() const {
   return (answers_next_ || !nic_->holds_acknowledgements()) && !nic_->awaits_completions();
 }
 
 /// False: it does not leave, or frames wait.
 bool Engine::leave_to_thread() {
-  if (!leaves()) return false;
-  app_role_ = AppRole::has_left;
-  link_->leaves();
+  if (!app_stops_polling()) return false;
+  app_role_ = AppRole::stopped_polling;
+  link_->stops_polling();
   return link_->arm();
 }
 
@@ -53,7 +53,7 @@ Time Engine::deadline_locked(Time now) const {
   Time deadline = kNever;
   if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);
   if (const auto due = link_->next_deadline()) deadline = std::min(deadline, *due);
-  deadline = std::min({deadline, management_->due(), removal_at_});
+  deadline = std::min({deadline, connection_service_->due(), removal_at_});
   if (nic_->has_work()) deadline = std::min(deadline, now + kBackPressureRetry);
   return deadline;
 }
@@ -72,16 +72,16 @@ Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
     const std::lock_guard guard(lock_, std::adopt_lock);
     // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
     const Time now = clock_now();
-    const bool app_will_poll = app_role_ == AppRole::will_poll && now < will_poll_until_;
-    ready = !listen || app_will_poll || link_->arm();
+    const bool app_resumes_polling = app_role_ == AppRole::resumes_polling && now < resumes_polling_until_;
+    ready = !listen || app_resumes_polling || link_->arm();
     if (!ready) return {};
-    if (app_will_poll) longest = std::min(longest, will_poll_until_);
+    if (app_resumes_polling) longest = std::min(longest, resumes_polling_until_);
     until =
         std::min({longest, deadline_locked(now), acknowledgement_deadline(!listen, now), timers_.look(*nic_, *link_)});
     thread_rests_ = longest == kNever;
     polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
     thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
-    link_->rests_here();
+    link_->sleeps_on_cpu();
   }
   link_->flush();
   return until;

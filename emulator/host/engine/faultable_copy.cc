@@ -21,7 +21,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] extern const CopyPlace end_of_copy_places[] __asm__("__stop_verbena_copies");
 }
 
-bool leave_short_copy(ucontext_t& interrupted) {
+bool leave_faultable_copy(ucontext_t& interrupted) {
   greg_t& instruction = interrupted.uc_mcontext.gregs[REG_RIP];
   const auto at = static_cast<std::uintptr_t>(instruction);
   for (const CopyPlace* place = first_copy_place; place != end_of_copy_places; ++place) {
@@ -32,7 +32,7 @@ bool leave_short_copy(ucontext_t& interrupted) {
   return false;
 }
 #else
-bool leave_short_copy(ucontext_t&) {
+bool leave_faultable_copy(ucontext_t&) {
   return false;
 }
 #endif

@@ -15,12 +15,12 @@ namespace verbena::host {
 
 #if defined(__x86_64__)
 /// Copies of up to so many octets go this way; 0: none does, on this machine there is no such code.
-inline constexpr std::size_t kShortCopyBytes = 256;
+inline constexpr std::size_t kFaultableCopyBytes = 256;
 
 /// Copies in increasing address order, the last octet last, eight octets at once where so many are left; each octet is
-/// read once. `bytes` is at most kShortCopyBytes. False: it faulted and was left in the middle; whose octets they were
-/// is not told.
-[[gnu::always_inline]] inline bool short_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+/// read once. `bytes` is at most kFaultableCopyBytes. False: it faulted and was left in the middle; whose octets they
+/// were is not told.
+[[gnu::always_inline]] inline bool faultable_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::uint64_t word;
   asm volatile goto(
       "1:\n\t"
@@ -75,14 +75,14 @@ faulted:
   return false;
 }
 #else
-inline constexpr std::size_t kShortCopyBytes = 0;
-inline bool short_copy(std::byte*, const std::byte*, std::size_t) {
+inline constexpr std::size_t kFaultableCopyBytes = 0;
+inline bool faultable_copy(std::byte*, const std::byte*, std::size_t) {
   return false;
 }
 #endif
 
 /// For a handler of SIGSEGV and SIGBUS. If the signal came from a short copy, returning from the handler goes on where
-/// short_copy() returns false. False: it did not, and nothing is changed. Async-signal-safe.
-bool leave_short_copy(ucontext_t& interrupted);
+/// faultable_copy() returns false. False: it did not, and nothing is changed. Async-signal-safe.
+bool leave_faultable_copy(ucontext_t& interrupted);
 
 }  // namespace verbena::host

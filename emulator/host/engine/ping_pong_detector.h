@@ -1,4 +1,4 @@
-// PromptAnswers: whether the application answers requests at once, as in a ping-pong.
+// PingPongDetector: whether the application answers requests at once, as in a ping-pong.
 //
 // Solely responsible for that guess, which decides whether an acknowledgement waits for the answer and leaves together
 // with it (engine.h). Plain arithmetic; under the engine's lock.
@@ -11,10 +11,10 @@
 
 namespace verbena::host {
 
-class PromptAnswers {
+class PingPongDetector {
  public:
   /// What comes later than `prompt` after a request is no prompt answer.
-  explicit PromptAnswers(Duration prompt = kPrompt) : prompt_(prompt) {}
+  explicit PingPongDetector(Duration prompt = kPrompt) : prompt_(prompt) {}
   static constexpr Duration kPrompt = microseconds(10);
   /// So many prompt answers in a row, and the next one is expected. A miss halves what has been earned: after two or
   /// three misses in a row none is expected any more.

@@ -106,7 +106,7 @@ void ProgressThread::kick() {
 
 void ProgressThread::main() {
   pthread_setname_np(pthread_self(), "verbena");
-  ask_for_short_turns();
+  ask_for_short_slice();
   prctl(PR_SET_TIMERSLACK, 1);  // nanosecond; the default of 50 us would blur RNR timers
   // A synchronous fault must reach its handler even here: the NIC copies from and to application memory.
   sigset_t faults;
@@ -129,7 +129,7 @@ void ProgressThread::main() {
   bool fruitless = false;                           // the last wake-up, so far
   bool for_frames = false;                          // the last wake-up, nothing taken yet
   std::uint64_t polls_of_one_who_serves = kNobody;  // when the present sleep is over
-  ThreadPlace place;
+  ThreadAffinity place;
   const InsideCall always;  // an exit() here, in a handler of a fault, waits for nobody
   while (!stop_.load(std::memory_order_acquire)) {
     do_work();
@@ -213,7 +213,7 @@ ProgressThread::Wake ProgressThread::sleep(Time until) {
     [[maybe_unused]] const ssize_t got = read(kick_, &kicks, sizeof kicks);
   }
   if (descriptors[2].revents != 0) progress_.service();
-  if (descriptors[1].revents != 0) progress_.answer_bell();
+  if (descriptors[1].revents != 0) progress_.acknowledge_doorbell();
   return descriptors[1].revents != 0 ? Wake::frames : Wake::control;
 }
 

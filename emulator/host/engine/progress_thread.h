@@ -26,7 +26,7 @@ class Progress {
  public:
   virtual ~Progress() = default;
   /// Takes and sends frames, runs timers. kept_out: an application thread does that right now. in_the_way: nothing to
-  /// do, and the thread keeps from its core who is to answer (Link::stands_in_the_way).
+  /// do, and the thread keeps from its core who is to answer (Link::blocks_peer_cpu).
   enum class Look : std::uint8_t { worked, nothing, kept_out, in_the_way };
   virtual Look pass() = 0;
   /// Whether one who may send us frames was last seen on the caller's core.
@@ -45,8 +45,8 @@ class Progress {
   /// woken by frames; `ready` becomes false when some wait already, then there is no sleep.
   virtual Time prepare_sleep(bool listen, Time longest, bool& ready) = 0;
   virtual void woke() = 0;
-  /// Link::answer_bell() and service().
-  virtual void answer_bell() = 0;
+  /// Link::acknowledge_doorbell() and service().
+  virtual void acknowledge_doorbell() = 0;
   virtual void service() = 0;
   virtual Link::WaitDescriptors wait_descriptors() const = 0;
   /// Frames come out of the kernel: no sender sees that nobody takes them.

@@ -4,7 +4,7 @@
 
 namespace verbena::host {
 
-void ThreadPlace::served(std::uint64_t app_actions, int app_core) {
+void ThreadAffinity::served(std::uint64_t app_actions, int app_core) {
   // Who has done nothing since the last frame waits in the kernel for something else.
   if (std::exchange(app_actions_, app_actions) == app_actions) app_core = -1;
   const bool in_the_way = app_core >= 0 && app_core == sched_getcpu();
@@ -20,7 +20,7 @@ void ThreadPlace::served(std::uint64_t app_actions, int app_core) {
 
 /// What taskset gave the program is not a bound here: the NIC's work for a frame is the sender's as much as the
 /// target's. What the container may use is: the kernel leaves out the rest.
-void ThreadPlace::keep_off(int core) {
+void ThreadAffinity::keep_off(int core) {
   if (away_from_ < 0 && sched_getaffinity(0, sizeof home_, &home_) != 0) return;
   cpu_set_t others;
   CPU_ZERO(&others);
@@ -32,7 +32,7 @@ void ThreadPlace::keep_off(int core) {
   choice_ = CPU_COUNT(&others);
 }
 
-void ThreadPlace::come_back() {
+void ThreadAffinity::come_back() {
   if (sched_setaffinity(0, sizeof home_, &home_) == 0) away_from_ = -1;
 }
 

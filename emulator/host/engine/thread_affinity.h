@@ -1,4 +1,4 @@
-// ThreadPlace: on which cores the progress thread may run.
+// ThreadAffinity: on which cores the progress thread may run.
 //
 // Where its process may, at first. An application that spins on its memory (ib_write_lat does) calls no verb meanwhile:
 // if the thread has to take the core from it for every frame, that costs an interrupt to that core and a time slice's
@@ -13,7 +13,7 @@
 
 namespace verbena::host {
 
-class ThreadPlace {
+class ThreadAffinity {
  public:
   /// Frames woke the thread and it took them. `app_actions`: how often the application has polled and called by now; on
   /// `app_core` it did so last, and may still compute there; -1: it sleeps.

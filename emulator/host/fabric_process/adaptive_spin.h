@@ -1,4 +1,4 @@
-// SpinTime: how long to look for frames in vain before it is better to sleep.
+// AdaptiveSpin: how long to look for frames in vain before it is better to sleep.
 //
 // Solely responsible for that guess: longer where looking finds frames, shorter where it does not. A sleep that frames
 // end soon says as much as a find, unless they came because the sleeper let go of the core that their sender needs.
@@ -11,7 +11,7 @@
 
 namespace verbena::host {
 
-class SpinTime {
+class AdaptiveSpin {
  public:
   static constexpr Duration kMin = microseconds(1);
   static constexpr Duration kMax = microseconds(32);

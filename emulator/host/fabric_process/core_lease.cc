@@ -7,10 +7,10 @@
 
 namespace verbena::host {
 
-Borrowing::Borrowing() : clock_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
+CoreLease::CoreLease() : clock_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
 
 /// Short sleeps beside somebody who is awake: each has cost two switches, and was ended by a frame or two.
-void Borrowing::woken_after(Duration slept, bool shares_core) {
+void CoreLease::woken_after(Duration slept, bool shares_core) {
   score_ = std::clamp(score_ + (shares_core && slept < kShortSleep ? 1 : -1), 0, kScoreMax);
   switch (state_) {
     case State::off:
@@ -25,7 +25,7 @@ void Borrowing::woken_after(Duration slept, bool shares_core) {
   }
 }
 
-void Borrowing::ticked(Time now) {
+void CoreLease::ticked(Time now) {
   std::uint64_t ticks = 0;
   if (read(clock_.get(), &ticks, sizeof ticks) != sizeof ticks) return;
   if (state_ == State::ending && set_clock(Duration{})) state_ = State::off;
@@ -35,7 +35,7 @@ void Borrowing::ticked(Time now) {
   }
 }
 
-bool Borrowing::set_clock(Duration every) {
+bool CoreLease::set_clock(Duration every) {
   const timespec interval{0, every.ns};
   const itimerspec setting{interval, interval};
   return clock_ && timerfd_settime(clock_.get(), 0, &setting, nullptr) == 0;

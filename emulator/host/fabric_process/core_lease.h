@@ -1,4 +1,4 @@
-// Borrowing: whether the fabric process is short of a core and asks those who poll on its own to lend it.
+// CoreLease: whether the fabric process is short of a core and asks those who poll on its own to lend it.
 //
 // Solely responsible for that decision, and for the clock that ticks while it asks: as long as it does, frames may be
 // left in the rings without a bell (ShmLink::publish_to_hub), and a tick is the latest that they are found. One clock
@@ -10,7 +10,7 @@
 
 namespace verbena::host {
 
-class Borrowing {
+class CoreLease {
  public:
   static constexpr Duration kTick = milliseconds(1);
   static constexpr Duration kShortSleep = microseconds(100);
@@ -19,7 +19,7 @@ class Borrowing {
   static constexpr int kScoreMax = 16;
 
   /// Without a clock (no descriptor left) it never borrows.
-  Borrowing();
+  CoreLease();
 
   bool is_on() const { return state_ == State::on; }
   /// Readable at each tick; -1: it does not tick.

@@ -67,8 +67,8 @@ std::optional<Duration> parse_time_span(std::string_view text) {
   return text == "0" ? Duration{0} : fabric::parse_duration(text, fabric::kFaultTimeMax);
 }
 
-FabricCommands::FabricCommands(FabricHub& hub, Setup setup, Time started)
-    : hub_(hub), topology_(hub.network().topology()), setup_(std::move(setup)), started_(started) {}
+FabricCommands::FabricCommands(FabricPorts& ports, Setup setup, Time started)
+    : ports_(ports), topology_(ports.network().topology()), setup_(std::move(setup)), started_(started) {}
 
 // -- Words
 // -----------------------------------------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ void FabricCommands::set_plan(fabric::LinkId link) {
   std::vector<fabric::FaultRule> rules;
   for (const Fault& fault : faults_)
     if (has_link(fault, link)) rules.push_back(fault.rule);
-  hub_.network().set_faults(link, rules);
+  ports_.network().set_faults(link, rules);
 }
 
 std::uint64_t FabricCommands::hits(const Fault& fault) const {
@@ -281,7 +281,7 @@ std::uint64_t FabricCommands::hits(const Fault& fault) const {
       if (&other == &fault) break;
       index += has_link(other, link) ? 1 : 0;
     }
-    sum += hub_.network().rule_counters(link, index).applied;
+    sum += ports_.network().rule_counters(link, index).applied;
   }
   return sum;
 }
@@ -297,7 +297,7 @@ FabricAnswer FabricCommands::set_links(Time now, const std::string& word, bool u
 }
 
 void FabricCommands::set_link(Time now, fabric::LinkId link, bool up) {
-  hub_.network().set_link_up(now, link, up);
+  ports_.network().set_link_up(now, link, up);
   down_[link] = !up;
 }
 
@@ -329,7 +329,7 @@ FabricAnswer FabricCommands::link_rate(Time now, const FabricWords& words) {
   if (!links) return refuse("there is no link '" + words[1] + "' (verbena stat lists them)");
   const auto rate = parse_rate(words[2]);
   if (!rate) return refuse("'" + words[2] + "' is no rate: write 10Gbps or 100Mbps, or 0 for frames that take no time");
-  for (const fabric::LinkId link : *links) hub_.network().set_link_rate(now, link, *rate);
+  for (const fabric::LinkId link : *links) ports_.network().set_link_rate(now, link, *rate);
   return std::string();
 }
 
@@ -340,7 +340,7 @@ FabricAnswer FabricCommands::link_delay(Time, const FabricWords& words) {
   const auto jitter = words.size() > 3 ? parse_time_span(words[3]) : Duration{0};
   if (!delay || !jitter)
     return refuse("'" + words[delay ? 3 : 2] + "' is no time: write at most 60s, such as 500ns, 10us or 2ms");
-  for (const fabric::LinkId link : *links) hub_.network().set_link_delay(link, *delay, *jitter);
+  for (const fabric::LinkId link : *links) ports_.network().set_link_delay(link, *delay, *jitter);
   return std::string();
 }
 
@@ -348,7 +348,7 @@ FabricAnswer FabricCommands::set_switches(Time now, const std::string& word, boo
   const auto switches = find_vertices(word, false);
   if (!switches) return refuse("'" + word + "' is not a switch of this fabric, nor several with commas");
   for (const std::uint32_t vertex : *switches) {
-    hub_.network().set_switch_up(now, vertex, up);
+    ports_.network().set_switch_up(now, vertex, up);
     switch_down_[vertex] = !up;
   }
   return tell_sockets(now);
@@ -368,7 +368,7 @@ FabricAnswer FabricCommands::partition(Time now, const FabricWords& words) {
     return refuse("'" + words[from ? 2 : 1] + "' is not a node of this fabric, nor several with commas");
   if (words.size() > 3 && words[3] != "one-way") return refuse("unknown word '" + words[3] + "': one-way is right");
   const auto cut = [&](std::uint32_t a, std::uint32_t b) {
-    hub_.network().set_partition(a, b, true);
+    ports_.network().set_partition(a, b, true);
     if (std::find(cut_.begin(), cut_.end(), std::pair{a, b}) == cut_.end()) cut_.emplace_back(a, b);
   };
   for (const std::uint32_t a : *from) {
@@ -382,7 +382,7 @@ FabricAnswer FabricCommands::partition(Time now, const FabricWords& words) {
 }
 
 FabricAnswer FabricCommands::heal(Time now, const FabricWords&) {
-  for (const auto& [from, to] : cut_) hub_.network().set_partition(from, to, false);
+  for (const auto& [from, to] : cut_) ports_.network().set_partition(from, to, false);
   cut_.clear();
   return tell_sockets(now);
 }
@@ -409,7 +409,7 @@ FabricAnswer FabricCommands::device_removal(Time, const FabricWords& words) {
   if (!hosts) return refuse("'" + words[1] + "' is not a node of this fabric, nor several with commas");
   std::string deaf;
   for (const std::uint32_t host : *hosts)
-    if (!hub_.notify(host, Notice::device_removed)) deaf += (deaf.empty() ? "" : ",") + topology_.vertices[host].name;
+    if (!ports_.notify(host, Notice::device_removed)) deaf += (deaf.empty() ? "" : ",") + topology_.vertices[host].name;
   if (!deaf.empty()) return refuse("no process that listens runs on " + deaf);
   return std::string();
 }
@@ -426,7 +426,7 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
   for (std::uint32_t cable = 0; cable < topology_.cables.size(); ++cable) {
     for (const bool backward : {false, true}) {
       const fabric::LinkId link{cable, backward};
-      const fabric::LinkStatistics seen = hub_.network().link_statistics(now, link);
+      const fabric::LinkStatistics seen = ports_.network().link_statistics(now, link);
       const auto down = down_.find(link);
       links.push_back({{"name", link_name(link)},
                        {"up", down == down_.end() || !down->second},
@@ -439,13 +439,13 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
     }
   }
   std::vector<std::uint32_t> processes(topology_.hosts, 0);
-  for (const FabricHub::Process& process : hub_.processes()) ++processes[process.host];
+  for (const FabricPorts::Process& process : ports_.processes()) ++processes[process.host];
   Json nodes = Json::array();
   for (std::uint32_t host = 0; host < topology_.hosts; ++host) {
-    const FabricHub::NodeStatistics& seen = hub_.node(host);
+    const FabricPorts::NodeStatistics& seen = ports_.node(host);
     Json node = {{"name", topology_.vertices[host].name},
                  {"address", address_text(node_address(host + 1))},
-                 {"up", hub_.network().port_is_up(host)},
+                 {"up", ports_.network().port_is_up(host)},
                  {"processes", processes[host]},
                  {"frames_in", seen.frames_in},
                  {"octets_in", seen.octets_in},
@@ -460,10 +460,10 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
   for (const Fault& fault : faults_)
     faults.push_back(
         {{"number", fault.number}, {"link", fault.where}, {"rule", fault.rule.text}, {"hits", hits(fault)}});
-  const fabric::NetworkStatistics& all = hub_.network().statistics();
+  const fabric::NetworkStatistics& all = ports_.network().statistics();
   Json stat = {{"fabric", setup_.fabric},   {"uptime_ns", (now - started_).ns}, {"arrivals", all.arrivals},
                {"lost", all.lost},          {"overflowed", all.overflowed},     {"vanished", all.vanished},
-               {"marked", all.marked},      {"strays", hub_.strays()},          {"links", std::move(links)},
+               {"marked", all.marked},      {"strays", ports_.strays()},        {"links", std::move(links)},
                {"nodes", std::move(nodes)}, {"faults", std::move(faults)}};
   if (setup_.capture != nullptr) {
     const FabricCapture::Missing& missing = setup_.capture->missing();

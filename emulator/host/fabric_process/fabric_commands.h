@@ -34,7 +34,7 @@ class FabricCommands {
     const StatsFile* counters = nullptr;     // outlives this object
     const FabricCapture* capture = nullptr;  // the same
   };
-  FabricCommands(FabricHub& hub, Setup setup, Time started);
+  FabricCommands(FabricPorts& ports, Setup setup, Time started);
 
   FabricAnswer answer(Time now, const FabricWords& words);
 
@@ -92,7 +92,7 @@ class FabricCommands {
   std::optional<std::vector<fabric::LinkId>> find_links(const std::string& word) const;
   std::optional<std::vector<std::uint32_t>> find_vertices(const std::string& word, bool hosts) const;
 
-  FabricHub& hub_;
+  FabricPorts& ports_;
   const fabric::Topology& topology_;
   Setup setup_;
   const Time started_;

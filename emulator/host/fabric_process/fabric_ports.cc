@@ -4,26 +4,26 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/fabric/frame_look.h"
+#include "emulator/fabric/flow_dissector.h"
 #include "emulator/host/node/port_signal.h"
 
 namespace verbena::host {
 
-Result<std::unique_ptr<FabricHub>, std::string> FabricHub::open(const std::string& fabric,
-                                                                const fabric::Topology& topology,
-                                                                const fabric::NetworkOptions& options) {
+Result<std::unique_ptr<FabricPorts>, std::string> FabricPorts::open(const std::string& fabric,
+                                                                    const fabric::Topology& topology,
+                                                                    const fabric::NetworkOptions& options) {
   if (topology.hosts > kNodesMax)
     return Failure{"a fabric of processes has at most " + std::to_string(kNodesMax) + " nodes, not " +
                    std::to_string(topology.hosts)};
   EngineConfig config;
   config.fabric = fabric;
-  auto link = ShmLink::open(config, ShmRole::hub);
+  auto link = ShmLink::open(config, ShmRole::port);
   if (!link) return Failure{link.error()};
-  return std::unique_ptr<FabricHub>(new FabricHub(fabric, std::move(*link), topology, options));
+  return std::unique_ptr<FabricPorts>(new FabricPorts(fabric, std::move(*link), topology, options));
 }
 
-FabricHub::FabricHub(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
-                     const fabric::NetworkOptions& options)
+FabricPorts::FabricPorts(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
+                         const fabric::NetworkOptions& options)
     : fabric_(fabric),
       link_(std::move(link)),
       serving_(served_fabric_name(fabric.c_str()).hold()),
@@ -38,7 +38,7 @@ FabricHub::FabricHub(const std::string& fabric, std::unique_ptr<ShmLink> link, c
 }
 
 /// The name first: who calls too late to be told finds it.
-void FabricHub::port_changed(std::uint32_t host, bool is_up) {
+void FabricPorts::port_changed(std::uint32_t host, bool is_up) {
   Node& node = nodes_[host];
   if (is_up)
     node.dead_port.release();
@@ -47,12 +47,12 @@ void FabricHub::port_changed(std::uint32_t host, bool is_up) {
   notify(host, is_up ? Notice::port_up : Notice::port_down);
 }
 
-std::uint32_t FabricHub::host_of(const wire::Gid& address) const {
+std::uint32_t FabricPorts::host_of(const wire::Gid& address) const {
   const auto node = node_number(address);
   return node && *node <= nodes_.size() ? *node - 1 : kNoHost;
 }
 
-std::vector<FabricHub::Process> FabricHub::processes() const {
+std::vector<FabricPorts::Process> FabricPorts::processes() const {
   std::vector<Process> processes;
   std::vector<PeerName> peers;
   link_->list_peers(peers);
@@ -61,7 +61,7 @@ std::vector<FabricHub::Process> FabricHub::processes() const {
   return processes;
 }
 
-bool FabricHub::pass(Time now) {
+bool FabricPorts::pass(Time now) {
   now_ = now;
   room_at_ = kNever;
   moved_ = 0;
@@ -77,24 +77,24 @@ bool FabricHub::pass(Time now) {
   return any_moved;
 }
 
-void FabricHub::ring_in_time(Time now) {
+void FabricPorts::ring_in_time(Time now) {
   gathers_since_ = std::min(gathers_since_, now);
   const Duration most = link_->has_lenders() ? kGatherMaxForLender : kGatherMax;
   if (now < std::min(moved_at_ + kGather, gathers_since_ + most)) return;
-  link_->ring_held_bells();
+  link_->ring_held_doorbells();
   gathers_since_ = kNever;
 }
 
-std::optional<Time> FabricHub::next_deadline(bool ticks) const {
+std::optional<Time> FabricPorts::next_deadline(bool ticks) const {
   Time earliest = std::min(network_.next_deadline().value_or(kNever), room_at_);
   if (!ticks) earliest = std::min(earliest, link_->next_deadline().value_or(kNever));
   return earliest == kNever ? std::nullopt : std::optional(earliest);
 }
 
-bool FabricHub::arm(Time now) {
+bool FabricPorts::arm(Time now) {
   now_ = now;
   room_at_ = kNever;
-  link_->ring_held_bells();
+  link_->ring_held_doorbells();
   link_->flush();
   gathers_since_ = kNever;
   if (!link_->arm_in_turn(*this)) return false;
@@ -102,7 +102,7 @@ bool FabricHub::arm(Time now) {
   return true;
 }
 
-std::size_t FabricHub::turn(const PeerName& peer) {
+std::size_t FabricPorts::turn(const PeerName& peer) {
   sender_ = host_of(peer.address);
   if (sender_ == kNoHost) return SIZE_MAX;
   const fabric::Room room = network_.room_on_every_way(now_, sender_);
@@ -110,7 +110,7 @@ std::size_t FabricHub::turn(const PeerName& peer) {
   return room.octets;
 }
 
-void FabricHub::frame(std::span<const std::byte> frame, bool) {
+void FabricPorts::frame(std::span<const std::byte> frame, bool) {
   if (sender_ == kNoHost) {
     ++strays_;
     return;
@@ -121,7 +121,7 @@ void FabricHub::frame(std::span<const std::byte> frame, bool) {
   network_.submit(now_, sender_, frame);
 }
 
-[[gnu::flatten]] bool FabricHub::arrived(const fabric::Arrival& arrival) {
+[[gnu::flatten]] bool FabricPorts::arrived(const fabric::Arrival& arrival) {
   ++moved_;
   Node& node = nodes_[arrival.host];
   const auto qpn = fabric::look_at_destination_qpn(arrival.frame);
@@ -143,14 +143,14 @@ void FabricHub::frame(std::span<const std::byte> frame, bool) {
 
 /// Meets the processes that called since the last service(). Once per pass: a peer that floods a process which is gone
 /// must not cost system calls. False: this pass has done it.
-bool FabricHub::take_calls() {
+bool FabricPorts::take_calls() {
   if (calls_taken_) return false;
   calls_taken_ = true;
   link_->take_calls();
   return true;
 }
 
-void FabricHub::hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room) {
+void FabricPorts::hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room) {
   if (room.empty()) {
     ++node.statistics.overflowed;
     return;
@@ -162,7 +162,7 @@ void FabricHub::hand_over(Node& node, std::span<const std::byte> frame, std::spa
 }
 
 /// Which of the node's processes has joined the group, or takes a datagram of QP1, is known to them.
-bool FabricHub::arrived_for_all(const fabric::Arrival& arrival) {
+bool FabricPorts::arrived_for_all(const fabric::Arrival& arrival) {
   Node& node = nodes_[arrival.host];
   bool is_taken = false;
   take_calls();  // who called before the frame was sent is one of them

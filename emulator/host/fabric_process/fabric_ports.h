@@ -1,5 +1,5 @@
-// FabricHub: the network between processes: their frames go in, run through fabric::Network on the real clock, and come
-// out at the process that they are for.
+// FabricPorts: the network between processes: their frames go in, run through fabric::Network on the real clock, and
+// come out at the process that they are for.
 //
 // Solely responsible for moving frames between the rings of the processes (shm_link.h) and the network, for knowing
 // which process stands where, and for telling the processes of a node when its port goes down or up. One copy in, one
@@ -21,12 +21,12 @@
 
 namespace verbena::host {
 
-class FabricHub final : private PeerSink, private fabric::Sink, private fabric::PortListener {
+class FabricPorts final : private PeerSink, private fabric::Sink, private fabric::PortListener {
  public:
   /// Host i of the topology is node i + 1: the topology has passed check(), and has at most kNodesMax hosts.
-  static Result<std::unique_ptr<FabricHub>, std::string> open(const std::string& fabric,
-                                                              const fabric::Topology& topology,
-                                                              const fabric::NetworkOptions& options);
+  static Result<std::unique_ptr<FabricPorts>, std::string> open(const std::string& fabric,
+                                                                const fabric::Topology& topology,
+                                                                const fabric::NetworkOptions& options);
 
   fabric::Network& network() { return network_; }
   const fabric::Network& network() const { return network_; }
@@ -39,7 +39,7 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   std::optional<Time> next_deadline(bool ticks) const;
   CoreLoads find_loads(Time now) { return link_->find_loads(now); }
   /// A process that has frames to take waits for the core that we run on.
-  bool stands_in_the_way() { return link_->stands_in_the_way(); }
+  bool blocks_peer_cpu() { return link_->blocks_peer_cpu(); }
   bool keeps_a_process_from_its_core() const { return link_->keeps_a_peer_from_its_core(); }
   /// It is short of a core: processes that poll on this one are to lend it, and have it back when there are frames for
   /// them, with arm(), or with give_cores_back().
@@ -50,13 +50,13 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
   void give_cores_back() { link_->give_cores_back(); }
   /// Processes that sleep on this core are rung by a pass() in which no frame has moved for kGather, or by arm(): until
   /// then, frames are gathered for them.
-  bool gathers() const { return link_->holds_bells(); }
+  bool gathers() const { return link_->holds_doorbells(); }
   /// Asks to be woken by the next frame that pass() would take. False: there is one.
   bool arm(Time now);
   void disarm() { link_->disarm(); }
   void service() { link_->service(); }
   /// Of service() only what a frame that arrived during sleep wants.
-  void answer_bell() { link_->answer_bell(); }
+  void acknowledge_doorbell() { link_->acknowledge_doorbell(); }
   Link::WaitDescriptors wait_descriptors() const { return link_->wait_descriptors(); }
 
   struct NodeStatistics {
@@ -95,8 +95,8 @@ class FabricHub final : private PeerSink, private fabric::Sink, private fabric::
     std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
   };
 
-  FabricHub(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
-            const fabric::NetworkOptions& options);
+  FabricPorts(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
+              const fabric::NetworkOptions& options);
   std::uint32_t host_of(const wire::Gid& address) const;
 
   // PeerSink: frames of one process.

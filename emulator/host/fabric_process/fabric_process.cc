@@ -35,13 +35,13 @@ class Patience {
     begins(now);
   }
   /// Nothing was found. `due`: when the network has something to do.
-  bool looks_on(Time now, Time due, FabricHub& hub) {
+  bool looks_on(Time now, Time due, FabricPorts& ports) {
     // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
-    if (due < now + kSpinToDeadline || (now < busy_until_ && !hub.stands_in_the_way())) {
+    if (due < now + kSpinToDeadline || (now < busy_until_ && !ports.blocks_peer_cpu())) {
       is_spinning_ = is_spinning_ || due == kNever;
       return true;
     }
-    return now < lent_until_ && hub.has_lenders();
+    return now < lent_until_ && ports.has_lenders();
   }
   void ends() {
     if (is_spinning_) spin_.missed();
@@ -52,7 +52,7 @@ class Patience {
   void woken_after(Duration slept) { spin_.woken_after(slept); }
 
  private:
-  SpinTime spin_;             // after the last frame
+  AdaptiveSpin spin_;         // after the last frame
   bool is_spinning_ = false;  // has looked in vain since then
   Time busy_until_{};
   Time lent_until_{};  // if somebody has lent the core
@@ -77,16 +77,16 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
   auto control = FabricControl::open(options.fabric);
   if (!control) return Failure{control.error()};
   process->control_ = std::move(*control);
-  auto hub = FabricHub::open(options.fabric, options.topology,
-                             {.seed = options.seed,
-                              .payload = true,
-                              .detection = options.detection,
-                              .frames_max = kFramesMax,
-                              .grain = kGrain,
-                              .trace = false});
-  if (!hub) return Failure{hub.error()};
-  process->hub_ = std::move(*hub);
-  auto sockets = FabricSockets::open(options.fabric, process->hub_->network(), options.sockets);
+  auto ports = FabricPorts::open(options.fabric, options.topology,
+                                 {.seed = options.seed,
+                                  .payload = true,
+                                  .detection = options.detection,
+                                  .frames_max = kFramesMax,
+                                  .grain = kGrain,
+                                  .trace = false});
+  if (!ports) return Failure{ports.error()};
+  process->ports_ = std::move(*ports);
+  auto sockets = FabricSockets::open(options.fabric, process->ports_->network(), options.sockets);
   if (!sockets) return Failure{sockets.error()};
   process->sockets_ = std::move(*sockets);
   if (!options.capture_directory.empty()) {
@@ -100,7 +100,7 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
   process->attach_observers(options.observer);
   if (std::string error = process->open_counters(options.fabric); !error.empty()) return Failure{std::move(error)};
   process->commands_ = std::make_unique<FabricCommands>(
-      *process->hub_,
+      *process->ports_,
       FabricCommands::Setup{.fabric = options.fabric,
                             .prepared = options.prepared,
                             .sockets = process->sockets_.get(),
@@ -118,7 +118,7 @@ void FabricProcess::attach_observers(fabric::Observer* observer) {
   } else if (observer == nullptr) {
     observer = capture_.get();
   }
-  hub_->network().observe(observer);
+  ports_->network().observe(observer);
 }
 
 std::string FabricProcess::open_counters(const std::string& fabric) {
@@ -132,12 +132,12 @@ std::string FabricProcess::open_counters(const std::string& fabric) {
 }
 
 FabricProcess::~FabricProcess() {
-  if (hub_ != nullptr) hub_->network().observe(nullptr);
+  if (ports_ != nullptr) ports_->network().observe(nullptr);
   if (counters_ != nullptr) munmap(counters_, kStatsFileBytes);
 }
 
 void FabricProcess::service(Time now) {
-  hub_->service();
+  ports_->service();
   sockets_->service();
   control_->service([&](const FabricWords& words) { return commands_->answer(now, words); },
                     [&] { return sockets_->is_done(now); });
@@ -156,13 +156,13 @@ void FabricProcess::run(int stop_descriptor) {
   Time core_at{};
   Time give_back_at{};
   sched_getaffinity(0, sizeof cores_, &cores_);
-  const CoreChoice choice(cores_);
+  const HubAffinity choice(cores_);
   PassClock clock;
   for (;;) {
     const Time now = clock.now();
-    if (hub_->pass(now)) {
+    if (ports_->pass(now)) {
       patience.found(now);
-      borrowing_.moved(now);
+      core_lease_.moved(now);
     }
     if (now >= service_at) {
       if (stop_asked(stop_descriptor)) return;
@@ -173,48 +173,48 @@ void FabricProcess::run(int stop_descriptor) {
         core_at = now + kCoreInterval;
       }
     }
-    if (borrowing_.is_on() && now >= give_back_at) {
-      hub_->give_cores_back();
+    if (core_lease_.is_on() && now >= give_back_at) {
+      ports_->give_cores_back();
       give_back_at = now + kGiveBackInterval;
     }
-    const Time due = hub_->network_deadline().value_or(kNever);
-    if (due <= now && !hub_->gathers()) continue;
-    if (hub_->gathers() || patience.looks_on(now, due, *hub_)) {
+    const Time due = ports_->network_deadline().value_or(kNever);
+    if (due <= now && !ports_->gathers()) continue;
+    if (ports_->gathers() || patience.looks_on(now, due, *ports_)) {
       cpu_pause();
       continue;
     }
     patience.ends();
-    hub_->borrow(borrowing_.is_on());
-    if (hub_->arm(now)) {
+    ports_->borrow(core_lease_.is_on());
+    if (ports_->arm(now)) {
       const Woken woken = sleep(now, stop_descriptor);
       const Time woken_at = clock.now();
       patience.begins(woken_at);
       if (woken == Woken::by_more) service_at = Time{};
       if (woken == Woken::by_frames) {
-        borrowing_.woken_after(woken_at - now, hub_->was_polled_beside());
-        if (!hub_->keeps_a_process_from_its_core()) patience.woken_after(woken_at - now);
+        core_lease_.woken_after(woken_at - now, ports_->was_polled_beside());
+        if (!ports_->keeps_a_process_from_its_core()) patience.woken_after(woken_at - now);
       }
     }
-    hub_->disarm();
+    ports_->disarm();
   }
 }
 
-void FabricProcess::choose_core(Time now, const CoreChoice& choice) {
-  const cpu_set_t cores = choice.choose(hub_->find_loads(now), sched_getcpu());
+void FabricProcess::choose_core(Time now, const HubAffinity& choice) {
+  const cpu_set_t cores = choice.choose(ports_->find_loads(now), sched_getcpu());
   if (CPU_EQUAL(&cores, &cores_)) return;
   if (sched_setaffinity(0, sizeof cores, &cores) == 0) cores_ = cores;
 }
 
 /// Until the network's next deadline, or anything that wants to be looked at.
 FabricProcess::Woken FabricProcess::sleep(Time now, int stop_descriptor) {
-  const Link::WaitDescriptors link = hub_->wait_descriptors();
+  const Link::WaitDescriptors link = ports_->wait_descriptors();
   std::array<pollfd, 6> descriptors{{{link.frames, POLLIN, 0},
                                      {link.control, POLLIN, 0},
                                      {control_->wait_descriptor(), POLLIN, 0},
                                      {stop_descriptor, POLLIN, 0},
-                                     {borrowing_.clock(), POLLIN, 0},
+                                     {core_lease_.clock(), POLLIN, 0},
                                      {sockets_->wait_descriptor(), POLLIN, 0}}};
-  Time until = hub_->next_deadline(borrowing_.clock() >= 0).value_or(kNever);
+  Time until = ports_->next_deadline(core_lease_.clock() >= 0).value_or(kNever);
   if (capture_ != nullptr) until = std::min(until, capture_->next_deadline().value_or(kNever));
   if (const auto due = sockets_->next_deadline(); due && *due > now) until = std::min(until, *due);
   timespec timeout{};
@@ -226,12 +226,12 @@ FabricProcess::Woken FabricProcess::sleep(Time now, int stop_descriptor) {
   int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
   Woken woken = Woken::by_more;
   if (count > 0 && descriptors[4].revents != 0) {
-    borrowing_.ticked(now);
+    core_lease_.ticked(now);
     woken = Woken::by_clock;
     --count;
   }
   if (count > 0 && descriptors[0].revents != 0) {
-    hub_->answer_bell();
+    ports_->acknowledge_doorbell();
     woken = Woken::by_frames;
     --count;
   }

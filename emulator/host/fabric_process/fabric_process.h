@@ -1,5 +1,5 @@
-// FabricProcess: the process that serves a fabric: the hub, its control socket, its captures, and when it looks or
-// sleeps.
+// FabricProcess: the process that serves a fabric: the fabric port, its control socket, its captures, and when it looks
+// or sleeps.
 //
 // Solely responsible for the loop: it spins while traffic flows and sleeps in the kernel otherwise, until a frame, a
 // question, or the network's next deadline. One thread does everything, so that a command takes effect between two
@@ -61,9 +61,9 @@ class FabricProcess {
   enum class Woken : std::uint8_t { by_frames, by_clock, by_more };
   Woken sleep(Time now, int stop_descriptor);
   bool stop_asked(int stop_descriptor) const;
-  void choose_core(Time now, const CoreChoice& choice);
+  void choose_core(Time now, const HubAffinity& choice);
 
-  std::unique_ptr<FabricHub> hub_;
+  std::unique_ptr<FabricPorts> ports_;
   std::unique_ptr<FabricSockets> sockets_;
   std::unique_ptr<FabricControl> control_;
   std::unique_ptr<FabricCapture> capture_;
@@ -73,7 +73,7 @@ class FabricProcess {
   std::string stats_path_;
   std::unique_ptr<FabricCommands> commands_;
   cpu_set_t cores_{};  // where the thread that runs may be
-  Borrowing borrowing_;
+  CoreLease core_lease_;
 };
 
 }  // namespace verbena::host

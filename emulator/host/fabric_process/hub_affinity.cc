@@ -2,7 +2,7 @@
 
 namespace verbena::host {
 
-cpu_set_t CoreChoice::choose(const CoreLoads& loads, int present) const {
+cpu_set_t HubAffinity::choose(const CoreLoads& loads, int present) const {
   cpu_set_t cores;
   CPU_AND(&cores, &loads.polled_on, &allowed_);
   CPU_XOR(&cores, &cores, &allowed_);

@@ -1,4 +1,4 @@
-// CoreChoice: on which cores the fabric process may run.
+// HubAffinity: on which cores the fabric process may run.
 //
 // Away from those who poll without end, if others are left: the kernel does not know that they never let go of their
 // cores, and whoever is put beside one takes it away each time that it is woken. If none is left, beside those who send
@@ -14,10 +14,10 @@
 
 namespace verbena::host {
 
-class CoreChoice {
+class HubAffinity {
  public:
   /// `allowed`: by whoever started the thread.
-  explicit CoreChoice(const cpu_set_t& allowed) : allowed_(allowed) {}
+  explicit HubAffinity(const cpu_set_t& allowed) : allowed_(allowed) {}
 
   /// Where a thread that is on core `present` is to run from now on.
   cpu_set_t choose(const CoreLoads& loads, int present) const;

@@ -113,17 +113,17 @@ class FaultyLink final : public Link {
   bool fetches() const override { return inner_->fetches(); }
   bool flush() override { return inner_->flush(); }
   void service() override { inner_->service(); }
-  void answer_bell() override { inner_->answer_bell(); }
+  void acknowledge_doorbell() override { inner_->acknowledge_doorbell(); }
   WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
   bool arm() override {
     if (rx_ && rx_->next_delivery(now_)) return false;
     return inner_->arm();
   }
   void disarm() override { inner_->disarm(); }
-  void leaves() override { inner_->leaves(); }
-  void rests_here() override { inner_->rests_here(); }
-  void touch() override { inner_->touch(); }
-  bool stands_in_the_way() override { return inner_->stands_in_the_way(); }
+  void stops_polling() override { inner_->stops_polling(); }
+  void sleeps_on_cpu() override { inner_->sleeps_on_cpu(); }
+  void note_activity() override { inner_->note_activity(); }
+  bool blocks_peer_cpu() override { return inner_->blocks_peer_cpu(); }
   bool shares_core() override { return inner_->shares_core(); }
   bool offers_core() override { return inner_->offers_core(); }
   void lend_core() override { inner_->lend_core(); }

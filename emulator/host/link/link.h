@@ -76,7 +76,7 @@ class Link : public nic::TransmitPort {
   /// Accepts and tears down connections; called when `control` of wait_descriptors() is readable.
   virtual void service() = 0;
   /// Called when `frames` is: it stays so only for frames that wait.
-  virtual void answer_bell() {}
+  virtual void acknowledge_doorbell() {}
   /// What service() has heard, oldest first. Outside of the engine's lock.
   virtual std::optional<Notice> take_notice() { return std::nullopt; }
   /// Whether the cable at the node's port has a signal now. Each change gives a notice; of very many, some may be lost.
@@ -94,14 +94,14 @@ class Link : public nic::TransmitPort {
   /// The application is polling: frames need not wake anybody. Cheap; called on every empty poll.
   virtual void disarm() = 0;
   /// The application stops polling for a while, whenever it has what it polled for: arm() may come at any moment.
-  virtual void leaves() {}
+  virtual void stops_polling() {}
   /// The thread that serves the link when nobody polls is about to sleep on the core that it runs on.
-  virtual void rests_here() {}
+  virtual void sleeps_on_cpu() {}
   /// The application calls, although it does not poll just now: it will, so peers are patient for a little longer.
-  virtual void touch() {}
+  virtual void note_activity() {}
   /// A peer that has frames of ours to take was last seen on the core that the caller runs on: whoever looks for its
   /// answer there only keeps it from giving one.
-  virtual bool stands_in_the_way() { return false; }
+  virtual bool blocks_peer_cpu() { return false; }
   /// Any peer was last seen there.
   virtual bool shares_core() { return false; }
   /// A poll has found nothing, and somebody whom this application needs is kept from the core that it polls on. True:

@@ -61,10 +61,10 @@ bool is_from_our_user(msghdr& header) {
 
 }  // namespace
 
-Result<std::unique_ptr<SiblingPort>, std::string> SiblingPort::open(const wire::Gid& address, std::uint8_t slot) {
+Result<std::unique_ptr<NodeForwarder>, std::string> NodeForwarder::open(const wire::Gid& address, std::uint8_t slot) {
   const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return Failure{std::string("cannot open a unix socket: ") + std::strerror(errno)};
-  std::unique_ptr<SiblingPort> port(new SiblingPort(fd, address, slot));
+  std::unique_ptr<NodeForwarder> port(new NodeForwarder(fd, address, slot));
   set_option(fd, SOL_SOCKET, SO_PASSCRED, 1);
   set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBufferBytes);
   const PortName at = port_name(address, slot);
@@ -80,21 +80,21 @@ Result<std::unique_ptr<SiblingPort>, std::string> SiblingPort::open(const wire::
   return port;
 }
 
-SiblingPort::SiblingPort(int socket, const wire::Gid& address, std::uint8_t slot)
+NodeForwarder::NodeForwarder(int socket, const wire::Gid& address, std::uint8_t slot)
     : socket_(socket),
       address_(address),
       slot_(slot),
       incoming_(std::make_unique_for_overwrite<std::byte[]>(kMessageBytesMax)) {}
 
-SiblingPort::~SiblingPort() {
+NodeForwarder::~NodeForwarder() {
   ::close(socket_);
 }
 
-bool SiblingPort::knows(std::uint8_t slot) const {
+bool NodeForwarder::knows(std::uint8_t slot) const {
   return (known_[slot / 64].load(std::memory_order_relaxed) >> (slot % 64) & 1) != 0;
 }
 
-void SiblingPort::set_known(std::uint8_t slot, bool known) {
+void NodeForwarder::set_known(std::uint8_t slot, bool known) {
   const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
   if (known)
     known_[slot / 64].fetch_or(bit, std::memory_order_relaxed);
@@ -102,26 +102,26 @@ void SiblingPort::set_known(std::uint8_t slot, bool known) {
     known_[slot / 64].fetch_and(~bit, std::memory_order_relaxed);
 }
 
-bool SiblingPort::has_siblings() const {
+bool NodeForwarder::has_siblings() const {
   for (const auto& word : known_)
     if (word.load(std::memory_order_relaxed) != 0) return true;
   return false;
 }
 
-void SiblingPort::greet(std::uint8_t slot) {
+void NodeForwarder::greet(std::uint8_t slot) {
   std::byte message[kHeadBytes];
   write_head(message, slot_, kFrames);
   send_to(slot, message, 0);
 }
 
-void SiblingPort::tell(std::uint8_t slot, std::uint16_t note) {
+void NodeForwarder::tell(std::uint8_t slot, std::uint16_t note) {
   std::byte message[kHeadBytes + sizeof note];
   write_head(message, slot_, kNote);
   std::memcpy(message + kHeadBytes, &note, sizeof note);
   send_to(slot, message, 0);
 }
 
-void SiblingPort::send_to(std::uint8_t slot, std::span<const std::byte> message, std::size_t frames) {
+void NodeForwarder::send_to(std::uint8_t slot, std::span<const std::byte> message, std::size_t frames) {
   const PortName to = port_name(address_, slot);
   ssize_t sent = -1;
   do {
@@ -136,7 +136,7 @@ void SiblingPort::send_to(std::uint8_t slot, std::span<const std::byte> message,
   frames_dropped_.fetch_add(frames, std::memory_order_relaxed);
 }
 
-void SiblingPort::stage(std::uint8_t slot, std::span<const std::byte> head, std::span<const std::byte> tail) {
+void NodeForwarder::stage(std::uint8_t slot, std::span<const std::byte> head, std::span<const std::byte> tail) {
   const std::size_t bytes = head.size() + tail.size();
   VERBENA_ASSERT(bytes <= wire::kFrameBytesMax);
   if (!staging_[slot]) staging_[slot] = std::make_unique<Staging>();
@@ -157,24 +157,24 @@ void SiblingPort::stage(std::uint8_t slot, std::span<const std::byte> head, std:
   ++staging.frames;
 }
 
-void SiblingPort::stage_for_all(std::span<const std::byte> head, std::span<const std::byte> tail) {
+void NodeForwarder::stage_for_all(std::span<const std::byte> head, std::span<const std::byte> tail) {
   for (std::uint32_t slot = 0; slot < kSlots; ++slot)
     if (knows(static_cast<std::uint8_t>(slot))) stage(static_cast<std::uint8_t>(slot), head, tail);
 }
 
-void SiblingPort::send_staged() {
+void NodeForwarder::send_staged() {
   for (std::size_t i = 0; i < staged_slot_count_; ++i) send_staging(staged_slots_[i]);
   staged_slot_count_ = 0;
 }
 
-void SiblingPort::send_staging(std::uint8_t slot) {
+void NodeForwarder::send_staging(std::uint8_t slot) {
   Staging& staging = *staging_[slot];
   if (staging.frames == 0) return;
   send_to(slot, std::span(staging.message).first(staging.bytes), staging.frames);
   staging.frames = staging.bytes = 0;
 }
 
-bool SiblingPort::receive(FrameRing& into, NoteSink* notes) {
+bool NodeForwarder::receive(FrameRing& into, NoteSink* notes) {
   bool moved = false;
   bool is_all = false;
   for (unsigned i = 0; i < kReceiveMessagesMax && into.free_slots() >= kBatchFramesMax; ++i) {
@@ -197,7 +197,7 @@ bool SiblingPort::receive(FrameRing& into, NoteSink* notes) {
   return is_all;
 }
 
-void SiblingPort::accept(std::span<const std::byte> message, FrameRing& into, NoteSink* notes) {
+void NodeForwarder::accept(std::span<const std::byte> message, FrameRing& into, NoteSink* notes) {
   std::uint32_t magic = 0;
   if (message.size() < kHeadBytes) return;
   std::memcpy(&magic, message.data(), sizeof magic);

@@ -1,4 +1,4 @@
-// SiblingPort: hands frames from one process of a node to another one of the same node.
+// NodeForwarder: hands frames from one process of a node to another one of the same node.
 //
 // Solely responsible for the way between processes that share a node's address on a link where the kernel cannot know
 // whose frame it is (udp_link.h: one UDP port; raw_link.h: frames from a node to itself). One abstract unix datagram
@@ -24,13 +24,13 @@
 
 namespace verbena::host {
 
-class SiblingPort {
+class NodeForwarder {
  public:
   /// The error is one line: the name is taken (another fabric uses the same address).
-  static Result<std::unique_ptr<SiblingPort>, std::string> open(const wire::Gid& address, std::uint8_t slot);
-  ~SiblingPort();
-  SiblingPort(const SiblingPort&) = delete;
-  SiblingPort& operator=(const SiblingPort&) = delete;
+  static Result<std::unique_ptr<NodeForwarder>, std::string> open(const wire::Gid& address, std::uint8_t slot);
+  ~NodeForwarder();
+  NodeForwarder(const NodeForwarder&) = delete;
+  NodeForwarder& operator=(const NodeForwarder&) = delete;
 
   /// Readable when receive() has something to do.
   int descriptor() const { return socket_; }
@@ -64,7 +64,7 @@ class SiblingPort {
   static constexpr std::size_t kMessageBytesMax = 64 * 1024;
   static constexpr unsigned kReceiveMessagesMax = 16;  // per call
 
-  SiblingPort(int socket, const wire::Gid& address, std::uint8_t slot);
+  NodeForwarder(int socket, const wire::Gid& address, std::uint8_t slot);
   void greet(std::uint8_t slot);
   void send_to(std::uint8_t slot, std::span<const std::byte> message, std::size_t frames);
   void accept(std::span<const std::byte> message, FrameRing& into, NoteSink* notes);

@@ -1,4 +1,4 @@
-// FrameBell: what a shared word and an eventfd are to shared memory, for frames that wait in the kernel.
+// PollDoorbell: what a shared word and an eventfd are to shared memory, for frames that wait in the kernel.
 //
 // A descriptor that is readable while frames wait and somebody wants to be woken by them, and not readable otherwise:
 // an epoll descriptor over the link's own, whose interest is switched. Solely responsible for that switch; where frames
@@ -12,12 +12,12 @@
 
 namespace verbena::host {
 
-class FrameBell {
+class PollDoorbell {
  public:
-  FrameBell() = default;
-  ~FrameBell() { close(); }
-  FrameBell(const FrameBell&) = delete;
-  FrameBell& operator=(const FrameBell&) = delete;
+  PollDoorbell() = default;
+  ~PollDoorbell() { close(); }
+  PollDoorbell(const PollDoorbell&) = delete;
+  PollDoorbell& operator=(const PollDoorbell&) = delete;
 
   /// `frames` is readable while frames wait, and outlives the bell. False: the kernel has no descriptor to give
   /// (errno).

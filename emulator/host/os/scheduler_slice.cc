@@ -8,7 +8,7 @@
 
 namespace verbena::host {
 
-void ask_for_short_turns() {
+void ask_for_short_slice() {
   constexpr __u64 kTurnNs = 100'000;  // the least that the kernel takes
   sched_attr attributes{};
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;

@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_its_queue_pair_end
 BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_the_connection_manager_says_anything) {
   Pair pair;
   pair.ask_until_it_waits();
-  pair.b.engine->run_management([&](cm::ConnectionManager&, Time) {
+  pair.b.engine->run_connections([&](cm::ConnectionManager&, Time) {
     BOOST_TEST(pair.is_acknowledged());
     return true;
   });

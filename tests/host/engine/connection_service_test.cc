@@ -1,4 +1,5 @@
-// Management: what it tells of processes that have ended, beside what they have sent, and who has their slot since.
+// ConnectionService: what it tells of processes that have ended, beside what they have sent, and who has their slot
+// since.
 #include "emulator/host/engine/connection_service.h"
 
 #include <unistd.h>
@@ -15,7 +16,7 @@ using namespace verbena;
 using namespace verbena::host;
 using cm::ConnectionManager;
 using cm::EventType;
-using Arrived = Management::Arrived;
+using Arrived = ConnectionService::Arrived;
 
 namespace {
 
@@ -39,7 +40,7 @@ cm::Config config_of(std::uint8_t slot, std::uint32_t first_id) {
 /// A management, and on the far end of its cable the manager of whichever process is asked to answer.
 struct Bench {
   Bench()
-      : management(config_of(kOwnSlot, 100), directory_of(kOwnSlot), Management::Peers::all_here),
+      : management(config_of(kOwnSlot, 100), directory_of(kOwnSlot), ConnectionService::Peers::all_here),
         ends(connect_in_process({.first = kNode,
                                  .second = wire::Gid::from_ipv4(0x7f2f5b02),
                                  .first_mac = {},
@@ -134,7 +135,7 @@ struct Bench {
   Time now{1'000'000'000};
   SpinLock lock;
   nic::Counters counters;
-  Management management;
+  ConnectionService management;
   std::pair<std::unique_ptr<Link>, std::unique_ptr<Link>> ends;
 };
 
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_said_before_it_ended_is_heard_before_its
               cm::PrivateData::of(std::as_bytes(std::span(kWhy))));
   bench.settle();  // and by then it is gone, with its rejection still under way
   BOOST_TEST(!bench.management.manager().has_events());
-  bench.now = bench.now + Management::kLastWords;
+  bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step(Arrived::perhaps_more);
   BOOST_TEST(!bench.management.manager().has_events());
   bench.hear(peer);
@@ -180,8 +181,8 @@ BOOST_AUTO_TEST_CASE(the_request_to_a_process_that_ended_without_a_word_is_rejec
   bench.step();
   bench.settle();
   BOOST_TEST(!bench.management.manager().has_events());
-  BOOST_CHECK(bench.management.due() <= bench.now + Management::kLastWords);
-  bench.now = bench.now + Management::kLastWords;
+  BOOST_CHECK(bench.management.due() <= bench.now + ConnectionService::kDrainDelay);
+  bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step();
   const auto event = bench.management.manager().poll_event();
   BOOST_REQUIRE(event.has_value());
@@ -197,18 +198,18 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_process_that_ended_keeps_its_connections
   bench.connect(second, 0x30);
   bench.settle();
   BOOST_TEST(bench.ended() == kNone);
-  bench.now = bench.now + Management::kLastWords;
+  bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step();
   BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{500});
   for (int look = 0; look < 4; ++look) {
-    bench.now = bench.now + Management::kRollCallEvery;
+    bench.now = bench.now + ConnectionService::kProbeEvery;
     bench.settle();
   }
   BOOST_TEST(bench.ended() == kNone);
   presence.release();
-  bench.now = bench.now + Management::kRollCallEvery;
+  bench.now = bench.now + ConnectionService::kProbeEvery;
   bench.settle();
-  bench.now = bench.now + Management::kLastWords;
+  bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step();
   BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{600});
 }
@@ -268,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_request_for_the_ip_version_that_nobody_listens_for_is_lef
     init.private_data = cm::PrivateData::of(wire::IpAddressingHeaderLayout::emit({.ip_version = 4}));
     client.request(bench.now, init);
     bench.hear(client);
-    bench.now = bench.now + Management::kPatience;
+    bench.now = bench.now + ConnectionService::kPatience;
     bench.settle();
     BOOST_TEST(bench.counters.get(nic::Counter::tx_packets) == (listens ? 0u : 1u));
   }

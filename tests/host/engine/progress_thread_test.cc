@@ -38,7 +38,7 @@ struct Work final : Progress {
     return longest;
   }
   void woke() override {}
-  void answer_bell() override {}
+  void acknowledge_doorbell() override {}
   void service() override {}
   Link::WaitDescriptors wait_descriptors() const override { return {bell.get(), -1}; }
   bool frames_need_kernel() const override { return over_kernel; }

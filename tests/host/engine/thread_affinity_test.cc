@@ -18,20 +18,20 @@ cpu_set_t cores_of_this_thread() {
 }
 
 /// In a thread of its own that may run on one core only, as under taskset.
-void pinned(const std::function<void(ThreadPlace&, int)>& test) {
+void pinned(const std::function<void(ThreadAffinity&, int)>& test) {
   std::thread([&] {
     const int core = sched_getcpu();
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
     BOOST_REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
-    ThreadPlace place;
+    ThreadAffinity place;
     test(place, core);
   }).join();
 }
 
 /// Of an application that does something between the frames.
-void serve(ThreadPlace& place, std::uint32_t frames, int app_core) {
+void serve(ThreadAffinity& place, std::uint32_t frames, int app_core) {
   static std::uint64_t actions = 0;
   for (std::uint32_t i = 0; i < frames; ++i) place.served(++actions, app_core);
 }
@@ -43,8 +43,8 @@ bool has_other_cores() {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(it_leaves_the_core_of_an_application_that_never_sleeps) {
-  pinned([](ThreadPlace& place, int core) {
-    serve(place, ThreadPlace::kWakesToMove - 1, core);
+  pinned([](ThreadAffinity& place, int core) {
+    serve(place, ThreadAffinity::kWakesToMove - 1, core);
     cpu_set_t cores = cores_of_this_thread();
     BOOST_TEST(CPU_COUNT(&cores) == 1);
     BOOST_TEST(CPU_ISSET(core, &cores));
@@ -56,9 +56,9 @@ BOOST_AUTO_TEST_CASE(it_leaves_the_core_of_an_application_that_never_sleeps) {
 }
 
 BOOST_AUTO_TEST_CASE(it_comes_back_when_the_application_sleeps) {
-  pinned([](ThreadPlace& place, int core) {
-    serve(place, ThreadPlace::kWakesToMove, core);
-    serve(place, ThreadPlace::kWakesToMove, -1);
+  pinned([](ThreadAffinity& place, int core) {
+    serve(place, ThreadAffinity::kWakesToMove, core);
+    serve(place, ThreadAffinity::kWakesToMove, -1);
     cpu_set_t cores = cores_of_this_thread();
     BOOST_TEST(CPU_COUNT(&cores) == 1);
     BOOST_TEST(CPU_ISSET(core, &cores));
@@ -67,9 +67,9 @@ BOOST_AUTO_TEST_CASE(it_comes_back_when_the_application_sleeps) {
 }
 
 BOOST_AUTO_TEST_CASE(an_application_that_does_nothing_or_is_elsewhere_moves_nobody) {
-  pinned([](ThreadPlace& place, int core) {
-    for (std::uint32_t i = 0; i < 3 * ThreadPlace::kWakesToMove; ++i) place.served(7, core);
-    serve(place, 3 * ThreadPlace::kWakesToMove, core + 1);
+  pinned([](ThreadAffinity& place, int core) {
+    for (std::uint32_t i = 0; i < 3 * ThreadAffinity::kWakesToMove; ++i) place.served(7, core);
+    serve(place, 3 * ThreadAffinity::kWakesToMove, core + 1);
     cpu_set_t cores = cores_of_this_thread();
     BOOST_TEST(CPU_COUNT(&cores) == 1);
     BOOST_TEST(CPU_ISSET(core, &cores));

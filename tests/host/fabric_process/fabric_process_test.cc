@@ -17,8 +17,8 @@ using namespace verbena::host::test;
 namespace {
 
 /// A process that is plugged in.
-struct Plug {
-  Plug(const Served& fabric, std::uint8_t number) : address(node(number)) {
+struct Uplink {
+  Uplink(const Served& fabric, std::uint8_t number) : address(node(number)) {
     EngineConfig config;
     config.fabric = fabric.name;
     config.address = address;
@@ -27,7 +27,7 @@ struct Plug {
     slot = opened->slot;
     link = std::move(opened->link);
   }
-  FrameRequest request_to(const Plug& to, std::uint32_t psn, std::size_t bytes = 100) const {
+  FrameRequest request_to(const Uplink& to, std::uint32_t psn, std::size_t bytes = 100) const {
     return {.source = address,
             .destination = to.address,
             .qpn = wire::Qpn(qpn_base_of(to.slot).value() + 0x11),
@@ -35,7 +35,7 @@ struct Plug {
             .payload_bytes = bytes};
   }
   /// Sends frames first..last and waits until the other has `wanted` frames.
-  bool send(Plug& to, std::uint32_t first, std::uint32_t last, std::size_t wanted,
+  bool send(Uplink& to, std::uint32_t first, std::uint32_t last, std::size_t wanted,
             std::chrono::milliseconds limit = std::chrono::seconds(10)) {
     for (std::uint32_t psn = first; psn <= last; ++psn) {
       const bool sent = until([&] { return commit(*link, request_to(to, psn)); }, [&] { pass(to); });
@@ -44,7 +44,7 @@ struct Plug {
     }
     return until([&] { return to.collector.frames.size() >= wanted; }, [&] { pass(to); }, limit);
   }
-  void pass(Plug& to) {
+  void pass(Uplink& to) {
     link->service();
     to.link->service();
     link->publish();
@@ -60,9 +60,9 @@ struct Plug {
   Collector collector;
 };
 
-bool in_order(const Plug& plug) {
-  for (std::size_t i = 0; i < plug.collector.frames.size(); ++i)
-    if (psn_of(plug.collector.frames[i]) != i || !is_intact(plug.collector.frames[i])) return false;
+bool in_order(const Uplink& uplink) {
+  for (std::size_t i = 0; i < uplink.collector.frames.size(); ++i)
+    if (psn_of(uplink.collector.frames[i]) != i || !is_intact(uplink.collector.frames[i])) return false;
   return true;
 }
 
@@ -72,8 +72,8 @@ constexpr std::chrono::milliseconds kShort{200};
 
 BOOST_AUTO_TEST_CASE(frames_cross_a_star_whole_and_in_order) {
   const Served fabric(fabric::star(3, {}));
-  Plug one(fabric, 1);
-  Plug three(fabric, 3);
+  Uplink one(fabric, 1);
+  Uplink three(fabric, 3);
   BOOST_TEST(one.send(three, 0, 999, 1000));
   BOOST_TEST(in_order(three));
   BOOST_TEST(fabric.frames_on("n1->s1") == 1000u);
@@ -83,8 +83,8 @@ BOOST_AUTO_TEST_CASE(frames_cross_a_star_whole_and_in_order) {
 
 BOOST_AUTO_TEST_CASE(a_node_reaches_itself_and_the_other_processes_of_its_node) {
   const Served fabric(fabric::star(2, kFast));
-  Plug one(fabric, 1);
-  Plug sibling(fabric, 1);
+  Uplink one(fabric, 1);
+  Uplink sibling(fabric, 1);
   BOOST_TEST(sibling.slot == 1);
   BOOST_TEST(one.send(one, 0, 9, 10));
   BOOST_TEST(one.send(sibling, 0, 9, 10));
@@ -94,8 +94,8 @@ BOOST_AUTO_TEST_CASE(a_node_reaches_itself_and_the_other_processes_of_its_node) 
 
 BOOST_AUTO_TEST_CASE(a_link_of_a_ring_that_goes_down_is_led_around) {
   const Served fabric(fabric::ring(4, kFast));
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
   BOOST_TEST(one.send(two, 0, 9, 10));
   BOOST_TEST(fabric.frames_on("s1->s2") == 10u);
   BOOST_TEST(fabric.ask({"link-down", "s1-s2"}) == "");
@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(a_link_of_a_ring_that_goes_down_is_led_around) {
 
 BOOST_AUTO_TEST_CASE(a_dead_link_a_dead_switch_and_a_partition_swallow_frames_until_they_are_mended) {
   const Served fabric(fabric::star(3, kFast));
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
   std::uint32_t psn = 0;
   std::size_t arrived = 0;
   const std::vector<std::pair<FabricWords, FabricWords>> pairs = {
@@ -132,8 +132,8 @@ BOOST_AUTO_TEST_CASE(a_dead_link_a_dead_switch_and_a_partition_swallow_frames_un
 
 BOOST_AUTO_TEST_CASE(rules_are_added_counted_and_removed_while_frames_flow) {
   const Served fabric(fabric::star(2, kFast));
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
   BOOST_TEST(fabric.ask({"add", "n1->s1", "drop", "every=2"}) == "1");
   BOOST_TEST(fabric.ask({"add", "n2-s1", "drop 0%"}) == "2");
   BOOST_TEST(one.send(two, 0, 99, 50));
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(rules_are_added_counted_and_removed_while_frames_flow) {
 BOOST_AUTO_TEST_CASE(a_delay_is_kept_on_the_real_clock) {
   const Served fabric(fabric::star(2, kFast));
   BOOST_TEST(fabric.ask({"link-delay", "n1->s1", "20ms"}) == "");
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
   const Time before = clock_now();
   BOOST_TEST(one.send(two, 0, 0, 1));
   BOOST_TEST((clock_now() - before).ns >= milliseconds(20).ns);
@@ -160,8 +160,8 @@ BOOST_AUTO_TEST_CASE(a_delay_is_kept_on_the_real_clock) {
 BOOST_AUTO_TEST_CASE(a_rate_is_kept_on_the_real_clock_without_loss) {
   const Served fabric(fabric::star(2, kFast));
   BOOST_TEST(fabric.ask({"link-rate", "n1->s1", "100Mbps"}) == "");
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
   const Time before = clock_now();
   BOOST_TEST(one.send(two, 0, 2999, 3000));
   const auto octets = static_cast<std::int64_t>(3000 * build(one.request_to(two, 0)).size());
@@ -171,32 +171,32 @@ BOOST_AUTO_TEST_CASE(a_rate_is_kept_on_the_real_clock_without_loss) {
 
 BOOST_AUTO_TEST_CASE(a_groups_frame_reaches_every_process_of_the_other_nodes_once) {
   const Served fabric(fabric::ring(3, kFast));
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
-  Plug sibling(fabric, 2);
-  Plug three(fabric, 3);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
+  Uplink sibling(fabric, 2);
+  Uplink three(fabric, 3);
   const FrameRequest request{.source = one.address,
                              .destination = wire::Gid::from_ipv4(0xe0010203),
                              .qpn = wire::kMulticastQpn,
                              .payload_bytes = 10};
   BOOST_TEST(commit(*one.link, request));
   const auto pass = [&] {
-    for (Plug* plug : {&two, &sibling, &three}) one.pass(*plug);
+    for (Uplink* uplink : {&two, &sibling, &three}) one.pass(*uplink);
   };
   const auto all_have = [&] {
     return !two.collector.frames.empty() && !sibling.collector.frames.empty() && !three.collector.frames.empty();
   };
   BOOST_TEST(until(all_have, pass));
   BOOST_TEST(!until([] { return false; }, pass, kShort));  // nothing else comes
-  for (const Plug* plug : {&two, &sibling, &three}) BOOST_TEST(plug->collector.frames.size() == 1u);
+  for (const Uplink* uplink : {&two, &sibling, &three}) BOOST_TEST(uplink->collector.frames.size() == 1u);
   BOOST_TEST(one.collector.frames.empty());
 }
 
 BOOST_AUTO_TEST_CASE(frames_wait_at_their_sender_while_its_port_has_no_room) {
   const Served fabric(fabric::star(2, kFast));
   BOOST_TEST(fabric.ask({"link-rate", "n1->s1", "10Mbps"}) == "");
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
   std::uint32_t psn = 0;
   while (psn < 1000 && commit(*one.link, one.request_to(two, psn, 1024))) ++psn;
   BOOST_TEST((psn > 100 && psn < 1000));  // its own ring is full
@@ -211,8 +211,8 @@ BOOST_AUTO_TEST_CASE(frames_wait_at_their_sender_while_its_port_has_no_room) {
 
 BOOST_AUTO_TEST_CASE(it_sleeps_soon_after_the_last_frame_also_when_a_process_leaves_its_frames_lying) {
   const Served fabric(fabric::star(2, {}));
-  Plug one(fabric, 1);
-  Plug two(fabric, 2);
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
   BOOST_TEST(one.send(two, 0, 99, 100));
   commit(*one.link, one.request_to(two, 100));
   one.link->publish();
@@ -226,9 +226,9 @@ BOOST_AUTO_TEST_CASE(it_sleeps_soon_after_the_last_frame_also_when_a_process_lea
 
 BOOST_AUTO_TEST_CASE(frames_for_nobody_vanish_and_are_counted) {
   const Served fabric(fabric::star(2, kFast));
-  Plug one(fabric, 1);
+  Uplink one(fabric, 1);
   {
-    Plug two(fabric, 2);
+    Uplink two(fabric, 2);
     BOOST_TEST(one.send(two, 0, 0, 1));
   }
   FrameRequest request{.source = one.address, .destination = node(2), .qpn = wire::Qpn(0x11), .payload_bytes = 10};
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(frames_for_nobody_vanish_and_are_counted) {
   request.destination = node(77);  // no node of this fabric
   BOOST_TEST(commit(*one.link, request));
   one.pass(one);
-  Plug again(fabric, 2);
+  Uplink again(fabric, 2);
   BOOST_TEST(one.send(again, 0, 0, 1));
 }
 
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_fabric_has_one_process_and_a_plug_needs_it) {
   BOOST_TEST(
       (!refused && refused.error().starts_with("fabric '" + fabric.name + "' is served by another process already")));
 
-  Plug one(fabric, 1);
+  Uplink one(fabric, 1);
   fabric.end();
   EngineConfig config;
   config.fabric = fabric.name;

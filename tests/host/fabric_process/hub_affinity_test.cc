@@ -29,7 +29,7 @@ using Cores = std::vector<std::size_t>;
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(off_the_cores_of_those_who_poll) {
-  const CoreChoice choice(set_of({0, 1, 2, 5}));
+  const HubAffinity choice(set_of({0, 1, 2, 5}));
   CoreLoads loads;
   BOOST_TEST(list_of(choice.choose(loads, 0)) == (Cores{0, 1, 2, 5}));
   loads.polled_on = set_of({1, 4, 5});
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(off_the_cores_of_those_who_poll) {
 }
 
 BOOST_AUTO_TEST_CASE(beside_those_who_send_most_where_all_poll) {
-  const CoreChoice choice(set_of({0, 1, 2}));
+  const HubAffinity choice(set_of({0, 1, 2}));
   CoreLoads loads;
   loads.polled_on = set_of({0, 1, 2, 3});
   loads.octets[0] = 1000;
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(beside_those_who_send_most_where_all_poll) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_moves_for_a_little_more) {
-  const CoreChoice choice(set_of({0, 1}));
+  const HubAffinity choice(set_of({0, 1}));
   CoreLoads loads;
   loads.polled_on = set_of({0, 1});
   BOOST_TEST(list_of(choice.choose(loads, 1)) == (Cores{1}));
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(nobody_moves_for_a_little_more) {
 }
 
 BOOST_AUTO_TEST_CASE(who_is_where_nobody_put_it_may_be_anywhere) {
-  const CoreChoice choice(set_of({0, 1}));
+  const HubAffinity choice(set_of({0, 1}));
   CoreLoads loads;
   loads.polled_on = set_of({0, 1});
   BOOST_TEST(list_of(choice.choose(loads, -1)) == (Cores{0, 1}));

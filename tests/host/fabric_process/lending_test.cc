@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
-#include "tests/host/fabric_process/hub_and_plug.h"
+#include "tests/host/fabric_process/port_and_uplink.h"
 #include "tests/host/fabric_process/served.h"
 
 using namespace verbena;
@@ -11,27 +11,27 @@ using namespace verbena::host::test;
 
 namespace {
 
-/// A hub that is short of a core, and asleep on that of the plug.
+/// A fabric port that is short of a core, and asleep on that of the uplink.
 struct Short : Pair {
   Short() {
-    hub->borrow(true);
+    ports->borrow(true);
     sleep();
   }
   void sleep() {
-    hub->answer_bell();
-    BOOST_REQUIRE(hub->arm_in_turn(taker));
+    ports->acknowledge_doorbell();
+    BOOST_REQUIRE(ports->arm_in_turn(taker));
     BOOST_REQUIRE(!hub_is_rung());
   }
   bool hub_is_rung() {
-    plug->flush();
-    return is_rung(*hub);
+    uplink->flush();
+    return is_rung(*ports);
   }
 };
 
 /// Polls until the core is offered. False: it is not, however often it polls.
-bool polls_until_offered(ShmLink& plug, Duration limit = milliseconds(20)) {
+bool polls_until_offered(ShmLink& uplink, Duration limit = milliseconds(20)) {
   for (const Time end = clock_now() + limit; clock_now() < end;)
-    if (plug.offers_core()) return true;
+    if (uplink.offers_core()) return true;
   return false;
 }
 
@@ -39,100 +39,100 @@ bool polls_until_offered(ShmLink& plug, Duration limit = milliseconds(20)) {
 
 BOOST_AUTO_TEST_CASE(frames_are_left_without_a_bell_while_the_fabric_process_borrows) {
   Short pair;
-  send(*pair.plug);
+  send(*pair.uplink);
   BOOST_TEST(!pair.hub_is_rung());
   pair.pass();
   BOOST_TEST(pair.taker.octets.size() == 1u);
 
-  pair.hub->borrow(false);
+  pair.ports->borrow(false);
   pair.sleep();
-  send(*pair.plug, 1);
+  send(*pair.uplink, 1);
   BOOST_TEST(pair.hub_is_rung());
 }
 
 BOOST_AUTO_TEST_CASE(who_polls_in_vain_for_some_time_rings_for_what_it_has_left) {
   Short pair;
-  send(*pair.plug);
+  send(*pair.uplink);
   const Time now = clock_now();
   Taker nothing;
-  pair.plug->receive(now, nothing, 64);
-  pair.plug->receive(now + ShmLink::kLeftMax - nanoseconds(1), nothing, 64);
+  pair.uplink->receive(now, nothing, 64);
+  pair.uplink->receive(now + ShmLink::kLeftMax - nanoseconds(1), nothing, 64);
   BOOST_TEST(!pair.hub_is_rung());
-  pair.plug->receive(now + ShmLink::kLeftMax, nothing, 64);
+  pair.uplink->receive(now + ShmLink::kLeftMax, nothing, 64);
   BOOST_TEST(pair.hub_is_rung());
 }
 
 BOOST_AUTO_TEST_CASE(nobody_is_rung_for_what_has_been_found) {
   Short pair;
-  send(*pair.plug);
+  send(*pair.uplink);
   pair.pass();
   const Time now = clock_now();
   Taker nothing;
-  for (int i = 0; i < 3; ++i) pair.plug->receive(now + ShmLink::kLeftMax * i, nothing, 64);
-  BOOST_TEST(pair.plug->arm());
+  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + ShmLink::kLeftMax * i, nothing, 64);
+  BOOST_TEST(pair.uplink->arm());
   BOOST_TEST(!pair.hub_is_rung());
 }
 
 BOOST_AUTO_TEST_CASE(who_goes_to_sleep_rings_for_what_it_has_left) {
   Short pair;
-  send(*pair.plug);
-  BOOST_TEST(pair.plug->arm());
+  send(*pair.uplink);
+  BOOST_TEST(pair.uplink->arm());
   BOOST_TEST(pair.hub_is_rung());
 }
 
 BOOST_AUTO_TEST_CASE(a_core_is_offered_by_who_polls_in_vain_on_that_of_a_hub_which_borrows) {
   Short pair;
-  BOOST_TEST(!pair.plug->offers_core());  // one poll is not many
-  BOOST_TEST(!pair.hub->has_lenders());
-  BOOST_TEST(polls_until_offered(*pair.plug));
+  BOOST_TEST(!pair.uplink->offers_core());  // one poll is not many
+  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(polls_until_offered(*pair.uplink));
   BOOST_TEST(pair.hub_is_rung());
-  BOOST_TEST(pair.hub->has_lenders());
-  pair.hub->give_cores_back();
-  BOOST_TEST(!pair.hub->has_lenders());
+  BOOST_TEST(pair.ports->has_lenders());
+  pair.ports->give_cores_back();
+  BOOST_TEST(!pair.ports->has_lenders());
   const Time before = clock_now();
-  pair.plug->lend_core();  // is back before it has begun
+  pair.uplink->lend_core();  // is back before it has begun
   BOOST_TEST((clock_now() - before < ShmLink::kLentMax));
-  BOOST_TEST(polls_until_offered(*pair.plug));
+  BOOST_TEST(polls_until_offered(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(no_core_is_offered_to_who_does_not_borrow_or_rests_elsewhere) {
   Short pair;
-  pair.hub->borrow(false);
-  BOOST_TEST(!polls_until_offered(*pair.plug));
-  pair.hub->borrow(true);
-  if (pair.pinned.leave()) BOOST_TEST(!polls_until_offered(*pair.plug));
+  pair.ports->borrow(false);
+  BOOST_TEST(!polls_until_offered(*pair.uplink));
+  pair.ports->borrow(true);
+  if (pair.pinned.leave()) BOOST_TEST(!polls_until_offered(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(who_has_frames_to_take_keeps_its_core) {
   Short pair;
-  send_back(*pair.hub, 0);
-  BOOST_TEST(!polls_until_offered(*pair.plug));
-  BOOST_TEST(!pair.hub->has_lenders());
-  BOOST_TEST(taken(*pair.plug) == 1u);
-  BOOST_TEST(polls_until_offered(*pair.plug));
+  send_back(*pair.ports, 0);
+  BOOST_TEST(!polls_until_offered(*pair.uplink));
+  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(taken(*pair.uplink) == 1u);
+  BOOST_TEST(polls_until_offered(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(a_lender_has_its_core_back_when_what_was_gathered_for_it_is_there) {
   Short pair;
-  BOOST_REQUIRE(polls_until_offered(*pair.plug));
-  for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.hub, psn);
-  BOOST_TEST(pair.hub->has_lenders());
-  BOOST_TEST(pair.hub->holds_bells());
-  pair.hub->ring_held_bells();
-  BOOST_TEST(!pair.hub->has_lenders());
-  BOOST_TEST(!is_rung(*pair.plug));  // its thread has nothing to do with it
-  BOOST_TEST(taken(*pair.plug) == 3u);
+  BOOST_REQUIRE(polls_until_offered(*pair.uplink));
+  for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.ports, psn);
+  BOOST_TEST(pair.ports->has_lenders());
+  BOOST_TEST(pair.ports->holds_doorbells());
+  pair.ports->ring_held_doorbells();
+  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(!is_rung(*pair.uplink));  // its thread has nothing to do with it
+  BOOST_TEST(taken(*pair.uplink) == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(another_thread_that_sleeps_meanwhile_is_rung_as_well) {
   Short pair;
-  BOOST_REQUIRE(polls_until_offered(*pair.plug));
-  BOOST_REQUIRE(pair.plug->arm());
-  send_back(*pair.hub, 0);
-  pair.hub->ring_held_bells();
-  pair.hub->flush();
-  BOOST_TEST(!pair.hub->has_lenders());
-  BOOST_TEST(is_rung(*pair.plug));
+  BOOST_REQUIRE(polls_until_offered(*pair.uplink));
+  BOOST_REQUIRE(pair.uplink->arm());
+  send_back(*pair.ports, 0);
+  pair.ports->ring_held_doorbells();
+  pair.ports->flush();
+  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(is_rung(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(a_lender_sleeps_until_its_core_is_given_back) {
@@ -141,43 +141,43 @@ BOOST_AUTO_TEST_CASE(a_lender_sleeps_until_its_core_is_given_back) {
   Time given_back{};
   Time back{};
   for (bool has_ended_by_itself = true; has_ended_by_itself; pair.sleep()) {
-    BOOST_REQUIRE(polls_until_offered(*pair.plug, seconds(10)));
-    pair.plug->flush();
+    BOOST_REQUIRE(polls_until_offered(*pair.uplink, seconds(10)));
+    pair.uplink->flush();
     std::thread lender([&] {
-      pair.plug->lend_core();
+      pair.uplink->lend_core();
       back = clock_now();
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     given_back = clock_now();
-    has_ended_by_itself = !pair.hub->has_lenders();
-    pair.hub->give_cores_back();
+    has_ended_by_itself = !pair.ports->has_lenders();
+    pair.ports->give_cores_back();
     lender.join();
   }
   BOOST_TEST((back >= given_back));
-  BOOST_TEST(!pair.hub->has_lenders());
+  BOOST_TEST(!pair.ports->has_lenders());
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_that_does_not_give_it_back_keeps_nobody_for_long_and_is_lent_nothing_for_some_time) {
   Short pair;
-  BOOST_REQUIRE(polls_until_offered(*pair.plug));
+  BOOST_REQUIRE(polls_until_offered(*pair.uplink));
   const Time before = clock_now();
-  pair.plug->lend_core();
+  pair.uplink->lend_core();
   BOOST_TEST((clock_now() - before >= ShmLink::kLentMax));
-  BOOST_TEST(!pair.hub->has_lenders());
-  BOOST_TEST(!polls_until_offered(*pair.plug));
-  BOOST_TEST(polls_until_offered(*pair.plug, ShmLink::kRefusesToLend * 10));
+  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(!polls_until_offered(*pair.uplink));
+  BOOST_TEST(polls_until_offered(*pair.uplink, ShmLink::kRefusesToLend * 10));
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_sees_afterwards_whether_it_was_polled_beside) {
   Short pair;
-  BOOST_TEST(!pair.hub->was_polled_beside());
-  pair.plug->disarm();
-  BOOST_TEST(!pair.hub->was_polled_beside());  // where, the plug has not said yet
-  BOOST_TEST(taken(*pair.plug) == 0u);
+  BOOST_TEST(!pair.ports->was_polled_beside());
+  pair.uplink->disarm();
+  BOOST_TEST(!pair.ports->was_polled_beside());  // where, the uplink has not said yet
+  BOOST_TEST(taken(*pair.uplink) == 0u);
   pair.sleep();
-  BOOST_TEST(!pair.hub->was_polled_beside());
-  pair.plug->disarm();
-  BOOST_TEST(pair.hub->was_polled_beside());
+  BOOST_TEST(!pair.ports->was_polled_beside());
+  pair.uplink->disarm();
+  BOOST_TEST(pair.ports->was_polled_beside());
 }
 
 namespace {
@@ -188,7 +188,7 @@ struct Node {
     EngineConfig config;
     config.fabric = fabric.name;
     config.address = address;
-    auto opened = ShmLink::open(config, ShmRole::plug);
+    auto opened = ShmLink::open(config, ShmRole::uplink);
     BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
     link = std::move(*opened);
   }

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(another_user_squats_and_a_link_says_so) {
   const Squatter squatter(name);
   const std::string squats = "user 65534 squats on the name '@verbena-frames/0/10.99.91.1/0'";
   BOOST_TEST(contains(name.holder(), squats), name.holder());
-  const auto port = SiblingPort::open(address, 0);
+  const auto port = NodeForwarder::open(address, 0);
   BOOST_REQUIRE(!port.ok());
   BOOST_TEST(contains(port.error(), squats), port.error());
 }

@@ -15,7 +15,7 @@ namespace {
 
 struct Bell {
   Descriptor frames{eventfd(0, EFD_NONBLOCK)};
-  FrameBell bell;
+  PollDoorbell bell;
 
   Bell() { BOOST_REQUIRE(bell.open(frames.get())); }
   void arrive() {

@@ -79,7 +79,7 @@ RawLink::RawLink()
     : outgoing_(kRingFrames),
       looped_(kRingFrames),
       incoming_(kRingFrames),
-      from_siblings_(kRingFrames),
+      from_forwarder_(kRingFrames),
       transmit_batch_(std::make_unique<Batch>()),
       receive_batch_(std::make_unique<Batch>()) {}
 
@@ -89,10 +89,10 @@ RawLink::~RawLink() {
 }
 
 void RawLink::abandon_after_fork() {
-  bell_.close();
+  doorbell_.close();
   for (int* descriptor : {&wait_, &packets_, &guard_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
-  siblings_.reset();
+  forwarder_.reset();
   seat_.reset();
 }
 
@@ -113,9 +113,9 @@ Result<std::unique_ptr<RawLink>, std::string> RawLink::open(const Options& optio
   link->mtu_bytes_ = path_mtu_for(interface->mtu_bytes);
   if (auto error = link->open_packet_socket(options, interface_index)) return Failure{std::move(*error)};
   if (auto error = link->open_guard_socket()) return Failure{std::move(*error)};
-  auto siblings = SiblingPort::open(options.address, options.slot);
+  auto siblings = NodeForwarder::open(options.address, options.slot);
   if (!siblings) return Failure{siblings.error()};
-  link->siblings_ = std::move(*siblings);
+  link->forwarder_ = std::move(*siblings);
   if (auto error = link->open_wait_descriptor()) return Failure{std::move(*error)};
   return link;
 }
@@ -163,7 +163,7 @@ std::optional<std::string> RawLink::open_wait_descriptor() {
   epoll_event interest{};
   interest.events = EPOLLIN;
   if (wait_ < 0 || ::epoll_ctl(wait_, EPOLL_CTL_ADD, packets_, &interest) != 0 ||
-      ::epoll_ctl(wait_, EPOLL_CTL_ADD, siblings_->descriptor(), &interest) != 0 || !bell_.open(wait_))
+      ::epoll_ctl(wait_, EPOLL_CTL_ADD, forwarder_->descriptor(), &interest) != 0 || !doorbell_.open(wait_))
     return system_error("make an epoll descriptor");
   return std::nullopt;
 }
@@ -190,7 +190,7 @@ void RawLink::publish() {
 
 bool RawLink::flush() {
   const CancellationShield shield;
-  bell_.settle();
+  doorbell_.settle();
   while (outgoing_.waiting() != 0) {
     if (!transmit_gate_.enter_with_patience()) break;
     const bool may_go_on = send_waiting();
@@ -223,9 +223,9 @@ void RawLink::loop(std::span<const std::byte> frame) {
                           (address_.is_ipv4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes);
   if (frame.size() < bth + wire::BthLayout::bytes) return;
   const wire::Qpn qpn = wire::BthLayout::parse(frame.subspan(bth).first<wire::BthLayout::bytes>()).dest_qp;
-  if (qpn.value() > 1 && slot_of(qpn) < kSlots) return siblings_->stage(slot_of(qpn), frame, {});
-  siblings_->stage_for_all(frame, {});
-  siblings_->stage(slot_, frame, {});
+  if (qpn.value() > 1 && slot_of(qpn) < kSlots) return forwarder_->stage(slot_of(qpn), frame, {});
+  forwarder_->stage_for_all(frame, {});
+  forwarder_->stage(slot_, frame, {});
 }
 
 bool RawLink::send_waiting() {
@@ -236,24 +236,24 @@ bool RawLink::send_waiting() {
     std::size_t looped = 0;
     while (done + looped < waiting && goes_to_ourselves(outgoing_.frame(looped))) loop(outgoing_.frame(looped++));
     if (looped != 0) {
-      siblings_->send_staged();
+      forwarder_->send_staged();
       outgoing_.release(looped);
       done += looped;
       continue;
     }
     if (goes_to_a_group(outgoing_.frame(0)) && !std::exchange(front_is_staged_, true))
-      siblings_->stage_for_all(outgoing_.frame(0), {});
+      forwarder_->stage_for_all(outgoing_.frame(0), {});
     std::size_t batch = 0;
     const std::size_t most = std::min(waiting - done, kBatchMax);
     do {
       transmit_batch_->set(batch, outgoing_.frame(batch));
       ++batch;
     } while (batch < most && !goes_to_ourselves(outgoing_.frame(batch)) && !goes_to_a_group(outgoing_.frame(batch)));
-    siblings_->send_staged();
+    forwarder_->send_staged();
     if (!send_batch(batch)) return false;
     done += batch;
   }
-  siblings_->send_staged();
+  forwarder_->send_staged();
   return true;
 }
 
@@ -290,12 +290,12 @@ std::optional<Time> RawLink::next_deadline() const {
 // -----------------------------------------------------------------------------------------------------------------
 
 bool RawLink::has_frames() const {
-  return looped_.waiting() != 0 || incoming_.waiting() != 0 || from_siblings_.waiting() != 0;
+  return looped_.waiting() != 0 || incoming_.waiting() != 0 || from_forwarder_.waiting() != 0;
 }
 
 bool RawLink::arm() {
   if (has_frames()) return false;
-  bell_.want(true);
+  doorbell_.want(true);
   return true;
 }
 
@@ -303,9 +303,9 @@ bool RawLink::fetch(std::size_t most) {
   const CancellationShield shield;
   if (receive_gate_.try_enter() || (!has_frames() && receive_gate_.enter_with_patience())) {
     read_socket(most);
-    if (siblings_->has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
-      fetches_since_siblings_ = 0;
-      siblings_->receive(from_siblings_);
+    if (forwarder_->has_siblings() || ++fetches_since_forwarder_ >= kSiblingPollInterval) {
+      fetches_since_forwarder_ = 0;
+      forwarder_->receive(from_forwarder_);
     }
     receive_gate_.leave();
   }
@@ -321,7 +321,7 @@ bool RawLink::fetch_all() {
     // Anything else was a report about the interface, and is gone.
     is_all = read_socket(kAll) == 0 && errno == EAGAIN;
   }
-  is_all = siblings_->receive(from_siblings_) && is_all;
+  is_all = forwarder_->receive(from_forwarder_) && is_all;
   receive_gate_.leave();
   return is_all;
 }
@@ -344,7 +344,7 @@ std::size_t RawLink::read_socket(std::size_t most) {
 std::size_t RawLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   last_receive_ = now;
   std::size_t frames = 0;
-  for (FrameRing* ring : {&looped_, &incoming_, &from_siblings_}) {
+  for (FrameRing* ring : {&looped_, &incoming_, &from_forwarder_}) {
     for (std::size_t left = std::min(ring->waiting(), budget - frames); left != 0; --left, ++frames) {
       sink.frame(ring->frame(0), false);
       ring->release(1);

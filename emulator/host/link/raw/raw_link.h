@@ -64,9 +64,9 @@ class RawLink final : public Link {
   bool flush() override;
   bool has_unsent() const override { return outgoing_.waiting() != 0 || transmit_gate_.is_busy(); }
   void service() override {}
-  WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }
+  WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
   bool arm() override;
-  void disarm() override { bell_.want(false); }
+  void disarm() override { doorbell_.want(false); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   void abandon_after_fork() override;
 
@@ -100,21 +100,21 @@ class RawLink final : public Link {
   int packets_ = -1;
   int guard_ = -1;
   int wait_ = -1;  // epoll over packets_ and the siblings' port
-  FrameBell bell_;
+  PollDoorbell doorbell_;
   std::optional<NodeDirectory> seat_;
-  std::unique_ptr<SiblingPort> siblings_;
+  std::unique_ptr<NodeForwarder> forwarder_;
 
   FrameRing outgoing_;
   FrameRing looped_;  // from us to us; both sides under the engine's lock
   FrameRing incoming_;
-  FrameRing from_siblings_;
+  FrameRing from_forwarder_;
   FrameRing* reserved_ = nullptr;
   bool front_is_staged_ = false;  // of outgoing_, for the siblings; under the transmit gate
   CombiningGate transmit_gate_;
   CombiningGate receive_gate_;
   std::unique_ptr<Batch> transmit_batch_;  // under its gate
   std::unique_ptr<Batch> receive_batch_;   // under its gate
-  std::uint32_t fetches_since_siblings_ = 0;
+  std::uint32_t fetches_since_forwarder_ = 0;
   std::atomic<bool> stuck_{false};
   std::atomic<std::uint64_t> frames_refused_{0};
   Time last_receive_;

@@ -58,9 +58,9 @@ struct ProcessPage {
   std::uint32_t core;
   std::uint32_t thread_core;
   /// 1: `asleep` comes and goes with each message.
-  std::uint32_t naps;
-  /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a bell for some time, and who
-  /// polls in vain on its core is to lend it.
+  std::uint32_t sleeps_per_message;
+  /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a doorbell for some time, and
+  /// who polls in vain on its core is to lend it.
   std::uint32_t borrows;
   /// A futex. 1: an application that polls has lent its core, and sleeps until this is 0.
   std::uint32_t lends;
@@ -92,11 +92,11 @@ struct ShmChannel {
   std::uint32_t route = 0;
   int connection = -1;              // names the connection towards the control side; -1: loopback
   bool dirty = false;               // committed, not published
-  bool unsettled = false;           // published, not seen consumed
+  bool unconfirmed = false;         // published, not seen consumed
   bool backoff = false;             // rung already, and the peer still does not consume
-  bool holds_bell = false;          // the peer is to be rung, later (ShmLink::ring_held_bells)
+  bool holds_doorbell = false;      // the peer is to be rung, later (ShmLink::ring_held_doorbells)
   bool rung = false;                // with what was published last: it looks, whether or not we look after it
-  Time settle_at{};                 // when to look again; zero: not known yet
+  Time recheck_at{};                // when to look again; zero: not known yet
   Duration patience{};              // how long the peer may take until we ring
   std::uint64_t tail_seen = 0;      // the consumer's position when we last looked
   std::uint64_t polls_seen = 0;     // the peer's polls when we last looked

@@ -58,11 +58,11 @@ std::shared_ptr<ShmChannel> ShmControl::make_loopback() {
   const Descriptor memfd = make_sealed_memory("verbena-loopback", kChannelBytes);
   channel->memory = SharedMapping::map(memfd.get(), kChannelBytes);
   SharedMapping page = SharedMapping::map(page_descriptor_.get(), kProcessPageBytes);
-  Descriptor bell(fcntl(doorbell_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!channel->memory || !page || !bell) return nullptr;
+  Descriptor doorbell(fcntl(doorbell_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!channel->memory || !page || !doorbell) return nullptr;
   channel->tx = RingWriter(ring_of_channel(channel->memory.base(), 0));
   channel->rx = RingReader(ring_of_channel(channel->memory.base(), 0));
-  channel->meet(std::move(page), std::move(bell));
+  channel->meet(std::move(page), std::move(doorbell));
   return channel;
 }
 
@@ -137,13 +137,13 @@ void ShmControl::ring(int doorbell) {
   [[maybe_unused]] const ssize_t written = write(doorbell, &one, sizeof one);  // full: rung already
 }
 
-void ShmControl::hear_doorbell() {
+void ShmControl::acknowledge_doorbell() {
   std::uint64_t rings = 0;
   [[maybe_unused]] const ssize_t got = read(doorbell_.get(), &rings, sizeof rings);  // non-blocking
 }
 
 void ShmControl::service() {
-  hear_doorbell();
+  acknowledge_doorbell();
   const std::lock_guard guard(mutex_);
   std::array<epoll_event, kEventsAtOnce> events{};
   for (int round = 0; round < kRoundsMax; ++round) {
@@ -236,7 +236,7 @@ bool ShmControl::on_answer(Connection& connection) {
   if (!page || !is_non_blocking(received.descriptors[0].get())) return false;
   connection.channel->meet(std::move(page), std::move(received.descriptors[0]));
   connection.stage = Stage::open;
-  // Of what was published until now nobody knew whether the peer slept, and a plug does not look again later.
+  // Of what was published until now nobody knew whether the peer slept, and an uplink does not look again later.
   ring(connection.channel->doorbell.load(std::memory_order_relaxed));
   if (connection.peer.address == kFabricSeat) note(Notice::replugged);
   return true;

@@ -54,7 +54,7 @@ class ShmControl {
   void connect(const PeerName& peer);
   /// Accepts, answers, notices the end of connections; empties the doorbell.
   void service();
-  void hear_doorbell();
+  void acknowledge_doorbell();
   /// Wakes the process behind the doorbell, if it waits for that.
   static void ring(int doorbell);
   /// Tells every process of the node that is connected. False: one of them does not listen, or none is there.

@@ -13,9 +13,9 @@
 
 namespace verbena::host {
 namespace {
-constexpr std::size_t kErrandsAtOnce = 16;
+constexpr std::size_t kDeferredAtOnce = 16;
 constexpr std::size_t kExpectedPeers = 64;  // room made beforehand; more is only slower once
-const PeerName kHub{kFabricSeat, 0};
+const PeerName kFabricPort{kFabricSeat, 0};
 }  // namespace
 
 namespace {
@@ -32,15 +32,15 @@ Result<OpenedLink, std::string> open_in_role(const EngineConfig& config, ShmRole
 }  // namespace
 
 Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config) {
-  return open_in_role(config, ShmRole::cable);
+  return open_in_role(config, ShmRole::direct);
 }
 
 Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {
-  return open_in_role(config, ShmRole::plug);
+  return open_in_role(config, ShmRole::uplink);
 }
 
 Result<std::unique_ptr<ShmLink>, std::string> ShmLink::open(const EngineConfig& config, ShmRole role) {
-  const wire::Gid address = role == ShmRole::hub ? kFabricSeat : config.address;
+  const wire::Gid address = role == ShmRole::port ? kFabricSeat : config.address;
   auto seat = NodeDirectory::join(config.fabric, address);
   if (!seat) return Failure{seat.error()};
   auto control = ShmControl::open({config.fabric, address, std::move(*seat)});
@@ -54,7 +54,7 @@ Result<std::unique_ptr<ShmLink>, std::string> ShmLink::open(const EngineConfig& 
 /// The channels that are there from the start. Empty: done.
 std::string ShmLink::take_role(const std::string& fabric) {
   switch (role_) {
-    case ShmRole::cable: {
+    case ShmRole::direct: {
       auto loopback = control_->make_loopback();
       if (loopback == nullptr) return "cannot make shared memory for the loopback" + memory_limit_text();
       const std::uint32_t own = route_index(control_->own_name());
@@ -63,14 +63,14 @@ std::string ShmLink::take_role(const std::string& fabric) {
       channels_.push_back(std::move(loopback));
       return {};
     }
-    case ShmRole::plug: {
+    case ShmRole::uplink: {
       // At once, not with the first frame: the fabric process has to know where frames for this process go.
-      const std::uint32_t hub = route_index(kHub);
-      control_->connect(kHub);
+      const std::uint32_t port = route_index(kFabricPort);
+      control_->connect(kFabricPort);
       apply_changes();
-      return routes_[hub].tx == nullptr ? "no fabric process serves fabric '" + fabric + "'" : std::string();
+      return routes_[port].tx == nullptr ? "no fabric process serves fabric '" + fabric + "'" : std::string();
     }
-    case ShmRole::hub: {
+    case ShmRole::port: {
       if (slot() == 0) return {};
       const SeatAddress first = seat_address({fabric, kFabricSeat, 0});
       return "fabric '" + fabric + "' is served by another process already" +
@@ -83,13 +83,13 @@ std::string ShmLink::take_role(const std::string& fabric) {
 ShmLink::ShmLink(std::unique_ptr<ShmControl> control, ShmRole role)
     : control_(std::move(control)),
       role_(role),
-      publish_bytes_(role == ShmRole::hub ? kPublishBytesOfHub : kPublishBytes) {
+      publish_bytes_(role == ShmRole::port ? kPublishBytesOfPort : kPublishBytes) {
   routes_.reserve(kExpectedPeers);
   channels_.reserve(kExpectedPeers);
   dirty_.reserve(kExpectedPeers);
-  unsettled_.reserve(kExpectedPeers);
-  held_bells_.reserve(kExpectedPeers);
-  errands_.reserve(kExpectedPeers);
+  unconfirmed_.reserve(kExpectedPeers);
+  held_doorbells_.reserve(kExpectedPeers);
+  deferred_.reserve(kExpectedPeers);
 }
 
 ShmLink::~ShmLink() = default;
@@ -113,7 +113,7 @@ std::uint32_t ShmLink::route_index(const PeerName& peer) {
 }
 
 ShmLink::Route* ShmLink::route_to(const nic::Destination& destination) {
-  if (role_ == ShmRole::plug) return &routes_.front();  // the hub's, made first
+  if (role_ == ShmRole::uplink) return &routes_.front();  // the fabric port's, made first
   const std::uint8_t slot = slot_of(destination.qpn);
   if (destination.route_hint != 0 && destination.route_hint <= routes_.size()) {
     Route& route = routes_[destination.route_hint - 1];
@@ -129,8 +129,8 @@ ShmLink::Route* ShmLink::route_to(const nic::Destination& destination) {
 std::span<std::byte> ShmLink::reserve(const nic::Destination& destination, std::size_t bytes) {
   // Direct cables flood; behind a fabric its switches know where to.
   const bool is_group = destination.qpn == wire::kMulticastQpn || destination.address.is_multicast();
-  if (is_group && role_ == ShmRole::cable) return reserve_for_all(bytes);
-  if (is_group && role_ == ShmRole::hub) return vanish(statistics_.vanished_multicast, bytes);
+  if (is_group && role_ == ShmRole::direct) return reserve_for_all(bytes);
+  if (is_group && role_ == ShmRole::port) return vanish(statistics_.vanished_multicast, bytes);
   Route* route = route_to(destination);
   if (route == nullptr) return vanish(statistics_.vanished_unreachable, bytes);
   if (route->tx == nullptr && control_->has_changes()) {
@@ -163,7 +163,7 @@ std::span<std::byte> ShmLink::vanish(std::uint64_t& counter, std::size_t bytes) 
 }
 
 std::span<std::byte> ShmLink::reserve_without_channel(Route& route, std::size_t bytes) {
-  if (role_ == ShmRole::hub) return vanish(statistics_.vanished_unreachable, bytes);
+  if (role_ == ShmRole::port) return vanish(statistics_.vanished_unreachable, bytes);
   const Time now = clock_now();
   if (route.connecting) {
     if (now < route.give_up_at) return {};
@@ -172,7 +172,7 @@ std::span<std::byte> ShmLink::reserve_without_channel(Route& route, std::size_t 
   if (now < route.retry_at || route.peer.slot >= kSlots) return vanish(statistics_.vanished_unreachable, bytes);
   route.connecting = true;
   route.give_up_at = now + kConnectMax;
-  send_errand({Errand::Kind::connect, route.peer, nullptr});
+  defer({DeferredWork::Kind::connect, route.peer, nullptr});
   return {};
 }
 
@@ -220,34 +220,34 @@ void ShmLink::publish() {
 void ShmLink::publish_channel(ShmChannel& channel) {
   channel.dirty = false;
   channel.rung = false;
-  if (role_ == ShmRole::plug) {
-    publish_to_hub(channel);
+  if (role_ == ShmRole::uplink) {
+    publish_to_port(channel);
   } else {
     // Through a fabric process every hand-over may put one of the two to sleep, so that looking later would be looking
     // always, and each time a timer to be set: a fence is cheaper than either.
-    channel.tx.publish(role_ == ShmRole::hub || !channel.unsettled || naps(channel));
+    channel.tx.publish(role_ == ShmRole::port || !channel.unconfirmed || sleeps_per_message(channel));
     wake_if_asleep(channel);
   }
-  if (!channel.unsettled) {
-    channel.unsettled = true;
-    channel.settle_at = Time{};
+  if (!channel.unconfirmed) {
+    channel.unconfirmed = true;
+    channel.recheck_at = Time{};
     channel.backoff = channel.rung;
     if (channel.patience == Duration{} || channel.rung)
       channel.patience = channel.rung && !rests_behind_us(channel) ? kBackoffMin : kPatienceMin;
-    unsettled_.push_back(&channel);
+    unconfirmed_.push_back(&channel);
   }
 }
 
-/// What a cable publishes lies before the peer. A plug's frames leave as the fabric process takes them.
+/// What a cable publishes lies before the peer. An uplink's frames leave as the fabric process takes them.
 std::uint64_t ShmLink::published() {
-  published_in_ = role_ == ShmRole::plug ? routes_.front().tx.get() : nullptr;
+  published_in_ = role_ == ShmRole::uplink ? routes_.front().tx.get() : nullptr;
   return published_in_ != nullptr ? published_in_->tx.position() : 0;
 }
 
 bool ShmLink::has_sent(std::uint64_t published) {
-  const auto& hub = routes_.front().tx;
-  if (published_in_ == nullptr || hub.get() != published_in_) return true;
-  return hub->tx.read_tail() >= published;
+  const auto& port = routes_.front().tx;
+  if (published_in_ == nullptr || port.get() != published_in_) return true;
+  return port->tx.read_tail() >= published;
 }
 
 bool ShmLink::has_taken_all(ShmChannel& channel) {
@@ -257,7 +257,7 @@ bool ShmLink::has_taken_all(ShmChannel& channel) {
 
 void ShmLink::ring(ShmChannel& channel) {
   const auto& shared = routes_[channel.route].tx;
-  if (shared.get() == &channel) send_errand({Errand::Kind::ring, {}, shared});
+  if (shared.get() == &channel) defer({DeferredWork::Kind::ring, {}, shared});
 }
 
 // -- Receiving ------------------------------------------------------------
@@ -296,17 +296,17 @@ std::size_t ShmLink::take_frames(Time now, FrameSink& sink, std::size_t budget, 
     if (admitted != 0) count += channel.rx.read(budget - count, deliver);
     ended = ended || channel.dead.load(std::memory_order_relaxed) || channel.rx.broken();
   }
-  if (ended) bury();
-  if (!unsettled_.empty()) settle(now);
+  if (ended) drop_dead_channels();
+  if (!unconfirmed_.empty()) recheck(now);
   return count;
 }
 
-void ShmLink::bury() {
+void ShmLink::drop_dead_channels() {
   for (std::size_t i = channels_.size(); i-- > 0;) {
     ShmChannel& channel = *channels_[i];
     if (channel.rx.broken() && !channel.dead.exchange(true, std::memory_order_relaxed)) {
       ++statistics_.broken_channels;
-      send_errand({Errand::Kind::hang_up, {}, channels_[i]});
+      defer({DeferredWork::Kind::hang_up, {}, channels_[i]});
     }
     if (!channel.dead.load(std::memory_order_relaxed)) continue;
     // What a peer left in the ring before it ended still counts: it may be its last acknowledgement.
@@ -325,7 +325,7 @@ void ShmLink::apply_changes() {
       case Kind::opened:
       case Kind::accepted:
         change.channel->route = index;
-        if (role_ == ShmRole::plug) change.channel->tx.set_depth(kPlugBytes);
+        if (role_ == ShmRole::uplink) change.channel->tx.set_depth(kUplinkBytes);
         if (change.kind == Kind::opened) route.connecting = false;
         // One direction stays on one channel for as long as it lives, so that frames keep their order.
         if (route.tx == nullptr) route.tx = change.channel;
@@ -338,7 +338,7 @@ void ShmLink::apply_changes() {
       case Kind::ended:
         change.channel->drain_limit = change.channel->rx.position() + kRingBytes;
         leave_route(*change.channel);
-        send_errand({Errand::Kind::release, {}, std::move(change.channel)});
+        defer({DeferredWork::Kind::release, {}, std::move(change.channel)});
         break;
     }
   }
@@ -357,17 +357,17 @@ void ShmLink::remove(std::size_t index) {
   std::shared_ptr<ShmChannel> channel = std::move(channels_[index]);
   channels_.erase(channels_.begin() + static_cast<std::ptrdiff_t>(index));
   std::erase(dirty_, channel.get());
-  std::erase(unsettled_, channel.get());
-  std::erase(held_bells_, channel.get());
+  std::erase(unconfirmed_, channel.get());
+  std::erase(held_doorbells_, channel.get());
   if (current_ == channel.get()) current_ = nullptr;
   leave_route(*channel);
-  send_errand({Errand::Kind::release, {}, std::move(channel)});
+  defer({DeferredWork::Kind::release, {}, std::move(channel)});
 }
 
 /// A direct cable is never pulled.
 bool ShmLink::has_signal() {
-  if (role_ != ShmRole::plug) return true;
-  return control_->is_connected_to(kHub) &&
+  if (role_ != ShmRole::uplink) return true;
+  return control_->is_connected_to(kFabricPort) &&
          !dead_port_name(fabric_.c_str(), control_->own_name().address.octets).is_held();
 }
 
@@ -384,31 +384,31 @@ void ShmLink::list_peers(std::vector<PeerName>& into) const {
 
 // -- Outside the lock ------------------------------------------------------------
 
-void ShmLink::send_errand(Errand errand) {
-  if (errand.makes_ways()) calls_.fetch_add(1, std::memory_order_relaxed);
-  const std::lock_guard guard(errands_lock_);
-  errands_.push_back(std::move(errand));
-  has_errands_.store(true, std::memory_order_release);
+void ShmLink::defer(DeferredWork work) {
+  if (work.makes_ways()) calls_.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard guard(deferred_lock_);
+  deferred_.push_back(std::move(work));
+  has_deferred_.store(true, std::memory_order_release);
 }
 
 bool ShmLink::flush() {
   if (yields_.load(std::memory_order_relaxed) && yields_.exchange(false)) sched_yield();
-  if (!has_errands_.load(std::memory_order_acquire) && calls_.load(std::memory_order_acquire) == 0) return false;
+  if (!has_deferred_.load(std::memory_order_acquire) && calls_.load(std::memory_order_acquire) == 0) return false;
   const CancellationShield shield;
   bool makes_ways = false;
-  while (has_errands_.load(std::memory_order_acquire)) {
-    std::array<Errand, kErrandsAtOnce> batch;
+  while (has_deferred_.load(std::memory_order_acquire)) {
+    std::array<DeferredWork, kDeferredAtOnce> batch;
     std::size_t count = 0;
     {
-      const std::lock_guard guard(errands_lock_);
-      count = std::min(errands_.size(), batch.size());
-      const auto end = errands_.begin() + static_cast<std::ptrdiff_t>(count);
-      std::move(errands_.begin(), end, batch.begin());
-      errands_.erase(errands_.begin(), end);
-      has_errands_.store(!errands_.empty(), std::memory_order_release);
+      const std::lock_guard guard(deferred_lock_);
+      count = std::min(deferred_.size(), batch.size());
+      const auto end = deferred_.begin() + static_cast<std::ptrdiff_t>(count);
+      std::move(deferred_.begin(), end, batch.begin());
+      deferred_.erase(deferred_.begin(), end);
+      has_deferred_.store(!deferred_.empty(), std::memory_order_release);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      run_errand(batch[i]);
+      run_deferred(batch[i]);
       makes_ways = makes_ways || batch[i].makes_ways();
     }
   }
@@ -417,44 +417,45 @@ bool ShmLink::flush() {
   return makes_ways;
 }
 
-void ShmLink::run_errand(const Errand& errand) {
-  switch (errand.kind) {
-    case Errand::Kind::ring:
-      if (const int bell = errand.channel->doorbell.load(std::memory_order_acquire); bell >= 0) ShmControl::ring(bell);
+void ShmLink::run_deferred(const DeferredWork& work) {
+  switch (work.kind) {
+    case DeferredWork::Kind::ring:
+      if (const int doorbell = work.channel->doorbell.load(std::memory_order_acquire); doorbell >= 0)
+        ShmControl::ring(doorbell);
       break;
-    case Errand::Kind::connect:
-      control_->connect(errand.peer);
+    case DeferredWork::Kind::connect:
+      control_->connect(work.peer);
       break;
-    case Errand::Kind::look_around:
+    case DeferredWork::Kind::look_around:
       look_around();
       break;
-    case Errand::Kind::hang_up:
-      control_->hang_up(*errand.channel);
+    case DeferredWork::Kind::hang_up:
+      control_->hang_up(*work.channel);
       break;
-    case Errand::Kind::release:
+    case DeferredWork::Kind::release:
       break;  // the destructor unmaps
   }
-  if (errand.makes_ways()) calls_.fetch_sub(1, std::memory_order_release);
+  if (work.makes_ways()) calls_.fetch_sub(1, std::memory_order_release);
 }
 
 void ShmLink::hold_for_fork() {
   control_->hold();
-  errands_lock_.lock();
+  deferred_lock_.lock();
 }
 
 void ShmLink::release_after_fork() {
-  errands_lock_.unlock();
+  deferred_lock_.unlock();
   control_->release();
 }
 
 void ShmLink::abandon_after_fork() {
   calls_.store(0, std::memory_order_relaxed);
   dirty_.clear();
-  unsettled_.clear();
+  unconfirmed_.clear();
   channels_.clear();
   routes_.clear();
   route_of_.clear();
-  errands_.clear();
+  deferred_.clear();
   arriving_.clear();
   control_.reset();
 }

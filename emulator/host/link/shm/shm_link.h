@@ -8,7 +8,7 @@
 //
 // Waking: a sender that publishes into an idle ring fences, reads the peer's `asleep` word and rings if it was 1. While
 // earlier frames are still on their way it does not look; instead it looks later whether the peer moves at all (a check
-// of "unsettled" channels, in receive()), and rings a peer that neither sleeps nor polls.
+// of "unconfirmed" channels, in receive()), and rings a peer that neither sleeps nor polls.
 #pragma once
 
 #include <sched.h>
@@ -32,9 +32,9 @@ Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config);
 
 /// How a process stands towards the others of its fabric.
 enum class ShmRole : std::uint8_t {
-  cable,  // a channel of its own to every peer that it sends to
-  plug,   // one channel, to the fabric process, for all frames, those to itself included
-  hub,    // the fabric process: all call it, it calls nobody
+  direct,  // a channel of its own to every peer that it sends to
+  uplink,  // one channel, to the fabric process, for all frames, those to itself included
+  port,    // of the fabric process: all call it, it calls nobody
 };
 
 /// Takes frames knowing whose they are.
@@ -46,8 +46,8 @@ class PeerSink : public FrameSink {
 
 class ShmLink final : public Link {
  public:
-  /// A hub has no address of its own: its seat is the fabric's (kFabricSeat).
-  static Result<std::unique_ptr<ShmLink>, std::string> open(const EngineConfig& config, ShmRole role = ShmRole::cable);
+  /// A fabric port has no address of its own: its seat is the fabric's (kFabricSeat).
+  static Result<std::unique_ptr<ShmLink>, std::string> open(const EngineConfig& config, ShmRole role = ShmRole::direct);
   ~ShmLink() override;
 
   std::uint8_t slot() const { return control_->own_name().slot; }
@@ -57,7 +57,7 @@ class ShmLink final : public Link {
   void cancel() override;
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
-  /// receive() and arm() for a hub, which asks the sink how much of each peer's it takes.
+  /// receive() and arm() for a fabric port, which asks the sink how much of each peer's it takes.
   std::size_t receive_in_turn(Time now, PeerSink& sink, std::size_t budget);
   bool arm_in_turn(PeerSink& sink);
   /// reserve() where there is a channel to this process; nothing: there is none.
@@ -68,14 +68,14 @@ class ShmLink final : public Link {
   void list_peers(std::vector<PeerName>& into) const;
   /// What the peers' applications have done on their cores since the last call.
   CoreLoads find_loads(Time now);
-  /// Of a hub: whether publish() has kept bells back, of peers that sleep on the core that the caller runs on. They
-  /// cannot take what was published before the caller lets go of it, and each turn costs the core as much as some fifty
-  /// frames do. ring_held_bells() and flush() ring them.
-  bool holds_bells() const { return !held_bells_.empty(); }
-  void ring_held_bells();
+  /// Of a fabric port: whether publish() has kept doorbells back, of peers that sleep on the core that the caller runs
+  /// on. They cannot take what was published before the caller lets go of it, and each turn costs the core as much as
+  /// some fifty frames do. ring_held_doorbells() and flush() ring them.
+  bool holds_doorbells() const { return !held_doorbells_.empty(); }
+  void ring_held_doorbells();
   /// Whether a peer that does not sleep was last seen on the core that the caller runs on.
   bool keeps_a_peer_from_its_core() const;
-  /// Of a hub: it is short of a core (Borrowing).
+  /// Of a fabric port: it is short of a core (CoreLease).
   void borrow(bool is_short_of_a_core);
   /// Since arm_in_turn() a process has polled on the core that the caller runs on.
   bool was_polled_beside() const;
@@ -92,16 +92,16 @@ class ShmLink final : public Link {
   void service() override { control_->service(); }
   std::optional<Notice> take_notice() override { return control_->take_notice(); }
   bool has_signal() override;
-  /// To the processes of a node, from a hub (ShmControl::notify).
+  /// To the processes of a node, from a fabric port (ShmControl::notify).
   bool notify(const wire::Gid& node, Notice notice) { return control_->notify(node, notice); }
-  void answer_bell() override { control_->hear_doorbell(); }
-  void leaves() override;
-  void rests_here() override;
+  void acknowledge_doorbell() override { control_->acknowledge_doorbell(); }
+  void stops_polling() override;
+  void sleeps_on_cpu() override;
   WaitDescriptors wait_descriptors() const override { return {control_->doorbell(), control_->wait_descriptor()}; }
   bool arm() override;
   void disarm() override;
-  void touch() override;
-  bool stands_in_the_way() override;
+  void note_activity() override;
+  bool blocks_peer_cpu() override;
   bool shares_core() override;
   bool offers_core() override;
   void lend_core() override;
@@ -123,10 +123,11 @@ class ShmLink final : public Link {
   const Statistics& statistics() const { return statistics_; }
 
   static constexpr std::size_t kPublishBytes = 16 * 1024;  // a longer batch becomes visible in parts
-  static constexpr std::size_t kPublishBytesOfHub = 4096;  // batches are long there, and the receiver has nothing to do
+  static constexpr std::size_t kPublishBytesOfPort =
+      4096;  // batches are long there, and the receiver has nothing to do
   static constexpr std::size_t kRoutesMax = 1 << 16;
-  // A plug's frames wait here for the port: as with a NIC's own buffer, short against the transport's timeouts.
-  static constexpr std::size_t kPlugBytes = 256 * 1024;
+  // An uplink's frames wait here for the port: as with a NIC's own buffer, short against the transport's timeouts.
+  static constexpr std::size_t kUplinkBytes = 256 * 1024;
   static constexpr Duration kRetryInterval = milliseconds(20);
   static constexpr Duration kConnectMax = seconds(1);
   static constexpr Duration kLookAroundInterval = milliseconds(100);
@@ -136,9 +137,9 @@ class ShmLink final : public Link {
   static constexpr std::uint32_t kPollsOfOneAwake = 100'000;      // in a row, some milliseconds
   static constexpr Duration kPatienceBehindUs = milliseconds(4);  // a tick of most kernels
   static constexpr Duration kPollsWithoutEnd = microseconds(10);  // from one that finds nothing to the next
-  static constexpr Duration kLeftMax = microseconds(50);          // frames without a bell, while nobody lends a core
-  static constexpr Duration kLentMax = milliseconds(5);           // to a hub that is dead or stands still
-  static constexpr Duration kRefusesToLend = milliseconds(100);   // after that
+  static constexpr Duration kLeftMax = microseconds(50);         // frames without a doorbell, while nobody lends a core
+  static constexpr Duration kLentMax = milliseconds(5);          // to a fabric port that is dead or stands still
+  static constexpr Duration kRefusesToLend = milliseconds(100);  // after that
   static constexpr Duration kBackoffMin = microseconds(200);
   static constexpr Duration kBackoffMax = milliseconds(10);
   // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
@@ -154,7 +155,7 @@ class ShmLink final : public Link {
     Time retry_at{};
   };
   /// What the data path wants done outside the lock.
-  struct Errand {
+  struct DeferredWork {
     enum class Kind : std::uint8_t { ring, connect, hang_up, release, look_around };
     Kind kind{};
     PeerName peer;
@@ -179,7 +180,7 @@ class ShmLink final : public Link {
   void commit_in(ShmChannel& channel, std::size_t bytes);
   void look_around();
   void publish_channel(ShmChannel& channel);
-  void publish_to_hub(ShmChannel& channel);
+  void publish_to_port(ShmChannel& channel);
   void look_after_left_frames(Time now);
   void ring_for_left_frames();
   void count_polls_beside();
@@ -187,24 +188,24 @@ class ShmLink final : public Link {
   static bool give_core_back(const ShmChannel& channel);
   void wake_if_asleep(ShmChannel& channel);
   bool wake(ShmChannel& channel);
-  void hold_bell(ShmChannel& channel);
+  void hold_doorbell(ShmChannel& channel);
   static bool has_taken_all(ShmChannel& channel);
   void ring(ShmChannel& channel);
   void tell_core();
   static std::uint32_t core_of(const ShmChannel& channel);
   static std::uint64_t polls_of(const ShmChannel& channel);
-  static bool naps(const ShmChannel& channel);
+  static bool sleeps_per_message(const ShmChannel& channel);
   static bool rests_behind_us(const ShmChannel& channel);
-  void settle(Time now);
+  void recheck(Time now);
   void forget_drained();
   static void rewind_if_slow(ShmChannel& channel, Time now);
-  bool settle_channel(ShmChannel& channel, Time now);
+  bool recheck_channel(ShmChannel& channel, Time now);
   void apply_changes();
-  void bury();
+  void drop_dead_channels();
   void leave_route(const ShmChannel& channel);
   void remove(std::size_t index);
-  void send_errand(Errand errand);
-  void run_errand(const Errand& errand);
+  void defer(DeferredWork work);
+  void run_deferred(const DeferredWork& work);
 
   template <class Turn>
   std::size_t take_frames(Time now, FrameSink& sink, std::size_t budget, Turn&& turn);
@@ -218,19 +219,19 @@ class ShmLink final : public Link {
   std::unordered_map<PeerName, std::uint32_t, PeerHash> route_of_;
   std::vector<std::shared_ptr<ShmChannel>> channels_;  // all that may hold frames for us
   std::vector<ShmChannel*> dirty_;
-  std::vector<ShmChannel*> unsettled_;
-  std::vector<ShmChannel*> held_bells_;
+  std::vector<ShmChannel*> unconfirmed_;
+  std::vector<ShmChannel*> held_doorbells_;
   std::vector<ShmControl::Change> arriving_;
   std::size_t first_ = 0;          // whose turn it is in receive()
   ShmChannel* current_ = nullptr;  // reserved in; null: in scratch_
   std::uint64_t* vanish_counter_ = nullptr;
   Time last_now_{};
   Time loads_since_{};  // of find_loads()
-  std::uint32_t polls_since_nap_ = 0;
-  bool borrows_ = false;  // a hub
-  // Of a plug.
+  std::uint32_t polls_since_sleep_ = 0;
+  bool borrows_ = false;  // a fabric port
+  // Of an uplink.
   const ShmChannel* published_in_ = nullptr;  // by whose position published() was counted
-  bool has_left_frames_ = false;              // in the hub's ring, without a bell
+  bool has_left_frames_ = false;              // in the fabric port's ring, without a doorbell
   Time ring_at_{};                            // for them; zero: not known yet
   Time polled_in_vain_at_{};
   std::atomic<std::int64_t> lends_not_before_ns_{0};
@@ -243,14 +244,14 @@ class ShmLink final : public Link {
   bool has_looked_ = false;
   bool has_met_all_ = false;  // that were there at the first look
   Time looked_around_at_{};
-  std::vector<PeerName> found_;  // guarded by errands_lock_
+  std::vector<PeerName> found_;  // guarded by deferred_lock_
   std::atomic<bool> has_found_{false};
   std::string fabric_;
 
-  SpinLock errands_lock_;  // guards errands_ and found_
-  std::vector<Errand> errands_;
-  std::atomic<bool> has_errands_{false};
-  std::atomic<std::uint32_t> calls_{0};  // errands that make ways and are not done yet, by whichever thread
+  SpinLock deferred_lock_;  // guards deferred_ and found_
+  std::vector<DeferredWork> deferred_;
+  std::atomic<bool> has_deferred_{false};
+  std::atomic<std::uint32_t> calls_{0};  // deferred work that make ways and are not done yet, by whichever thread
 };
 
 }  // namespace verbena::host

@@ -15,7 +15,7 @@ std::span<std::byte> ShmLink::reserve_for_all(std::size_t bytes) {
   const Time now = clock_now();
   if (looked_around_at_ == Time{} || now - looked_around_at_ > kLookAroundInterval) {
     looked_around_at_ = now;
-    send_errand({Errand::Kind::look_around, {}, nullptr});
+    defer({DeferredWork::Kind::look_around, {}, nullptr});
   }
   if (control_->has_changes()) apply_changes();
   if (!all_are_met()) return {};
@@ -29,7 +29,7 @@ bool ShmLink::all_are_met() {
   std::vector<PeerName> found;
   const bool has_found = has_found_.exchange(false, std::memory_order_acquire);
   if (has_found) {
-    const std::lock_guard guard(errands_lock_);
+    const std::lock_guard guard(deferred_lock_);
     found.swap(found_);
   }
   const Time now = clock_now();
@@ -39,7 +39,7 @@ bool ShmLink::all_are_met() {
     if (route.tx != nullptr || route.connecting || now < route.retry_at) continue;
     route.connecting = true;
     route.give_up_at = now + kConnectMax;
-    send_errand({Errand::Kind::connect, peer, nullptr});
+    defer({DeferredWork::Kind::connect, peer, nullptr});
   }
   if (has_met_all_) return true;
   if (!has_found && !has_looked_) return false;
@@ -68,7 +68,7 @@ void ShmLink::look_around() {
   std::vector<PeerName> found;
   for (const SeatTaken& seat : seats_taken(fabric_))
     if (PeerName{seat.address, seat.slot} != own) found.push_back({seat.address, seat.slot});
-  const std::lock_guard guard(errands_lock_);
+  const std::lock_guard guard(deferred_lock_);
   found_ = std::move(found);
   has_found_.store(true, std::memory_order_release);
 }

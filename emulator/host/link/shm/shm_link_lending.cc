@@ -2,8 +2,8 @@
 //
 // A core that the fabric process sleeps on while an application polls there without end serves neither: each frame
 // rings, and pays two switches, and the scheduler gives the fabric process its half of the time and no more. While it
-// is short of a core (Borrowing) it says so in its page (`borrows`). Applications then leave their frames without a
-// bell as long as they have more to do, and one that polls in vain lends the core: it says so in its own page
+// is short of a core (CoreLease) it says so in its page (`borrows`). Applications then leave their frames without a
+// doorbell as long as they have more to do, and one that polls in vain lends the core: it says so in its own page
 // (`lends`), wakes the fabric process and sleeps, until that one gives the core back: with frames, or before it sleeps
 // itself.
 #include <linux/futex.h>
@@ -28,15 +28,15 @@ std::atomic_ref<std::uint32_t> lends(ProcessPage& page) {
 }
 }  // namespace
 
-// -- Of a plug ------------------------------------------------------------
+// -- Of an uplink ------------------------------------------------------------
 
-/// No fence and no bell while the hub borrows. Should it be about to sleep without having seen the frames, the next
-/// poll that finds nothing looks again, and so does arm(); a tick of the hub's clock is the latest.
-void ShmLink::publish_to_hub(ShmChannel& channel) {
+/// No fence and no doorbell while the fabric port borrows. Should it be about to sleep without having seen the frames,
+/// the next poll that finds nothing looks again, and so does arm(); a tick of the fabric port's clock is the latest.
+void ShmLink::publish_to_port(ShmChannel& channel) {
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
   const bool is_borrowing = page != nullptr && borrows(*page).load(std::memory_order_relaxed) != 0;
   channel.tx.publish(!is_borrowing);
-  // Once more: this thread may have stood still in between for longer than the hub borrowed.
+  // Once more: this thread may have stood still in between for longer than the fabric port borrowed.
   if (is_borrowing && borrows(*page).load(std::memory_order_acquire) != 0) {
     has_left_frames_ = true;
     ring_at_ = Time{};
@@ -45,33 +45,33 @@ void ShmLink::publish_to_hub(ShmChannel& channel) {
   wake_if_asleep(channel);
 }
 
-/// Whoever polls on the hub's core lends it soon. If nobody does, a bell is late, but not lost.
+/// Whoever polls on the fabric port's core lends it soon. If nobody does, a doorbell is late, but not lost.
 void ShmLink::look_after_left_frames(Time now) {
-  const auto& hub = routes_.front().tx;
-  if (hub == nullptr || has_taken_all(*hub)) {
+  const auto& port = routes_.front().tx;
+  if (port == nullptr || has_taken_all(*port)) {
     has_left_frames_ = false;
     return;
   }
   if (ring_at_ == Time{}) ring_at_ = now + kLeftMax;
-  if (now >= ring_at_ && wake(*hub)) {
-    hub->rung = true;
+  if (now >= ring_at_ && wake(*port)) {
+    port->rung = true;
     has_left_frames_ = false;
   }
 }
 
-/// After `asleep` was set: either the hub sees the frames before it sleeps, or it is seen asleep here.
+/// After `asleep` was set: either the fabric port sees the frames before it sleeps, or it is seen asleep here.
 void ShmLink::ring_for_left_frames() {
   has_left_frames_ = false;
-  const auto& hub = routes_.front().tx;
-  if (hub != nullptr && !has_taken_all(*hub)) hub->rung = wake(*hub);
+  const auto& port = routes_.front().tx;
+  if (port != nullptr && !has_taken_all(*port)) port->rung = wake(*port);
 }
 
 bool ShmLink::offers_core() {
-  if (role_ != ShmRole::plug) return false;
-  const auto& hub = routes_.front().tx;
-  if (hub == nullptr) return false;
-  ProcessPage* const page = hub->peer_page.load(std::memory_order_acquire);
-  if (page == nullptr || borrows(*page).load(std::memory_order_relaxed) == 0 || !rests_behind_us(*hub)) return false;
+  if (role_ != ShmRole::uplink) return false;
+  const auto& port = routes_.front().tx;
+  if (port == nullptr) return false;
+  ProcessPage* const page = port->peer_page.load(std::memory_order_acquire);
+  if (page == nullptr || borrows(*page).load(std::memory_order_relaxed) == 0 || !rests_behind_us(*port)) return false;
   const Time now = clock_now();
   const bool polls_without_end = now - polled_in_vain_at_ < kPollsWithoutEnd;
   polled_in_vain_at_ = now;
@@ -83,8 +83,8 @@ bool ShmLink::offers_core() {
     lends(control_->page()).store(0, std::memory_order_relaxed);
     return false;
   }
-  // Not before it is seen that the core is lent: a hub that finds nothing to do sleeps again.
-  if (wake(*hub)) has_left_frames_ = false;
+  // Not before it is seen that the core is lent: a fabric port that finds nothing to do sleeps again.
+  if (wake(*port)) has_left_frames_ = false;
   return true;
 }
 
@@ -100,11 +100,11 @@ void ShmLink::lend_core() {
 }
 
 bool ShmLink::wants_one_answer_for_all() const {
-  return role_ == ShmRole::plug &&
+  return role_ == ShmRole::uplink &&
          std::any_of(channels_.begin(), channels_.end(), [](const auto& channel) { return channel->rx.waiting(); });
 }
 
-// -- Of a hub ------------------------------------------------------------
+// -- Of a fabric port ------------------------------------------------------------
 
 void ShmLink::borrow(bool is_short_of_a_core) {
   if (borrows_ == is_short_of_a_core) return;

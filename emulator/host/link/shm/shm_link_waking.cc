@@ -8,17 +8,18 @@
 
 namespace verbena::host {
 
-void ShmLink::settle(Time now) {
-  for (std::size_t i = unsettled_.size(); i-- > 0;) {
-    ShmChannel& channel = *unsettled_[i];
-    if (channel.settle_at == Time{}) {
-      channel.settle_at = now + channel.patience;
+void ShmLink::recheck(Time now) {
+  for (std::size_t i = unconfirmed_.size(); i-- > 0;) {
+    ShmChannel& channel = *unconfirmed_[i];
+    if (channel.recheck_at == Time{}) {
+      channel.recheck_at = now + channel.patience;
       continue;
     }
-    if (now < channel.settle_at || channel.holds_bell || has_left_frames_ || !settle_channel(channel, now)) continue;
-    channel.unsettled = false;
-    unsettled_[i] = unsettled_.back();
-    unsettled_.pop_back();
+    if (now < channel.recheck_at || channel.holds_doorbell || has_left_frames_ || !recheck_channel(channel, now))
+      continue;
+    channel.unconfirmed = false;
+    unconfirmed_[i] = unconfirmed_.back();
+    unconfirmed_.pop_back();
   }
 }
 
@@ -27,19 +28,19 @@ void ShmLink::wake_if_asleep(ShmChannel& channel) {
   // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
   ProcessPage* const page = channel.peer_page.load(std::memory_order_seq_cst);
   if (page == nullptr) return;
-  const bool lends = role_ == ShmRole::hub && is_lent(channel);
+  const bool lends = role_ == ShmRole::port && is_lent(channel);
   if (!lends && std::atomic_ref<std::uint32_t>(page->asleep).load(std::memory_order_seq_cst) == 0) return;
   // Not for frames that it has taken between the hand-over and this look.
   if (has_taken_all(channel)) return;
-  if (lends || (role_ == ShmRole::hub && rests_behind_us(channel)))
-    hold_bell(channel);
+  if (lends || (role_ == ShmRole::port && rests_behind_us(channel)))
+    hold_doorbell(channel);
   else
     channel.rung = wake(channel);
 }
 
 /// False: somebody else has rung, or it has woken by itself.
 bool ShmLink::wake(ShmChannel& channel) {
-  const bool was_lent = role_ == ShmRole::hub && give_core_back(channel);
+  const bool was_lent = role_ == ShmRole::port && give_core_back(channel);
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
   // A look first: the line of who is awake stays where it is.
   const std::atomic_ref<std::uint32_t> asleep(page->asleep);
@@ -50,29 +51,29 @@ bool ShmLink::wake(ShmChannel& channel) {
   return true;
 }
 
-void ShmLink::hold_bell(ShmChannel& channel) {
-  if (std::exchange(channel.holds_bell, true)) return;
-  held_bells_.push_back(&channel);
+void ShmLink::hold_doorbell(ShmChannel& channel) {
+  if (std::exchange(channel.holds_doorbell, true)) return;
+  held_doorbells_.push_back(&channel);
 }
 
-void ShmLink::ring_held_bells() {
-  for (ShmChannel* channel : held_bells_) {
-    channel->holds_bell = false;
+void ShmLink::ring_held_doorbells() {
+  for (ShmChannel* channel : held_doorbells_) {
+    channel->holds_doorbell = false;
     if (!has_taken_all(*channel)) channel->rung = wake(*channel);
   }
-  held_bells_.clear();
+  held_doorbells_.clear();
 }
 
 /// Before a sleep: each that needs no looking after spares a timer.
 void ShmLink::forget_drained() {
-  std::erase_if(unsettled_, [](ShmChannel* channel) {
+  std::erase_if(unconfirmed_, [](ShmChannel* channel) {
     channel->tx.read_tail();
-    if (channel->tx.drained()) channel->unsettled = false;
-    return !channel->unsettled;
+    if (channel->tx.drained()) channel->unconfirmed = false;
+    return !channel->unconfirmed;
   });
 }
 
-bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
+bool ShmLink::recheck_channel(ShmChannel& channel, Time now) {
   const std::uint64_t tail = channel.tx.read_tail();
   if (channel.tx.drained()) {
     channel.patience = std::min(std::max(channel.patience, kPatienceMin) * 2, kPatienceMax);
@@ -94,12 +95,12 @@ bool ShmLink::settle_channel(ShmChannel& channel, Time now) {
     if (waits_behind_us) yields_.store(true, std::memory_order_relaxed);
     channel.patience = channel.backoff || waits_behind_us ? std::min(channel.patience * 2, kBackoffMax) : kBackoffMin;
     channel.backoff = true;
-    if (page != nullptr && role_ != ShmRole::plug) {
+    if (page != nullptr && role_ != ShmRole::uplink) {
       ++statistics_.kicks;
       ring(channel);
     }
   }
-  channel.settle_at = now + channel.patience;
+  channel.recheck_at = now + channel.patience;
   return false;
 }
 
@@ -116,11 +117,11 @@ std::optional<Time> ShmLink::next_deadline() const {
   std::optional<Time> earliest;
   // A fabric process looks into its rings before it sleeps, and does nothing but look; the processes need looking after
   // unless they were asleep and have been rung.
-  if (role_ == ShmRole::plug) return earliest;
+  if (role_ == ShmRole::uplink) return earliest;
   const auto own_core = static_cast<std::uint32_t>(sched_getcpu() + 1);
-  for (const ShmChannel* channel : unsettled_) {
-    if (role_ == ShmRole::hub && channel->rung) continue;
-    Time at = channel->settle_at == Time{} ? last_now_ + channel->patience : channel->settle_at;
+  for (const ShmChannel* channel : unconfirmed_) {
+    if (role_ == ShmRole::port && channel->rung) continue;
+    Time at = channel->recheck_at == Time{} ? last_now_ + channel->patience : channel->recheck_at;
     // Whoever was kept from this core by the caller goes on when that one sleeps. A timer for it would cost more than
     // all the rest of the turn.
     if (core_of(*channel) == own_core) at = std::max(at, last_now_ + kPatienceBehindUs);
@@ -136,7 +137,7 @@ bool ShmLink::arm() {
 }
 
 bool ShmLink::arm_in_turn(PeerSink& sink) {
-  rests_here();
+  sleeps_on_cpu();
   count_polls_beside();
   return arm_unless_waiting([&](const ShmChannel& channel) { return sink.turn(routes_[channel.route].peer); });
 }
@@ -156,12 +157,12 @@ void ShmLink::disarm() {
   ProcessPage& page = control_->page();
   const std::atomic_ref<std::uint32_t> asleep(page.asleep);
   if (asleep.load(std::memory_order_relaxed) != 0) asleep.store(0, std::memory_order_relaxed);
-  if (++polls_since_nap_ == kPollsOfOneAwake)
-    std::atomic_ref<std::uint32_t>(page.naps).store(0, std::memory_order_relaxed);
-  touch();
+  if (++polls_since_sleep_ == kPollsOfOneAwake)
+    std::atomic_ref<std::uint32_t>(page.sleeps_per_message).store(0, std::memory_order_relaxed);
+  note_activity();
 }
 
-void ShmLink::touch() {
+void ShmLink::note_activity() {
   const std::atomic_ref<std::uint64_t> polls(control_->page().polls);
   polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -184,18 +185,19 @@ std::uint64_t ShmLink::polls_of(const ShmChannel& channel) {
   return page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
 }
 
-void ShmLink::leaves() {
-  const std::atomic_ref<std::uint32_t> naps(control_->page().naps);
-  if (naps.load(std::memory_order_relaxed) == 0) naps.store(1, std::memory_order_relaxed);
-  polls_since_nap_ = 0;
+void ShmLink::stops_polling() {
+  const std::atomic_ref<std::uint32_t> sleeps_per_message(control_->page().sleeps_per_message);
+  if (sleeps_per_message.load(std::memory_order_relaxed) == 0) sleeps_per_message.store(1, std::memory_order_relaxed);
+  polls_since_sleep_ = 0;
 }
 
-bool ShmLink::naps(const ShmChannel& channel) {
+bool ShmLink::sleeps_per_message(const ShmChannel& channel) {
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
-  return page != nullptr && std::atomic_ref<std::uint32_t>(page->naps).load(std::memory_order_relaxed) != 0;
+  return page != nullptr &&
+         std::atomic_ref<std::uint32_t>(page->sleeps_per_message).load(std::memory_order_relaxed) != 0;
 }
 
-void ShmLink::rests_here() {
+void ShmLink::sleeps_on_cpu() {
   const std::atomic_ref<std::uint32_t> core(control_->page().thread_core);
   const auto present = static_cast<std::uint32_t>(sched_getcpu() + 1);
   if (core.load(std::memory_order_relaxed) != present) core.store(present, std::memory_order_relaxed);
@@ -208,11 +210,11 @@ bool ShmLink::rests_behind_us(const ShmChannel& channel) {
                                 static_cast<std::uint32_t>(sched_getcpu() + 1);
 }
 
-bool ShmLink::stands_in_the_way() {
-  if (unsettled_.empty() || role_ == ShmRole::cable) return false;
+bool ShmLink::blocks_peer_cpu() {
+  if (unconfirmed_.empty() || role_ == ShmRole::direct) return false;
   const auto own = static_cast<std::uint32_t>(sched_getcpu() + 1);
   if (own == 0) return false;
-  for (ShmChannel* channel : unsettled_) {
+  for (ShmChannel* channel : unconfirmed_) {
     if (core_of(*channel) != own) continue;
     channel->tx.read_tail();
     if (!channel->tx.drained()) return true;

@@ -48,20 +48,20 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
   let_send_to_groups(link->socket_, options.address, link->interface_index_);
   const SocketAddress at = socket_address(options.address, wire::kRoceUdpPort, link->interface_index_);
   // The siblings' port comes first: from the moment of bind() on we may be given frames to pass on.
-  auto siblings = SiblingPort::open(options.address, options.slot);
+  auto siblings = NodeForwarder::open(options.address, options.slot);
   if (!siblings) return Failure{siblings.error()};
-  link->siblings_ = std::move(*siblings);
+  link->forwarder_ = std::move(*siblings);
   if (::bind(link->socket_, &at.any, socket_address_bytes(at)) != 0) return Failure{bind_error(options.address, errno)};
 
   link->wait_ = ::epoll_create1(EPOLL_CLOEXEC);
-  for (const int descriptor : {link->socket_, link->siblings_->descriptor()}) {
+  for (const int descriptor : {link->socket_, link->forwarder_->descriptor()}) {
     epoll_event interest{};
     interest.events = EPOLLIN;
     interest.data.fd = descriptor;
     if (link->wait_ < 0 || ::epoll_ctl(link->wait_, EPOLL_CTL_ADD, descriptor, &interest) != 0)
       return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
   }
-  if (!link->bell_.open(link->wait_))
+  if (!link->doorbell_.open(link->wait_))
     return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
   link->groups_ = std::make_unique<UdpGroups>(
       UdpGroups::Options{.address = options.address, .interface_index = link->interface_index_, .wait = link->wait_});
@@ -75,7 +75,7 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
                                                                        .mac = node_mac(options.address),
                                                                        .slot = options.slot,
                                                                        .interface_index = link->interface_index_},
-                                                  *link->siblings_, *link->groups_);
+                                                  *link->forwarder_, *link->groups_);
   return link;
 }
 
@@ -129,7 +129,7 @@ std::optional<Time> UdpLink::next_deadline() const {
 
 bool UdpLink::arm() {
   if (receiver_->has_frames()) return false;
-  bell_.want(true);
+  doorbell_.want(true);
   return true;
 }
 
@@ -145,7 +145,7 @@ bool UdpLink::fetch_all() {
 
 bool UdpLink::flush() {
   const CancellationShield shield;
-  bell_.settle();
+  doorbell_.settle();
   groups_->settle();
   transmitter_->flush();
   receiver_->pass_groups_on();
@@ -161,11 +161,11 @@ void UdpLink::release_after_fork() {
 }
 
 void UdpLink::abandon_after_fork() {
-  bell_.close();
+  doorbell_.close();
   groups_->close_all();
   for (int* descriptor : {&wait_, &socket_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
-  siblings_.reset();
+  forwarder_.reset();
   seat_.reset();
 }
 

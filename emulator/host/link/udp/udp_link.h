@@ -69,9 +69,9 @@ class UdpLink final : public Link {
   bool has_sent(std::uint64_t published) override { return transmitter_->ring().has_released(published); }
   bool flush() override;
   void service() override {}
-  WaitDescriptors wait_descriptors() const override { return {.frames = bell_.descriptor(), .control = -1}; }
+  WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
   bool arm() override;
-  void disarm() override { bell_.want(false); }
+  void disarm() override { doorbell_.want(false); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   bool has_unsent() const override { return transmitter_->has_unsent() || receiver_->has_unsent(); }
   void join(const wire::Gid& group) override { groups_->want(group, true); }
@@ -89,9 +89,9 @@ class UdpLink final : public Link {
   std::uint32_t mtu_bytes_ = 4096;
   int socket_ = -1;
   int wait_ = -1;  // epoll over socket_, the siblings' port and the groups' sockets
-  FrameBell bell_;
+  PollDoorbell doorbell_;
   std::optional<NodeDirectory> seat_;
-  std::unique_ptr<SiblingPort> siblings_;
+  std::unique_ptr<NodeForwarder> forwarder_;
   std::unique_ptr<UdpGroups> groups_;
   std::unique_ptr<UdpReceiver> receiver_;
   std::unique_ptr<UdpTransmitter> transmitter_;

@@ -39,10 +39,10 @@ struct UdpReceiver::Batch {
   std::array<Control, kBatchMax> control;
 };
 
-UdpReceiver::UdpReceiver(const Options& options, SiblingPort& siblings, UdpGroups& groups)
+UdpReceiver::UdpReceiver(const Options& options, NodeForwarder& siblings, UdpGroups& groups)
     : options_(options),
       solves_identification_(options.address.is_ipv4() && !is_loopback(options.address)),
-      siblings_(siblings),
+      forwarder_(siblings),
       groups_(groups),
       storage_(std::make_unique_for_overwrite<std::byte[]>(kBuffers * kBufferBytes)),
       passed_on_(kPassedOnFrames),
@@ -68,9 +68,9 @@ bool UdpReceiver::has_frames() const {
 bool UdpReceiver::fetch(std::size_t most) {
   if (gate_.try_enter() || (!has_frames() && gate_.enter_with_patience())) {
     read_sockets(most);
-    if (siblings_.has_siblings() || ++fetches_since_siblings_ >= kSiblingPollInterval) {
-      fetches_since_siblings_ = 0;
-      siblings_.receive(passed_on_, &steering_);
+    if (forwarder_.has_siblings() || ++fetches_since_forwarder_ >= kSiblingPollInterval) {
+      fetches_since_forwarder_ = 0;
+      forwarder_.receive(passed_on_, &steering_);
       steering_.step();
     }
     gate_.leave();
@@ -93,7 +93,7 @@ bool UdpReceiver::read_all() {
     errno = 0;
     if (read_node(Link::kAll) != 0) continue;
     // Anything else was a report about a frame of ours, and is gone.
-    if (errno == EAGAIN) return siblings_.receive(passed_on_, &steering_);
+    if (errno == EAGAIN) return forwarder_.receive(passed_on_, &steering_);
   }
   return false;
 }
@@ -101,8 +101,8 @@ bool UdpReceiver::read_all() {
 void UdpReceiver::pass_groups_on() {
   while (group_frames_.waiting() != 0 && gate_.try_enter()) {
     const std::size_t frames = group_frames_.waiting();
-    for (std::size_t i = 0; i < frames; ++i) siblings_.stage_for_all(group_frames_.frame(i), {});
-    siblings_.send_staged();
+    for (std::size_t i = 0; i < frames; ++i) forwarder_.stage_for_all(group_frames_.frame(i), {});
+    forwarder_.send_staged();
     group_frames_.release(frames);
     gate_.leave();
   }
@@ -162,7 +162,7 @@ std::size_t UdpReceiver::read_node(std::size_t most) {
     }
     pass_on_others(datagrams_[buffer], payload_of(buffer));
   }
-  siblings_.send_staged();
+  forwarder_.send_staged();
   accept(received);
   return received;
 }
@@ -253,9 +253,9 @@ void UdpReceiver::pass_on_others(const Datagram& datagram, std::byte* payload) {
     const std::size_t head_bytes = passing_header_.octets.header_bytes();
     passing_header_.octets.emit(std::span(head).first(head_bytes), segment.size());
     if (is_node_wide(qpn)) {
-      siblings_.stage_for_all(std::span(head).first(head_bytes), segment);
+      forwarder_.stage_for_all(std::span(head).first(head_bytes), segment);
     } else {
-      siblings_.stage(slot_of(qpn), std::span(head).first(head_bytes), segment);
+      forwarder_.stage(slot_of(qpn), std::span(head).first(head_bytes), segment);
       steering_.note_misdelivery(slot_of(qpn));
       frames_passed_on_.fetch_add(1, std::memory_order_relaxed);
     }

@@ -35,7 +35,7 @@ class UdpReceiver {
     unsigned interface_index = 0;
   };
   /// `siblings` and `groups` outlive the receiver.
-  UdpReceiver(const Options& options, SiblingPort& siblings, UdpGroups& groups);
+  UdpReceiver(const Options& options, NodeForwarder& siblings, UdpGroups& groups);
   ~UdpReceiver();
 
   /// Any thread; a thread that finds another one reading leaves it to that one, and waits for it a moment if that one
@@ -106,7 +106,7 @@ class UdpReceiver {
 
   const Options options_;
   const bool solves_identification_;
-  SiblingPort& siblings_;
+  NodeForwarder& forwarder_;
   UdpGroups& groups_;
   std::unique_ptr<std::byte[]> storage_;
   std::array<Datagram, kBuffers> datagrams_;
@@ -121,7 +121,7 @@ class UdpReceiver {
   CombiningGate gate_;
   std::unique_ptr<Batch> batch_;
   UdpSteering steering_;
-  std::uint32_t fetches_since_siblings_ = 0;
+  std::uint32_t fetches_since_forwarder_ = 0;
   bool groups_first_ = false;
   Header passing_header_;
 

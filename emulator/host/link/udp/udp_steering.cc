@@ -42,7 +42,7 @@ bool UdpSteering::take_probe(std::span<const std::byte> datagram, const SocketAd
   // Only a process of this node sends from the node's own address and port.
   if (gid_of(from) != options_.address || port_of(from) != wire::kRoceUdpPort || prober >= kSlots) return false;
   const auto answer = static_cast<std::uint16_t>(round << 8 | number);
-  prober == options_.slot ? note(options_.slot, answer) : siblings_.tell(prober, answer);
+  prober == options_.slot ? note(options_.slot, answer) : forwarder_.tell(prober, answer);
   return true;
 }
 
@@ -75,7 +75,7 @@ void UdpSteering::probe() {
   answers_.fill(std::nullopt);
   if (!load()) return;
   std::size_t sockets = 1 + kSpareProbes;
-  for (std::uint32_t slot = 0; slot < kSlots; ++slot) sockets += siblings_.knows(static_cast<std::uint8_t>(slot));
+  for (std::uint32_t slot = 0; slot < kSlots; ++slot) sockets += forwarder_.knows(static_cast<std::uint8_t>(slot));
   const SocketAddress to = socket_address(options_.address, wire::kRoceUdpPort, options_.interface_index);
   for (std::size_t number = 0; number < sockets && number < kSlots; ++number) {
     const auto datagram = make_probe(static_cast<std::uint8_t>(number), options_.slot, round_);

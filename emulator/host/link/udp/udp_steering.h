@@ -26,7 +26,7 @@
 
 namespace verbena::host {
 
-class UdpSteering final : public SiblingPort::NoteSink {
+class UdpSteering final : public NodeForwarder::NoteSink {
  public:
   struct Options {
     int socket = -1;
@@ -34,7 +34,7 @@ class UdpSteering final : public SiblingPort::NoteSink {
     std::uint8_t slot = 0;
     unsigned interface_index = 0;
   };
-  UdpSteering(const Options& options, SiblingPort& siblings) : options_(options), siblings_(siblings) {}
+  UdpSteering(const Options& options, NodeForwarder& siblings) : options_(options), forwarder_(siblings) {}
 
   /// Shorter than any frame.
   static constexpr std::size_t kProbeBytes = 8;
@@ -42,7 +42,7 @@ class UdpSteering final : public SiblingPort::NoteSink {
   bool take_probe(std::span<const std::byte> datagram, const SocketAddress& from);
   /// A frame came to us and belongs to that slot.
   void note_misdelivery(std::uint8_t slot) {
-    if (siblings_.knows(slot)) wanted_ = true;
+    if (forwarder_.knows(slot)) wanted_ = true;
   }
   /// An answer.
   void note(std::uint8_t sender_slot, std::uint16_t note) override;
@@ -55,7 +55,7 @@ class UdpSteering final : public SiblingPort::NoteSink {
   bool load() const;
 
   const Options options_;
-  SiblingPort& siblings_;
+  NodeForwarder& forwarder_;
   // What the program goes by. It stays while we ask anew: were it forgotten, every frame that comes meanwhile would go
   // astray, and each process that gets one would ask for itself, for ever.
   std::array<std::optional<std::uint8_t>, kSlots> socket_of_slot_;

@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "tests/host/fabric_process/hub_and_plug.h"
+#include "tests/host/fabric_process/port_and_uplink.h"
 
 using namespace verbena;
 using namespace verbena::host;
@@ -11,35 +11,35 @@ using namespace verbena::host::test;
 
 BOOST_AUTO_TEST_CASE(who_waits_on_the_core_of_the_one_that_is_to_answer_stands_in_its_way_until_it_has_looked) {
   Pair pair;
-  BOOST_TEST(!pair.plug->stands_in_the_way());
-  BOOST_TEST(pair.plug->shares_core());
-  send(*pair.plug);
-  BOOST_TEST(pair.plug->stands_in_the_way());
+  BOOST_TEST(!pair.uplink->blocks_peer_cpu());
+  BOOST_TEST(pair.uplink->shares_core());
+  send(*pair.uplink);
+  BOOST_TEST(pair.uplink->blocks_peer_cpu());
   pair.pass();
   BOOST_TEST(pair.taker.octets.size() == 1u);
-  BOOST_TEST(!pair.plug->stands_in_the_way());
+  BOOST_TEST(!pair.uplink->blocks_peer_cpu());
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_on_another_core_is_in_nobodys_way) {
   Pair pair;
   if (!pair.pinned.leave()) return;
-  send(*pair.plug);
-  BOOST_TEST(!pair.plug->stands_in_the_way());
-  BOOST_TEST(!pair.plug->shares_core());
+  send(*pair.uplink);
+  BOOST_TEST(!pair.uplink->blocks_peer_cpu());
+  BOOST_TEST(!pair.uplink->shares_core());
 }
 
 BOOST_AUTO_TEST_CASE(on_a_cable_nobody_asks_for_cores) {
   const OneCore pinned;
-  const auto one = open(ShmRole::cable, 1);
+  const auto one = open(ShmRole::direct, 1);
   const FrameRequest to_itself{.source = node(1), .destination = node(1), .qpn = wire::Qpn(0x11), .payload_bytes = 10};
   BOOST_REQUIRE(commit(*one, to_itself));
   one->publish();
-  BOOST_TEST(!one->stands_in_the_way());
+  BOOST_TEST(!one->blocks_peer_cpu());
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_is_over_with_the_frame_that_reaches_its_octets) {
   Pair pair;
-  for (std::uint32_t psn = 0; psn < 10; ++psn) send(*pair.plug, psn);
+  for (std::uint32_t psn = 0; psn < 10; ++psn) send(*pair.uplink, psn);
   pair.taker.admitted = 0;
   pair.pass();
   BOOST_TEST(pair.taker.octets.empty());
@@ -56,24 +56,24 @@ BOOST_AUTO_TEST_CASE(a_turn_is_over_with_the_frame_that_reaches_its_octets) {
 
 BOOST_AUTO_TEST_CASE(a_plug_needs_no_timer_over_frames_that_the_fabric_process_has_not_taken) {
   Pair pair;
-  send(*pair.plug);
+  send(*pair.uplink);
   Taker nothing;
-  pair.plug->receive(clock_now(), nothing, 1);
-  BOOST_TEST(!pair.plug->next_deadline().has_value());
+  pair.uplink->receive(clock_now(), nothing, 1);
+  BOOST_TEST(!pair.uplink->next_deadline().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(the_core_of_who_polls_without_end_is_busy_and_that_of_who_does_not_is_free) {
   Pair pair;
   const auto busy = [&](Time now) {
-    const CoreLoads loads = pair.hub->find_loads(now);
+    const CoreLoads loads = pair.ports->find_loads(now);
     return CPU_COUNT(&loads.polled_on) == 1 && CPU_ISSET(static_cast<std::size_t>(pair.pinned.core), &loads.polled_on);
   };
   Taker nothing;
-  pair.plug->receive(clock_now(), nothing, 1);  // says where it is
+  pair.uplink->receive(clock_now(), nothing, 1);  // says where it is
   Time now = clock_now();
   BOOST_TEST(!busy(now));
   const auto poll = [&](int times) {
-    for (int i = 0; i < times; ++i) pair.plug->disarm();
+    for (int i = 0; i < times; ++i) pair.uplink->disarm();
   };
   poll(2000);
   BOOST_TEST(busy(now = now + milliseconds(10)));
@@ -84,81 +84,81 @@ BOOST_AUTO_TEST_CASE(the_core_of_who_polls_without_end_is_busy_and_that_of_who_d
 BOOST_AUTO_TEST_CASE(frames_count_for_the_core_that_they_come_from) {
   Pair pair;
   const auto octets = [&] {
-    return pair.hub->find_loads(clock_now()).octets[static_cast<std::size_t>(pair.pinned.core)];
+    return pair.ports->find_loads(clock_now()).octets[static_cast<std::size_t>(pair.pinned.core)];
   };
   Taker nothing;
-  pair.plug->receive(clock_now(), nothing, 1);  // says where it is
+  pair.uplink->receive(clock_now(), nothing, 1);  // says where it is
   BOOST_TEST(octets() == 0u);
-  send(*pair.plug);
+  send(*pair.uplink);
   BOOST_TEST(octets() == 0u);  // not taken yet
   pair.pass();
   const std::uint64_t one = octets();
   BOOST_TEST(one >= pair.taker.octets.at(0));
   BOOST_TEST(octets() == 0u);
-  for (std::uint32_t psn = 1; psn < 4; ++psn) send(*pair.plug, psn);
+  for (std::uint32_t psn = 1; psn < 4; ++psn) send(*pair.uplink, psn);
   pair.pass();
   BOOST_TEST(octets() == 3 * one);
 }
 
 BOOST_AUTO_TEST_CASE(who_sleeps_on_the_core_of_the_hub_is_rung_once_for_all_that_was_gathered) {
   Pair pair;
-  pair.plug->rests_here();
-  BOOST_REQUIRE(pair.plug->arm());
-  for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.hub, psn);
-  BOOST_TEST(pair.hub->holds_bells());
-  BOOST_TEST(!is_rung(*pair.plug));
+  pair.uplink->sleeps_on_cpu();
+  BOOST_REQUIRE(pair.uplink->arm());
+  for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.ports, psn);
+  BOOST_TEST(pair.ports->holds_doorbells());
+  BOOST_TEST(!is_rung(*pair.uplink));
   // Neither is it looked after as one who does not move.
   const Time late = clock_now() + seconds(1);
-  for (int i = 0; i < 3; ++i) pair.hub->receive_in_turn(late + milliseconds(i), pair.taker, 64);
-  pair.hub->flush();
-  BOOST_TEST(!is_rung(*pair.plug));
+  for (int i = 0; i < 3; ++i) pair.ports->receive_in_turn(late + milliseconds(i), pair.taker, 64);
+  pair.ports->flush();
+  BOOST_TEST(!is_rung(*pair.uplink));
 
-  pair.hub->ring_held_bells();
-  pair.hub->flush();
-  BOOST_TEST(is_rung(*pair.plug));
-  BOOST_TEST(!pair.hub->holds_bells());
-  BOOST_TEST(pair.hub->statistics().wakes == 1u);
-  BOOST_TEST(pair.hub->statistics().kicks == 0u);
-  BOOST_TEST(taken(*pair.plug) == 3u);
+  pair.ports->ring_held_doorbells();
+  pair.ports->flush();
+  BOOST_TEST(is_rung(*pair.uplink));
+  BOOST_TEST(!pair.ports->holds_doorbells());
+  BOOST_TEST(pair.ports->statistics().wakes == 1u);
+  BOOST_TEST(pair.ports->statistics().kicks == 0u);
+  BOOST_TEST(taken(*pair.uplink) == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(who_has_taken_what_was_gathered_is_not_rung) {
   Pair pair;
-  pair.plug->rests_here();
-  BOOST_REQUIRE(pair.plug->arm());
-  send_back(*pair.hub, 0);
-  BOOST_TEST(taken(*pair.plug) == 1u);
-  pair.hub->ring_held_bells();
-  pair.hub->flush();
-  BOOST_TEST(!is_rung(*pair.plug));
+  pair.uplink->sleeps_on_cpu();
+  BOOST_REQUIRE(pair.uplink->arm());
+  send_back(*pair.ports, 0);
+  BOOST_TEST(taken(*pair.uplink) == 1u);
+  pair.ports->ring_held_doorbells();
+  pair.ports->flush();
+  BOOST_TEST(!is_rung(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(who_sleeps_on_another_core_is_rung_at_once) {
   Pair pair;
-  pair.plug->rests_here();
-  BOOST_REQUIRE(pair.plug->arm());
+  pair.uplink->sleeps_on_cpu();
+  BOOST_REQUIRE(pair.uplink->arm());
   if (!pair.pinned.leave()) return;
-  send_back(*pair.hub, 0);
-  BOOST_TEST(!pair.hub->holds_bells());
-  BOOST_TEST(is_rung(*pair.plug));
+  send_back(*pair.ports, 0);
+  BOOST_TEST(!pair.ports->holds_doorbells());
+  BOOST_TEST(is_rung(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(a_process_whose_peer_is_gone_holds_no_bell_for_it) {
   Pair pair;
-  pair.plug->rests_here();
-  BOOST_REQUIRE(pair.plug->arm());
-  send_back(*pair.hub, 0);
-  BOOST_REQUIRE(pair.hub->holds_bells());
-  pair.plug.reset();
+  pair.uplink->sleeps_on_cpu();
+  BOOST_REQUIRE(pair.uplink->arm());
+  send_back(*pair.ports, 0);
+  BOOST_REQUIRE(pair.ports->holds_doorbells());
+  pair.uplink.reset();
   const Time end = clock_now() + seconds(10);
-  while (pair.hub->holds_bells() && clock_now() < end) pair.pass();
-  BOOST_TEST(!pair.hub->holds_bells());
+  while (pair.ports->holds_doorbells() && clock_now() < end) pair.pass();
+  BOOST_TEST(!pair.ports->holds_doorbells());
 }
 
 BOOST_AUTO_TEST_CASE(who_is_awake_on_the_core_of_the_hub_is_kept_from_it) {
   Pair pair;
-  BOOST_TEST(taken(*pair.plug) == 0u);  // says where it is
-  BOOST_TEST(pair.hub->keeps_a_peer_from_its_core());
-  BOOST_REQUIRE(pair.plug->arm());
-  BOOST_TEST(!pair.hub->keeps_a_peer_from_its_core());
+  BOOST_TEST(taken(*pair.uplink) == 0u);  // says where it is
+  BOOST_TEST(pair.ports->keeps_a_peer_from_its_core());
+  BOOST_REQUIRE(pair.uplink->arm());
+  BOOST_TEST(!pair.ports->keeps_a_peer_from_its_core());
 }

@@ -46,7 +46,7 @@ class Stranger {
   }
   int socket() const { return socket_.get(); }
   int memory() const { return memory_.get(); }
-  int bell() const { return bell_.get(); }
+  int doorbell() const { return bell_.get(); }
   int page() const { return page_.get(); }
 
   Greeting greeting;
@@ -114,11 +114,11 @@ BOOST_AUTO_TEST_CASE(memory_that_could_make_us_fault_is_refused) {
   BOOST_REQUIRE(ftruncate(unsealed.get(), kChannelBytes) == 0);
   const Descriptor small = make_sealed_memory("test", kChannelBytes - 4096);
   const Descriptor blocking_bell(eventfd(0, EFD_CLOEXEC));
-  refused([&](Stranger& s) { return std::array{unsealed.get(), s.bell(), s.page()}; });
-  refused([&](Stranger& s) { return std::array{small.get(), s.bell(), s.page()}; });
-  refused([&](Stranger& s) { return std::array{s.memory(), s.bell(), unsealed.get()}; });
+  refused([&](Stranger& s) { return std::array{unsealed.get(), s.doorbell(), s.page()}; });
+  refused([&](Stranger& s) { return std::array{small.get(), s.doorbell(), s.page()}; });
+  refused([&](Stranger& s) { return std::array{s.memory(), s.doorbell(), unsealed.get()}; });
   refused([&](Stranger& s) { return std::array{s.memory(), blocking_bell.get(), s.page()}; });
-  refused([&](Stranger& s) { return std::array{s.bell(), s.bell(), s.bell()}; });
+  refused([&](Stranger& s) { return std::array{s.doorbell(), s.doorbell(), s.doorbell()}; });
   check_alive(victim);
 }
 

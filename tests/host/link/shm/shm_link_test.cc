@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_sleeper_is_rung_once_and_a_poller_is_not) {
     pollfd descriptor{b.link->wait_descriptors().frames, POLLIN, 0};
     return poll(&descriptor, 1, 0) == 1;
   };
-  b.link->service();  // empties the bell
+  b.link->service();  // empties the doorbell
   BOOST_TEST(b.link->arm());
   BOOST_TEST(!bell_is_rung());
   const auto wakes = a.link->statistics().wakes;
@@ -321,22 +321,22 @@ BOOST_AUTO_TEST_CASE(what_is_sent_before_the_called_one_has_answered_wakes_it) {
   // A fabric process that falls asleep between its answer and the caller's look at it. Nobody looks again later.
   EngineConfig config;
   config.fabric = fabric_name();
-  auto hub = ShmLink::open(config, ShmRole::hub);
-  BOOST_REQUIRE(hub.ok());
+  auto port = ShmLink::open(config, ShmRole::port);
+  BOOST_REQUIRE(port.ok());
   config.address = node(1);
-  auto plug = ShmLink::open(config, ShmRole::plug);
-  BOOST_REQUIRE(plug.ok());
-  (*hub)->take_calls();
-  (*hub)->answer_bell();
-  BOOST_TEST((*hub)->arm());
+  auto uplink = ShmLink::open(config, ShmRole::uplink);
+  BOOST_REQUIRE(uplink.ok());
+  (*port)->take_calls();
+  (*port)->acknowledge_doorbell();
+  BOOST_TEST((*port)->arm());
   std::uint32_t hint = 0;
-  const std::span<std::byte> room = (*plug)->reserve({node(2), wire::Qpn(17), hint}, 64);
+  const std::span<std::byte> room = (*uplink)->reserve({node(2), wire::Qpn(17), hint}, 64);
   BOOST_REQUIRE(room.size() == 64u);
-  (*plug)->commit(room.size());
-  (*plug)->publish();
-  (*plug)->flush();
-  (*plug)->service();  // the answer
-  pollfd descriptor{(*hub)->wait_descriptors().frames, POLLIN, 0};
+  (*uplink)->commit(room.size());
+  (*uplink)->publish();
+  (*uplink)->flush();
+  (*uplink)->service();  // the answer
+  pollfd descriptor{(*port)->wait_descriptors().frames, POLLIN, 0};
   BOOST_TEST(poll(&descriptor, 1, 0) == 1);
 }
 

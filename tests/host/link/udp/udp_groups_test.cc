@@ -54,7 +54,7 @@ struct End {
     link->flush();
   }
   /// Reads their greetings, which a link that knows of none does once in a while.
-  void hear_siblings() {
+  void fetch_forwarded() {
     for (int i = 0; i < 100; ++i) pump(*link, got);
   }
   bool pump_until(std::size_t frames) {
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_frame_to_a_group_reaches_every_process_of_every_node_that
   End a(kA), a_sibling(kA, 1), b(kB), b_sibling(kB, 1), c(kC);
   for (End* end : {&a, &a_sibling, &b, &b_sibling}) end->join();
   c.join(kOtherGroup);
-  a.hear_siblings();
+  a.fetch_forwarded();
   std::vector<std::vector<std::byte>> sent;
   for (std::uint32_t psn = 0; psn < kFrames; ++psn) {
     sent.push_back(build(a.to(kGroup, psn)));
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_the_kernel_refuses_is_heard_within_the_node) {
   BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &allowed) == 0);
   BOOST_TEST(sibling.link->groups().joins_refused() == 1);
   BOOST_TEST(sibling.link->groups().joined() == 0);
-  a.hear_siblings();
+  a.fetch_forwarded();
   a.send(a.to(kGroup, 1));
   b.send(b.to(kGroup, 2));
   BOOST_REQUIRE(sibling.pump_until(1));

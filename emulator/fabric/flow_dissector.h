@@ -1,4 +1,4 @@
-// FrameLook: the few fields of a frame that a network needs, read once when the frame enters it.
+// FlowDissector: the few fields of a frame that a network needs, read once when the frame enters it.
 //
 // Unlike wire::parse_frame it checks nothing but lengths: whatever comes in is carried, as switches do.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace verbena::fabric {
 
-struct FrameLook {
+struct FlowDissector {
   bool is_ip = false;
   bool ecn_capable = false;      // ECT(0) or ECT(1)
   std::uint32_t flow_hash = 0;   // of both addresses and the UDP source port
@@ -26,7 +26,7 @@ struct FrameLook {
 
 /// `stored`: what is there of a frame that is `bytes` long; all of it, or at least its headers. The digest only if
 /// asked for.
-FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest);
+FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest);
 
 /// What look_at() reads of an untagged IPv4 frame except its opcode: two frames with the same key look the same.
 class FlowKey {

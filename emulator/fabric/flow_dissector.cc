@@ -1,4 +1,4 @@
-#include "emulator/fabric/frame_look.h"
+#include "emulator/fabric/flow_dissector.h"
 
 #include <algorithm>
 #include <bit>
@@ -65,8 +65,8 @@ IpPlace find_ip(std::span<const std::byte> frame) {
 
 }  // namespace
 
-FrameLook look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest) {
-  FrameLook look;
+FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest) {
+  FlowDissector look;
   stored = stored.first(std::min(stored.size(), bytes));
   const std::byte* const octets = stored.data();
   const auto [ip, type] = find_ip(stored);

@@ -1,11 +1,11 @@
-// LookAhead: memory that the next arrivals need, fetched while the present ones are worked on.
+// Prefetcher: memory that the next arrivals need, fetched while the present ones are worked on.
 #include <algorithm>
 
 #include "emulator/fabric/network_state.h"
 
 namespace verbena::fabric {
 
-void LookAhead::fetch(const Network::State& network, Time now) {
+void Prefetcher::fetch(const Network::State& network, Time now) {
   constexpr std::int64_t kMeasuredEvents = 512;
   constexpr std::int64_t kFarthest = 1000;
   events_ += static_cast<std::int64_t>(network.due.size());

@@ -1,5 +1,5 @@
 // What a network reads out of a frame without parsing it.
-#include "emulator/fabric/frame_look.h"
+#include "emulator/fabric/flow_dissector.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -50,8 +50,8 @@ BOOST_AUTO_TEST_CASE(a_frame_that_ends_before_its_bth_or_is_no_ip_has_no_destina
 BOOST_AUTO_TEST_CASE(without_a_digest_the_rest_of_a_look_is_the_same) {
   for (const bool ipv6 : {false, true}) {
     const auto whole = frame(ipv6, true);
-    const FrameLook with = look_at(whole, whole.size(), true);
-    const FrameLook without = look_at(whole, whole.size(), false);
+    const FlowDissector with = look_at(whole, whole.size(), true);
+    const FlowDissector without = look_at(whole, whole.size(), false);
     BOOST_TEST(with.digest != 0u);
     BOOST_TEST(without.digest == 0u);
     BOOST_TEST(with.is_ip == without.is_ip);
@@ -64,14 +64,14 @@ BOOST_AUTO_TEST_CASE(frames_with_the_same_flow_key_look_the_same) {
   const auto whole = frame(false, false);
   const FlowKey key(whole);
   BOOST_TEST(key.is_known());
-  const FrameLook look = look_at(whole, whole.size(), false);
+  const FlowDissector look = look_at(whole, whole.size(), false);
   std::size_t same = 0;
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     auto other = whole;
     other[bit / 8] ^= std::byte{1} << bit % 8;
     if (!(FlowKey(other) == key)) continue;
     ++same;
-    const FrameLook other_look = look_at(other, other.size(), false);
+    const FlowDissector other_look = look_at(other, other.size(), false);
     BOOST_TEST(other_look.is_ip);
     BOOST_TEST(other_look.ecn_capable == look.ecn_capable);
     BOOST_TEST(other_look.flow_hash == look.flow_hash);

@@ -1,4 +1,4 @@
-// A hub and a plug in one thread that stays on one core, so that each is on the core of the other.
+// A fabric port and an uplink in one thread that stays on one core, so that each is on the core of the other.
 #pragma once
 
 #include <poll.h>
@@ -55,33 +55,33 @@ struct Taker final : PeerSink {
   std::vector<std::size_t> octets;
 };
 
-inline void send(ShmLink& plug, std::uint32_t psn = 0) {
+inline void send(ShmLink& uplink, std::uint32_t psn = 0) {
   const FrameRequest request{.source = node(1), .destination = node(2), .psn = psn, .payload_bytes = 100};
-  BOOST_REQUIRE(commit(plug, request));
-  plug.publish();
-  plug.flush();
+  BOOST_REQUIRE(commit(uplink, request));
+  uplink.publish();
+  uplink.flush();
 }
 
 struct Pair {
-  Pair() : hub(open(ShmRole::hub, 0)), plug(open(ShmRole::plug, 1)) {
+  Pair() : ports(open(ShmRole::port, 0)), uplink(open(ShmRole::uplink, 1)) {
     pass();
-    plug->service();  // the answer
+    uplink->service();  // the answer
   }
   void pass() {
-    hub->service();
-    hub->receive_in_turn(clock_now(), taker, 64);
+    ports->service();
+    ports->receive_in_turn(clock_now(), taker, 64);
   }
   OneCore pinned;
   Taker taker;
-  std::unique_ptr<ShmLink> hub;
-  std::unique_ptr<ShmLink> plug;
+  std::unique_ptr<ShmLink> ports;
+  std::unique_ptr<ShmLink> uplink;
 };
 
-inline void send_back(ShmLink& hub, std::uint32_t psn) {
+inline void send_back(ShmLink& ports, std::uint32_t psn) {
   const FrameRequest request{.source = node(2), .destination = node(1), .psn = psn, .payload_bytes = 100};
-  BOOST_REQUIRE(commit(hub, request));
-  hub.publish();
-  hub.flush();
+  BOOST_REQUIRE(commit(ports, request));
+  ports.publish();
+  ports.flush();
 }
 
 inline bool is_rung(const ShmLink& link) {
@@ -89,9 +89,9 @@ inline bool is_rung(const ShmLink& link) {
   return poll(&bell, 1, 0) > 0;
 }
 
-inline std::size_t taken(ShmLink& plug) {
+inline std::size_t taken(ShmLink& uplink) {
   Taker taker;
-  return plug.receive(clock_now(), taker, 64);
+  return uplink.receive(clock_now(), taker, 64);
 }
 
 }  // namespace verbena::host::test

@@ -249,7 +249,7 @@ void Engine::finish_call(Time now) {
   link_->note_activity();
   if (app_role_ == AppRole::stopped_polling && nic_->awaits_completions()) {
     app_role_ = AppRole::resumes_polling;
-    resumes_polling_until_ = last_now_ + ProgressThread::kWatchMin;
+    resumes_polling_until_ = last_now_ + WaitPolicy::kWatchMin;
     disarm();
   }
   const bool kick = thread_must_wake();

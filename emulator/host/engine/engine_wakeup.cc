@@ -61,12 +61,12 @@ Time Engine::deadline_locked(Time now) const {
 /// When the sleeping thread has to look after an acknowledgement that waits for an answer. As long as the application
 /// polls it does so itself.
 Time Engine::acknowledgement_deadline(bool app_polls, Time now) const {
-  if (app_polls && answers_.are_expected()) return now + ProgressThread::kWatchMin;
+  if (app_polls && answers_.are_expected()) return now + WaitPolicy::kWatchMin;
   return nic_->holds_acknowledgements() ? answers_.due() : kNever;
 }
 
 Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
-  if (!lock_.try_lock_briefly()) return std::min(longest, clock_now() + ProgressThread::kWatchMin);
+  if (!lock_.try_lock_briefly()) return std::min(longest, clock_now() + WaitPolicy::kWatchMin);
   Time until{};
   {
     const std::lock_guard guard(lock_, std::adopt_lock);

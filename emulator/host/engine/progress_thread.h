@@ -1,11 +1,7 @@
 // ProgressThread: the thread that runs the NIC when no application thread does.
 //
-// Solely responsible for when to look, when to spin and when to sleep; what a pass is belongs to Progress (engine.h).
-// It sleeps in ppoll over the link's descriptors and its own eventfd until the next deadline. Three ways to sleep:
-//   nobody polls        armed: peers ring the doorbell; for ever if there is no deadline
-//   the app polls       not armed: the app serves the link, peers ring only when they see no progress; or armed by the
-//                       app itself, which has polled for all that it posted and leaves frames to the thread
-//   calls, but no polls armed, but not longer than a few milliseconds: deadlines made meanwhile need no wake-up each
+// Solely responsible for the thread: its signals, its sleep in ppoll over the link's descriptors and its own eventfd,
+// its end. When it looks, spins and sleeps is wait_policy.h's to say; what a pass is belongs to Progress (engine.h).
 #pragma once
 
 #include <semaphore.h>
@@ -16,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "emulator/host/engine/wait_policy.h"
 #include "emulator/host/link/link.h"
 #include "wire/result.h"
 #include "wire/time.h"
@@ -25,21 +22,12 @@ namespace verbena::host {
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// Takes and sends frames, runs timers. kept_out: an application thread does that right now. in_the_way: nothing to
-  /// do, and the thread keeps from its core who is to answer (Link::blocks_peer_cpu).
-  enum class Look : std::uint8_t { worked, nothing, kept_out, in_the_way };
+  using Look = WaitPolicy::Look;
+  using Activity = WaitPolicy::Activity;
+  /// Takes and sends frames, runs timers.
   virtual Look pass() = 0;
   /// Whether one who may send us frames was last seen on the caller's core.
   virtual bool shares_core() = 0;
-  /// How often the application has polled and called; the values only change. On which core it did so last, and whether
-  /// it has gone to sleep since, for a completion event.
-  struct Activity {
-    std::uint64_t polls = 0;
-    std::uint64_t calls = 0;
-    int core = -1;
-    bool sleeps = false;
-    bool operator==(const Activity&) const = default;
-  };
   virtual Activity activity() const = 0;
   /// Announces a sleep until the next deadline, at most until `longest`; returns the end. `listen`: asks the link to be
   /// woken by frames; `ready` becomes false when some wait already, then there is no sleep.
@@ -76,29 +64,10 @@ class ProgressThread {
   /// In the child of fork(), where the thread does not exist: closes the descriptor. The object must then be leaked.
   void abandon();
 
-  static constexpr Duration kSpin = microseconds(20);
-  // In a stream of frames to a passive application the thread spins longer, if on a core of its own: a peer that is
-  // kept from its core for a moment goes on soon. Each pass that found frames earns so much, spinning in vain spends
-  // it.
-  static constexpr Duration kSpinEarned = microseconds(50);
-  static constexpr Duration kSpinInStream = milliseconds(2);
-  static constexpr Duration kSpinInStreamKernel = microseconds(100);  // who sends frames through the kernel is not seen
-  // While the application polls: how long until the thread looks whether it still does. Nobody rings for frames that
-  // wait in the kernel then, so there the first look comes early; finding any says that the application has left.
-  static constexpr Duration kWatchMin = milliseconds(1);
-  static constexpr Duration kWatchMinKernel = microseconds(100);
-  static constexpr Duration kWatchMax = milliseconds(8);
-  // An application that has polled so often meanwhile serves the link itself: a look would take its core and its frames
-  // from under it. As the watch doubles, one that stops waits no longer for its first look than it has polled. For
-  // links through the kernel: over shared memory peers see that nobody looks, and ring.
-  static constexpr Duration kServedEvery = microseconds(200);
-
  private:
   ProgressThread(Progress& progress, int kick_descriptor);
   void main();
-  /// What made it go on. control: whatever the link or kick() wants.
-  enum class Wake : std::uint8_t { time, frames, control };
-  Wake sleep(Time until);
+  WaitPolicy::Wake sleep(Time until);
   void do_work();
 
   Progress& progress_;

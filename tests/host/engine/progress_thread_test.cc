@@ -138,15 +138,15 @@ Passes passes_beside_polls(Work& work, std::chrono::microseconds every) {
 BOOST_AUTO_TEST_CASE(after_a_stream_it_looks_for_more_longer_than_after_a_frame) {
   constexpr std::uint64_t kStream = 1000;
   Work stream;
-  BOOST_TEST(lingers_after(stream, kStream).longest_ns >= ProgressThread::kSpinInStream.ns / 2);
+  BOOST_TEST(lingers_after(stream, kStream).longest_ns >= WaitPolicy::kSpinInStream.ns / 2);
   Work frame;
-  BOOST_TEST(lingers_after(frame, 1).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
+  BOOST_TEST(lingers_after(frame, 1).shortest_ns < WaitPolicy::kSpinInStream.ns / 2);
   Work active;
   active.app_acts_with_frames = true;
-  BOOST_TEST(lingers_after(active, kStream).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
+  BOOST_TEST(lingers_after(active, kStream).shortest_ns < WaitPolicy::kSpinInStream.ns / 2);
   Work crowded;
   crowded.shares = true;
-  BOOST_TEST(lingers_after(crowded, kStream).shortest_ns < ProgressThread::kSpinInStream.ns / 2);
+  BOOST_TEST(lingers_after(crowded, kStream).shortest_ns < WaitPolicy::kSpinInStream.ns / 2);
 }
 
 BOOST_AUTO_TEST_CASE(it_looks_for_more_after_a_frame) {

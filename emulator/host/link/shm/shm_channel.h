@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "emulator/host/link/shm/doorbell.h"
 #include "emulator/host/link/shm/shm_ring.h"
 #include "emulator/host/os/descriptor.h"
 #include "wire/time.h"
@@ -51,7 +52,7 @@ Descriptor make_sealed_memory(const char* name, std::size_t bytes);
 
 /// What a process tells all its peers without being asked.
 struct ProcessPage {
-  /// 1: nobody polls, ring the doorbell after publishing. Whoever takes it from 1 to 0 rings.
+  /// 1: nobody polls, ring the doorbell after publishing (doorbell.h).
   alignas(64) std::uint32_t asleep;
   /// The cores, plus one, that it last served its rings on, and that the thread which the doorbell wakes sleeps on. 0:
   /// it does not say.
@@ -69,6 +70,9 @@ struct ProcessPage {
 };
 inline constexpr std::size_t kProcessPageBytes = 4096;
 static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
+inline SharedDoorbell doorbell_of(ProcessPage& page) {
+  return SharedDoorbell(std::atomic_ref<std::uint32_t>(page.asleep));
+}
 
 inline constexpr std::size_t kChannelHeaderBytes = 4096;
 inline constexpr std::size_t kChannelBytes = kChannelHeaderBytes + 2 * kRingBytes;

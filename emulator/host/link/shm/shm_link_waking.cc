@@ -29,7 +29,7 @@ void ShmLink::wake_if_asleep(ShmChannel& channel) {
   ProcessPage* const page = channel.peer_page.load(std::memory_order_seq_cst);
   if (page == nullptr) return;
   const bool lends = role_ == ShmRole::port && is_lent(channel);
-  if (!lends && std::atomic_ref<std::uint32_t>(page->asleep).load(std::memory_order_seq_cst) == 0) return;
+  if (!lends && !doorbell_of(*page).is_armed()) return;
   // Not for frames that it has taken between the hand-over and this look.
   if (has_taken_all(channel)) return;
   if (lends || (role_ == ShmRole::port && rests_behind_us(channel)))
@@ -42,10 +42,7 @@ void ShmLink::wake_if_asleep(ShmChannel& channel) {
 bool ShmLink::wake(ShmChannel& channel) {
   const bool was_lent = role_ == ShmRole::port && give_core_back(channel);
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
-  // A look first: the line of who is awake stays where it is.
-  const std::atomic_ref<std::uint32_t> asleep(page->asleep);
-  if (asleep.load(std::memory_order_seq_cst) == 0 || asleep.exchange(0, std::memory_order_acq_rel) == 0)
-    return was_lent;
+  if (!doorbell_of(*page).take()) return was_lent;
   ++statistics_.wakes;
   ring(channel);
   return true;
@@ -145,18 +142,16 @@ bool ShmLink::arm_in_turn(PeerSink& sink) {
 template <class Turn>
 bool ShmLink::arm_unless_waiting(Turn&& turn) {
   forget_drained();
-  const std::atomic_ref<std::uint32_t> asleep(control_->page().asleep);
-  asleep.store(1, std::memory_order_seq_cst);
-  bool waiting = control_->has_changes();
-  for (const auto& channel : channels_) waiting = waiting || (channel->rx.waiting() && turn(*channel) != 0);
-  if (waiting) asleep.store(0, std::memory_order_relaxed);
-  return !waiting;
+  return doorbell_of(control_->page()).arm([&] {
+    return control_->has_changes() || std::any_of(channels_.begin(), channels_.end(), [&](const auto& channel) {
+             return channel->rx.waiting() && turn(*channel) != 0;
+           });
+  });
 }
 
 void ShmLink::disarm() {
   ProcessPage& page = control_->page();
-  const std::atomic_ref<std::uint32_t> asleep(page.asleep);
-  if (asleep.load(std::memory_order_relaxed) != 0) asleep.store(0, std::memory_order_relaxed);
+  doorbell_of(page).disarm();
   if (++polls_since_sleep_ == kPollsOfOneAwake)
     std::atomic_ref<std::uint32_t>(page.sleeps_per_message).store(0, std::memory_order_relaxed);
   note_activity();
@@ -226,8 +221,7 @@ bool ShmLink::keeps_a_peer_from_its_core() const {
   const auto own = static_cast<std::uint32_t>(sched_getcpu() + 1);
   return std::any_of(channels_.begin(), channels_.end(), [own](const auto& channel) {
     ProcessPage* const page = channel->peer_page.load(std::memory_order_acquire);
-    return page != nullptr && core_of(*channel) == own &&
-           std::atomic_ref<std::uint32_t>(page->asleep).load(std::memory_order_relaxed) == 0;
+    return page != nullptr && core_of(*channel) == own && !doorbell_of(*page).is_armed();
   });
 }
 

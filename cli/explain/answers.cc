@@ -88,6 +88,8 @@ void RequestStream::data(const Moment& moment, Judgement& judgement) {
     asked->under_way = moment.psn + 1;
   else if (distance(asked->cursor, moment.psn) < 0 || (asked->was_told && asked->asked == 1))
     data_behind(moment, *asked, judgement);
+  else if (is_from_before(moment, *asked))
+    find(judgement, asked->seen.has(moment.psn) ? FindingKind::repeated_answer : FindingKind::late_answer, moment.psn);
   else
     data_in_order(moment, *asked, judgement);
   const bool is_late = !judgement.findings.empty() && judgement.findings.back().kind == FindingKind::late_answer;
@@ -98,6 +100,29 @@ void RequestStream::data(const Moment& moment, Judgement& judgement) {
   if (moment.is_dropped) return;
   if (asked->first + asked->delivered == moment.psn) ++asked->delivered;
   acknowledge(moment.psn + 1, moment.time, judgement);
+}
+
+/// Whether it is of what was sent before the responder began anew: the responses go on with what it leaves out.
+bool RequestStream::is_from_before(const Moment& moment, const Data& asked) const {
+  if (asked.asked == 1 || asked.cursor == moment.psn) return false;
+  const bool is_behind = asked.under_way && distance(*asked.under_way, moment.psn) < 0;
+  const bool is_before = asked.under_way && distance(*asked.under_way, moment.psn) > 0;
+  const auto moments = timeline_->moments();
+  const std::size_t end = std::min(moments.size(), moment.index + 1 + kLookAheadMax);
+  Contest contest(asked.cursor, moment);
+  Contest contest_under_way(is_before ? *asked.under_way : asked.cursor, moment);
+  for (std::size_t i = moment.index + 1; i < end; ++i) {
+    if (contest.is_over() || contest_under_way.is_over()) break;
+    const Moment& following = moments[i];
+    if (following.kind == Moment::Kind::request && following.sender == requester_ &&
+        distance(following.psn, moment.psn) >= 0)
+      break;  // what follows is an answer to this
+    if (following.kind != Moment::Kind::data || following.sender == requester_) continue;
+    if (is_behind && following.psn == *asked.under_way) return true;
+    contest.follow(following.psn, 1);
+    contest_under_way.follow(following.psn, 1);
+  }
+  return contest.is_aside() || contest_under_way.is_aside();
 }
 
 void RequestStream::data_in_order(const Moment& moment, Data& asked, Judgement& judgement) {

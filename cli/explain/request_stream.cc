@@ -13,6 +13,10 @@ Psn later_of(Psn a, Psn b) {
   return distance(a, b) > 0 ? b : a;
 }
 
+bool is_negative(const Moment& moment) {
+  return moment.kind == Moment::Kind::acknowledge && (moment.syndrome & 0x60) != 0;
+}
+
 }  // namespace
 
 void RequestStream::start(const Moment& moment) {
@@ -67,6 +71,10 @@ void RequestStream::ahead(const Moment& moment, Judgement& judgement) {
   const Psn from = distance(cursor_, acked_) > 0 ? acked_ : cursor_;
   if (distance(cursor_, from) > 0) pass_.add(cursor_, static_cast<std::uint32_t>(distance(cursor_, from)));
   const Psn highest = seen_.next();
+  if (moment.is_reliable && is_from_before(moment)) {
+    from_before(moment, judgement);
+    return;
+  }
   const Psn again_until = distance(highest, moment.psn) > 0 ? highest : moment.psn;
   if (distance(from, again_until) > 0) find(judgement, FindingKind::gap_in_run, from, distance(from, again_until));
   const Psn new_from = later_of(highest, from);
@@ -74,48 +82,94 @@ void RequestStream::ahead(const Moment& moment, Judgement& judgement) {
   follow(moment, judgement);
 }
 
+/// Whether it is of what was sent before the retransmission that is under way, and was overtaken by that: the
+/// retransmission goes on with what the packet leaves out, and not with what is behind it.
+bool RequestStream::is_from_before(const Moment& moment) const {
+  if (distance(cursor_, moment.psn) <= 0 || distance(cursor_, seen_.next()) <= 0) return false;
+  const auto moments = timeline_->moments();
+  const std::size_t end = std::min(moments.size(), moment.index + 1 + kLookAheadMax);
+  Contest contest(cursor_, moment);
+  std::optional<Time> asked_at;
+  for (std::size_t i = moment.index + 1; i < end && !contest.is_over(); ++i) {
+    const Moment& following = moments[i];
+    if (following.kind == Moment::Kind::ignored) continue;
+    if (following.sender != requester_) {
+      if (is_negative(following) && following.psn == contest.next() && !asked_at) asked_at = following.time;
+      continue;
+    }
+    if (following.kind != Moment::Kind::request) continue;
+    // What comes there is sent because of the NAK, unless no requester is so quick.
+    const bool is_asked = asked_at && (following.time - *asked_at).ns * 2 >= rhythm_.reaction.ns;
+    if (is_asked && !contest.has_gone_on()) return false;
+    if (distance(contest.next(), following.psn) < 0 && begins_run_at(following)) break;
+    contest.follow(following.psn, following.span);
+  }
+  return contest.is_aside();
+}
+
+/// The retransmission under way goes on as if it had not been there.
+void RequestStream::from_before(const Moment& moment, Judgement& judgement) {
+  const Psn highest = seen_.next();
+  if (distance(highest, moment.psn) > 0) find(judgement, FindingKind::gap, highest, distance(highest, moment.psn));
+  if (seen_.has(moment.psn)) {
+    if (fill_earlier_pass(moment.psn, moment.span))
+      find(judgement, FindingKind::late, moment.psn);
+    else
+      find_copy(moment, judgement);
+  } else {
+    find(judgement, FindingKind::late, moment.psn);
+  }
+  if (!passes_.empty()) passes_.back().add(moment.psn, moment.span);
+  behind_at_ = moment.time;
+  seen_.add(moment.psn, moment.span);
+}
+
 /// Follows the PSNs behind it, as long as they may be of one retransmission.
-RequestStream::Shape RequestStream::shape_of(const Moment& moment) const {
+RequestStream::Course RequestStream::course_of(const Moment& moment) const {
   Psn next = moment.psn + moment.span;
-  if (next == cursor_) return Shape::tail;
+  if (next == cursor_) return {Shape::tail};
   const bool is_seen = has_passed(moment.psn);
   const auto moments = timeline_->moments();
   const std::size_t end = std::min(moments.size(), moment.index + 1 + kLookAheadMax);
   Psn acknowledged = acked_;  // by what passes meanwhile: it is left out
   constexpr std::int32_t kLostAtOnceMax = 2;
-  constexpr std::int32_t kStepsOfRun = 3;  // so many in order are no copies by chance
   std::int32_t steps = 0;
+  const auto run_if = [&](bool is_run) { return Course{is_run ? Shape::run : Shape::aside, steps}; };
   for (std::size_t i = moment.index + 1; i < end; ++i) {
     const Moment& following = moments[i];
     if (following.kind == Moment::Kind::ignored) continue;
     if (following.sender != requester_) {
       if (following.kind == Moment::Kind::request) continue;
-      const bool is_negative = following.has_syndrome && (following.syndrome & 0x60) != 0;
-      if (is_negative && following.psn == next)
-        return is_seen && steps != 0 ? Shape::run
-               : is_seen             ? Shape::tail
-                                     : Shape::aside;  // what comes there is sent because of this
-      if (!is_negative) acknowledged = later_of(acknowledged, following.psn + 1);
+      const bool is_nak = following.has_syndrome && (following.syndrome & 0x60) != 0;
+      if (is_nak && following.psn == next)
+        return is_seen && steps == 0 ? Course{Shape::tail} : run_if(is_seen);  // what comes there is sent because of it
+      if (!is_nak) acknowledged = later_of(acknowledged, following.psn + 1);
       continue;
     }
     if (following.kind != Moment::Kind::request) continue;
     const std::int32_t off = distance(next, following.psn);
     const Psn behind_it = following.psn + following.span;
     if (off < 0) {  // a copy, something late, or the next retransmission
+      if (steps == 0 && following.psn == moment.psn && goes_on_there(following, moment)) return {};
       if (behind_it == next || !begins_run_at(following)) continue;
-      return is_seen && steps != 0 ? Shape::run : Shape::aside;
+      return run_if(is_seen && steps != 0);
     }
     const bool is_left_out =
         off > 0 && distance(following.psn, acknowledged) >= 0 && distance(acked_, following.psn) > 0;
     if (off > 0 && distance(following.psn, cursor_) <= 0 && !is_left_out) break;
     if (off > 0 && !is_seen && !has_passed(following.psn)) continue;  // as late as this one
     if (off > kLostAtOnceMax + steps && !is_left_out) break;
-    if (!is_seen && has_passed(following.psn)) return Shape::run;
+    if (!is_seen && has_passed(following.psn)) return {Shape::run, steps};
     ++steps;
     next = behind_it;
-    if (distance(next, cursor_) <= 0) return is_seen ? Shape::run : Shape::aside;
+    if (distance(next, cursor_) <= 0) return run_if(is_seen);
   }
-  return is_seen && steps >= kStepsOfRun ? Shape::run : Shape::aside;
+  return run_if(is_seen && steps >= kStepsOfRun);
+}
+
+/// The same comes again, and what follows is nearer to that: the retransmission begins there.
+bool RequestStream::goes_on_there(const Moment& again, const Moment& moment) const {
+  return begins_run_at(again) && (again.time - moment.time).ns > 2 * (request_at(again.order + 1).time - again.time).ns;
 }
 
 bool RequestStream::begins_run_at(const Moment& moment) const {
@@ -164,12 +218,12 @@ std::optional<RequestStream::Evidence> RequestStream::asked_for(const Moment& mo
       return evidence(i);
   constexpr std::int32_t kLostFirstMax = 4;
   // Not where it was asked for: the first ones were lost before the capture, or acknowledged meanwhile.
-  for (std::size_t i = 0; i < asked_.size() && shape != Shape::aside; ++i) {
+  for (std::size_t i = 0; i < asked_.size() && shape == Shape::run; ++i) {
     const std::int32_t lost = distance(asked_[i].psn, later_of(asked_[i].psn, acked_));
     const std::int32_t left = distance(asked_[i].psn, moment.psn) - lost;
     if (distance(asked_[i].psn, moment.psn) <= 0 || left > kLostFirstMax) continue;
     if (!may_react(asked_[i], moment, false, silence)) continue;
-    if (shape == Shape::run || rhythm_.is_usual(moment.time - asked_[i].at - asked_[i].wait)) return evidence(i);
+    return evidence(i);
   }
   return std::nullopt;
 }
@@ -216,7 +270,8 @@ bool RequestStream::may_be_timeout(Shape shape, bool is_seen, bool was_answered,
 }
 
 /// Nothing: it is no retransmission.
-std::optional<RequestStream::Evidence> RequestStream::evidence_for(const Moment& moment, Shape shape) const {
+std::optional<RequestStream::Evidence> RequestStream::evidence_for(const Moment& moment, Course course) const {
+  const Shape shape = course.shape;
   const bool is_seen = has_passed(moment.psn);
   const Sent sent = last_sent(moment);
   const Duration silence = silence_before(moment, sent);
@@ -226,7 +281,7 @@ std::optional<RequestStream::Evidence> RequestStream::evidence_for(const Moment&
   if (may_be_timeout(shape, is_seen, was_answered, silence))
     return Evidence{Cause::timeout, silence, {}, was_answered ? std::nullopt : std::optional(acked_), SIZE_MAX};
   const bool is_part_of_read = is_seen && !sent.begins_there;  // nothing that has been sent before can be its copy
-  if (is_part_of_read || (shape == Shape::run && (!is_seen || !any_answer_)))
+  if (is_part_of_read || (shape == Shape::run && (!is_seen || !any_answer_ || course.steps >= kStepsOfRun)))
     return Evidence{Cause::unknown, silence, {}, std::nullopt, SIZE_MAX};
   return std::nullopt;
 }
@@ -234,19 +289,23 @@ std::optional<RequestStream::Evidence> RequestStream::evidence_for(const Moment&
 /// It does not follow: its PSN has been passed.
 void RequestStream::behind(const Moment& moment, Judgement& judgement) {
   const bool is_seen = has_passed(moment.psn);
-  const auto evidence = moment.is_reliable ? evidence_for(moment, shape_of(moment)) : std::nullopt;
+  const auto evidence = moment.is_reliable ? evidence_for(moment, course_of(moment)) : std::nullopt;
   if (evidence) {
     begin_run(moment, *evidence, judgement);
   } else if (is_seen && !fill_earlier_pass(moment.psn, moment.span)) {
-    find(judgement, FindingKind::duplicate, moment.psn);
-    const Sent sent = last_sent(moment);
-    judgement.findings.back().since = sent.was_found ? moment.time - sent.at : Duration{0};
+    find_copy(moment, judgement);
   } else {
     find(judgement, FindingKind::late, moment.psn);
   }
   behind_at_ = moment.time;
   seen_.add(moment.psn, moment.span);
   if (distance(pass_.first(), moment.psn) >= 0) pass_.add(moment.psn, moment.span);
+}
+
+void RequestStream::find_copy(const Moment& moment, Judgement& judgement) const {
+  find(judgement, FindingKind::duplicate, moment.psn);
+  const Sent sent = last_sent(moment);
+  judgement.findings.back().since = sent.was_found ? moment.time - sent.at : Duration{0};
 }
 
 /// A retransmission has brought it, or left it out, and one of those before it did not.

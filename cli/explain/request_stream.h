@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/explain/contest.h"
 #include "cli/explain/finding.h"
 #include "cli/explain/rhythm.h"
 #include "cli/explain/seen_psns.h"
@@ -52,6 +53,10 @@ class RequestStream {
     run,    // the PSNs behind it, as in go-back-N
     tail,   // it was the last one sent: whatever comes next follows it as well
     aside,  // the stream goes on as if it had not been there
+  };
+  struct Course {
+    Shape shape = Shape::aside;
+    std::int32_t steps = 0;  // so many follow in order
   };
   /// A request that is answered with data.
   struct Data {
@@ -100,6 +105,7 @@ class RequestStream {
     std::size_t asked_for = SIZE_MAX;  // which of asked_
   };
 
+  static constexpr std::int32_t kStepsOfRun = 3;  // so many in order are no copies by chance
   static constexpr std::size_t kPassesKept = 8;
   static constexpr std::size_t kAskedKept = 64;
   static constexpr std::size_t kDataKept = 256;
@@ -114,7 +120,11 @@ class RequestStream {
   void follow(const Moment& moment, Judgement& judgement);
   void ahead(const Moment& moment, Judgement& judgement);
   void behind(const Moment& moment, Judgement& judgement);
-  Shape shape_of(const Moment& moment) const;
+  bool is_from_before(const Moment& moment) const;
+  void from_before(const Moment& moment, Judgement& judgement);
+  void find_copy(const Moment& moment, Judgement& judgement) const;
+  Course course_of(const Moment& moment) const;
+  bool goes_on_there(const Moment& again, const Moment& moment) const;
   bool begins_run_at(const Moment& moment) const;
   bool has_passed(wire::Psn psn) const;
   bool fill_earlier_pass(wire::Psn psn, std::uint32_t span);
@@ -123,7 +133,7 @@ class RequestStream {
   bool is_too_slow(const Moment& moment, Duration since, Duration silence) const {
     return rhythm_.is_too_slow(since, silence, moment.time - std::max(last_at_, last_answer_at_));
   }
-  std::optional<Evidence> evidence_for(const Moment& moment, Shape shape) const;
+  std::optional<Evidence> evidence_for(const Moment& moment, Course course) const;
   std::optional<Evidence> asked_for(const Moment& moment, Shape shape, Duration silence) const;
   bool may_react(const Asked& asked, const Moment& moment, bool is_exact, Duration silence) const;
   std::optional<Evidence> implied(const Moment& moment, Shape shape, const Sent& sent, Duration silence) const;
@@ -145,6 +155,7 @@ class RequestStream {
   // answers.cc
   void acknowledge_packet(const Moment& moment, Judgement& judgement);
   void data(const Moment& moment, Judgement& judgement);
+  bool is_from_before(const Moment& moment, const Data& data) const;
   void data_in_order(const Moment& moment, Data& data, Judgement& judgement);
   void data_behind(const Moment& moment, Data& data, Judgement& judgement);
   void negative(const Moment& moment, const wire::Syndrome& syndrome, Judgement& judgement);

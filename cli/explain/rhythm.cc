@@ -59,10 +59,6 @@ bool Rhythm::is_soon(Duration since) const {
   return since.ns <= 2 * std::max(reaction.ns, round.ns);
 }
 
-bool Rhythm::is_usual(Duration since_nak) const {
-  return reaction.ns != 0 && since_nak.ns * 2 >= reaction.ns && since_nak.ns * 2 <= 3 * reaction.ns;
-}
-
 bool Rhythm::is_prompt(Duration since) const {
   return since.ns <= kPrompt * std::max(reaction.ns, round.ns);
 }

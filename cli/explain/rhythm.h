@@ -23,8 +23,6 @@ struct Rhythm {
   bool is_too_slow(Duration since_nak, Duration silence, Duration quiet) const;
   bool is_prompt(Duration since) const;
   bool is_soon(Duration since) const;
-  /// Whether requesters here take about so long to act upon a NAK.
-  bool is_usual(Duration since_nak) const;
 };
 
 /// Whether it is 4.096 us x 2^n, within a twentieth (IBTA 9.7.6.1.3; Linux and Verbena keep to it, hardware may take up

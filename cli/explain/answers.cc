@@ -83,13 +83,16 @@ void RequestStream::data(const Moment& moment, Judgement& judgement) {
     if (!moment.is_dropped) acknowledge(moment.psn + 1, moment.time, judgement);
     return;
   }
-  const bool was_under_way = asked->under_way == moment.psn;
-  if (was_under_way)
-    asked->under_way = moment.psn + 1;
+  if (is_copy_at_once(moment))
+    find_repeated_data(moment, true, judgement);
+  else if (Psn* next = asked->pass_at(moment.psn))
+    *next = moment.psn + 1;
+  else if (asked->asked > 1 && asked->take_missed(moment.psn))
+    data_from_before(moment, *asked, true, judgement);
   else if (distance(asked->cursor, moment.psn) < 0 || (asked->was_told && asked->asked == 1))
     data_behind(moment, *asked, judgement);
   else if (is_from_before(moment, *asked))
-    find(judgement, asked->seen.has(moment.psn) ? FindingKind::repeated_answer : FindingKind::late_answer, moment.psn);
+    data_from_before(moment, *asked, false, judgement);
   else
     data_in_order(moment, *asked, judgement);
   const bool is_late = !judgement.findings.empty() && judgement.findings.back().kind == FindingKind::late_answer;
@@ -103,51 +106,99 @@ void RequestStream::data(const Moment& moment, Judgement& judgement) {
 }
 
 /// Whether it is of what was sent before the responder began anew: the responses go on with what it leaves out.
-bool RequestStream::is_from_before(const Moment& moment, const Data& asked) const {
-  if (asked.asked == 1 || asked.cursor == moment.psn) return false;
-  const bool is_behind = asked.under_way && distance(*asked.under_way, moment.psn) < 0;
-  const bool is_before = asked.under_way && distance(*asked.under_way, moment.psn) > 0;
+bool RequestStream::is_from_before(const Moment& moment, Data& asked) const {
+  if (asked.asked == 1) return false;
   const auto moments = timeline_->moments();
   const std::size_t end = std::min(moments.size(), moment.index + 1 + kLookAheadMax);
-  Contest contest(asked.cursor, moment);
-  Contest contest_under_way(is_before ? *asked.under_way : asked.cursor, moment);
-  for (std::size_t i = moment.index + 1; i < end; ++i) {
-    if (contest.is_over() || contest_under_way.is_over()) break;
+  Contest contest(*asked.pass_before(moment.psn), moment);
+  for (std::size_t i = moment.index + 1; i < end && !contest.is_over(); ++i) {
     const Moment& following = moments[i];
     if (following.kind == Moment::Kind::request && following.sender == requester_ &&
         distance(following.psn, moment.psn) >= 0)
       break;  // what follows is an answer to this
     if (following.kind != Moment::Kind::data || following.sender == requester_) continue;
-    if (is_behind && following.psn == *asked.under_way) return true;
+    if (distance(moment.psn, following.psn) > 0 && asked.pass_at(following.psn) != nullptr) return true;
     contest.follow(following.psn, 1);
-    contest_under_way.follow(following.psn, 1);
   }
-  return contest.is_aside() || contest_under_way.is_aside();
+  return contest.is_aside();
+}
+
+void RequestStream::data_held_back(const Moment& moment, const Data& asked, Judgement& judgement) const {
+  if (asked.seen.has(moment.psn))
+    find_repeated_data(moment, false, judgement);
+  else
+    find(judgement, FindingKind::late_answer, moment.psn);
+}
+
+void RequestStream::data_from_before(const Moment& moment, Data& asked, bool was_missed, Judgement& judgement) const {
+  const auto responses = timeline_->data(1 - requester_);
+  const Psn before = moment.order == 0 ? moment.psn : timeline_->moments()[responses[moment.order - 1]].psn;
+  const std::int32_t step = distance(before, moment.psn);
+  if ((asked.seen.has(moment.psn) && !was_missed) || step <= 0 || step > kLostInRowMax + 1) {
+    data_held_back(moment, asked, judgement);
+    return;
+  }
+  // One of several that come in order: not held back, but answers to the request as it was before.
+  if (step > 1 && !was_missed && !asked.seen.has(before + 1))
+    find(judgement, FindingKind::response_gap, before + 1, step - 1);
+  asked.keep_pass(moment.psn + 1);
 }
 
 void RequestStream::data_in_order(const Moment& moment, Data& asked, Judgement& judgement) {
-  Psn from = asked.cursor;
-  // It was asked for again, and these may still be those from before.
-  const bool is_under_way =
-      asked.under_way && distance(*asked.under_way, moment.psn) > 0 && distance(asked.cursor, *asked.under_way) > 0;
-  if (is_under_way) from = *asked.under_way;
-  if (distance(from, moment.psn) > 0) find(judgement, FindingKind::response_gap, from, distance(from, moment.psn));
-  (is_under_way ? *asked.under_way : asked.cursor) = moment.psn + 1;
+  Psn& next = *asked.pass_before(moment.psn);
+  if (distance(next, moment.psn) > 0) {
+    find(judgement, FindingKind::response_gap, next, distance(next, moment.psn));
+    asked.keep_missed(next, moment.psn);
+  }
+  next = moment.psn + 1;
 }
 
 /// A response whose PSN has been passed, and nobody in the capture asked for it again.
 void RequestStream::data_behind(const Moment& moment, Data& asked, Judgement& judgement) {
-  if (!asked.seen.has(moment.psn)) {
+  const bool begins = begins_answer_at(moment, asked);  // the responder has begun anew: the request came twice
+  if (asked.seen.has(moment.psn))
+    find_repeated_data(moment, asked.asked == 1 || begins, judgement);
+  else if (!begins)
     find(judgement, FindingKind::late_answer, moment.psn);
+  if (!begins) return;
+  asked.keep_pass(asked.cursor);
+  asked.cursor = moment.psn + 1;
+}
+
+bool RequestStream::begins_answer_at(const Moment& moment, const Data& asked) const {
+  const auto responses = timeline_->data(1 - requester_);
+  if (moment.order + 1 == responses.size() || moment.psn + 1 == asked.cursor) return false;
+  return timeline_->moments()[responses[moment.order + 1]].psn == moment.psn + 1;
+}
+
+/// Its PSN has passed. If it was asked for more than once, a copy and one that was held back look alike. But the first
+/// and the last response to a request differ from those between, and so does what was sent before from what is sent
+/// now.
+void RequestStream::find_repeated_data(const Moment& moment, bool was_asked_once, Judgement& judgement) const {
+  const auto responses = timeline_->data(1 - requester_);
+  const std::size_t least = moment.order > kLookBehindMax ? moment.order - kLookBehindMax : 0;
+  const Moment* other = nullptr;
+  for (std::size_t i = moment.order; i-- > least;) {
+    const Moment& before = timeline_->moments()[responses[i]];
+    if (!(before.psn == moment.psn)) continue;
+    if (other == nullptr) other = &before;
+    if (before.content != moment.content) continue;
+    find(judgement, was_asked_once ? FindingKind::repeated_answer : FindingKind::seen_before, moment.psn);
+    judgement.findings.back().since = moment.time - before.time;
     return;
   }
-  find(judgement, FindingKind::repeated_answer, moment.psn);
-  const auto responses = timeline_->data(1 - requester_);
-  if (moment.order + 1 == responses.size() || moment.psn + 1 == asked.cursor) return;
-  const Psn following = timeline_->moments()[responses[moment.order + 1]].psn;
-  if (!(following == moment.psn + 1)) return;
-  asked.under_way = asked.cursor;  // the responder has begun anew: the request came twice
-  asked.cursor = moment.psn + 1;
+  if (was_asked_once) {
+    find(judgement, FindingKind::repeated_answer, moment.psn);
+  } else if (other != nullptr && is_older_than(moment, *other)) {
+    find(judgement, FindingKind::late_answer, moment.psn);
+  }
+}
+
+/// Of two responses with one PSN: whether it answers a request that was sent before the other's. READs that are asked
+/// for again begin where something is missing, so the middle of one answer is where a later one begins; and MSNs grow.
+bool RequestStream::is_older_than(const Moment& moment, const Moment& other) {
+  if (!moment.has_syndrome) return other.has_syndrome;
+  return other.has_syndrome && distance(Psn(moment.msn), Psn(other.msn)) > 0;
 }
 
 /// Requests are answered in their order: what an answer to a later one leaves out was lost before the capture, or was
@@ -191,6 +242,39 @@ void RequestStream::acknowledge(Psn behind, Time now, Judgement& judgement) {
 void RequestStream::note_asked(Cause cause, Psn psn, Time now, Duration wait) {
   if (asked_.size() == kAskedKept) asked_.pop_front();
   asked_.push_back({cause, psn, now, wait});
+}
+
+Psn* RequestStream::Data::pass_at(Psn psn) {
+  const auto found = std::find(earlier.begin(), earlier.end(), psn);
+  if (found != earlier.end()) return &*found;
+  return cursor == psn ? &cursor : nullptr;
+}
+
+Psn* RequestStream::Data::pass_before(Psn psn) {
+  Psn* nearest = &cursor;
+  for (Psn& next : earlier)
+    if (distance(next, psn) >= 0 && distance(*nearest, next) > 0) nearest = &next;
+  return nearest;
+}
+
+void RequestStream::Data::keep_missed(Psn from, Psn until) {
+  for (std::size_t kept = 0; distance(from, until) > 0 && kept < kMissedKept; from = from + 1, ++kept) {
+    if (missed.size() == kMissedKept) missed.pop_front();
+    missed.push_back(from);
+  }
+}
+
+bool RequestStream::Data::take_missed(Psn psn) {
+  const auto found = std::find(missed.begin(), missed.end(), psn);
+  if (found == missed.end()) return false;
+  missed.erase(found);
+  return true;
+}
+
+void RequestStream::Data::keep_pass(Psn next) {
+  if (distance(next, end()) <= 0) return;
+  if (earlier.size() == kDataPassesKept) earlier.pop_front();
+  earlier.push_back(next);
 }
 
 RequestStream::Data* RequestStream::data_at(Psn psn) {

@@ -23,6 +23,7 @@ enum class FindingKind : std::uint8_t {
   response_gap,     // the same, of responses to a READ or an atomic
   late,             // fills such a gap, out of order; nobody has sent it again
   duplicate,        // a request that the network has copied
+  seen_before,      // it has passed, and was sent more than once: a copy, or held back; the capture does not show which
   retransmission,   // begins a retransmission: `cause`
   late_answer,      // an answer that a later one has overtaken
   repeated_answer,  // the same answer once more: it was copied, or the request that it answers
@@ -38,7 +39,7 @@ struct Finding {
   Cause cause = Cause::unknown;
   wire::Psn psn;
   std::uint32_t count = 1;     // PSNs, from `psn` on; retransmission: how far back
-  Duration since{0};           // retransmission: its cause; duplicate: the packet that it is a copy of
+  Duration since{0};           // retransmission: its cause; duplicate and seen_before: the same packet
   Duration asked{0};           // RNR: how long the NAK says to wait
   bool is_read = false;        // retransmission: a READ is asked for again
   bool answer_passed = false;  // retransmission: what would have made it needless has passed the capture, and was lost

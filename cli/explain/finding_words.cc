@@ -75,6 +75,9 @@ std::string words(const Finding& finding, wire::Psn first) {
       return "late: it was missing, and comes out of order";
     case FindingKind::duplicate:
       return fmt::format("duplicate: the same packet came {} ago", to_text(finding.since));
+    case FindingKind::seen_before:
+      return fmt::format("seen before, {} ago: a copy, held back, or sent again; the capture does not show which",
+                         to_text(finding.since));
     case FindingKind::retransmission:
       return retransmission(finding, first);
     case FindingKind::late_answer:

@@ -117,6 +117,9 @@ void FlowTracker::count(const Finding& finding, Totals& totals) {
     case FindingKind::duplicate:
       ++totals.duplicates;
       return;
+    case FindingKind::seen_before:
+      ++totals.seen_before;
+      return;
     case FindingKind::retransmission:
       ++totals.go_backs;
       if (finding.is_read) ++totals.read_re_requests;

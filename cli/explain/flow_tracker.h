@@ -39,6 +39,7 @@ struct Totals {
   std::uint64_t missing_packets = 0;
   std::uint64_t late_packets = 0;
   std::uint64_t duplicates = 0;
+  std::uint64_t seen_before = 0;  // copies, or late
   std::uint64_t repeated_answers = 0;
   std::uint64_t unasked_answers = 0;
   std::uint64_t nak_sequence_errors = 0;

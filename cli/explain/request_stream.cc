@@ -69,17 +69,27 @@ bool RequestStream::has_passed(Psn psn) const {
 void RequestStream::ahead(const Moment& moment, Judgement& judgement) {
   // What was acknowledged meanwhile is left out when it is sent again.
   const Psn from = distance(cursor_, acked_) > 0 ? acked_ : cursor_;
-  if (distance(cursor_, from) > 0) pass_.add(cursor_, static_cast<std::uint32_t>(distance(cursor_, from)));
   const Psn highest = seen_.next();
   if (moment.is_reliable && is_from_before(moment)) {
     from_before(moment, judgement);
     return;
   }
   const Psn again_until = distance(highest, moment.psn) > 0 ? highest : moment.psn;
-  if (distance(from, again_until) > 0) find(judgement, FindingKind::gap_in_run, from, distance(from, again_until));
+  find_gap_in_run(from, again_until, judgement);
   const Psn new_from = later_of(highest, from);
   if (distance(new_from, moment.psn) > 0) find(judgement, FindingKind::gap, new_from, distance(new_from, moment.psn));
   follow(moment, judgement);
+}
+
+/// What a retransmission has not brought; what has overtaken the rest of it counts as brought.
+void RequestStream::find_gap_in_run(Psn from, Psn until, Judgement& judgement) const {
+  while (distance(from, until) > 0) {
+    Psn end = from;
+    while (distance(end, until) > 0 && !pass_.has(end)) end = distance(pass_.next(), end) >= 0 ? until : end + 1;
+    if (distance(from, end) > 0) find(judgement, FindingKind::gap_in_run, from, distance(from, end));
+    while (distance(end, until) > 0 && pass_.has(end)) end = end + 1;
+    from = end;
+  }
 }
 
 /// Whether it is of what was sent before the retransmission that is under way, and was overtaken by that: the
@@ -111,15 +121,15 @@ bool RequestStream::is_from_before(const Moment& moment) const {
 void RequestStream::from_before(const Moment& moment, Judgement& judgement) {
   const Psn highest = seen_.next();
   if (distance(highest, moment.psn) > 0) find(judgement, FindingKind::gap, highest, distance(highest, moment.psn));
-  if (seen_.has(moment.psn)) {
-    if (fill_earlier_pass(moment.psn, moment.span))
-      find(judgement, FindingKind::late, moment.psn);
-    else
-      find_copy(moment, judgement);
-  } else {
+  if (seen_.has(moment.psn))
+    find_repeat(moment, {}, judgement);
+  else
     find(judgement, FindingKind::late, moment.psn);
-  }
-  if (!passes_.empty()) passes_.back().add(moment.psn, moment.span);
+  const bool may_be_of_this = judgement.findings.back().kind == FindingKind::seen_before;
+  if (may_be_of_this)
+    pass_.add(moment.psn, moment.span);
+  else if (!passes_.empty())
+    passes_.back().add(moment.psn, moment.span);
   behind_at_ = moment.time;
   seen_.add(moment.psn, moment.span);
 }
@@ -157,7 +167,7 @@ RequestStream::Course RequestStream::course_of(const Moment& moment) const {
     const bool is_left_out =
         off > 0 && distance(following.psn, acknowledged) >= 0 && distance(acked_, following.psn) > 0;
     if (off > 0 && distance(following.psn, cursor_) <= 0 && !is_left_out) break;
-    if (off > 0 && !is_seen && !has_passed(following.psn)) continue;  // as late as this one
+    if (off > 0 && distance(following.psn, cursor_) > 0 && !has_passed(following.psn)) continue;  // something late
     if (off > kLostAtOnceMax + steps && !is_left_out) break;
     if (!is_seen && has_passed(following.psn)) return {Shape::run, steps};
     ++steps;
@@ -183,117 +193,30 @@ RequestStream::Sent RequestStream::last_sent(const Moment& moment) const {
     const Moment& before = request_at(i);
     const std::int32_t offset = distance(before.psn, moment.psn);
     if (offset < 0 || offset >= static_cast<std::int32_t>(before.span)) continue;
-    if (!sent.was_found) sent = {true, offset == 0, before.time};
-    if (offset == 0) {
-      sent.begins_there = true;
-      return sent;
-    }
+    if (!sent.was_found) sent.at = before.time;
+    sent.was_found = true;
+    if (offset != 0) continue;
+    sent.begins_there = true;
+    if (before.content != moment.content) continue;
+    sent.is_same = true;
+    sent.same_at = before.time;
+    return sent;
   }
   return sent;
-}
-
-/// Since the requester's ACK timer began anew, if it has gone back to this PSN because it had nothing beyond: when all
-/// before it was acknowledged, or when it was sent last.
-Duration RequestStream::silence_before(const Moment& moment, const Sent& sent) const {
-  Time since = sent.was_found ? sent.at : run_at_;
-  for (auto at = progress_.rbegin(); at != progress_.rend(); ++at) {
-    if (distance(at->behind, moment.psn) < 0) continue;
-    since = std::max(since, at->at);
-    break;
-  }
-  return moment.time - since;
-}
-
-std::optional<RequestStream::Evidence> RequestStream::asked_for(const Moment& moment, Shape shape,
-                                                                Duration silence) const {
-  const bool is_late = !has_passed(moment.psn) && shape != Shape::run;
-  if (is_late) return std::nullopt;
-  const auto evidence = [&](std::size_t i) {
-    const Asked& asked = asked_[i];
-    return Evidence{asked.cause, moment.time - asked.at, asked.wait, asked.psn, i};
-  };
-  for (std::size_t i = 0; i < asked_.size(); ++i)
-    if (asked_[i].psn == moment.psn && may_react(asked_[i], moment, true, silence) &&
-        (shape != Shape::aside || rhythm_.is_soon(moment.time - asked_[i].at - asked_[i].wait)))
-      return evidence(i);
-  constexpr std::int32_t kLostFirstMax = 4;
-  // Not where it was asked for: the first ones were lost before the capture, or acknowledged meanwhile.
-  for (std::size_t i = 0; i < asked_.size() && shape == Shape::run; ++i) {
-    const std::int32_t lost = distance(asked_[i].psn, later_of(asked_[i].psn, acked_));
-    const std::int32_t left = distance(asked_[i].psn, moment.psn) - lost;
-    if (distance(asked_[i].psn, moment.psn) <= 0 || left > kLostFirstMax) continue;
-    if (!may_react(asked_[i], moment, false, silence)) continue;
-    return evidence(i);
-  }
-  return std::nullopt;
-}
-
-bool RequestStream::may_react(const Asked& asked, const Moment& moment, bool is_exact, Duration silence) const {
-  const Duration since = moment.time - asked.at;
-  if (since.ns * 20 < asked.wait.ns * 19) return false;
-  const Duration reaction{std::max<std::int64_t>(0, (since - asked.wait).ns)};
-  // The responder has got it since, so the requester has acted upon this, or has never had it.
-  const bool is_past = distance(asked.psn, acked_) > 0 && !rhythm_.is_soon(reaction);
-  if (is_past) return false;
-  const bool is_in_time = asked.wait.ns == 0 || reaction.ns > asked.wait.ns;
-  return (is_exact || rhythm_.is_prompt(reaction)) && !(is_in_time && is_too_slow(moment, reaction, silence));
-}
-
-std::optional<RequestStream::Evidence> RequestStream::implied(const Moment& moment, Shape shape, const Sent& sent,
-                                                              Duration silence) const {
-  const Data* data = data_at(moment.psn);
-  if (data == nullptr || !seen_.has(moment.psn)) return std::nullopt;
-  const bool is_missing = distance(data->first + data->delivered, moment.psn) >= 0 && !data->is_complete();
-  if (shape == Shape::aside && !is_missing && sent.begins_there) return std::nullopt;
-  const auto passed = std::find_if(answers_.begin(), answers_.end(), [&](const Answer& answer) {
-    // Those that were under way when it was sent count as well.
-    return distance(moment.psn, answer.psn) > 0 && (!sent.was_found || answer.at + rhythm_.round >= sent.at);
-  });
-  if (passed == answers_.end()) return std::nullopt;
-  const Duration since = moment.time - (sent.was_found ? std::max(passed->at, sent.at) : passed->at);
-  const bool is_a_copy = !is_missing && sent.begins_there && shape == Shape::tail && !rhythm_.is_prompt(since);
-  if (is_a_copy || is_too_slow(moment, since, silence)) return std::nullopt;
-  return Evidence{Cause::implied_nak, since, {}, std::nullopt, SIZE_MAX};
-}
-
-bool RequestStream::may_be_timeout(Shape shape, bool is_seen, bool was_answered, Duration silence) const {
-  switch (shape) {
-    case Shape::run:
-      return rhythm_.may_be_timeout(silence, false);
-    case Shape::tail:
-      return is_seen && rhythm_.may_be_timeout(silence, was_answered);
-    case Shape::aside:  // acknowledged before more of it could be sent
-      return is_seen && rhythm_.timeout && rhythm_.may_be_timeout(silence, was_answered) &&
-             silence.ns <= rhythm_.timeout->ns + rhythm_.timeout->ns / 2;
-  }
-  return false;
-}
-
-/// Nothing: it is no retransmission.
-std::optional<RequestStream::Evidence> RequestStream::evidence_for(const Moment& moment, Course course) const {
-  const Shape shape = course.shape;
-  const bool is_seen = has_passed(moment.psn);
-  const Sent sent = last_sent(moment);
-  const Duration silence = silence_before(moment, sent);
-  if (const auto asked = asked_for(moment, shape, silence)) return asked;
-  if (const auto evidence = implied(moment, shape, sent, silence)) return evidence;
-  const bool was_answered = distance(moment.psn, acked_) > 0;
-  if (may_be_timeout(shape, is_seen, was_answered, silence))
-    return Evidence{Cause::timeout, silence, {}, was_answered ? std::nullopt : std::optional(acked_), SIZE_MAX};
-  const bool is_part_of_read = is_seen && !sent.begins_there;  // nothing that has been sent before can be its copy
-  if (is_part_of_read || (shape == Shape::run && (!is_seen || !any_answer_ || course.steps >= kStepsOfRun)))
-    return Evidence{Cause::unknown, silence, {}, std::nullopt, SIZE_MAX};
-  return std::nullopt;
 }
 
 /// It does not follow: its PSN has been passed.
 void RequestStream::behind(const Moment& moment, Judgement& judgement) {
   const bool is_seen = has_passed(moment.psn);
-  const auto evidence = moment.is_reliable ? evidence_for(moment, course_of(moment)) : std::nullopt;
-  if (evidence) {
+  const Course course = course_of(moment);
+  const auto evidence = moment.is_reliable ? evidence_for(moment, course) : std::nullopt;
+  const bool is_apart = evidence && evidence->cause == Cause::unknown && course.shape == Shape::aside;
+  if (is_apart) {  // sent again alone: the stream goes on where it was
+    find_retransmission(moment, *evidence, judgement);
+  } else if (evidence) {
     begin_run(moment, *evidence, judgement);
-  } else if (is_seen && !fill_earlier_pass(moment.psn, moment.span)) {
-    find_copy(moment, judgement);
+  } else if (is_seen) {
+    find_repeat(moment, course, judgement);
   } else {
     find(judgement, FindingKind::late, moment.psn);
   }
@@ -302,10 +225,48 @@ void RequestStream::behind(const Moment& moment, Judgement& judgement) {
   if (distance(pass_.first(), moment.psn) >= 0) pass_.add(moment.psn, moment.span);
 }
 
-void RequestStream::find_copy(const Moment& moment, Judgement& judgement) const {
-  find(judgement, FindingKind::duplicate, moment.psn);
+/// Its PSN has passed, and it begins no retransmission. Where the requester may have sent it more than once, a copy and
+/// one of these that was held back look alike.
+void RequestStream::find_repeat(const Moment& moment, Course course, Judgement& judgement) {
+  const bool was_sent_once = asked_.empty() && std::none_of(passes_.begin(), passes_.end(), [&](const SeenPsns& pass) {
+                               return distance(pass.first(), moment.psn) >= 0 && distance(moment.psn, pass.next()) > 0;
+                             });
+  const Shape shape = course.shape;
+  const bool was_missing = fill_earlier_pass(moment.psn, moment.span);
   const Sent sent = last_sent(moment);
-  judgement.findings.back().since = sent.was_found ? moment.time - sent.at : Duration{0};
+  const bool was_asked_for =
+      std::any_of(asked_.begin(), asked_.end(), [&](const Asked& asked) { return asked.psn == moment.psn; });
+  const bool may_begin = shape == Shape::tail || was_asked_for || (shape == Shape::aside && course.steps != 0);
+  if (!sent.is_same || (was_missing && !may_begin)) {
+    find(judgement, FindingKind::late, moment.psn);
+    return;
+  }
+  const bool may_be_second_run = run_order_ && *run_order_ + 1 == moment.order;
+  const bool is_a_copy =
+      !moment.is_reliable || was_sent_once || (is_copy_at_once(moment) && !was_missing && !may_be_second_run);
+  find_repeat_of(moment, is_a_copy ? FindingKind::duplicate : FindingKind::seen_before, judgement);
+}
+
+void RequestStream::find_repeat_of(const Moment& moment, FindingKind kind, Judgement& judgement) const {
+  const Sent sent = last_sent(moment);
+  find(judgement, kind, moment.psn);
+  judgement.findings.back().since = moment.time - (sent.is_same ? sent.same_at : sent.at);
+}
+
+/// It comes right behind the same packet, sooner than its sender could.
+bool RequestStream::is_copy_at_once(const Moment& moment) const {
+  if (moment.order == 0) return false;
+  const auto stream =
+      moment.kind == Moment::Kind::request ? timeline_->requests(requester_) : timeline_->data(1 - requester_);
+  const Moment& before = timeline_->moments()[stream[moment.order - 1]];
+  return before.psn == moment.psn && before.content == moment.content &&
+         (moment.time - before.time).ns * 2 <= rhythm_.spacing.ns;
+}
+
+bool RequestStream::is_missing_in_earlier_pass(Psn psn) const {
+  return std::any_of(passes_.begin(), passes_.end(), [&](const SeenPsns& pass) {
+    return distance(pass.first(), psn) >= 0 && distance(psn, pass.next()) > 0 && !pass.has(psn);
+  });
 }
 
 /// A retransmission has brought it, or left it out, and one of those before it did not.
@@ -318,21 +279,28 @@ bool RequestStream::fill_earlier_pass(Psn psn, std::uint32_t span) {
   return false;
 }
 
+/// Whether what the retransmission begins with has passed, and could not be told from a copy: here it is seen to go on.
+bool RequestStream::has_begun_before(const Moment& moment, Psn from, Duration since_cause) const {
+  const std::size_t least = moment.order > kLookBehindMax ? moment.order - kLookBehindMax : 0;
+  for (std::size_t i = moment.order; i-- > least;) {
+    const Moment& before = request_at(i);
+    if (i + 1 == moment.order && before.psn + before.span == moment.psn) return true;
+    if (before.time < moment.time - since_cause) return false;
+    if (distance(from, before.psn) >= 0 && distance(before.psn, moment.psn) > 0) return true;
+  }
+  return false;
+}
+
 /// The first packet of a go-back-N.
 void RequestStream::begin_run(const Moment& moment, const Evidence& evidence, Judgement& judgement) {
   const Psn from = evidence.from ? later_of(*evidence.from, acked_) : moment.psn;
-  if (distance(from, moment.psn) > 0 && evidence.cause != Cause::unknown)
+  const bool has_begun = evidence.cause != Cause::unknown && has_begun_before(moment, from, evidence.since);
+  if (distance(from, moment.psn) > 0 && evidence.cause != Cause::unknown && !has_begun)
     find(judgement, FindingKind::gap_in_run, from, distance(from, moment.psn));
-  Finding finding;
-  finding.kind = FindingKind::retransmission;
-  finding.cause = evidence.cause;
-  finding.psn = moment.psn;
-  finding.count = static_cast<std::uint32_t>(std::max(1, distance(moment.psn, seen_.next())));
-  finding.since = evidence.since;
-  finding.asked = evidence.asked;
-  finding.is_read = moment.is_read;
-  finding.answer_passed = evidence.cause == Cause::timeout && (!asked_.empty() || distance(moment.psn, acked_) > 0);
-  judgement.findings.push_back(finding);
+  if (evidence.cause == Cause::unknown && fill_earlier_pass(moment.psn, moment.span))
+    find_repeat_of(moment, FindingKind::seen_before, judgement);
+  else if (!has_begun)
+    find_retransmission(moment, evidence, judgement);
   judgement.is_again = true;
   if (survey_ != nullptr) {
     if (evidence.cause == Cause::sequence_nak) survey_->reaction(evidence.since);
@@ -344,6 +312,7 @@ void RequestStream::begin_run(const Moment& moment, const Evidence& evidence, Ju
   pass_.start(distance(from, moment.psn) > 0 && evidence.cause != Cause::unknown ? from : moment.psn);
   pass_.add(moment.psn, moment.span);
   run_at_ = moment.time;
+  run_order_ = moment.order;
   // Whoever has acted upon one has had those before it. What nothing of these explains may still come.
   if (evidence.asked_for != SIZE_MAX)
     asked_.erase(asked_.begin(), asked_.begin() + static_cast<std::ptrdiff_t>(evidence.asked_for) + 1);
@@ -351,9 +320,23 @@ void RequestStream::begin_run(const Moment& moment, const Evidence& evidence, Ju
     asked_.clear();
 }
 
+void RequestStream::find_retransmission(const Moment& moment, const Evidence& evidence, Judgement& judgement) const {
+  Finding finding;
+  finding.kind = FindingKind::retransmission;
+  finding.cause = evidence.cause;
+  finding.psn = moment.psn;
+  finding.count = static_cast<std::uint32_t>(std::max(1, distance(moment.psn, seen_.next())));
+  finding.since = evidence.since;
+  finding.asked = evidence.asked;
+  finding.is_read = moment.is_read;
+  finding.answer_passed = evidence.cause == Cause::timeout && (!asked_.empty() || distance(moment.psn, acked_) > 0);
+  judgement.findings.push_back(finding);
+  judgement.is_again = true;
+}
+
 void RequestStream::note_data_request(const Moment& moment) {
   if (Data* asked = data_at(moment.psn)) {
-    if (distance(asked->cursor, asked->end()) > 0) asked->under_way = asked->cursor;
+    asked->keep_pass(asked->cursor);
     asked->cursor = moment.psn;
     ++asked->asked;
     asked->was_told = asked->is_implied = false;

@@ -7,7 +7,9 @@
 //                    leaves it as it was is a copy, or, if it has not been seen, late
 //   what was asked   the PSN of a NAK or RNR NAK, or of a response that a later answer has passed (implied NAK)
 //   how long         silence that fits the ACK timer (rhythm.h)
-// What nothing explains is said to be just that. Requests are judged in request_stream.cc, answers in answers.cc.
+// What nothing explains is said to be just that; and where a requester has sent a packet more than once, a copy and a
+// sending that was held back look alike, which is said as well. Requests are judged in request_stream.cc, by what
+// evidence.cc weighs, answers in answers.cc.
 #pragma once
 
 #include <algorithm>
@@ -62,16 +64,24 @@ class RequestStream {
   struct Data {
     wire::Psn first;
     std::uint32_t count = 0;
-    std::uint32_t delivered = 0;         // responses that have passed without a gap
-    wire::Psn cursor;                    // the next response, as it was asked for last
-    std::optional<wire::Psn> under_way;  // the same, before it was asked for again
+    std::uint32_t delivered = 0;    // responses that have passed without a gap
+    wire::Psn cursor;               // the next response, as it was asked for last
+    std::deque<wire::Psn> earlier;  // the same, as it was asked for before: these may be under way
     SeenPsns seen;
+    std::deque<wire::Psn> missed;  // told missing in one of these, and may yet come
     unsigned asked = 1;
     unsigned passed_over = 0;  // answers to later requests while it is incomplete
     bool was_told = false;     // that its end is missing
     bool is_implied = false;   // a later answer has shown that a response is missing
     wire::Psn end() const { return first + count; }
     bool is_complete() const { return delivered == count; }
+    /// The passes over the responses, those asked for first before the others: the one in which it is next, and the one
+    /// in which it is nearest to that.
+    wire::Psn* pass_at(wire::Psn psn);
+    wire::Psn* pass_before(wire::Psn psn);
+    void keep_pass(wire::Psn next);
+    void keep_missed(wire::Psn from, wire::Psn until);
+    bool take_missed(wire::Psn psn);
   };
   struct Asked {  // what the requester is to send again, in the order in which it is told
     Cause cause = Cause::unknown;
@@ -94,6 +104,8 @@ class RequestStream {
   struct Sent {
     bool was_found = false;
     bool begins_there = false;  // a packet with this very PSN
+    bool is_same = false;       // and with the same content, `same_at` the last of them
+    Time same_at;
     Time at;
   };
   /// What speaks for a retransmission.
@@ -106,7 +118,10 @@ class RequestStream {
   };
 
   static constexpr std::int32_t kStepsOfRun = 3;  // so many in order are no copies by chance
+  static constexpr std::int32_t kLostInRowMax = 2;
   static constexpr std::size_t kPassesKept = 8;
+  static constexpr std::size_t kDataPassesKept = 8;
+  static constexpr std::size_t kMissedKept = 32;
   static constexpr std::size_t kAskedKept = 64;
   static constexpr std::size_t kDataKept = 256;
   static constexpr std::size_t kProgressKept = 1024;
@@ -122,11 +137,15 @@ class RequestStream {
   void behind(const Moment& moment, Judgement& judgement);
   bool is_from_before(const Moment& moment) const;
   void from_before(const Moment& moment, Judgement& judgement);
-  void find_copy(const Moment& moment, Judgement& judgement) const;
+  void find_repeat_of(const Moment& moment, FindingKind kind, Judgement& judgement) const;
+  void find_gap_in_run(wire::Psn from, wire::Psn until, Judgement& judgement) const;
+  void find_repeat(const Moment& moment, Course course, Judgement& judgement);
+  bool is_copy_at_once(const Moment& moment) const;
   Course course_of(const Moment& moment) const;
   bool goes_on_there(const Moment& again, const Moment& moment) const;
   bool begins_run_at(const Moment& moment) const;
   bool has_passed(wire::Psn psn) const;
+  bool is_missing_in_earlier_pass(wire::Psn psn) const;
   bool fill_earlier_pass(wire::Psn psn, std::uint32_t span);
   Sent last_sent(const Moment& moment) const;
   Duration silence_before(const Moment& moment, const Sent& sent) const;
@@ -134,10 +153,12 @@ class RequestStream {
     return rhythm_.is_too_slow(since, silence, moment.time - std::max(last_at_, last_answer_at_));
   }
   std::optional<Evidence> evidence_for(const Moment& moment, Course course) const;
-  std::optional<Evidence> asked_for(const Moment& moment, Shape shape, Duration silence) const;
+  std::optional<Evidence> asked_for(const Moment& moment, Course course, Duration silence) const;
   bool may_react(const Asked& asked, const Moment& moment, bool is_exact, Duration silence) const;
   std::optional<Evidence> implied(const Moment& moment, Shape shape, const Sent& sent, Duration silence) const;
-  bool may_be_timeout(Shape shape, bool is_seen, bool was_answered, Duration silence) const;
+  bool may_be_timeout(Shape shape, bool is_seen, bool was_answered, Duration silence, Duration quiet) const;
+  bool has_begun_before(const Moment& moment, wire::Psn from, Duration since_cause) const;
+  void find_retransmission(const Moment& moment, const Evidence& evidence, Judgement& judgement) const;
   void begin_run(const Moment& moment, const Evidence& evidence, Judgement& judgement);
   void note_data_request(const Moment& moment);
   const Moment& request_at(std::size_t order) const {
@@ -155,9 +176,14 @@ class RequestStream {
   // answers.cc
   void acknowledge_packet(const Moment& moment, Judgement& judgement);
   void data(const Moment& moment, Judgement& judgement);
-  bool is_from_before(const Moment& moment, const Data& data) const;
+  bool is_from_before(const Moment& moment, Data& data) const;
   void data_in_order(const Moment& moment, Data& data, Judgement& judgement);
+  void data_from_before(const Moment& moment, Data& data, bool was_missed, Judgement& judgement) const;
+  void data_held_back(const Moment& moment, const Data& data, Judgement& judgement) const;
   void data_behind(const Moment& moment, Data& data, Judgement& judgement);
+  bool begins_answer_at(const Moment& moment, const Data& data) const;
+  void find_repeated_data(const Moment& moment, bool was_asked_once, Judgement& judgement) const;
+  static bool is_older_than(const Moment& moment, const Moment& other);
   void negative(const Moment& moment, const wire::Syndrome& syndrome, Judgement& judgement);
   void tell_skipped(wire::Psn behind, bool is_data, Judgement& judgement);
   void acknowledge(wire::Psn behind, Time now, Judgement& judgement);
@@ -176,12 +202,13 @@ class RequestStream {
   wire::Psn first_;
   SeenPsns seen_;
   SeenPsns pass_;  // since the last retransmission began, with what it left out because it was acknowledged
-  std::deque<SeenPsns> passes_;  // those before
-  wire::Psn cursor_;             // what is to come next; behind seen_.next() within a retransmission
-  Time newest_at_;               // when the last new request passed
-  Time last_at_;                 // when the last request passed
-  Time run_at_;                  // when the last retransmission began
-  Time behind_at_{-1};           // when a request last passed that may draw an answer that was given before
+  std::deque<SeenPsns> passes_;             // those before
+  wire::Psn cursor_;                        // what is to come next; behind seen_.next() within a retransmission
+  Time newest_at_;                          // when the last new request passed
+  Time last_at_;                            // when the last request passed
+  Time run_at_;                             // when the last retransmission began
+  std::optional<std::uint32_t> run_order_;  // with which request
+  Time behind_at_{-1};                      // when a request last passed that may draw an answer that was given before
   std::deque<Asked> asked_;
   std::deque<Data> data_;
 

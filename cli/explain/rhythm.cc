@@ -8,7 +8,7 @@ namespace verbena::explain {
 namespace {
 
 constexpr std::int64_t kFar = 10;        // rounds: longer than anything but a timer, if nothing has answered
-constexpr std::int64_t kVeryFar = 1000;  // rounds: longer than any copy is under way
+constexpr std::int64_t kVeryFar = 1000;  // rounds: a timer, whatever its length
 constexpr std::int64_t kPrompt = 8;
 
 Duration quantile(std::vector<Duration> samples, std::size_t part, std::size_t of) {
@@ -18,18 +18,21 @@ Duration quantile(std::vector<Duration> samples, std::size_t part, std::size_t o
   return *at;
 }
 
-/// The length that most samples are near to: one wrong guess among them does not count.
+/// The length that most samples are near to: one wrong guess among them does not count. A length that no ACK timer has
+/// by its definition has to be met several times.
 std::optional<Duration> most_common(std::vector<Duration> samples) {
   if (samples.empty()) return std::nullopt;
   std::sort(samples.begin(), samples.end());
+  constexpr std::size_t kOwnLengthLeast = 3;
   std::size_t best = 0, best_count = 0;
   for (std::size_t i = 0, end = 0; i < samples.size(); ++i) {
     while (end < samples.size() && samples[end].ns <= samples[i].ns + samples[i].ns / 10) ++end;
-    if (end - i > best_count) {
+    if (end - i > best_count && (end - i >= kOwnLengthLeast || fits_ack_timer(samples[i]))) {
       best = i;
       best_count = end - i;
     }
   }
+  if (best_count == 0) return std::nullopt;
   return samples[best];
 }
 
@@ -41,12 +44,15 @@ bool fits_ack_timer(Duration silence) {
   return false;
 }
 
-bool Rhythm::may_be_timeout(Duration silence, bool was_answered) const {
-  if (timeout) return silence.ns * 10 >= timeout->ns * 9;
+bool Rhythm::may_be_timeout(Duration silence, Duration quiet, bool was_answered) const {
+  if (timeout && !fits_ack_timer(*timeout)) return silence.ns * 10 >= timeout->ns * 9;  // hardware's own lengths
+  if (timeout && silence.ns * 10 < timeout->ns * 9) return false;
+  if (timeout) return fits_ack_timer(silence) || (!was_answered && fits_ack_timer(quiet));
   const std::int64_t usual = std::max(round.ns, reaction.ns);
   if (usual == 0) return fits_ack_timer(silence);
-  if (!was_answered) return silence.ns >= kFar * usual;
-  return silence.ns >= kVeryFar * usual || (silence.ns >= kFar * usual && fits_ack_timer(silence));
+  if (silence.ns < kFar * usual) return false;
+  if (fits_ack_timer(silence)) return true;
+  return !was_answered && (silence.ns >= kVeryFar * usual || (quiet.ns >= kFar * usual && fits_ack_timer(quiet)));
 }
 
 bool Rhythm::is_too_slow(Duration since_nak, Duration silence, Duration quiet) const {
@@ -66,8 +72,10 @@ bool Rhythm::is_prompt(Duration since) const {
 Rhythm RhythmSurvey::learn() const {
   Rhythm learned;
   learned.round = quantile(round_trips_, 3, 4) + quantile(next_requests_, 1, 2);
-  if (learned.round.ns == 0) learned.round = quantile(spacings_, 1, 2);
+  learned.spacing = quantile(spacings_, 1, 2);
+  if (learned.round.ns == 0) learned.round = learned.spacing;
   learned.reaction = quantile(reactions_, 1, 2);
+  learned.soonest = quantile(reactions_, 1, 10);
   std::vector<Duration> timeouts = timeouts_;
   std::erase_if(timeouts,
                 [&](Duration time) { return time.ns < kFar * std::max(learned.round.ns, learned.reaction.ns); });

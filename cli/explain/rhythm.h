@@ -14,11 +14,14 @@ namespace verbena::explain {
 struct Rhythm {
   Duration round{0};     // from a request to its answer and to the next request, as the capture sees it; 0: not known
   Duration reaction{0};  // from a NAK to what is sent again; 0: not known
+  Duration soonest{0};   // the same, when it is quick; 0: not known
+  Duration spacing{0};   // between a request and the next; 0: not known, or the capture's clock is too slow
   std::optional<Duration> timeout;  // of the ACK timer
 
   /// Whether so much silence is one that this requester's ACK timer ends. `was_answered`: the capture has the answer,
-  /// so it would have to be lost behind it as well, and a copy made by the network is as likely.
-  bool may_be_timeout(Duration silence, bool was_answered) const;
+  /// so it would have to be lost behind it as well, and a copy made by the network is as likely. `quiet`: nothing at
+  /// all has passed; some requesters begin their timer anew with whatever they send.
+  bool may_be_timeout(Duration silence, Duration quiet, bool was_answered) const;
   /// Whether a requester that got a NAK would have acted upon it long before. `quiet`: nothing at all has passed.
   bool is_too_slow(Duration since_nak, Duration silence, Duration quiet) const;
   bool is_prompt(Duration since) const;

@@ -32,6 +32,7 @@ constexpr Row kRows[] = {
     {"  packets missing in them", &Totals::missing_packets},
     {"late packets", &Totals::late_packets},
     {"duplicates", &Totals::duplicates},
+    {"duplicates or late", &Totals::seen_before},
     {"answers once more", &Totals::repeated_answers},
     {"answers to nothing sent", &Totals::unasked_answers},
     {"NAK sequence error sent", &Totals::nak_sequence_errors},

@@ -18,11 +18,22 @@ Moment::Kind kind_of(const wire::OpcodeInfo& info) {
   return info.operation == wire::Operation::acknowledge ? Moment::Kind::acknowledge : Moment::Kind::data;
 }
 
+/// The ICRC is over all that a copy has in common; a snap length may have cut it off, the headers never.
+std::uint64_t content_of(const Packet& packet, const wire::PacketView& view) {
+  const wire::Bth& bth = view.bth();
+  std::uint64_t content = (std::uint64_t{bth.ack_request} << 16) | (std::uint64_t{bth.solicited} << 17);
+  content |= static_cast<std::uint64_t>(bth.opcode) & 0xff;
+  if (view.opcode().has_aeth)
+    content |= (std::uint64_t{view.aeth().syndrome} << 8) ^ (std::uint64_t{view.aeth().msn} << 32);
+  return packet.is_whole() ? content ^ (std::uint64_t{view.icrc()} << 32) : content;
+}
+
 Moment moment_of(const Packet& packet, const wire::PacketView& view, const Conversation& conversation) {
   const wire::OpcodeInfo& info = view.opcode();
   const wire::Transport transport = wire::transport_of(view.bth().opcode);
   Moment made;
   made.time = packet.time;
+  made.content = content_of(packet, view);
   made.number = packet.number;
   made.psn = view.bth().psn;
   made.sender = static_cast<std::uint8_t>(conversation.sender_of(view));

@@ -21,7 +21,8 @@ struct Moment {
     data,         // a response to a READ or an atomic
   };
   Time time;
-  std::uint32_t number = 0;  // Packet::number
+  std::uint64_t content = 0;  // packets of one PSN that differ in this are no copies of each other
+  std::uint32_t number = 0;   // Packet::number
   wire::Psn psn;
   std::uint32_t span = 1;   // PSNs that a request takes
   std::uint32_t msn = 0;    // of an answer with an AETH

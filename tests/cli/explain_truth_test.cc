@@ -11,9 +11,11 @@
 //     wherever it was lost                             NAK, RNR NAK, implied NAK, ACK timer
 //
 // What shows in no capture is not asked for: a copy behind the tap, an acknowledgement lost before it, a retransmission
-// of what the tap has never seen. A finding that the table does not call for is a false claim, unless it is a fact: a
-// gap is right if each of its PSNs was sent and has not passed; an answer may be called the same once more if a copy of
-// its request drew it. "Nothing in the capture asked for it" claims nothing, but names no cause either.
+// of what the tap has never seen. A finding that the table does not call for is a false claim, unless it is a fact, by
+// its own words: a gap is right if each of its PSNs was sent and has not passed; "late" if a packet of that way that
+// was made later has passed, whatever the PSNs; an answer may be called the same once more if a copy of its request
+// drew it. "Seen before" and "nothing in the capture asked for it" are right if the packet has passed, or was made,
+// before; they name no cause, so they never count as naming one.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,8 +37,8 @@ using explain::FindingKind;
 
 namespace {
 
-/// Of the disturbances; the aim is none. 3.8 in these 1,000 worlds. Lower it with whatever makes explain better.
-constexpr std::uint64_t kFalsePercentMax = 4;
+/// Of a thousand disturbances; the aim is none. 7.5 in these 1,000 worlds. Lower it with whatever makes explain better.
+constexpr std::uint64_t kFalsePerMilleMax = 8;
 
 struct Score {
   std::uint64_t disturbances = 0;
@@ -173,6 +175,7 @@ class Judge {
         score_.expect("bad ICRC", take(left, FindingKind::bad_icrc) != nullptr, where(i));
     } else {
       check_gaps(i, made, left);
+      check_seen_before(made, left);
       if (made.is_request)
         judge_request(i, frame.number, made, left);
       else
@@ -180,7 +183,8 @@ class Judge {
       ++passed_[frame.number];
     }
     for (const Finding& finding : left) {
-      if (finding.kind == FindingKind::retransmission && finding.cause == Cause::unknown) continue;
+      const bool is_unknown = finding.kind == FindingKind::retransmission && finding.cause == Cause::unknown;
+      if (is_unknown && made.is_again) continue;
       score_.claim_is_false(explain::words(finding, wire::Psn(plan_.options.first_psn)) + ", " + where(i));
     }
   }
@@ -200,6 +204,14 @@ class Judge {
         }
       }
     }
+  }
+
+  /// A packet of that PSN has passed. It names no cause.
+  void check_seen_before(const MadeFrame& made, std::vector<Finding>& left) {
+    const Way& way = ways_[made.from - 1][made.is_request ? 0 : made.is_data ? 1 : 2];
+    std::erase_if(left, [&](const Finding& finding) {
+      return finding.kind == FindingKind::seen_before && way.psns.contains(made.psn.value());
+    });
   }
 
   bool is_under_way(unsigned from, bool is_request, wire::Psn psn, std::size_t i) const {
@@ -239,7 +251,6 @@ class Judge {
       score_.expect("copy", take(left, FindingKind::duplicate) != nullptr, where(i));
     } else if (is_overtaken && is_behind) {
       const Finding* found = take(left, FindingKind::late);
-      if (found == nullptr && made.is_again) found = take(left, FindingKind::duplicate);
       if (found == nullptr && is_first_of_run) found = take_run(left, made);
       score_.expect("late", found != nullptr, where(i));
     } else if (is_first_of_run && is_behind) {
@@ -282,7 +293,8 @@ class Judge {
     }
     if (!is_copy && (made.is_redrawn || made.is_again)) take(left, FindingKind::repeated_answer);
     if (is_copy) return;
-    if (way.any && number < way.last_number) take(left, FindingKind::late_answer);
+    if (number < last_answer_[made.from - 1]) take(left, FindingKind::late_answer);
+    last_answer_[made.from - 1] = std::max(last_answer_[made.from - 1], number);
     pass(number, made, way);
   }
 
@@ -300,8 +312,9 @@ class Judge {
   const RecordedWorld& world_;
   const std::vector<std::vector<Finding>>& findings_;
   Score& score_;
-  std::vector<unsigned> passed_;  // how often, by number
-  Way ways_[2][3];                // by node: requests, responses with data, acknowledgements
+  std::vector<unsigned> passed_;       // how often, by number
+  Way ways_[2][3];                     // by node: requests, responses with data, acknowledgements
+  std::uint32_t last_answer_[2] = {};  // by node: the latest made of the answers that have passed
   Finding taken_;
 };
 
@@ -341,5 +354,5 @@ BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_claims_
   BOOST_TEST(score.disturbances > 5 * count);
   BOOST_TEST(score.named * 100 >= score.disturbances * 95, table);
   // What is left are worlds in which delays of many rounds mix several retransmissions of the same packets.
-  BOOST_TEST(score.false_claims * 100 <= score.disturbances * kFalsePercentMax, score.false_claims);
+  BOOST_TEST(score.false_claims * 1000 <= score.disturbances * kFalsePerMilleMax, score.false_claims);
 }

@@ -1,0 +1,206 @@
+// explain where several sendings of the same packets are under way: what was held back from before a retransmission,
+// what looks like a copy and may be none, and which cause fits. Each test is one mistake that was made.
+#include "tests/cli/told_script.h"
+
+using namespace verbena;
+using test::rc;
+using test::Script;
+using wire::OperationCode;
+
+namespace {
+
+void writes(Script& script, std::int64_t at_us, std::initializer_list<std::uint32_t> psns) {
+  for (const std::uint32_t psn : psns) script.write(at_us++, psn);
+}
+
+void nak(Script& script, std::int64_t at_us, std::uint32_t psn) {
+  script.answer(at_us, psn, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
+}
+
+void read(Script& script, std::int64_t at_us, std::uint32_t psn, std::uint32_t packets) {
+  script.send(at_us, 1, {.opcode = rc(OperationCode::read_request), .psn = psn, .reth = {0x1000, {5}, packets * 256}});
+}
+
+void response(Script& script, std::int64_t at_us, OperationCode code, std::uint32_t psn) {
+  script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}});
+}
+
+/// From `psn` on, one after the other.
+void responses(Script& script, std::int64_t at_us, std::uint32_t psn, std::uint32_t end) {
+  response(script, at_us, OperationCode::read_response_first, psn);
+  while (++psn < end - 1) response(script, ++at_us, OperationCode::read_response_middle, psn);
+  if (psn < end) response(script, ++at_us, OperationCode::read_response_last, psn);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_packet_from_before_a_retransmission_does_not_move_it) {
+  Script script;
+  writes(script, 0, {10, 11, 13, 14, 15, 16, 18, 19});  // 12 is lost, 17 is held back
+  nak(script, 20, 12);
+  writes(script, 30, {12, 13, 17, 14, 15, 16, 17, 18, 19, 20});
+  script.ack(60, 20);
+  script.tell();
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.gaps == 2u);  // 12 and 17, and none in the retransmission
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.client.duplicates + script.client.seen_before == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_response_from_before_the_read_was_asked_for_again_does_not_move_them) {
+  Script script;
+  read(script, 0, 100, 10);
+  response(script, 10, OperationCode::read_response_first, 100);
+  for (std::uint32_t psn = 102; psn < 108; ++psn)  // 101 is lost, 108 is held back
+    response(script, psn - 90, OperationCode::read_response_middle, psn);
+  response(script, 19, OperationCode::read_response_last, 109);
+  read(script, 20, 101, 9);
+  response(script, 30, OperationCode::read_response_first, 101);
+  response(script, 31, OperationCode::read_response_middle, 102);
+  response(script, 32, OperationCode::read_response_middle, 108);
+  for (std::uint32_t psn = 103; psn < 109; ++psn) response(script, psn - 70, OperationCode::read_response_middle, psn);
+  response(script, 39, OperationCode::read_response_last, 109);
+  script.tell();
+  BOOST_TEST(script.server.late_packets == 1u);
+  BOOST_TEST(script.server.gaps == 2u);  // 101 and 108
+  BOOST_TEST(script.server.repeated_answers + script.server.seen_before == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_packet_does_not_take_the_nak_from_its_own_retransmission) {
+  Script script;
+  writes(script, 0, {10, 11, 13, 14});
+  nak(script, 10, 12);
+  script.write(12, 12);
+  writes(script, 30, {12, 13, 14, 15});
+  script.ack(50, 15);
+  script.tell();
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.says("go-back-N after the NAK of 20 us ago"));
+}
+
+BOOST_AUTO_TEST_CASE(many_packets_in_order_once_more_are_no_copies) {
+  Script script;
+  writes(script, 0, {1, 2, 3, 4, 5, 6});
+  script.ack(8, 1);
+  writes(script, 20, {1, 2, 3, 4, 5, 6, 7});
+  script.ack(40, 7);
+  script.tell();
+  BOOST_TEST(script.client.duplicates == 0u);
+  BOOST_TEST(script.client.unexplained_go_backs == 1u);
+  BOOST_TEST(script.client.retransmitted_packets == 6u);
+}
+
+BOOST_AUTO_TEST_CASE(seen_before_is_all_that_is_said_where_a_packet_was_sent_twice_and_comes_a_third_time) {
+  Script script;
+  writes(script, 0, {10, 11, 12, 13, 14, 15});
+  nak(script, 20, 11);
+  writes(script, 30, {11, 12, 13, 14, 15, 16, 17, 13, 18, 19});
+  script.ack(60, 19);
+  script.tell();
+  BOOST_TEST(script.client.duplicates == 0u);
+  BOOST_TEST(script.client.late_packets == 0u);
+  BOOST_TEST(script.client.seen_before == 1u);
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.says("seen before, 5 us ago: a copy, held back, or sent again; the capture does not show which"));
+}
+
+BOOST_AUTO_TEST_CASE(right_behind_the_same_packet_it_is_a_copy_in_a_retransmission_as_well) {
+  Script script;
+  writes(script, 0, {10, 11, 12, 13, 14, 15});
+  nak(script, 20, 11);
+  writes(script, 30, {11, 12, 13});
+  script.write(32, 13);
+  writes(script, 33, {14, 15, 16});
+  script.ack(60, 16);
+  script.tell();
+  BOOST_TEST(script.client.duplicates == 1u);
+  BOOST_TEST(script.client.seen_before == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(packets_that_differ_in_a_bit_are_no_copies) {
+  Script script;
+  writes(script, 0, {10, 11});
+  script.send(5, 1, {.opcode = rc(OperationCode::write_only), .psn = 11, .ack_request = true});
+  script.ack(20, 11);
+  script.tell();
+  BOOST_TEST(script.client.duplicates == 0u);
+  BOOST_TEST(script.client.unexplained_go_backs == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_retransmission_left_out_because_it_was_acknowledged_is_late_when_it_comes) {
+  Script script;
+  for (std::uint32_t psn = 10; psn < 20; ++psn) script.write(psn - 10, psn);
+  nak(script, 20, 11);
+  writes(script, 31, {11, 12, 13});
+  script.ack(34, 16);
+  writes(script, 37, {17, 18, 15, 19, 20});
+  script.ack(60, 20);
+  script.tell();
+  BOOST_TEST(script.client.gaps == 0u);
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.duplicates + script.client.seen_before == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_middle_of_an_answer_is_older_than_the_answer_that_begins_there) {
+  Script script;
+  read(script, 0, 100, 5);
+  response(script, 10, OperationCode::read_response_first, 100);
+  for (std::uint32_t psn = 102; psn < 104; ++psn) response(script, psn - 90, OperationCode::read_response_middle, psn);
+  response(script, 14, OperationCode::read_response_last, 104);
+  read(script, 20, 101, 4);
+  responses(script, 30, 101, 105);
+  response(script, 40, OperationCode::read_response_middle, 101);  // held back for 29 us
+  script.tell();
+  BOOST_TEST(script.server.late_packets == 1u);
+  BOOST_TEST(script.server.repeated_answers + script.server.seen_before == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(answers_to_each_asking_go_on_where_they_were) {
+  Script script;
+  read(script, 0, 100, 10);
+  response(script, 10, OperationCode::read_response_first, 100);
+  response(script, 12, OperationCode::read_response_middle, 102);
+  read(script, 13, 101, 9);
+  response(script, 14, OperationCode::read_response_middle, 103);
+  response(script, 16, OperationCode::read_response_middle, 105);
+  read(script, 17, 101, 9);
+  for (std::uint32_t psn = 106; psn < 109; ++psn) response(script, psn - 88, OperationCode::read_response_middle, psn);
+  response(script, 21, OperationCode::read_response_last, 109);
+  responses(script, 30, 101, 110);
+  responses(script, 50, 101, 110);
+  script.tell();
+  BOOST_TEST(script.server.gaps == 2u);
+  BOOST_TEST(script.server.missing_packets == 2u);  // 101 and 104
+  BOOST_TEST(script.server.late_packets + script.server.seen_before == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_silence_of_no_timers_length_is_no_timeout_if_the_answer_has_passed) {
+  Script script;
+  writes(script, 0, {1, 2, 3, 4, 5});
+  script.ack(10, 5);
+  writes(script, 330, {1, 2, 3, 4, 5, 6});
+  script.ack(350, 6);
+  script.tell();
+  BOOST_TEST(script.client.timeouts == 0u);
+  BOOST_TEST(script.client.unexplained_go_backs == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_sooner_than_a_nak_is_ever_acted_upon_is_late) {
+  Script script;
+  std::int64_t at_us = 0;
+  for (std::uint32_t psn = 10; psn < 30; psn += 5, at_us += 100) {
+    writes(script, at_us, {psn, psn + 2, psn + 3});
+    nak(script, at_us + 10, psn + 1);
+    writes(script, at_us + 50, {psn + 1, psn + 2, psn + 3, psn + 4});
+    script.ack(at_us + 70, psn + 4);
+  }
+  writes(script, at_us, {30, 32, 33});
+  nak(script, at_us + 10, 31);
+  script.write(at_us + 12, 31);
+  script.write(at_us + 13, 34);
+  script.ack(at_us + 20, 34);
+  script.tell();
+  BOOST_TEST(script.client.late_packets == 1u);
+  BOOST_TEST(script.client.go_backs == 4u);
+}

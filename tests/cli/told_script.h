@@ -1,0 +1,102 @@
+// A conversation made packet by packet, written to a capture in memory and told by explain.
+//
+// Solely makes the packets and collects what is said of them; what is to be said is the tests'.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/explain/capture.h"
+#include "cli/explain/conversations.h"
+#include "cli/explain/flow_tracker.h"
+#include "cli/explain/ladder.h"
+#include "tests/support/frames.h"
+
+namespace verbena::test {
+
+using namespace verbena::explain;
+using wire::OperationCode;
+
+inline constexpr wire::Qpn kClientQp{0x21};
+inline constexpr wire::Qpn kServerQp{0x22};
+
+/// Packets between node 1 (qp 0x21) and node 2 (qp 0x22), written to a capture in memory and told.
+class Script {
+ public:
+  Script() {
+    add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_section(into, "test"); });
+    add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_interface(into, {.name = "test"}); });
+  }
+
+  void frame(std::int64_t at_us, std::span<const std::byte> bytes, std::string_view comment = {}) {
+    add_encoded(wire::encoded_packet_bytes_max(bytes.size(), comment.size()), [&](std::span<std::byte> into) {
+      return wire::encode_pcapng_packet(into,
+                                        {.time = Time{} + microseconds(at_us), .bytes = bytes, .comment = comment});
+    });
+  }
+  void send(std::int64_t at_us, unsigned from, test::PacketSpec spec, std::string_view comment = {}) {
+    spec.dest_qp = from == 1 ? kServerQp : kClientQp;
+    if (wire::opcode_info(spec.opcode).has_payload && spec.payload.empty()) spec.payload.resize(256);
+    frame(at_us, test::make_frame(test::flow_between(from, 3 - from), spec), comment);
+  }
+  void write(std::int64_t at_us, std::uint32_t psn, std::string_view comment = {}) {
+    send(at_us, 1, {.opcode = rc(OperationCode::write_only), .psn = psn}, comment);
+  }
+  void answer(std::int64_t at_us, std::uint32_t psn, std::uint8_t syndrome) {
+    send(at_us, 2, {.opcode = rc(OperationCode::acknowledge), .psn = psn, .aeth = {syndrome, 1}});
+  }
+  void ack(std::int64_t at_us, std::uint32_t psn) { answer(at_us, psn, wire::ack_syndrome(5)); }
+
+  /// Tells all conversations; notes are joined.
+  void tell() {
+    const int fd = memfd_create("capture", MFD_CLOEXEC);
+    BOOST_REQUIRE(::write(fd, file_.data(), file_.size()) == static_cast<ssize_t>(file_.size()));
+    const auto capture = Capture::open("/proc/self/fd/" + std::to_string(fd));
+    close(fd);
+    BOOST_REQUIRE(capture.ok());
+    malformed = capture->malformed_count();
+    skipped = capture->skipped_count();
+    conversations = find_conversations(*capture);
+    BOOST_REQUIRE(!conversations.empty());
+    for (const auto& conversation : conversations) {
+      FlowTracker tracker(*capture, conversation);
+      Ladder drawn({}, ladder);
+      for (const auto index : conversation.packets) {
+        const Packet& packet = capture->packets()[index];
+        const auto view = wire::parse_captured(packet.captured);
+        const Step& step = tracker.step(packet, *view);
+        for (const Note& note : step.notes) notes += note.text + "\n";
+        if (step.acknowledged != 0) acknowledged.push_back(step.acknowledged);
+        drawn.add(packet, *view, step);
+      }
+      drawn.finish();
+      client = tracker.totals()[0];
+      server = tracker.totals()[1];
+    }
+  }
+  bool says(std::string_view text) const { return notes.find(text) != notes.npos; }
+
+  std::vector<Conversation> conversations;
+  Totals client;
+  Totals server;
+  std::string notes;
+  std::string ladder;
+  std::vector<std::uint32_t> acknowledged;  // by each answer that acknowledges anything
+  std::uint64_t malformed = 0;
+  std::uint64_t skipped = 0;
+
+ private:
+  template <class Encode>
+  void add_encoded(std::size_t room, Encode encode) {
+    const std::size_t begin = file_.size();
+    file_.resize(begin + room);
+    file_.resize(begin + encode(std::span(file_).subspan(begin)));
+  }
+  std::vector<std::byte> file_;
+};
+
+}  // namespace verbena::test

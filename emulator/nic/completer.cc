@@ -15,10 +15,11 @@ void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
   Requester& requester = qp.requester;
   // What is to be sent again does not count before it leaves: the port may have no room for a while.
   const bool outstanding = requester.una_psn != requester.next_psn;
-  requester.ack_deadline =
-      outstanding && requester.ack_timeout.ns != 0 && !requester.rnr_waiting ? now + requester.ack_timeout : kNever;
   requester.timed_batch = requester.last_batch;
-  nic.arm_timer(qp);
+  if (outstanding && requester.ack_timeout.ns != 0 && !qp.timers.runs(Timer::rnr))
+    nic.start_timer(qp, Timer::ack, now + requester.ack_timeout);
+  else
+    qp.timers.stop(Timer::ack);
 }
 
 void note_progress(NicState& nic, Qp& qp, Psn una, Time now) {
@@ -97,19 +98,16 @@ void learn_credits(Qp& qp, const wire::Aeth& aeth) {
 
 /// Nothing more leaves before `until`; then all from `psn` on.
 void hold_back(NicState& nic, Qp& qp, Psn psn, Time until) {
-  Requester& requester = qp.requester;
   go_back(qp, psn);
-  requester.rnr_waiting = true;
-  requester.rnr_deadline = until;
-  requester.ack_deadline = kNever;
-  nic.arm_timer(qp);
+  nic.start_timer(qp, Timer::rnr, until);
+  qp.timers.stop(Timer::ack);
 }
 
 /// The response before the request that was refused is missing. Both are sent again, and no sooner than the RNR NAK
 /// says; an RNR retry counts once that response has come and the request is refused again.
 void receive_rnr_nak_behind_gap(NicState& nic, Qp& qp, std::uint8_t timer_code, Time now) {
   nic.counters.add(Counter::rnr_nak_received);
-  if (qp.requester.rnr_waiting) return;
+  if (qp.timers.runs(Timer::rnr)) return;
   qp.requester.read_retry_pending = false;
   response_missing(nic, qp, now);
   if (qp.state != QpState::error) hold_back(nic, qp, qp.requester.una_psn, now + wire::rnr_timer(timer_code));
@@ -285,21 +283,15 @@ void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Tim
 }
 
 void start_ack_timer_late(Qp& qp, std::uint64_t batch, Time now) {
-  Requester& requester = qp.requester;
-  if (requester.ack_deadline == kNever || requester.timed_batch < batch) return;
-  requester.ack_deadline = std::max(requester.ack_deadline, now + requester.ack_timeout);
+  const Requester& requester = qp.requester;
+  if (requester.timed_batch >= batch) qp.timers.postpone(Timer::ack, now + requester.ack_timeout);
 }
 
 void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
   Requester& requester = qp.requester;
-  if (requester.rnr_deadline <= now) {
-    requester.rnr_deadline = kNever;
-    requester.rnr_waiting = false;
-    nic.make_ready(qp);
-  }
-  if (requester.ack_deadline <= now && requester.timed_batch > left) start_ack_timer_late(qp, 0, now);
-  if (requester.ack_deadline <= now) {
-    requester.ack_deadline = kNever;
+  if (qp.timers.take_due(Timer::rnr, now)) nic.make_ready(qp);
+  if (qp.timers.is_due(Timer::ack, now) && requester.timed_batch > left) start_ack_timer_late(qp, 0, now);
+  if (qp.timers.take_due(Timer::ack, now)) {
     nic.counters.add(Counter::local_ack_timeout_err);
     requester.read_retry_pending = false;
     retry_from(nic, qp, requester.una_psn, now);

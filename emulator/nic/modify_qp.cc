@@ -145,14 +145,14 @@ void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
 
 void reset_qp(NicState& nic, Qp& qp) {
   nic.drop_ready(qp);
-  nic.timers.remove(qp.timer);
+  nic.timers.remove(qp.timer_entry);
   nic.purge_completions(qp);
   qp.send_queue.clear();
   qp.receive_queue.clear();
   qp.requester = {};
   qp.responder = {};
   qp.pace = {};
-  qp.pages_due = kNever;
+  qp.timers.stop_all();
   if (qp.type == QpType::xrc_receive) {
     qp.srq = nullptr;
     qp.recv_cq = nullptr;

@@ -159,10 +159,10 @@ void Nic::on_deadline(Time now, Batch left) {
   nic.now = now;
   while (nic.timers.earliest() <= now) {
     Qp& qp = *nic.timers.front()->owner;
-    nic.timers.remove(qp.timer);
+    nic.timers.remove(qp.timer_entry);
     run_requester_timers(nic, qp, now, left);
-    nic.arm_timer(qp);
     resume_held_back(nic, qp, now);
+    if (const Time next = qp.timers.next(); next != kNever) nic.timers.at_latest(qp.timer_entry, next);
   }
   if (nic.moderation_deadline <= now) end_moderation(nic, now);
 }

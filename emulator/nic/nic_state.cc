@@ -161,17 +161,17 @@ void NicState::purge_completions(const Qp& qp) {
   if (qp.recv_cq != nullptr && qp.type != QpType::xrc_receive) qp.recv_cq->purge(qp.qpn);
 }
 
-void NicState::arm_timer(Qp& qp) {
-  const Time due = std::min(qp.requester.ack_deadline, qp.requester.rnr_deadline);
-  if (due != kNever) timers.at_latest(qp.timer, due);
+void NicState::start_timer(Qp& qp, Timer timer, Time when) {
+  qp.timers.start(timer, when);
+  timers.at_latest(qp.timer_entry, when);
 }
 
 void NicState::enter_error(Qp& qp) {
   if (qp.state == QpState::error) return;
   qp.state = QpState::error;
   qp.sq_draining = false;
-  qp.requester.ack_deadline = qp.requester.rnr_deadline = kNever;
-  qp.requester.rnr_waiting = false;
+  qp.timers.stop(Timer::ack);
+  qp.timers.stop(Timer::rnr);
   // A NAK that is due still leaves, behind the answers that were owed before it.
   if (qp.responder.acknowledge != Responder::Acknowledge::nak) {
     qp.responder.acknowledge = Responder::Acknowledge::none;

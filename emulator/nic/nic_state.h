@@ -110,8 +110,8 @@ struct alignas(64) NicState {
   /// Ends those of destroyed_ahs that are not needed any more.
   void sweep_address_handles();
 
-  /// Makes the timer heap come back at the earlier of the QP's two deadlines at the latest.
-  void arm_timer(Qp& qp);
+  /// Starts the timer anew, and has the timer heap come back in time.
+  void start_timer(Qp& qp, Timer timer, Time when);
 
   /// To the error state: everything posted is flushed in order (IBTA 10.3.1.2.6). A NAK that is due still leaves.
   void enter_error(Qp& qp);

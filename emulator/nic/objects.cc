@@ -344,8 +344,8 @@ VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
   qp.send_queue.allocate(init.capabilities.max_send_wr, init.capabilities.max_send_sge,
                          init.capabilities.max_inline_data);
   qp.receive_queue.allocate(init.capabilities.max_recv_wr, init.capabilities.max_recv_sge);
-  qp.timer.owner = &qp;
-  qp.timer.order = nic.timers_made++;
+  qp.timer_entry.owner = &qp;
+  qp.timer_entry.order = nic.timers_made++;
   nic.timers.reserve(nic.qps.live());
   return qp.handle;
 }
@@ -383,7 +383,7 @@ VerbsResult<void> Nic::destroy_qp(QpHandle handle) {
   }
   if (qp->attachments != 0) return Failure{VerbsError::busy};
   nic.drop_ready(*qp);
-  nic.timers.remove(qp->timer);
+  nic.timers.remove(qp->timer_entry);
   nic.purge_completions(*qp);
   nic.async_events.remove_if([&](const AsyncEvent& event) { return names_qp(event, handle.index); });
   nic.qpns.remove(qp->qpn);

@@ -31,47 +31,38 @@ VerbsResult<void> Nic::limit_rate(QpHandle handle, const RateLimit& limit) {
 
 void set_pace(Qp& qp, const RateLimit& limit) {
   qp.pace = {};
+  qp.timers.stop(Timer::pace);
   qp.pace.bits_per_second = std::uint64_t{limit.kbps} * 1000;
   if (limit.kbps != 0) qp.pace.burst = time_of(limit.burst_bytes, qp.pace.bits_per_second);
 }
 
 bool pace_allows(NicState& nic, Qp& qp, Time now) {
-  if (qp.pace.next <= now) return true;
-  qp.pace.waiting = true;
-  nic.timers.at_latest(qp.timer, qp.pace.next);
-  return false;
+  if (qp.pace.next > now) {
+    nic.start_timer(qp, Timer::pace, qp.pace.next);
+    return false;
+  }
+  qp.timers.stop(Timer::pace);
+  return true;
 }
 
 void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
   qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + time_of(bytes, qp.pace.bits_per_second);
   // An acknowledgement may be asked for many packets later: what the limit holds back is not lost.
-  Requester& requester = qp.requester;
-  if (requester.ack_deadline != kNever) requester.ack_deadline = qp.pace.next + requester.ack_timeout;
+  qp.timers.postpone(Timer::ack, qp.pace.next + qp.requester.ack_timeout);
 }
 
 bool waits_for_pages(NicState& nic, Qp& qp) {
   const Time due = nic.regions.take_pages_due();
   if (due == kNever) return false;
-  qp.pages_due = std::min(qp.pages_due, due);
-  nic.timers.at_latest(qp.timer, qp.pages_due);
-  Requester& requester = qp.requester;
+  nic.start_timer(qp, Timer::pages, std::min(qp.timers.deadline(Timer::pages), due));
   // What left before may be acknowledged only with what has to wait.
-  if (requester.ack_deadline != kNever)
-    requester.ack_deadline = std::max(requester.ack_deadline, due + requester.ack_timeout);
+  qp.timers.postpone(Timer::ack, due + qp.requester.ack_timeout);
   return true;
 }
 
 void resume_held_back(NicState& nic, Qp& qp, Time now) {
-  if (qp.pace.waiting && qp.pace.next <= now) {
-    qp.pace.waiting = false;
-    nic.make_ready(qp);
-  }
-  if (qp.pages_due <= now) {
-    qp.pages_due = kNever;
-    nic.make_ready(qp);
-  }
-  const Time due = std::min(qp.pace.waiting ? qp.pace.next : kNever, qp.pages_due);
-  if (due != kNever) nic.timers.at_latest(qp.timer, due);
+  if (qp.timers.take_due(Timer::pace, now)) nic.make_ready(qp);
+  if (qp.timers.take_due(Timer::pages, now)) nic.make_ready(qp);
 }
 
 VerbsResult<void> Nic::moderate_cq(CqHandle handle, std::uint16_t count, Duration period) {

@@ -12,6 +12,7 @@
 
 #include "emulator/nic/completion_queue.h"
 #include "emulator/nic/timer_heap.h"
+#include "emulator/nic/timer_table.h"
 #include "emulator/nic/verbs.h"
 #include "emulator/nic/work_queue.h"
 #include "wire/aeth.h"
@@ -35,11 +36,8 @@ struct Requester {
   std::uint32_t packets_since_ack_request = 0;
   std::uint32_t outstanding_reads = 0;  // reads and atomics sent and not answered
   bool read_retry_pending = false;      // the missing response was asked for again; stale ones behind it are no news
-  bool rnr_waiting = false;
   std::uint8_t retries_left = 0;
   std::uint8_t rnr_retries_left = 0;
-  Time ack_deadline = kNever;
-  Time rnr_deadline = kNever;
   Duration ack_timeout{};         // 0: none
   std::uint64_t last_batch = 0;   // with the last request (Nic::close_batch)
   std::uint64_t timed_batch = 0;  // with the last request that was out when the ACK timer was started
@@ -113,7 +111,6 @@ struct Pace {
   std::uint64_t bits_per_second = 0;  // 0: no limit
   Duration burst{};                   // how far `next` may lag behind
   Time next{};
-  bool waiting = false;
 };
 
 struct Qp {
@@ -149,7 +146,6 @@ struct Qp {
   Responder responder;
 
   Pace pace;
-  Time pages_due = kNever;          // nothing is sent before: pages of an on-demand region are not there
   XrcDomain* xrc_domain = nullptr;  // XRC receive
   std::uint32_t holders = 1;        // XRC receive: create_qp and open_qp
   std::uint32_t attachments = 0;    // groups and flows that name it
@@ -161,7 +157,8 @@ struct Qp {
   ~Qp();
 
   Time next_notice{};  // no CNP before it
-  TimerEntry timer;
+  TimerTable timers;
+  TimerEntry timer_entry;    // comes due at timers.next() at the latest
   Qp* ready_next = nullptr;  // in NicState's list of QPs with something to send
   bool ready = false;
 

@@ -63,7 +63,7 @@ bool may_send(const Qp& qp, const SendWork& work) {
   const bool again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
   if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
   if (!qp.reliable) return true;
-  if (requester.rnr_waiting) return false;
+  if (qp.timers.runs(Timer::rnr)) return false;
   if (wire::distance(requester.una_psn, requester.next_psn) >= requester.window_packets) return false;
   if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
   if (work.awaits_data() && requester.outstanding_reads >= qp.attributes.max_read_atomic) return false;
@@ -94,10 +94,9 @@ void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
     return;
   }
   requester.last_batch = nic.batch;
-  if (requester.ack_deadline == kNever && requester.ack_timeout.ns != 0) {
+  if (!qp.timers.runs(Timer::ack) && requester.ack_timeout.ns != 0) {
     requester.timed_batch = nic.batch;
-    requester.ack_deadline = now + requester.ack_timeout;
-    nic.arm_timer(qp);
+    nic.start_timer(qp, Timer::ack, now + requester.ack_timeout);
   }
 }
 

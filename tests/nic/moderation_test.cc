@@ -1,7 +1,7 @@
 // What waits for the clock: moderated events, rate limits. And a CQ that forgets instead of failing.
 #include <boost/test/unit_test.hpp>
 
-#include "tests/support/endpoint.h"
+#include "tests/support/script.h"
 
 using namespace verbena;
 using namespace verbena::test;
@@ -115,4 +115,20 @@ BOOST_AUTO_TEST_CASE(a_burst_leaves_at_once) {
   BOOST_TEST((pair.world.now() - start).ns < milliseconds(1).ns);
   const auto over = nic.limit_rate(pair.a.qp, {.kbps = UINT32_MAX});
   BOOST_CHECK(over.error() == VerbsError::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(the_acknowledgement_timer_of_a_limited_qp_is_not_short_of_the_burst) {
+  Script script({.timeout = 10});  // 4.2 ms
+  script.world.run_for(seconds(1));
+  BOOST_TEST(script.end.nic().limit_rate(script.end.qp, {.kbps = 1'000'000, .burst_bytes = 1'000'000}).ok());  // 8 ms
+  const Sge sge = script.buffer.sge(0, 64);
+  const auto post = [&] { script.end.post({.opcode = SendOpcode::send, .sges = {&sge, 1}}); };
+  post();
+  script.expect(rc(OperationCode::send_only), 100);
+  script.expect_silence(milliseconds(3));
+  script.acknowledge(100, 1);
+  post();
+  script.expect(rc(OperationCode::send_only), 101);
+  script.expect_silence(milliseconds(4));
+  script.expect(rc(OperationCode::send_only), 101, microseconds(300));
 }

@@ -44,24 +44,9 @@ constexpr std::array<std::string_view, kOperationCodes> kOperationNames{
     "ATOMIC WRITE",
 };
 
-/// Table 38: which operations a transport has. RD (transport 2) is obsolete and not offered by RoCE devices.
 constexpr bool is_defined(Transport transport, unsigned code) {
-  if (code >= kOperationCodes || kOperationNames[code].empty()) return false;
-  const auto operation = static_cast<OperationCode>(code);
-  switch (transport) {
-    case Transport::rc:
-      return true;
-    case Transport::xrc:
-      return operation != atomic_write;
-    case Transport::uc:
-      return operation <= write_only_with_immediate;
-    case Transport::ud:
-      return operation == send_only || operation == send_only_with_immediate;
-    case Transport::rd:
-    case Transport::cnp:
-      return false;
-  }
-  return false;
+  return code < kOperationCodes && !kOperationNames[code].empty() &&
+         wire::is_defined(transport, static_cast<OperationCode>(code));
 }
 
 constexpr Operation operation_of(OperationCode code) {

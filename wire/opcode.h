@@ -52,6 +52,24 @@ constexpr OperationCode operation_code_of(Opcode opcode) {
   return static_cast<OperationCode>(static_cast<unsigned>(opcode) & 0x1f);
 }
 
+/// Table 38: whether a transport has the operation. RD (transport 2) is obsolete and not offered by RoCE devices.
+constexpr bool is_defined(Transport transport, OperationCode operation) {
+  switch (transport) {
+    case Transport::rc:
+      return true;
+    case Transport::xrc:
+      return operation != OperationCode::atomic_write;
+    case Transport::uc:
+      return operation <= OperationCode::write_only_with_immediate;
+    case Transport::ud:
+      return operation == OperationCode::send_only || operation == OperationCode::send_only_with_immediate;
+    case Transport::rd:
+    case Transport::cnp:
+      return false;
+  }
+  return false;
+}
+
 enum class Operation : std::uint8_t {
   send,
   write,

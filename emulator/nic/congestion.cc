@@ -16,7 +16,7 @@ constexpr std::size_t kReservedBytes = 16;  // A17.9.3
 
 /// The way back to the packet's sender.
 AddressVector way_back(const NicState& nic, const Qp& qp, const wire::PacketView& packet) {
-  if (qp.type != QpType::ud) return qp.attributes.address_vector;
+  if (qp.service->is_connected) return qp.attributes.address_vector;
   AddressVector path;
   path.destination = packet.source();
   path.destination_mac = packet.ethernet().source;
@@ -37,14 +37,14 @@ std::uint16_t notice_port(const Qp& qp) {
 void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   nic.counters.add(Counter::np_ecn_marked_roce_packets);
   if (nic.config.cnp_interval.ns == 0 || nic.now < qp.next_notice || nic.notices.size() == kNoticesMax) return;
-  if (qp.type == QpType::ud && !packet.opcode().has_deth) return;
+  if (!qp.service->is_connected && !packet.opcode().has_deth) return;
   const bool is_due = std::any_of(nic.notices.begin(), nic.notices.end(),
                                   [&](const CongestionNotice& notice) { return notice.from == qp.qpn; });
   if (is_due) return;
   AddressVector path = way_back(nic, qp, packet);
   path.traffic_class &= static_cast<std::uint8_t>(~kEcnMask);
   nic.notices.push_back({.from = qp.qpn,
-                         .to = qp.type == QpType::ud ? packet.deth().source_qp : qp.attributes.dest_qpn,
+                         .to = qp.service->is_connected ? qp.attributes.dest_qpn : packet.deth().source_qp,
                          .address = path.destination,
                          .frame_template = wire::FrameTemplate(nic.frame_path(path, notice_port(qp)))});
 }

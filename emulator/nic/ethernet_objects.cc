@@ -156,7 +156,7 @@ VerbsResult<FlowHandle> Nic::create_flow(QpHandle qp_handle, const FlowInit& ini
   Qp* qp = nic.qps.find(qp_handle);
   FlowCounters* counters = nic.flow_counters.find(init.counters);
   const bool is_default = init.type == FlowType::all_default || init.type == FlowType::group_default;
-  if (qp == nullptr || qp->type != QpType::raw_packet || (init.counters.valid() && counters == nullptr) ||
+  if (qp == nullptr || qp->service->type != QpType::raw_packet || (init.counters.valid() && counters == nullptr) ||
       init.priority > nic.config.limits.max_flow_priority || (is_default && init.goes_on))
     return Failure{VerbsError::invalid_argument};
   if (nic.flows.full()) return Failure{VerbsError::no_memory};

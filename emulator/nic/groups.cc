@@ -15,7 +15,7 @@ Group* find_group(NicState& nic, const wire::Gid& address) {
 }
 
 bool may_join(const Qp* qp, const wire::Gid& group) {
-  return qp != nullptr && qp->type == QpType::ud && group.is_multicast();
+  return qp != nullptr && qp->service->type == QpType::ud && group.is_multicast();
 }
 
 }  // namespace

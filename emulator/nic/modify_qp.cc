@@ -153,7 +153,7 @@ void reset_qp(NicState& nic, Qp& qp) {
   qp.responder = {};
   qp.pace = {};
   qp.timers.stop_all();
-  if (qp.type == QpType::xrc_receive) {
+  if (qp.service->names_srq) {
     qp.srq = nullptr;
     qp.recv_cq = nullptr;
   }
@@ -177,13 +177,13 @@ void take_path(NicState& nic, Qp& qp) {
 
 void start_responder(NicState& nic, Qp& qp) {
   qp.responder.expected_psn = qp.attributes.rq_psn;
-  if (qp.type == QpType::ud || qp.type == QpType::raw_packet) {
+  if (!qp.service->is_connected) {
     qp.mtu = nic.config.port_mtu_bytes;
     return;
   }
   qp.mtu = qp.attributes.path_mtu_bytes;
   take_path(nic, qp);
-  if (!qp.reliable) return;
+  if (!qp.service->is_reliable) return;
   constexpr std::size_t kDuplicateJobs = 8;  // beyond the new ones that a correct peer may have outstanding
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
   qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
@@ -241,7 +241,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   if (qp.spread != nullptr) return Failure{VerbsError::not_supported};  // has no states: its work queues do
   const QpState from = qp.state;
   const QpState to = (mask & kQpState) != 0 ? attributes.state : from;
-  if (!mask_fits(qp.type, from, to, mask) || !values_fit(nic, attributes, mask))
+  if (!mask_fits(qp.service->type, from, to, mask) || !values_fit(nic, attributes, mask))
     return Failure{VerbsError::invalid_argument};
   if (to == reset) {
     reset_qp(nic, qp);

@@ -62,10 +62,10 @@ constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next
                                                                const wire::PacketView& packet) {
   if (!nic.is_addressee(packet)) return Counter::rx_dropped_wrong_destination;
   if (qp == nullptr) return Counter::rx_dropped_no_qp;
-  if (qp->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
+  if (qp->service->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
   if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
   if ((packet.bth().pkey & kPkeyMask) != kPkeyMask) return Counter::rx_dropped_pkey;
-  if (qp->type != QpType::ud && !packet.is_from(qp->attributes.address_vector.destination))
+  if (qp->service->is_connected && !packet.is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;
 }
@@ -83,11 +83,11 @@ constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next
 
 /// What is not a request of a connection.
 [[gnu::noinline]] Sent send_unconnected(NicState& nic, Qp& qp, TransmitPort& port) {
-  return qp.type == QpType::ud ? send_datagram(nic, qp, port) : send_raw(nic, qp, port);
+  return qp.service->type == QpType::ud ? send_datagram(nic, qp, port) : send_raw(nic, qp, port);
 }
 
 Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  return qp.sends_datagrams ? send_unconnected(nic, qp, port) : send_request(nic, qp, now, port);
+  return qp.service->sends_datagrams ? send_unconnected(nic, qp, port) : send_request(nic, qp, now, port);
 }
 
 [[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
@@ -136,11 +136,11 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     return take_without_qp(nic, packet, *reason, now);
   }
   if ((packet.traffic_class() & kCongestionExperienced) == kCongestionExperienced) notice_congestion(nic, *qp, packet);
-  if (qp->type == QpType::ud)
+  if (!qp->service->is_connected)
     receive_datagram(nic, *qp, packet);
-  else if (packet.opcode().is_request && qp->responds)
+  else if (packet.opcode().is_request && qp->service->responds)
     receive_request(nic, *qp, packet);
-  else if (!packet.opcode().is_request && qp->requests_reliably)
+  else if (!packet.opcode().is_request && qp->service->takes_responses)
     receive_response(nic, *qp, packet, now);
   else
     nic.counters.add(Counter::rx_dropped_wrong_transport);

@@ -146,7 +146,7 @@ void NicState::complete_send(Qp& qp, const SendWork& work, CompletionStatus stat
 
 void NicState::complete_receive(Qp& qp, Completion completion, bool solicited) {
   completion.qpn = qp.qpn;
-  if (qp.type != QpType::ud) completion.source_qpn = qp.attributes.dest_qpn;
+  if (qp.service->is_connected) completion.source_qpn = qp.attributes.dest_qpn;
   complete(*qp.recv_cq, completion, solicited);
 }
 
@@ -158,7 +158,7 @@ void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t co
 
 void NicState::purge_completions(const Qp& qp) {
   if (qp.send_cq != nullptr) qp.send_cq->purge(qp.qpn);
-  if (qp.recv_cq != nullptr && qp.type != QpType::xrc_receive) qp.recv_cq->purge(qp.qpn);
+  if (qp.recv_cq != nullptr && !qp.service->names_srq) qp.recv_cq->purge(qp.qpn);
 }
 
 void NicState::start_timer(Qp& qp, Timer timer, Time when) {
@@ -180,14 +180,14 @@ void NicState::enter_error(Qp& qp) {
   }
   flush_send_queue(qp);
   flush_receive_queue(qp);
-  if (qp.srq != nullptr && qp.type != QpType::xrc_receive) raise(AsyncEventType::qp_last_wqe_reached, qp);
+  if (qp.srq != nullptr && !qp.service->names_srq) raise(AsyncEventType::qp_last_wqe_reached, qp);
 }
 
 void NicState::fail_send_head(Qp& qp, CompletionStatus status) {
   const SendWork work = qp.send_queue.at(qp.send_queue.head);
   ++qp.send_queue.head;
   complete_send(qp, work, status);
-  if (qp.reliable) {
+  if (qp.service->is_reliable) {
     enter_error(qp);
   } else if (qp.state != QpState::error) {
     qp.state = QpState::sqe;  // IBTA 10.3.1.2.5

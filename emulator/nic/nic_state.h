@@ -208,11 +208,6 @@ std::uint64_t receive_room(const Qp& qp);
 /// How many of the CNPs that are due went out.
 [[gnu::cold]] std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget);
 
-// post.cc
-/// Which operations posting takes, a bit for each SendOpcode: those that the transport service offers (IBTA table 40),
-/// and of a UD QP also those that it only refuses when it executes them.
-std::uint32_t operations_of(QpType type);
-
 // xrc.cc
 /// Of an XRC request: the SRQ that it names becomes the QP's for this message. False: it cannot be used.
 bool take_named_srq(NicState& nic, Qp& qp, const wire::PacketView& packet);

@@ -51,7 +51,7 @@ namespace {
 bool is_to_be_sent(NicState& nic, AhHandle handle) {
   bool found = false;
   nic.qps.for_each([&](Qp& qp) {
-    if (qp.type != QpType::ud) return;
+    if (qp.service->type != QpType::ud) return;
     for (std::uint32_t i = qp.send_queue.next; i != qp.send_queue.tail; ++i)
       found = found || qp.send_queue.at(i).address_handle == handle;
   });
@@ -238,55 +238,22 @@ QpParts parts_of(const NicState& nic, const QpInit& init) {
           nic.indirection_tables.find(init.indirection_table)};
 }
 
-/// Drops what the type does not have, and says whether what it needs is there.
-bool complete_parts(const QpInit& init, QpParts& parts) {
-  if ((init.srq.valid() && (parts.srq == nullptr || parts.srq->xrc_domain != nullptr)) ||
-      (init.indirection_table.valid() && (parts.table == nullptr || init.type != QpType::raw_packet)))
-    return false;
-  switch (init.type) {
-    case QpType::rc:
-    case QpType::uc:
-    case QpType::ud:
-      return parts.pd != nullptr && parts.send_cq != nullptr && parts.recv_cq != nullptr;
-    case QpType::raw_packet:
-      if (parts.table != nullptr) return parts.pd != nullptr && parts.srq == nullptr;
-      return parts.pd != nullptr && parts.send_cq != nullptr && parts.recv_cq != nullptr;
-    case QpType::xrc_send:
-      parts.recv_cq = nullptr;
-      return parts.pd != nullptr && parts.send_cq != nullptr && parts.srq == nullptr;
-    case QpType::xrc_receive:
-      parts.pd = nullptr;
-      parts.send_cq = parts.recv_cq = nullptr;
-      return parts.xrc_domain != nullptr && parts.srq == nullptr;
+/// Drops what the service does not have, and says whether what it needs is there.
+bool complete_parts(const QpInit& init, const Service& service, QpParts& parts) {
+  const bool spreads = parts.table != nullptr;
+  if (init.indirection_table.valid() && !(spreads && service.takes_indirection_table)) return false;
+  const bool srq_fits = parts.srq != nullptr && parts.srq->xrc_domain == nullptr && service.takes_srq && !spreads;
+  if (init.srq.valid() && !srq_fits) return false;
+  if (!service.has_send_queue) parts.send_cq = nullptr;
+  if (!service.has_receive_cq) parts.recv_cq = nullptr;
+  if (service.names_srq) {
+    parts.pd = nullptr;
+    return parts.xrc_domain != nullptr;
   }
-  return false;
-}
-
-wire::Transport transport_of(QpType type) {
-  switch (type) {
-    case QpType::rc:
-      return wire::Transport::rc;
-    case QpType::uc:
-      return wire::Transport::uc;
-    case QpType::ud:
-      return wire::Transport::ud;
-    case QpType::xrc_send:
-    case QpType::xrc_receive:
-      return wire::Transport::xrc;
-    case QpType::raw_packet:
-      break;
-  }
-  return wire::Transport::rd;  // no packet of it ever passes the opcode table
-}
-
-void describe(Qp& qp, QpType type) {
-  qp.type = type;
-  qp.transport = transport_of(type);
-  qp.reliable = type == QpType::rc || type == QpType::xrc_send || type == QpType::xrc_receive;
-  qp.responds = type != QpType::xrc_send;
-  qp.requests_reliably = type == QpType::rc || type == QpType::xrc_send;
-  qp.sends_datagrams = type == QpType::ud || type == QpType::raw_packet;
-  qp.operations = operations_of(type);
+  parts.xrc_domain = nullptr;
+  const bool has_queues =
+      (parts.send_cq != nullptr || !service.has_send_queue) && (parts.recv_cq != nullptr || !service.has_receive_cq);
+  return parts.pd != nullptr && (has_queues || spreads);
 }
 
 void adopt(Qp& qp, QpInit& init, const QpParts& parts, const NicLimits& limits) {
@@ -308,7 +275,7 @@ void adopt(Qp& qp, QpInit& init, const QpParts& parts, const NicLimits& limits) 
   if (parts.xrc_domain != nullptr) ++parts.xrc_domain->users;
   std::uint32_t sges_max = std::max(init.capabilities.max_recv_sge, 1u);
   if (parts.srq != nullptr) sges_max = parts.srq->max_sge;
-  if (qp.type == QpType::xrc_receive) sges_max = std::max(limits.max_srq_sge, 1u);
+  if (qp.service->names_srq) sges_max = std::max(limits.max_srq_sge, 1u);
   qp.held_sges = std::make_unique<Sge[]>(sges_max);
   if (parts.table == nullptr) return;
   ++parts.table->users;
@@ -322,8 +289,10 @@ Qp::~Qp() = default;
 
 VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
   NicState& nic = *state_;
+  const Service* const service = find_service(init.type);
   QpParts parts = parts_of(nic, init);
-  if (!complete_parts(init, parts) || !capabilities_fit(nic.config.limits, init.capabilities))
+  if (service == nullptr || !complete_parts(init, *service, parts) ||
+      !capabilities_fit(nic.config.limits, init.capabilities))
     return Failure{VerbsError::invalid_argument};
   if (nic.qps.full()) return Failure{VerbsError::no_memory};
   Qp& qp = nic.qps.create();
@@ -333,7 +302,7 @@ VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
     return Failure{VerbsError::no_memory};
   }
   qp.qpn = *number;
-  describe(qp, init.type);
+  qp.service = service;
   if (parts.pd != nullptr) qp.pd = init.pd;
   qp.context = init.context;
   qp.signal_all = init.signal_all;

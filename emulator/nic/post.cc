@@ -6,30 +6,14 @@
 namespace verbena::nic {
 namespace {
 
-constexpr std::uint32_t bit(SendOpcode opcode) {
-  return 1u << static_cast<unsigned>(opcode);
-}
-
-constexpr std::uint32_t kDatagramOperations = bit(SendOpcode::send) | bit(SendOpcode::send_with_immediate);
-constexpr std::uint32_t kUnreliableOperations =
-    kDatagramOperations | bit(SendOpcode::rdma_write) | bit(SendOpcode::rdma_write_with_immediate) | SendWork::kLocal;
-constexpr std::uint32_t kReliableOperations =
-    kUnreliableOperations | bit(SendOpcode::send_with_invalidate) | SendWork::kAwaitData;
-/// What receives data has none to take along.
-constexpr std::uint32_t kNeverInline = SendWork::kAwaitData & ~bit(SendOpcode::atomic_write);
-
-/// XRC (annex A14): as RC, but for what the extensions of annexes A19 and on brought.
-constexpr std::uint32_t kXrcOperations =
-    kReliableOperations & ~(bit(SendOpcode::send_with_invalidate) | bit(SendOpcode::atomic_write));
-
-bool is_one_of(SendOpcode opcode, std::uint32_t opcodes) {
-  const auto number = static_cast<unsigned>(opcode);
-  return number < SendWork::kOpcodesMax && (opcodes >> number & 1) != 0;
+/// For what an application says.
+bool is_one_of(SendOpcode opcode, Operations operations) {
+  return static_cast<unsigned>(opcode) < kSendOpcodesMax && contains(operations, opcode);
 }
 
 /// A UD message, or a whole frame.
 bool fits_datagram(const Qp& qp, std::uint64_t bytes) {
-  if (qp.type == QpType::ud) return bytes <= qp.mtu;
+  if (qp.service->type == QpType::ud) return bytes <= qp.mtu;
   return bytes >= kEthernetBytes && bytes <= qp.mtu + kEthernetBytes + kVlanBytes;
 }
 
@@ -41,15 +25,16 @@ bool names_destination(const NicState& nic, const SendRequest& request) {
   return ah != nullptr && !ah->is_destroyed;
 }
 bool is_fit_for_datagram(const NicState& nic, const Qp& qp, const SendWork& work) {
-  return is_one_of(work.opcode, kDatagramOperations) && nic.address_handles.find(work.address_handle)->pd == qp.pd;
+  return contains(qp.service->operations, work.opcode) && nic.address_handles.find(work.address_handle)->pd == qp.pd;
 }
 
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
-  if (qp.type == QpType::ud && !is_fit_for_datagram(nic, qp, work)) return CompletionStatus::local_qp_operation_error;
+  if (qp.service->type == QpType::ud && !is_fit_for_datagram(nic, qp, work))
+    return CompletionStatus::local_qp_operation_error;
   const bool too_long = bytes > nic.config.limits.max_message_bytes ||
-                        (qp.sends_datagrams && !fits_datagram(qp, bytes)) ||
-                        (work.is_one_of(SendWork::kEightOctets) && bytes != sizeof(std::uint64_t));
+                        (qp.service->sends_datagrams && !fits_datagram(qp, bytes)) ||
+                        (contains(kEightOctets, work.opcode) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
   return no_initiator_depth ? CompletionStatus::local_qp_operation_error : CompletionStatus::success;
@@ -76,24 +61,6 @@ void fill(SendWork& work, const SendRequest& request) {
 
 }  // namespace
 
-std::uint32_t operations_of(QpType type) {
-  switch (type) {
-    case QpType::rc:
-      return kReliableOperations;
-    case QpType::xrc_send:
-      return kXrcOperations;
-    case QpType::uc:
-      return kUnreliableOperations;
-    case QpType::ud:
-      return kReliableOperations;  // fails in its turn
-    case QpType::raw_packet:
-      return kDatagramOperations;
-    case QpType::xrc_receive:
-      break;
-  }
-  return 0;
-}
-
 VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Time now) {
   NicState& nic = *state_;
   nic.now = now;
@@ -102,7 +69,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   prefetch(*qp);
   if (qp->state == QpState::reset || qp->state == QpState::init || qp->state == QpState::rtr)
     return Failure{VerbsError::invalid_argument};  // IBTA 11.4.1.1
-  if (!is_one_of(request.opcode, qp->operations)) return Failure{VerbsError::invalid_argument};
+  if (!is_one_of(request.opcode, qp->service->posted)) return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;
@@ -113,7 +80,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   if (request.inline_data &&
       (bytes > qp->attributes.capabilities.max_inline_data || is_one_of(request.opcode, kNeverInline)))
     return Failure{VerbsError::invalid_argument};
-  if (qp->type == QpType::ud && !names_destination(nic, request)) return Failure{VerbsError::invalid_argument};
+  if (qp->service->type == QpType::ud && !names_destination(nic, request)) return Failure{VerbsError::invalid_argument};
 
   SendWork& work = queue.at(queue.tail);
   fill(work, request);

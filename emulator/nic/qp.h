@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "emulator/nic/completion_queue.h"
+#include "emulator/nic/service.h"
 #include "emulator/nic/timer_heap.h"
 #include "emulator/nic/timer_table.h"
 #include "emulator/nic/verbs.h"
 #include "emulator/nic/work_queue.h"
 #include "wire/aeth.h"
-#include "wire/opcode.h"
 
 namespace verbena::nic {
 
@@ -116,17 +116,10 @@ struct Pace {
 struct Qp {
   QpHandle handle;
   wire::Qpn qpn;
-  QpType type = QpType::rc;
   QpState state = QpState::reset;
-  // What follows from the type, for the frame path.
-  wire::Transport transport = wire::Transport::rc;
-  bool reliable = true;           // acknowledges, or is acknowledged
-  bool responds = true;           // takes requests
-  bool requests_reliably = true;  // takes responses
-  bool sends_datagrams = false;   // each work request is one packet
-  std::uint32_t operations = 0;   // a bit for each SendOpcode that it takes
-  bool has_receive_queue = true;  // of its own: neither SRQ nor XRC nor work queues
-  PdHandle pd;                    // XRC receive: of the SRQ of the message in progress, as are recv_cq and srq
+  bool has_receive_queue = true;     // of its own: neither SRQ nor XRC nor work queues
+  const Service* service = nullptr;  // what its type means; never null once it is created
+  PdHandle pd;                       // XRC receive: of the SRQ of the message in progress, as are recv_cq and srq
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* recv_cq = nullptr;
   SharedReceiveQueue* srq = nullptr;

@@ -16,9 +16,9 @@ struct OpcodeRow {
   OperationCode first, middle, last, only;
 };
 
-constexpr std::array<OpcodeRow, SendWork::kOpcodesMax> make_opcode_rows() {
+constexpr std::array<OpcodeRow, kSendOpcodesMax> make_opcode_rows() {
   using enum OperationCode;
-  std::array<OpcodeRow, SendWork::kOpcodesMax> rows{};
+  std::array<OpcodeRow, kSendOpcodesMax> rows{};
   const auto row = [&rows](SendOpcode opcode) -> OpcodeRow& { return rows[static_cast<std::size_t>(opcode)]; };
   const auto one = [&row](SendOpcode opcode, OperationCode code) { row(opcode) = {code, code, code, code}; };
   row(SendOpcode::send) = {send_first, send_middle, send_last, send_only};
@@ -34,7 +34,22 @@ constexpr std::array<OpcodeRow, SendWork::kOpcodesMax> make_opcode_rows() {
   one(SendOpcode::atomic_write, atomic_write);
   return rows;
 }
-constexpr std::array<OpcodeRow, SendWork::kOpcodesMax> kOpcodeRows = make_opcode_rows();
+constexpr std::array<OpcodeRow, kSendOpcodesMax> kOpcodeRows = make_opcode_rows();
+
+/// Whether the transport has the packets of every operation that the service offers.
+constexpr bool has_its_opcodes(const Service& service) {
+  if (service.transport == kNoTransport) return true;
+  for (std::size_t i = 0; i < kSendOpcodesMax; ++i) {
+    const auto& [first, middle, last, only] = kOpcodeRows[i];
+    const bool is_packet = contains(service.operations & ~kLocal, static_cast<SendOpcode>(i));
+    if (is_packet && !wire::is_defined(service.transport, only)) return false;
+    if (!is_packet || service.sends_datagrams) continue;
+    for (const OperationCode code : {first, middle, last})
+      if (!wire::is_defined(service.transport, code)) return false;
+  }
+  return true;
+}
+static_assert(std::all_of(kServices.begin(), kServices.end(), has_its_opcodes));
 
 OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
   const OpcodeRow& row = kOpcodeRows[static_cast<std::size_t>(work.opcode)];
@@ -62,7 +77,7 @@ bool may_send(const Qp& qp, const SendWork& work) {
   const Requester& requester = qp.requester;
   const bool again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
   if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
-  if (!qp.reliable) return true;
+  if (!qp.service->is_reliable) return true;
   if (qp.timers.runs(Timer::rnr)) return false;
   if (wire::distance(requester.una_psn, requester.next_psn) >= requester.window_packets) return false;
   if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
@@ -88,7 +103,7 @@ void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
     ++qp.send_queue.next;
     requester.next_packet = 0;
   }
-  if (qp.type == QpType::uc) {
+  if (!qp.service->is_reliable) {
     requester.una_psn = requester.next_psn;
     retire(nic, qp);
     return;
@@ -198,7 +213,8 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 
   Requester& requester = qp.requester;
   const std::uint32_t packet = requester.next_packet;
-  const wire::Opcode opcode = wire::make_opcode(qp.transport, operation_code(work, packet));
+  const Service& service = *qp.service;
+  const wire::Opcode opcode = wire::make_opcode(service.transport, operation_code(work, packet));
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
   const std::uint32_t offset = packet * qp.mtu;
   const std::uint32_t payload = info.has_payload ? std::min(qp.mtu, work.length - offset) : 0;
@@ -211,7 +227,7 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   bth.opcode = opcode;
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = requester.next_psn;
-  if (qp.reliable) {
+  if (service.is_reliable) {
     if (packet == 0) requester.probing = is_limited(requester, work);
     const bool probes = packet == 0 && requester.probing;
     bth.ack_request =

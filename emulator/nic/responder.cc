@@ -58,7 +58,7 @@ Verdict check_psn(NicState& nic, Qp& qp, const PacketView& packet) {
     responder.silent = false;
     return Verdict::pass;
   }
-  if (qp.type == QpType::uc) {  // 9.8.2.2.4: the message is lost; the next one that starts is received
+  if (!qp.service->is_reliable) {  // 9.8.2.2.4: the message is lost; the next one that starts is received
     if (responder.message != Message::none && responder.message != Message::discard)
       nic.counters.add(Counter::uc_dropped_messages);
     nic.counters.add(ahead > 0 ? Counter::out_of_sequence : Counter::duplicate_request);
@@ -87,7 +87,7 @@ Verdict check_sequence(NicState&, Qp& qp, const PacketView& packet) {
     return false;
   }();
   if (in_order) return Verdict::pass;
-  if (qp.reliable) return Verdict::invalid_request;
+  if (qp.service->is_reliable) return Verdict::invalid_request;
   // UC: the rest of a damaged message is dropped; a new message ends the old one (9.8.2.2.6).
   if (continues) return Verdict::drop;
   qp.responder.message = Message::none;
@@ -96,7 +96,7 @@ Verdict check_sequence(NicState&, Qp& qp, const PacketView& packet) {
 
 /// XRC (annex A14): the SRQ must be of the QP's domain, and the same through a message.
 Verdict check_named_srq(NicState& nic, Qp& qp, const PacketView& packet) {
-  if (qp.type != QpType::xrc_receive || take_named_srq(nic, qp, packet)) return Verdict::pass;
+  if (!qp.service->names_srq || take_named_srq(nic, qp, packet)) return Verdict::pass;
   return Verdict::invalid_request;
 }
 
@@ -126,7 +126,7 @@ Verdict check_enabled(NicState&, Qp& qp, const PacketView& packet) {
   const Requirement& requirement = kRequirements[static_cast<std::size_t>(packet.opcode().operation)];
   if (!requirement.is_request) return Verdict::drop;
   const bool is_allowed = (qp.attributes.access & requirement.rights) == requirement.rights &&
-                          (qp.reliable || !requirement.is_for_reliable_only);
+                          (qp.service->is_reliable || !requirement.is_for_reliable_only);
   return is_allowed ? Verdict::pass : Verdict::invalid_request;
 }
 
@@ -331,7 +331,7 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
     if (verdict != Verdict::pass) return verdict;
   }
   responder.expected_psn = responder.expected_psn + psns;
-  if (qp.reliable && !opcode.takes_resource && qp.state != QpState::error) {
+  if (qp.service->is_reliable && !opcode.takes_resource && qp.state != QpState::error) {
     const bool is_due = ++responder.unacknowledged_packets == nic.config.acknowledge_every;
     if (is_due || packet.bth().ack_request) schedule_acknowledge(nic, qp);
   }
@@ -485,7 +485,7 @@ void receive_request(NicState& nic, Qp& qp, const PacketView& packet) {
                                     check_length, check_remote_access>(nic, qp, packet);
   if (verdict == Verdict::pass) verdict = execute(nic, qp, packet);
   if (verdict == Verdict::pass) return;
-  if (qp.reliable)
+  if (qp.service->is_reliable)
     apply_reliable(nic, qp, packet, verdict);
   else
     apply_unreliable(nic, qp, packet, verdict);

@@ -43,7 +43,7 @@ OperationCode read_response_code(const ResponseJob& job) {
 }
 
 Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitPort& port) {
-  const wire::Opcode opcode = wire::make_opcode(qp.transport, OperationCode::atomic_acknowledge);
+  const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::atomic_acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
   wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), 0);
@@ -65,7 +65,7 @@ void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
 }
 
 Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& port) {
-  const wire::Opcode opcode = wire::make_opcode(qp.transport, read_response_code(job));
+  const wire::Opcode opcode = wire::make_opcode(qp.service->transport, read_response_code(job));
   const std::uint32_t payload = std::min(qp.mtu, job.bytes_left);
   const std::span<std::byte> room = reserve(qp, port, opcode, payload);
   if (room.empty()) return Sent::blocked;
@@ -90,7 +90,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
 
 Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
-  const wire::Opcode opcode = wire::make_opcode(qp.transport, OperationCode::acknowledge);
+  const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
   const bool nak = responder.acknowledge == Responder::Acknowledge::nak;
@@ -153,7 +153,7 @@ void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool is_writ
 
 Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
-  if (!qp.reliable || qp.state == QpState::reset || qp.state == QpState::init) return Sent::nothing;
+  if (!qp.service->is_reliable || qp.state == QpState::reset || qp.state == QpState::init) return Sent::nothing;
   if (responder.jobs_head < responder.jobs.size()) {
     ResponseJob& job = responder.jobs[responder.jobs_head];
     return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);

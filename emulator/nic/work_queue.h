@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "emulator/nic/operations.h"
 #include "emulator/nic/verbs.h"
 
 namespace verbena::nic {
@@ -47,28 +48,14 @@ struct SendWork {
   bool fence = false;
   bool inline_data = false;
 
-  /// The operations that wait for the responder's data or for its word that it is done: READ, atomics, ATOMIC WRITE.
-  static constexpr std::uint32_t kAwaitData =
-      1u << static_cast<unsigned>(SendOpcode::rdma_read) | 1u << static_cast<unsigned>(SendOpcode::compare_and_swap) |
-      1u << static_cast<unsigned>(SendOpcode::fetch_and_add) | 1u << static_cast<unsigned>(SendOpcode::atomic_write);
-  static constexpr std::uint32_t kOpcodesMax = 16;
-  static constexpr std::uint32_t kEightOctets = kAwaitData & ~(1u << static_cast<unsigned>(SendOpcode::rdma_read));
-  static constexpr std::uint32_t kConsumeReceive = 1u << static_cast<unsigned>(SendOpcode::send) |
-                                                   1u << static_cast<unsigned>(SendOpcode::send_with_immediate) |
-                                                   1u << static_cast<unsigned>(SendOpcode::send_with_invalidate) |
-                                                   1u << static_cast<unsigned>(SendOpcode::rdma_write_with_immediate);
-  static constexpr std::uint32_t kLocal = 1u << static_cast<unsigned>(SendOpcode::local_invalidate) |
-                                          1u << static_cast<unsigned>(SendOpcode::bind_memory_window);
-  bool is_one_of(std::uint32_t opcodes) const { return (opcodes >> static_cast<unsigned>(opcode) & 1) != 0; }
-
   bool is_read() const { return opcode == SendOpcode::rdma_read; }
   bool is_atomic() const { return opcode == SendOpcode::compare_and_swap || opcode == SendOpcode::fetch_and_add; }
-  bool awaits_data() const { return is_one_of(kAwaitData); }
+  bool awaits_data() const { return contains(kAwaitData, opcode); }
   /// Executed here, in its turn; no packet.
-  bool is_local() const { return is_one_of(kLocal); }
+  bool is_local() const { return contains(kLocal, opcode); }
   bool is_executed() const { return received_packets != 0; }
   bool is_write() const { return opcode == SendOpcode::rdma_write || opcode == SendOpcode::rdma_write_with_immediate; }
-  bool consumes_receive() const { return is_one_of(kConsumeReceive); }
+  bool consumes_receive() const { return contains(kConsumeReceive, opcode); }
   /// SendRequest::set_binding().
   WindowBinding binding() const {
     return {.window = MwHandle{address_handle.index},

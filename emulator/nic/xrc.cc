@@ -25,7 +25,7 @@ VerbsResult<wire::Qpn> Nic::srq_number(SrqHandle handle) const {
 VerbsResult<QpHandle> Nic::open_qp(XrcDomainHandle handle, wire::Qpn qpn) {
   XrcDomain* domain = state_->xrc_domains.find(handle);
   Qp* qp = state_->qpns.find(qpn);
-  if (domain == nullptr || qp == nullptr || qp->type != QpType::xrc_receive || qp->xrc_domain != domain)
+  if (domain == nullptr || qp == nullptr || !qp->service->names_srq || qp->xrc_domain != domain)
     return Failure{VerbsError::invalid_argument};
   ++qp->holders;
   return qp->handle;
@@ -44,7 +44,7 @@ bool take_named_srq(NicState& nic, Qp& qp, const wire::PacketView& packet) {
 
 void forget_srq(NicState& nic, const SharedReceiveQueue& srq) {
   nic.qps.for_each([&srq](Qp& qp) {
-    if (qp.type != QpType::xrc_receive || qp.srq != &srq) return;
+    if (!qp.service->names_srq || qp.srq != &srq) return;
     qp.srq = nullptr;
     qp.recv_cq = nullptr;
     qp.responder.receive_held = false;  // it was taken from the queue that goes

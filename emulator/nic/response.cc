@@ -54,9 +54,12 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
   return Sent::packet;
 }
 
-/// The memory went away between the request and this response packet.
+/// The memory went away between the request and this response packet. Its NAK takes the place of all that is owed from
+/// here on, a NAK that is due already among it.
 void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
   nic.counters.add(Counter::nak_sent_access);
+  qp.responder.jobs.clear();
+  qp.responder.jobs_head = 0;
   nic.enter_error(qp);
   nic.raise(AsyncEventType::qp_access_error, qp);
   qp.responder.acknowledge = Responder::Acknowledge::nak;

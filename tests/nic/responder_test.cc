@@ -330,3 +330,17 @@ BOOST_AUTO_TEST_CASE(a_qp_that_does_not_receive_yet_or_any_more_is_silent) {
   script.expect_silence(seconds(1));
   BOOST_TEST(script.end.counters().get(Counter::rx_dropped_qp_state) == 3u);
 }
+
+BOOST_AUTO_TEST_CASE(a_read_whose_memory_goes_is_refused_whatever_else_is_owed) {
+  // Behind the responses a NAK is owed: one that asks for what is missing, or one that ends the connection.
+  for (const PacketSpec& next : {send_only(105), PacketSpec{.opcode = rc(OperationCode::write_last), .psn = 102}}) {
+    Script script(kOptions);
+    script.deliver(read_request(script, 100, 0, 2 * kMtu));
+    script.deliver(next);
+    BOOST_TEST(script.end.nic().deregister_memory(script.buffer.mr()).ok());
+    script.world.run_for(nanoseconds(0));
+    script.expect_nak(NakCode::remote_access_error, 100);
+    script.expect_silence(milliseconds(100));
+    BOOST_CHECK(script.end.state() == QpState::error);
+  }
+}

@@ -6,10 +6,6 @@
 #include "wire/aeth.h"
 
 namespace verbena::nic {
-namespace {
-
-using wire::distance;
-using wire::Psn;
 
 void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
   Requester& requester = qp.requester;
@@ -21,6 +17,11 @@ void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
   else
     qp.timers.stop(Timer::ack);
 }
+
+namespace {
+
+using wire::distance;
+using wire::Psn;
 
 void note_progress(NicState& nic, Qp& qp, Psn una, Time now) {
   Requester& requester = qp.requester;
@@ -258,7 +259,9 @@ void retire(NicState& nic, Qp& qp) {
     nic.complete_send(qp, work, CompletionStatus::success);  // its place stays as it is until the next post
     if (qp.state == QpState::error) return;                  // the CQ overran
   }
-  if (qp.state == QpState::sqd && qp.sq_draining && queue.head == queue.next && requester.next_packet == 0) {
+  // What is to be sent again is outstanding, too.
+  const bool is_at_rest = queue.head == queue.next && requester.next_packet == 0;
+  if (qp.sq_draining && is_at_rest && requester.una_psn == requester.sent_psn) {
     qp.sq_draining = false;
     if (qp.sq_drained_notify) nic.raise(AsyncEventType::sq_drained, qp);
   }

@@ -184,7 +184,6 @@ void start_responder(NicState& nic, Qp& qp) {
   qp.mtu = qp.attributes.path_mtu_bytes;
   take_path(nic, qp);
   if (!qp.service->is_reliable) return;
-  constexpr std::size_t kDuplicateJobs = 8;  // beyond the new ones that a correct peer may have outstanding
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
   qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
 }
@@ -209,8 +208,8 @@ void start_requester(const NicState& nic, Qp& qp) {
   take_requester_limits(qp);
 }
 
-void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask) {
-  qp.state = to;
+void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask, Time now) {
+  qp.enter(to);
   if (to == rtr) start_responder(nic, qp);
   if (to == rts) {
     if (from == rtr) start_requester(nic, qp);
@@ -219,9 +218,10 @@ void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask) 
   if (to == sqd) {
     if (from == sqd) {
       take_requester_limits(qp);
+      if ((mask & kQpTimeout) != 0) restart_ack_timer(nic, qp, now);
       if ((mask & kQpAv) != 0) take_path(nic, qp);
       if ((mask & kQpMaxDestReadAtomic) != 0) {
-        qp.responder.jobs.reserve(std::size_t{qp.attributes.max_dest_read_atomic} + 8);
+        qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
         qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
       }
     } else {
@@ -245,7 +245,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
     return Failure{VerbsError::invalid_argument};
   if (to == reset) {
     reset_qp(nic, qp);
-    qp.state = reset;
+    qp.enter(reset);
     return {};
   }
   if (to == error) {
@@ -255,7 +255,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   if (to == sqd) qp.sq_drained_notify = (mask & kQpEnableSqdAsync) != 0 && attributes.enable_sqd_async_notify;
   store(qp.attributes, attributes, mask);
   if ((mask & kQpRateLimit) != 0) set_pace(qp, {.kbps = attributes.rate_limit_kbps});
-  enter(nic, qp, from, to, mask);
+  enter(nic, qp, from, to, mask, now);
   return {};
 }
 

@@ -168,8 +168,7 @@ void NicState::start_timer(Qp& qp, Timer timer, Time when) {
 
 void NicState::enter_error(Qp& qp) {
   if (qp.state == QpState::error) return;
-  qp.state = QpState::error;
-  qp.sq_draining = false;
+  qp.enter(QpState::error);
   qp.timers.stop(Timer::ack);
   qp.timers.stop(Timer::rnr);
   // A NAK that is due still leaves, behind the answers that were owed before it.
@@ -190,7 +189,7 @@ void NicState::fail_send_head(Qp& qp, CompletionStatus status) {
   if (qp.service->is_reliable) {
     enter_error(qp);
   } else if (qp.state != QpState::error) {
-    qp.state = QpState::sqe;  // IBTA 10.3.1.2.5
+    qp.enter(QpState::sqe);  // IBTA 10.3.1.2.5
     flush_send_queue(qp);
   }
 }

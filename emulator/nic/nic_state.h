@@ -133,6 +133,8 @@ struct Nic::State : NicState {
 VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attributes, std::uint32_t mask, Time now);
 
 // requester.cc
+/// Whether the window, credits, fences and the QP's state let the work request's next packet go.
+bool may_send(const Qp& qp, const SendWork& work);
 /// One request packet of an RC or UC QP.
 Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port);
 /// Continues at `psn`: after a NAK, a timeout, or an acknowledgement of something that was about to be sent again.
@@ -182,6 +184,8 @@ bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t 
 void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now);
 /// The ACK timer or the RNR timer of the QP may be due. `left`: as Nic::on_deadline.
 void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left);
+/// The ACK timer begins now, if anything is outstanding that it is for.
+void restart_ack_timer(NicState& nic, Qp& qp, Time now);
 /// As Nic::left_late.
 void start_ack_timer_late(Qp& qp, std::uint64_t batch, Time now);
 /// Completes what is done at the head of the send queue, and fails the head if it failed here.

@@ -71,6 +71,9 @@ struct AtomicRecord {
 };
 static_assert(sizeof(AtomicRecord) <= 16);
 
+/// Responses that a QP can owe to duplicates, beyond the new ones that a correct peer may have outstanding.
+inline constexpr std::size_t kDuplicateJobs = 8;
+
 struct Responder {
   enum class Message : std::uint8_t { none, send, write, discard };  // discard: UC, the rest of a damaged message
   enum class Acknowledge : std::uint8_t { none, ack, nak };          // nak: one whose syndrome and PSN are given
@@ -155,6 +158,10 @@ struct Qp {
   Qp* ready_next = nullptr;  // in NicState's list of QPs with something to send
   bool ready = false;
 
+  void enter(QpState to) {
+    state = to;
+    if (to != QpState::sqd) sq_draining = false;
+  }
   bool accepts_packets() const {
     return state == QpState::rtr || state == QpState::rts || state == QpState::sqd || state == QpState::sqe;
   }

@@ -73,18 +73,6 @@ bool credits_allow(const Requester& requester, const SendWork& work) {
   return requester.una_psn == requester.next_psn || !is_limited(requester, work);
 }
 
-bool may_send(const Qp& qp, const SendWork& work) {
-  const Requester& requester = qp.requester;
-  const bool again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
-  if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
-  if (!qp.service->is_reliable) return true;
-  if (qp.timers.runs(Timer::rnr)) return false;
-  if (wire::distance(requester.una_psn, requester.next_psn) >= requester.window_packets) return false;
-  if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
-  if (work.awaits_data() && requester.outstanding_reads >= qp.attributes.max_read_atomic) return false;
-  return credits_allow(requester, work);
-}
-
 /// The PSN after this packet, the queue and the counters move on.
 void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
   Requester& requester = qp.requester;
@@ -152,6 +140,18 @@ void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status
 }
 
 }  // namespace
+
+bool may_send(const Qp& qp, const SendWork& work) {
+  const Requester& requester = qp.requester;
+  const bool again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
+  if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
+  if (!qp.service->is_reliable) return true;
+  if (qp.timers.runs(Timer::rnr)) return false;
+  if (wire::distance(requester.una_psn, requester.next_psn) >= requester.window_packets) return false;
+  if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
+  if (work.awaits_data() && requester.outstanding_reads >= qp.attributes.max_read_atomic) return false;
+  return credits_allow(requester, work);
+}
 
 bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
                    wire::PacketBuilder& builder) {

@@ -179,6 +179,12 @@ class Nic {
   /// How many completions and events it has made: who has seen it change finds something in a queue.
   std::uint64_t news() const;
 
+  /// Asserts what holds of every QP between two calls (invariants.h). For tests and checking runs: it looks through all
+  /// that each has posted.
+  void check_invariants() const;
+  /// The same of so many QPs, from one on. Returns from which the next call goes on.
+  std::uint32_t check_invariants(std::uint32_t first, std::uint32_t count) const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;

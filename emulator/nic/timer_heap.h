@@ -31,6 +31,12 @@ class TimerHeap {
   void for_each(Call&& call) const {
     for (const TimerEntry* entry : heap_) call(*entry->owner);
   }
+  /// Whether the entry is where it says, and not before the earliest.
+  bool is_in_place(const TimerEntry& entry) const {
+    if (entry.position == TimerEntry::kIdle) return true;
+    return entry.position < heap_.size() && heap_[entry.position] == &entry && earliest_ <= entry.when &&
+           earliest_ == heap_.front()->when;
+  }
   TimerEntry* front() const { return heap_.empty() ? nullptr : heap_.front(); }
 
   /// Makes sure that the entry comes due at `when` at the latest.

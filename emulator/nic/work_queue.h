@@ -82,7 +82,9 @@ class SendQueue {
   void clear() { head = next = tail = 0; }
 
   bool full() const { return tail - head >= capacity_; }
+  std::uint32_t capacity() const { return capacity_; }
   SendWork& at(std::uint32_t position) { return work_[position & mask_]; }
+  const SendWork& at(std::uint32_t position) const { return work_[position & mask_]; }
   std::span<Sge> sges(std::uint32_t position) { return {&sges_[std::size_t{position & mask_} * stride_], sges_max_}; }
   /// Lies where the scatter/gather list would, as on hardware.
   std::span<std::byte> inline_data(std::uint32_t position) {

@@ -52,6 +52,7 @@ struct alignas(64) Host {
   NicLatencies latencies;
   std::deque<KeptFrame> waiting;  // for a frozen host
   std::size_t waiting_bytes = 0;
+  std::uint32_t next_checked = 0;  // of its QPs (WorldOptions::checks_invariants)
 
   Time next_wake_up() const {
     Time next = wake_ups.empty() ? kNever : wake_ups.front();

@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint32_t kRoundsMax = 64;
 /// Of one host at one instant, where the wire takes no time.
 constexpr std::size_t kFramesAtOnceMax = 4096;
+/// QPs of which invariants are checked after one call: with more of them a check would cost more than the call.
+constexpr std::uint32_t kQpsChecked = 4;
 constexpr std::uint32_t kFirstAddress = 0x0a000001;
 
 struct Task {
@@ -36,6 +38,9 @@ struct World::State final : fabric::Sink, fabric::PortListener {
     Host& host = hosts[id];
     if (host.reasons == 0) touched.push_back(id);
     host.reasons |= reasons;
+  }
+  void check(Host& host) {
+    if (options.checks_invariants) host.next_checked = host.nic->check_invariants(host.next_checked, kQpsChecked);
   }
   Time next() const;
   void run_tasks();
@@ -94,6 +99,7 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
 void World::State::build_nic(Host& host) {
   host.nic.reset();
   host.nic.emplace(host.config, *memory, host.counters);
+  host.next_checked = 0;
   host.seen = 0;
 }
 
@@ -113,6 +119,7 @@ bool World::State::arrived(const fabric::Arrival& arrival) {
   }
   // Without payload there is no ICRC to check; what would have a wrong one is known.
   host.nic->receive(arrival.time, arrival.frame, !options.payload && arrival.icrc_fits);
+  check(host);
   look_at(arrival.host, kTouched);
   return true;
 }
@@ -165,6 +172,7 @@ void World::State::run_host(HostId id, std::uint8_t reasons) {
     return;
   }
   if ((reasons & kNicTimer) != 0) host.nic->on_deadline(now);
+  check(host);
   bool call = (reasons & kApplication) != 0;
   if ((reasons & kWakeUp) != 0) run_wake_ups(host, id, call);
   std::uint32_t round = 0;
@@ -174,8 +182,10 @@ void World::State::run_host(HostId id, std::uint8_t reasons) {
       call = false;
       host.application->run(now);
       if (!host.nic || host.is_frozen) return;
+      check(host);
     }
     if (host.nic->has_work()) transmit(host, id);
+    check(host);
     if (host.application == nullptr || host.nic->news() == host.seen) break;
   }
   if (round == kRoundsMax) host.room = now + nanoseconds(1);
@@ -311,6 +321,7 @@ void World::remove_device(HostId id) {
   Host& host = state_->hosts[id];
   if (!host.nic) return;
   host.nic->remove_device(state_->now);
+  state_->check(host);
   state_->look_at(id, kTouched);
 }
 

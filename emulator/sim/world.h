@@ -48,6 +48,7 @@ struct WorldOptions {
   std::uint64_t seed = 1;
   bool payload = true;  // false: nic::Memory moves no bytes and frames carry undefined payload
   Duration detection = milliseconds(10);
+  bool checks_invariants = false;      // of the NICs, after each call of a few QPs (Nic::check_invariants)
   std::uint32_t frames_max = 4 << 20;  // in flight in the whole world; beyond, frames are lost at the egress
 };
 

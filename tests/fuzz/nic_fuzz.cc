@@ -2,8 +2,8 @@
 // time.
 //
 // The input is a program of small records. Frames that the NIC sends are looped back to it, some of them spoiled on the
-// way, so that requester and responder both get deep into their states. Nothing may assert, and no memory outside of
-// the regions may be touched (run under ASan).
+// way, so that requester and responder both get deep into their states. Nothing may assert, what holds between calls
+// (invariants.h) is checked, and no memory outside of the regions may be touched (run under ASan).
 #include <array>
 #include <cstring>
 #include <memory>
@@ -45,22 +45,39 @@ class LoopPort final : public TransmitPort {
 template <class T>
 void any_result(const T&) {}
 
+/// A NIC of which is checked, before each call and at the end, what must hold after the call before.
+class CheckedNic {
+ public:
+  CheckedNic(const NicConfig& config, Memory& memory, Counters& counters) : nic_(config, memory, counters) {}
+  ~CheckedNic() { nic_.check_invariants(); }
+  CheckedNic(const CheckedNic&) = delete;
+  CheckedNic& operator=(const CheckedNic&) = delete;
+  Nic* operator->() {
+    nic_.check_invariants();
+    return &nic_;
+  }
+  const Nic* operator->() const { return &nic_; }
+
+ private:
+  Nic nic_;
+};
+
 class Victim {
  public:
   Victim() : arena_(kArenaBytes / 8), nic_(config(), memory_, counters_) {
-    pd_ = *nic_.allocate_pd();
-    cq_ = *nic_.create_cq(64, 0);
-    srq_ = *nic_.create_srq({.pd = pd_, .max_wr = 16, .max_sge = 2});
+    pd_ = *nic_->allocate_pd();
+    cq_ = *nic_->create_cq(64, 0);
+    srq_ = *nic_->create_srq({.pd = pd_, .max_wr = 16, .max_sge = 2});
     region_ =
-        *nic_.register_memory({.pd = pd_,
-                               .address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(arena_.data())),
-                               .length = kArenaBytes,
-                               .iova = address(0),
-                               .access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic});
+        *nic_->register_memory({.pd = pd_,
+                                .address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(arena_.data())),
+                                .length = kArenaBytes,
+                                .iova = address(0),
+                                .access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic});
     AddressVector self;
     self.destination = test::node_gid(kNode);
     self.destination_mac = test::node_mac(kNode);
-    ah_ = *nic_.create_ah(pd_, self);
+    ah_ = *nic_->create_ah(pd_, self);
     // RC and UC pairs connected to each other, one RC with the shared queue, one UD.
     constexpr std::array kTypes{QpType::rc, QpType::rc, QpType::uc, QpType::uc, QpType::rc, QpType::ud};
     for (std::size_t i = 0; i < kTypes.size(); ++i) {
@@ -75,10 +92,10 @@ class Victim {
                                    .max_inline_data = 64},
                   .signal_all = true};
       if (i == 4) init.srq = srq_;
-      qps_.push_back(*nic_.create_qp(init));
+      qps_.push_back(*nic_->create_qp(init));
     }
     for (std::size_t i = 0; i < qps_.size(); ++i) connect(i, i == 4 ? 4 : i ^ 1);
-    for (const QpHandle qp : qps_) VERBENA_ASSERT(nic_.query_qp(qp)->state == QpState::rts);
+    for (const QpHandle qp : qps_) VERBENA_ASSERT(nic_->query_qp(qp)->state == QpState::rts);
   }
 
   void run(Input& input) {
@@ -107,7 +124,7 @@ class Victim {
     attributes.path_mtu_bytes = 256;
     attributes.address_vector.destination = test::node_gid(kNode);
     attributes.address_vector.destination_mac = test::node_mac(kNode);
-    attributes.dest_qpn = nic_.qpn(qps_[peer]);
+    attributes.dest_qpn = nic_->qpn(qps_[peer]);
     attributes.rq_psn = attributes.sq_psn = wire::Psn(0xfffff8);
     attributes.max_read_atomic = attributes.max_dest_read_atomic = 4;
     attributes.min_rnr_timer = 1;
@@ -120,7 +137,7 @@ class Victim {
     const bool rc = index != 5 && index != 2 && index != 3;
     const auto modify = [&](QpState state, std::uint32_t mask) {
       attributes.state = state;
-      any_result(nic_.modify_qp(qps_[index], attributes, mask | kQpState, now_));
+      any_result(nic_->modify_qp(qps_[index], attributes, mask | kQpState, now_));
     };
     modify(QpState::init, kQpPkeyIndex | kQpPort | (ud ? kQpQkey : kQpAccessFlags));
     modify(QpState::rtr, ud ? 0 : kUcRtr | (rc ? kQpMaxDestReadAtomic | kQpMinRnrTimer : 0));
@@ -140,8 +157,8 @@ class Victim {
     const std::size_t count = flags & 3;
     const auto list = std::span(sges).first(std::min<std::size_t>(count, 2));
     if ((flags & 4) != 0) {
-      any_result(nic_.post_receive(qp, {1, list}));
-      any_result(nic_.post_srq_receive(srq_, {2, list}));
+      any_result(nic_->post_receive(qp, {1, list}));
+      any_result(nic_->post_srq_receive(srq_, {2, list}));
       return;
     }
     SendRequest request{.opcode = static_cast<SendOpcode>(input.u8() % 10),
@@ -153,10 +170,10 @@ class Victim {
                         .rkey = region_.rkey,
                         .compare_or_add = 1,
                         .address_handle = ah_,
-                        .remote_qpn = nic_.qpn(qps_[5]),
+                        .remote_qpn = nic_->qpn(qps_[5]),
                         .remote_qkey = 0x1111};
     if ((flags & 32) != 0) request.rkey = input.u32();
-    any_result(nic_.post_send(qp, request, now_));
+    any_result(nic_->post_send(qp, request, now_));
   }
 
   /// A well-formed packet with a valid ICRC; what it says is up to the input.
@@ -168,7 +185,7 @@ class Victim {
     if (!wire::opcode_info(spec.opcode).defined || wire::opcode_info(spec.opcode).has_xrceth)
       spec.opcode = wire::make_opcode(wire::Transport::rc, wire::OperationCode::send_only);
     spec.psn = 0xfffff8u + input.u8() - 4;
-    spec.dest_qp = nic_.qpn(qps_[input.u8() % qps_.size()]);
+    spec.dest_qp = nic_->qpn(qps_[input.u8() % qps_.size()]);
     const std::uint8_t flags = input.u8();
     spec.ack_request = (flags & 1) != 0;
     spec.solicited = (flags & 2) != 0;
@@ -185,16 +202,16 @@ class Victim {
   void step(Input& input) {
     switch (input.u8() % 7) {
       case 0:
-        nic_.receive(now_, input.bytes(input.u8() * 2u));
+        nic_->receive(now_, input.bytes(input.u8() * 2u));
         break;
       case 1:
-        nic_.receive(now_, packet(input));
+        nic_->receive(now_, packet(input));
         break;
       case 2: {  // spoiled after the fact, and let through
         auto frame = packet(input);
         for (int i = input.u8() % 4; i >= 0; --i)
           frame[input.u32() % frame.size()] = static_cast<std::byte>(input.u8());
-        nic_.receive(now_, frame, true);
+        nic_->receive(now_, frame, true);
         break;
       }
       case 3:
@@ -207,17 +224,17 @@ class Victim {
         QpAttributes attributes;
         const std::size_t index = input.u8() % qps_.size();
         attributes.state = static_cast<QpState>(input.u8() % 7);
-        any_result(nic_.modify_qp(qps_[index], attributes, kQpState | (input.u8() % 8 == 0 ? input.u32() : 0), now_));
+        any_result(nic_->modify_qp(qps_[index], attributes, kQpState | (input.u8() % 8 == 0 ? input.u32() : 0), now_));
         if (input.u8() % 2 == 0) connect(index, index == 4 ? 4 : index ^ 1);
         break;
       }
       case 6: {
         std::array<Completion, 8> some;
-        nic_.poll_cq(cq_, some);
-        any_result(nic_.request_notification(cq_, input.u8() % 2 == 0));
-        while (nic_.poll_event()) {
+        nic_->poll_cq(cq_, some);
+        any_result(nic_->request_notification(cq_, input.u8() % 2 == 0));
+        while (nic_->poll_event()) {
         }
-        while (nic_.poll_completion_event()) {
+        while (nic_->poll_completion_event()) {
         }
         break;
       }
@@ -227,23 +244,23 @@ class Victim {
   /// Time passes, the NIC sends, and hears what it has sent; `spoil` picks frames that are lost, doubled or changed.
   void pass(Duration time, std::uint8_t spoil = 0) {
     now_ = now_ + time;
-    nic_.on_deadline(now_);
+    nic_->on_deadline(now_);
     LoopPort port;
-    nic_.transmit(now_, port, kLoopedMax);
+    nic_->transmit(now_, port, kLoopedMax);
     for (std::size_t i = 0; i < port.looped.size(); ++i) {
       auto& frame = port.looped[i];
       const bool hit = (spoil >> (i % 8) & 1) != 0;
       if (hit && spoil % 3 == 0) continue;
-      if (hit && spoil % 3 == 1) nic_.receive(now_, frame);
+      if (hit && spoil % 3 == 1) nic_->receive(now_, frame);
       if (hit && spoil % 3 == 2) frame[frame.size() / 2] ^= std::byte{1};
-      nic_.receive(now_, frame, hit);
+      nic_->receive(now_, frame, hit);
     }
   }
 
   std::vector<std::uint64_t> arena_;
   PlainMemory memory_;
   Counters counters_;
-  Nic nic_;
+  CheckedNic nic_;
   PdHandle pd_;
   CqHandle cq_;
   SrqHandle srq_;

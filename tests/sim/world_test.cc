@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_permutation_completes_in_every_shape) {
     for (const bool payload : {true, false}) {
       TrafficOptions options = small();
       options.has_memory = payload;
-      TrafficWorld traffic(topology, options, {.payload = payload});
+      TrafficWorld traffic(topology, options, {.payload = payload, .checks_invariants = true});
       traffic.connect_permutation(1);
       traffic.world.run_until(kLong);
       BOOST_TEST(traffic.done() == 20 * traffic.hosts.size());
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(payload_arrives_as_it_was_sent_through_faults) {
 }
 
 BOOST_AUTO_TEST_CASE(corrupted_frames_of_a_payload_free_world_are_dropped_for_their_icrc) {
-  TrafficWorld traffic(fabric::star(2, cables()), small(10), {.payload = false});
+  TrafficWorld traffic(fabric::star(2, cables()), small(10), {.payload = false, .checks_invariants = true});
   traffic.connect(0, 1);
   traffic.world.set_faults({0, false}, rules({"corrupt where=payload 10%"}));
   traffic.world.run_until(kLong);
@@ -106,7 +106,8 @@ BOOST_AUTO_TEST_CASE(a_world_runs_the_same_each_time_and_another_with_another_se
   const auto run = [](std::uint64_t seed, bool payload) {
     TrafficOptions options = small();
     options.has_memory = payload;
-    TrafficWorld traffic(fabric::fat_tree(4, cables()), options, {.seed = seed, .payload = payload});
+    TrafficWorld traffic(fabric::fat_tree(4, cables()), options,
+                         {.seed = seed, .payload = payload, .checks_invariants = true});
     traffic.connect_permutation(1);
     for (std::uint32_t cable = 0; cable < 20; ++cable)
       traffic.world.set_faults({cable, false}, rules({"drop 1%", "delay by=20us 1%", "duplicate 1%"}));
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_world_runs_the_same_each_time_and_another_with_another_se
 
 BOOST_AUTO_TEST_CASE(the_trace_is_the_same_with_every_compiler) {
   // Made once; a change of behaviour changes it, a change of compiler or machine must not.
-  TrafficWorld traffic(fabric::ring(5, cables()), small(), {.payload = false});
+  TrafficWorld traffic(fabric::ring(5, cables()), small(), {.payload = false, .checks_invariants = true});
   traffic.connect_permutation(3);
   traffic.world.set_faults({5, false}, rules({"drop 2%", "reorder by=4 2%", "corrupt where=header 1%"}));
   traffic.world.set_link_delay({6, false}, microseconds(1), microseconds(3));
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_large_world_completes_and_runs_the_same_each_time) {
   const auto run = [] {
     TrafficOptions options = small(3);
     options.timeout = 14;
-    TrafficWorld traffic(fabric::fat_tree(8, cables()), options, {.payload = false});
+    TrafficWorld traffic(fabric::fat_tree(8, cables()), options, {.payload = false, .checks_invariants = true});
     traffic.connect_permutation(1);
     traffic.world.set_faults({300, false}, rules({"drop 5%"}));
     traffic.world.at(Time{20'000}, [&](Time) { traffic.world.set_switch_up(128 + 40, false); });
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_large_world_completes_and_runs_the_same_each_time) {
 
 BOOST_AUTO_TEST_CASE(a_hosts_port_is_back_pressure_and_loses_nothing) {
   TrafficWorld traffic(fabric::star(2, cables()), {.message_bytes = 1 << 20, .messages = 4, .depth = 4},
-                       {.payload = false});
+                       {.payload = false, .checks_invariants = true});
   traffic.connect(0, 1);
   traffic.world.run_until(kLong);
   BOOST_TEST(traffic.done() == 4u);
@@ -165,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_qps_of_one_node_share_its_cable) {
   TrafficWorld traffic(
       fabric::star(3, cables()),
       {.message_bytes = 8192, .messages = 2, .depth = 1, .mtu = 1024, .timeout = 18, .completions_max = 4096},
-      {.payload = false});
+      {.payload = false, .checks_invariants = true});
   for (int i = 0; i < 1000; ++i) traffic.connect(0, 1 + static_cast<sim::HostId>(i % 2));
   traffic.world.run_until(kLong);
   BOOST_TEST(traffic.done() == 2000u);
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(hosts_joined_without_switches_use_the_cable_to_each_other) 
   topology.hosts = 3;
   for (const char* name : {"a", "b", "c"}) topology.vertices.push_back({name, fabric::VertexKind::host});
   topology.cables = {{0, 1, cables().trunk}, {1, 2, cables().trunk}, {2, 0, cables().trunk}};
-  TrafficWorld traffic(topology, small(), {.payload = false});
+  TrafficWorld traffic(topology, small(), {.payload = false, .checks_invariants = true});
   for (sim::HostId from = 0; from < 3; ++from)
     for (sim::HostId to = 0; to < 3; ++to) traffic.connect(from, to);  // itself included
   traffic.world.run_until(kLong);
@@ -189,7 +190,8 @@ BOOST_AUTO_TEST_CASE(a_short_outage_is_survived_and_a_long_one_ends_the_connecti
   for (const std::int64_t outage_ms : {2, 2000}) {
     TrafficOptions options = small();
     options.retry_count = 3;
-    TrafficWorld traffic(fabric::star(2, cables(1'000'000'000)), options, {.payload = false});
+    TrafficWorld traffic(fabric::star(2, cables(1'000'000'000)), options,
+                         {.payload = false, .checks_invariants = true});
     traffic.connect(0, 1);
     traffic.world.at(Time{500'000}, [&](Time) { traffic.world.set_link_up({1, true}, false); });
     traffic.world.at(Time{500'000 + outage_ms * 1'000'000}, [&](Time) { traffic.world.set_link_up({1, true}, true); });
@@ -207,7 +209,8 @@ BOOST_AUTO_TEST_CASE(a_short_outage_is_survived_and_a_long_one_ends_the_connecti
 
 BOOST_AUTO_TEST_CASE(a_ring_with_a_dead_link_goes_on_after_the_detection) {
   TrafficOptions options = small(200);
-  TrafficWorld traffic(fabric::ring(4, cables()), options, {.payload = false, .detection = milliseconds(1)});
+  TrafficWorld traffic(fabric::ring(4, cables()), options,
+                       {.payload = false, .detection = milliseconds(1), .checks_invariants = true});
   traffic.connect(0, 1);
   traffic.world.at(Time{300'000}, [&](Time) {
     for (const bool backward : {false, true}) traffic.world.set_link_up({4, backward}, false);
@@ -218,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_ring_with_a_dead_link_goes_on_after_the_detection) {
 }
 
 BOOST_AUTO_TEST_CASE(a_crashed_host_is_silent_and_a_restarted_one_starts_anew) {
-  TrafficWorld traffic(fabric::star(3, cables()), small(1000), {.payload = false});
+  TrafficWorld traffic(fabric::star(3, cables()), small(1000), {.payload = false, .checks_invariants = true});
   traffic.connect(0, 1);
   traffic.connect(2, 0);
   Called called;
@@ -242,7 +245,8 @@ BOOST_AUTO_TEST_CASE(a_crashed_host_is_silent_and_a_restarted_one_starts_anew) {
 
 BOOST_AUTO_TEST_CASE(a_freeze_within_the_retries_is_survived_and_a_longer_one_is_not) {
   for (const std::int64_t freeze_ms : {3, 500}) {
-    TrafficWorld traffic(fabric::star(2, cables(1'000'000'000)), small(), {.payload = false});
+    TrafficWorld traffic(fabric::star(2, cables(1'000'000'000)), small(),
+                         {.payload = false, .checks_invariants = true});
     traffic.connect(0, 1);
     Called called;
     traffic.world.attach(1, &called);
@@ -283,7 +287,7 @@ BOOST_AUTO_TEST_CASE(applications_are_called_when_they_asked_for_it_and_tasks_be
 BOOST_AUTO_TEST_CASE(latencies_of_a_nic_delay_its_acknowledgements_and_naks) {
   const auto run = [](sim::NicLatencies latencies, std::initializer_list<std::string_view> faults) {
     TrafficWorld traffic(fabric::star(2, cables()), {.message_bytes = 1024, .messages = 1, .mtu = 256},
-                         {.payload = false});
+                         {.payload = false, .checks_invariants = true});
     traffic.world.set_latencies(1, latencies);
     traffic.world.set_faults({0, false}, rules(faults));
     traffic.connect(0, 1);
@@ -301,7 +305,7 @@ BOOST_AUTO_TEST_CASE(latencies_of_a_nic_delay_its_acknowledgements_and_naks) {
 
 BOOST_AUTO_TEST_CASE(an_observer_sees_every_frame_and_changes_nothing) {
   const auto run = [](sim::Observer* observer) {
-    TrafficWorld traffic(fabric::ring(4, cables()), small(), {.payload = false});
+    TrafficWorld traffic(fabric::ring(4, cables()), small(), {.payload = false, .checks_invariants = true});
     traffic.world.observe(observer);
     traffic.connect_permutation(1);
     traffic.world.run_until(kLong);

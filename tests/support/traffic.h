@@ -152,7 +152,8 @@ class TrafficHost final : public sim::Application {
 
 /// A world and the traffic of its hosts.
 struct TrafficWorld {
-  TrafficWorld(fabric::Topology topology, const TrafficOptions& traffic, const sim::WorldOptions& options = {})
+  TrafficWorld(fabric::Topology topology, const TrafficOptions& traffic,
+               const sim::WorldOptions& options = {.checks_invariants = true})
       : world(std::move(topology), std::array{config(traffic)}, options) {
     for (sim::HostId id = 0; id < world.topology().hosts; ++id) hosts.emplace_back(world, id, traffic);
   }

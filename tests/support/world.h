@@ -78,8 +78,19 @@ class World {
     for (unsigned i = 0; i < options_.nodes * options_.nodes; ++i) cables_.push_back(make_cable(i));
   }
 
+  ~World() {
+    for (const auto& node : nodes_) node->nic.check_invariants();
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
   /// Nodes are counted from 1, as on a fabric.
-  Nic& nic(unsigned node) { return nodes_.at(node - 1)->nic; }
+  /// Each access checks what must hold after the call before.
+  Nic& nic(unsigned node) {
+    Nic& nic = nodes_.at(node - 1)->nic;
+    nic.check_invariants();
+    return nic;
+  }
   Counters& counters(unsigned node) { return nodes_.at(node - 1)->counters; }
   Time now() const { return now_; }
   const std::vector<Traced>& trace() const { return trace_; }
@@ -287,7 +298,7 @@ class World {
   }
 
   /// Everything that happens at the next instant at which something happens. False: nothing does, up to `limit`.
-  bool step(Time limit) {
+  bool step(Time limit) {  // nic() checks the NIC after each call
     const auto next = next_event();
     if (!next || *next > limit) return false;
     steps_at_one_time_ = *next > now_ ? 0 : steps_at_one_time_ + 1;
@@ -298,6 +309,7 @@ class World {
       if (const auto deadline = nic(node).next_deadline(); deadline && *deadline <= now_) nic(node).on_deadline(now_);
       Port port(*this, node);
       nic(node).transmit(now_, port, options_.port_frames);
+      nic(node).check_invariants();
     }
     return true;
   }

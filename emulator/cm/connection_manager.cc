@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "wire/assert.h"
+
 namespace verbena::cm {
 namespace {
 
@@ -65,6 +67,7 @@ ConnectionManager::Connection* ConnectionManager::make(std::uint64_t context, co
 
 void ConnectionManager::count_peer(Connection& connection) {
   const Path& path = connection.agreement.path;
+  VERBENA_ASSERT(path.slot.has_value());
   const PeerProcess peer{path.address, *path.slot};
   ++peers_[peer];
   joined_.insert(peer);
@@ -83,6 +86,7 @@ void ConnectionManager::forget_peer(const Connection& connection) {
   const Path& path = connection.agreement.path;
   if (!path.slot) return;
   const auto found = peers_.find({path.address, *path.slot});
+  VERBENA_ASSERT(found != peers_.end() && found->second != 0);
   if (--found->second == 0) peers_.erase(found);
 }
 
@@ -102,9 +106,14 @@ void ConnectionManager::erase(ConnectionId id) {
 }
 
 void ConnectionManager::set_deadline(Connection& connection, Time deadline) {
-  if (connection.deadline != kNever) timers_.erase({connection.deadline, connection.id});
+  if (connection.deadline != kNever) {
+    const std::size_t erased = timers_.erase({connection.deadline, connection.id});
+    VERBENA_ASSERT(erased == 1);
+  }
   connection.deadline = deadline;
-  if (deadline != kNever) timers_.insert({deadline, connection.id});
+  if (deadline == kNever) return;
+  const bool is_new = timers_.insert({deadline, connection.id}).second;
+  VERBENA_ASSERT(is_new);
 }
 
 Duration ConnectionManager::response_time(const Connection& connection, std::uint8_t exponent) const {
@@ -153,6 +162,8 @@ void ConnectionManager::send(const Path& path, const Mad& mad) {
 }
 
 void ConnectionManager::send_until_answered(Time now, Connection& connection, const Mad& mad) {
+  VERBENA_ASSERT(connection.state == State::request_sent || connection.state == State::reply_sent ||
+                 connection.state == State::disconnect_sent || connection.state == State::service_request_sent);
   connection.last = mad;
   connection.retries_left = connection.retries_max;
   send(connection.agreement.path, mad);

@@ -4,6 +4,7 @@
 
 #include "emulator/nic/nic_state.h"
 #include "wire/aeth.h"
+#include "wire/assert.h"
 
 namespace verbena::nic {
 
@@ -99,6 +100,7 @@ void learn_credits(Qp& qp, const wire::Aeth& aeth) {
 
 /// Nothing more leaves before `until`; then all from `psn` on.
 void hold_back(NicState& nic, Qp& qp, Psn psn, Time until) {
+  VERBENA_ASSERT(qp.service->takes_responses && qp.state != QpState::error);
   go_back(qp, psn);
   nic.start_timer(qp, Timer::rnr, until);
   qp.timers.stop(Timer::ack);
@@ -254,7 +256,10 @@ void retire(NicState& nic, Qp& qp) {
       return;
     }
     if (queue.head == queue.next || distance(work.first_psn + work.packets, requester.una_psn) < 0) break;
-    if (work.awaits_data() && requester.outstanding_reads > 0) --requester.outstanding_reads;
+    if (work.awaits_data()) {
+      VERBENA_ASSERT(requester.outstanding_reads > 0);
+      --requester.outstanding_reads;
+    }
     ++queue.head;
     nic.complete_send(qp, work, CompletionStatus::success);  // its place stays as it is until the next post
     if (qp.state == QpState::error) return;                  // the CQ overran

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "wire/assert.h"
+
 namespace verbena::nic {
 
 NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
@@ -58,7 +60,10 @@ void NicState::drop_ready(Qp& qp) {
   if (!qp.ready) return;
   if (&qp == ready_first) turn_left = 0;
   Qp* previous = nullptr;
-  for (Qp* at = ready_first; at != &qp; at = at->ready_next) previous = at;
+  for (Qp* at = ready_first; at != &qp; at = at->ready_next) {
+    VERBENA_ASSERT(at != nullptr);
+    previous = at;
+  }
   (previous != nullptr ? previous->ready_next : ready_first) = qp.ready_next;
   if (ready_last == &qp) ready_last = previous;
   qp.ready = false;
@@ -167,6 +172,7 @@ void NicState::start_timer(Qp& qp, Timer timer, Time when) {
 }
 
 void NicState::enter_error(Qp& qp) {
+  VERBENA_ASSERT(qp.state != QpState::reset || !qp.ready);
   if (qp.state == QpState::error) return;
   qp.enter(QpState::error);
   qp.timers.stop(Timer::ack);
@@ -183,6 +189,7 @@ void NicState::enter_error(Qp& qp) {
 }
 
 void NicState::fail_send_head(Qp& qp, CompletionStatus status) {
+  VERBENA_ASSERT(qp.send_queue.head != qp.send_queue.tail && status != CompletionStatus::success);
   const SendWork work = qp.send_queue.at(qp.send_queue.head);
   ++qp.send_queue.head;
   complete_send(qp, work, status);

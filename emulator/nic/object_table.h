@@ -56,6 +56,7 @@ class ObjectTable {
 
   void destroy(T& object) {
     const std::uint32_t slot = object.handle.index & kSlotMask;
+    VERBENA_ASSERT(find(object.handle) == &object);
     slots_[slot].object.reset();
     slots_[slot].generation = (slots_[slot].generation + 1) % kGenerations;
     free_.push_back(slot);

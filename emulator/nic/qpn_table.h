@@ -47,6 +47,7 @@ class QpnTable {
   }
 
   void remove(wire::Qpn qpn) {
+    VERBENA_ASSERT(find(qpn) != nullptr);
     const std::uint32_t index = qpn.value() - base_;
     (*pages_[index / kPage])[index % kPage] = nullptr;
     if (Near& near = near_[qpn.value() % kNear]; near.qpn == qpn.value()) near = {};

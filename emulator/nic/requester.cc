@@ -4,6 +4,7 @@
 #include <array>
 
 #include "emulator/nic/nic_state.h"
+#include "wire/assert.h"
 
 namespace verbena::nic {
 namespace {
@@ -127,6 +128,7 @@ void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status
 /// The one at SendQueue::next, in its turn: behind everything that was sent before (10.8.3.3). It takes no PSN; what is
 /// sent again passes it by.
 [[gnu::cold, gnu::noinline]] void run_local(NicState& nic, Qp& qp, SendWork& work) {
+  VERBENA_ASSERT(work.is_local() && qp.requester.next_packet == 0);
   if (!work.is_executed()) {
     const bool binds = work.opcode == SendOpcode::bind_memory_window;
     const bool done = binds ? nic.regions.bind(work.binding(), qp.pd, qp.handle)
@@ -164,6 +166,7 @@ bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t 
   }
   const std::span<const Sge> sges = queue.sges(position).first(work.sge_count);
   while (bytes > 0) {
+    VERBENA_ASSERT(requester.cursor_sge < sges.size());
     const Sge& sge = sges[requester.cursor_sge];
     const std::uint32_t skip = offset - requester.cursor_offset;
     if (skip >= sge.length) {
@@ -182,6 +185,7 @@ bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t 
 void go_back(Qp& qp, Psn psn) {
   SendQueue& queue = qp.send_queue;
   Requester& requester = qp.requester;
+  VERBENA_ASSERT(wire::distance(requester.una_psn, psn) >= 0 && wire::distance(psn, requester.sent_psn) >= 0);
   requester.outstanding_reads = 0;
   requester.packets_since_ack_request = 0;
   requester.next_psn = psn;

@@ -5,6 +5,7 @@
 
 #include "emulator/nic/nic_state.h"
 #include "wire/aeth.h"
+#include "wire/assert.h"
 
 namespace verbena::nic {
 namespace {
@@ -33,6 +34,7 @@ enum class Verdict : std::uint8_t {
 };
 
 void schedule_nak(NicState& nic, Qp& qp, std::uint8_t syndrome, Psn psn) {
+  VERBENA_ASSERT(qp.service->is_reliable);
   qp.responder.acknowledge = Acknowledge::nak;
   qp.responder.nak_syndrome = syndrome;
   qp.responder.acknowledge_psn = psn;
@@ -268,6 +270,7 @@ void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   responder.msn = (responder.msn + 1) & Psn::kMask;
   responder.message = Message::none;
   if (!opcode.consumes_receive) return;
+  VERBENA_ASSERT(responder.receive_held);
   Completion completion;
   completion.wr_id = responder.receive_wr_id;
   const bool write = opcode.operation == Operation::write;
@@ -302,6 +305,7 @@ Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
   if (address % kAtomicBytes != 0) return Verdict::invalid_request;
   const auto original = apply_atomic(nic, packet, address);
   if (!original) return Verdict::fault;
+  VERBENA_ASSERT(!responder.atomics.empty());
   responder.msn = (responder.msn + 1) & Psn::kMask;
   const AtomicRecord record{*original, packet.bth().psn, responder.msn};
   responder.atomics[responder.atomics_next++ % responder.atomics.size()] = record;
@@ -477,6 +481,7 @@ void apply_unreliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict v
 }  // namespace
 
 void receive_request(NicState& nic, Qp& qp, const PacketView& packet) {
+  VERBENA_ASSERT(packet.opcode().is_request && qp.accepts_packets());
   if (qp.state == QpState::rtr && !qp.responder.communication_established) {
     qp.responder.communication_established = true;
     nic.raise(AsyncEventType::communication_established, qp);

@@ -4,6 +4,7 @@
 
 #include "emulator/nic/nic_state.h"
 #include "wire/aeth.h"
+#include "wire/assert.h"
 
 namespace verbena::nic {
 namespace {
@@ -68,6 +69,7 @@ void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
 }
 
 Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& port) {
+  VERBENA_ASSERT(job.packets_left != 0);
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, read_response_code(job));
   const std::uint32_t payload = std::min(qp.mtu, job.bytes_left);
   const std::span<std::byte> room = reserve(qp, port, opcode, payload);
@@ -110,6 +112,7 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
 
 void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
   auto& jobs = qp.responder.jobs;
+  VERBENA_ASSERT(job.packets_left != 0 && jobs.capacity() >= kDuplicateJobs);  // nothing is allocated here
   if (qp.responder.jobs_head == jobs.size()) {
     jobs.clear();
     qp.responder.jobs_head = 0;
@@ -190,6 +193,7 @@ std::uint64_t receive_room(const Qp& qp) {
 }
 
 bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload) {
+  VERBENA_ASSERT(qp.responder.receive_held);
   // A receive belongs to the queue that it was posted to (10.2.9).
   const PdHandle pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
   std::uint32_t skip = qp.responder.receive_offset;

@@ -55,6 +55,7 @@ class TimerHeap {
   void remove(TimerEntry& entry) {
     if (entry.position == TimerEntry::kIdle) return;
     const std::uint32_t hole = entry.position;
+    VERBENA_ASSERT(hole < heap_.size() && heap_[hole] == &entry);
     entry.position = TimerEntry::kIdle;
     TimerEntry* last = heap_.back();
     heap_.pop_back();

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "wire/assert.h"
 #include "wire/time.h"
 
 namespace verbena::nic {
@@ -32,10 +31,7 @@ class TimerTable {
   constexpr bool runs(Timer timer) const { return deadline(timer) != kNever; }
 
   /// Anew, if it runs already.
-  constexpr void start(Timer timer, Time when) {
-    VERBENA_ASSERT(when != kNever);
-    deadlines_[index(timer)] = when;
-  }
+  constexpr void start(Timer timer, Time when) { deadlines_[index(timer)] = when; }
   constexpr void stop(Timer timer) { deadlines_[index(timer)] = kNever; }
   constexpr void stop_all() { deadlines_.fill(kNever); }
   /// One that runs is due at `when` at the earliest.

@@ -1,7 +1,7 @@
 // The page on faults: `verbena help fault` and docs/faults.md.
 //
 // Solely what stands between the words; the words and their meaning are those of the tables that read them:
-// fabric/fault_words.h, host/fabric_commands.h, scenarios/language/fault_words.h, fabric/quantity.h.
+// fabric/fault_words.h, host/fabric_process/fabric_commands.h, scenarios/language/fault_words.h, fabric/quantity.h.
 #pragma once
 
 #include "cli/help/page.h"

@@ -56,9 +56,17 @@ struct World::State final : fabric::Sink, fabric::PortListener {
   void look_at_end(std::uint32_t vertex) {
     if (network.topology().is_host(vertex) && hosts[vertex].nic) look_at(vertex, kTouched);
   }
+  void look_at_ends(LinkId link) {
+    const fabric::Cable& cable = network.topology().cables[link.cable];
+    look_at_end(cable.a);
+    look_at_end(cable.b);
+  }
+  /// Whose NIC may have something to do after the change.
+  void look_at_neighbours(const fabric::ElementChange& change);
 
   WorldOptions options;
   fabric::Network network;
+  fabric::ElementFaults elements{network};
   std::uint32_t count;
   std::unique_ptr<nic::Memory> memory;  // one for all: it is the process's own, or none
   std::unique_ptr<Host[]> hosts;
@@ -279,30 +287,64 @@ void World::at(Time time, std::function<void(Time)> task) {
 void World::set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules) {
   state_->network.set_faults(link, rules);
 }
-void World::set_link_up(LinkId link, bool up) {
-  state_->network.set_link_up(state_->now, link, up);
-  state_->look_at_end(topology().cables[link.cable].a);
-  state_->look_at_end(topology().cables[link.cable].b);
+void World::add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule) {
+  state_->elements.add_rule(id, std::move(links), std::move(rule));
 }
-void World::set_link_rate(LinkId link, std::uint64_t bits_per_second) {
-  state_->network.set_link_rate(state_->now, link, bits_per_second);
-  // Its sender may have room earlier than it was told.
-  const fabric::Cable& cable = topology().cables[link.cable];
-  const std::uint32_t from = link.backward ? cable.b : cable.a;
-  if (topology().is_host(from)) touch(from);
+void World::remove_rule(std::uint32_t id) {
+  state_->elements.remove_rule(id);
 }
-void World::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
-  state_->network.set_link_delay(link, propagation, jitter);
+
+void World::change(const fabric::ElementChange& change) {
+  state_->elements.apply(state_->now, change);
+  state_->look_at_neighbours(change);
 }
-void World::set_switch_up(std::uint32_t vertex, bool up) {
-  state_->network.set_switch_up(state_->now, vertex, up);
-  for (const std::uint32_t cable : topology().cables_of(vertex)) {
-    const fabric::Cable& ends = topology().cables[cable];
-    state_->look_at_end(ends.a == vertex ? ends.b : ends.a);
+
+void World::State::look_at_neighbours(const fabric::ElementChange& change) {
+  using Kind = fabric::ElementChange::Kind;
+  const fabric::Topology& topology = network.topology();
+  switch (change.kind) {
+    case Kind::link_down:
+    case Kind::link_up:
+      for (const LinkId link : change.links) look_at_ends(link);
+      return;
+    case Kind::link_rate:
+      // The sender may have room earlier than it was told.
+      for (const LinkId link : change.links) {
+        const fabric::Cable& cable = topology.cables[link.cable];
+        const std::uint32_t from = link.backward ? cable.b : cable.a;
+        if (topology.is_host(from)) look_at(from, kTouched);
+      }
+      return;
+    case Kind::switch_crash:
+    case Kind::switch_restart:
+      for (const std::uint32_t vertex : change.switches)
+        for (const std::uint32_t cable : topology.cables_of(vertex)) look_at_ends({cable, false});
+      return;
+    case Kind::port_error:
+    case Kind::port_active:
+      for (const std::uint32_t host : change.hosts)
+        for (const std::uint32_t cable : topology.cables_of(host)) look_at_ends({cable, false});
+      return;
+    case Kind::link_delay:
+    case Kind::partition:
+    case Kind::heal:
+      return;  // concerns frames only, not who may send
   }
 }
-void World::set_partition(HostId from, HostId to, bool cut) {
-  state_->network.set_partition(from, to, cut);
+
+void World::set_link_up(LinkId link, bool up) {
+  using Kind = fabric::ElementChange::Kind;
+  change({.kind = up ? Kind::link_up : Kind::link_down, .links = {link}});
+}
+void World::set_link_rate(LinkId link, std::uint64_t bits_per_second) {
+  change({.kind = fabric::ElementChange::Kind::link_rate, .links = {link}, .rate_bits_per_second = bits_per_second});
+}
+void World::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
+  change({.kind = fabric::ElementChange::Kind::link_delay, .links = {link}, .delay = propagation, .jitter = jitter});
+}
+void World::set_switch_up(std::uint32_t vertex, bool up) {
+  using Kind = fabric::ElementChange::Kind;
+  change({.kind = up ? Kind::switch_restart : Kind::switch_crash, .switches = {vertex}});
 }
 
 void World::crash(HostId id) {

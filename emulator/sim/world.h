@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/fabric/element_faults.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/topology.h"
@@ -82,19 +83,21 @@ class World {
   /// Calls `task` once at `time`, before everything else that happens then; in the past: at once.
   void at(Time time, std::function<void(Time)> task);
 
-  // -- What can go wrong: see fabric::Network. From tasks and applications, not from observers ------------------------
-  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none. One that it had already
-  /// (the same text and id) keeps its counts.
+  // -- What can go wrong. From tasks and applications, not from observers ---------------------------------------------
+  /// Links, switches, ports and pairs: see fabric::ElementFaults, which does it; who is concerned looks at its port.
+  /// Switches route around what is dead after WorldOptions::detection. A cable whose both directions or whose switch
+  /// are dead has no signal: a NIC that has no other cable raises port_error, and port_active when it comes back.
+  void change(const fabric::ElementChange& change);
+  /// Packet faults on links: see fabric::ElementFaults.
+  void add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule);
+  void remove_rule(std::uint32_t id);
+  /// For who has no ids: all rules of one link, in place of those that it had (fabric::Network::set_faults).
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
-  /// A dead link loses what is on it and in its queue. Switches route around it after WorldOptions::detection. A cable
-  /// whose both directions or whose switch are dead has no signal: a NIC that has no other cable raises port_error, and
-  /// port_active when it comes back.
+  /// change(), of one element.
   void set_link_up(LinkId link, bool up);
   void set_link_rate(LinkId link, std::uint64_t bits_per_second);
   void set_link_delay(LinkId link, Duration propagation, Duration jitter);
   void set_switch_up(std::uint32_t vertex, bool up);
-  /// Frames from host to host vanish where they enter the network.
-  void set_partition(HostId from, HostId to, bool cut);
   /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are
   /// invalid.
   void crash(HostId host);

@@ -4,20 +4,16 @@
 #include <utility>
 #include <variant>
 
+#include "emulator/host/fabric_process/element_words.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/names.h"
 #include "scenarios/real/place_text.h"
+#include "scenarios/run/element_step.h"
 
 namespace verbena::scenarios {
 namespace {
 
-constexpr std::uint32_t kFlapsMax = 100'000;
-
 using Kind = ElementFault::Kind;
-
-std::string time_word(Duration time) {
-  return std::to_string(time.ns) + "ns";
-}
 
 }  // namespace
 
@@ -95,13 +91,6 @@ void FaultSchedule::change(Duration when, const ElementFault& element, FaultTarg
   });
 }
 
-std::string FaultSchedule::names(const std::vector<std::uint32_t>& vertices) const {
-  std::string text;
-  for (const std::uint32_t vertex : vertices)
-    text += (text.empty() ? "" : ",") + scenario_.topology.vertices[vertex].name;
-  return text;
-}
-
 void FaultSchedule::begin(std::size_t fault, Duration when) {
   at(when, [this, fault, when](FaultTarget&) { applied_[fault].time = when; });
   if (const auto* packets = std::get_if<PacketFault>(&scenario_.faults[fault].what))
@@ -129,37 +118,13 @@ void FaultSchedule::begin_packets(std::size_t fault, const PacketFault& packets,
 }
 
 void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
-  const auto tell_links = [&](Duration time, const std::string& word, const std::vector<std::string>& values) {
-    for (const LinkChoice& link : element.links) {
-      std::vector<std::string> words{word, link_name(scenario_.topology, link)};
-      words.insert(words.end(), values.begin(), values.end());
-      tell(time, std::move(words));
-    }
-  };
+  for (std::uint32_t number = 0;; ++number) {
+    const auto step = element_step(element, number);
+    if (!step) break;
+    for (const host::FabricWords& words : host::words_of(scenario_.topology, step->change))
+      tell(when + step->after, words);
+  }
   switch (element.kind) {
-    case Kind::link_down:
-      return tell_links(when, "link-down", {});
-    case Kind::link_up:
-      return tell_links(when, "link-up", {});
-    case Kind::link_flap:
-      for (std::uint32_t i = 0; i < std::min(element.times, kFlapsMax); ++i) {
-        const Duration start = when + (element.down + element.up) * static_cast<std::int64_t>(i);
-        tell_links(start, "link-down", {});
-        tell_links(start + element.down, "link-up", {});
-      }
-      return;
-    case Kind::link_rate:
-      return tell_links(when, "link-rate", {std::to_string(element.rate_bits_per_second) + "bps"});
-    case Kind::link_delay:
-      return tell_links(when, "link-delay", {time_word(element.delay), time_word(element.jitter)});
-    case Kind::partition:
-      return tell(when, {"partition", names(element.hosts), names(element.peers), "one-way"});
-    case Kind::heal:
-      return tell(when, {"heal"});
-    case Kind::switch_crash:
-      return tell(when, {"switch-crash", names(element.switches)});
-    case Kind::switch_restart:
-      return tell(when, {"switch-restart", names(element.switches)});
     case Kind::node_crash:
       return change(when, element, FaultTarget::NodeChange::crash);
     case Kind::node_freeze:
@@ -168,12 +133,24 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
       return change(when, element, FaultTarget::NodeChange::thaw);
     case Kind::node_restart:
       return change(when, element, FaultTarget::NodeChange::restart);
-    case Kind::device_removal:
-      return tell(when, {"device-removal", names(element.hosts)});
+    case Kind::device_removal: {
+      std::string names;
+      for (const std::uint32_t host : element.hosts)
+        names += (names.empty() ? "" : ",") + scenario_.topology.vertices[host].name;
+      return tell(when, {"device-removal", names});
+    }
+    case Kind::link_down:
+    case Kind::link_up:
+    case Kind::link_flap:
+    case Kind::link_rate:
+    case Kind::link_delay:
+    case Kind::partition:
+    case Kind::heal:
+    case Kind::switch_crash:
+    case Kind::switch_restart:
     case Kind::port_error:
-      return tell(when, {"port-error", names(element.hosts)});
     case Kind::port_active:
-      return tell(when, {"port-active", names(element.hosts)});
+      return;  // steps of the network
     case Kind::rnr_storm:
     case Kind::completion_status:
     case Kind::registration_failure:

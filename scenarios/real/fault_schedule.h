@@ -1,7 +1,8 @@
 // FaultSchedule: which faults of a scenario begin and end when, under the real clock.
 //
-// Solely responsible for times, conditions and the words that a running fabric is told. What concerns programs (a node
-// that crashes, freezes or comes back) is handed to the runner. It reads no clock: elapsed time is an argument.
+// Solely responsible for times and conditions; what a fault does to the network is run/element_step.h's. What concerns
+// programs (a node that crashes, freezes or comes back) is handed to the runner. It reads no clock: elapsed time is an
+// argument.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +64,6 @@ class FaultSchedule {
   void at(Duration when, std::function<void(FaultTarget& target)> take);
   void tell(Duration when, std::vector<std::string> words);
   void change(Duration when, const ElementFault& element, FaultTarget::NodeChange change);
-  std::string names(const std::vector<std::uint32_t>& vertices) const;
 
   const Scenario& scenario_;
   std::vector<Step> steps_;  // in no order

@@ -6,14 +6,9 @@
 #include <set>
 #include <utility>
 
-namespace verbena::scenarios {
+#include "scenarios/run/element_step.h"
 
-std::vector<sim::LinkId> links_of(const LinkChoice& choice) {
-  std::vector<sim::LinkId> links;
-  if (choice.way != Way::backward) links.push_back({choice.cable, false});
-  if (choice.way != Way::forward) links.push_back({choice.cable, true});
-  return links;
-}
+namespace verbena::scenarios {
 
 FaultDriver::FaultDriver(sim::World& world, const Scenario& scenario, WorkloadSet& workloads, Journal& journal)
     : world_(world),
@@ -26,8 +21,7 @@ FaultDriver::FaultDriver(sim::World& world, const Scenario& scenario, WorkloadSe
   for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
     applied_.push_back({.index = i});
     if (const auto* packets = std::get_if<PacketFault>(&scenario.faults[i].what))
-      for (const LinkChoice& choice : packets->links)
-        for (const sim::LinkId link : links_of(choice)) rules_on_[link].push_back(i);
+      for (const sim::LinkId link : links_of(packets->links)) rules_on_[link].push_back(i);
   }
 }
 
@@ -101,7 +95,7 @@ void FaultDriver::begin(std::size_t number, Time now) {
   if (const auto* element = std::get_if<ElementFault>(&fault.what)) return apply(*element, now);
   active_[number] = true;
   const auto& packets = std::get<PacketFault>(fault.what);
-  for (const LinkChoice& choice : packets.links) refresh(choice);
+  world_.add_rule(static_cast<std::uint32_t>(number), links_of(packets.links), packets.rule);
   if (fault.trigger.until)
     at(begin_ + *fault.trigger.until, [this, number](Time then) { end_packet_fault(number, then); });
   if (fault.trigger.lasting)
@@ -111,78 +105,26 @@ void FaultDriver::begin(std::size_t number, Time now) {
 void FaultDriver::end_packet_fault(std::size_t number, Time now) {
   active_[number] = false;
   note(now, "end of " + scenario_.faults[number].text);
-  for (const LinkChoice& choice : std::get<PacketFault>(scenario_.faults[number].what).links) refresh(choice);
+  world_.remove_rule(static_cast<std::uint32_t>(number));
 }
 
-void FaultDriver::refresh(const LinkChoice& choice) {
-  for (const sim::LinkId link : links_of(choice)) {
-    std::vector<fabric::FaultRule> rules;
-    for (const std::size_t fault : rules_on_[link])
-      if (active_[fault]) {
-        rules.push_back(std::get<PacketFault>(scenario_.faults[fault].what).rule);
-        rules.back().id = static_cast<std::uint32_t>(fault);
-      }
-    world_.set_faults(link, rules);
+/// What the fault does to the network: a step now, the next when its time comes.
+void FaultDriver::take_step(const ElementFault& fault, std::uint32_t number, Time now) {
+  const auto step = element_step(fault, number);
+  if (!step) return;
+  if (number % 2 == 1) note(now, "link up again");
+  world_.change(step->change);
+  if (const auto next = element_step(fault, number + 1))
+    at(now + (next->after - step->after), [this, &fault, number](Time then) { take_step(fault, number + 1, then); });
+}
+
+void FaultDriver::restart(sim::HostId host, Time now) {
+  if (workloads_.agent(host).is_running()) {
+    workloads_.crash(host);
+    world_.crash(host);
   }
-}
-
-void FaultDriver::set_port(sim::HostId host, bool up) {
-  for (const std::uint32_t cable : scenario_.topology.cables_of(host)) {
-    world_.set_link_up({cable, false}, up);
-    world_.set_link_up({cable, true}, up);
-  }
-}
-
-void FaultDriver::flap(const ElementFault& fault, std::uint32_t times_left, Time now) {
-  for (const LinkChoice& choice : fault.links)
-    for (const sim::LinkId link : links_of(choice)) world_.set_link_up(link, false);
-  at(now + fault.down, [this, &fault, times_left](Time then) {
-    note(then, "link up again");
-    for (const LinkChoice& choice : fault.links)
-      for (const sim::LinkId link : links_of(choice)) world_.set_link_up(link, true);
-    if (times_left > 1)
-      at(then + fault.up, [this, &fault, times_left](Time later) { flap(fault, times_left - 1, later); });
-  });
-}
-
-void FaultDriver::apply_to_links(const ElementFault& fault, Time now) {
-  using enum ElementFault::Kind;
-  if (fault.kind == link_flap) return flap(fault, std::max(fault.times, 1u), now);
-  for (const LinkChoice& choice : fault.links)
-    for (const sim::LinkId link : links_of(choice)) {
-      if (fault.kind == link_rate)
-        world_.set_link_rate(link, fault.rate_bits_per_second);
-      else if (fault.kind == link_delay)
-        world_.set_link_delay(link, fault.delay, fault.jitter);
-      else
-        world_.set_link_up(link, fault.kind == link_up);
-    }
-}
-
-/// Ends the latest partition between these hosts, or all. A pair stays cut as long as any other partition cuts it.
-void FaultDriver::end_partitions(const ElementFault& heal) {
-  std::vector<const ElementFault*> ended;
-  if (heal.hosts.empty()) {
-    ended = std::exchange(partitions_, {});
-  } else {
-    const auto found = std::find_if(partitions_.rbegin(), partitions_.rend(), [&](const ElementFault* partition) {
-      return partition->hosts == heal.hosts && partition->peers == heal.peers;
-    });
-    if (found == partitions_.rend()) return;
-    ended.push_back(*found);
-    partitions_.erase(std::next(found).base());
-  }
-  const auto has = [](const std::vector<std::uint32_t>& hosts, sim::HostId host) {
-    return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
-  };
-  for (const ElementFault* partition : ended)
-    for (const sim::HostId from : partition->hosts)
-      for (const sim::HostId to : partition->peers) {
-        const bool still_cut = std::any_of(partitions_.begin(), partitions_.end(), [&](const ElementFault* other) {
-          return has(other->hosts, from) && has(other->peers, to);
-        });
-        world_.set_partition(from, to, still_cut);
-      }
+  world_.restart(host);
+  workloads_.restart(host, now);
 }
 
 void FaultDriver::apply(const ElementFault& fault, Time now) {
@@ -193,18 +135,13 @@ void FaultDriver::apply(const ElementFault& fault, Time now) {
     case link_flap:
     case link_rate:
     case link_delay:
-      return apply_to_links(fault, now);
     case partition:
-      for (const sim::HostId from : fault.hosts)
-        for (const sim::HostId to : fault.peers) world_.set_partition(from, to, true);
-      partitions_.push_back(&fault);
-      return;
     case heal:
-      return end_partitions(fault);
     case switch_crash:
     case switch_restart:
-      for (const std::uint32_t vertex : fault.switches) world_.set_switch_up(vertex, fault.kind == switch_restart);
-      return;
+    case port_error:
+    case port_active:
+      return take_step(fault, 0, now);
     case node_crash:
       for (const sim::HostId host : fault.hosts)
         if (world_.is_running(host)) {
@@ -213,14 +150,7 @@ void FaultDriver::apply(const ElementFault& fault, Time now) {
         }
       return;
     case node_restart:
-      for (const sim::HostId host : fault.hosts) {
-        if (workloads_.agent(host).is_running()) {
-          workloads_.crash(host);
-          world_.crash(host);
-        }
-        world_.restart(host);
-        workloads_.restart(host, now);
-      }
+      for (const sim::HostId host : fault.hosts) restart(host, now);
       return;
     case node_freeze:
     case node_thaw:
@@ -229,10 +159,6 @@ void FaultDriver::apply(const ElementFault& fault, Time now) {
       return;
     case device_removal:
       for (const sim::HostId host : fault.hosts) world_.remove_device(host);
-      return;
-    case port_error:
-    case port_active:
-      for (const sim::HostId host : fault.hosts) set_port(host, fault.kind == port_active);
       return;
     case rnr_storm:
       for (const sim::HostId host : fault.hosts) workloads_.agent(host).hold_receives(now + fault.down);

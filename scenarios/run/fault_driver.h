@@ -1,6 +1,6 @@
 // FaultDriver: a scenario's faults, each at its time or when its condition first holds.
 //
-// Solely responsible for when faults begin and end, for carrying them out on the world and on the hosts' software, and
+// Solely responsible for when faults begin and end, for what they do to the hosts' software, and
 // for counting what they hit. What goes by order (psn, iter, every, count) is counted from when its fault begins to
 // when it ends, whatever other faults of the same link do meanwhile.
 #pragma once
@@ -40,11 +40,8 @@ class FaultDriver final : public CompletionListener {
   void begin(std::size_t fault, Time now);
   void end_packet_fault(std::size_t fault, Time now);
   void apply(const ElementFault& fault, Time now);
-  void apply_to_links(const ElementFault& fault, Time now);
-  void flap(const ElementFault& fault, std::uint32_t times_left, Time now);
-  void refresh(const LinkChoice& choice);
-  void end_partitions(const ElementFault& heal);
-  void set_port(sim::HostId host, bool up);
+  void take_step(const ElementFault& fault, std::uint32_t number, Time now);
+  void restart(sim::HostId host, Time now);
   void count_down(std::vector<Waiting>& waiting, Time now);
   void note(Time now, std::string_view text);
 
@@ -58,11 +55,7 @@ class FaultDriver final : public CompletionListener {
   std::vector<std::vector<Waiting>> completion_conditions_;          // by workload
   std::map<std::uint32_t, std::vector<Waiting>> packet_conditions_;  // by cable
   std::map<sim::LinkId, std::vector<std::size_t>> rules_on_;         // packet faults that name this link, by fault
-  std::vector<const ElementFault*> partitions_;                      // that have begun and are not healed
   std::uint32_t scheduled_ = 0;
 };
-
-/// The directions that a choice names.
-std::vector<sim::LinkId> links_of(const LinkChoice& choice);
 
 }  // namespace verbena::scenarios

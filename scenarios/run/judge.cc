@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "scenarios/run/fault_driver.h"
+#include "scenarios/run/element_step.h"
 #include "scenarios/run/names.h"
 
 namespace verbena::scenarios {

@@ -1,0 +1,241 @@
+#include "emulator/host/fabric_process/element_words.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "emulator/fabric/quantity.h"
+
+namespace verbena::host {
+namespace {
+
+using fabric::ElementChange;
+using fabric::LinkId;
+using fabric::Topology;
+using Kind = ElementChange::Kind;
+using Parsed = Result<std::vector<ElementChange>, std::string>;
+
+constexpr std::uint64_t kRateMax = 100'000'000'000'000;
+
+constexpr std::array<ElementWord, 10> kWords{{
+    {Kind::link_down, "link-down", 2, 2, "link-down LINK",
+     "The cable is dead: what is on it is lost, ports at its ends go down, switches find other ways.",
+     "link-down n1-s1"},
+    {Kind::link_up, "link-up", 2, 2, "link-up LINK", "It is alive again.", "link-up n1-s1"},
+    {Kind::link_rate, "link-rate", 3, 3, "link-rate LINK RATE", "Another rate from now on; 0: frames take no time.",
+     "link-rate n1-s1 10Gbps"},
+    {Kind::link_delay, "link-delay", 3, 4, "link-delay LINK TIME [JITTER]",
+     "Another delay from now on, and up to JITTER more, evenly spread.", "link-delay all 5us 1us"},
+    {Kind::switch_crash, "switch-crash", 2, 2, "switch-crash SWITCH,...",
+     "The switches are dead, with all their cables.", "switch-crash s1,s2"},
+    {Kind::switch_restart, "switch-restart", 2, 2, "switch-restart SWITCH,...", "They are alive again.",
+     "switch-restart s1,s2"},
+    {Kind::partition, "partition", 3, 4, "partition NODE,... NODE,... [one-way]",
+     "Packets between nodes of the first list and nodes of the second vanish, while all ports stay up; one-way: only "
+     "those from the first to the second.",
+     "partition n1,n2 n3 one-way"},
+    {Kind::heal, "heal", 1, 4, "heal [NODE,... NODE,... [one-way]]",
+     "Ends all partitions, or the latest that was said with the same words. A pair stays cut as long as another "
+     "partition cuts it.",
+     "heal"},
+    {Kind::port_error, "port-error", 2, 2, "port-error NODE,...",
+     "All cables of the nodes are dead: their ports go down (IBV_EVENT_PORT_ERR).", "port-error n1,n2"},
+    {Kind::port_active, "port-active", 2, 2, "port-active NODE,...",
+     "All their cables are alive again (IBV_EVENT_PORT_ACTIVE).", "port-active n1,n2"},
+}};
+
+constexpr bool in_order_of_kinds() {
+  for (std::size_t i = 0; i < kWords.size(); ++i)
+    if (kWords[i].kind != static_cast<Kind>(i)) return false;
+  return kWords.back().kind == Kind::port_active;
+}
+static_assert(in_order_of_kinds());
+
+Parsed refuse(std::string text) {
+  return Failure{std::move(text)};
+}
+
+std::vector<std::string> split(const std::string& word) {
+  std::vector<std::string> names;
+  for (std::size_t from = 0; from <= word.size();) {
+    const std::size_t end = std::min(word.find(',', from), word.size());
+    names.push_back(word.substr(from, end - from));
+    from = end + 1;
+  }
+  return names;
+}
+
+std::string join(const Topology& topology, const std::vector<std::uint32_t>& vertices) {
+  std::string names;
+  for (const std::uint32_t vertex : vertices) names += (names.empty() ? "" : ",") + topology.vertices[vertex].name;
+  return names;
+}
+
+/// Both directions of a cable, one after the other, are the cable.
+std::vector<std::string> names_of(const Topology& topology, const std::vector<LinkId>& links) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const bool both = i + 1 < links.size() && !links[i].backward && links[i + 1] == LinkId{links[i].cable, true};
+    names.push_back(both ? topology.cable_name(links[i].cable) : link_name(topology, links[i]));
+    if (both) ++i;
+  }
+  return names;
+}
+
+Parsed parse_of_links(const Topology& topology, ElementChange change, const FabricWords& words) {
+  auto links = find_links(topology, words[1]);
+  if (!links) return refuse(no_link(words[1]));
+  change.links = std::move(*links);
+  if (change.kind == Kind::link_rate) {
+    const auto rate = parse_rate(words[2]);
+    if (!rate)
+      return refuse("'" + words[2] + "' is no rate: write 10Gbps or 100Mbps, or 0 for frames that take no time");
+    change.rate_bits_per_second = *rate;
+  }
+  if (change.kind == Kind::link_delay) {
+    const auto delay = parse_time_span(words[2]);
+    const auto jitter = words.size() > 3 ? parse_time_span(words[3]) : Duration{0};
+    if (!delay || !jitter)
+      return refuse("'" + words[delay ? 3 : 2] + "' is no time: write at most 60s, such as 500ns, 10us or 2ms");
+    change.delay = *delay;
+    change.jitter = *jitter;
+  }
+  return std::vector{std::move(change)};
+}
+
+/// Of a partition, and of what ends one: without `one-way` it is one each way.
+Parsed parse_between(const Topology& topology, ElementChange change, const ElementWord& word,
+                     const FabricWords& words) {
+  if (words.size() == 1) return std::vector{std::move(change)};
+  if (words.size() == 2) return refuse("that is not how it goes: " + std::string(word.usage));
+  auto from = find_vertices(topology, words[1], true);
+  auto to = find_vertices(topology, words[2], true);
+  if (!from || !to) return refuse(not_a_node(words[from ? 2 : 1]));
+  if (words.size() > 3 && words[3] != "one-way") return refuse("unknown word '" + words[3] + "': one-way is right");
+  change.hosts = std::move(*from);
+  change.peers = std::move(*to);
+  std::vector<ElementChange> ways{change};
+  if (words.size() == 3) {
+    std::swap(change.hosts, change.peers);
+    ways.push_back(std::move(change));
+  }
+  return ways;
+}
+
+}  // namespace
+
+std::span<const ElementWord> element_words() {
+  return kWords;
+}
+
+std::string no_link(const std::string& name) {
+  return "there is no link '" + name + "' (verbena stat lists them)";
+}
+std::string not_a_node(const std::string& names) {
+  return "'" + names + "' is not a node of this fabric, nor several with commas";
+}
+
+Parsed parse_element(const Topology& topology, const ElementWord& word, const FabricWords& words) {
+  ElementChange change{.kind = word.kind};
+  switch (word.kind) {
+    case Kind::link_down:
+    case Kind::link_up:
+    case Kind::link_rate:
+    case Kind::link_delay:
+      return parse_of_links(topology, std::move(change), words);
+    case Kind::partition:
+    case Kind::heal:
+      return parse_between(topology, std::move(change), word, words);
+    case Kind::switch_crash:
+    case Kind::switch_restart: {
+      auto switches = find_vertices(topology, words[1], false);
+      if (!switches) return refuse("'" + words[1] + "' is not a switch of this fabric, nor several with commas");
+      change.switches = std::move(*switches);
+      return std::vector{std::move(change)};
+    }
+    case Kind::port_error:
+    case Kind::port_active: {
+      auto hosts = find_vertices(topology, words[1], true);
+      if (!hosts) return refuse(not_a_node(words[1]));
+      change.hosts = std::move(*hosts);
+      return std::vector{std::move(change)};
+    }
+  }
+  return refuse("unknown word");
+}
+
+std::vector<FabricWords> words_of(const Topology& topology, const ElementChange& change) {
+  const std::string name(kWords[static_cast<std::size_t>(change.kind)].name);
+  switch (change.kind) {
+    case Kind::link_down:
+    case Kind::link_up:
+    case Kind::link_rate:
+    case Kind::link_delay: {
+      std::vector<FabricWords> commands;
+      for (const std::string& link : names_of(topology, change.links)) {
+        FabricWords words{name, link};
+        if (change.kind == Kind::link_rate) words.push_back(std::to_string(change.rate_bits_per_second) + "bps");
+        if (change.kind == Kind::link_delay)
+          for (const Duration time : {change.delay, change.jitter}) words.push_back(std::to_string(time.ns) + "ns");
+        commands.push_back(std::move(words));
+      }
+      return commands;
+    }
+    case Kind::partition:
+      return {{name, join(topology, change.hosts), join(topology, change.peers), "one-way"}};
+    case Kind::heal:
+      if (change.hosts.empty()) return {{name}};
+      return {{name, join(topology, change.hosts), join(topology, change.peers), "one-way"}};
+    case Kind::switch_crash:
+    case Kind::switch_restart:
+      return {{name, join(topology, change.switches)}};
+    case Kind::port_error:
+    case Kind::port_active:
+      return {{name, join(topology, change.hosts)}};
+  }
+  return {};
+}
+
+std::string link_name(const Topology& topology, LinkId link) {
+  const fabric::Cable& cable = topology.cables[link.cable];
+  const std::string& a = topology.vertices[cable.a].name;
+  const std::string& b = topology.vertices[cable.b].name;
+  return link.backward ? b + "->" + a : a + "->" + b;
+}
+
+std::optional<std::vector<LinkId>> find_links(const Topology& topology, const std::string& name) {
+  std::vector<LinkId> links;
+  for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
+    const std::string& a = topology.vertices[topology.cables[cable].a].name;
+    const std::string& b = topology.vertices[topology.cables[cable].b].name;
+    const bool both = name == "all" || name == a + "-" + b || name == b + "-" + a;
+    if (both || name == a + "->" + b) links.push_back({cable, false});
+    if (both || name == b + "->" + a) links.push_back({cable, true});
+  }
+  if (links.empty()) return std::nullopt;
+  return links;
+}
+
+std::optional<std::vector<std::uint32_t>> find_vertices(const Topology& topology, const std::string& names,
+                                                        bool hosts) {
+  std::vector<std::uint32_t> found;
+  for (const std::string& name : split(names)) {
+    std::uint32_t vertex = 0;
+    while (vertex < topology.vertices.size() && topology.vertices[vertex].name != name) ++vertex;
+    if (vertex == topology.vertices.size() || topology.is_host(vertex) != hosts) return std::nullopt;
+    found.push_back(vertex);
+  }
+  return found;
+}
+
+std::optional<std::uint64_t> parse_rate(std::string_view text) {
+  if (text == "0") return 0;
+  const auto rate = fabric::parse_rate(text);
+  return rate && *rate <= kRateMax ? rate : std::nullopt;
+}
+
+std::optional<Duration> parse_time_span(std::string_view text) {
+  return text == "0" ? Duration{0} : fabric::parse_duration(text, fabric::kFaultTimeMax);
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,56 @@
+// ElementWords: what a running fabric is told of its links, switches, ports and pairs: words, and the change that they
+// mean, both ways.
+//
+// Solely responsible for how a fabric::ElementChange is spelled: `verbena fault` and scenarios under the real clock say
+// it, fabric_commands.h understands it. What it does is fabric/element_faults.h's. LINK is the name of a cable, n1-s1,
+// for both directions, n1->s1 for one, or `all`; NODES and SWITCHES are names with commas.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/element_faults.h"
+#include "emulator/host/node/fabric_question.h"
+#include "wire/result.h"
+
+namespace verbena::host {
+
+/// How a change is said, and what it means to whoever says it.
+struct ElementWord {
+  fabric::ElementChange::Kind kind;
+  std::string_view name;
+  std::size_t words_min;  // with the name
+  std::size_t words_max;
+  std::string_view usage;
+  std::string_view text;
+  std::string_view example;
+};
+/// In the order of fabric::ElementChange::Kind.
+std::span<const ElementWord> element_words();
+
+/// One command may be two changes: a partition both ways. The number of words is right; the error is one line.
+Result<std::vector<fabric::ElementChange>, std::string> parse_element(const fabric::Topology& topology,
+                                                                      const ElementWord& word,
+                                                                      const FabricWords& words);
+/// The commands that bring about this change, one for each link that it names.
+std::vector<FabricWords> words_of(const fabric::Topology& topology, const fabric::ElementChange& change);
+
+// -- The names in them
+std::string link_name(const fabric::Topology& topology, fabric::LinkId link);
+std::optional<std::vector<fabric::LinkId>> find_links(const fabric::Topology& topology, const std::string& name);
+/// Nothing: one of the names is not that of a host, or else of a switch.
+std::optional<std::vector<std::uint32_t>> find_vertices(const fabric::Topology& topology, const std::string& names,
+                                                        bool hosts);
+std::string not_a_node(const std::string& names);
+std::string no_link(const std::string& name);
+
+/// As of fabric/quantity.h, and "0": frames take no time; nothing: not understood.
+std::optional<std::uint64_t> parse_rate(std::string_view text);
+/// As of fabric/quantity.h up to 60s, and "0".
+std::optional<Duration> parse_time_span(std::string_view text);
+
+}  // namespace verbena::host

@@ -1,0 +1,87 @@
+#include "scenarios/run/element_step.h"
+
+#include <algorithm>
+
+namespace verbena::scenarios {
+namespace {
+
+using Change = fabric::ElementChange::Kind;
+
+/// Nothing: it is no change of the network.
+std::optional<Change> change_of(ElementFault::Kind kind, std::uint32_t step) {
+  using enum ElementFault::Kind;
+  switch (kind) {
+    case link_down:
+      return Change::link_down;
+    case link_up:
+      return Change::link_up;
+    case link_flap:
+      return step % 2 == 0 ? Change::link_down : Change::link_up;
+    case link_rate:
+      return Change::link_rate;
+    case link_delay:
+      return Change::link_delay;
+    case partition:
+      return Change::partition;
+    case heal:
+      return Change::heal;
+    case switch_crash:
+      return Change::switch_crash;
+    case switch_restart:
+      return Change::switch_restart;
+    case port_error:
+      return Change::port_error;
+    case port_active:
+      return Change::port_active;
+    case node_crash:
+    case node_freeze:
+    case node_thaw:
+    case node_restart:
+    case device_removal:
+    case rnr_storm:
+    case completion_status:
+    case registration_failure:
+    case post_failure:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ElementStep> element_step(const ElementFault& fault, std::uint32_t number) {
+  const bool flaps = fault.kind == ElementFault::Kind::link_flap;
+  const std::uint64_t steps = flaps ? 2 * std::uint64_t{std::max(fault.times, 1u)} : 1;
+  const auto change = change_of(fault.kind, number);
+  if (!change || number >= steps) return std::nullopt;
+  ElementStep step;
+  if (flaps) {
+    step.after = (fault.down + fault.up) * static_cast<std::int64_t>(number / 2);
+    if (number % 2 == 1) step.after = step.after + fault.down;
+  }
+  step.change = {.kind = *change,
+                 .links = links_of(fault.links),
+                 .hosts = fault.hosts,
+                 .peers = fault.peers,
+                 .switches = fault.switches,
+                 .rate_bits_per_second = fault.rate_bits_per_second,
+                 .delay = fault.delay,
+                 .jitter = fault.jitter};
+  return step;
+}
+
+std::vector<fabric::LinkId> links_of(const LinkChoice& choice) {
+  std::vector<fabric::LinkId> links;
+  if (choice.way != Way::backward) links.push_back({choice.cable, false});
+  if (choice.way != Way::forward) links.push_back({choice.cable, true});
+  return links;
+}
+
+std::vector<fabric::LinkId> links_of(const std::vector<LinkChoice>& choices) {
+  std::vector<fabric::LinkId> links;
+  for (const LinkChoice& choice : choices)
+    for (const fabric::LinkId link : links_of(choice)) links.push_back(link);
+  return links;
+}
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,233 @@
+// Each fault of elements under virtual time and under the real clock: those who are left see the same.
+//
+// Three nodes send each other one datagram in each of four rounds, between which the faults begin and end. Under
+// virtual time a scenario's workloads do so; under the real clock the same scenario's faults go to a fabric process,
+// and processes that are plugged into it send frames. The faults' times are the scenario's, not the clock's: no
+// waiting.
+#include <array>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emulator/host/link/shm/shm_link.h"
+#include "scenarios/real/fault_schedule.h"
+#include "scenarios/run/outcome.h"
+#include "tests/host/fabric_process/served.h"
+#include "tests/host/link/link_frames.h"
+#include "tests/scenarios/reading.h"
+
+using namespace verbena;
+using namespace verbena::scenarios;
+
+namespace {
+
+constexpr std::uint32_t kNodes = 3;
+constexpr std::array<int, 4> kRounds = {1, 4, 7, 10};  // seconds of the scenario; its faults change at 3, 6 and 9
+constexpr Duration kLate = seconds(1);
+constexpr std::size_t kBytes = 1024;
+
+/// By round, for n1->n2, n1->n3, n2->n1, n2->n3, n3->n1, n3->n2: + it has arrived, l more than a second later, - never.
+using Seen = std::vector<std::string>;
+
+char mark(std::optional<Duration> taken) {
+  return !taken ? '-' : *taken < kLate ? '+' : 'l';
+}
+
+std::string text_of(const std::string& shape, const std::string& faults) {
+  std::string text = "name: t\ntimeout: 14s\ndetection: 1ms\ntopology: {shape: " + shape + ", hosts: 3}\nworkloads:\n";
+  for (std::size_t round = 0; round < kRounds.size(); ++round)
+    for (std::uint32_t from = 1; from <= kNodes; ++from)
+      for (std::uint32_t to = 1; to <= kNodes; ++to)
+        if (from != to)
+          text += "  - {name: w" + std::to_string(round) + std::to_string(from) + std::to_string(to) + ", from: n" +
+                  std::to_string(from) + ", to: n" + std::to_string(to) +
+                  ", verb: send, transport: ud, size: " + std::to_string(kBytes) +
+                  ", count: 1, start: " + std::to_string(kRounds[round]) + "s}\n";
+  return text + "faults: [" + faults + "]\n";
+}
+
+Seen under_virtual_time(const Scenario& scenario) {
+  const Outcome outcome = run_virtual(scenario, {});
+  BOOST_TEST(outcome.error == "");
+  Seen seen(kRounds.size());
+  for (std::size_t i = 0; i < outcome.workloads.size(); ++i) {
+    const std::size_t round = i / (kNodes * (kNodes - 1));
+    const StatusCount& got = outcome.workloads[i].receive_statuses[0];
+    seen[round] += mark(got.number == 0 ? std::nullopt : std::optional(got.first - seconds(kRounds[round])));
+  }
+  return seen;
+}
+
+/// A process of a node, plugged into the fabric.
+struct Plugged {
+  Plugged(const host::test::Served& fabric, std::uint8_t number) : address(host::test::node(number)) {
+    host::EngineConfig config;
+    config.fabric = fabric.name;
+    config.address = address;
+    auto opened = host::open_fabric_link(config);
+    BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
+    slot = opened->slot;
+    link = std::move(opened->link);
+  }
+  wire::Gid address;
+  std::uint8_t slot = 0;
+  std::unique_ptr<host::Link> link;
+  host::test::Collector collector;
+};
+
+class Machine final : public FaultTarget {
+ public:
+  explicit Machine(const Scenario& scenario)
+      : scenario_(scenario), fabric_(scenario.topology, scenario.detection), schedule_(scenario) {
+    for (std::uint8_t number = 1; number <= kNodes; ++number)
+      nodes_.push_back(std::make_unique<Plugged>(fabric_, number));
+  }
+
+  Seen run() {
+    Seen seen;
+    for (const int round : kRounds) {
+      schedule_.run(seconds(round), *this);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // detection
+      seen.push_back(exchange());
+    }
+    return seen;
+  }
+
+  std::optional<std::string> tell_fabric(const std::vector<std::string>& words) override {
+    host::FabricWords said = words;
+    if (words.front() == "prepared")
+      said = {"add", words.at(2), std::get<PacketFault>(scenario_.faults.at(std::stoul(words.at(1))).what).rule.text};
+    std::string answer = fabric_.ask(said);
+    BOOST_TEST(answer.find("refused") == std::string::npos, said.front() << ": " << answer);
+    return answer;
+  }
+  std::uint64_t carried(const std::string&) override { return 0; }
+  void change_node(std::uint32_t host, NodeChange change) override {
+    BOOST_REQUIRE((change == NodeChange::crash));
+    nodes_[host].reset();
+    const auto is_gone = [&] { return fabric_.stat().at("nodes").at(host).at("processes") == 0; };
+    BOOST_TEST(host::test::until(is_gone, [&] { pass(); }));
+  }
+
+ private:
+  /// Frames that will not arrive any more, of all that were ever sent.
+  std::uint64_t ended() {
+    const host::test::Json stat = fabric_.stat();
+    std::uint64_t frames = 0;
+    for (const char* const reason : {"vanished", "lost", "overflowed"}) frames += stat.value(reason, 0ULL);
+    return frames;
+  }
+
+  /// One frame for each pair; ends when each has arrived or met its end.
+  std::string exchange() {
+    std::map<std::uint32_t, Duration> taken;  // by PSN
+    const std::uint64_t before = ended();
+    const Time sent_at = host::clock_now();
+    std::uint32_t sent = 0;
+    for (std::uint32_t pair = 0; pair < kNodes * kNodes; ++pair) {
+      const std::uint32_t from = pair / kNodes;
+      const std::uint32_t to = pair % kNodes;
+      if (from == to || !nodes_[from]) continue;
+      const std::uint8_t slot = nodes_[to] ? nodes_[to]->slot : 0;
+      const host::test::FrameRequest request{.source = nodes_[from]->address,
+                                             .destination = host::test::node(static_cast<std::uint8_t>(to + 1)),
+                                             .qpn = wire::Qpn(host::qpn_base_of(slot).value() + 0x11),
+                                             .psn = pair,
+                                             .payload_bytes = kBytes};
+      BOOST_TEST(host::test::until([&] { return commit(*nodes_[from]->link, request); }, [&] { pass(); }));
+      ++sent;
+    }
+    const auto is_settled = [&] {
+      for (const auto& node : nodes_)
+        if (node)
+          for (const auto& frame : node->collector.frames)
+            taken.try_emplace(host::test::psn_of(frame), host::clock_now() - sent_at);
+      return taken.size() + ended() - before >= sent;
+    };
+    BOOST_TEST(host::test::until(is_settled, [&] { pass(); }, std::chrono::seconds(20)));
+    for (const auto& node : nodes_)
+      if (node) node->collector.frames.clear();
+    std::string seen;
+    for (std::uint32_t pair = 0; pair < kNodes * kNodes; ++pair) {
+      if (pair / kNodes == pair % kNodes) continue;
+      const auto found = taken.find(pair);
+      seen += mark(found == taken.end() ? std::nullopt : std::optional(found->second));
+    }
+    return seen;
+  }
+
+  void pass() {
+    for (const auto& node : nodes_) {
+      if (!node) continue;
+      node->link->service();
+      node->link->publish();
+      node->link->flush();
+      node->link->receive(host::clock_now(), node->collector, 64);
+    }
+    std::this_thread::yield();
+  }
+
+  const Scenario& scenario_;
+  host::test::Served fabric_;
+  FaultSchedule schedule_;
+  std::vector<std::unique_ptr<Plugged>> nodes_;
+};
+
+struct Case {
+  const char* shape;
+  const char* faults;
+  Seen seen;  // by both
+};
+
+const std::string kAll = "++++++";
+
+const std::vector<Case> kCases = {
+    {"star", "{link-down: n1-s1, at: 3s, for: 5s}", {kAll, "---+-+", "---+-+", kAll}},
+    {"star", "{link-down: n1-s1, at: 3s}, {link-up: n1-s1, at: 6s}", {kAll, "---+-+", kAll, kAll}},
+    {"ring", "{link-down: s1-s2, at: 3s, for: 5s}", {kAll, kAll, kAll, kAll}},  // led around
+    {"star", "{link-flap: n2-s1, down: 2s, up: 1s, times: 2, at: 3s}", {kAll, "-+--+-", "-+--+-", kAll}},
+    {"star", "{link-rate: n1-s1, rate: 8Kbps, at: 3s}, {link-rate: n1-s1, rate: 1Gbps, at: 6s}", {}},
+    {"star",
+     "{link-delay: n1-s1, delay: 1200ms, at: 3s}, {link-delay: n1-s1, delay: 1us, at: 6s}",
+     {kAll, "lll+l+", kAll, kAll}},
+    {"star", "{partition: n1, peers: n2, at: 3s, for: 5s}", {kAll, "-+-+++", "-+-+++", kAll}},
+    {"star", "{partition: n1, peers: n2, one-way: true, at: 3s, for: 5s}", {kAll, "-+++++", "-+++++", kAll}},
+    // A heal ends the partition that it names, and no other.
+    {"star",
+     "{partition: n1, peers: n2, at: 3s, for: 2s}, {partition: n3, peers: n2, at: 3s, for: 5s}",
+     {kAll, "-+--+-", "+++-+-", kAll}},
+    {"star", "{partition: n1, at: 3s, for: 2s}, {partition: [n1, n3], peers: n2, at: 3s}, {heal: all, at: 9s}", {}},
+    {"star", "{partition: n1, at: 3s}, {partition: n1, peers: n2, at: 3s}, {heal: n1, at: 6s}", {}},
+    {"star", "{switch-crash: s1, at: 3s, for: 5s}", {kAll, "------", "------", kAll}},
+    {"line", "{switch-crash: s2, at: 3s}, {switch-restart: s2, at: 6s}", {kAll, "------", kAll, kAll}},
+    {"star", "{port-error: n2, at: 3s, for: 5s}", {kAll, "-+--+-", "-+--+-", kAll}},
+    {"star", "{link-down: all, at: 3s}, {port-active: n1, at: 3s}, {port-active: [n2, n3], at: 6s}", {}},
+    {"star", "{node-crash: n2, at: 3s}", {kAll, "-+--+-", "-+--+-", "-+--+-"}},
+    {"star", "{packet: drop, link: n1->s1, from: 3s, until: 6s}", {kAll, "--++++", kAll, kAll}},
+    // What is on a link together ends apart.
+    {"star", "{packet: drop, link: n1-s1, from: 3s, until: 8s}, {link-down: n2-s1, at: 3s, for: 2s}", {}},
+};
+
+std::string joined(const Seen& seen) {
+  std::string text;
+  for (const std::string& round : seen) text += round + " ";
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(each_fault_of_elements_does_the_same_under_both_clocks) {
+  for (const Case& one : kCases) {
+    BOOST_TEST_CONTEXT(one.shape << " " << one.faults) {
+      const Scenario scenario = test::good(text_of(one.shape, one.faults));
+      const Seen virtual_time = under_virtual_time(scenario);
+      const Seen real_time = Machine(scenario).run();
+      BOOST_TEST((real_time == virtual_time), "real: " << joined(real_time) << " virtual: " << joined(virtual_time));
+      if (!one.seen.empty()) BOOST_TEST((virtual_time == one.seen), "virtual: " << joined(virtual_time));
+    }
+  }
+}

@@ -21,7 +21,6 @@ namespace verbena::cli {
 
 namespace {
 
-constexpr std::size_t kFabricNameBytesMax = 32;
 constexpr std::size_t kDeviceNameBytesMax = 63;  // IBV_SYSFS_NAME_MAX less the final zero
 
 struct Options {
@@ -76,9 +75,9 @@ std::optional<std::string> wrong_link(const std::string& link) {
 
 /// The first thing that is wrong with the options, as one line.
 std::optional<std::string> find_error(const Options& options) {
-  if (!is_name(options.fabric, kFabricNameBytesMax))
+  if (!host::is_fabric_name(options.fabric))
     return fmt::format("--fabric '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.fabric,
-                       kFabricNameBytesMax);
+                       host::kFabricNameBytesMax);
   if (!host::parse_node(options.node))
     return fmt::format("--node {}: not a number from 1 to 254 nor an IP address", options.node);
   if (auto error = wrong_link(options.link)) return error;

@@ -46,6 +46,8 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_s
     check_refused({"exec", "--node", node, "true"}, "--node");
   check_refused({"exec", "--node", "1", "--node=2", "true"}, "more than once");
   check_refused({"exec", "--fabric", "a/b", "true"}, "--fabric");
+  for (const std::string& name : {std::string(41, 'f'), std::string(".."), std::string("f g")})
+    check_refused({"exec", "--fabric", name, "true"}, "a name has 1 to 40");
   check_refused({"exec", "--link", "tcp", "true"}, "shm, fabric, udp or raw:");
   check_refused({"exec", "--link", "raw:", "true"}, "interface");
   check_refused({"exec", "--link", "raw:no-such-if", "true"}, "no-such-if");
@@ -90,6 +92,10 @@ BOOST_AUTO_TEST_CASE(explain_tells_a_capture_and_ends_well) {
 }
 
 #ifdef VERBENA_HAS_LIBRARIES
+BOOST_AUTO_TEST_CASE(exec_joins_a_fabric_of_every_name_that_can_be_served) {
+  BOOST_TEST(verbena_command({"exec", "--fabric", std::string(40, 'f'), "true"}).status == 0);
+}
+
 BOOST_AUTO_TEST_CASE(exec_passes_the_status_on) {
   for (const Words& stats : {Words{}, Words{"--stats"}}) {
     const auto run = [&](const Words& program) {

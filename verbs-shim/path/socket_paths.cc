@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/os/same_user.h"
 #include "verbs-shim/path/node_names.h"
 #include "verbs-shim/path/numbered_entries.h"
 #include "verbs-shim/path/real.h"
@@ -169,7 +170,7 @@ void close_channel() {
 bool serves_this_user(int fd) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
-  return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+  return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == host::own_user();
 }
 
 /// By system calls: the hooks are not meant.

@@ -11,6 +11,7 @@
 
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/name_holder.h"
+#include "emulator/host/os/same_user.h"
 #include "emulator/host/os/socket_option.h"
 
 namespace verbena::host {
@@ -35,8 +36,8 @@ PortName port_name(const wire::Gid& address, std::uint8_t slot) {
   result.name.sun_family = AF_UNIX;
   // A leading zero octet makes the name abstract (unix(7)).
   const int text_bytes =
-      std::snprintf(result.name.sun_path + 1, sizeof result.name.sun_path - 1, "verbena-frames/%u/%s/%u",
-                    static_cast<unsigned>(::geteuid()), address_text(address).c_str(), unsigned{slot});
+      std::snprintf(result.name.sun_path + 1, sizeof result.name.sun_path - 1, "verbena-frames/%u/%s/%u", own_user(),
+                    address_text(address).c_str(), unsigned{slot});
   VERBENA_ASSERT(text_bytes > 0 && static_cast<std::size_t>(text_bytes) < sizeof result.name.sun_path - 1);
   result.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(text_bytes));
   return result;
@@ -54,7 +55,7 @@ bool is_from_our_user(msghdr& header) {
     if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_CREDENTIALS) continue;
     ucred credentials{};
     std::memcpy(&credentials, CMSG_DATA(item), sizeof credentials);
-    return credentials.uid == ::geteuid();
+    return credentials.uid == own_user();
   }
   return false;
 }

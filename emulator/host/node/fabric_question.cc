@@ -52,7 +52,7 @@ bool read_sealed_text(int file, std::string& into) {
 }  // namespace
 
 SeatAddress fabric_control_address(std::string_view fabric) {
-  const std::string text = "verbena/" + std::to_string(getuid()) + "/" + std::string(fabric) + "/control";
+  const std::string text = "verbena/" + std::to_string(own_user()) + "/" + std::string(fabric) + "/control";
   SeatAddress result;
   VERBENA_ASSERT(text.size() + 1 <= sizeof result.name.sun_path);
   result.name.sun_family = AF_UNIX;

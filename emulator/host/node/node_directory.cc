@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "emulator/host/os/name_holder.h"
+#include "emulator/host/os/same_user.h"
 #include "wire/assert.h"
 
 namespace verbena::host {
@@ -90,13 +91,13 @@ std::optional<std::uint32_t> node_number(const wire::Gid& address) {
 }
 
 bool is_fabric_name(std::string_view name) {
-  return !name.empty() && name.size() <= kFabricNameBytesMax &&
+  return !name.empty() && name.size() <= kFabricNameBytesMax && name != "." && name != ".." &&
          std::all_of(name.begin(), name.end(), is_name_character);
 }
 
 SeatAddress seat_address(const SeatName& seat) {
   VERBENA_ASSERT(is_fabric_name(seat.fabric));
-  const std::string text = "verbena/" + std::to_string(getuid()) + "/" + std::string(seat.fabric) + "/" +
+  const std::string text = "verbena/" + std::to_string(own_user()) + "/" + std::string(seat.fabric) + "/" +
                            address_text(seat.address) + "/" + std::to_string(seat.slot);
   SeatAddress result;
   VERBENA_ASSERT(text.size() + 1 <= sizeof result.name.sun_path);
@@ -108,7 +109,7 @@ SeatAddress seat_address(const SeatName& seat) {
 }
 
 std::vector<SeatTaken> seats_taken(std::string_view fabric) {
-  const std::string prefix = "@verbena/" + std::to_string(getuid()) + "/" + std::string(fabric) + "/";
+  const std::string prefix = "@verbena/" + std::to_string(own_user()) + "/" + std::string(fabric) + "/";
   constexpr std::string_view kListening = " 00010000 ";  // __SO_ACCEPTCON: not the sockets that were accepted there
   std::vector<SeatTaken> seats;
   std::ifstream table("/proc/net/unix");
@@ -129,7 +130,8 @@ std::vector<SeatTaken> seats_taken(std::string_view fabric) {
 
 Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, const wire::Gid& address) {
   if (!is_fabric_name(fabric))
-    return Failure{std::string("fabric name must be 1 to 40 letters, digits, '.', '_' or '-'")};
+    return Failure{"fabric name must be 1 to " + std::to_string(kFabricNameBytesMax) +
+                   " letters, digits, '.', '_' or '-'"};
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return Failure{std::string("cannot open a unix socket: ") + std::strerror(errno)};
   NodeDirectory seat(listener, 0);

@@ -48,7 +48,7 @@ wire::Gid node_of(const wire::Gid& address);
 std::string address_text(const wire::Gid& address);
 /// K in 1..254 (127.47.91.K), an IPv4 or an IPv6 address.
 std::optional<wire::Gid> parse_node(std::string_view text);
-/// 1 to kFabricNameBytesMax letters, digits, '.', '_' or '-'.
+/// 1 to kFabricNameBytesMax letters, digits, '.', '_' or '-'; not "." or "..".
 bool is_fabric_name(std::string_view name);
 /// The address of node K, 1 to kNodesMax, and back; nothing: the address is not of this kind.
 wire::Gid node_address(std::uint32_t node);

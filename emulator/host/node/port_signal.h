@@ -14,17 +14,18 @@
 #include <cstdint>
 
 #include "emulator/host/os/abstract_name.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 
 inline AbstractName served_fabric_name(const char* fabric) {
-  return AbstractName("verbena-port/%u/%s", static_cast<unsigned>(::getuid()), fabric);
+  return AbstractName("verbena-port/%u/%s", own_user(), fabric);
 }
 
 inline AbstractName dead_port_name(const char* fabric, const std::array<std::uint8_t, 16>& gid) {
   std::uint64_t halves[2] = {};
   for (std::size_t i = 0; i < gid.size(); ++i) halves[i / 8] = halves[i / 8] << 8 | gid[i];
-  return AbstractName("verbena-port/%u/%s/%016llx%016llx", static_cast<unsigned>(::getuid()), fabric,
+  return AbstractName("verbena-port/%u/%s/%016llx%016llx", own_user(), fabric,
                       static_cast<unsigned long long>(halves[0]), static_cast<unsigned long long>(halves[1]));
 }
 

@@ -9,14 +9,14 @@
 
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/port_signal.h"
+#include "emulator/host/os/same_user.h"
 #include "wire/assert.h"
 
 namespace verbena::host {
 namespace {
 
 AbstractName make_name(const std::string& fabric, const wire::Gid& node, const char* rest) {
-  const AbstractName name("verbena-cm/%u/%s/%s/%s", static_cast<unsigned>(::geteuid()), fabric.c_str(),
-                          address_text(node).c_str(), rest);
+  const AbstractName name("verbena-cm/%u/%s/%s/%s", own_user(), fabric.c_str(), address_text(node).c_str(), rest);
   VERBENA_ASSERT(name.fits());
   return name;
 }

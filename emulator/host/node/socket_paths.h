@@ -18,6 +18,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/host/os/same_user.h"
+
 namespace verbena::host {
 
 /// A set of nodes by their numbers, 1 to 254: K stands for 127.47.91.K.
@@ -64,8 +66,7 @@ struct SocketPathsAddress {
 inline SocketPathsAddress socket_paths_address(const char* fabric) {
   SocketPathsAddress address;
   constexpr std::size_t kRoom = sizeof address.name.sun_path - 1;
-  const int length = std::snprintf(address.name.sun_path + 1, kRoom, "verbena-sockets/%u/%s",
-                                   static_cast<unsigned>(::getuid()), fabric);
+  const int length = std::snprintf(address.name.sun_path + 1, kRoom, "verbena-sockets/%u/%s", own_user(), fabric);
   address.name.sun_family = AF_UNIX;
   if (length > 0 && static_cast<std::size_t>(length) < kRoom)
     address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));

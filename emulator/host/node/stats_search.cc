@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "emulator/host/node/stats_file.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 namespace {
@@ -65,7 +66,7 @@ void add_file(const std::string& path, std::set<FileIdentity>& seen, std::vector
 void add_process(const std::string& process, const std::string& memory_name, std::set<FileIdentity>& seen,
                  std::vector<NodeCounters>& nodes) {
   struct stat status{};
-  if (stat(process.c_str(), &status) != 0 || status.st_uid != geteuid()) return;
+  if (stat(process.c_str(), &status) != 0 || status.st_uid != own_user()) return;
   const Directory files(opendir((process + "/fd").c_str()));
   if (!files) return;
   while (const dirent* entry = readdir(files.get())) {

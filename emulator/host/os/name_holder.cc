@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "emulator/host/os/descriptor.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 namespace {
@@ -102,7 +103,7 @@ std::string describe_name_holder(const sockaddr_un& address, socklen_t bytes) {
   if (!inode) return {};
   const auto user = user_of(*inode);
   const std::string process = process_with(*inode);
-  if (user && *user != ::geteuid())
+  if (user && *user != own_user())
     return " (user " + std::to_string(*user) + " squats on the name '@" + std::string(name) + "'" +
            (process.empty() ? "" : ": " + process) + "; see docs/security.md)";
   return process.empty() ? std::string() : " (" + process + ")";

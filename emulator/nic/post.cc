@@ -30,10 +30,12 @@ bool is_fit_for_datagram(const NicState& nic, const Qp& qp, const SendWork& work
 
 /// What only shows when the NIC takes up the work request: it completes in error, in its turn.
 CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork& work, std::uint64_t bytes) {
-  if (qp.service->type == QpType::ud && !is_fit_for_datagram(nic, qp, work))
-    return CompletionStatus::local_qp_operation_error;
+  if (qp.service->sends_datagrams) {
+    if (qp.service->type == QpType::ud && !is_fit_for_datagram(nic, qp, work))
+      return CompletionStatus::local_qp_operation_error;
+    if (!fits_datagram(qp, bytes)) return CompletionStatus::local_length_error;
+  }
   const bool too_long = bytes > nic.config.limits.max_message_bytes ||
-                        (qp.service->sends_datagrams && !fits_datagram(qp, bytes)) ||
                         (contains(kEightOctets, work.opcode) && bytes != sizeof(std::uint64_t));
   if (too_long) return CompletionStatus::local_length_error;
   const bool no_initiator_depth = work.awaits_data() && qp.attributes.max_read_atomic == 0;
@@ -69,7 +71,8 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   prefetch(*qp);
   if (qp->state == QpState::reset || qp->state == QpState::init || qp->state == QpState::rtr)
     return Failure{VerbsError::invalid_argument};  // IBTA 11.4.1.1
-  if (!is_one_of(request.opcode, qp->service->posted)) return Failure{VerbsError::invalid_argument};
+  const Service& service = *qp->service;
+  if (!is_one_of(request.opcode, service.posted)) return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;
@@ -80,7 +83,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   if (request.inline_data &&
       (bytes > qp->attributes.capabilities.max_inline_data || is_one_of(request.opcode, kNeverInline)))
     return Failure{VerbsError::invalid_argument};
-  if (qp->service->type == QpType::ud && !names_destination(nic, request)) return Failure{VerbsError::invalid_argument};
+  if (service.type == QpType::ud && !names_destination(nic, request)) return Failure{VerbsError::invalid_argument};
 
   SendWork& work = queue.at(queue.tail);
   fill(work, request);

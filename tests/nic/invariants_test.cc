@@ -105,99 +105,96 @@ struct Case {
   QpType type = QpType::rc;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
-      {"the QP is found by its handle and its number", [](Subject& s) { s.nic.qpns.remove(s.qp.qpn); }},
-      {"it has a receive queue of its own, or uses another", [](Subject& s) { s.qp.srq = &s.srq; }},
-      {"an SRQ that a request names brings its CQ", [](Subject& s) { s.qp.srq = &s.srq; }, QpType::xrc_receive},
-      {"the MTU is one of the five, and fits the port", [](Subject& s) { s.qp.mtu = 1000; }},
-      {"queues are empty in the states that keep nothing", [](Subject& s) { s.qp.state = QpState::error; }},
-      {"queues are empty in the states that keep nothing",
-       [](Subject& s) {
-         s.empty(QpState::error);
-         s.qp.receive_queue.push({});
-       }},
-      {"the send queue drains in SQD only", [](Subject& s) { s.qp.sq_draining = true; }},
-      {"a drained send queue has nothing outstanding", [](Subject& s) { s.qp.state = QpState::sqd; }},
-      {"positions: head <= next <= tail, within the capacity", [](Subject& s) { s.qp.send_queue.next = 4; }},
-      {"positions: head <= next <= tail, within the capacity", [](Subject& s) { s.qp.send_queue.tail = 9; }},
-      {"PSNs: una <= next <= sent", [](Subject& s) { s.qp.requester.una_psn = wire::Psn(107); }},
-      {"PSNs: una <= next <= sent", [](Subject& s) { s.qp.requester.sent_psn = wire::Psn(105); }},
-      {"posted work requests follow one another in PSN and SSN", [](Subject& s) { ++s.qp.send_queue.at(2).first_psn; }},
-      {"posted work requests follow one another in PSN and SSN", [](Subject& s) { ++s.qp.send_queue.at(1).ssn; }},
-      {"posted work requests follow one another in PSN and SSN", [](Subject& s) { ++s.qp.requester.post_psn; }},
-      {"the oldest work request is not done", [](Subject& s) { s.qp.requester.una_psn = wire::Psn(104); }},
-      {"the oldest work request is not done", [](Subject& s) { s.qp.requester.una_psn = wire::Psn(99); }},
-      {"the next PSN is that of the next work request's next packet", [](Subject& s) { ++s.qp.requester.next_packet; }},
-      {"what is outstanding began within the window", [](Subject& s) { s.qp.requester.window_packets = 3; }},
-      {"outstanding reads and atomics are counted", [](Subject& s) { --s.qp.requester.outstanding_reads; }},
-      {"only the oldest read has responses, up to the acknowledged PSN",
-       [](Subject& s) { ++s.qp.send_queue.at(1).received_packets; }},
-      {"only the oldest read has responses, up to the acknowledged PSN",
-       [](Subject& s) { ++s.qp.send_queue.at(0).received_packets; }},
-      {"retries left are within the attributes", [](Subject& s) { s.qp.requester.retries_left = 4; }},
-      {"acknowledgements are asked for in time",
-       [](Subject& s) { s.qp.requester.packets_since_ack_request = s.qp.requester.ack_request_every; }},
-      {"acknowledgements are asked for in time", [](Subject& s) { s.qp.requester.timed_batch = 2; }},
-      {"the timer heap comes back by the earliest deadline", [](Subject& s) { s.nic.timers.remove(s.qp.timer_entry); }},
-      {"the timer heap comes back by the earliest deadline",
-       [](Subject& s) { s.qp.timers.start(Timer::ack, kNow + nanoseconds(1)); }},
-      {"no timer runs in RESET and INIT",
-       [](Subject& s) {
-         s.empty(QpState::init);
-         s.nic.start_timer(s.qp, Timer::pages, kNow);
-       }},
-      {"the ACK timer runs while something is outstanding", [](Subject& s) { s.qp.timers.stop(Timer::ack); }},
-      {"the ACK timer runs while something is outstanding",
-       [](Subject& s) {
-         s.empty(QpState::rtr);
-         s.qp.responder.jobs.reserve(kResources + kDuplicateJobs);
-         s.nic.start_timer(s.qp, Timer::ack, kNow);
-       }},
-      {"the RNR timer holds back a requester with nothing sent",
-       [](Subject& s) {
-         s.qp.timers.stop(Timer::ack);
-         s.nic.start_timer(s.qp, Timer::rnr, kNow);
-       }},
-      {"the pace timer runs only with a rate limit, until the next request",
-       [](Subject& s) { s.nic.start_timer(s.qp, Timer::pace, kNow); }},
-      {"in RESET and INIT nothing is to be sent",
-       [](Subject& s) {
-         s.empty(QpState::init);
-         s.nic.make_ready(s.qp);
-       }},
-      {"who owes a response is ready, held or waits for pages", [](Subject& s) { s.nic.drop_ready(s.qp); }},
-      {"who may send is ready or waits for its rate limit or pages",
-       [](Subject& s) {
-         s.qp.responder.jobs.clear();
-         s.nic.drop_ready(s.qp);
-       }},
-      {"a response is owed only by a reliable QP that lives, or with a NAK",
-       [](Subject& s) {
-         const auto jobs = s.qp.responder.jobs;
-         s.empty(QpState::error);
-         s.qp.responder.jobs = jobs;
-         s.nic.make_ready(s.qp);
-       }},
-      {"the responder keeps to its resources", [](Subject& s) { s.qp.responder.atomics.resize(kResources - 1); }},
-      {"the responder keeps to its resources",
-       [](Subject& s) {
-         auto& jobs = s.qp.responder.jobs;
-         while (jobs.size() <= kResources) jobs.push_back(jobs.back());
-       }},
-      {"responses are owed in the order of PSNs",
-       [](Subject& s) { std::swap(s.qp.responder.jobs[1], s.qp.responder.jobs[2]); }},
-      {"responses are owed in the order of PSNs", [](Subject& s) { s.qp.responder.jobs[1].started = true; }},
-      {"responses are owed in the order of PSNs", [](Subject& s) { s.qp.responder.jobs[0].packets_left = 0; }},
-      {"a message in progress has its receive or the rest of its WRITE",
-       [](Subject& s) { s.qp.responder.message = Responder::Message::send; }},
-      {"a message in progress has its receive or the rest of its WRITE",
-       [](Subject& s) { s.qp.responder.message = Responder::Message::write; }},
-      {"a message in progress has its receive or the rest of its WRITE",
-       [](Subject& s) { s.qp.responder.message = Responder::Message::discard; }},
-  };
-  return all;
-}
+const std::vector<Case> kCases{
+    {"the QP is found by its handle and its number", [](Subject& s) { s.nic.qpns.remove(s.qp.qpn); }},
+    {"it has a receive queue of its own, or uses another", [](Subject& s) { s.qp.srq = &s.srq; }},
+    {"an SRQ that a request names brings its CQ", [](Subject& s) { s.qp.srq = &s.srq; }, QpType::xrc_receive},
+    {"the MTU is one of the five, and fits the port", [](Subject& s) { s.qp.mtu = 1000; }},
+    {"queues are empty in the states that keep nothing", [](Subject& s) { s.qp.state = QpState::error; }},
+    {"queues are empty in the states that keep nothing",
+     [](Subject& s) {
+       s.empty(QpState::error);
+       s.qp.receive_queue.push({});
+     }},
+    {"the send queue drains in SQD only", [](Subject& s) { s.qp.sq_draining = true; }},
+    {"a drained send queue has nothing outstanding", [](Subject& s) { s.qp.state = QpState::sqd; }},
+    {"positions: head <= next <= tail, within the capacity", [](Subject& s) { s.qp.send_queue.next = 4; }},
+    {"positions: head <= next <= tail, within the capacity", [](Subject& s) { s.qp.send_queue.tail = 9; }},
+    {"PSNs: una <= next <= sent", [](Subject& s) { s.qp.requester.una_psn = wire::Psn(107); }},
+    {"PSNs: una <= next <= sent", [](Subject& s) { s.qp.requester.sent_psn = wire::Psn(105); }},
+    {"posted work requests follow one another in PSN and SSN", [](Subject& s) { ++s.qp.send_queue.at(2).first_psn; }},
+    {"posted work requests follow one another in PSN and SSN", [](Subject& s) { ++s.qp.send_queue.at(1).ssn; }},
+    {"posted work requests follow one another in PSN and SSN", [](Subject& s) { ++s.qp.requester.post_psn; }},
+    {"the oldest work request is not done", [](Subject& s) { s.qp.requester.una_psn = wire::Psn(104); }},
+    {"the oldest work request is not done", [](Subject& s) { s.qp.requester.una_psn = wire::Psn(99); }},
+    {"the next PSN is that of the next work request's next packet", [](Subject& s) { ++s.qp.requester.next_packet; }},
+    {"what is outstanding began within the window", [](Subject& s) { s.qp.requester.window_packets = 3; }},
+    {"outstanding reads and atomics are counted", [](Subject& s) { --s.qp.requester.outstanding_reads; }},
+    {"only the oldest read has responses, up to the acknowledged PSN",
+     [](Subject& s) { ++s.qp.send_queue.at(1).received_packets; }},
+    {"only the oldest read has responses, up to the acknowledged PSN",
+     [](Subject& s) { ++s.qp.send_queue.at(0).received_packets; }},
+    {"retries left are within the attributes", [](Subject& s) { s.qp.requester.retries_left = 4; }},
+    {"acknowledgements are asked for in time",
+     [](Subject& s) { s.qp.requester.packets_since_ack_request = s.qp.requester.ack_request_every; }},
+    {"acknowledgements are asked for in time", [](Subject& s) { s.qp.requester.timed_batch = 2; }},
+    {"the timer heap comes back by the earliest deadline", [](Subject& s) { s.nic.timers.remove(s.qp.timer_entry); }},
+    {"the timer heap comes back by the earliest deadline",
+     [](Subject& s) { s.qp.timers.start(Timer::ack, kNow + nanoseconds(1)); }},
+    {"no timer runs in RESET and INIT",
+     [](Subject& s) {
+       s.empty(QpState::init);
+       s.nic.start_timer(s.qp, Timer::pages, kNow);
+     }},
+    {"the ACK timer runs while something is outstanding", [](Subject& s) { s.qp.timers.stop(Timer::ack); }},
+    {"the ACK timer runs while something is outstanding",
+     [](Subject& s) {
+       s.empty(QpState::rtr);
+       s.qp.responder.jobs.reserve(kResources + kDuplicateJobs);
+       s.nic.start_timer(s.qp, Timer::ack, kNow);
+     }},
+    {"the RNR timer holds back a requester with nothing sent",
+     [](Subject& s) {
+       s.qp.timers.stop(Timer::ack);
+       s.nic.start_timer(s.qp, Timer::rnr, kNow);
+     }},
+    {"the pace timer runs only with a rate limit, until the next request",
+     [](Subject& s) { s.nic.start_timer(s.qp, Timer::pace, kNow); }},
+    {"in RESET and INIT nothing is to be sent",
+     [](Subject& s) {
+       s.empty(QpState::init);
+       s.nic.make_ready(s.qp);
+     }},
+    {"who owes a response is ready, held or waits for pages", [](Subject& s) { s.nic.drop_ready(s.qp); }},
+    {"who may send is ready or waits for its rate limit or pages",
+     [](Subject& s) {
+       s.qp.responder.jobs.clear();
+       s.nic.drop_ready(s.qp);
+     }},
+    {"a response is owed only by a reliable QP that lives, or with a NAK",
+     [](Subject& s) {
+       const auto jobs = s.qp.responder.jobs;
+       s.empty(QpState::error);
+       s.qp.responder.jobs = jobs;
+       s.nic.make_ready(s.qp);
+     }},
+    {"the responder keeps to its resources", [](Subject& s) { s.qp.responder.atomics.resize(kResources - 1); }},
+    {"the responder keeps to its resources",
+     [](Subject& s) {
+       auto& jobs = s.qp.responder.jobs;
+       while (jobs.size() <= kResources) jobs.push_back(jobs.back());
+     }},
+    {"responses are owed in the order of PSNs",
+     [](Subject& s) { std::swap(s.qp.responder.jobs[1], s.qp.responder.jobs[2]); }},
+    {"responses are owed in the order of PSNs", [](Subject& s) { s.qp.responder.jobs[1].started = true; }},
+    {"responses are owed in the order of PSNs", [](Subject& s) { s.qp.responder.jobs[0].packets_left = 0; }},
+    {"a message in progress has its receive or the rest of its WRITE",
+     [](Subject& s) { s.qp.responder.message = Responder::Message::send; }},
+    {"a message in progress has its receive or the rest of its WRITE",
+     [](Subject& s) { s.qp.responder.message = Responder::Message::write; }},
+    {"a message in progress has its receive or the rest of its WRITE",
+     [](Subject& s) { s.qp.responder.message = Responder::Message::discard; }},
+};
 
 }  // namespace
 
@@ -208,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_qp_at_work_breaks_none) {
 }
 
 BOOST_AUTO_TEST_CASE(each_that_is_broken_is_found) {
-  for (const Case& one : cases()) {
+  for (const Case& one : kCases) {
     Subject subject(one.type);
     BOOST_TEST(broken_invariant(subject.nic, subject.qp).value_or("") == "");
     one.break_it(subject);
@@ -219,7 +216,7 @@ BOOST_AUTO_TEST_CASE(each_that_is_broken_is_found) {
 BOOST_AUTO_TEST_CASE(there_is_a_case_for_each) {
   for (const QpInvariant& invariant : qp_invariants()) {
     const bool is_tried =
-        std::any_of(cases().begin(), cases().end(), [&](const Case& one) { return one.broken == invariant.text; });
+        std::any_of(kCases.begin(), kCases.end(), [&](const Case& one) { return one.broken == invariant.text; });
     BOOST_TEST(is_tried, invariant.text);
   }
 }

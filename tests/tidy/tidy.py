@@ -12,6 +12,12 @@ LINES_SOFT_MAX = 500
 LINES_HARD_MAX = 600
 LINES_OVER_SOFT_FILES_MAX = 5  # so many files may stand between the two limits
 
+FUNCTION_LINES_MAX = 70
+METHODS_MAX = 25  # public ones of a class, overloads counted once
+# Those that have more, and how many: they are to be split, and meanwhile do not grow. Nic is the surface of the whole NIC.
+METHODS_OF = {"Nic": 73, "ShmLink": 49, "World": 34, "ConnectionManager": 33, "Link": 32, "UdpLink": 31, "PacketView": 31, "Network": 31,
+              "CapturingLink": 29, "Engine": 28, "FaultyLink": 27, "RawLink": 26}
+
 # Who may include whom: a folder may include itself, what stands beside it here, and what those may include (design:
 # "includes point left only"). A file that stands here by itself has rules of its own.
 STANDS_ON = {
@@ -79,12 +85,55 @@ def check_includes(path, text):
     return offences
 
 
+# As clang-format leaves them: what begins at the margin, or in a class, ends with a brace below where it began.
+FUNCTION = re.compile(r"^((?:  )?)(?!namespace\b|class\b|struct\b|enum\b|union\b|extern\b|return\b|\}|//|#|\s)[^\n]*[()][^\n]*\{$", re.M)
+CLASS = re.compile(r"^( *)(class|struct) (?:alignas\([^)]*\) )?(\w+)[^;\n]*\{$", re.M)
+METHOD = re.compile(r"(?!return\b|using\b|friend\b|static_assert|//|VERBENA|if\b|for\b|while\b|switch\b|else\b|template\b)"
+                    r"[^=(;{}\s][^=(;{}]*?([~\w]+|operator[^\w\s(]+|operator\(\))\((?!\*)")
+
+
+def block_behind(match, text):
+    """The lines between an opening line and the brace that ends it, and what the line is indented by."""
+    indent = match.group(1)
+    body = text[match.end() + 1:]
+    end = re.search(rf"^{indent}\}}", body, re.M)
+    return body[:end.start() if end else len(body)].splitlines(), indent
+
+
+def check_functions(text):
+    for match in FUNCTION.finditer(text):
+        lines, _ = block_behind(match, text)
+        if len(lines) > FUNCTION_LINES_MAX:
+            yield f"has a function of {len(lines)} lines, more than {FUNCTION_LINES_MAX}: {match.group(0).strip()}"
+
+
+def check_classes(text):
+    for match in CLASS.finditer(text):
+        lines, indent = block_behind(match, text)
+        is_public = match.group(2) == "struct"
+        methods = set()
+        for line in lines:
+            access = re.match(indent + r" (public|private|protected):", line)
+            if access:
+                is_public = access.group(1) == "public"
+            elif is_public and line.startswith(indent + "  ") and not line.startswith(indent + "   "):
+                found = METHOD.match(line[len(indent) + 2:])
+                if found:
+                    methods.add(found.group(1))
+        most = METHODS_OF.get(match.group(3), METHODS_MAX)
+        if len(methods) > most:
+            yield f"{match.group(3)} has {len(methods)} public methods, more than {most}"
+
+
 def check_source(path, text):
     """A source file may leave the opening comment to the header of its own that it includes first."""
     offences = check_includes(path, text)
     own_header = os.path.splitext(path)[0] + ".h"
     if not text.startswith(("//", "/*")) and not text.startswith(f'#include "{own_header}"'):
         offences.append("does not open with a comment that says what it is responsible for")
+    offences += check_functions(text)
+    if not path.startswith("tests/"):
+        offences += check_classes(text)
     if path.endswith(".h") and "#pragma once" not in text and "#ifndef" not in text:
         offences.append("has no include guard")
     return offences

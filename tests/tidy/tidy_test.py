@@ -58,6 +58,20 @@ class Rules(unittest.TestCase):
     def test_long_file_is_an_offence(self):
         self.assertTrue(tidy.check_text("wire/a.cc", CLEAN + "\n" * tidy.LINES_HARD_MAX))
 
+    def test_long_function_is_an_offence(self):
+        body = "  act();\n" * (tidy.FUNCTION_LINES_MAX + 1)
+        self.assertTrue(tidy.check_text("wire/a.h", CLEAN + "void act() {\n" + body + "}\n"))
+        self.assertTrue(tidy.check_text("wire/a.h", CLEAN + "class A {\n  void act() const {\n" + body + "  }\n};\n"))
+        self.assertEqual(tidy.check_text("wire/a.h", CLEAN + "void act() {\n" + body[:-9] + "}\n"), [])
+
+    def test_class_with_many_methods_is_an_offence(self):
+        def methods(count):
+            return "".join(f"  int method_{number}(int) const;\n" for number in range(count))
+        begin = CLEAN + "class A {\n public:\n"
+        self.assertTrue(tidy.check_text("wire/a.h", begin + methods(tidy.METHODS_MAX + 1) + "};\n"))
+        self.assertTrue(tidy.check_text("wire/a.h", CLEAN + "struct A {\n" + methods(tidy.METHODS_MAX + 1) + "};\n"))
+        self.assertEqual(tidy.check_text("wire/a.h", begin + methods(tidy.METHODS_MAX) + " private:\n" + methods(30) + "};\n"), [])
+
 
 if __name__ == "__main__":
     unittest.main()

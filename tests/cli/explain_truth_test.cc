@@ -39,6 +39,7 @@ namespace {
 
 /// Of a thousand disturbances; the aim is none. 7.5 in these 1,000 worlds. Lower it with whatever makes explain better.
 constexpr std::uint64_t kFalsePerMilleMax = 8;
+constexpr std::uint64_t kFalsePerMilleMaxElsewhere = 11;  // 10.1
 
 struct Score {
   std::uint64_t disturbances = 0;
@@ -332,13 +333,10 @@ void explain_world(std::uint64_t seed, Score& score) {
   Judge(plan, world, findings_of(capture, world.recorded.size()), score).run();
 }
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_claims_nothing_else) {
+/// What is left are worlds in which delays of many rounds mix several retransmissions of the same packets.
+void check_worlds(std::uint64_t first, std::uint64_t count, std::uint64_t false_per_mille_max) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  std::uint64_t first = 1, count = 40;  // they are slow; the code is the same
-#else
-  std::uint64_t first = 1, count = 1000;
+  count = 40;  // they are slow; the code is the same
 #endif
   if (const char* text = std::getenv("VERBENA_EXPLAIN_WORLDS")) count = std::strtoull(text, nullptr, 10);
   if (const char* text = std::getenv("VERBENA_EXPLAIN_FIRST")) first = std::strtoull(text, nullptr, 10);
@@ -353,6 +351,16 @@ BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_claims_
     for (const std::string& wrong : score.wrong) std::cout << wrong << "\n";
   BOOST_TEST(score.disturbances > 5 * count);
   BOOST_TEST(score.named * 100 >= score.disturbances * 95, table);
-  // What is left are worlds in which delays of many rounds mix several retransmissions of the same packets.
-  BOOST_TEST(score.false_claims * 1000 <= score.disturbances * kFalsePerMilleMax, score.false_claims);
+  BOOST_TEST(score.false_claims * 1000 <= score.disturbances * false_per_mille_max, score.false_claims);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_claims_nothing_else) {
+  check_worlds(1, 1000, kFalsePerMilleMax);
+}
+
+/// Explain's thresholds were chosen while looking at the worlds above, and not at these.
+BOOST_AUTO_TEST_CASE(the_same_in_worlds_that_nothing_was_tuned_by) {
+  check_worlds(1001, 1000, kFalsePerMilleMaxElsewhere);
 }

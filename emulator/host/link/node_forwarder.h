@@ -39,7 +39,7 @@ class NodeForwarder {
 
   /// A frame, in two pieces, for the process in that slot. Sent with the next send_staged() or when the batch is full.
   void stage(std::uint8_t slot, std::span<const std::byte> head, std::span<const std::byte> tail);
-  /// The same for every sibling known.
+  /// The same for every other process of the node that is known.
   void stage_for_all(std::span<const std::byte> head, std::span<const std::byte> tail);
   void send_staged();
 

@@ -6,7 +6,7 @@
 //
 // The kernel numbers the sockets of a group by the order of bind(); when one leaves, the last one takes its number.
 // Nobody can ask for the numbers, so they are found out: the program sends a probe to the number that it carries, and
-// the process that gets it tells the prober, through the sibling port, which slot stands there. A probe to a number
+// the process that gets it tells the prober, through the node forwarder, which slot stands there. A probe to a number
 // beyond the last lands anywhere, so the smallest number that a slot answers for is its own. With one process there is
 // no program at all.
 //

@@ -1,13 +1,13 @@
 // Doorbell: how a process that sleeps over its rings is woken by who puts frames into one, and by nobody in vain.
 //
 // Solely responsible for the word `asleep` in the sleeper's page (ProcessPage) and the order of what is done to it:
-//   sleeper   says that it sleeps; fence; looks into its rings once more; sleeps if nothing waits
-//   ringer    puts frames into a ring; fence; looks whether the sleeper sleeps; rings if it was the one to say that it
-//             does so no longer
-// So either the sleeper sees the frames or the ringer sees the sleeper, and of several ringers one rings. A ringer that
-// leaves out the fence (a frame behind others that are on their way) has to look again later (ShmLink::recheck). No
-// lock, no pointer: either may be killed anywhere. `Word` is std::atomic_ref, or a test's, which tries every order
-// (tests/host/link/shm/doorbell_test.cc). It knows no rings and no descriptors.
+//   sleeper   says that it sleeps; looks into its rings once more; sleeps if nothing waits
+//   ringer    puts frames into a ring; looks whether the sleeper sleeps; rings if it was the one to say that it does so
+//             no longer
+// All four are sequentially consistent, so that either the sleeper sees the frames or the ringer sees the sleeper, and
+// of several ringers one rings. A ringer that publishes with less (a frame behind others that are on their way) has to
+// look again later (ShmLink::recheck). No lock, no pointer: either may be killed anywhere. `Word` is std::atomic_ref,
+// or a test's, which tries every order (tests/host/link/shm/doorbell_test.cc). It knows no rings and no descriptors.
 #pragma once
 
 #include <atomic>
@@ -22,11 +22,10 @@ class Doorbell {
 
   // -- The sleeper --
 
-  /// `is_waiting()`: whether something is in a ring. False: it does, so do not sleep.
+  /// `is_waiting()`: whether something is in a ring, by sequentially consistent loads. False: it does, so do not sleep.
   template <class IsWaiting>
   bool arm(IsWaiting&& is_waiting) {
     asleep_.store(1, std::memory_order_seq_cst);
-    fence(asleep_);  // is_waiting() need not be ordered by itself
     if (!is_waiting()) return true;
     asleep_.store(0, std::memory_order_relaxed);
     return false;
@@ -43,15 +42,6 @@ class Doorbell {
   bool take() { return is_armed() && asleep_.exchange(0, std::memory_order_acq_rel) != 0; }
 
  private:
-  template <class T>
-  static void fence(const std::atomic_ref<T>&) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
-  template <class Other>
-  static void fence(const Other& word) {
-    word.fence();
-  }
-
   Word asleep_;
 };
 

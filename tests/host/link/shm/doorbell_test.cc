@@ -28,7 +28,6 @@ class ModelWord {
       steps_->store(word_, value);
   }
   std::uint32_t exchange(std::uint32_t value, std::memory_order) { return steps_->exchange(word_, value); }
-  void fence() const { steps_->fence(); }
 
  private:
   Steps* steps_;

@@ -185,7 +185,7 @@ class Victim {
         return deliver_made_up(input);
       case 17:
         return manager_.peer_gone(now_, {manager_.config().address, static_cast<std::uint8_t>(input.u8() % 2 * 3)},
-                                  manager_.begin_roll().number - input.u8() % 2);
+                                  manager_.begin_probe().number - input.u8() % 2);
       case 18:
         return manager_.leave(now_);
       case 19:

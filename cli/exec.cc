@@ -76,8 +76,7 @@ std::optional<std::string> wrong_link(const std::string& link) {
 /// The first thing that is wrong with the options, as one line.
 std::optional<std::string> find_error(const Options& options) {
   if (!host::is_fabric_name(options.fabric))
-    return fmt::format("--fabric '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.fabric,
-                       host::kFabricNameBytesMax);
+    return fmt::format("--fabric '{}': a name has {}", options.fabric, host::fabric_name_rule());
   if (!host::parse_node(options.node))
     return fmt::format("--node {}: not a number from 1 to 254 nor an IP address", options.node);
   if (auto error = wrong_link(options.link)) return error;

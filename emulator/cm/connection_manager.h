@@ -93,7 +93,7 @@ class ConnectionManager {
   bool has_joined() const { return !joined_.empty(); }
   /// The process that sends a request from a QP number that is in a connection with its slot still: either the request
   /// is wrong (12.9.8.3.1), or the connection was a predecessor's. It is put among those who have joined.
-  std::optional<PeerProcess> stale(const wire::PacketView& packet);
+  std::optional<PeerProcess> sender_if_stale(const wire::PacketView& packet);
   /// A process has ended without a word: its connections made before the probe `before` began end as if its node's
   /// manager had ended them for it.
   void peer_gone(Time now, const PeerProcess& peer, std::uint32_t before);

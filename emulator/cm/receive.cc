@@ -73,7 +73,7 @@ std::optional<ConnectionManager::Addressee> ConnectionManager::addressee(const w
   return std::nullopt;
 }
 
-std::optional<PeerProcess> ConnectionManager::stale(const wire::PacketView& packet) {
+std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::PacketView& packet) {
   const auto header = mad_header(packet);
   if (!header || header->attribute != wire::CmAttribute::request) return std::nullopt;
   const auto request = parse<wire::CmRequestLayout>(packet.payload().subspan(wire::MadHeaderLayout::bytes));

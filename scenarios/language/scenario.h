@@ -26,8 +26,7 @@ struct Place {
 
 enum class Clock : std::uint8_t { virtual_time, real_time };
 
-// -- NICs
-// --------------------------------------------------------------------------------------------------------------
+// -- NICs -------------------------------------------------------------------------------------------------------------
 
 /// The micro-behaviour of a known NIC, as data (scenarios/profiles/*.yaml).
 struct NicProfile {
@@ -66,8 +65,7 @@ struct NicSettings {
   } stated;
 };
 
-// -- Workloads
-// ---------------------------------------------------------------------------------------------------------
+// -- Workloads --------------------------------------------------------------------------------------------------------
 
 enum class Verb : std::uint8_t { send, write, write_immediate, read, compare_swap, fetch_add, mixed };
 enum class Transport : std::uint8_t { rc, uc, ud };
@@ -117,8 +115,7 @@ struct Program {
   bool background = false;  // a server: ended when all others have ended
 };
 
-// -- Faults
-// ------------------------------------------------------------------------------------------------------------
+// -- Faults -----------------------------------------------------------------------------------------------------------
 
 /// When a fault begins: at a time, or when a condition first holds.
 struct Trigger {
@@ -191,8 +188,7 @@ struct Fault {
   std::variant<PacketFault, ElementFault> what;
 };
 
-// -- Expectations
-// ------------------------------------------------------------------------------------------------------
+// -- Expectations -----------------------------------------------------------------------------------------------------
 
 /// A closed range; a missing end is open.
 struct Bounds {
@@ -231,8 +227,7 @@ struct Expectation {
   Bounds time_ns;
 };
 
-// -- The whole
-// ---------------------------------------------------------------------------------------------------------
+// -- The whole --------------------------------------------------------------------------------------------------------
 
 /// Of the captures that `--out` makes. Nothing: what is usual under the scenario's clock.
 struct CaptureLimits {

@@ -131,8 +131,7 @@ std::optional<std::string> RealRun::open() {
   return std::nullopt;
 }
 
-// -- What faults want
-// ------------------------------------------------------------------------------------------------------
+// -- What faults want -------------------------------------------------------------------------------------------------
 
 std::optional<std::string> RealRun::tell_fabric(const std::vector<std::string>& words) {
   auto answer = fabric_->ask(words);
@@ -186,8 +185,7 @@ void RealRun::change_node(std::uint32_t host, NodeChange change) {
   for (const std::size_t i : to_start) start(i);
 }
 
-// -- Programs
-// --------------------------------------------------------------------------------------------------------------
+// -- Programs ---------------------------------------------------------------------------------------------------------
 
 bool RealRun::may_start(const Program& program, Duration elapsed) const {
   if (elapsed < program.start) return false;
@@ -267,8 +265,7 @@ ProgramEnd RealRun::end_of(std::size_t index, Outcome::End run_end) {
   return end;
 }
 
-// -- The run
-// ---------------------------------------------------------------------------------------------------------------
+// -- The run ----------------------------------------------------------------------------------------------------------
 
 Json RealRun::stat() {
   const auto answer = fabric_->ask({"stat"});

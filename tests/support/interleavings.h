@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "wire/assert.h"
+
 namespace verbena::test {
 
 class Steps;
@@ -45,7 +47,10 @@ struct Configuration {
   std::string key() const {
     std::string text;
     text.reserve(128);
-    const auto put = [&](std::size_t value) { text.push_back(static_cast<char>(value)); };
+    const auto put = [&](std::size_t value) {
+      VERBENA_ASSERT(value < 256);  // else two configurations could have one key
+      text.push_back(static_cast<char>(value));
+    };
     for (const std::uint32_t word : words) put(word);
     for (const Process& process : processes) {
       put(process.seen.size());

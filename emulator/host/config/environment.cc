@@ -69,8 +69,7 @@ std::optional<std::uint64_t> seed_from_environment() {
 Result<EngineConfig, std::string> config_from_environment() {
   EngineConfig config;
   if (const auto value = variable(kFabricVariable)) {
-    if (!is_fabric_name(*value))
-      return Failure{complaint(kFabricVariable, *value, "want 1 to 40 letters, digits, '.', '_' or '-'")};
+    if (!is_fabric_name(*value)) return Failure{complaint(kFabricVariable, *value, "want " + fabric_name_rule())};
     config.fabric = *value;
   }
   if (const auto value = variable(kNodeVariable)) {

@@ -64,7 +64,7 @@ void ConnectionService::take(Time now, const KeptFrame& frame) {
 bool ConnectionService::keep_if_stale(const wire::PacketView& packet) {
   StaleRequest stale;
   if (stale_.size() == kUnclaimedMax || !stale.frame.fits(packet)) return false;
-  const auto peer = cm_.stale(packet);
+  const auto peer = cm_.sender_if_stale(packet);
   if (!peer) return false;
   stale.peer = *peer;
   stale.frame.keep(packet);

@@ -52,8 +52,7 @@ FabricCommands::FabricCommands(FabricPorts& ports, Setup setup, Time started)
       started_(started),
       elements_(ports.network()) {}
 
-// -- Words
-// -----------------------------------------------------------------------------------------------------------------
+// -- Words ------------------------------------------------------------------------------------------------------------
 
 struct FabricCommands::Command {
   enum class For : std::uint8_t { users, programs };  // `programs`: Verbena's own, not offered by `verbena fault`
@@ -128,8 +127,7 @@ std::string FabricCommands::faults_offered() {
   return text;
 }
 
-// -- Faults of packets
-// -----------------------------------------------------------------------------------------------------
+// -- Faults of packets ------------------------------------------------------------------------------------------------
 
 FabricAnswer FabricCommands::add(Time, const FabricWords& words) {
   auto links = find_links(topology_, words[1]);
@@ -193,8 +191,7 @@ FabricAnswer FabricCommands::list(Time, const FabricWords&) {
   return text;
 }
 
-// -- Faults of links, switches, ports and pairs
-// -----------------------------------------------------------------------------------
+// -- Faults of links, switches, ports and pairs -----------------------------------------------------------------------
 
 FabricAnswer FabricCommands::change(Time now, const ElementWord& word, const FabricWords& words) {
   using Kind = fabric::ElementChange::Kind;
@@ -236,8 +233,7 @@ FabricAnswer FabricCommands::device_removal(Time, const FabricWords& words) {
   return std::string();
 }
 
-// -- What can be seen
-// ------------------------------------------------------------------------------------------------------
+// -- What can be seen -------------------------------------------------------------------------------------------------
 
 FabricAnswer FabricCommands::hello(Time, const FabricWords&) {
   return Json({{"nodes", topology_.hosts}, {"stats", setup_.stats_path}}).dump();

@@ -27,8 +27,7 @@ std::string kernel_error(const char* what) {
 }  // namespace
 
 Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::string_view fabric) {
-  if (!is_fabric_name(fabric))
-    return Failure{std::string("fabric name must be 1 to 40 letters, digits, '.', '_' or '-'")};
+  if (!is_fabric_name(fabric)) return Failure{"fabric name must be " + fabric_name_rule()};
   std::unique_ptr<FabricControl> control(new FabricControl);
   control->listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   control->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));

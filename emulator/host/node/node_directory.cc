@@ -95,6 +95,10 @@ bool is_fabric_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_name_character);
 }
 
+std::string fabric_name_rule() {
+  return "1 to " + std::to_string(kFabricNameBytesMax) + " letters, digits, '.', '_' or '-'";
+}
+
 SeatAddress seat_address(const SeatName& seat) {
   VERBENA_ASSERT(is_fabric_name(seat.fabric));
   const std::string text = "verbena/" + std::to_string(own_user()) + "/" + std::string(seat.fabric) + "/" +
@@ -129,9 +133,7 @@ std::vector<SeatTaken> seats_taken(std::string_view fabric) {
 }
 
 Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, const wire::Gid& address) {
-  if (!is_fabric_name(fabric))
-    return Failure{"fabric name must be 1 to " + std::to_string(kFabricNameBytesMax) +
-                   " letters, digits, '.', '_' or '-'"};
+  if (!is_fabric_name(fabric)) return Failure{"fabric name must be " + fabric_name_rule()};
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return Failure{std::string("cannot open a unix socket: ") + std::strerror(errno)};
   NodeDirectory seat(listener, 0);

@@ -50,6 +50,8 @@ std::string address_text(const wire::Gid& address);
 std::optional<wire::Gid> parse_node(std::string_view text);
 /// 1 to kFabricNameBytesMax letters, digits, '.', '_' or '-'; not "." or "..".
 bool is_fabric_name(std::string_view name);
+/// The same in words, for messages, from the number on.
+std::string fabric_name_rule();
 /// The address of node K, 1 to kNodesMax, and back; nothing: the address is not of this kind.
 wire::Gid node_address(std::uint32_t node);
 std::optional<std::uint32_t> node_number(const wire::Gid& address);

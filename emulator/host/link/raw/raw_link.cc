@@ -168,8 +168,7 @@ std::optional<std::string> RawLink::open_wait_descriptor() {
   return std::nullopt;
 }
 
-// -- Out
-// ----------------------------------------------------------------------------------------------------------------
+// -- Out --------------------------------------------------------------------------------------------------------------
 
 std::span<std::byte> RawLink::reserve(const nic::Destination& destination, std::size_t bytes) {
   const bool to_us =
@@ -286,8 +285,7 @@ std::optional<Time> RawLink::next_deadline() const {
   return last_receive_ + kRetryInterval;
 }
 
-// -- In
-// -----------------------------------------------------------------------------------------------------------------
+// -- In ---------------------------------------------------------------------------------------------------------------
 
 bool RawLink::has_frames() const {
   return looped_.waiting() != 0 || incoming_.waiting() != 0 || from_forwarder_.waiting() != 0;

@@ -122,9 +122,8 @@ class ShmLink final : public Link {
   };
   const Statistics& statistics() const { return statistics_; }
 
-  static constexpr std::size_t kPublishBytes = 16 * 1024;  // a longer batch becomes visible in parts
-  static constexpr std::size_t kPublishBytesOfPort =
-      4096;  // batches are long there, and the receiver has nothing to do
+  static constexpr std::size_t kPublishBytes = 16 * 1024;   // a longer batch becomes visible in parts
+  static constexpr std::size_t kPublishBytesOfPort = 4096;  // batches are long there, the receiver has nothing to do
   static constexpr std::size_t kRoutesMax = 1 << 16;
   // An uplink's frames wait here for the port: as with a NIC's own buffer, short against the transport's timeouts.
   static constexpr std::size_t kUplinkBytes = 256 * 1024;
@@ -251,7 +250,7 @@ class ShmLink final : public Link {
   SpinLock deferred_lock_;  // guards deferred_ and found_
   std::vector<DeferredWork> deferred_;
   std::atomic<bool> has_deferred_{false};
-  std::atomic<std::uint32_t> calls_{0};  // deferred work that make ways and are not done yet, by whichever thread
+  std::atomic<std::uint32_t> calls_{0};  // deferred work that makes ways and is not done yet, by whichever thread
 };
 
 }  // namespace verbena::host

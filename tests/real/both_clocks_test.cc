@@ -91,7 +91,7 @@ class Machine final : public FaultTarget {
     Seen seen;
     for (const int round : kRounds) {
       schedule_.run(seconds(round), *this);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // detection
+      let_routes_follow();
       seen.push_back(exchange());
     }
     return seen;
@@ -114,6 +114,13 @@ class Machine final : public FaultTarget {
   }
 
  private:
+  /// The fabric process changes routes in a pass that begins when the detection is over. It answers a question after a
+  /// pass, which may have begun long before the question; the pass before the next answer has not.
+  void let_routes_follow() {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(scenario_.detection.ns));
+    for (int answers = 0; answers < 2; ++answers) fabric_.stat();
+  }
+
   /// Frames that will not arrive any more, of all that were ever sent.
   std::uint64_t ended() {
     const host::test::Json stat = fabric_.stat();

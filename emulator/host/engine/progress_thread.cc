@@ -19,7 +19,6 @@
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/clock.h"
-#include "emulator/host/os/scheduler_slice.h"
 #include "emulator/host/os/shortage.h"
 #include "emulator/host/os/spin_lock.h"
 
@@ -102,7 +101,6 @@ void ProgressThread::kick() {
 
 void ProgressThread::main() {
   pthread_setname_np(pthread_self(), "verbena");
-  ask_for_short_slice();
   prctl(PR_SET_TIMERSLACK, 1);  // nanosecond; the default of 50 us would blur RNR timers
   // A synchronous fault must reach its handler even here: the NIC copies from and to application memory.
   sigset_t faults;

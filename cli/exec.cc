@@ -11,8 +11,11 @@
 #include "cli/exec/program.h"
 #include "cli/exec/stats_report.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/host/config/environment.h"
 #include "emulator/host/config/launch_environment.h"
+#include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/nic_tuning.h"
+#include "emulator/host/config/variables.h"
 #include "emulator/host/link/capture_file.h"
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
@@ -21,17 +24,15 @@ namespace verbena::cli {
 
 namespace {
 
-constexpr std::size_t kDeviceNameBytesMax = 63;  // IBV_SYSFS_NAME_MAX less the final zero
-
 struct Options {
-  std::string fabric = "default";
+  std::string fabric = host::kFabricDefault;
   std::string node = "1";
   std::string link;  // empty: whatever the fabric has
   std::string pcap;
   std::string pcap_snap = "0";
   std::vector<std::string> faults;
   std::string seed;  // empty: none
-  std::string device_name = "verbena0";
+  std::string device_name = host::kDeviceNameDefault;
   std::string nic;
   bool stats = false;
 };
@@ -58,18 +59,14 @@ void declare(CommandLine& line, Options& options) {
   line.flag("--stats", options.stats, "print the node's counters to stderr at the end");
 }
 
-bool is_name(std::string_view text, std::size_t bytes_max) {
-  if (text.empty() || text.size() > bytes_max || text == "." || text == "..") return false;
-  return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") == text.npos;
-}
-
 std::optional<std::string> wrong_link(const std::string& link) {
-  if (link.empty() || link == "shm" || link == "fabric" || link == "udp") return std::nullopt;
-  if (!link.starts_with("raw:"))
+  if (link.empty()) return std::nullopt;
+  if (link == "raw" || link == "raw:") return "--link raw: needs an interface, as in raw:eth0";
+  if (host::find_link_kind(link) == nullptr)
     return fmt::format("--link {}: unknown kind, try shm, fabric, udp or raw:INTERFACE", link);
-  const std::string interface = link.substr(4);
-  if (interface.empty()) return "--link raw: needs an interface, as in raw:eth0";
-  if (if_nametoindex(interface.c_str()) == 0) return fmt::format("--link {}: no interface '{}'", link, interface);
+  const std::string interface(host::interface_of(link));
+  if (!interface.empty() && if_nametoindex(interface.c_str()) == 0)
+    return fmt::format("--link {}: no interface '{}'", link, interface);
   return std::nullopt;
 }
 
@@ -77,7 +74,7 @@ std::optional<std::string> wrong_link(const std::string& link) {
 std::optional<std::string> find_error(const Options& options) {
   if (!host::is_fabric_name(options.fabric))
     return fmt::format("--fabric '{}': a name has {}", options.fabric, host::fabric_name_rule());
-  if (!host::parse_node(options.node))
+  if (!host::parse_node(options.node.c_str()))
     return fmt::format("--node {}: not a number from 1 to 254 nor an IP address", options.node);
   if (auto error = wrong_link(options.link)) return error;
   if (!options.seed.empty() && !parse_number(options.seed, 0, UINT64_MAX))
@@ -90,9 +87,8 @@ std::optional<std::string> find_error(const Options& options) {
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
   if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return fmt::format("--nic: {}", tuning.error());
-  if (!is_name(options.device_name, kDeviceNameBytesMax))
-    return fmt::format("--device-name '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.device_name,
-                       kDeviceNameBytesMax);
+  if (!host::is_device_name(options.device_name))
+    return fmt::format("--device-name '{}': a name has {}", options.device_name, host::device_name_rule());
   return std::nullopt;
 }
 
@@ -110,14 +106,14 @@ std::optional<host::FileError> prepare_capture(const Options& options, std::stri
 
 /// Plugs the program in where a fabric process serves the fabric. An error is one line.
 std::optional<std::string> find_fabric(const Options& options, host::LaunchEnvironment& plan) {
-  if (plan.link.empty()) plan.link = "shm";
+  if (plan.link.empty()) plan.link = host::kLinkKindDefault.name;
   if (!options.link.empty() && options.link != "fabric") return std::nullopt;
   const auto hello = host::ask_fabric(options.fabric, {"hello"});
   if (!hello && !hello.error().served && options.link.empty()) return std::nullopt;
   if (!hello) return hello.error().text;
   const auto fabric = nlohmann::json::parse(*hello, nullptr, false);
   const std::uint32_t nodes = fabric.value("nodes", 0u);
-  const auto address = host::parse_node(options.node);
+  const auto address = host::parse_node(options.node.c_str());
   const auto node = address ? host::node_number(*address) : std::nullopt;
   if (!node || *node > nodes)
     return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", options.node, options.fabric, nodes);

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "emulator/fabric/quantity.h"
 #include "emulator/fabric/topology.h"
+#include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/fabric_process.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/language/read_scenario.h"
@@ -22,7 +23,7 @@ constexpr std::uint32_t kArityMax = 8;  // of a fat tree with at most kNodesMax 
 
 struct Options {
   std::string file;
-  std::string fabric = "default";
+  std::string fabric = host::kFabricDefault;
   std::string topology;
   std::string nodes = "2";
   std::string rate = "100Gbps";

@@ -1,6 +1,7 @@
 // `verbena fault`: passes what the user wants on to the running fabric, which knows the words
 // (emulator/host/fabric_process/fabric_commands.h), and shows its answer.
 #include "cli/command.h"
+#include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
 #include "emulator/host/node/fabric_question.h"
 
@@ -23,7 +24,7 @@ std::string words_text() {
 int run_fault(const Arguments& arguments) {
   CommandLine line("verbena fault", "verbena fault [--fabric NAME] WORD ...",
                    "Changes the faults of a running fabric (`verbena fabric`, or a scenario with `clock: real`).\n");
-  std::string fabric = "default";
+  std::string fabric = host::kFabricDefault;
   line.option("--fabric", fabric, "NAME", "name of the fabric");
   line.footer(words_text());
   const SplitArguments split = line.split_program(arguments);

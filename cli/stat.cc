@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "emulator/host/config/variables.h"
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/stats_search.h"
@@ -20,7 +21,7 @@ using Json = nlohmann::json;
 constexpr double kWatchMax = 86'400;
 
 struct Options {
-  std::string fabric = "default";
+  std::string fabric = host::kFabricDefault;
   bool json = false;
   std::string watch;
 };

@@ -287,9 +287,8 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) {
 namespace {
 /// The interface that a raw link uses; else the one that has the address, or the loopback interface.
 unsigned network_device_index(ibv_context* context, const wire::Gid& gid) {
-  constexpr std::string_view kRaw = "raw:";
-  const std::string& link = device_of(context->device)->config.link;
-  if (link.starts_with(kRaw)) return if_nametoindex(link.c_str() + kRaw.size());
+  const std::string interface(host::interface_of(device_of(context->device)->config.link));
+  if (!interface.empty()) return if_nametoindex(interface.c_str());
   char name[IF_NAMESIZE];
   return if_nametoindex(host::find_network_device(gid.octets, name) ? name : "lo");
 }

@@ -48,7 +48,7 @@ Device* the_device() {
     print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/", "uverbs0");
     print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/", made->device.name);
     rdma_cm::offer_device();
-    made->guid = guid_of(host::node_mac(config->address));
+    made->guid = guid_to(host::guid_of(host::node_mac(config->address)));
     return made;
   }();
   return device;

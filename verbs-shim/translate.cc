@@ -20,13 +20,8 @@ ibv_gid gid_to(const wire::Gid& gid) {
   return result;
 }
 
-std::uint64_t guid_of(const wire::MacAddress& mac) {
-  const auto& octets = mac.octets;
-  const std::uint8_t guid[8] = {
-      static_cast<std::uint8_t>(octets[0] ^ 2), octets[1], octets[2], 0xff, 0xfe, octets[3], octets[4], octets[5]};
-  std::uint64_t result = 0;
-  std::memcpy(&result, guid, sizeof result);
-  return result;
+std::uint64_t guid_to(const std::array<std::uint8_t, 8>& octets) {
+  return std::bit_cast<std::uint64_t>(octets);
 }
 
 std::optional<std::uint32_t> mtu_bytes_of(ibv_mtu mtu) {

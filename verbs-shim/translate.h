@@ -21,8 +21,8 @@ inline constexpr std::uint32_t kReceiveHashFields =
 wire::Gid gid_of(const ibv_gid& gid);
 ibv_gid gid_to(const wire::Gid& gid);
 
-/// Modified EUI-64 of a MAC address, network order.
-std::uint64_t guid_of(const wire::MacAddress& mac);
+/// Network order.
+std::uint64_t guid_to(const std::array<std::uint8_t, 8>& octets);
 
 /// The LID a node reports for programs that know no GIDs: the lower half of its IPv4 address, or 0.
 std::uint16_t lid_of(const nic::NicConfig& config);

@@ -1,8 +1,7 @@
-// Quantities as text: numbers, probabilities, times, ranges, strictly read into integers.
+// Quantities as text: numbers, probabilities, times, ranges, strictly read into integers (scaled_number.h).
 //
 // Solely responsible for the spelling of numbers in faults and scenarios. What a number may be is its reader's
-// business. Nothing is rounded: a digit that would be lost makes the text wrong. Nothing here speaks in errors: the
-// reader knows what would have been right.
+// business. Nothing here speaks in errors: the reader knows what would have been right.
 #pragma once
 
 #include <array>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/fabric/scaled_number.h"
 #include "wire/time.h"
 
 namespace verbena::fabric {
@@ -47,13 +47,6 @@ std::string names_of(const std::array<Named<T>, n>& table) {
   return names_of(std::span<const Named<T>>(table));
 }
 
-/// A unit is `factor` times ten to the `digits`; fractions may have as many digits.
-struct Unit {
-  std::string_view name;
-  int digits = 0;
-  std::uint64_t factor = 1;
-};
-
 /// What may be written for a quantity, for the page on faults.
 struct QuantityForm {
   std::string_view name;  // as usages have it: TIME
@@ -63,17 +56,8 @@ struct QuantityForm {
 };
 std::vector<QuantityForm> quantity_forms();
 
-/// A whole decimal number of at most 18 digits.
-std::optional<std::uint64_t> parse_number(std::string_view text);
-/// A decimal fraction, with an exponent if need be, times 10^digits as an integer: "0.1" at 9 is 100000000.
-std::optional<std::uint64_t> parse_scaled(std::string_view text, int digits);
-/// A number and one of the units, nothing between them: "1.5ms". What does not fit 63 bits is refused.
-std::optional<std::uint64_t> parse_quantity(std::string_view text, std::span<const Unit> units);
-
 /// "500ns", "1.5us", "2ms", "1s".
 std::optional<Duration> parse_duration(std::string_view text, Duration most);
-/// "10Mbps", "2.5Gbps": bits per second.
-std::optional<std::uint64_t> parse_rate(std::string_view text);
 /// "64", "4KiB", "1MB".
 std::optional<std::uint64_t> parse_octets(std::string_view text);
 /// "0.1%", "0.001" or "1e-3" in parts per billion; at most 1.

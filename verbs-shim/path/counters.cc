@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "emulator/host/config/variables.h"
 #include "emulator/host/node/stats_file.h"
 #include "verbs-shim/path/numbered_entries.h"
 #include "verbs-shim/path/values.h"
@@ -54,7 +55,7 @@ class CounterSum {
     return true;
   }
 
-  Octets gid_ = node_gid();
+  std::array<std::uint8_t, 16> gid_ = node_gid().octets;
   std::array<ino_t, kFilesMax> seen_{};
   std::size_t seen_count_ = 0;
   std::array<std::uint64_t, nic::kCounters> sums_{};
@@ -69,9 +70,8 @@ bool is_counters(const char* path, const char* wanted, std::size_t wanted_bytes)
 
 void add_all(CounterSum& sum) {
   char wanted[PATH_MAX];
-  const char* fabric = std::getenv("VERBENA_FABRIC");
   const int wanted_bytes = std::snprintf(wanted, sizeof wanted, "/memfd:%s%s (deleted)", host::kStatsMemoryPrefix,
-                                         fabric != nullptr && *fabric != 0 ? fabric : "default");
+                                         host::variable(host::kFabricVariable, host::kFabricDefault));
   if (wanted_bytes <= 0 || static_cast<std::size_t>(wanted_bytes) >= sizeof wanted) return;
   NumberedEntries processes("/proc");
   for (long process = processes.next(); process >= 0; process = processes.next()) {

@@ -56,8 +56,8 @@ FilterProgram filter_program(const host::NodeSet& deaf_to) {
   step(BPF_ALU | BPF_RSH | BPF_K, 4);
   step(BPF_JMP | BPF_JEQ | BPF_K, 4, 0, jump(at, kKeepAt));  // IPv4
   step(BPF_LD | BPF_W | BPF_ABS, kSourceAt);
-  step(BPF_ALU | BPF_AND | BPF_K, kNodesMask);
-  step(BPF_JMP | BPF_JEQ | BPF_K, kNodesPrefix, 0, jump(at, kKeepAt));
+  step(BPF_ALU | BPF_AND | BPF_K, host::kNodeNetworkMask);
+  step(BPF_JMP | BPF_JEQ | BPF_K, host::kNodeNetwork, 0, jump(at, kKeepAt));
   step(BPF_LD | BPF_B | BPF_ABS, kSourceLastOctetAt);
   step(BPF_ALU | BPF_AND | BPF_K, 31);
   step(BPF_MISC | BPF_TAX, 0);  // the bit in its word

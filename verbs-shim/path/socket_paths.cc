@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/config/variables.h"
 #include "emulator/host/os/same_user.h"
 #include "verbs-shim/path/node_names.h"
 #include "verbs-shim/path/numbered_entries.h"
@@ -55,11 +56,6 @@ std::atomic<bool> was_ever_cut{false};
 // The channel. A program may close descriptors that it has not opened: the number counts only with its inode.
 std::atomic<int> channel{-1};
 std::atomic<ino_t> channel_inode{0};
-
-bool link_is_fabric() {
-  const char* const link = std::getenv("VERBENA_LINK");
-  return link != nullptr && std::strcmp(link, "fabric") == 0;
-}
 
 bool option(int fd, int level, int name, int& value) {
   socklen_t bytes = sizeof value;
@@ -175,13 +171,13 @@ bool serves_this_user(int fd) {
 
 /// By system calls: the hooks are not meant.
 bool open_channel() {
-  const char* const fabric = std::getenv("VERBENA_FABRIC");
-  const auto at = host::socket_paths_address(fabric != nullptr && *fabric != 0 ? fabric : "default");
+  const auto at = host::socket_paths_address(host::variable(host::kFabricVariable, host::kFabricDefault));
   const host::SocketHello hello{own_node()};
   const auto fd = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd < 0) return false;
   struct stat status;
-  if (hello.node == 0 || at.bytes == 0 || syscall(SYS_connect, fd, &at.name, at.bytes) != 0 || !serves_this_user(fd) ||
+  if (hello.node == 0 || !at.fits() || syscall(SYS_connect, fd, at.address(), at.bytes()) != 0 ||
+      !serves_this_user(fd) ||
       syscall(SYS_sendto, fd, &hello, sizeof hello, MSG_NOSIGNAL, nullptr, 0) != sizeof hello ||
       fcntl(fd, F_SETFL, 0) != 0 || !real_fstat(fd, status)) {
     syscall(SYS_close, fd);
@@ -271,7 +267,7 @@ void start_following() {
 
 void follow_network(int fd) {
   Following state = following.load(std::memory_order_acquire);
-  if (state == Following::yes || state == Following::never || !link_is_fabric()) return;
+  if (state == Following::yes || state == Following::never || !link_kind().has_fabric_process) return;
   const int before = errno;
   if (own_node() == 0) following.store(Following::never);
   if (own_node() != 0 && is_internet(fd)) {

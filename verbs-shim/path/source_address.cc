@@ -73,8 +73,8 @@ void bind_to_node(int fd, const Addressless& socket, unsigned node) {
   } else {
     sockaddr_in6 name{};
     name.sin6_family = AF_INET6;
-    std::memcpy(&name.sin6_addr, verbena::path::kMappedPrefix, sizeof verbena::path::kMappedPrefix);
-    std::memcpy(&name.sin6_addr.s6_addr[12], &own, sizeof own);
+    const verbena::wire::Gid mapped = verbena::host::node_address(node);
+    std::memcpy(&name.sin6_addr, mapped.octets.data(), mapped.octets.size());
     syscall(SYS_bind, fd, &name, sizeof name);
   }
   errno = before;

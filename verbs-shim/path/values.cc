@@ -1,17 +1,22 @@
 #include "verbs-shim/path/values.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
+#include "emulator/fabric/scaled_number.h"
+#include "emulator/host/config/link_kind.h"
+#include "emulator/host/config/variables.h"
+#include "emulator/host/node/identity.h"
 #include "emulator/host/node/network_device.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/node/port_speed.h"
@@ -19,34 +24,23 @@
 
 namespace verbena::path {
 
-Octets node_gid() {
-  Octets gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 47, 91, 1};
-  const char* text = std::getenv("VERBENA_NODE");
-  if (text == nullptr) return gid;
-  if (inet_pton(AF_INET, text, &gid[12]) == 1) return gid;
-  Octets ipv6;
-  if (inet_pton(AF_INET6, text, ipv6.data()) == 1) return ipv6;
-  const long node = std::strtol(text, nullptr, 10);
-  if (node >= 1 && node <= 254) gid[15] = static_cast<std::uint8_t>(node);
-  return gid;
+wire::Gid node_gid() {
+  const char* const text = host::variable(host::kNodeVariable);
+  const auto gid = text == nullptr ? std::nullopt : host::parse_node(text);
+  return gid.value_or(host::node_address(host::kNodeDefault));
 }
 
 namespace {
 
-/// The speed= of VERBENA_NIC; libibverbs tells the user of a wrong one.
+/// The speed= of VERBENA_NIC (nic_tuning.h); libibverbs tells the user of a wrong one.
 std::uint64_t port_rate() {
-  constexpr const char* kSpeed = "speed=";
-  const char* words = std::getenv("VERBENA_NIC");
-  while (words != nullptr && *words != 0) {
-    if (std::strncmp(words, kSpeed, std::strlen(kSpeed)) == 0) {
-      char* unit = nullptr;
-      const double number = std::strtod(words + std::strlen(kSpeed), &unit);
-      const double factor = *unit == 'K' ? 1e3 : *unit == 'M' ? 1e6 : *unit == 'G' ? 1e9 : *unit == 'T' ? 1e12 : 1;
-      const double rate = number * factor;
-      return rate > 0 && rate < 1e18 ? static_cast<std::uint64_t>(rate) : host::kPortRateDefault;
-    }
-    words = std::strchr(words, ' ');
-    if (words != nullptr) ++words;
+  constexpr std::string_view kSpeed = "speed=";
+  std::string_view words = host::variable(host::kNicVariable, "");
+  while (!words.empty()) {
+    const std::string_view word = fabric::first_of(words, std::min(words.find(' '), words.size()));
+    if (word.starts_with(kSpeed))
+      return fabric::parse_rate(fabric::rest_of(word, kSpeed.size())).value_or(host::kPortRateDefault);
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
   }
   return host::kPortRateDefault;
 }
@@ -68,9 +62,14 @@ std::size_t read_online(char* into, std::size_t size) {
 
 }  // namespace
 
+const host::LinkKind& link_kind() {
+  const host::LinkKind* const kind = host::find_link_kind(host::variable(host::kLinkVariable, ""));
+  return kind == nullptr ? host::kLinkKindDefault : *kind;
+}
+
 const char* device_name() {
-  const char* name = std::getenv("VERBENA_DEVICE_NAME");
-  return name != nullptr && *name != 0 && std::strchr(name, '/') == nullptr ? name : "verbena0";
+  const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
+  return std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault;
 }
 
 std::size_t write_device_name(char* into, std::size_t size, unsigned) {
@@ -78,29 +77,25 @@ std::size_t write_device_name(char* into, std::size_t size, unsigned) {
 }
 
 std::size_t write_node_guid(char* into, std::size_t size, unsigned) {
-  // EUI-64 of the node's MAC address, 02:56 and the last four octets of its address.
-  const Octets gid = node_gid();
-  return finish(std::snprintf(into, size, "0056:%02xff:fe%02x:%02x%02x\n", gid[12], gid[13], gid[14], gid[15]), size);
+  const auto guid = host::guid_of(host::node_mac(node_gid()));
+  return finish(std::snprintf(into, size, "%02x%02x:%02x%02x:%02x%02x:%02x%02x\n", guid[0], guid[1], guid[2], guid[3],
+                              guid[4], guid[5], guid[6], guid[7]),
+                size);
 }
 
 namespace {
 
 /// As the engine fills the NIC's table: the node's address, and over links that carry it the link-local one.
-Octets gid_at(unsigned index) {
-  const Octets gid = node_gid();
+wire::Gid gid_at(unsigned index) {
+  const wire::Gid gid = node_gid();
   if (index == 0) return gid;
-  const char* link = std::getenv("VERBENA_LINK");
-  const bool carried =
-      link == nullptr || *link == 0 || std::strcmp(link, "shm") == 0 || std::strcmp(link, "fabric") == 0;
-  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (index != 1 || !carried || std::memcmp(gid.data(), kMapped, sizeof kMapped) != 0) return {};
-  return {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x56, gid[12], 0xff, 0xfe, gid[13], gid[14], gid[15]};
+  return index == 1 && link_kind().has_link_local ? host::link_local_of(gid).value_or(wire::Gid{}) : wire::Gid{};
 }
 
 }  // namespace
 
 bool has_gid(unsigned index) {
-  return gid_at(index) != Octets{};
+  return gid_at(index) != wire::Gid{};
 }
 
 std::size_t write_gid_type(char* into, std::size_t size, unsigned) {
@@ -108,7 +103,7 @@ std::size_t write_gid_type(char* into, std::size_t size, unsigned) {
 }
 
 std::size_t write_gid(char* into, std::size_t size, unsigned index) {
-  const Octets gid = gid_at(index);
+  const auto gid = gid_at(index).octets;
   std::size_t length = 0;
   for (std::size_t i = 0; i < gid.size(); i += 2)
     length +=
@@ -118,9 +113,9 @@ std::size_t write_gid(char* into, std::size_t size, unsigned index) {
 }
 
 const char* network_device(char (&buffer)[IF_NAMESIZE]) {
-  const char* link = std::getenv("VERBENA_LINK");
-  if (link != nullptr && std::strncmp(link, "raw:", 4) == 0) return link + 4;
-  return host::find_network_device(node_gid(), buffer) ? buffer : "lo";
+  const std::string_view interface = host::interface_of(host::variable(host::kLinkVariable, ""));
+  if (!interface.empty()) return interface.data();  // to the end of the variable
+  return host::find_network_device(node_gid().octets, buffer) ? buffer : "lo";
 }
 
 std::size_t write_network_device(char* into, std::size_t size, unsigned) {
@@ -129,7 +124,7 @@ std::size_t write_network_device(char* into, std::size_t size, unsigned) {
 }
 
 std::size_t write_lid(char* into, std::size_t size, unsigned) {
-  const Octets gid = node_gid();  // a LID for programs that know nothing else: the low half of the address
+  const auto gid = node_gid().octets;  // a LID for programs that know nothing else: the low half of the address
   return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
 }
 
@@ -137,12 +132,10 @@ namespace {
 
 /// Only a fabric process can take the signal away.
 bool port_is_up() {
-  const char* const link = std::getenv("VERBENA_LINK");
-  if (link == nullptr || std::strcmp(link, "fabric") != 0) return true;
-  const char* const fabric = std::getenv("VERBENA_FABRIC");
-  const char* const name = fabric != nullptr && *fabric != 0 ? fabric : "default";
+  if (!link_kind().has_fabric_process) return true;
+  const char* const name = host::variable(host::kFabricVariable, host::kFabricDefault);
   const int before = errno;
-  const bool up = host::served_fabric_name(name).is_held() && !host::dead_port_name(name, node_gid()).is_held();
+  const bool up = host::served_fabric_name(name).is_held() && !host::dead_port_name(name, node_gid().octets).is_held();
   errno = before;
   return up;
 }

@@ -6,15 +6,17 @@
 
 #include <net/if.h>
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
+
+#include "emulator/host/config/link_kind.h"
+#include "wire/types.h"
 
 namespace verbena::path {
 
-using Octets = std::array<std::uint8_t, 16>;
 /// The node's GID. A wrong environment gives node 1: libibverbs tells the user what is wrong with it.
-Octets node_gid();
+wire::Gid node_gid();
+/// Of the link that the process has; the default one if the environment is wrong.
+const host::LinkKind& link_kind();
 
 const char* device_name();
 /// The interface that has the node's address; the loopback interface if none has it. May use `buffer`.

@@ -139,7 +139,7 @@ int Device::resolve_to(Id& id, const Address& source, const Address& destination
   const bool same_family = to.is_ipv4() == own.is_ipv4();
   const auto mac = same_family ? engine()->resolve(to) : std::nullopt;
   // Nobody answers for an address that no process stands on and that is not a node's by its nature.
-  const bool is_there = !engine()->all_processes_are_here() || to.is_multicast() || host::node_number(to) ||
+  const bool is_there = !engine()->link_kind().all_peers_are_here || to.is_multicast() || host::node_number(to) ||
                         !engine()->services().is_deserted(to);
   if (!mac || !is_there) {
     id.state = IdState::address_bound;

@@ -78,11 +78,11 @@ int Device::connect(const Call& call) {
   const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
   const host::ServiceDirectory& services = engine()->services();
   const wire::Gid& to = id->destination.gid;
-  const bool by_slot = engine()->reaches_by_slot();
+  const bool by_slot = engine()->link_kind().reaches_by_slot;
   // Where a request reaches all processes of a node none has to be named, but one of this machine can be seen to end.
   id->path.slot =
       by_slot ? services.find_process(to, init.service_id, asker) : services.find_listener(to, init.service_id, asker);
-  if (engine()->all_processes_are_here() && (by_slot ? !id->path.slot : services.is_deserted(to))) {
+  if (engine()->link_kind().all_peers_are_here && (by_slot ? !id->path.slot : services.is_deserted(to))) {
     // A node where nothing runs has nobody to refuse; its machine would.
     report(*id, id->is_datagram() ? UserEvent::unreachable : UserEvent::rejected,
            id->is_datagram() ? static_cast<int>(cm::ServiceStatus::invalid_service_id) : kRefused);

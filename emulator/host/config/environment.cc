@@ -16,11 +16,9 @@ namespace {
 constexpr std::size_t kInterfaceNameBytesMax = 15;  // IFNAMSIZ without the zero
 constexpr std::size_t kDeviceNameBytesMax = 63;     // IB_DEVICE_NAME_MAX without the zero
 
-/// An empty value counts as unset.
-std::optional<std::string_view> variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
+std::optional<std::string_view> setting(const char* name) {
+  const char* const value = variable(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string_view>(value);
 }
 
 template <class Number>
@@ -45,10 +43,9 @@ std::vector<std::string> lines_of(std::string_view text) {
 }  // namespace
 
 bool is_link_name(std::string_view text) {
-  if (text == "shm" || text == "fabric" || text == "udp") return true;
-  if (!text.starts_with("raw:")) return false;
-  text.remove_prefix(4);
-  return !text.empty() && text.size() <= kInterfaceNameBytesMax && text.find_first_of("/ \t\n") == text.npos;
+  const std::string_view interface = interface_of(text);
+  return find_link_kind(text) != nullptr && interface.size() <= kInterfaceNameBytesMax &&
+         interface.find_first_of("/ \t\n") == text.npos;
 }
 
 bool is_device_name(std::string_view text) {
@@ -60,53 +57,56 @@ bool is_device_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), fits);
 }
 
+std::string device_name_rule() {
+  return "1 to " + std::to_string(kDeviceNameBytesMax) + " letters, digits, '.', '_' or '-'";
+}
+
 std::optional<std::uint64_t> seed_from_environment() {
   std::uint64_t seed = 0;
-  const auto value = variable(kSeedVariable);
+  const auto value = setting(kSeedVariable);
   return value && parse_number(*value, seed) ? std::optional(seed) : std::nullopt;
 }
 
 Result<EngineConfig, std::string> config_from_environment() {
   EngineConfig config;
-  if (const auto value = variable(kFabricVariable)) {
+  if (const auto value = setting(kFabricVariable)) {
     if (!is_fabric_name(*value)) return Failure{complaint(kFabricVariable, *value, "want " + fabric_name_rule())};
     config.fabric = *value;
   }
-  if (const auto value = variable(kNodeVariable)) {
-    const auto node = parse_node(*value);
+  if (const auto value = setting(kNodeVariable)) {
+    const auto node = parse_node(value->data());
     if (!node) return Failure{complaint(kNodeVariable, *value, "want a node number from 1 to 254 or an IP address")};
     config.address = *node;
   }
-  if (const auto value = variable(kLinkVariable)) {
+  if (const auto value = setting(kLinkVariable)) {
     if (!is_link_name(*value))
       return Failure{complaint(kLinkVariable, *value, "want shm, fabric, udp or raw:INTERFACE")};
     config.link = *value;
   }
-  if (const auto value = variable(kDeviceNameVariable)) {
-    if (!is_device_name(*value))
-      return Failure{complaint(kDeviceNameVariable, *value, "want 1 to 63 letters, digits, '.', '_' or '-'")};
+  if (const auto value = setting(kDeviceNameVariable)) {
+    if (!is_device_name(*value)) return Failure{complaint(kDeviceNameVariable, *value, "want " + device_name_rule())};
     config.device_name = *value;
   }
-  if (const auto value = variable(kSeedVariable)) {
+  if (const auto value = setting(kSeedVariable)) {
     config.seed = seed_from_environment();
     if (!config.seed) return Failure{complaint(kSeedVariable, *value, "want a number from 0 to 2^64 - 1")};
   }
-  if (const auto value = variable(kPcapSnapVariable); value && !parse_number(*value, config.capture_snap_bytes))
+  if (const auto value = setting(kPcapSnapVariable); value && !parse_number(*value, config.capture_snap_bytes))
     return Failure{complaint(kPcapSnapVariable, *value, "want a number of octets, 0 for whole frames")};
-  if (const auto value = variable(kFaultsVariable)) {
-    config.faults = lines_of(*value);
-    for (const std::string& fault : config.faults) {
-      const auto rule = fabric::parse_fault(fault);
+  if (const auto value = setting(kFaultsVariable)) {
+    for (const std::string& fault : lines_of(*value)) {
+      auto rule = fabric::parse_fault(fault);
       if (!rule) return Failure{complaint(kFaultsVariable, fault, rule.error())};
+      config.faults.push_back(std::move(*rule));
     }
   }
-  if (const auto value = variable(kNicVariable)) {
+  if (const auto value = setting(kNicVariable)) {
     const auto tuning = parse_nic_tuning(*value);
     if (!tuning) return Failure{std::string(kNicVariable) + ": " + tuning.error()};
     config.nic = *tuning;
   }
-  if (const auto value = variable(kPcapVariable)) config.capture_path = *value;
-  if (const auto value = variable(kStatsVariable)) config.stats_path = *value;
+  if (const auto value = setting(kPcapVariable)) config.capture_path = *value;
+  if (const auto value = setting(kStatsVariable)) config.stats_path = *value;
   return config;
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/link/capturing_link.h"
@@ -27,13 +26,9 @@ constexpr int kPassesToLeave = 4;          // of an application's poll; frames t
 constexpr std::size_t kEventsAtOnce = 16;
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
-/// EUI-64 of a MAC address.
-std::uint64_t guid_of(const wire::MacAddress& mac) {
-  const auto& octets = mac.octets;
-  const std::array<std::uint8_t, 8> parts{
-      static_cast<std::uint8_t>(octets[0] ^ 2), octets[1], octets[2], 0xff, 0xfe, octets[3], octets[4], octets[5]};
+std::uint64_t ca_guid_of(const wire::Gid& address) {
   std::uint64_t guid = 0;
-  for (const std::uint8_t octet : parts) guid = guid << 8 | octet;
+  for (const std::uint8_t octet : guid_of(node_mac(address))) guid = guid << 8 | octet;
   return guid;
 }
 
@@ -49,12 +44,8 @@ Result<std::unique_ptr<Link>, std::string> decorate(std::unique_ptr<Link> link, 
     link = std::move(capturing);
   }
   std::vector<fabric::FaultRule> rules = config.nic.latencies();
-  if (config.faults.empty() && rules.empty()) return link;
-  for (const std::string& text : config.faults) {
-    auto rule = fabric::parse_fault(text);
-    if (!rule) return Failure{"fault '" + text + "': " + rule.error()};
-    rules.push_back(std::move(*rule));
-  }
+  rules.insert(rules.end(), config.faults.begin(), config.faults.end());
+  if (rules.empty()) return link;
   const std::string name = address_text(config.address) + "/" + std::to_string(slot);
   return make_faulty_link(std::move(link), rules, config.seed.value_or(EngineConfig::kFaultSeed), name, tap);
 }
@@ -105,7 +96,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   nic_config.qpn_bits = kSlotShift;
   nic_config.mac = opened.mac;
   nic_config.gids[0] = config.address;
-  if (const auto link_local = link_local_of(config.address); opened.has_link_local && link_local)
+  if (const auto link_local = link_local_of(config.address); engine->link_kind().has_link_local && link_local)
     nic_config.gids[nic_config.gid_count++] = *link_local;
   nic_config.port_mtu_bytes = opened.mtu_bytes;
   nic_config.udp_source_port = opened.udp_source_port;
@@ -120,14 +111,14 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   cm_config.address = config.address;
   cm_config.mac = opened.mac;
   cm_config.slot = opened.slot;
-  cm_config.ca_guid = guid_of(node_mac(config.address));
+  cm_config.ca_guid = ca_guid_of(config.address);
   // Never from the seed: a peer may remember those of a process that had the same one.
   cm_config.first_id =
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(clock_now().ns >> kFirstIdShift) : numbers());
   cm_config.udp_source_port = opened.udp_source_port;
   engine->connection_service_ = std::make_unique<ConnectionService>(
       cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
-      engine->reaches_by_slot() ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere);
+      engine->link_kind().reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere);
   engine->nic_->set_management(engine->connection_service_.get());
   if (config.nic.removed_after) engine->removal_at_ = clock_now() + *config.nic.removed_after;
   ForkRegistry::add(*engine);

@@ -98,10 +98,7 @@ class Engine final : private Progress {
   nic::VerbsResult<void> detach_group(nic::QpHandle qp, const wire::Gid& group);
 
   const ServiceDirectory& services() const { return connection_service_->directory(); }
-  /// Whether the link reaches processes by their slot, so that a request has to name one.
-  bool reaches_by_slot() const { return config_.link == "shm"; }
-  /// Whether every process that the link can reach stands on this machine, where services() knows it.
-  bool all_processes_are_here() const { return config_.link == "shm" || config_.link == "fabric"; }
+  const LinkKind& link_kind() const { return *find_link_kind(config_.link); }
 
   /// ibv_poll_cq: completions that wait, else one pass over the link. Never blocks.
   std::size_t poll_cq(nic::CqHandle cq, std::span<nic::Completion> into);

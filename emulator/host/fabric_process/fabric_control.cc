@@ -2,7 +2,6 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,11 +32,11 @@ Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::str
   control->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!control->listener_ || !control->epoll_) return Failure{kernel_error("cannot open a control socket")};
   const int listener = control->listener_.get();
-  const SeatAddress at = fabric_control_address(fabric);
-  if (bind(listener, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0) {
+  const AbstractName at = fabric_control_address(fabric);
+  if (!at.bind(listener)) {
     if (errno == EADDRINUSE)
       return Failure{"fabric '" + std::string(fabric) + "' is served by another process already" +
-                     describe_name_holder(at.name, at.bytes)};
+                     describe_name_holder(at)};
     return Failure{kernel_error("cannot bind a control socket")};
   }
   epoll_event event{};

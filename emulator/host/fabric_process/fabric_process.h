@@ -15,6 +15,7 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/network.h"
 #include "emulator/fabric/topology.h"
+#include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/core_lease.h"
 #include "emulator/host/fabric_process/fabric_capture.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
@@ -26,7 +27,7 @@
 namespace verbena::host {
 
 struct FabricOptions {
-  std::string fabric = "default";
+  std::string fabric = kFabricDefault;
   fabric::Topology topology;  // has passed check()
   std::uint64_t seed = 1;
   Duration detection = milliseconds(10);

@@ -31,14 +31,12 @@ Result<std::unique_ptr<FabricSockets>, std::string> FabricSockets::open(const st
   std::unique_ptr<FabricSockets> sockets(new FabricSockets(network, cutting));
   sockets->listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockets->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
-  const SocketPathsAddress at = socket_paths_address(fabric.c_str());
   const int listener = sockets->listener_.get();
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = listener;
-  if (!sockets->listener_ || !sockets->epoll_ || at.bytes == 0 ||
-      bind(listener, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0 || listen(listener, kBacklog) != 0 ||
-      epoll_ctl(sockets->epoll_.get(), EPOLL_CTL_ADD, listener, &event) != 0)
+  if (!sockets->listener_ || !sockets->epoll_ || !socket_paths_address(fabric.c_str()).bind(listener) ||
+      listen(listener, kBacklog) != 0 || epoll_ctl(sockets->epoll_.get(), EPOLL_CTL_ADD, listener, &event) != 0)
     return Failure{std::string("cannot listen for the nodes' sockets: ") + std::strerror(errno)};
   return sockets;
 }

@@ -138,8 +138,7 @@ class Link : public nic::TransmitPort {
 /// What opening a link yields: it, and where the process stands behind it.
 struct OpenedLink {
   std::unique_ptr<Link> link;
-  std::uint8_t slot = 0;        // QPNs begin at slot << 16
-  bool has_link_local = false;  // it carries frames for link_local_of() its nodes as well
+  std::uint8_t slot = 0;  // QPNs begin at slot << 16
   wire::MacAddress mac;
   std::uint32_t mtu_bytes = 4096;     // the largest path MTU that fits its frames
   std::uint16_t udp_source_port = 0;  // the one port that frames leave from; 0: any

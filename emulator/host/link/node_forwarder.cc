@@ -1,12 +1,10 @@
 #include "emulator/host/link/node_forwarder.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
@@ -26,21 +24,10 @@ constexpr std::byte kNote{1};
 constexpr std::size_t kSizeBytes = 2;
 constexpr int kSendBufferBytes = 1 << 20;
 
-struct PortName {
-  sockaddr_un name{};
-  socklen_t bytes = 0;
-};
-
-PortName port_name(const wire::Gid& address, std::uint8_t slot) {
-  PortName result;
-  result.name.sun_family = AF_UNIX;
-  // A leading zero octet makes the name abstract (unix(7)).
-  const int text_bytes =
-      std::snprintf(result.name.sun_path + 1, sizeof result.name.sun_path - 1, "verbena-frames/%u/%s/%u", own_user(),
-                    address_text(address).c_str(), unsigned{slot});
-  VERBENA_ASSERT(text_bytes > 0 && static_cast<std::size_t>(text_bytes) < sizeof result.name.sun_path - 1);
-  result.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(text_bytes));
-  return result;
+AbstractName forwarder_name(const wire::Gid& address, std::uint8_t slot) {
+  const AbstractName name("verbena-frames/%u/%s/%u", own_user(), address_text(address).c_str(), unsigned{slot});
+  VERBENA_ASSERT(name.fits());
+  return name;
 }
 
 void write_head(std::byte* into, std::uint8_t sender_slot, std::byte kind) {
@@ -68,12 +55,12 @@ Result<std::unique_ptr<NodeForwarder>, std::string> NodeForwarder::open(const wi
   std::unique_ptr<NodeForwarder> port(new NodeForwarder(fd, address, slot));
   set_option(fd, SOL_SOCKET, SO_PASSCRED, 1);
   set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBufferBytes);
-  const PortName at = port_name(address, slot);
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0) {
+  const AbstractName at = forwarder_name(address, slot);
+  if (!at.bind(fd)) {
     if (errno == EADDRINUSE)
       return Failure{"node " + address_text(address) +
                      " is in use by another fabric: give this fabric's node another address" +
-                     describe_name_holder(at.name, at.bytes)};
+                     describe_name_holder(at)};
     return Failure{std::string("cannot bind a unix socket: ") + std::strerror(errno)};
   }
   for (std::uint32_t other = 0; other < kSlots; ++other)
@@ -112,22 +99,21 @@ bool NodeForwarder::has_siblings() const {
 void NodeForwarder::greet(std::uint8_t slot) {
   std::byte message[kHeadBytes];
   write_head(message, slot_, kFrames);
-  send_to(slot, message, 0);
+  send_to(forwarder_name(address_, slot), slot, message, 0);
 }
 
 void NodeForwarder::tell(std::uint8_t slot, std::uint16_t note) {
   std::byte message[kHeadBytes + sizeof note];
   write_head(message, slot_, kNote);
   std::memcpy(message + kHeadBytes, &note, sizeof note);
-  send_to(slot, message, 0);
+  send_to(forwarder_name(address_, slot), slot, message, 0);
 }
 
-void NodeForwarder::send_to(std::uint8_t slot, std::span<const std::byte> message, std::size_t frames) {
-  const PortName to = port_name(address_, slot);
+void NodeForwarder::send_to(const AbstractName& to, std::uint8_t slot, std::span<const std::byte> message,
+                            std::size_t frames) {
   ssize_t sent = -1;
   do {
-    sent = ::sendto(socket_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                    reinterpret_cast<const sockaddr*>(&to.name), to.bytes);
+    sent = ::sendto(socket_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.address(), to.bytes());
   } while (sent < 0 && errno == EINTR);
   if (sent >= 0) {
     if (slot != slot_) set_known(slot, true);
@@ -140,7 +126,7 @@ void NodeForwarder::send_to(std::uint8_t slot, std::span<const std::byte> messag
 void NodeForwarder::stage(std::uint8_t slot, std::span<const std::byte> head, std::span<const std::byte> tail) {
   const std::size_t bytes = head.size() + tail.size();
   VERBENA_ASSERT(bytes <= wire::kFrameBytesMax);
-  if (!staging_[slot]) staging_[slot] = std::make_unique<Staging>();
+  if (!staging_[slot]) staging_[slot] = std::make_unique<Staging>(forwarder_name(address_, slot));
   Staging& staging = *staging_[slot];
   if (staging.frames == kBatchFramesMax || staging.bytes + kSizeBytes + bytes > kMessageBytesMax) send_staging(slot);
   if (staging.frames == 0) {
@@ -171,7 +157,7 @@ void NodeForwarder::send_staged() {
 void NodeForwarder::send_staging(std::uint8_t slot) {
   Staging& staging = *staging_[slot];
   if (staging.frames == 0) return;
-  send_to(slot, std::span(staging.message).first(staging.bytes), staging.frames);
+  send_to(staging.to, slot, std::span(staging.message).first(staging.bytes), staging.frames);
   staging.frames = staging.bytes = 0;
 }
 

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 
+#include "emulator/host/os/abstract_name.h"
 #include "emulator/host/os/frame_ring.h"
 #include "wire/result.h"
 #include "wire/types.h"
@@ -66,7 +67,7 @@ class NodeForwarder {
 
   NodeForwarder(int socket, const wire::Gid& address, std::uint8_t slot);
   void greet(std::uint8_t slot);
-  void send_to(std::uint8_t slot, std::span<const std::byte> message, std::size_t frames);
+  void send_to(const AbstractName& to, std::uint8_t slot, std::span<const std::byte> message, std::size_t frames);
   void accept(std::span<const std::byte> message, FrameRing& into, NoteSink* notes);
   void set_known(std::uint8_t slot, bool known);
 
@@ -78,6 +79,8 @@ class NodeForwarder {
 
   /// Frames on their way to one slot. Made when the slot is first sent to.
   struct Staging {
+    explicit Staging(const AbstractName& slot) : to(slot) {}
+    AbstractName to;
     std::size_t frames = 0;
     std::size_t bytes = 0;
     std::array<std::byte, kMessageBytesMax> message;

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,14 +50,8 @@ bool read_sealed_text(int file, std::string& into) {
 
 }  // namespace
 
-SeatAddress fabric_control_address(std::string_view fabric) {
-  const std::string text = "verbena/" + std::to_string(own_user()) + "/" + std::string(fabric) + "/control";
-  SeatAddress result;
-  VERBENA_ASSERT(text.size() + 1 <= sizeof result.name.sun_path);
-  result.name.sun_family = AF_UNIX;
-  std::memcpy(result.name.sun_path + 1, text.data(), text.size());
-  result.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-  return result;
+AbstractName fabric_control_address(std::string_view fabric) {
+  return AbstractName("verbena/%u/%s/control", own_user(), std::string(fabric).c_str());
 }
 
 /// One octet, + or -, with the text as a file.
@@ -100,9 +93,7 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
   if (question.size() > kFabricQuestionBytesMax) return Failure{FabricError{true, "that is too long"}};
 
   const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const SeatAddress at = fabric_control_address(fabric);
-  if (!socket || connect(socket.get(), reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0 ||
-      !peer_is_same_user(socket.get()))
+  if (!socket || !fabric_control_address(fabric).connect(socket.get()) || !peer_is_same_user(socket.get()))
     return Failure{FabricError{false, "no fabric '" + name + "' is running"}};
   const Failure silent{FabricError{true, "fabric '" + name + "' does not answer"}};
   if (send(socket.get(), question.data(), question.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(question.size()))

@@ -27,7 +27,7 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
 
 // For the end that answers.
 inline constexpr std::size_t kFabricQuestionBytesMax = 16 * 1024;
-SeatAddress fabric_control_address(std::string_view fabric);
+AbstractName fabric_control_address(std::string_view fabric);
 FabricWords fabric_words_of(std::string_view question);
 /// Never blocks; false: it could not be sent.
 bool send_fabric_answer(int socket, bool accepted, std::string_view text);

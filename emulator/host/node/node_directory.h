@@ -6,15 +6,14 @@
 // only.
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "emulator/host/node/identity.h"
+#include "emulator/host/os/abstract_name.h"
 #include "wire/result.h"
 #include "wire/types.h"
 
@@ -24,7 +23,6 @@ namespace verbena::host {
 inline constexpr std::uint32_t kSlots = 255;
 inline constexpr unsigned kSlotShift = 16;
 inline constexpr std::size_t kFabricNameBytesMax = 40;
-inline constexpr std::uint32_t kNodesMax = 254;
 
 /// Where the process that serves a fabric sits, at slot 0: no node has this address.
 inline constexpr wire::Gid kFabricSeat{};
@@ -36,25 +34,12 @@ constexpr wire::Qpn qpn_base_of(std::uint8_t slot) {
   return wire::Qpn(std::uint32_t{slot} << kSlotShift);
 }
 
-/// 02:56 and the last four octets of the address: the MAC of a node whose link has none of its own. A link-local
-/// address is that of the node it belongs to.
-wire::MacAddress node_mac(const wire::Gid& address);
-/// The second address that a node with an IPv4 address has: fe80::/64 and the EUI-64 of its MAC (RFC 4291, appendix A).
-/// Nothing: the node's address is an IPv6 address, of which the MAC keeps too little to find the way back.
-std::optional<wire::Gid> link_local_of(const wire::Gid& node);
-/// The node's own address; any other than link_local_of() an IPv4 address is returned as it is.
-wire::Gid node_of(const wire::Gid& address);
 /// "127.47.91.1" or an IPv6 address.
 std::string address_text(const wire::Gid& address);
-/// K in 1..254 (127.47.91.K), an IPv4 or an IPv6 address.
-std::optional<wire::Gid> parse_node(std::string_view text);
 /// 1 to kFabricNameBytesMax letters, digits, '.', '_' or '-'; not "." or "..".
 bool is_fabric_name(std::string_view name);
 /// The same in words, for messages, from the number on.
 std::string fabric_name_rule();
-/// The address of node K, 1 to kNodesMax, and back; nothing: the address is not of this kind.
-wire::Gid node_address(std::uint32_t node);
-std::optional<std::uint32_t> node_number(const wire::Gid& address);
 
 /// Where a process of a node is reached.
 struct SeatName {
@@ -62,11 +47,7 @@ struct SeatName {
   wire::Gid address;
   std::uint8_t slot = 0;
 };
-struct SeatAddress {
-  sockaddr_un name{};
-  socklen_t bytes = 0;
-};
-SeatAddress seat_address(const SeatName& seat);
+AbstractName seat_address(const SeatName& seat);
 struct SeatTaken {
   wire::Gid address;
   std::uint8_t slot = 0;

@@ -9,15 +9,14 @@
 #pragma once
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 
+#include "emulator/host/os/abstract_name.h"
 #include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
@@ -58,19 +57,8 @@ struct SocketNewsDone {
   std::uint32_t generation = 0;
 };
 
-struct SocketPathsAddress {
-  sockaddr_un name{};
-  socklen_t bytes = 0;  // 0: the fabric's name is too long
-};
-
-inline SocketPathsAddress socket_paths_address(const char* fabric) {
-  SocketPathsAddress address;
-  constexpr std::size_t kRoom = sizeof address.name.sun_path - 1;
-  const int length = std::snprintf(address.name.sun_path + 1, kRoom, "verbena-sockets/%u/%s", own_user(), fabric);
-  address.name.sun_family = AF_UNIX;
-  if (length > 0 && static_cast<std::size_t>(length) < kRoom)
-    address.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));
-  return address;
+inline AbstractName socket_paths_address(const char* fabric) {
+  return AbstractName("verbena-sockets/%u/%s", own_user(), fabric);
 }
 
 }  // namespace verbena::host

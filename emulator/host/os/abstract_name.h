@@ -1,8 +1,10 @@
 // AbstractName: names that a process of this machine can hold and every other one can look for.
 //
-// Solely responsible for abstract unix sockets as names: the kernel gives one to one process at a time and takes it
-// back when that has ended, however it did, so nothing is ever stale. Nothing is received through them. Which names
-// there are is said by those who use them (service_directory.h, port_signal.h). libc only: the path shim includes it.
+// Solely responsible for abstract unix addresses: every one of ours is made here. The kernel gives a name to one process
+// at a time and takes it back when that has ended, however it did, so nothing is ever stale. Which names there are is
+// said by those who use them: as mere names (service_directory.h, port_signal.h), through which nothing is received, or
+// as addresses of sockets (node_directory.h, fabric_question.h, socket_paths.h, node_forwarder.h). libc only: the path
+// shim includes it.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,6 +15,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 namespace verbena::host {
@@ -55,16 +58,18 @@ class AbstractName {
       bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));
   }
   bool fits() const { return bytes_ != 0; }
+  std::string_view text() const { return fits() ? std::string_view(address_.sun_path + 1, text_bytes()) : ""; }
+  const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  socklen_t bytes() const { return bytes_; }
+
+  /// False, and errno, as bind(2) and connect(2); ENAMETOOLONG: !fits().
+  bool bind(int socket) const { return has_address() && ::bind(socket, address(), bytes_) == 0; }
+  bool connect(int socket) const { return has_address() && ::connect(socket, address(), bytes_) == 0; }
 
   /// Not held, and errno: it is taken, or there is no descriptor.
   HeldName hold() const {
-    if (!fits()) {
-      errno = ENAMETOOLONG;
-      return {};
-    }
     HeldName name(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!name.held() || ::bind(name.descriptor(), reinterpret_cast<const sockaddr*>(&address_), bytes_) == 0)
-      return name;
+    if (!name.held() || bind(name.descriptor())) return name;
     const int error = errno;
     name.release();
     errno = error;
@@ -72,15 +77,19 @@ class AbstractName {
   }
 
   /// Whether somebody holds it: connecting a datagram socket tells, and nobody else of it. `probe` is one.
-  bool is_held(int probe) const {
-    return fits() && ::connect(probe, reinterpret_cast<const sockaddr*>(&address_), bytes_) == 0;
-  }
+  bool is_held(int probe) const { return connect(probe); }
   bool is_held() const {
     const HeldName probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     return probe.held() && is_held(probe.descriptor());
   }
 
  private:
+  bool has_address() const {
+    if (!fits()) errno = ENAMETOOLONG;
+    return fits();
+  }
+  std::size_t text_bytes() const { return bytes_ - offsetof(sockaddr_un, sun_path) - 1; }
+
   static constexpr std::size_t kTextBytesMax = sizeof(sockaddr_un::sun_path) - 2;
   sockaddr_un address_{};
   socklen_t bytes_ = 0;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -96,9 +95,8 @@ std::string process_with(std::uint32_t inode) {
 
 }  // namespace
 
-std::string describe_name_holder(const sockaddr_un& address, socklen_t bytes) {
-  // A leading zero octet makes the name abstract (unix(7)).
-  const std::string_view name(address.sun_path + 1, bytes - offsetof(sockaddr_un, sun_path) - 1);
+std::string describe_name_holder(const AbstractName& wanted) {
+  const std::string_view name = wanted.text();
   const auto inode = inode_of(name);
   if (!inode) return {};
   const auto user = user_of(*inode);

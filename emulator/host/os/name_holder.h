@@ -5,14 +5,13 @@
 // open, as far as we may look. Only for messages; nothing is decided by it.
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <string>
+
+#include "emulator/host/os/abstract_name.h"
 
 namespace verbena::host {
 
 /// " (process 12, ibv_rc_pingpong)", " (user 1001 squats on the name '@verbena/...': ...)", or empty: nothing is known.
-std::string describe_name_holder(const sockaddr_un& name, socklen_t bytes);
+std::string describe_name_holder(const AbstractName& name);
 
 }  // namespace verbena::host

@@ -59,7 +59,9 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
   BOOST_TEST(config->link == "raw:veth0");
   BOOST_TEST(config->capture_path == "out.pcapng");
   BOOST_TEST(config->capture_snap_bytes == 128U);
-  BOOST_TEST((config->faults == std::vector<std::string>{"drop 1%", "duplicate 0.5%"}));
+  BOOST_REQUIRE(config->faults.size() == 2U);
+  BOOST_TEST(config->faults[0].text == "drop 1%");
+  BOOST_TEST(config->faults[1].text == "duplicate 0.5%");
   BOOST_TEST((config->seed == ~std::uint64_t{0}));
   BOOST_TEST(config->device_name == "mlx5_0");
   BOOST_TEST(config->stats_path == "/proc/1/fd/3");
@@ -67,7 +69,7 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
-  const std::array<std::pair<const char*, const char*>, 15> wrong{
+  const std::array<std::pair<const char*, const char*>, 18> wrong{
       {{kFabricVariable, "a/b"},
        {kFabricVariable, "12345678901234567890123456789012345678901"},
        {kNodeVariable, "0"},
@@ -76,6 +78,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
        {kNodeVariable, "224.0.0.1"},
        {kLinkVariable, "tcp"},
        {kLinkVariable, "raw:"},
+       {kLinkVariable, "raw"},
+       {kLinkVariable, "udp:eth0"},
+       {kLinkVariable, "shm:"},
        {kLinkVariable, "raw:an-interface-name"},
        {kSeedVariable, "0x10"},
        {kSeedVariable, "18446744073709551616"},

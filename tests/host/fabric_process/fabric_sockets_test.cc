@@ -20,8 +20,7 @@ constexpr int kHangMs = 60'000;
 /// A process of a node, as the path shim makes one of every program.
 struct Process {
   Process(const std::string& fabric, std::uint32_t node) : socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
-    const SocketPathsAddress at = socket_paths_address(fabric.c_str());
-    BOOST_REQUIRE(connect(socket.get(), reinterpret_cast<const sockaddr*>(&at.name), at.bytes) == 0);
+    BOOST_REQUIRE(socket_paths_address(fabric.c_str()).connect(socket.get()));
     say(node);
   }
   void say(std::uint32_t word) const { BOOST_REQUIRE(send(socket.get(), &word, sizeof word, MSG_NOSIGNAL) == 4); }

@@ -17,18 +17,13 @@ namespace {
 constexpr uid_t kStranger = 65534;
 
 struct Name {
-  explicit Name(const std::string& text) {
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path + 1, text.data(), text.size());
-    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-  }
+  explicit Name(const std::string& text) : name("%s", text.c_str()) {}
   int hold() const {
     const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    return ::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 ? descriptor : -1;
+    return name.bind(descriptor) ? descriptor : -1;
   }
-  std::string holder() const { return describe_name_holder(address, bytes); }
-  sockaddr_un address{};
-  socklen_t bytes = 0;
+  std::string holder() const { return describe_name_holder(name); }
+  AbstractName name;
 };
 
 bool contains(const std::string& text, const std::string& part) {

@@ -101,9 +101,7 @@ void ShmControl::connect(const PeerName& peer) {
     connection.socket = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!connection.socket) return false;
     const int fd = connection.socket.get();
-    const SeatAddress at = seat_address({fabric_, peer.address, peer.slot});
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&at.name), at.bytes) != 0 || !peer_is_same_user(fd))
-      return false;
+    if (!seat_address({fabric_, peer.address, peer.slot}).connect(fd) || !peer_is_same_user(fd)) return false;
 
     auto channel = std::make_shared<ShmChannel>();
     const Descriptor memfd = make_sealed_memory("verbena-channel", kChannelBytes);

@@ -25,7 +25,6 @@ Result<OpenedLink, std::string> open_in_role(const EngineConfig& config, ShmRole
   OpenedLink opened;
   opened.slot = (*link)->slot();
   opened.mac = node_mac(config.address);
-  opened.has_link_local = true;
   opened.link = std::move(*link);
   return opened;
 }
@@ -72,9 +71,8 @@ std::string ShmLink::take_role(const std::string& fabric) {
     }
     case ShmRole::port: {
       if (slot() == 0) return {};
-      const SeatAddress first = seat_address({fabric, kFabricSeat, 0});
       return "fabric '" + fabric + "' is served by another process already" +
-             describe_name_holder(first.name, first.bytes);
+             describe_name_holder(seat_address({fabric, kFabricSeat, 0}));
     }
   }
   return {};

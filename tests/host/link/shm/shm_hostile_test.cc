@@ -26,8 +26,7 @@ class Stranger {
         memory_(make_sealed_memory("test", kChannelBytes)),
         page_(make_sealed_memory("test", kProcessPageBytes)) {
     const std::string fabric = fabric_name();
-    const SeatAddress at = seat_address({fabric, victim.address, victim.link->slot()});
-    BOOST_REQUIRE(connect(socket_.get(), reinterpret_cast<const sockaddr*>(&at.name), at.bytes) == 0);
+    BOOST_REQUIRE(seat_address({fabric, victim.address, victim.link->slot()}).connect(socket_.get()));
     greeting.address = node(99).octets;
   }
   bool greet(std::span<const int> descriptors) { return send_greeting(socket_.get(), greeting, descriptors); }

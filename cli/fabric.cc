@@ -13,7 +13,7 @@
 #include "emulator/host/fabric_process/fabric_process.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/language/read_scenario.h"
-#include "scenarios/run/buffered_file.h"
+#include "scenarios/outcome/buffered_file.h"
 
 namespace verbena::cli {
 

@@ -9,9 +9,9 @@
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "scenarios/language/read_scenario.h"
-#include "scenarios/run/buffered_file.h"
-#include "scenarios/run/outcome.h"
-#include "scenarios/run/report.h"
+#include "scenarios/outcome/buffered_file.h"
+#include "scenarios/outcome/outcome.h"
+#include "scenarios/outcome/report.h"
 
 namespace verbena::cli::run {
 namespace {

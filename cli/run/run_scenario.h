@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/outcome.h"
 
 namespace verbena::cli::run {
 

@@ -7,8 +7,8 @@
 #include "emulator/host/fabric_process/element_words.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/names.h"
+#include "scenarios/outcome/element_step.h"
 #include "scenarios/real/place_text.h"
-#include "scenarios/run/element_step.h"
 
 namespace verbena::scenarios {
 namespace {

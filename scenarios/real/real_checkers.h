@@ -18,7 +18,7 @@
 #include "scenarios/checkers/checker.h"
 #include "scenarios/checkers/request_range.h"
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/checker_verdicts.h"
+#include "scenarios/outcome/checker_verdicts.h"
 
 namespace verbena::scenarios {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/checker_verdicts.h"
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/checker_verdicts.h"
+#include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {
 

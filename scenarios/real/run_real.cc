@@ -16,6 +16,7 @@
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
+#include "scenarios/outcome/report_words.h"
 #include "scenarios/real/fabric_child.h"
 #include "scenarios/real/fault_schedule.h"
 #include "scenarios/real/place_text.h"
@@ -23,7 +24,6 @@
 #include "scenarios/real/real_checkers.h"
 #include "scenarios/real/real_expectations.h"
 #include "scenarios/real/real_nics.h"
-#include "scenarios/run/names.h"
 
 namespace verbena::scenarios {
 namespace {

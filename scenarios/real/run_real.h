@@ -6,7 +6,7 @@
 #pragma once
 
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {
 

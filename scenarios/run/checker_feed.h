@@ -6,8 +6,8 @@
 #include "emulator/sim/world.h"
 #include "scenarios/checkers/checker.h"
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/checker_verdicts.h"
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/checker_verdicts.h"
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/run/set_up_listener.h"
 
 namespace verbena::scenarios {

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "scenarios/run/element_step.h"
+#include "scenarios/outcome/element_step.h"
 
 namespace verbena::scenarios {
 

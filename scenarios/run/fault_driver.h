@@ -9,9 +9,9 @@
 #include <map>
 #include <vector>
 
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/run/journal.h"
 #include "scenarios/run/ledger.h"
-#include "scenarios/run/outcome.h"
 #include "scenarios/run/workload_set.h"
 
 namespace verbena::scenarios {

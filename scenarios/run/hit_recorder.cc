@@ -1,6 +1,6 @@
 #include "scenarios/run/hit_recorder.h"
 
-#include "scenarios/run/element_step.h"
+#include "scenarios/outcome/element_step.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 

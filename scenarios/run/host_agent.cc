@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "scenarios/run/names.h"
+#include "scenarios/outcome/report_words.h"
 
 namespace verbena::scenarios {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "scenarios/run/element_step.h"
-#include "scenarios/run/names.h"
+#include "scenarios/outcome/element_step.h"
+#include "scenarios/outcome/report_words.h"
 
 namespace verbena::scenarios {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "scenarios/run/checker_verdicts.h"
+#include "scenarios/outcome/checker_verdicts.h"
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/run/ledger.h"
-#include "scenarios/run/outcome.h"
 #include "scenarios/run/workload_set.h"
 
 namespace verbena::scenarios {

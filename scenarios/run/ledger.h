@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/run/journal.h"
-#include "scenarios/run/outcome.h"
 
 namespace verbena::scenarios {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "scenarios/run/names.h"
+#include "scenarios/outcome/report_words.h"
 #include "wire/packet_text.h"
 #include "wire/packet_view.h"
 #include "wire/pcap_file.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "emulator/sim/world.h"
-#include "scenarios/run/buffered_file.h"
+#include "scenarios/outcome/buffered_file.h"
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/run/journal.h"
-#include "scenarios/run/outcome.h"
 #include "wire/result.h"
 
 namespace verbena::scenarios {

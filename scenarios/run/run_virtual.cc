@@ -5,12 +5,12 @@
 #include <memory>
 
 #include "emulator/sim/world.h"
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/run/checker_feed.h"
 #include "scenarios/run/fault_driver.h"
 #include "scenarios/run/hit_recorder.h"
 #include "scenarios/run/judge.h"
 #include "scenarios/run/out_directory.h"
-#include "scenarios/run/outcome.h"
 #include "scenarios/run/workload_set.h"
 
 namespace verbena::scenarios {

@@ -8,7 +8,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "scenarios/language/names.h"
-#include "scenarios/run/names.h"
+#include "scenarios/outcome/report_words.h"
 
 namespace verbena::scenarios {
 namespace {

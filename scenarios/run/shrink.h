@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/run/hit_recorder.h"
-#include "scenarios/run/outcome.h"
 
 namespace verbena::scenarios {
 

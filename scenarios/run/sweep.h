@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "emulator/fabric/chance.h"
-#include "scenarios/run/names.h"
+#include "scenarios/outcome/report_words.h"
 #include "scenarios/run/pairs.h"
 #include "scenarios/run/ring_allreduce.h"
 #include "scenarios/run/stream.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "emulator/host/link/shm/shm_link.h"
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/real/fault_schedule.h"
-#include "scenarios/run/outcome.h"
 #include "tests/host/fabric_process/served.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/scenarios/reading.h"

@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/outcome.h"
 #include "tests/scenarios/reading.h"
 
 namespace verbena::test {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "scenarios/checkers/checker.h"
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {
 

@@ -1,4 +1,4 @@
-// Names: what reports call statuses, states, verbs and events: those of the verbs API.
+// Report words: what reports call statuses, states, verbs and events (as the verbs API does), and how they write times and amounts.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "scenarios/run/names.h"
-#include "scenarios/run/report.h"
+#include "scenarios/outcome/report.h"
+#include "scenarios/outcome/report_words.h"
 
 namespace verbena::scenarios {
 namespace {

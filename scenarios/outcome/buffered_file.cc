@@ -1,4 +1,4 @@
-#include "scenarios/run/buffered_file.h"
+#include "scenarios/outcome/buffered_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "scenarios/run/outcome.h"
+#include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {
 

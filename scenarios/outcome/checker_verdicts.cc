@@ -1,4 +1,4 @@
-#include "scenarios/run/checker_verdicts.h"
+#include "scenarios/outcome/checker_verdicts.h"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 
 #include "emulator/nic/verbs.h"
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/latency_histogram.h"
+#include "scenarios/outcome/latency_histogram.h"
 #include "wire/time.h"
 
 namespace verbena::scenarios {

@@ -1,4 +1,4 @@
-#include "scenarios/run/element_step.h"
+#include "scenarios/outcome/element_step.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/names.h"
+#include "scenarios/outcome/report_words.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "scenarios/run/report.h"
+#include "scenarios/outcome/report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "scenarios/run/names.h"
+#include "scenarios/outcome/report_words.h"
 
 namespace verbena::scenarios {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "scenarios/run/pairs.h"
+#include "scenarios/workload/pairs.h"
 #include "wire/packet_view.h"
 
 namespace verbena::scenarios {

@@ -8,7 +8,7 @@
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/checker_verdicts.h"
 #include "scenarios/outcome/outcome.h"
-#include "scenarios/run/set_up_listener.h"
+#include "scenarios/workload/set_up_listener.h"
 
 namespace verbena::scenarios {
 

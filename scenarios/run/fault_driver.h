@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "scenarios/outcome/outcome.h"
-#include "scenarios/run/journal.h"
-#include "scenarios/run/ledger.h"
-#include "scenarios/run/workload_set.h"
+#include "scenarios/workload/journal.h"
+#include "scenarios/workload/ledger.h"
+#include "scenarios/workload/workload_set.h"
 
 namespace verbena::scenarios {
 

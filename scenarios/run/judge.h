@@ -9,8 +9,8 @@
 
 #include "scenarios/outcome/checker_verdicts.h"
 #include "scenarios/outcome/outcome.h"
-#include "scenarios/run/ledger.h"
-#include "scenarios/run/workload_set.h"
+#include "scenarios/workload/ledger.h"
+#include "scenarios/workload/workload_set.h"
 
 namespace verbena::scenarios {
 

@@ -12,7 +12,7 @@
 #include "emulator/sim/world.h"
 #include "scenarios/outcome/buffered_file.h"
 #include "scenarios/outcome/outcome.h"
-#include "scenarios/run/journal.h"
+#include "scenarios/workload/journal.h"
 #include "wire/result.h"
 
 namespace verbena::scenarios {

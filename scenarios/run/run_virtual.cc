@@ -11,7 +11,7 @@
 #include "scenarios/run/hit_recorder.h"
 #include "scenarios/run/judge.h"
 #include "scenarios/run/out_directory.h"
-#include "scenarios/run/workload_set.h"
+#include "scenarios/workload/workload_set.h"
 
 namespace verbena::scenarios {
 namespace {

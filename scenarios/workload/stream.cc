@@ -1,4 +1,4 @@
-#include "scenarios/run/stream.h"
+#include "scenarios/workload/stream.h"
 
 #include <fmt/format.h>
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/run/connection.h"
-#include "scenarios/run/ledger.h"
-#include "scenarios/run/message_octets.h"
-#include "scenarios/run/message_plan.h"
-#include "scenarios/run/shared_counter.h"
+#include "scenarios/workload/connection.h"
+#include "scenarios/workload/ledger.h"
+#include "scenarios/workload/message_octets.h"
+#include "scenarios/workload/message_plan.h"
+#include "scenarios/workload/shared_counter.h"
 
 namespace verbena::scenarios {
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/workload_set.h"
+#include "scenarios/workload/workload_set.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 
 #include "emulator/fabric/chance.h"
 #include "scenarios/outcome/report_words.h"
-#include "scenarios/run/pairs.h"
-#include "scenarios/run/ring_allreduce.h"
-#include "scenarios/run/stream.h"
+#include "scenarios/workload/pairs.h"
+#include "scenarios/workload/ring_allreduce.h"
+#include "scenarios/workload/stream.h"
 
 namespace verbena::scenarios {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/run/host_agent.h"
+#include "scenarios/workload/host_agent.h"
 
 namespace verbena::scenarios {
 

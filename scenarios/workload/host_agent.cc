@@ -1,4 +1,4 @@
-#include "scenarios/run/host_agent.h"
+#include "scenarios/workload/host_agent.h"
 
 #include <fmt/format.h>
 

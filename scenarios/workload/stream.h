@@ -9,12 +9,12 @@
 #include <memory>
 #include <vector>
 
-#include "scenarios/run/connection.h"
-#include "scenarios/run/content_check.h"
-#include "scenarios/run/ledger.h"
-#include "scenarios/run/message_plan.h"
-#include "scenarios/run/shared_counter.h"
-#include "scenarios/run/traffic.h"
+#include "scenarios/workload/connection.h"
+#include "scenarios/workload/content_check.h"
+#include "scenarios/workload/ledger.h"
+#include "scenarios/workload/message_plan.h"
+#include "scenarios/workload/shared_counter.h"
+#include "scenarios/workload/traffic.h"
 
 namespace verbena::scenarios {
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/connection.h"
+#include "scenarios/workload/connection.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/ring_allreduce.h"
+#include "scenarios/workload/ring_allreduce.h"
 
 #include <fmt/format.h>
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "scenarios/run/connection.h"
-#include "scenarios/run/ledger.h"
-#include "scenarios/run/traffic.h"
+#include "scenarios/workload/connection.h"
+#include "scenarios/workload/ledger.h"
+#include "scenarios/workload/traffic.h"
 
 namespace verbena::scenarios {
 

@@ -10,7 +10,7 @@
 
 #include "emulator/sim/world.h"
 #include "scenarios/language/scenario.h"
-#include "scenarios/run/host_agent.h"
+#include "scenarios/workload/host_agent.h"
 
 namespace verbena::scenarios {
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/message_plan.h"
+#include "scenarios/workload/message_plan.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "scenarios/run/shared_counter.h"
+#include "scenarios/workload/shared_counter.h"
 
 #include <fmt/format.h>
 

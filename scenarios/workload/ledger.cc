@@ -1,4 +1,4 @@
-#include "scenarios/run/ledger.h"
+#include "scenarios/workload/ledger.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/pairs.h"
+#include "scenarios/workload/pairs.h"
 
 #include <algorithm>
 

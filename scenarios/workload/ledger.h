@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scenarios/outcome/outcome.h"
-#include "scenarios/run/journal.h"
+#include "scenarios/workload/journal.h"
 
 namespace verbena::scenarios {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "emulator/sim/world.h"
-#include "scenarios/run/journal.h"
-#include "scenarios/run/set_up_listener.h"
+#include "scenarios/workload/journal.h"
+#include "scenarios/workload/set_up_listener.h"
 
 namespace verbena::scenarios {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/run/host_agent.h"
-#include "scenarios/run/ledger.h"
-#include "scenarios/run/shared_counter.h"
-#include "scenarios/run/traffic.h"
+#include "scenarios/workload/host_agent.h"
+#include "scenarios/workload/ledger.h"
+#include "scenarios/workload/shared_counter.h"
+#include "scenarios/workload/traffic.h"
 
 namespace verbena::scenarios {
 

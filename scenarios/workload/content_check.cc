@@ -1,4 +1,4 @@
-#include "scenarios/run/content_check.h"
+#include "scenarios/workload/content_check.h"
 
 #include <fmt/format.h>
 

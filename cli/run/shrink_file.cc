@@ -5,7 +5,7 @@
 
 #include "cli/run/interrupt.h"
 #include "cli/run/run_scenario.h"
-#include "scenarios/run/shrink.h"
+#include "scenarios/search/shrink.h"
 
 namespace verbena::cli::run {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/run/interrupt.h"
 #include "cli/run/progress_line.h"
 #include "cli/run/run_scenario.h"
-#include "scenarios/run/sweep.h"
+#include "scenarios/search/sweep.h"
 
 namespace verbena::cli::run {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/run/options.h"
-#include "scenarios/run/sweep.h"
+#include "scenarios/search/sweep.h"
 
 namespace verbena::cli::run {
 

@@ -7,7 +7,7 @@
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "scenarios/language/read_scenario.h"
-#include "scenarios/run/sweep.h"
+#include "scenarios/search/sweep.h"
 
 namespace verbena::cli::run {
 namespace {

@@ -1,11 +1,11 @@
 // A sweep finds the seeds that fail and survives runs that crash; shrinking leaves the faults that matter.
-#include "scenarios/run/sweep.h"
+#include "scenarios/search/sweep.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "scenarios/run/shrink.h"
+#include "scenarios/search/shrink.h"
 #include "tests/scenarios/run/runs.h"
 
 using namespace verbena;

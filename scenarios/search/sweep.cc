@@ -1,4 +1,4 @@
-#include "scenarios/run/sweep.h"
+#include "scenarios/search/sweep.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

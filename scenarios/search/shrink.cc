@@ -1,4 +1,4 @@
-#include "scenarios/run/shrink.h"
+#include "scenarios/search/shrink.h"
 
 #include <fmt/format.h>
 

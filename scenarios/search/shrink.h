@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "scenarios/outcome/outcome.h"
-#include "scenarios/run/hit_recorder.h"
+#include "scenarios/virtual/hit_recorder.h"
 
 namespace verbena::scenarios {
 

@@ -1,7 +1,7 @@
 // Traffic: RDMA writes between hosts of a sim::World, for tests and benchmarks of the simulator.
 //
 // Solely a closed loop per connection: so many writes of one size, so many posted at a time. Scenarios have workloads
-// of their own (scenarios/run). Set-up aborts when a verb fails.
+// of their own (scenarios/workload). Set-up aborts when a verb fails.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-#include "scenarios/run/fault_driver.h"
+#include "scenarios/virtual/fault_driver.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/checker_feed.h"
+#include "scenarios/virtual/checker_feed.h"
 
 #include <algorithm>
 

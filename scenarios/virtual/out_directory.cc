@@ -1,4 +1,4 @@
-#include "scenarios/run/out_directory.h"
+#include "scenarios/virtual/out_directory.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "scenarios/run/judge.h"
+#include "scenarios/virtual/judge.h"
 
 #include <fmt/format.h>
 

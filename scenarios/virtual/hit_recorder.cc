@@ -1,4 +1,4 @@
-#include "scenarios/run/hit_recorder.h"
+#include "scenarios/virtual/hit_recorder.h"
 
 #include "scenarios/outcome/element_step.h"
 #include "wire/aeth.h"

@@ -6,11 +6,11 @@
 
 #include "emulator/sim/world.h"
 #include "scenarios/outcome/outcome.h"
-#include "scenarios/run/checker_feed.h"
-#include "scenarios/run/fault_driver.h"
-#include "scenarios/run/hit_recorder.h"
-#include "scenarios/run/judge.h"
-#include "scenarios/run/out_directory.h"
+#include "scenarios/virtual/checker_feed.h"
+#include "scenarios/virtual/fault_driver.h"
+#include "scenarios/virtual/hit_recorder.h"
+#include "scenarios/virtual/judge.h"
+#include "scenarios/virtual/out_directory.h"
 #include "scenarios/workload/workload_set.h"
 
 namespace verbena::scenarios {

@@ -50,8 +50,8 @@ function(verbena_seldom_runs)
 endfunction()
 
 # These begin first, so that none is left to run alone at the end. Once CTest has measured all tests it knows better.
-set(VERBENA_LONG_TESTS scenarios_run_random_runs scenarios_run_command nic_random_world nic_loss nic_transfer host_link_udp_udp_link
-  host_link_raw_raw_link shim_limits scenarios_schema real_run_real)
+set(VERBENA_LONG_TESTS scenarios_virtual_random_runs cli_run nic_random_world nic_loss nic_transfer host_link_udp_udp_link
+  host_link_raw_raw_link shim_limits scenarios_language_schema scenarios_real_run_real)
 
 # verbena_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT SECONDS]): one Boost.Test program, one CTest entry.
 function(verbena_test name)

@@ -4,6 +4,7 @@
 
 #include "emulator/host/os/shortage.h"
 #include "scenarios/real/run_real.h"
+#include "scenarios/virtual/run_virtual.h"
 
 namespace verbena::cli::run {
 

@@ -8,6 +8,7 @@
 #include "cli/run/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "scenarios/search/sweep.h"
+#include "scenarios/virtual/run_virtual.h"
 
 namespace verbena::cli::run {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/language/names.h"
+#include "scenarios/language/element_names.h"
 #include "scenarios/language/read_scenario.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/language/yaml_value.h"
@@ -16,17 +16,17 @@ namespace verbena::scenarios {
 fabric::Topology read_topology(const Value& topology);
 
 /// One for each host.
-std::vector<NicSettings> read_nics(const Section& scenario, const Names& names, const std::string& file_name,
+std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options);
 
 /// Fills in workloads and programs.
-void read_workloads(const Value& list, const Names& names, Scenario& scenario);
+void read_workloads(const Value& list, const ElementNames& names, Scenario& scenario);
 /// Whether a program can be started: a path to an executable file, or one found on PATH.
 bool can_execute(const std::string& program);
 
 /// The workloads are known by then.
-void read_faults(const Value& list, const Names& names, Scenario& scenario);
-void read_expectations(const Value& list, const Names& names, Scenario& scenario);
+void read_faults(const Value& list, const ElementNames& names, Scenario& scenario);
+void read_expectations(const Value& list, const ElementNames& names, Scenario& scenario);
 
 // Shared by faults and expectations.
 
@@ -36,8 +36,8 @@ std::string read_workload_name(const Value& name, const Scenario& scenario);
 std::uint8_t read_status(const Value& name);
 /// Faults to links, switches and nodes, `kind` being the key that says what happens; one fault in the text can be two
 /// here: what happens and what ends it.
-void read_element_fault(const Value& map, const std::string& kind, const Names& names, Scenario& scenario);
+void read_element_fault(const Value& map, const std::string& kind, const ElementNames& names, Scenario& scenario);
 /// When a fault begins and ends. `start` is the key of its time.
-Trigger read_trigger(const Section& fault, std::string_view start, const Names& names, const Scenario& scenario);
+Trigger read_trigger(const Section& fault, std::string_view start, const ElementNames& names, const Scenario& scenario);
 
 }  // namespace verbena::scenarios

@@ -21,7 +21,7 @@ constexpr std::string_view kPartitionIsRight =
     "name the nodes of one side, and those of the other as peers (all others if not said): "
     "{partition: [n1, n2], peers: [n3, n4]}";
 
-void read_partition(const Section& section, const Value& subject, const Names& names, ElementFault& fault) {
+void read_partition(const Section& section, const Value& subject, const ElementNames& names, ElementFault& fault) {
   const auto one_side = [&](const Value& side) {
     const std::vector<Value> members = side.is_list() ? side.items() : std::vector<Value>{side};
     const bool has_words = std::all_of(members.begin(), members.end(), [](const Value& one) { return one.is_word(); });
@@ -43,7 +43,7 @@ void read_partition(const Section& section, const Value& subject, const Names& n
 }
 
 /// `all`, or the words of the partition that it ends.
-void read_heal(const Section& section, const Value& subject, const Names& names, const Scenario& scenario,
+void read_heal(const Section& section, const Value& subject, const ElementNames& names, const Scenario& scenario,
                ElementFault& fault) {
   if (subject.is_word() && subject.word() == "all") {
     for (const std::string_view key : {"peers", "one-way"})
@@ -59,7 +59,7 @@ void read_heal(const Section& section, const Value& subject, const Names& names,
   if (!is_known) subject.wrong("no partition above is between these; name one as it is written there, or all");
 }
 
-void read_subject(const Section& section, const Word& word, const Value& subject, const Names& names,
+void read_subject(const Section& section, const Word& word, const Value& subject, const ElementNames& names,
                   const Scenario& scenario, ElementFault& fault) {
   switch (word.subject) {
     case Subject::links:
@@ -161,7 +161,7 @@ std::string subject_text(const Value& subject) {
 
 }  // namespace
 
-void read_element_fault(const Value& map, const std::string& kind, const Names& names, Scenario& scenario) {
+void read_element_fault(const Value& map, const std::string& kind, const ElementNames& names, Scenario& scenario) {
   const auto words = element_fault_words();
   const auto word = std::find_if(words.begin(), words.end(), [&](const Word& entry) { return entry.key == kind; });
   VERBENA_ASSERT(word != words.end());

@@ -90,7 +90,7 @@ Bounds need_bounds(const Section& section, const Reading& read) {
 
 // -- Kinds
 
-void read_completions(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+void read_completions(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                       Expectation& expectation) {
   expectation.workload = read_workload_name(subject, scenario);
   if (const auto value = section.find("status")) expectation.status = read_status(*value);
@@ -98,20 +98,20 @@ void read_completions(const Section& section, const Value& subject, const Names&
   expectation.time_ns = read_bounds(section, "from", "until", read_time);
 }
 
-void read_throughput(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+void read_throughput(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                      Expectation& expectation) {
   expectation.workload = read_workload_name(subject, scenario);
   expectation.value = need_bounds(section, read_rate);
 }
 
-void read_latency(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+void read_latency(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                   Expectation& expectation) {
   expectation.workload = read_workload_name(subject, scenario);
   if (const auto value = section.find("percentile")) expectation.percentile = value->percentile();
   expectation.value = need_bounds(section, read_time);
 }
 
-void read_counter(const Section& section, const Value& subject, const Names& names, const Scenario&,
+void read_counter(const Section& section, const Value& subject, const ElementNames& names, const Scenario&,
                   Expectation& expectation) {
   expectation.counter = subject.word();
   std::vector<std::string_view> known;
@@ -130,7 +130,7 @@ void read_counter(const Section& section, const Value& subject, const Names& nam
   expectation.value = read_number_bounds(section);
 }
 
-void read_qp_state(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+void read_qp_state(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                    Expectation& expectation) {
   constexpr std::array<fabric::Named<bool>, 2> kSides{{{"initiator", false}, {"target", true}}};
   expectation.workload = read_workload_name(subject, scenario);
@@ -138,7 +138,7 @@ void read_qp_state(const Section& section, const Value& subject, const Names&, c
   if (const auto value = section.find("side")) expectation.target_side = value->choice(kSides);
 }
 
-void read_data_intact(const Section&, const Value& subject, const Names&, const Scenario& scenario,
+void read_data_intact(const Section&, const Value& subject, const ElementNames&, const Scenario& scenario,
                       Expectation& expectation) {
   if (!scenario.payload) subject.wrong("with payload: false there are no data to compare");
   expectation.workload = read_workload_name(subject, scenario);
@@ -146,21 +146,21 @@ void read_data_intact(const Section&, const Value& subject, const Names&, const 
     if (workload.name == expectation.workload && !workload.check) subject.wrong("this workload has check: false");
 }
 
-void read_silence(const Section& section, const Value& subject, const Names& names, const Scenario&,
+void read_silence(const Section& section, const Value& subject, const ElementNames& names, const Scenario&,
                   Expectation& expectation) {
   expectation.links = names.directions(subject, std::nullopt);
   expectation.time_ns = read_bounds(section, "from", "until", read_time);
   expectation.value.most = 0;
 }
 
-void read_finished(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+void read_finished(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                    Expectation& expectation) {
   expectation.workload = read_workload_name(subject, scenario);
   expectation.time_ns = read_bounds(section, "within", "within", read_time);
   expectation.time_ns.least.reset();
 }
 
-void read_program_end(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+void read_program_end(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                       Expectation& expectation) {
   expectation.workload = subject.word();
   const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
@@ -183,7 +183,7 @@ void read_program_end(const Section& section, const Value& subject, const Names&
   }
 }
 
-void read_checker(const Section& section, const Value& subject, const Names&, const Scenario&,
+void read_checker(const Section& section, const Value& subject, const ElementNames&, const Scenario&,
                   Expectation& expectation) {
   const std::string name = subject.word();
   expectation.value = read_number_bounds(section);
@@ -198,7 +198,7 @@ void read_checker(const Section& section, const Value& subject, const Names&, co
   expectation.checker = name;
 }
 
-void read_survivors(const Section& section, const Value& subject, const Names&, const Scenario& scenario,
+void read_survivors(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                     Expectation& expectation) {
   expectation.workload = read_workload_name(subject, scenario);
   expectation.value = read_number_bounds(section);
@@ -207,7 +207,7 @@ void read_survivors(const Section& section, const Value& subject, const Names&, 
 struct Word {
   std::string_view key;
   Kind kind;
-  void (*read)(const Section&, const Value&, const Names&, const Scenario&, Expectation&);
+  void (*read)(const Section&, const Value&, const ElementNames&, const Scenario&, Expectation&);
 };
 constexpr std::array<Word, 11> kWords{{{"completions", Kind::completions, read_completions},
                                        {"throughput", Kind::throughput, read_throughput},
@@ -230,7 +230,7 @@ std::string bounds_text(const Section& section) {
   return text;
 }
 
-Expectation read_expectation(const Value& item, const Names& names, const Scenario& scenario) {
+Expectation read_expectation(const Value& item, const ElementNames& names, const Scenario& scenario) {
   Expectation expectation;
   expectation.place = item.place();
   if (item.is_word()) {
@@ -275,7 +275,7 @@ std::string read_workload_name(const Value& name, const Scenario& scenario) {
   name.wrong("there is no workload of this name" + (like.empty() ? "" : ", did you mean '" + std::string(like) + "'?"));
 }
 
-void read_expectations(const Value& list, const Names& names, Scenario& scenario) {
+void read_expectations(const Value& list, const ElementNames& names, Scenario& scenario) {
   std::size_t entries = 0;
   for (const Value& item : list.items()) {
     if (++entries > kEntriesMax)

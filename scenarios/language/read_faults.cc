@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 constexpr std::uint64_t kRangeMax = 1'000'000;
 
-Trigger::Condition read_condition(const Value& value, const Names& names, const Scenario& scenario) {
+Trigger::Condition read_condition(const Value& value, const ElementNames& names, const Scenario& scenario) {
   const Section section(value, "condition");
   Trigger::Condition condition;
   section.exclude("workload", "link");
@@ -46,7 +46,7 @@ fabric::FaultRule read_rule(const Value& value) {
   return *rule;
 }
 
-std::vector<LinkChoice> whole_network(const Names& names) {
+std::vector<LinkChoice> whole_network(const ElementNames& names) {
   std::vector<LinkChoice> links;
   for (std::uint32_t cable = 0; cable < names.topology().cables.size(); ++cable) links.push_back({cable, Way::both});
   return links;
@@ -58,8 +58,8 @@ std::optional<Value> link_of(const Section& fault) {
   return fault.has("link") ? fault.find("link") : fault.find("on");
 }
 
-void add_packet_fault(const Value& text, const std::optional<Value>& on, const Trigger& trigger, const Names& names,
-                      Scenario& scenario) {
+void add_packet_fault(const Value& text, const std::optional<Value>& on, const Trigger& trigger,
+                      const ElementNames& names, Scenario& scenario) {
   PacketFault fault;
   fault.rule = read_rule(text);
   std::optional<fabric::FaultDirection> direction;
@@ -113,7 +113,7 @@ std::vector<LinkChoice> turned(std::vector<LinkChoice> links) {
   return links;
 }
 
-void add_lumina_events(const Section& fault, const Trigger& trigger, const Names& names, Scenario& scenario) {
+void add_lumina_events(const Section& fault, const Trigger& trigger, const ElementNames& names, Scenario& scenario) {
   const auto on = link_of(fault);
   std::size_t entries = 0;
   for (const Value& item : fault.need("data-pkt-events", "[{qpn: 0, psn: 4, type: drop, iter: 1}]").items()) {
@@ -137,7 +137,7 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Names
 
 // -- One entry of the list
 
-void read_fault(const Value& item, const Names& names, Scenario& scenario) {
+void read_fault(const Value& item, const ElementNames& names, Scenario& scenario) {
   if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
   std::vector<std::string_view> kinds{"packet", "data-pkt-events"};
   for (const ElementFaultWord& word : element_fault_words()) kinds.push_back(word.key);
@@ -163,7 +163,8 @@ void read_fault(const Value& item, const Names& names, Scenario& scenario) {
 
 }  // namespace
 
-Trigger read_trigger(const Section& fault, std::string_view start, const Names& names, const Scenario& scenario) {
+Trigger read_trigger(const Section& fault, std::string_view start, const ElementNames& names,
+                     const Scenario& scenario) {
   Trigger trigger;
   const auto keys = keys_of(fault.section());
   const bool can_end = std::find(keys.begin(), keys.end(), "until") != keys.end();
@@ -194,7 +195,7 @@ Trigger read_trigger(const Section& fault, std::string_view start, const Names& 
   return trigger;
 }
 
-void read_faults(const Value& list, const Names& names, Scenario& scenario) {
+void read_faults(const Value& list, const ElementNames& names, Scenario& scenario) {
   std::size_t entries = 0;
   for (const Value& item : list.items()) {
     if (++entries > kEntriesMax)

@@ -101,7 +101,7 @@ void read_nic(const Section& nic, const std::string& file_name, const ReadOption
 
 }  // namespace
 
-std::vector<NicSettings> read_nics(const Section& scenario, const Names& names, const std::string& file_name,
+std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options) {
   NicSettings common;
   if (const auto nic = scenario.find("nic")) read_nic(Section(*nic, "nic"), file_name, options, common);

@@ -90,7 +90,7 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
   scenario.topology = read_topology(topology);
   if (scenario.clock == Clock::real_time && scenario.topology.hosts > kRealHostsMax)
     complain(topology.place(), "with clock: real there are at most " + std::to_string(kRealHostsMax) + " nodes");
-  const Names names(scenario.topology);
+  const ElementNames names(scenario.topology);
   scenario.nics = read_nics(section, names, file_name, options);
   read_workloads(section.need("workloads", "[{verb: write, from: n1, to: n2, size: 64KiB, count: 100}]"), names,
                  scenario);

@@ -155,7 +155,7 @@ Topology read_explicit(const Section& topology) {
   return made;
 }
 
-std::pair<std::string, std::string> read_ends(const Value& between, const Names& names) {
+std::pair<std::string, std::string> read_ends(const Value& between, const ElementNames& names) {
   const std::vector<Value> ends = between.items();
   if (!between.is_list() || ends.size() != 2) between.wrong("write the two ends: [n1, s1]");
   for (const Value& end : ends) {
@@ -181,7 +181,7 @@ void read_links(const Value& list, bool make, const ShapeParameters& parameters,
     if (++entries > kEntriesMax)
       complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " links here");
     const Section link(item, "link");
-    const Names names(topology);
+    const ElementNames names(topology);
     const Value between = link.need("between", "[n1, s1]");
     const auto [a, b] = read_ends(between, names);
     if (make) {

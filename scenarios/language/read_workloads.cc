@@ -70,7 +70,7 @@ void check_sides(const Section& section, const Workload& workload) {
         to.wrong("a node does not send to itself: it is in from and in to");
 }
 
-void read_between(const Section& section, const Names& names, Workload& workload) {
+void read_between(const Section& section, const ElementNames& names, Workload& workload) {
   if (const auto value = section.find("pattern")) workload.pattern = value->choice(kPatterns);
   if (has_sides(workload.pattern)) {
     if (section.has("among")) section.find("among")->wrong("this pattern has from: and to:");
@@ -156,7 +156,7 @@ std::uint32_t datagram_max(const Workload& workload, const Scenario& scenario) {
   return most;
 }
 
-Workload read_workload(const Value& item, const Names& names, const Scenario& scenario) {
+Workload read_workload(const Value& item, const ElementNames& names, const Scenario& scenario) {
   const Section section(item, "workload");
   Workload workload;
   workload.place = item.place();
@@ -208,7 +208,7 @@ std::string address_of(std::uint32_t host) {
   return "127.47.91." + std::to_string(host + 1);
 }
 
-std::string with_addresses(const Value& value, std::string argument, const Names& names) {
+std::string with_addresses(const Value& value, std::string argument, const ElementNames& names) {
   for (std::size_t at = argument.find("${"); at != std::string::npos; at = argument.find("${", at)) {
     const std::size_t end = argument.find('}', at);
     if (end == std::string::npos) value.wrong("'${' is not closed: write ${n1}");
@@ -220,7 +220,7 @@ std::string with_addresses(const Value& value, std::string argument, const Names
   return argument;
 }
 
-Program read_program(const Value& item, const Names& names, const Scenario& scenario) {
+Program read_program(const Value& item, const ElementNames& names, const Scenario& scenario) {
   const Section section(item, "exec");
   Program program;
   program.place = item.place();
@@ -273,7 +273,7 @@ bool can_execute(const std::string& program) {
   return false;
 }
 
-void read_workloads(const Value& list, const Names& names, Scenario& scenario) {
+void read_workloads(const Value& list, const ElementNames& names, Scenario& scenario) {
   std::vector<std::string> taken;
   std::size_t entries = 0;
   for (const Value& item : list.items()) {

@@ -1,6 +1,6 @@
 // RunOptions and Outcome: what a run of a scenario is given besides the scenario, and what it gives back.
 //
-// Plain values, the same for both clocks. Making them is run_virtual()'s and run_real()'s work; showing them is
+// Plain values, the same for both clocks. virtual/run_virtual.h and real/run_real.h make them; showing them is
 // report.h's and the command line's.
 #pragma once
 
@@ -133,8 +133,5 @@ struct Outcome {
     return end == End::finished;
   }
 };
-
-/// The scenario under virtual time. It has been read or generated, so that its names and indices are right.
-Outcome run_virtual(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace verbena::scenarios

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "emulator/host/fabric_process/element_words.h"
+#include "scenarios/language/element_names.h"
 #include "scenarios/language/fault_words.h"
-#include "scenarios/language/names.h"
 #include "scenarios/outcome/element_step.h"
 #include "scenarios/real/place_text.h"
 

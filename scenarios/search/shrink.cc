@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "emulator/fabric/fault_plan.h"
-#include "scenarios/language/names.h"
+#include "scenarios/language/element_names.h"
 #include "scenarios/outcome/report_words.h"
 
 namespace verbena::scenarios {

@@ -11,6 +11,7 @@
 
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/outcome.h"
+#include "scenarios/virtual/run_virtual.h"
 
 namespace verbena::scenarios {
 

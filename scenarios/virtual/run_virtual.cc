@@ -1,11 +1,11 @@
-// run_virtual: a scenario on a world under virtual time, from its start to its verdicts.
+#include "scenarios/virtual/run_virtual.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "emulator/sim/world.h"
-#include "scenarios/outcome/outcome.h"
 #include "scenarios/virtual/checker_feed.h"
 #include "scenarios/virtual/fault_driver.h"
 #include "scenarios/virtual/hit_recorder.h"

@@ -16,7 +16,7 @@
 #include "scenarios/language/keys.h"
 #include "tests/cli/run_command.h"
 #include "tests/host/fabric_process/served.h"
-#include "tests/scenarios/reading.h"
+#include "tests/scenarios/language/reading.h"
 #include "tests/support/places.h"
 
 using namespace verbena;

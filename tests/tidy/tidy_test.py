@@ -26,8 +26,19 @@ class Rules(unittest.TestCase):
         self.assertEqual(tidy.check_text("emulator/host/link/shm/a.h", link), [])
         self.assertEqual(tidy.check_text("emulator/host/link/link_factory.cc", shm), [])
 
+    def test_folders_of_the_scenarios_point_one_way(self):
+        run = CLEAN + '#include "scenarios/virtual/run_virtual.h"\n'
+        outcome = CLEAN + '#include "scenarios/outcome/outcome.h"\n'
+        self.assertTrue(tidy.check_text("scenarios/real/a.h", run))
+        self.assertTrue(tidy.check_text("scenarios/workload/a.h", run))
+        self.assertTrue(tidy.check_text("scenarios/language/a.h", outcome))
+        self.assertTrue(tidy.check_text("scenarios/virtual/a.h", CLEAN + '#include "scenarios/search/sweep.h"\n'))
+        self.assertEqual(tidy.check_text("scenarios/search/a.h", run), [])
+        self.assertEqual(tidy.check_text("scenarios/real/a.h", outcome), [])
+
     def test_every_folder_with_source_has_a_rule(self):
         self.assertTrue(tidy.check_text("emulator/host/stray.h", CLEAN))
+        self.assertTrue(tidy.check_text("scenarios/run/stray.h", CLEAN))
 
     def test_include_to_the_left_is_none(self):
         self.assertEqual(tidy.check_text("cli/a.h", CLEAN + '#include "emulator/host/link/link.h"\n'), [])

@@ -1,5 +1,5 @@
 // Every verb over every transport: all messages complete, every octet is verified where it should be.
-#include "tests/scenarios/run/runs.h"
+#include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

@@ -16,9 +16,10 @@
 #include "emulator/host/link/shm/shm_link.h"
 #include "scenarios/outcome/outcome.h"
 #include "scenarios/real/fault_schedule.h"
+#include "scenarios/virtual/run_virtual.h"
 #include "tests/host/fabric_process/served.h"
 #include "tests/host/link/link_frames.h"
-#include "tests/scenarios/reading.h"
+#include "tests/scenarios/language/reading.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

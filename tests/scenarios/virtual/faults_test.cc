@@ -1,5 +1,5 @@
 // Faults happen at their time or on their condition, and do what they say.
-#include "tests/scenarios/run/runs.h"
+#include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

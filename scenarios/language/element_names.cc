@@ -1,4 +1,4 @@
-#include "scenarios/language/names.h"
+#include "scenarios/language/element_names.h"
 
 #include <algorithm>
 
@@ -23,17 +23,17 @@ unsigned seen_from(const fabric::Cable& cable, std::uint32_t vertex, FaultDirect
 
 }  // namespace
 
-Names::Names(const fabric::Topology& topology) : topology_(topology) {
+ElementNames::ElementNames(const fabric::Topology& topology) : topology_(topology) {
   for (std::uint32_t i = 0; i < topology.vertices.size(); ++i) vertices_.emplace(topology.vertices[i].name, i);
 }
 
-std::optional<std::uint32_t> Names::find_host(const std::string& name) const {
+std::optional<std::uint32_t> ElementNames::find_host(const std::string& name) const {
   const auto found = vertices_.find(name);
   if (found == vertices_.end() || !topology_.is_host(found->second)) return std::nullopt;
   return found->second;
 }
 
-std::uint32_t Names::host(const Value& name) const {
+std::uint32_t ElementNames::host(const Value& name) const {
   const std::string word = name.word();
   if (const auto index = find_host(word)) return *index;
   if (vertices_.contains(word)) name.wrong("it is a switch, and a node is wanted");
@@ -49,7 +49,7 @@ std::uint32_t Names::host(const Value& name) const {
              (like.empty() ? "" : ", '" + std::string(like) + "' among them"));
 }
 
-std::vector<std::uint32_t> Names::hosts(const Value& names) const {
+std::vector<std::uint32_t> ElementNames::hosts(const Value& names) const {
   std::vector<std::uint32_t> found;
   if (names.is_word() && names.word() == "all") {
     for (std::uint32_t i = 0; i < topology_.hosts; ++i) found.push_back(i);
@@ -65,7 +65,7 @@ std::vector<std::uint32_t> Names::hosts(const Value& names) const {
   return found;
 }
 
-std::vector<std::uint32_t> Names::switches(const Value& names) const {
+std::vector<std::uint32_t> ElementNames::switches(const Value& names) const {
   std::vector<std::uint32_t> found;
   for (const Value& name : names.items()) {
     const auto vertex = vertices_.find(name.word());
@@ -81,7 +81,7 @@ std::vector<std::uint32_t> Names::switches(const Value& names) const {
   return found;
 }
 
-std::vector<std::uint32_t> Names::cables_between(const std::string& a, const std::string& b) const {
+std::vector<std::uint32_t> ElementNames::cables_between(const std::string& a, const std::string& b) const {
   std::vector<std::uint32_t> found;
   const auto first = vertices_.find(a);
   const auto second = vertices_.find(b);
@@ -95,14 +95,14 @@ std::vector<std::uint32_t> Names::cables_between(const std::string& a, const std
   return found;
 }
 
-void Names::choose_of_vertex(std::uint32_t vertex, FaultDirection direction, Chosen& chosen) const {
+void ElementNames::choose_of_vertex(std::uint32_t vertex, FaultDirection direction, Chosen& chosen) const {
   for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
     const fabric::Cable& cable = topology_.cables[i];
     if (cable.a == vertex || cable.b == vertex) chosen[i] |= seen_from(cable, vertex, direction);
   }
 }
 
-bool Names::choose_group(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
+bool ElementNames::choose_group(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
   const std::string word = name.word();
   const bool all = word == "all";
   const bool of_hosts = word == "hosts";
@@ -120,7 +120,7 @@ bool Names::choose_group(const Value& name, std::optional<FaultDirection> direct
   return true;
 }
 
-void Names::choose_cable(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
+void ElementNames::choose_cable(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
   const std::string word = name.word();
   if (word.find_first_of(", ") != word.npos) name.wrong(std::string(kListIsRight));
   const std::size_t dash = word.find('-');
@@ -137,21 +137,21 @@ void Names::choose_cable(const Value& name, std::optional<FaultDirection> direct
   for (const std::uint32_t cable : cables) chosen[cable] |= seen_from(topology_.cables[cable], vertices_.at(from), way);
 }
 
-void Names::choose(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
+void ElementNames::choose(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
   if (choose_group(name, direction, chosen)) return;
   const auto vertex = vertices_.find(name.word());
   if (vertex == vertices_.end()) return choose_cable(name, direction, chosen);
   choose_of_vertex(vertex->second, direction.value_or(FaultDirection::tx), chosen);
 }
 
-std::vector<LinkChoice> Names::links_of(const Chosen& chosen) {
+std::vector<LinkChoice> ElementNames::links_of(const Chosen& chosen) {
   std::vector<LinkChoice> links;
   for (const auto& [cable, bits] : chosen)
     links.push_back({cable, bits == kForward ? Way::forward : bits == kBackward ? Way::backward : Way::both});
   return links;
 }
 
-std::vector<LinkChoice> Names::cables(const Value& names) const {
+std::vector<LinkChoice> ElementNames::cables(const Value& names) const {
   Chosen chosen;
   for (const Value& name : names.items()) {
     if (name.word().find('>') != std::string::npos) name.wrong("a whole link is wanted: write it like n1-s1");
@@ -160,13 +160,13 @@ std::vector<LinkChoice> Names::cables(const Value& names) const {
   return links_of(chosen);
 }
 
-std::vector<LinkChoice> Names::directions(const Value& names, std::optional<FaultDirection> direction) const {
+std::vector<LinkChoice> ElementNames::directions(const Value& names, std::optional<FaultDirection> direction) const {
   Chosen chosen;
   for (const Value& name : names.items()) choose(name, direction, chosen);
   return links_of(chosen);
 }
 
-std::vector<LinkChoice> Names::out_of_hosts() const {
+std::vector<LinkChoice> ElementNames::out_of_hosts() const {
   Chosen chosen;
   for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
     const fabric::Cable& cable = topology_.cables[i];

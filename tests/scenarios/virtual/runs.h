@@ -4,8 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "scenarios/outcome/outcome.h"
-#include "tests/scenarios/reading.h"
+#include "scenarios/virtual/run_virtual.h"
+#include "tests/scenarios/language/reading.h"
 
 namespace verbena::test {
 

@@ -13,7 +13,7 @@
 
 #include "scenarios/language/keys.h"
 #include "scenarios/language/random_scenario.h"
-#include "tests/scenarios/reading.h"
+#include "tests/scenarios/language/reading.h"
 #include "tests/support/places.h"
 
 using namespace verbena;

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "cli/explain/capture.h"
-#include "tests/checkers/checked_traffic.h"
+#include "tests/scenarios/checkers/checked_traffic.h"
 #include "tests/support/places.h"
 #include "wire/management.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/scenarios/reading.h"
+#include "tests/scenarios/language/reading.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "cli/check/capture_check.h"
-#include "tests/checkers/checked_traffic.h"
+#include "tests/scenarios/checkers/checked_traffic.h"
 #include "tests/support/places.h"
 
 using namespace verbena;

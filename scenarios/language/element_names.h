@@ -1,4 +1,4 @@
-// Names: what the names in a scenario stand for: hosts, switches, cables and their directions.
+// ElementNames: what the names in a scenario stand for: hosts, switches, cables and their directions.
 //
 // Solely the look-up in a topology that has passed its check. A cable is called by its ends, `n1-s1`; `n1->s1` is its
 // direction from n1 to s1; a host's or switch's name stands for all its cables; `all`, `hosts` and `trunks` for all
@@ -18,10 +18,10 @@
 
 namespace verbena::scenarios {
 
-class Names {
+class ElementNames {
  public:
   /// The topology must outlive this.
-  explicit Names(const fabric::Topology& topology);
+  explicit ElementNames(const fabric::Topology& topology);
 
   const fabric::Topology& topology() const { return topology_; }
   std::uint32_t host(const Value& name) const;

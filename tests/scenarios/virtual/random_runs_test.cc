@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "scenarios/language/random_scenario.h"
-#include "tests/scenarios/run/runs.h"
+#include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;
@@ -24,7 +24,7 @@ struct Totals {
 void check_seed(std::uint64_t seed, Totals& totals) {
   const std::string text = random_scenario(seed);
   const Outcome outcome = test::run(text, seed);
-  BOOST_TEST_REQUIRE(outcome.held(), "replay: VERBENA_TEST_SEED=" << seed << " test_scenarios_run_random_runs\n"
+  BOOST_TEST_REQUIRE(outcome.held(), "replay: VERBENA_TEST_SEED=" << seed << " test_scenarios_virtual_random_runs\n"
                                                                   << test::story(outcome) << text);
   for (const WorkloadOutcome& workload : outcome.workloads) totals.completions += workload.statuses[0].number;
   totals.lost += outcome.packets_lost + outcome.packets_vanished;

@@ -1,5 +1,5 @@
 // What a scenario says of its NICs' micro-behaviour is what they do.
-#include "tests/scenarios/run/runs.h"
+#include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

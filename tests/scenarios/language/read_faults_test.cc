@@ -3,7 +3,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "scenarios/language/read_scenario.h"
-#include "tests/scenarios/reading.h"
+#include "tests/scenarios/language/reading.h"
 #include "tests/support/frames.h"
 
 using namespace verbena;

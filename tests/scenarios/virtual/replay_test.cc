@@ -2,7 +2,7 @@
 #include <set>
 
 #include "scenarios/language/random_scenario.h"
-#include "tests/scenarios/run/runs.h"
+#include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

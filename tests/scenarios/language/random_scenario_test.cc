@@ -7,7 +7,7 @@
 
 #include "emulator/fabric/chance.h"
 #include "scenarios/language/keys.h"
-#include "tests/scenarios/reading.h"
+#include "tests/scenarios/language/reading.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

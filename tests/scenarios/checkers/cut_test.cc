@@ -7,7 +7,7 @@
 #include <set>
 
 #include "cli/check/capture_check.h"
-#include "tests/checkers/checked_traffic.h"
+#include "tests/scenarios/checkers/checked_traffic.h"
 #include "tests/support/places.h"
 
 using namespace verbena;

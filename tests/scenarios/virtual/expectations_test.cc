@@ -1,7 +1,7 @@
 // Every kind of expectation holds where it should and fails where it should.
 #include <tuple>
 
-#include "tests/scenarios/run/runs.h"
+#include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

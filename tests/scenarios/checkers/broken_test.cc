@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "tests/checkers/checked_traffic.h"
+#include "tests/scenarios/checkers/checked_traffic.h"
 
 using namespace verbena;
 using namespace verbena::test;

@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "scenarios/search/shrink.h"
-#include "tests/scenarios/run/runs.h"
+#include "scenarios/virtual/run_virtual.h"
+#include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;

@@ -139,7 +139,7 @@ std::set<std::string> all_verbs() {
   const std::regex refused("refuse\\(context\\.(\\w+)\\)");
   const std::regex exported("VERBENA_ABI [^(]*?(\\w+)\\(");
   std::set<std::string> verbs;
-  for (const auto& entry : std::filesystem::directory_iterator(verbena::test::source_file("verbs-shim"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(verbena::test::source_file("verbs-shim/verbs"))) {
     if (entry.path().extension() != ".cc") continue;
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};

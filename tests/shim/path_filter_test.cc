@@ -11,7 +11,7 @@
 #include <set>
 
 #include "emulator/host/link/shm/shm_channel.h"
-#include "verbs-shim/path/socket_filter.h"
+#include "verbs-shim/sockets/socket_filter.h"
 
 using verbena::host::Descriptor;
 using verbena::host::NodeSet;

@@ -6,7 +6,7 @@
   abi.py compare OURS SYMBOLS LIBRARY  exit status 1 and one line per difference when OURS is not a superset of both
 
 A line of the list is: name, version, default or compat, function or object, size of an object. Public names are defined in
-verbs-shim/*.cc; what those do not define (the names of the 1.0 layout, and the private names that the providers bind at load)
+verbs-shim/verbs/*.cc; what those do not define (the names of the 1.0 layout, and the private names that the providers bind at load)
 is a stub here that reports EOPNOTSUPP.
 """
 import re
@@ -16,7 +16,7 @@ import sys
 # Nodes of other releases of rdma-core: a provider of such a release binds them at load. They carry the same private names.
 OTHER_PRIVATE_NODES = ["IBVERBS_PRIVATE_25", "IBVERBS_PRIVATE_57", "IBVERBS_PRIVATE_59", "IBVERBS_PRIVATE_64",
                        "IBVERBS_PRIVATE_65"]
-# Private names with a body in verbs-shim/*.cc.
+# Private names with a body in verbs-shim/verbs/*.cc.
 IMPLEMENTED_PRIVATE = {"ibv_query_gid_type"}
 # What a stub returns, where it is not the errno value of a function that returns int.
 RETURNS_POINTER = {"_verbs_init_and_alloc_context", "verbs_open_device", "ibv_get_device_list", "ibv_get_device_name",

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
-#include "verbs-shim/objects.h"
 #include "verbs-shim/rdma_cm/device.h"
-#include "verbs-shim/translate.h"
+#include "verbs-shim/verbs/objects.h"
+#include "verbs-shim/verbs/translate.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
-#include "verbs-shim/objects.h"
 #include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/verbs/objects.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {

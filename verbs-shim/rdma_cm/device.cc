@@ -10,9 +10,9 @@
 
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
-#include "verbs-shim/context_ops.h"
-#include "verbs-shim/objects.h"
-#include "verbs-shim/process.h"
+#include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/objects.h"
+#include "verbs-shim/verbs/process.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {

@@ -3,7 +3,7 @@
 //
 // Solely responsible for the IDs: their addresses, ports, states and events, and the meaning of the write() commands.
 // The connections behind them are the communication manager's (emulator/cm), descriptors are in channel.h, and which
-// write() of the program is a command is found out by the path shim (verbs-shim/path/rdma_cm.cc).
+// write() of the program is a command is found out by the path shim (verbs-shim/sysfs/rdma_cm.cc).
 //
 // One lock guards all, but for the list of channels, which has its own: to find out that a write() is no command must
 // not wait for one. The manager's events come from whichever thread runs the NIC, maybe one that is in a command

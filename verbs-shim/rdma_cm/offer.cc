@@ -1,11 +1,11 @@
-// Offers the device to the path shim, where there is one.
+// Offers the device to the path shim, where there is one, and hands it the connection manager's events.
 #include "verbs-shim/rdma_cm/offer.h"
 
 #include <dlfcn.h>
 
-#include "verbs-shim/boundary.h"
-#include "verbs-shim/path/rdma_cm.h"
 #include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/sysfs/rdma_cm.h"
+#include "verbs-shim/verbs/boundary.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -36,6 +36,10 @@ void offer_device() {
   static constexpr path::RdmaCmFunctions kFunctions{.open = open, .is_channel = is_channel, .command = command};
   void* const found = dlsym(RTLD_DEFAULT, kOfferRdmaCmName);
   if (found != nullptr) reinterpret_cast<decltype(verbena_path_offer_rdma_cm)*>(found)(&kFunctions);
+}
+
+void deliver(const cm::Event& event) {
+  Device::instance().connection_event(event);
 }
 
 }  // namespace verbena::shim::rdma_cm

@@ -1,9 +1,16 @@
-// The way in to /dev/infiniband/rdma_cm, for whoever should not know more of it.
+// The ways in to /dev/infiniband/rdma_cm, for whoever should not know more of it: of verbs/, device.cc and process.cc.
 #pragma once
+
+namespace verbena::cm {
+struct Event;
+}
 
 namespace verbena::shim::rdma_cm {
 
 /// Tells the path shim, if the program has it, what to do with the device. Once, before the program can open it.
 void offer_device();
+
+/// What the connection manager of this process's engine has to say.
+void deliver(const cm::Event& event);
 
 }  // namespace verbena::shim::rdma_cm

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "verbs-shim/objects.h"
 #include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/verbs/objects.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {

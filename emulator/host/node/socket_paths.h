@@ -5,7 +5,7 @@
 // the three messages. A process says on which node it stands, is told the present state and then every new one, and
 // says when it has done what it was told; there is never more than one message that it has not answered. libc only: the
 // path shim includes it. Who is cut off is found by fabric::Network, told by fabric_sockets.h and done by
-// verbs-shim/path/socket_paths.h.
+// verbs-shim/sockets/socket_paths.h.
 #pragma once
 
 #include <sys/socket.h>

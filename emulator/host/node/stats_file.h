@@ -3,7 +3,7 @@
 // Solely responsible for the layout and for who writes where. The file is made by the reader (usually a memfd, passed
 // as VERBENA_STATS=/proc/PID/fd/N); each process claims one block and keeps it, so that counters outlive the process. A
 // process that is given none makes one for itself. The memfd's name says whose it is (kStatsMemoryPrefix), so that
-// whoever shows the node's counters finds it below /proc (verbs-shim/path/counters.h). A file that is full or not ours
+// whoever shows the node's counters finds it below /proc (verbs-shim/sysfs/counters.h). A file that is full or not ours
 // yields private counters: statistics never keep a program from running.
 #pragma once
 

@@ -1,0 +1,158 @@
+// Hooks: connect(), sendto(), sendmsg() and sendmmsg(), so that what a program sends to a node comes from its own node.
+//
+// Solely responsible for the source address of a program's own TCP connections and UDP datagrams to 127.47.91.K. All of
+// 127/8 is the loopback interface's, and its route names 127.0.0.1 as the source of everything; on machines of their
+// own programs would find, and show to others, the node's address. Datagram rsockets (librdmacm) learn in this way who
+// they are, and where to send the answer; and the network can cut the sockets of two nodes (socket_paths.h). A socket
+// that is bound to an address keeps it. The packets of the emulated network are not meant here.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "verbs-shim/sockets/node_names.h"
+#include "verbs-shim/sockets/rdma_netlink.h"
+#include "verbs-shim/sockets/socket_paths.h"
+#include "verbs-shim/sysfs/real.h"
+
+using verbena::path::address_of_node;
+using verbena::path::node_of;
+using verbena::path::own_node;
+
+namespace {
+
+/// A socket that has no address; past all hooks.
+struct Addressless {
+  int family = 0;
+  int type = 0;
+  in_port_t port = 0;
+};
+
+/// Nothing: the socket has an address, or is no datagram or stream socket of IP. Keeps errno.
+std::optional<Addressless> find_addressless(int fd) {
+  const int before = errno;
+  Addressless found;
+  socklen_t bytes = sizeof found.type;
+  sockaddr_storage name{};
+  socklen_t name_bytes = sizeof name;
+  bool fits = syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &found.type, &bytes) == 0 &&
+              (found.type == SOCK_DGRAM || found.type == SOCK_STREAM) &&
+              syscall(SYS_getsockname, fd, &name, &name_bytes) == 0;
+  errno = before;
+  found.family = name.ss_family;
+  if (fits && found.family == AF_INET) {
+    sockaddr_in ipv4;
+    std::memcpy(&ipv4, &name, sizeof ipv4);
+    found.port = ipv4.sin_port;
+    fits = ipv4.sin_addr.s_addr == INADDR_ANY;
+  } else if (fits && found.family == AF_INET6) {
+    sockaddr_in6 ipv6;
+    std::memcpy(&ipv6, &name, sizeof ipv6);
+    found.port = ipv6.sin6_port;
+    fits = std::memcmp(&ipv6.sin6_addr, &in6addr_any, sizeof in6addr_any) == 0;
+  } else {
+    fits = false;
+  }
+  return fits ? std::optional(found) : std::nullopt;
+}
+
+/// Binds a socket that is about to connect to its node, whichever port it gets. Keeps errno.
+void bind_to_node(int fd, const Addressless& socket, unsigned node) {
+  const int before = errno;
+  // The kernel chooses the port when it knows the peer: as many connections as without bind().
+  const int on = 1;
+  if (socket.type == SOCK_STREAM) syscall(SYS_setsockopt, fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  const in_addr own = address_of_node(node);
+  if (socket.family == AF_INET) {
+    const sockaddr_in name{.sin_family = AF_INET, .sin_port = 0, .sin_addr = own, .sin_zero = {}};
+    syscall(SYS_bind, fd, &name, sizeof name);
+  } else {
+    sockaddr_in6 name{};
+    name.sin6_family = AF_INET6;
+    const verbena::wire::Gid mapped = verbena::host::node_address(node);
+    std::memcpy(&name.sin6_addr, mapped.octets.data(), mapped.octets.size());
+    syscall(SYS_bind, fd, &name, sizeof name);
+  }
+  errno = before;
+}
+
+/// Whether the datagrams of this socket need their node's address given to them.
+bool needs_source(int fd) {
+  const auto socket = find_addressless(fd);
+  return socket && socket->type == SOCK_DGRAM && socket->family == AF_INET;
+}
+
+/// A message with the node's address as its source, where the program has left it to the kernel which.
+class FromNode {
+ public:
+  FromNode(int fd, const msghdr& message) : message_(message) {
+    if (node_of(message.msg_name, message.msg_namelen) == 0) return;
+    verbena::path::follow_network(fd);
+    const unsigned own = own_node();
+    if (own == 0 || message.msg_controllen != 0 || !needs_source(fd)) return;
+    in_pktinfo source{};
+    source.ipi_spec_dst = address_of_node(own);
+    message_.msg_control = control_;
+    message_.msg_controllen = sizeof control_;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message_);
+    header->cmsg_level = IPPROTO_IP;
+    header->cmsg_type = IP_PKTINFO;
+    header->cmsg_len = CMSG_LEN(sizeof source);
+    std::memcpy(CMSG_DATA(header), &source, sizeof source);
+  }
+  FromNode(const FromNode&) = delete;
+  FromNode& operator=(const FromNode&) = delete;
+  const msghdr* message() const { return &message_; }
+
+ private:
+  msghdr message_;
+  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(in_pktinfo))] = {};
+};
+
+}  // namespace
+
+VERBENA_HOOK(int, connect, (int fd, const sockaddr* to, socklen_t bytes)) {
+  if (node_of(to, bytes) != 0) {
+    const unsigned own = own_node();
+    // With a port of its own it is bound already, and shall stay reachable at 127.0.0.1.
+    const auto socket = own != 0 ? find_addressless(fd) : std::nullopt;
+    if (socket && socket->port == 0) bind_to_node(fd, *socket, own);
+    verbena::path::follow_network(fd);
+    verbena::path::renew_deafness(fd, node_of(to, bytes));
+  }
+  return VERBENA_REAL(connect)(fd, to, bytes);
+}
+
+VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
+  if (message == nullptr) return VERBENA_REAL(sendmsg)(fd, message, flags);
+  if (message->msg_iovlen == 1 && verbena::path::is_rdma_netlink(fd))
+    return verbena::path::ask_rdma_netlink(fd, message->msg_iov->iov_base, message->msg_iov->iov_len);
+  return VERBENA_REAL(sendmsg)(fd, FromNode(fd, *message).message(), flags);
+}
+
+VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flags)) {
+  if (messages == nullptr || count == 0 || node_of(messages->msg_hdr.msg_name, messages->msg_hdr.msg_namelen) == 0)
+    return VERBENA_REAL(sendmmsg)(fd, messages, count, flags);
+  for (unsigned i = 0; i < count; ++i) {
+    const ssize_t sent = sendmsg(fd, &messages[i].msg_hdr, flags);
+    if (sent < 0) return i == 0 ? -1 : static_cast<int>(i);
+    messages[i].msg_len = static_cast<unsigned>(sent);
+  }
+  return static_cast<int>(count);
+}
+
+VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
+  if (verbena::path::is_rdma_netlink(fd)) return verbena::path::ask_rdma_netlink(fd, data, size);
+  if (node_of(to, bytes) == 0) return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
+  iovec part{const_cast<void*>(data), size};
+  msghdr message{};
+  message.msg_name = const_cast<sockaddr*>(to);
+  message.msg_namelen = bytes;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  return VERBENA_REAL(sendmsg)(fd, FromNode(fd, message).message(), flags);
+}

@@ -1,0 +1,157 @@
+// The table of the emulated files: what stands below /sys/class/infiniband*, /dev/infiniband and the device's
+// directory.
+//
+// Solely the names, and where each content comes from. A file is added here and nowhere else.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+
+#include "emulator/nic/counters.h"
+#include "verbs-shim/sysfs/counters.h"
+#include "verbs-shim/sysfs/tree.h"
+#include "verbs-shim/sysfs/values.h"
+
+#define DEVICE "/sys/devices/virtual/verbena/%"
+#define IBDEV DEVICE "/infiniband/%"
+#define PORT IBDEV "/ports/1"
+#define UVERBS DEVICE "/infiniband_verbs/uverbs0"
+
+namespace verbena::path {
+
+constexpr Node passage(const char* path) {
+  return {path, NodeKind::passage, nullptr, nullptr};
+}
+constexpr Node directory(const char* path) {
+  return {path, NodeKind::directory, nullptr, nullptr};
+}
+constexpr Node file(const char* path, const char* text) {
+  return {path, NodeKind::file, text, nullptr};
+}
+constexpr Node file(const char* path, ContentWriter write, unsigned argument = 0) {
+  return {path, NodeKind::file, nullptr, write, argument};
+}
+/// Of an entry of the GID table: there where the entry is.
+constexpr Node gid_file(const char* path, ContentWriter write, unsigned index) {
+  return {path, NodeKind::file, nullptr, write, index, has_gid};
+}
+constexpr Node port_counter(const char* path, PortCounter counter) {
+  return file(path, write_port_counter, static_cast<unsigned>(counter));
+}
+constexpr Node link(const char* path, const char* target) {
+  return {path, NodeKind::link, target, nullptr};
+}
+constexpr Node character_device(const char* path) {
+  return {path, NodeKind::character_device, nullptr, nullptr};
+}
+
+// Every node's directory stands before it.
+constexpr Node kNodes[] = {
+    passage(""),
+    passage("/dev"),
+    directory("/dev/infiniband"),
+    character_device("/dev/infiniband/uverbs0"),
+    character_device("/dev/infiniband/rdma_cm"),
+    passage("/sys"),
+    passage("/sys/class"),
+    directory("/sys/class/infiniband"),
+    link("/sys/class/infiniband/%", "../../devices/virtual/verbena/%/infiniband/%"),
+    directory("/sys/class/infiniband_verbs"),
+    file("/sys/class/infiniband_verbs/abi_version", "6\n"),
+    link("/sys/class/infiniband_verbs/uverbs0", "../../devices/virtual/verbena/%/infiniband_verbs/uverbs0"),
+
+    passage("/sys/devices"),
+    passage("/sys/devices/virtual"),
+    directory("/sys/devices/virtual/verbena"),
+    directory(DEVICE),
+    file(DEVICE "/class", "0x020700\n"),
+    file(DEVICE "/vendor", "0xffff\n"),
+    file(DEVICE "/device", "0xffff\n"),
+    file(DEVICE "/subsystem_vendor", "0xffff\n"),
+    file(DEVICE "/subsystem_device", "0xffff\n"),
+    file(DEVICE "/revision", "0x01\n"),
+    file(DEVICE "/numa_node", "-1\n"),
+    file(DEVICE "/local_cpus", write_cpu_mask),
+    file(DEVICE "/local_cpulist", write_cpu_list),
+    file(DEVICE "/uevent", ""),
+    directory(DEVICE "/infiniband"),
+    directory(DEVICE "/infiniband_verbs"),
+    directory(DEVICE "/net"),
+    link(DEVICE "/net/&", "../../../../../class/net/&"),
+
+    directory(UVERBS),
+    file(UVERBS "/abi_version", "1\n"),
+    file(UVERBS "/dev", "231:192\n"),
+    link(UVERBS "/device", "../../../%"),
+    file(UVERBS "/ibdev", write_device_name),
+    link(UVERBS "/subsystem", "../../../../../../class/infiniband_verbs"),
+    file(UVERBS "/uevent", write_verbs_event),
+
+    directory(IBDEV),
+    file(IBDEV "/board_id", "verbena\n"),
+    link(IBDEV "/device", "../../../%"),
+    file(IBDEV "/fw_ver", VERBENA_VERSION "\n"),
+    file(IBDEV "/hca_type", "verbena\n"),
+    file(IBDEV "/hw_rev", "0x1\n"),
+    file(IBDEV "/node_desc", write_node_description),
+    file(IBDEV "/node_guid", write_node_guid),
+    file(IBDEV "/node_type", "1: CA\n"),
+    link(IBDEV "/subsystem", "../../../../../../class/infiniband"),
+    file(IBDEV "/sys_image_guid", write_node_guid),
+    file(IBDEV "/uevent", write_class_event),
+    directory(IBDEV "/ports"),
+    directory(PORT),
+    file(PORT "/cap_mask", "0x04010000\n"),
+    directory(PORT "/counters"),
+    port_counter(PORT "/counters/port_xmit_data", PortCounter::port_xmit_data),
+    port_counter(PORT "/counters/port_rcv_data", PortCounter::port_rcv_data),
+    port_counter(PORT "/counters/port_xmit_packets", PortCounter::port_xmit_packets),
+    port_counter(PORT "/counters/port_rcv_packets", PortCounter::port_rcv_packets),
+    port_counter(PORT "/counters/port_rcv_errors", PortCounter::port_rcv_errors),
+    port_counter(PORT "/counters/link_downed", PortCounter::link_downed),
+    port_counter(PORT "/counters/symbol_error", PortCounter::none),
+    port_counter(PORT "/counters/link_error_recovery", PortCounter::none),
+    port_counter(PORT "/counters/port_rcv_remote_physical_errors", PortCounter::none),
+    port_counter(PORT "/counters/port_rcv_switch_relay_errors", PortCounter::none),
+    port_counter(PORT "/counters/port_xmit_discards", PortCounter::none),
+    port_counter(PORT "/counters/port_xmit_constraint_errors", PortCounter::none),
+    port_counter(PORT "/counters/port_rcv_constraint_errors", PortCounter::none),
+    port_counter(PORT "/counters/local_link_integrity_errors", PortCounter::none),
+    port_counter(PORT "/counters/excessive_buffer_overrun_errors", PortCounter::none),
+    port_counter(PORT "/counters/VL15_dropped", PortCounter::none),
+    port_counter(PORT "/counters/port_xmit_wait", PortCounter::none),
+    directory(PORT "/hw_counters"),
+    file(PORT "/hw_counters/lifespan", "0\n"),  // milliseconds that a value may be old
+#define VERBENA_NIC_COUNTER(name) \
+  file(PORT "/hw_counters/" #name, write_hardware_counter, static_cast<unsigned>(nic::Counter::name)),
+    VERBENA_NIC_COUNTERS(VERBENA_NIC_COUNTER)
+#undef VERBENA_NIC_COUNTER
+        directory(PORT "/gid_attrs"),
+    directory(PORT "/gid_attrs/ndevs"),
+    file(PORT "/gid_attrs/ndevs/0", write_network_device, 0),
+    gid_file(PORT "/gid_attrs/ndevs/1", write_network_device, 1),
+    directory(PORT "/gid_attrs/types"),
+    file(PORT "/gid_attrs/types/0", write_gid_type, 0),
+    gid_file(PORT "/gid_attrs/types/1", write_gid_type, 1),
+    directory(PORT "/gids"),
+    file(PORT "/gids/0", write_gid, 0),
+    gid_file(PORT "/gids/1", write_gid, 1),
+    file(PORT "/lid", write_lid),
+    file(PORT "/lid_mask_count", "0\n"),
+    file(PORT "/link_layer", "Ethernet\n"),
+    file(PORT "/phys_state", write_physical_state),
+    directory(PORT "/pkeys"),
+    file(PORT "/pkeys/0", "0xffff\n"),
+    file(PORT "/rate", write_rate),
+    file(PORT "/sm_lid", "0x0\n"),
+    file(PORT "/sm_sl", "0\n"),
+    file(PORT "/state", write_port_state),
+};
+constexpr std::size_t kNodeCount = std::size(kNodes);
+
+}  // namespace verbena::path
+
+#undef DEVICE
+#undef IBDEV
+#undef PORT
+#undef UVERBS

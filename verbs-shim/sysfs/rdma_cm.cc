@@ -1,0 +1,76 @@
+// Hooks: write() to a channel of rdma_cm.
+#include "verbs-shim/sysfs/rdma_cm.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "verbs-shim/sysfs/real.h"
+
+namespace {
+
+std::atomic<const verbena::path::RdmaCmFunctions*> offered{nullptr};
+std::atomic<bool> any_channel{false};
+
+/// Whether the octets begin as a command does (struct rdma_ucm_cmd_hdr): what other descriptors are written need not be
+/// looked at closely.
+bool looks_like_command(const void* data, std::size_t bytes) {
+  constexpr std::uint32_t kCommandMax = 22;
+  struct {
+    std::uint32_t command;
+    std::uint16_t in;
+    std::uint16_t out;
+  } header;
+  if (bytes < sizeof header) return false;
+  std::memcpy(&header, data, sizeof header);
+  // Every command has arguments; what has none may be an eventfd's number.
+  return header.command <= kCommandMax && header.in != 0 && header.in + sizeof header == bytes;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void verbena_path_offer_rdma_cm(
+    const verbena::path::RdmaCmFunctions* functions) {
+  offered.store(functions, std::memory_order_release);
+}
+
+namespace verbena::path {
+
+const RdmaCmFunctions* rdma_cm_functions() {
+  return offered.load(std::memory_order_acquire);
+}
+
+bool is_rdma_cm_channel(int fd, ino_t& inode) {
+  if (!any_channel.load(std::memory_order_relaxed)) return false;
+  struct stat status;
+  if (!real_fstat(fd, status) || !S_ISSOCK(status.st_mode)) return false;
+  inode = status.st_ino;
+  return rdma_cm_functions()->is_channel(inode);
+}
+
+int open_rdma_cm(int flags) {
+  const RdmaCmFunctions* functions = rdma_cm_functions();
+  if (functions == nullptr) {
+    errno = ENXIO;
+    return -1;
+  }
+  const int fd = functions->open(flags);
+  if (fd >= 0) any_channel.store(true, std::memory_order_relaxed);
+  return fd;
+}
+
+}  // namespace verbena::path
+
+VERBENA_HOOK(ssize_t, write, (int fd, const void* data, size_t bytes)) {
+  if (any_channel.load(std::memory_order_relaxed) && looks_like_command(data, bytes)) {
+    ino_t inode = 0;
+    const int before = errno;
+    if (verbena::path::is_rdma_cm_channel(fd, inode))
+      return verbena::path::rdma_cm_functions()->command(fd, inode, data, bytes);
+    errno = before;
+  }
+  return VERBENA_REAL(write)(fd, data, bytes);
+}

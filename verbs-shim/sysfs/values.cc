@@ -1,0 +1,201 @@
+#include "verbs-shim/sysfs/values.h"
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "emulator/fabric/scaled_number.h"
+#include "emulator/host/config/link_kind.h"
+#include "emulator/host/config/variables.h"
+#include "emulator/host/node/identity.h"
+#include "emulator/host/node/network_device.h"
+#include "emulator/host/node/port_signal.h"
+#include "emulator/host/node/port_speed.h"
+#include "verbs-shim/sysfs/tree.h"
+
+namespace verbena::path {
+
+wire::Gid node_gid() {
+  const char* const text = host::variable(host::kNodeVariable);
+  const auto gid = text == nullptr ? std::nullopt : host::parse_node(text);
+  return gid.value_or(host::node_address(host::kNodeDefault));
+}
+
+namespace {
+
+/// The speed= of VERBENA_NIC (nic_tuning.h); libibverbs tells the user of a wrong one.
+std::uint64_t port_rate() {
+  constexpr std::string_view kSpeed = "speed=";
+  std::string_view words = host::variable(host::kNicVariable, "");
+  while (!words.empty()) {
+    const std::string_view word = fabric::first_of(words, std::min(words.find(' '), words.size()));
+    if (word.starts_with(kSpeed))
+      return fabric::parse_rate(fabric::rest_of(word, kSpeed.size())).value_or(host::kPortRateDefault);
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+  }
+  return host::kPortRateDefault;
+}
+
+std::size_t finish(int written, std::size_t size) {
+  if (written < 0) return 0;
+  return static_cast<std::size_t>(written) < size ? static_cast<std::size_t>(written) : size - 1;
+}
+
+/// "0-3,8" as it is in the kernel's list of CPUs that are online.
+std::size_t read_online(char* into, std::size_t size) {
+  const int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+  ssize_t got = fd < 0 ? -1 : read(fd, into, size - 1);
+  if (fd >= 0) close(fd);
+  if (got <= 0) return finish(std::snprintf(into, size, "0\n"), size);
+  into[got] = 0;
+  return static_cast<std::size_t>(got);
+}
+
+}  // namespace
+
+const host::LinkKind& link_kind() {
+  const host::LinkKind* const kind = host::find_link_kind(host::variable(host::kLinkVariable, ""));
+  return kind == nullptr ? host::kLinkKindDefault : *kind;
+}
+
+const char* device_name() {
+  const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
+  return std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault;
+}
+
+std::size_t write_device_name(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", device_name()), size);
+}
+
+std::size_t write_node_guid(char* into, std::size_t size, unsigned) {
+  const auto guid = host::guid_of(host::node_mac(node_gid()));
+  return finish(std::snprintf(into, size, "%02x%02x:%02x%02x:%02x%02x:%02x%02x\n", guid[0], guid[1], guid[2], guid[3],
+                              guid[4], guid[5], guid[6], guid[7]),
+                size);
+}
+
+namespace {
+
+/// As the engine fills the NIC's table: the node's address, and over links that carry it the link-local one.
+wire::Gid gid_at(unsigned index) {
+  const wire::Gid gid = node_gid();
+  if (index == 0) return gid;
+  return index == 1 && link_kind().has_link_local ? host::link_local_of(gid).value_or(wire::Gid{}) : wire::Gid{};
+}
+
+}  // namespace
+
+bool has_gid(unsigned index) {
+  return gid_at(index) != wire::Gid{};
+}
+
+std::size_t write_gid_type(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "RoCE v2\n"), size);
+}
+
+std::size_t write_gid(char* into, std::size_t size, unsigned index) {
+  const auto gid = gid_at(index).octets;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < gid.size(); i += 2)
+    length +=
+        finish(std::snprintf(into + length, size - length, "%02x%02x%c", gid[i], gid[i + 1], i == 14 ? '\n' : ':'),
+               size - length);
+  return length;
+}
+
+const char* network_device(char (&buffer)[IF_NAMESIZE]) {
+  const std::string_view interface = host::interface_of(host::variable(host::kLinkVariable, ""));
+  if (!interface.empty()) return interface.data();  // to the end of the variable
+  return host::find_network_device(node_gid().octets, buffer) ? buffer : "lo";
+}
+
+std::size_t write_network_device(char* into, std::size_t size, unsigned) {
+  char name[IF_NAMESIZE];
+  return finish(std::snprintf(into, size, "%s\n", network_device(name)), size);
+}
+
+std::size_t write_lid(char* into, std::size_t size, unsigned) {
+  const auto gid = node_gid().octets;  // a LID for programs that know nothing else: the low half of the address
+  return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
+}
+
+namespace {
+
+/// Only a fabric process can take the signal away.
+bool port_is_up() {
+  if (!link_kind().has_fabric_process) return true;
+  const char* const name = host::variable(host::kFabricVariable, host::kFabricDefault);
+  const int before = errno;
+  const bool up = host::served_fabric_name(name).is_held() && !host::dead_port_name(name, node_gid().octets).is_held();
+  errno = before;
+  return up;
+}
+
+}  // namespace
+
+// The words of drivers/infiniband/core/sysfs.c; a port whose interface is up but hears nothing polls (ibv_query_port).
+std::size_t write_port_state(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", port_is_up() ? "4: ACTIVE" : "1: DOWN"), size);
+}
+std::size_t write_physical_state(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", port_is_up() ? "5: LinkUp" : "2: Polling"), size);
+}
+
+std::size_t write_rate(char* into, std::size_t size, unsigned) {
+  const host::PortSpeed shown = host::port_speed(port_rate());
+  return finish(std::snprintf(into, size, "%s\n", shown.text), size);
+}
+
+std::size_t write_node_description(char* into, std::size_t size, unsigned) {
+  char host[65] = {};
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
+  return finish(std::snprintf(into, size, "%s %s\n", host, device_name()), size);
+}
+
+std::size_t write_cpu_list(char* into, std::size_t size, unsigned) {
+  return read_online(into, size);
+}
+
+std::size_t write_cpu_mask(char* into, std::size_t size, unsigned) {
+  constexpr std::size_t kWords = 64;  // 2048 CPUs
+  std::array<std::uint32_t, kWords> mask{};
+  char list[1024];
+  read_online(list, sizeof list);
+  std::size_t words = 1;
+  for (char* at = list; *at >= '0' && *at <= '9';) {
+    std::size_t first = std::strtoul(at, &at, 10);
+    const std::size_t last = *at == '-' ? std::strtoul(at + 1, &at, 10) : first;
+    for (; first <= last && first < kWords * 32; ++first) {
+      mask[first / 32] |= std::uint32_t{1} << first % 32;
+      if (first / 32 + 1 > words) words = first / 32 + 1;
+    }
+    if (*at == ',') ++at;
+  }
+  std::size_t length = 0;
+  for (std::size_t i = words; i-- > 0;)
+    length += finish(
+        std::snprintf(into + length, size - length, words == 1 ? "%x%c" : "%08x%c", mask[i], i == 0 ? '\n' : ','),
+        size - length);
+  return length;
+}
+
+std::size_t write_verbs_event(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/uverbs0\nDEVMODE=0666\n",
+                              kUverbsMajor, kUverbsMinor),
+                size);
+}
+
+std::size_t write_class_event(char* into, std::size_t size, unsigned) {
+  return finish(std::snprintf(into, size, "NAME=%s\n", device_name()), size);
+}
+
+}  // namespace verbena::path

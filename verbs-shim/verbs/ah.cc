@@ -1,0 +1,138 @@
+// Address handles: ibv_create_ah, ibv_create_ah_from_wc, ibv_init_ah_from_wc, ibv_destroy_ah, and the Ethernet address
+// behind a GID (ibv_resolve_eth_l2_from_gid).
+#include <endian.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "verbs-shim/verbs/live.h"
+#include "verbs-shim/verbs/objects.h"
+#include "verbs-shim/verbs/process.h"
+#include "verbs-shim/verbs/translate.h"
+
+namespace verbena::shim {
+namespace {
+
+constexpr std::uint16_t kNoVlan = 0xffff;
+
+/// Source and destination of a received datagram, from the 40 octets before its payload. RoCE v2 puts the IPv4 header
+/// into the last 20 of them (IBTA annex A17); an IPv6 header fills all 40.
+struct ReceivedAddress {
+  wire::Gid source;
+  wire::Gid destination;
+  std::uint32_t flow_label = 0;
+  std::uint8_t traffic_class = 0;
+};
+
+ReceivedAddress received_address(const ibv_grh& grh) {
+  std::uint8_t octets[sizeof grh];
+  std::memcpy(octets, &grh, sizeof grh);
+  ReceivedAddress address;
+  const auto be32 = [&octets](std::size_t at) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, octets + at, sizeof value);
+    return be32toh(value);
+  };
+  constexpr std::size_t kIpv4At = 20;
+  const bool is_ipv6 = octets[0] >> 4 == 6;
+  if (!is_ipv6 && octets[kIpv4At] == 0x45) {
+    address.source = wire::Gid::from_ipv4(be32(kIpv4At + 12));
+    address.destination = wire::Gid::from_ipv4(be32(kIpv4At + 16));
+    address.traffic_class = octets[kIpv4At + 1];
+    return address;
+  }
+  std::copy_n(octets + 8, 16, address.source.octets.begin());
+  std::copy_n(octets + 24, 16, address.destination.octets.begin());
+  address.flow_label = be32(0) & 0xfffff;
+  address.traffic_class = static_cast<std::uint8_t>(be32(0) >> 20);
+  return address;
+}
+
+}  // namespace
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  const auto found = live_engine(pd);
+  if (!found) return fail(found.error());
+  verbena::host::Engine* const engine = *found;
+  verbena::nic::AddressVector address_vector;
+  if (const int error = address_vector_of(*attr, *engine, address_vector); error != 0) return fail(error);
+  auto* const ah = new (std::nothrow) Ah();
+  if (ah == nullptr) return fail(ENOMEM);
+  const auto made = engine->run(
+      [&](verbena::nic::Nic& nic, verbena::Time) { return nic.create_ah(static_cast<Pd*>(pd)->nic, address_vector); });
+  if (!made) {
+    delete ah;
+    return fail(errno_of(made));
+  }
+  ah->nic = *made;
+  ah->context = pd->context;
+  ah->pd = pd;
+  ah->handle = made->index;
+  Process::instance().enlist(Kind::ah, ah, pd->context);
+  return ah;
+}
+
+int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* ah_attr) {
+  verbena::host::Engine* const engine = working_engine_of(context);
+  *ah_attr = {};
+  if (engine == nullptr || port_num != 1 || (wc->wc_flags & IBV_WC_GRH) == 0) {
+    errno = engine == nullptr ? kNoDevice : EINVAL;
+    return -1;
+  }
+  const ReceivedAddress received = received_address(*grh);
+  const auto& config = engine->nic_config();
+  const auto* const end = config.gids.data() + config.gid_count;
+  const auto* found = std::find(config.gids.data(), end, received.destination);
+  // A multicast group is nobody's address: the reply comes from the first entry.
+  if (found == end && received.destination.is_multicast()) found = config.gids.data();
+  if (found == end) {
+    errno = EINVAL;
+    return -1;
+  }
+  ah_attr->is_global = 1;
+  ah_attr->port_num = port_num;
+  ah_attr->sl = wc->sl;
+  ah_attr->dlid = wc->slid;
+  ah_attr->src_path_bits = wc->dlid_path_bits;
+  ah_attr->grh.dgid = gid_to(received.source);
+  ah_attr->grh.sgid_index = static_cast<std::uint8_t>(found - config.gids.data());
+  ah_attr->grh.hop_limit = 0xff;
+  ah_attr->grh.flow_label = received.flow_label;
+  ah_attr->grh.traffic_class = received.traffic_class;
+  return 0;
+}
+
+ibv_ah* create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port_num) {
+  if (!is_live(pd)) return fail(missing(pd));
+  ibv_ah_attr attributes{};
+  if (init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) return nullptr;
+  return create_ah(pd, &attributes);
+}
+
+int destroy_ah(ibv_ah* ah) {
+  auto* const object = static_cast<Ah*>(ah);
+  Process& process = Process::instance();
+  if (!is_live(ah)) return missing(ah);
+  if (verbena::host::Engine* const engine = engine_of(ah->context)) {
+    const auto gone =
+        engine->run([object](verbena::nic::Nic& nic, verbena::Time) { return nic.destroy_ah(object->nic); });
+    if (!gone) return errno_of(gone);
+  }
+  process.withdraw(Kind::ah, object);
+  release(context_of(ah->context));
+  delete object;
+  return 0;
+}
+
+int resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr, std::uint8_t eth_mac[ETHERNET_LL_SIZE],
+                            std::uint16_t* vid) {
+  verbena::host::Engine* const engine = working_engine_of(context);
+  if (engine == nullptr) return kNoDevice;
+  verbena::nic::AddressVector address_vector;
+  if (const int error = address_vector_of(*attr, *engine, address_vector); error != 0) return error;
+  std::ranges::copy(address_vector.destination_mac.octets, eth_mac);
+  if (vid != nullptr) *vid = kNoVlan;
+  return 0;
+}
+
+}  // namespace verbena::shim

@@ -1,0 +1,225 @@
+// The verbs that libibverbs exports, each as C calls it (boundary.h); what it does stands in the file of its object.
+// Those that inline verbs reach through a structure are put into its slots there.
+#include "verbs-shim/verbs/boundary.h"
+#include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/objects.h"
+
+using namespace verbena::shim;
+
+VERBENA_ABI ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  return verb<create_ah>(pd, attr);
+}
+
+VERBENA_ABI int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
+                                    ibv_ah_attr* ah_attr) {
+  return verb<init_ah_from_wc>(context, port_num, wc, grh, ah_attr);
+}
+
+VERBENA_ABI ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port_num) {
+  return verb<create_ah_from_wc>(pd, wc, grh, port_num);
+}
+
+VERBENA_ABI int ibv_destroy_ah(ibv_ah* ah) {
+  return verb<destroy_ah>(ah);
+}
+
+VERBENA_ABI int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr,
+                                            std::uint8_t eth_mac[ETHERNET_LL_SIZE], std::uint16_t* vid) {
+  return verb<resolve_eth_l2_from_gid>(context, attr, eth_mac, vid);
+}
+
+VERBENA_ABI int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
+  return verb<compat_query_device>(context, device_attr);
+}
+
+VERBENA_ABI int ibv_query_port(ibv_context* context, std::uint8_t port_num, _compat_ibv_port_attr* port_attr) {
+  return verb<compat_query_port>(context, port_num, port_attr);
+}
+
+VERBENA_ABI int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid_index,
+                                  ibv_gid_entry* entry, std::uint32_t flags, std::size_t entry_size) {
+  return verb<query_gid_ex>(context, port_num, gid_index, entry, flags, entry_size);
+}
+
+VERBENA_ABI ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
+                                         std::uint32_t flags, std::size_t entry_size) {
+  return verb<query_gid_table, Answers::negative_error>(context, entries, max_entries, flags, entry_size);
+}
+
+VERBENA_ABI int ibv_query_gid(ibv_context* context, std::uint8_t port_num, int index, ibv_gid* gid) {
+  return verb<query_gid>(context, port_num, index, gid);
+}
+
+VERBENA_ABI int ibv_query_gid_type(ibv_context* context, std::uint8_t port_num, unsigned int index, int* type) {
+  return verb<query_gid_type>(context, port_num, index, type);
+}
+
+VERBENA_ABI int ibv_query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
+  return verb<query_pkey>(context, port_num, index, pkey);
+}
+
+VERBENA_ABI int ibv_get_pkey_index(ibv_context* context, std::uint8_t port_num, __be16 pkey) {
+  return verb<get_pkey_index, Answers::count>(context, port_num, pkey);
+}
+
+VERBENA_ABI ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  return verb<create_comp_channel>(context);
+}
+
+VERBENA_ABI int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  return verb<destroy_comp_channel>(channel);
+}
+
+VERBENA_ABI ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
+                                  int comp_vector) {
+  return verb<create_cq>(context, cqe, cq_context, channel, comp_vector);
+}
+
+VERBENA_ABI int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  return verb<resize_cq>(cq, cqe);
+}
+
+VERBENA_ABI int ibv_destroy_cq(ibv_cq* cq) {
+  return verb<destroy_cq>(cq);
+}
+
+VERBENA_ABI ibv_device** ibv_get_device_list(int* num_devices) {
+  return verb<get_device_list>(num_devices);
+}
+
+VERBENA_ABI void ibv_free_device_list(ibv_device** list) {
+  verb<free_device_list>(list);
+}
+
+VERBENA_ABI ibv_context* ibv_open_device(ibv_device* device) {
+  return verb<open_device>(device);
+}
+
+VERBENA_ABI ibv_context* ibv_import_device(int cmd_fd) {
+  return verb<import_device>(cmd_fd);
+}
+
+VERBENA_ABI int ibv_close_device(ibv_context* context) {
+  return verb<close_device>(context);
+}
+
+VERBENA_ABI ibv_dm* ibv_import_dm(ibv_context* context, std::uint32_t dm_handle) {
+  return verb<import_dm>(context, dm_handle);
+}
+
+VERBENA_ABI void ibv_unimport_dm(ibv_dm* dm) {
+  verb<unimport_dm>(dm);
+}
+
+VERBENA_ABI int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  return verb<get_cq_event>(channel, cq, cq_context);
+}
+
+VERBENA_ABI void ibv_ack_cq_events(ibv_cq* cq, unsigned int nevents) {
+  verb<ack_cq_events>(cq, nevents);
+}
+
+VERBENA_ABI int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+  return verb<get_async_event>(context, event);
+}
+
+VERBENA_ABI void ibv_ack_async_event(ibv_async_event* event) {
+  verb<ack_async_event>(event);
+}
+
+VERBENA_ABI ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
+  return verb<reg_mr>(pd, addr, length, access);
+}
+
+VERBENA_ABI ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, int access) {
+  return verb<reg_mr_iova>(pd, addr, length, iova, access);
+}
+
+VERBENA_ABI ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
+  return verb<reg_mr_iova2>(pd, addr, length, iova, access);
+}
+
+VERBENA_ABI ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova, int fd,
+                                      int access) {
+  return verb<reg_dmabuf_mr>(pd, offset, length, iova, fd, access);
+}
+
+VERBENA_ABI int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
+  return verb<rereg_mr>(mr, flags, pd, addr, length, access);
+}
+
+VERBENA_ABI int ibv_dereg_mr(ibv_mr* mr) {
+  return verb<dereg_mr>(mr);
+}
+
+VERBENA_ABI ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t mr_handle) {
+  return verb<import_mr>(pd, mr_handle);
+}
+
+VERBENA_ABI void ibv_unimport_mr(ibv_mr* mr) {
+  verb<unimport_mr>(mr);
+}
+
+VERBENA_ABI int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  return verb<attach_mcast>(qp, gid, lid);
+}
+
+VERBENA_ABI int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid) {
+  return verb<detach_mcast>(qp, gid, lid);
+}
+
+VERBENA_ABI ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  return verb<alloc_pd>(context);
+}
+
+VERBENA_ABI ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd_handle) {
+  return verb<import_pd>(context, pd_handle);
+}
+
+VERBENA_ABI void ibv_unimport_pd(ibv_pd* pd) {
+  verb<unimport_pd>(pd);
+}
+
+VERBENA_ABI int ibv_dealloc_pd(ibv_pd* pd) {
+  return verb<dealloc_pd>(pd);
+}
+
+VERBENA_ABI ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
+  return verb<create_qp>(pd, qp_init_attr);
+}
+
+VERBENA_ABI int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
+  return verb<modify_qp>(qp, attr, attr_mask);
+}
+
+VERBENA_ABI int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr* init_attr) {
+  return verb<query_qp>(qp, attr, attr_mask, init_attr);
+}
+
+VERBENA_ABI int ibv_destroy_qp(ibv_qp* qp) {
+  return verb<destroy_qp>(qp);
+}
+
+VERBENA_ABI ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+  return verb<create_srq>(pd, srq_init_attr);
+}
+
+VERBENA_ABI int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
+  return verb<modify_srq>(srq, srq_attr, srq_attr_mask);
+}
+
+VERBENA_ABI int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
+  return verb<query_srq>(srq, srq_attr);
+}
+
+VERBENA_ABI int ibv_destroy_srq(ibv_srq* srq) {
+  return verb<destroy_srq>(srq);
+}
+
+VERBENA_ABI int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
+  return verb<set_ece>(qp, ece);
+}
+
+VERBENA_ABI int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
+  return verb<query_ece>(qp, ece);
+}

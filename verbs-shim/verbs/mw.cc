@@ -1,0 +1,83 @@
+// Memory windows: ibv_alloc_mw, ibv_bind_mw (type 1), ibv_dealloc_mw. Windows of type 2 are bound by a work request.
+#include <new>
+
+#include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/live.h"
+#include "verbs-shim/verbs/objects.h"
+#include "verbs-shim/verbs/process.h"
+
+namespace verbena::shim {
+
+nic::WindowBinding binding_of(const ibv_mw& window, std::uint32_t rkey, const ibv_mw_bind_info& info) {
+  return {.window = static_cast<const Mw&>(window).nic,
+          .rkey = rkey,
+          .lkey = info.mr != nullptr ? info.mr->lkey : 0,
+          .address = info.addr,
+          .length = info.mr != nullptr ? info.length : 0,
+          .access = info.mw_access_flags};
+}
+
+void note_bind(ibv_mw& window, std::uint32_t rkey) {
+  constexpr std::uint32_t kConsumerBits = 0xff;
+  window.rkey = (window.rkey & ~kConsumerBits) | (rkey & kConsumerBits);
+}
+
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
+  const auto found = live_engine(pd);
+  if (!found) return fail(found.error());
+  host::Engine* const engine = *found;
+  if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return fail(EINVAL);
+  auto* const mw = new (std::nothrow) Mw();
+  if (mw == nullptr) return fail(ENOMEM);
+  const auto made = engine->run([pd, type](nic::Nic& nic, Time) {
+    return nic.allocate_window(static_cast<Pd*>(pd)->nic, static_cast<nic::WindowType>(type));
+  });
+  if (!made) {
+    delete mw;
+    return fail(errno_of(made));
+  }
+  mw->nic = made->handle;
+  mw->context = pd->context;
+  mw->pd = pd;
+  mw->rkey = made->rkey;
+  mw->handle = made->handle.index;
+  mw->type = type;
+  Process::instance().enlist(Kind::mw, mw, pd->context);
+  return mw;
+}
+
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
+  host::Engine* const engine = engine_of(qp->context);
+  if (engine == nullptr) return kNoDevice;
+  if (qp->pd == nullptr) return EINVAL;  // an XRC receive QP posts nothing
+  if (!is_live_of(qp->context, mw)) return missing(mw);
+  ibv_mr* const region = bind->bind_info.mr;
+  if (region != nullptr && !is_live(region)) return ENOENT;
+  if (static_cast<Pd*>(mw->pd)->nic != static_cast<Pd*>(qp->pd)->nic) return EPERM;  // a parent domain is its domain
+  nic::SendRequest request;
+  request.wr_id = bind->wr_id;
+  request.signaled = (bind->send_flags & IBV_SEND_SIGNALED) != 0;
+  request.fence = (bind->send_flags & IBV_SEND_FENCE) != 0;
+  const std::uint32_t rkey = ibv_inc_rkey(mw->rkey);
+  request.set_binding(binding_of(*mw, rkey, bind->bind_info));
+  const auto posted =
+      engine->post([&](nic::Nic& nic, Time now) { return nic.post_send(qp_of(qp)->nic, request, now); });
+  if (posted) mw->rkey = rkey;
+  return errno_of(posted);
+}
+
+int dealloc_mw(ibv_mw* mw) {
+  auto* const object = static_cast<Mw*>(mw);
+  Process& process = Process::instance();
+  if (!is_live(mw)) return missing(mw);
+  if (host::Engine* const engine = engine_of(mw->context)) {
+    const auto gone = engine->run([object](nic::Nic& nic, Time) { return nic.deallocate_window(object->nic); });
+    if (!gone) return errno_of(gone);
+  }
+  process.withdraw(Kind::mw, object);
+  release(context_of(mw->context));
+  delete object;
+  return 0;
+}
+
+}  // namespace verbena::shim

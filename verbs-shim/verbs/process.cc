@@ -1,0 +1,259 @@
+#include "verbs-shim/verbs/process.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "emulator/host/os/call_state.h"
+#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/shortage.h"
+#include "verbs-shim/rdma_cm/offer.h"
+
+namespace verbena::shim {
+namespace {
+
+bool carries_events(Kind kind) {
+  return kind == Kind::qp || kind == Kind::cq || kind == Kind::srq;
+}
+
+bool speaks_of_cq(nic::AsyncEventType type) {
+  return type == nic::AsyncEventType::cq_error;
+}
+
+bool speaks_of_srq(nic::AsyncEventType type) {
+  return type == nic::AsyncEventType::srq_error || type == nic::AsyncEventType::srq_limit_reached;
+}
+
+bool speaks_of_qp(nic::AsyncEventType type) {
+  return !speaks_of_cq(type) && !speaks_of_srq(type);
+}
+
+/// Whether the event belongs to the port or the device, and so to every context.
+bool speaks_of_device(nic::AsyncEventType type) {
+  switch (type) {
+    case nic::AsyncEventType::device_fatal:
+    case nic::AsyncEventType::port_active:
+    case nic::AsyncEventType::port_error:
+    case nic::AsyncEventType::lid_change:
+    case nic::AsyncEventType::pkey_change:
+    case nic::AsyncEventType::sm_change:
+    case nic::AsyncEventType::client_reregister:
+    case nic::AsyncEventType::gid_change:
+      return true;
+    case nic::AsyncEventType::cq_error:
+    case nic::AsyncEventType::qp_fatal:
+    case nic::AsyncEventType::qp_request_error:
+    case nic::AsyncEventType::qp_access_error:
+    case nic::AsyncEventType::communication_established:
+    case nic::AsyncEventType::sq_drained:
+    case nic::AsyncEventType::path_migrated:
+    case nic::AsyncEventType::path_migration_error:
+    case nic::AsyncEventType::srq_error:
+    case nic::AsyncEventType::srq_limit_reached:
+    case nic::AsyncEventType::qp_last_wqe_reached:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+Process& Process::instance() {
+  static Process* const process = new Process;
+  return *process;
+}
+
+void Process::before_fork() {
+  if (host::is_state_lost()) return;
+  host::call_state::enter();
+  engine_mutex_.lock();
+  objects_mutex_.lock();
+}
+
+void Process::after_fork(bool in_child) {
+  if (host::is_state_lost()) return;
+  if (in_child && engine_) {
+    engine_->abandon_after_fork();
+    // What the parent's threads were doing in it is unknown: it is left as it lies, never destroyed here.
+    static_cast<void>(engine_.release());
+    attached_ = 0;
+    for (auto& [address, entry] : by_address_)
+      if (entry.kind == Kind::context) entry.context->engine.store(nullptr, std::memory_order_relaxed);
+  }
+  objects_mutex_.unlock();
+  engine_mutex_.unlock();
+  host::call_state::leave();
+}
+
+bool Process::is_whole_at_exit() {
+  if (host::is_inside_call()) host::lose_state();
+  return !host::is_state_lost();
+}
+
+/// Hardware has acknowledged by now what the process has received, and sent what it has completed.
+void Process::at_exit() {
+  if (!is_whole_at_exit()) return;
+  const host::InsideCall inside;
+  const std::unique_lock lock(engine_mutex_, std::try_to_lock);
+  const auto leave = [](void* engine) { static_cast<host::Engine*>(engine)->before_exit(); };
+  if (lock && engine_ && !engine_->run_at_exit(leave, engine_.get())) host::lose_state();
+}
+
+host::Engine* Process::attach(Context& context, const Device& device) {
+  const host::CancellationShield shield;
+  const std::scoped_lock lock(engine_mutex_);
+  if (engine_ && engine_->is_removed()) return fail(ENODEV);  // it is there again once all have let go of it
+  if (!engine_) {
+    try {
+      auto opened = host::Engine::open(device.config, *this);
+      if (!opened) {
+        std::fprintf(stderr, "verbena: %s\n", opened.error().c_str());
+        return fail(ENODEV);
+      }
+      engine_ = std::move(*opened);
+    } catch (const std::bad_alloc&) {
+      host::tell_no_memory("the device cannot be opened");
+      return fail(ENOMEM);
+    }
+    // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
+    // around the closing of an engine, which takes the engine's.
+    if (!std::exchange(has_handlers_, true)) {
+      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                     [] { instance().after_fork(true); });
+      std::atexit([] { is_whole_at_exit(); });  // the last: another exit() may interrupt the others
+      std::atexit([] { instance().at_exit(); });
+    }
+  }
+  ++attached_;
+  const std::scoped_lock objects_lock(objects_mutex_);
+  by_address_[&context] = {Kind::context, &context, ++last_id_};
+  context.engine.store(engine_.get(), std::memory_order_relaxed);
+  return engine_.get();
+}
+
+bool Process::detach(Context& context) {
+  const host::CancellationShield shield;
+  const std::scoped_lock lock(engine_mutex_);
+  {
+    const std::scoped_lock objects_lock(objects_mutex_);
+    if (by_address_.erase(&context) == 0) return false;
+  }
+  if (context.engine.exchange(nullptr, std::memory_order_relaxed) == nullptr) return true;
+  if (--attached_ == 0) engine_.reset();
+  return true;
+}
+
+std::uint64_t Process::enlist(Kind kind, void* object, ibv_context* context) {
+  Context* const owner = context_of(context);
+  owner->references.fetch_add(1, std::memory_order_relaxed);
+  const std::scoped_lock lock(objects_mutex_);
+  const std::uint64_t id = ++last_id_;
+  by_address_[object] = {kind, owner, id};
+  if (carries_events(kind)) by_id_[id] = object;
+  return id;
+}
+
+const Context* Process::owner_of(Kind kind, const void* object) {
+  const std::scoped_lock lock(objects_mutex_);
+  const auto found = by_address_.find(object);
+  return found != by_address_.end() && found->second.kind == kind ? found->second.context : nullptr;
+}
+
+void* Process::find(Kind kind, const std::function<bool(void*)>& is_wanted) {
+  const std::scoped_lock lock(objects_mutex_);
+  for (const auto& [address, entry] : by_address_)
+    if (entry.kind == kind && is_wanted(const_cast<void*>(address))) return const_cast<void*>(address);
+  return nullptr;
+}
+
+bool Process::withdraw(Kind kind, const void* object) {
+  const std::scoped_lock lock(objects_mutex_);
+  const auto found = by_address_.find(object);
+  if (found == by_address_.end() || found->second.kind != kind) return false;
+  by_id_.erase(found->second.id);
+  by_address_.erase(found);
+  return true;
+}
+
+std::vector<Process::LiveObject> Process::objects_of(const Context& context) {
+  std::vector<LiveObject> objects;
+  {
+    const std::scoped_lock lock(objects_mutex_);
+    for (const auto& [address, entry] : by_address_)
+      if (entry.context == &context && entry.kind != Kind::context)
+        objects.push_back({entry.kind, const_cast<void*>(address), entry.id});
+  }
+  std::ranges::sort(objects, [](const LiveObject& a, const LiveObject& b) {
+    return a.kind != b.kind ? a.kind < b.kind : a.id < b.id;
+  });
+  return objects;
+}
+
+/// An XRC receive QP may have been opened more than once: all who hold it hear of it. False: it is none.
+bool Process::tell_holders(const nic::AsyncEvent& event) {
+  bool found = false;
+  for (auto& [address, entry] : by_address_) {
+    if (entry.kind != Kind::qp) continue;
+    auto* const qp = static_cast<Qp*>(const_cast<void*>(address));
+    if (qp->xrcd == nullptr || qp->nic.index != event.object) continue;
+    found = true;
+    entry.context->async_events.push({.source = &qp->async_events, .object = qp, .type = static_cast<int>(event.type)});
+  }
+  return found;
+}
+
+void Process::async_event(const nic::AsyncEvent& event) {
+  const std::scoped_lock lock(objects_mutex_);
+  QueuedEvent queued{.type = static_cast<int>(event.type)};
+  if (speaks_of_device(event.type)) {
+    for (auto& [address, entry] : by_address_)
+      if (entry.kind == Kind::context && entry.context->engine.load(std::memory_order_relaxed) != nullptr)
+        entry.context->async_events.push(queued);
+    return;
+  }
+  const auto found = by_id_.find(event.context);
+  const auto may_have_holders = [&] {
+    return found == by_id_.end() || static_cast<Qp*>(found->second)->xrcd != nullptr;
+  };
+  if (speaks_of_qp(event.type) && may_have_holders() && tell_holders(event)) return;
+  if (found == by_id_.end()) return;
+  queued.object = found->second;
+  ibv_context* context = nullptr;
+  if (speaks_of_cq(event.type)) {
+    auto* const cq = static_cast<Cq*>(queued.object);
+    queued.source = &cq->async_events;
+    context = cq->context;
+  } else if (speaks_of_srq(event.type)) {
+    auto* const srq = static_cast<Srq*>(queued.object);
+    queued.source = &srq->async_events;
+    context = srq->context;
+  } else {
+    auto* const qp = static_cast<Qp*>(queued.object);
+    queued.source = &qp->async_events;
+    context = qp->qp_base.context;
+  }
+  context_of(context)->async_events.push(queued);
+}
+
+void Process::completion_event(const nic::CompletionEvent& event) {
+  const std::scoped_lock lock(objects_mutex_);
+  const auto found = by_id_.find(event.context);
+  if (found == by_id_.end()) return;
+  auto* const cq = static_cast<Cq*>(found->second);
+  if (cq->channel == nullptr) return;
+  static_cast<Channel*>(cq->channel)->events.push({.source = &cq->completion_events, .object = cq});
+}
+
+void Process::connection_event(const cm::Event& event) {
+  rdma_cm::deliver(event);
+}
+
+void release(Context* context) {
+  if (context->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  delete context;
+}
+
+}  // namespace verbena::shim

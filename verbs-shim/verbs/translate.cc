@@ -1,0 +1,205 @@
+#include "verbs-shim/verbs/translate.h"
+
+#include <endian.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace verbena::shim {
+
+wire::Gid gid_of(const ibv_gid& gid) {
+  wire::Gid result;
+  std::ranges::copy(gid.raw, result.octets.begin());
+  return result;
+}
+
+ibv_gid gid_to(const wire::Gid& gid) {
+  ibv_gid result{};
+  std::ranges::copy(gid.octets, result.raw);
+  return result;
+}
+
+std::uint64_t guid_to(const std::array<std::uint8_t, 8>& octets) {
+  return std::bit_cast<std::uint64_t>(octets);
+}
+
+std::optional<std::uint32_t> mtu_bytes_of(ibv_mtu mtu) {
+  if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096) return std::nullopt;
+  return 128u << mtu;
+}
+
+ibv_mtu mtu_to(std::uint32_t bytes) {
+  int mtu = IBV_MTU_256;
+  while (mtu < IBV_MTU_4096 && (128u << (mtu + 1)) <= bytes) ++mtu;
+  return static_cast<ibv_mtu>(mtu);
+}
+
+std::uint16_t lid_of(const nic::NicConfig& config) {
+  return config.gids[0].is_ipv4() ? static_cast<std::uint16_t>(config.gids[0].ipv4()) : 0;
+}
+
+namespace {
+
+/// RFC 1112, 6.4 and RFC 2464, 7: the Ethernet address of a multicast group.
+wire::MacAddress multicast_mac(const wire::Gid& group) {
+  const auto& octets = group.octets;
+  if (group.is_ipv4())
+    return {{0x01, 0x00, 0x5e, static_cast<std::uint8_t>(octets[13] & 0x7f), octets[14], octets[15]}};
+  return {{0x33, 0x33, octets[12], octets[13], octets[14], octets[15]}};
+}
+
+}  // namespace
+
+int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::AddressVector& into) {
+  const nic::NicConfig& config = engine.nic_config();
+  if (attributes.port_num != 1) return EINVAL;
+  if (attributes.is_global != 0) {
+    if (attributes.grh.sgid_index >= config.gid_count) return EINVAL;
+    into.destination = gid_of(attributes.grh.dgid);
+    into.source_gid_index = attributes.grh.sgid_index;
+    into.traffic_class = attributes.grh.traffic_class;
+    into.hop_limit = attributes.grh.hop_limit;
+    into.flow_label = attributes.grh.flow_label & 0xfffff;
+  } else {
+    // A LID without a GRH names a node of the same network (docs/decisions.md).
+    if (attributes.dlid == 0 || lid_of(config) == 0) return EINVAL;
+    into.destination = wire::Gid::from_ipv4((config.gids[0].ipv4() & 0xffff0000) | attributes.dlid);
+  }
+  into.service_level = attributes.sl;
+  into.port = attributes.port_num;
+  into.static_rate = attributes.static_rate;
+  if (into.destination == wire::Gid{}) return EINVAL;
+  if (into.destination.is_multicast()) {
+    into.destination_mac = multicast_mac(into.destination);
+    return 0;
+  }
+  const auto mac = engine.resolve(into.destination);
+  if (!mac) return ETIMEDOUT;
+  into.destination_mac = *mac;
+  return 0;
+}
+
+ibv_ah_attr address_vector_to(const nic::AddressVector& address_vector) {
+  ibv_ah_attr attributes{};
+  attributes.grh.dgid = gid_to(address_vector.destination);
+  attributes.grh.flow_label = address_vector.flow_label;
+  attributes.grh.sgid_index = address_vector.source_gid_index;
+  attributes.grh.hop_limit = address_vector.hop_limit;
+  attributes.grh.traffic_class = address_vector.traffic_class;
+  attributes.sl = address_vector.service_level;
+  attributes.static_rate = address_vector.static_rate;
+  attributes.is_global = 1;
+  attributes.port_num = address_vector.port;
+  return attributes;
+}
+
+void capabilities_to(const nic::QpCapabilities& capabilities, ibv_qp_cap& into) {
+  into.max_send_wr = capabilities.max_send_wr;
+  into.max_recv_wr = capabilities.max_recv_wr;
+  into.max_send_sge = capabilities.max_send_sge;
+  into.max_recv_sge = capabilities.max_recv_sge;
+  into.max_inline_data = capabilities.max_inline_data;
+}
+
+nic::QpCapabilities capabilities_of(const ibv_qp_cap& capabilities) {
+  return {.max_send_wr = capabilities.max_send_wr,
+          .max_recv_wr = capabilities.max_recv_wr,
+          .max_send_sge = capabilities.max_send_sge,
+          .max_recv_sge = capabilities.max_recv_sge,
+          .max_inline_data = capabilities.max_inline_data};
+}
+
+int qp_attributes_of(const ibv_qp_attr& attributes, int mask, host::Engine& engine, nic::QpAttributes& into) {
+  if ((mask & IBV_QP_STATE) != 0 && attributes.qp_state > IBV_QPS_ERR) return EINVAL;
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attributes.cur_qp_state > IBV_QPS_ERR) return EINVAL;
+  into.state = static_cast<nic::QpState>(attributes.qp_state);
+  into.current_state = static_cast<nic::QpState>(attributes.cur_qp_state);
+  if ((mask & IBV_QP_PATH_MTU) != 0) {
+    const auto bytes = mtu_bytes_of(attributes.path_mtu);
+    if (!bytes) return EINVAL;
+    into.path_mtu_bytes = *bytes;
+  }
+  into.path_migration = static_cast<nic::MigrationState>(attributes.path_mig_state);
+  into.qkey = attributes.qkey;
+  into.rq_psn = wire::Psn(attributes.rq_psn);
+  into.sq_psn = wire::Psn(attributes.sq_psn);
+  into.dest_qpn = wire::Qpn(attributes.dest_qp_num);
+  into.access = attributes.qp_access_flags;
+  into.capabilities = capabilities_of(attributes.cap);
+  into.pkey_index = attributes.pkey_index;
+  into.alternate_pkey_index = attributes.alt_pkey_index;
+  into.enable_sqd_async_notify = attributes.en_sqd_async_notify != 0;
+  into.max_read_atomic = attributes.max_rd_atomic;
+  into.max_dest_read_atomic = attributes.max_dest_rd_atomic;
+  into.min_rnr_timer = attributes.min_rnr_timer;
+  into.port = attributes.port_num;
+  into.timeout = attributes.timeout;
+  into.retry_count = attributes.retry_cnt;
+  into.rnr_retry = attributes.rnr_retry;
+  into.alternate_port = attributes.alt_port_num;
+  into.alternate_timeout = attributes.alt_timeout;
+  into.rate_limit_kbps = attributes.rate_limit;
+  if ((mask & IBV_QP_AV) != 0)
+    if (const int error = address_vector_of(attributes.ah_attr, engine, into.address_vector); error != 0) return error;
+  if ((mask & IBV_QP_ALT_PATH) != 0)
+    return address_vector_of(attributes.alt_ah_attr, engine, into.alternate_address_vector);
+  return 0;
+}
+
+void qp_attributes_to(const nic::QpAttributes& attributes, ibv_qp_attr& into) {
+  into = {};
+  into.qp_state = static_cast<ibv_qp_state>(attributes.state);
+  into.cur_qp_state = static_cast<ibv_qp_state>(attributes.state);
+  into.path_mtu = mtu_to(attributes.path_mtu_bytes);
+  into.path_mig_state = static_cast<ibv_mig_state>(attributes.path_migration);
+  into.qkey = attributes.qkey;
+  into.rq_psn = attributes.rq_psn.value();
+  into.sq_psn = attributes.sq_psn.value();
+  into.dest_qp_num = attributes.dest_qpn.value();
+  into.qp_access_flags = attributes.access;
+  capabilities_to(attributes.capabilities, into.cap);
+  into.ah_attr = address_vector_to(attributes.address_vector);
+  into.alt_ah_attr = address_vector_to(attributes.alternate_address_vector);
+  into.pkey_index = attributes.pkey_index;
+  into.alt_pkey_index = attributes.alternate_pkey_index;
+  into.en_sqd_async_notify = attributes.enable_sqd_async_notify ? 1 : 0;
+  into.sq_draining = attributes.sq_draining ? 1 : 0;
+  into.max_rd_atomic = attributes.max_read_atomic;
+  into.max_dest_rd_atomic = attributes.max_dest_read_atomic;
+  into.min_rnr_timer = attributes.min_rnr_timer;
+  into.port_num = attributes.port;
+  into.timeout = attributes.timeout;
+  into.retry_cnt = attributes.retry_count;
+  into.rnr_retry = attributes.rnr_retry;
+  into.alt_port_num = attributes.alternate_port;
+  into.alt_timeout = attributes.alternate_timeout;
+  into.rate_limit = attributes.rate_limit_kbps;
+}
+
+unsigned completion_flags_of(const nic::Completion& completion) {
+  unsigned flags = 0;
+  if (completion.has_grh) flags |= IBV_WC_GRH;
+  if (completion.has_immediate) flags |= IBV_WC_WITH_IMM;
+  if (completion.has_invalidate) flags |= IBV_WC_WITH_INV;
+  return flags;
+}
+
+void completion_to(const nic::Completion& completion, ibv_wc& into) {
+  into.wr_id = completion.wr_id;
+  into.status = static_cast<ibv_wc_status>(completion.status);
+  into.opcode = static_cast<ibv_wc_opcode>(completion.opcode);
+  into.vendor_err = completion.vendor_error;
+  into.byte_len = completion.byte_count;
+  // Immediate data is a value of the application in network order; an invalidated key is a number in host order.
+  into.imm_data = completion.has_invalidate ? completion.immediate : htobe32(completion.immediate);
+  into.qp_num = completion.qpn.value();
+  into.src_qp = completion.source_qpn.value();
+  into.wc_flags = completion_flags_of(completion);
+  into.pkey_index = completion.pkey_index;
+  into.slid = 0;
+  into.sl = completion.service_level;
+  into.dlid_path_bits = 0;
+}
+
+}  // namespace verbena::shim

@@ -3,7 +3,7 @@
 find_library(VERBENA_RDMACM NAMES rdmacm REQUIRED)
 
 function(rdma_cm_test thing)
-  shim_test(${thing})
+  shim_test(rdma_cm ${thing})
   target_link_libraries(test_shim_${thing} PRIVATE ${VERBENA_RDMACM})
   add_dependencies(test_shim_${thing} verbena-path)
   set_property(TEST shim_${thing} APPEND PROPERTY ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:verbena-path>")

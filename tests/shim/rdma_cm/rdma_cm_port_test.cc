@@ -1,6 +1,6 @@
 // rdma_cm through librdmacm when the port goes down and comes back: nothing, for the kernel's cma does not look at
 // ports.
-#include "tests/shim/rdma_cm_fixture.h"
+#include "tests/shim/rdma_cm/rdma_cm_fixture.h"
 #include "tests/shim/served_fabric.h"
 
 using namespace rdma_cm_test;

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "tests/shim/rdma_cm_fixture.h"
+#include "tests/shim/rdma_cm/rdma_cm_fixture.h"
 
 using namespace rdma_cm_test;
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "tests/shim/rdma_cm_fixture.h"
+#include "tests/shim/rdma_cm/rdma_cm_fixture.h"
 
 using namespace rdma_cm_test;
 

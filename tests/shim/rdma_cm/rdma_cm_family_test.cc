@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "tests/shim/rdma_cm_fixture.h"
+#include "tests/shim/rdma_cm/rdma_cm_fixture.h"
 
 using namespace rdma_cm_test;
 

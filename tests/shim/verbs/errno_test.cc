@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "tests/shim/every_verb.h"
+#include "tests/shim/verbs/every_verb.h"
 
 using namespace verbs_test;
 

@@ -1,4 +1,4 @@
-#include "tests/shim/every_verb.h"
+#include "tests/shim/verbs/every_verb.h"
 
 #include <fcntl.h>
 

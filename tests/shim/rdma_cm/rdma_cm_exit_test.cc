@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/shim/rdma_cm_fixture.h"
+#include "tests/shim/rdma_cm/rdma_cm_fixture.h"
 #include "tests/shim/served_fabric.h"
 
 namespace {

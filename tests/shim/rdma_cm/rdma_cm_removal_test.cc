@@ -1,5 +1,5 @@
 // rdma_cm through librdmacm when the device goes: RDMA_CM_EVENT_DEVICE_REMOVAL, as cma_process_remove has it.
-#include "tests/shim/rdma_cm_fixture.h"
+#include "tests/shim/rdma_cm/rdma_cm_fixture.h"
 #include "tests/shim/served_fabric.h"
 
 using namespace rdma_cm_test;

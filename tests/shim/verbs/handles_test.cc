@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tests/shim/every_verb.h"
+#include "tests/shim/verbs/every_verb.h"
 
 using namespace verbs_test;
 

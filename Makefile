@@ -50,7 +50,7 @@ format:
 
 tidy:
 	@scripts/setup.sh build test
-	@scripts/build.sh release --configure-only
+	@scripts/build.sh tidy --configure-only
 	@scripts/clang_tidy.sh
 
 clean:

@@ -29,6 +29,45 @@ function(verbena_optimise_whole target)
   target_link_options(${target} PRIVATE ${VERBENA_WHOLE_PROGRAM_LINK})
 endfunction()
 
+# verbena_together(OUT NAME SOURCES ... [APART ...]): in OUT, units NAME_1.cc, NAME_2.cc, ... that include so many of the sources
+# each: most of what compiling a short file costs is its headers. A file that stands APART, by its name, is compiled by itself: it
+# has properties of its own, or words that another file uses otherwise. Not on the data path, where who is in one unit with whom
+# would decide what is inlined. That every file includes what it uses is seen by clang-tidy, which takes each by itself (the preset
+# tidy). The units name files as includes do, so that the compiler's cache knows them in every folder.
+option(VERBENA_TOGETHER "compile short files together" ON)
+set(VERBENA_FILES_TOGETHER 10)
+function(verbena_together out name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;APART" ${ARGN})
+  set(units "")
+  set(text "")
+  set(files 0)
+  set(number 1)
+  foreach(source ${ARG_SOURCES})
+    get_filename_component(file ${source} NAME)
+    if(NOT VERBENA_TOGETHER OR file IN_LIST ARG_APART)
+      list(APPEND units ${source})
+      continue()
+    endif()
+    file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
+    string(APPEND text "#include \"${source}\"\n")
+    math(EXPR files "${files} + 1")
+    if(files EQUAL VERBENA_FILES_TOGETHER)
+      file(CONFIGURE OUTPUT ${name}_${number}.cc CONTENT "${text}" @ONLY)
+      list(APPEND units ${CMAKE_CURRENT_BINARY_DIR}/${name}_${number}.cc)
+      set(text "")
+      set(files 0)
+      math(EXPR number "${number} + 1")
+    endif()
+  endforeach()
+  if(files GREATER 0)
+    file(CONFIGURE OUTPUT ${name}_${number}.cc CONTENT "${text}" @ONLY)
+    list(APPEND units ${CMAKE_CURRENT_BINARY_DIR}/${name}_${number}.cc)
+  endif()
+  # g++ takes what is included for a header, whose types must not be of a file's own.
+  set_property(SOURCE ${units} APPEND PROPERTY COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  set(${out} ${units} PARENT_SCOPE)
+endfunction()
+
 # verbena_library(NAME SOURCES ... LINK ... [ONCE_COMPILED]): a static library named NAME, reachable as verbena::NAME.
 # ONCE_COMPILED: no packet passes through it. An object that can be optimised with others is compiled twice.
 function(verbena_library name)
@@ -41,11 +80,13 @@ function(verbena_library name)
   endif()
 endfunction()
 
-# verbena_seldom_runs(SOURCE...): code that runs a few times in a process. Under sanitizers it is not optimised: that takes as long
-# as all the rest of compiling it, and the checks are the same.
+# verbena_seldom_runs(SOURCE...): code that runs a few times in a process. Optimising it takes as long as all the rest of compiling
+# it: a little in what is released, under sanitizers not at all; the checks are the same.
 function(verbena_seldom_runs)
   if(VERBENA_SANITIZE AND NOT VERBENA_FUZZ)
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O0)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O1)
   endif()
 endfunction()
 

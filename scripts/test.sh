@@ -24,7 +24,7 @@ stage_interop() {
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
 stage_tsan()     { scripts/build.sh tsan core_tests && ctest_of build/tsan -L core -j "$jobs"; }
-stage_tidy()     { scripts/build.sh release --configure-only && scripts/clang_tidy.sh; }
+stage_tidy()     { scripts/build.sh tidy --configure-only && scripts/clang_tidy.sh; }
 stage_leftovers() { /usr/bin/python3 scripts/leftovers.py compare "$before" "$VERBENA_TEST_RUN" "$TMPDIR"; }
 
 stages=("$@")

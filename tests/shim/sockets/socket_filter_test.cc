@@ -1,4 +1,6 @@
 // The socket filter, run by the kernel: which senders a socket does not hear.
+#include "verbs-shim/sockets/socket_filter.h"
+
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,7 +13,6 @@
 #include <set>
 
 #include "emulator/host/link/shm/shm_channel.h"
-#include "verbs-shim/sockets/socket_filter.h"
 
 using verbena::host::Descriptor;
 using verbena::host::NodeSet;

@@ -42,7 +42,7 @@ STANDS_ON = {
     "verbs-shim/verbs/process.cc": ["verbs-shim/verbs", "verbs-shim/rdma_cm/offer.h"],
     "verbs-shim/rdma_cm/offer.h": [],
     "verbs-shim/abi": ["verbs-shim/verbs"],
-    "verbs-shim/sysfs": ["emulator/host/node", "verbs-shim/sysfs/rdma_cm.h"],
+    "verbs-shim/sysfs": ["emulator/host/config", "verbs-shim/sysfs/rdma_cm.h"],
     "verbs-shim/sysfs/rdma_cm.h": [],
     "verbs-shim/sockets": ["verbs-shim/sysfs"],
     "scenarios/checkers": ["wire"],

@@ -83,14 +83,14 @@ void ConnectionService::settle_stale(Time now) {
   }
 }
 
-std::size_t ConnectionService::step(Time now, Link& link, nic::Counters& counters, Arrived arrived) {
+std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived) {
   if (arrived == Arrived::all_taken) {
     tell_gone(now);
     settle_stale(now);
   }
   cm_.on_deadline(now);
-  CountingPort port(link, counters);
-  const std::size_t sent = cm_.transmit(now, port, kBudget);
+  CountingPort counted(port, counters);
+  const std::size_t sent = cm_.transmit(now, counted, kBudget);
   due_ = cm_.has_work() ? now + kBackPressureRetry : cm_.next_deadline();
   if (!ended_.empty()) due_ = std::min(due_, ended_.front().told_at);
   if (!is_probing_ && cm_.has_joined()) probe_at_ = now;

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "emulator/cm/connection_manager.h"
-#include "emulator/host/link/link.h"
+#include "emulator/host/link/frame_port.h"
 #include "emulator/host/node/service_directory.h"
 #include "emulator/host/os/spin_lock.h"
 #include "emulator/nic/nic.h"
@@ -44,7 +44,7 @@ class ConnectionService final : public nic::ManagementSink {
   /// What the link had for us when step() is called.
   enum class Arrived : std::uint8_t { all_taken, perhaps_more };
   /// Runs timers and sends what is due. Returns how many datagrams left.
-  std::size_t step(Time now, Link& link, nic::Counters& counters, Arrived arrived);
+  std::size_t step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived);
   /// Whether something is due that has to be looked up outside the lock: settle().
   bool has_questions(Time now) const { return has_unclaimed(now) || probe_at_ <= now; }
 

@@ -7,10 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "emulator/fabric/fault_rule.h"
 #include "emulator/host/engine/engine_fork.h"
-#include "emulator/host/link/capturing_link.h"
-#include "emulator/host/link/faulty_link.h"
 #include "emulator/host/link/link_factory.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/cancellation_shield.h"
@@ -30,24 +27,6 @@ std::uint64_t ca_guid_of(const wire::Gid& address) {
   std::uint64_t guid = 0;
   for (const std::uint8_t octet : guid_of(node_mac(address))) guid = guid << 8 | octet;
   return guid;
-}
-
-/// The fault plan and the capture around a link, in the order that capture_file.h says.
-Result<std::unique_ptr<Link>, std::string> decorate(std::unique_ptr<Link> link, const EngineConfig& config,
-                                                    std::uint8_t slot) {
-  CaptureTap* tap = nullptr;
-  if (!config.capture_path.empty()) {
-    auto file = CaptureFile::open({.path = config.capture_path, .snap_bytes = config.capture_snap_bytes});
-    if (!file) return Failure{file.error()};
-    auto capturing = std::make_unique<CapturingLink>(std::move(link), std::move(*file));
-    tap = &capturing->tap();
-    link = std::move(capturing);
-  }
-  std::vector<fabric::FaultRule> rules = config.nic.latencies();
-  rules.insert(rules.end(), config.faults.begin(), config.faults.end());
-  if (rules.empty()) return link;
-  const std::string name = address_text(config.address) + "/" + std::to_string(slot);
-  return make_faulty_link(std::move(link), rules, config.seed.value_or(EngineConfig::kFaultSeed), name, tap);
 }
 }  // namespace
 
@@ -83,12 +62,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open(const EngineConfig& co
 Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, const EngineConfig& config,
                                                              EventSink& events) {
   std::unique_ptr<Engine> engine(new Engine(config, events));
-  engine->base_link_ = opened.link.get();
-  auto link = decorate(std::move(opened.link), config, opened.slot);
-  if (!link) return Failure{link.error()};
-  engine->link_ = std::move(*link);
-  engine->kernel_frames_ = engine->link_->fetches();
-  engine->exact_time_ = engine->link_.get() != engine->base_link_;
+  if (auto error = engine->take_link(opened); !error.empty()) return Failure{std::move(error)};
   engine->stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
 
   nic::NicConfig nic_config;
@@ -103,7 +77,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   if (opened.window_bytes != 0) nic_config.window_bytes = opened.window_bytes;
   DrawnNumbers numbers(config.seed);
   nic_config.seed = config.seed ? *config.seed : numbers();
-  nic_config.port_is_up = engine->base_link_->has_signal();
+  nic_config.port_is_up = engine->link_->has_signal();
   config.nic.apply(nic_config);
   install_fault_handler();
   engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());
@@ -131,6 +105,19 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   return engine;
 }
 
+/// The link, its parts, and what stands in front of its port. Returns an error, or nothing.
+std::string Engine::take_link(OpenedLink& opened) {
+  link_ = std::move(opened.link);
+  parts_ = opened.parts;
+  kernel_frames_ = opened.fetches;
+  auto decorators = make_decorators(*link_, config_, opened.slot);
+  if (!decorators) return decorators.error();
+  decorators_ = std::move(*decorators);
+  port_ = &decorators_.outermost(*link_);
+  is_decorated_ = port_ != link_.get();
+  return {};
+}
+
 // -- Passes -----------------------------------------------------------------------------------------------------------
 
 /// Outside of the lock: frames come out of the kernel. Only who is to run a timer needs to know that these are all.
@@ -144,17 +131,17 @@ FairTimers::Look Engine::fetch(std::size_t most) {
 }
 
 Engine::Traffic Engine::pass_locked(bool fresh_clock, FairTimers::Look look, nic::Nic::Acknowledge when) {
-  if (exact_time_ || timers_.wants_all() || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
+  if (is_decorated_ || timers_.wants_all() || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
   Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
   Traffic traffic;
-  traffic.received = link_->receive(sink.at_start(), sink, kReceiveBudget);
+  traffic.received = port_->receive(sink.at_start(), sink, kReceiveBudget);
   backlog_passes_ = traffic.received == kReceiveBudget ? backlog_passes_ + 1 : 0;
   if (!kernel_frames_) look = {.since = sink.at_start(), .is_all = true};  // what has arrived lies in the link's rings
   if (sink.fresh()) run_timers(sink.now(), look, traffic.received);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
   if (nic_->has_work() || nic_->holds_acknowledgements())
     traffic.sent = transmit_received(sink.now(), traffic.received, when);
-  if (traffic.sent != 0 || sink.fresh()) link_->publish();
+  if (traffic.sent != 0 || sink.fresh()) port_->publish();
   if (sink.fresh()) last_now_ = sink.now();
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   return traffic;
@@ -165,7 +152,7 @@ void Engine::run_timers(Time now, const FairTimers::Look& look, std::size_t rece
   const Time due = std::min(nic_->next_deadline().value_or(kNever), connection_service_->due());
   if (due > now) return timers_.rest();
   const auto until =
-      timers_.allow(due, look, {.frames = received, .is_all = received < kReceiveBudget && !link_->holds_back()});
+      timers_.allow(due, look, {.frames = received, .is_all = received < kReceiveBudget && !port_->holds_back()});
   if (!until) return;
   if (const auto timer = nic_->next_deadline(); timer && *timer <= *until) {
     timers_.look(*nic_, *link_);
@@ -177,7 +164,7 @@ void Engine::run_timers(Time now, const FairTimers::Look& look, std::size_t rece
 }
 
 std::size_t Engine::transmit_locked(Time now, nic::Nic::Acknowledge when) {
-  const std::size_t sent = nic_->transmit(now, *link_, kTransmitBudget, when);
+  const std::size_t sent = nic_->transmit(now, *port_, kTransmitBudget, when);
   if (sent != 0) timers_.built(now);
   return sent;
 }
@@ -186,7 +173,8 @@ std::size_t Engine::transmit_locked(Time now, nic::Nic::Acknowledge when) {
 /// or for the second pass of a batch, which takes the rest of most.
 std::size_t Engine::transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when) {
   using enum nic::Nic::Acknowledge;
-  answers_next_ = when == with_answer && backlog_passes_ == 1 && base_link_->wants_one_answer_for_all();
+  answers_next_ = when == with_answer && backlog_passes_ == 1 && parts_.scheduling != nullptr &&
+                  parts_.scheduling->wants_one_answer_for_all();
   if (!answers_next_ && (!answers_.are_expected() || received > kFramesOfATurn)) when = at_once;
   if (nic_->holds_acknowledgements() && answers_.is_overdue(now)) {
     answers_.missed();
@@ -201,7 +189,7 @@ std::size_t Engine::transmit_received(Time now, std::size_t received, nic::Nic::
 }
 
 void Engine::acknowledge_locked(Time now) {
-  if (nic_->holds_acknowledgements() && transmit_locked(now) != 0) link_->publish();
+  if (nic_->holds_acknowledgements() && transmit_locked(now) != 0) port_->publish();
 }
 
 /// The peer is waiting for the answer; the acknowledgement goes after it.
@@ -209,12 +197,12 @@ void Engine::send_answer(Time now) {
   if (!nic_->has_work()) return;
   answers_.sent(now);
   if (!nic_->holds_acknowledgements()) return;
-  if (transmit_locked(now, nic::Nic::Acknowledge::with_answer) != 0) link_->publish();
+  if (transmit_locked(now, nic::Nic::Acknowledge::with_answer) != 0) port_->publish();
   acknowledge_locked(now);
 }
 
 void Engine::step_connections(Time now, ConnectionService::Arrived arrived) {
-  if (connection_service_->step(now, *link_, stats_->counters(), arrived) != 0) link_->publish();
+  if (connection_service_->step(now, *port_, stats_->counters(), arrived) != 0) port_->publish();
   if (connection_service_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   if (connection_service_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }
@@ -227,17 +215,17 @@ void Engine::settle_connections() {
   step_connections(clock_now());
   const bool kick = thread_must_wake();
   lock_.unlock();
-  link_->flush();
+  flush();
   if (kick && thread_ != nullptr) thread_->kick();
 }
 
 void Engine::finish_call(Time now) {
-  if (nic_->has_work() && transmit_locked(now) != 0) link_->publish();
+  if (nic_->has_work() && transmit_locked(now) != 0) port_->publish();
   last_now_ = std::max(last_now_, now);
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   app_core_.store(sched_getcpu(), std::memory_order_relaxed);
-  link_->note_activity();
+  if (parts_.scheduling != nullptr) parts_.scheduling->note_activity();
   if (app_role_ == AppRole::stopped_polling && nic_->awaits_completions()) {
     app_role_ = AppRole::resumes_polling;
     resumes_polling_until_ = last_now_ + WaitPolicy::kWatchMin;
@@ -248,12 +236,19 @@ void Engine::finish_call(Time now) {
   after_unlock(kick);
 }
 
+/// Outside of the lock. Returns what Link::flush() does.
+bool Engine::flush() {
+  const bool has_new_ways = link_->flush();
+  if (decorators_.capture != nullptr) decorators_.capture->write_if_due();
+  return has_new_ways;
+}
+
 void Engine::after_unlock(bool kick) {
   // Whoever posts a datagram and leaves relies on its being gone, also if it is the first to that peer.
-  while (link_->flush()) {
+  while (flush()) {
     const std::lock_guard guard(lock_);
     last_now_ = std::max(last_now_, clock_now());
-    if (nic_->has_work() && transmit_locked(last_now_) != 0) link_->publish();
+    if (nic_->has_work() && transmit_locked(last_now_) != 0) port_->publish();
   }
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
   if (questions_waiting_.load(std::memory_order_relaxed)) settle_connections();
@@ -277,7 +272,7 @@ Progress::Look Engine::pass() {
   const Traffic traffic =
       pass_locked(true, look, app_sleeps ? nic::Nic::Acknowledge::at_once : nic::Nic::Acknowledge::with_answer);
   const bool worked = traffic.received != 0 || traffic.sent != 0;
-  const bool in_the_way = !worked && link_->blocks_peer_cpu();
+  const bool in_the_way = !worked && parts_.scheduling != nullptr && parts_.scheduling->blocks_peer_cpu();
   lock_.unlock();
   after_unlock(false);
   if (worked) return Look::worked;
@@ -306,7 +301,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     app_core_.store(sched_getcpu(), std::memory_order_relaxed);
   } else if (leave_to_thread()) {
     lock_.unlock();
-    link_->flush();
+    flush();
     return count;
   }
   Traffic traffic = pass_locked(false, look, nic::Nic::Acknowledge::with_answer);
@@ -318,11 +313,11 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     traffic.sent += more.sent;
   }
   const bool worked = traffic.received != 0 || traffic.sent != 0;
-  const bool lends = !worked && count == 0 && link_->offers_core();
+  const bool lends = !worked && count == 0 && parts_.lender != nullptr && parts_.lender->offers_core();
   const bool kick = worked && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
-  if (lends) link_->lend_core();
+  if (lends) parts_.lender->lend_core();
   return count;
 }
 
@@ -330,7 +325,7 @@ nic::VerbsResult<void> Engine::attach_group(nic::QpHandle qp, const wire::Gid& g
   const CancellationShield shield;
   return run([&](nic::Nic& nic, Time) {
     auto attached = nic.attach_group(qp, group);
-    if (attached.ok()) base_link_->join(group);
+    if (attached.ok() && parts_.groups != nullptr) parts_.groups->join(group);
     return attached;
   });
 }
@@ -339,7 +334,7 @@ nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& g
   const CancellationShield shield;
   return run([&](nic::Nic& nic, Time) {
     auto detached = nic.detach_group(qp, group);
-    if (detached.ok() && !nic.has_members(group)) base_link_->leave(group);
+    if (detached.ok() && parts_.groups != nullptr && !nic.has_members(group)) parts_.groups->leave(group);
     return detached;
   });
 }
@@ -349,12 +344,12 @@ nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& g
 void Engine::service() {
   link_->service();
   bool was_of_port = false;
-  while (const auto notice = base_link_->take_notice()) {
+  while (const auto notice = link_->take_notice()) {
     was_of_port = was_of_port || *notice != Notice::device_removed;
     on_notice(*notice);
   }
   // Who stood still for long has not heard all: what counts is how it is now.
-  if (was_of_port) set_port_up(base_link_->has_signal());
+  if (was_of_port) set_port_up(link_->has_signal());
 }
 
 void Engine::on_notice(Notice notice) {
@@ -440,11 +435,14 @@ void Engine::dispatch_events() {
 void Engine::abandon_after_fork() {
   if (abandoned_) return;
   abandoned_ = true;
-  base_link_->abandon_after_fork();
-  // Decorators would write down what the parent writes as well: they are left alone, with what they hold.
+  if (parts_.fork_guard != nullptr) parts_.fork_guard->abandon_after_fork();
+  parts_ = {};
+  // The capture would write down what the parent writes as well: all is left alone, with what it holds.
+  [[maybe_unused]] const CapturingLink* forgotten_capture = decorators_.capture.release();
+  [[maybe_unused]] const FramePort* forgotten_faults = decorators_.faults.release();
   [[maybe_unused]] const Link* forgotten_link = link_.release();
   link_ = std::make_unique<NullLink>();
-  base_link_ = link_.get();
+  port_ = link_.get();
   kernel_frames_ = false;
   if (thread_ != nullptr) {
     thread_->abandon();

@@ -20,6 +20,7 @@
 #include "emulator/host/engine/fair_timers.h"
 #include "emulator/host/engine/ping_pong_detector.h"
 #include "emulator/host/engine/progress_thread.h"
+#include "emulator/host/link/decorators.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/reach_hint.h"
 #include "emulator/host/node/stats_file.h"
@@ -139,7 +140,7 @@ class Engine final : private Progress {
 
   /// How often the progress thread has left the kernel; for tests and statistics.
   std::uint64_t thread_wakes() const { return thread_ ? thread_->wakes() : 0; }
-  /// Under the engine's lock: run([&](nic::Nic&, Time) { ... link() ... }).
+  /// The link itself, under the engine's lock: run([&](nic::Nic&, Time) { ... link() ... }).
   Link& link() { return *link_; }
 
  private:
@@ -159,6 +160,9 @@ class Engine final : private Progress {
   bool frames_need_kernel() const override { return kernel_frames_; }
   Activity activity() const override;
 
+  std::string take_link(OpenedLink& opened);
+  bool flush();
+  bool arm();
   struct Traffic {
     std::size_t received = 0;
     std::size_t sent = 0;
@@ -203,7 +207,7 @@ class Engine final : private Progress {
   SpinLock lock_;  // guards nic_, the link's data path, clock_, last_now_, empty_passes_
   PassClock clock_;
   bool kernel_frames_ = true;
-  bool exact_time_ = false;  // captures and delays want the time of every pass
+  bool is_decorated_ = false;  // captures and delays want the time of every pass
   bool abandoned_ = false;
   std::uint32_t empty_passes_ = 0;
   std::uint32_t backlog_passes_ = 0;
@@ -219,7 +223,9 @@ class Engine final : private Progress {
   std::unique_ptr<ConnectionService> connection_service_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;
-  Link* base_link_ = nullptr;  // link_ without its decorators
+  LinkParts parts_;            // of link_
+  Decorators decorators_;      // around the link's port
+  FramePort* port_ = nullptr;  // the outermost of them, or the link
 
   // Read by the progress thread without the lock.
   alignas(64) std::atomic<std::uint64_t> app_polls_{0};

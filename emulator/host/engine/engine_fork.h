@@ -39,9 +39,10 @@ class NullLink : public Link {
   void cancel() override {}
   void publish() override {}
   std::size_t receive(Time, FrameSink&, std::size_t) override { return 0; }
+  std::optional<Time> next_deadline() const override { return std::nullopt; }
+  bool holds_back() const override { return false; }
   bool fetch(std::size_t) override { return false; }
   bool fetch_all() override { return true; }
-  bool fetches() const override { return false; }
   bool flush() override { return false; }
   void service() override {}
   WaitDescriptors wait_descriptors() const override { return {}; }

@@ -44,15 +44,15 @@ void Engine::before_exit() {
   const bool owes = nic_->holds_acknowledgements();
   acknowledge_locked(clock_.now());
   lock_.unlock();
-  if (owes) link_->flush();
+  if (owes) flush();
   await_departure();
 }
 
 /// A SEND to an unreliable QP has completed by now. Another thread that has its datagram in hand ends with the process.
 void Engine::await_departure() {
-  for (const Time end = clock_now() + kDepartureMax; base_link_->has_unsent() && clock_now() < end;) {
+  for (const Time end = clock_now() + kDepartureMax; link_->has_unsent() && clock_now() < end;) {
     pause_briefly();
-    link_->flush();
+    flush();
   }
 }
 
@@ -63,7 +63,7 @@ void Engine::drain(Duration limit) {
     progress();
     lock_.lock();
     const bool owes =
-        nic_->has_work() || connection_service_->manager().has_work() || link_->next_deadline().has_value();
+        nic_->has_work() || connection_service_->manager().has_work() || port_->next_deadline().has_value();
     lock_.unlock();
     if (!owes || clock_now() >= end) break;
     sched_yield();

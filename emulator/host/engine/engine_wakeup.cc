@@ -30,8 +30,13 @@ bool Engine::app_stops_polling() const {
 bool Engine::leave_to_thread() {
   if (!app_stops_polling()) return false;
   app_role_ = AppRole::stopped_polling;
-  link_->stops_polling();
-  return link_->arm();
+  if (parts_.scheduling != nullptr) parts_.scheduling->stops_polling();
+  return arm();
+}
+
+/// False: frames wait, do not sleep. Those that a decorator has kept have left the link already.
+bool Engine::arm() {
+  return !(is_decorated_ && port_->holds_back()) && link_->arm();
 }
 
 Progress::Activity Engine::activity() const {
@@ -46,13 +51,13 @@ Progress::Activity Engine::activity() const {
 bool Engine::shares_core() {
   if (!lock_.try_lock_briefly()) return true;
   const std::lock_guard guard(lock_, std::adopt_lock);
-  return link_->shares_core();
+  return parts_.scheduling != nullptr && parts_.scheduling->shares_core();
 }
 
 Time Engine::deadline_locked(Time now) const {
   Time deadline = kNever;
   if (const auto due = nic_->next_deadline()) deadline = std::min(deadline, *due);
-  if (const auto due = link_->next_deadline()) deadline = std::min(deadline, *due);
+  if (const auto due = port_->next_deadline()) deadline = std::min(deadline, *due);
   deadline = std::min({deadline, connection_service_->due(), removal_at_});
   if (nic_->has_work()) deadline = std::min(deadline, now + kBackPressureRetry);
   return deadline;
@@ -73,7 +78,7 @@ Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
     // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
     const Time now = clock_now();
     const bool app_resumes_polling = app_role_ == AppRole::resumes_polling && now < resumes_polling_until_;
-    ready = !listen || app_resumes_polling || link_->arm();
+    ready = !listen || app_resumes_polling || arm();
     if (!ready) return {};
     if (app_resumes_polling) longest = std::min(longest, resumes_polling_until_);
     until =
@@ -81,9 +86,9 @@ Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
     thread_rests_ = longest == kNever;
     polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
     thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
-    link_->sleeps_on_cpu();
+    if (parts_.scheduling != nullptr) parts_.scheduling->sleeps_on_cpu();
   }
-  link_->flush();
+  flush();
   return until;
 }
 
@@ -109,13 +114,13 @@ void Engine::expect_sleep() {
     const std::lock_guard guard(lock_);
     acknowledge_locked(clock_.now());
     const bool asleep = thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake;
-    const bool armed = link_->arm();
+    const bool armed = arm();
     kick = asleep && !armed;
     if (kick) thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
     active_at_sleep_.store(app_polls_.load(std::memory_order_relaxed) + app_calls_.load(std::memory_order_relaxed),
                            std::memory_order_relaxed);
   }
-  link_->flush();
+  flush();
   if (kick && thread_ != nullptr) thread_->kick();
 }
 

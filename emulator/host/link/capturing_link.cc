@@ -22,8 +22,8 @@ class CapturingLink::Recorder final : public FrameSink {
   FrameSink& above_;
 };
 
-CapturingLink::CapturingLink(std::unique_ptr<Link> inner, std::shared_ptr<CaptureFile> file)
-    : file_(std::move(file)), inner_(std::move(inner)) {}
+CapturingLink::CapturingLink(FramePort& inner, std::shared_ptr<CaptureFile> file)
+    : file_(std::move(file)), inner_(inner) {}
 CapturingLink::~CapturingLink() = default;
 
 std::size_t CapturingLink::frames_free() const {
@@ -32,35 +32,32 @@ std::size_t CapturingLink::frames_free() const {
 
 std::span<std::byte> CapturingLink::reserve(const nic::Destination& destination, std::size_t bytes) {
   if (frames_free() == 0) return {};
-  return room_ = inner_->reserve(destination, bytes);
+  return room_ = inner_.reserve(destination, bytes);
 }
 
 void CapturingLink::commit(std::size_t bytes) {
   file_->record(kNever, room_.first(bytes), Direction::tx, file_->take_annotation());
-  inner_->commit(bytes);
+  inner_.commit(bytes);
 }
 
 std::size_t CapturingLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   Recorder recorder(*file_, now, sink);
   const std::size_t most = frames_free();
   was_full_ = most < budget;
-  return inner_->receive(now, recorder, std::min(budget, most));
+  return inner_.receive(now, recorder, std::min(budget, most));
 }
 
 std::optional<Time> CapturingLink::next_deadline() const {
-  const std::optional<Time> below = inner_->next_deadline();
+  const std::optional<Time> below = inner_.next_deadline();
   const std::optional<Time> due = file_->next_deadline();
   if (!below || !due) return below ? below : due;
   return std::min(*below, *due);
 }
 
-bool CapturingLink::flush() {
-  const bool has_new_ways = inner_->flush();
-  if (file_->wants_writing(clock_now())) {
-    const CancellationShield shield;
-    file_->write_out();
-  }
-  return has_new_ways;
+void CapturingLink::write_if_due() {
+  if (!file_->wants_writing(clock_now())) return;
+  const CancellationShield shield;
+  file_->write_out();
 }
 
 }  // namespace verbena::host

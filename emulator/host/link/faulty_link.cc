@@ -28,18 +28,18 @@ std::unique_ptr<LinkModel> model_of(const std::vector<fabric::FaultRule>& rules,
   return std::make_unique<LinkModel>(fabric::LinkParameters{}, FaultPlan(seen, seed, name));
 }
 
-class FaultyLink final : public Link {
+class FaultyLink final : public FramePort {
  public:
-  FaultyLink(std::unique_ptr<Link> inner, const std::vector<fabric::FaultRule>& rules, std::uint64_t seed,
+  FaultyLink(FramePort& inner, const std::vector<fabric::FaultRule>& rules, std::uint64_t seed,
              std::string_view link_name, CaptureTap* tap, Time (*clock)())
-      : inner_(std::move(inner)),
+      : inner_(inner),
         tap_(tap),
         clock_(clock != nullptr ? clock : &clock_now),
         tx_(model_of(rules, true, seed, link_name)),
         rx_(model_of(rules, false, seed, link_name)) {}
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override {
-    if (!tx_) return inner_->reserve(destination, bytes);
+    if (!tx_) return inner_.reserve(destination, bytes);
     if (bytes > wire::kFrameBytesMax) return {};
     forward();
     if (blocked_) return {};
@@ -52,7 +52,7 @@ class FaultyLink final : public Link {
   }
 
   void commit(std::size_t bytes) override {
-    if (!tx_) return inner_->commit(bytes);
+    if (!tx_) return inner_.commit(bytes);
     const Time now = tx_->plan().needs_time() ? clock_() : now_;
     if (discarding_) {
       const auto submission = tx_->submit(now, room_.first(bytes), tag_);
@@ -69,21 +69,21 @@ class FaultyLink final : public Link {
   }
 
   void cancel() override {
-    if (!tx_) inner_->cancel();
+    if (!tx_) inner_.cancel();
     // Otherwise the slot stays open in the model and is used for the next frame.
   }
 
   void publish() override {
     if (tx_) forward();
-    inner_->publish();
+    inner_.publish();
   }
 
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override {
     now_ = std::max(now_, now);
     if (tx_) forward();
-    if (!rx_) return inner_->receive(now, sink, budget);
+    if (!rx_) return inner_.receive(now, sink, budget);
     Intake intake(*this, now);
-    left_frames_ = inner_->receive(now, intake, budget) == budget;
+    left_frames_ = inner_.receive(now, intake, budget) == budget;
     std::size_t handed_up = 0;
     for (; handed_up < budget; ++handed_up) {
       const auto delivery = rx_->next_delivery(now);
@@ -95,7 +95,7 @@ class FaultyLink final : public Link {
   }
 
   std::optional<Time> next_deadline() const override {
-    std::optional<Time> earliest = inner_->next_deadline();
+    std::optional<Time> earliest = inner_.next_deadline();
     const auto take = [&](std::optional<Time> when) {
       if (when && (!earliest || *when < *earliest)) earliest = when;
     };
@@ -104,30 +104,7 @@ class FaultyLink final : public Link {
     return earliest;
   }
 
-  // Called outside of the lock: it must not look at the models. next_deadline() speaks for frames that are due.
-  bool fetch(std::size_t most) override { return inner_->fetch(most); }
-  bool fetch_all() override { return inner_->fetch_all(); }
-  bool holds_back() const override { return left_frames_ || inner_->holds_back(); }
-  std::uint64_t published() override { return inner_->published(); }
-  bool has_sent(std::uint64_t published) override { return inner_->has_sent(published); }
-  bool fetches() const override { return inner_->fetches(); }
-  bool flush() override { return inner_->flush(); }
-  void service() override { inner_->service(); }
-  void acknowledge_doorbell() override { inner_->acknowledge_doorbell(); }
-  WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
-  bool arm() override {
-    if (rx_ && rx_->next_delivery(now_)) return false;
-    return inner_->arm();
-  }
-  void disarm() override { inner_->disarm(); }
-  void stops_polling() override { inner_->stops_polling(); }
-  void sleeps_on_cpu() override { inner_->sleeps_on_cpu(); }
-  void note_activity() override { inner_->note_activity(); }
-  bool blocks_peer_cpu() override { return inner_->blocks_peer_cpu(); }
-  bool shares_core() override { return inner_->shares_core(); }
-  bool offers_core() override { return inner_->offers_core(); }
-  void lend_core() override { inner_->lend_core(); }
-  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
+  bool holds_back() const override { return left_frames_ || (rx_ && rx_->next_delivery(now_)) || inner_.holds_back(); }
 
  private:
   /// Frames from the link below go into the model. They are handed up after the link's own pass: a NIC that answers at
@@ -150,19 +127,19 @@ class FaultyLink final : public Link {
     blocked_ = false;
     while (const auto delivery = tx_->next_delivery(now_)) {
       std::uint32_t& hint = hints_[delivery->tag.qpn.value() % kRouteHints];
-      const auto room = inner_->reserve({delivery->tag.address, delivery->tag.qpn, hint}, delivery->frame.size());
+      const auto room = inner_.reserve({delivery->tag.address, delivery->tag.qpn, hint}, delivery->frame.size());
       if (room.empty()) {
         blocked_ = true;
         return;
       }
       std::memcpy(room.data(), delivery->frame.data(), delivery->frame.size());
       if (tap_ != nullptr && !delivery->comment.empty()) tap_->annotate(delivery->comment);
-      inner_->commit(delivery->frame.size());
+      inner_.commit(delivery->frame.size());
       tx_->pop();
     }
   }
 
-  std::unique_ptr<Link> inner_;
+  FramePort& inner_;
   CaptureTap* tap_;
   Time (*clock_)();
   std::unique_ptr<LinkModel> tx_;  // null: no rule looks at this direction
@@ -179,11 +156,10 @@ class FaultyLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> make_faulty_link(std::unique_ptr<Link> inner, const std::vector<fabric::FaultRule>& rules,
-                                       std::uint64_t seed, std::string_view link_name, CaptureTap* tap,
-                                       Time (*clock)()) {
-  VERBENA_ASSERT(inner != nullptr);
-  return std::make_unique<FaultyLink>(std::move(inner), rules, seed, link_name, tap, clock);
+std::unique_ptr<FramePort> make_faulty_link(FramePort& inner, const std::vector<fabric::FaultRule>& rules,
+                                            std::uint64_t seed, std::string_view link_name, CaptureTap* tap,
+                                            Time (*clock)()) {
+  return std::make_unique<FaultyLink>(inner, rules, seed, link_name, tap, clock);
 }
 
 }  // namespace verbena::host

@@ -1,4 +1,4 @@
-// FaultyLink: a link on which the faults of a plan happen. A decorator; the link below does not know.
+// FaultyLink: a link on which the faults of a plan happen. A decorator of the link's port; the link does not know.
 //
 // Solely responsible for running a link's frames through fabric::LinkModel, both ways, and for telling the capture what
 // was done to them. It is the outermost decorator: NIC -> FaultyLink -> CapturingLink -> link (capture_file.h says who
@@ -12,15 +12,15 @@
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/host/link/capture_file.h"
-#include "emulator/host/link/link.h"
+#include "emulator/host/link/frame_port.h"
 
 namespace verbena::host {
 
 /// `link_name` tells this node's links apart under one seed; it must be the same in every run that is to be the same.
-/// `tap` may be null and outlives the link. `clock` is read only where a rule can delay or reorder; null: clock_now.
-/// Back pressure of the inner link keeps frames here, in order, and is handed on to the NIC.
-std::unique_ptr<Link> make_faulty_link(std::unique_ptr<Link> inner, const std::vector<fabric::FaultRule>& rules,
-                                       std::uint64_t seed, std::string_view link_name, CaptureTap* tap,
-                                       Time (*clock)() = nullptr);
+/// `tap` may be null; it and `inner` outlive the port. `clock` is read only where a rule can delay or reorder; null: clock_now.
+/// Back pressure of the inner port keeps frames here, in order, and is handed on to the NIC.
+std::unique_ptr<FramePort> make_faulty_link(FramePort& inner, const std::vector<fabric::FaultRule>& rules,
+                                            std::uint64_t seed, std::string_view link_name, CaptureTap* tap,
+                                            Time (*clock)() = nullptr);
 
 }  // namespace verbena::host

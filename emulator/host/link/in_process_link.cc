@@ -72,6 +72,8 @@ class InProcessLink final : public Link {
     const std::size_t looped = take(inbox_->looped, sink, budget);
     return looped + take(inbox_->from_far_end, sink, budget - looped);
   }
+  std::optional<Time> next_deadline() const override { return std::nullopt; }
+  bool holds_back() const override { return false; }
 
   bool fetch(std::size_t) override {
     if (inbox_->signalled.exchange(false)) {
@@ -92,8 +94,6 @@ class InProcessLink final : public Link {
     if (inbox_->looped.waiting() != 0 && inbox_->sleeping.exchange(false)) wake(*inbox_);
     return false;
   }
-
-  void service() override {}
 
   WaitDescriptors wait_descriptors() const override { return {.frames = inbox_->wake, .control = -1}; }
 

@@ -87,6 +87,7 @@ class HandledLink final : public Link {
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override {
     return has_looked_ && !keeps ? inner_->receive(now, sink, budget) : 0;
   }
+  std::optional<Time> next_deadline() const override { return inner_->next_deadline(); }
   bool holds_back() const override { return keeps; }
   bool flush() override { return inner_->flush(); }
   void service() override {}

@@ -22,7 +22,7 @@ Time test_clock() {
 using Bytes = std::vector<std::byte>;
 
 /// What is committed is kept; what lies in `waiting` is handed up. `room` frames fit.
-class FakeLink final : public Link {
+class FakeLink final : public FramePort {
  public:
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override {
     if (sent.size() >= room) return {};
@@ -45,14 +45,8 @@ class FakeLink final : public Link {
     }
     return count;
   }
-  bool fetch(std::size_t) override { return !waiting.empty(); }
-  bool fetch_all() override { return true; }
-  bool flush() override { return false; }
-  void service() override {}
-  WaitDescriptors wait_descriptors() const override { return {}; }
-  bool arm() override { return waiting.empty(); }
-  void disarm() override {}
-  std::optional<wire::MacAddress> resolve(const wire::Gid&) override { return wire::MacAddress{}; }
+  std::optional<Time> next_deadline() const override { return std::nullopt; }
+  bool holds_back() const override { return false; }
 
   std::size_t room = SIZE_MAX;
   int published = 0;
@@ -94,9 +88,7 @@ struct Bench {
       BOOST_REQUIRE(rule.ok());
       rules.push_back(*rule);
     }
-    auto fake = std::make_unique<FakeLink>();
-    inner = fake.get();
-    link = make_faulty_link(std::move(fake), rules, 5, "node1", &notes, &test_clock);
+    link = make_faulty_link(*inner, rules, 5, "node1", &notes, &test_clock);
   }
   static Bytes frame(std::uint32_t psn) {
     return test::make_frame(1, 2, {.opcode = rc(OperationCode::send_only), .psn = psn, .dest_qp = wire::Qpn(0x22)});
@@ -127,8 +119,8 @@ struct Bench {
 
   Notes notes;
   Arrived arrived;
-  FakeLink* inner = nullptr;
-  std::unique_ptr<Link> link;
+  std::unique_ptr<FakeLink> inner = std::make_unique<FakeLink>();
+  std::unique_ptr<FramePort> link;
 };
 
 using Psns = std::vector<std::uint32_t>;
@@ -227,9 +219,9 @@ BOOST_AUTO_TEST_CASE(a_frame_that_is_due_keeps_a_thread_from_going_to_sleep) {
   bench.inner->waiting.push_back(Bench::frame(0));
   Arrived one;
   BOOST_TEST(bench.link->receive(at_us(1), one, 1) == 1u);
-  BOOST_TEST(!bench.link->arm());
+  BOOST_TEST(bench.link->holds_back());
   BOOST_TEST(bench.link->receive(at_us(1), one, 1) == 1u);
-  BOOST_TEST(bench.link->arm());
+  BOOST_TEST(!bench.link->holds_back());
 }
 
 BOOST_AUTO_TEST_CASE(too_many_delayed_frames_are_lost_on_top_and_recorded) {

@@ -78,7 +78,7 @@ inline std::vector<std::byte> build(const FrameRequest& request) {
 }
 
 /// Reserve, build, commit. False: back pressure.
-inline bool commit(Link& link, const FrameRequest& request) {
+inline bool commit(FramePort& link, const FrameRequest& request) {
   const wire::FrameTemplate flow = flow_of(request);
   std::uint32_t hint = 0;
   const std::size_t bytes = bytes_of(flow, request);

@@ -373,6 +373,7 @@ Result<OpenedLink, std::string> open_raw_link(const EngineConfig& config) {
   opened.slot = slot;
   opened.mac = (*link)->mac();
   opened.mtu_bytes = (*link)->mtu_bytes();
+  opened.parts = (*link)->parts();
   opened.link = std::move(*link);
   return opened;
 }

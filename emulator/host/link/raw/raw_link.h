@@ -32,7 +32,7 @@
 
 namespace verbena::host {
 
-class RawLink final : public Link {
+class RawLink final : public Link, private ForkGuard {
  public:
   struct Options {
     std::string interface;
@@ -42,13 +42,12 @@ class RawLink final : public Link {
   /// The error is one line for the user.
   static Result<std::unique_ptr<RawLink>, std::string> open(const Options& options);
   ~RawLink() override;
-  RawLink(const RawLink&) = delete;
-  RawLink& operator=(const RawLink&) = delete;
 
   /// Keeps the process's slot for as long as the link lives.
   void hold(NodeDirectory seat) { seat_ = std::move(seat); }
   const wire::MacAddress& mac() const { return mac_; }
   std::uint32_t mtu_bytes() const { return mtu_bytes_; }
+  LinkParts parts() { return {.fork_guard = this}; }
   std::uint64_t frames_refused() const { return frames_refused_.load(std::memory_order_relaxed); }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
@@ -57,18 +56,17 @@ class RawLink final : public Link {
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
+  bool holds_back() const override { return false; }
   bool fetch(std::size_t most) override;
   bool fetch_all() override;
   std::uint64_t published() override { return outgoing_.published(); }
   bool has_sent(std::uint64_t published) override { return outgoing_.has_released(published); }
   bool flush() override;
   bool has_unsent() const override { return outgoing_.waiting() != 0 || transmit_gate_.is_busy(); }
-  void service() override {}
   WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
-  void abandon_after_fork() override;
 
  private:
   static constexpr std::size_t kRingFrames = 256;
@@ -76,6 +74,10 @@ class RawLink final : public Link {
   struct Batch;
 
   RawLink();
+  // Nobody is kept out: a child closes descriptors, whatever another thread was about.
+  void hold_for_fork() override {}
+  void release_after_fork() override {}
+  void abandon_after_fork() override;
   std::optional<std::string> open_packet_socket(const Options& options, unsigned interface_index);
   std::optional<std::string> open_guard_socket();
   std::optional<std::string> open_wait_descriptor();

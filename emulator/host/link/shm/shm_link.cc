@@ -25,6 +25,9 @@ Result<OpenedLink, std::string> open_in_role(const EngineConfig& config, ShmRole
   OpenedLink opened;
   opened.slot = (*link)->slot();
   opened.mac = node_mac(config.address);
+  ShmLink* const made = link->get();
+  opened.parts = {.scheduling = made, .lender = role == ShmRole::uplink ? made : nullptr, .fork_guard = made};
+  opened.fetches = false;
   opened.link = std::move(*link);
   return opened;
 }

@@ -44,7 +44,7 @@ class PeerSink : public FrameSink {
   virtual std::size_t turn(const PeerName& peer) = 0;
 };
 
-class ShmLink final : public Link {
+class ShmLink final : public Link, public PeerScheduling, public CoreLender, public ForkGuard {
  public:
   /// A fabric port has no address of its own: its seat is the fabric's (kFabricSeat).
   static Result<std::unique_ptr<ShmLink>, std::string> open(const EngineConfig& config, ShmRole role = ShmRole::direct);
@@ -83,11 +83,11 @@ class ShmLink final : public Link {
   bool has_lenders() const;
   void give_cores_back();
   std::optional<Time> next_deadline() const override;
+  bool holds_back() const override { return false; }
   bool fetch(std::size_t) override { return false; }
   bool fetch_all() override { return true; }
   std::uint64_t published() override;
   bool has_sent(std::uint64_t published) override;
-  bool fetches() const override { return false; }
   bool flush() override;
   void service() override { control_->service(); }
   std::optional<Notice> take_notice() override { return control_->take_notice(); }

@@ -29,12 +29,12 @@ void UdpGroups::apply_changes() {
     const std::lock_guard handing_over(changes_lock_);
     changes.swap(changes_);
   }
-  for (const Change& change : changes) change.member ? join(change.group) : leave(change.group);
+  for (const Change& change : changes) change.member ? open_socket(change.group) : close_socket(change.group);
   joined_.store(sockets_.size(), std::memory_order_relaxed);
   settled_.fetch_add(changes.size(), std::memory_order_release);
 }
 
-void UdpGroups::join(const wire::Gid& group) {
+void UdpGroups::open_socket(const wire::Gid& group) {
   const bool has_joined = std::ranges::any_of(sockets_, [&](const auto& item) { return item.second == group; });
   if (has_joined || group.is_ipv4() != options_.address.is_ipv4()) return;
   const int socket = open_udp_socket(options_.address);
@@ -55,7 +55,7 @@ void UdpGroups::join(const wire::Gid& group) {
   joins_refused_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void UdpGroups::leave(const wire::Gid& group) {
+void UdpGroups::close_socket(const wire::Gid& group) {
   const auto found = std::ranges::find_if(sockets_, [&](const auto& item) { return item.second == group; });
   if (found == sockets_.end()) return;
   // close() alone leaves it there as long as a child that has not come to exec() yet holds it too.

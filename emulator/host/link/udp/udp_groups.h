@@ -5,7 +5,7 @@
 // and reading are not done here (udp_transmitter.h, udp_receiver.h), nor is it known which QPs are members
 // (emulator/nic/groups.cc). A group that the kernel does not let us join is heard within the node only.
 //
-// Thread rules: want() under the engine's lock, without the kernel; settle() outside of it, any thread; it returns when
+// Thread rules: join() and leave() under the engine's lock, without the kernel; settle() outside of it, any thread; it returns when
 // everything wanted before is done. for_each_ready() outside of the engine's lock.
 #pragma once
 
@@ -16,11 +16,12 @@
 #include <mutex>
 #include <vector>
 
+#include "emulator/host/link/group_membership.h"
 #include "wire/types.h"
 
 namespace verbena::host {
 
-class UdpGroups {
+class UdpGroups final : public GroupMembership {
  public:
   struct Options {
     wire::Gid address;
@@ -28,12 +29,13 @@ class UdpGroups {
     int wait = -1;  // an epoll descriptor that becomes readable with our sockets; outlives them
   };
   explicit UdpGroups(const Options& options) : options_(options) {}
-  ~UdpGroups();
+  ~UdpGroups() override;
   UdpGroups(const UdpGroups&) = delete;
   UdpGroups& operator=(const UdpGroups&) = delete;
 
-  /// Joins or leaves with the next settle(). Joining twice is joining once.
-  void want(const wire::Gid& group, bool member);
+  // Done with the next settle().
+  void join(const wire::Gid& group) override { want(group, true); }
+  void leave(const wire::Gid& group) override { want(group, false); }
   void settle() {
     if (wanted_.load(std::memory_order_relaxed) != settled_.load(std::memory_order_acquire)) apply_changes();
   }
@@ -52,7 +54,7 @@ class UdpGroups {
   std::size_t joined() const { return joined_.load(std::memory_order_relaxed); }
   std::uint64_t joins_refused() const { return joins_refused_.load(std::memory_order_relaxed); }
 
-  // Around fork(), see link.h.
+  // Around fork(), see fork_guard.h.
   void hold();
   void release();
   void close_all();
@@ -64,8 +66,9 @@ class UdpGroups {
     bool member = false;
   };
   void apply_changes();
-  void join(const wire::Gid& group);
-  void leave(const wire::Gid& group);
+  void want(const wire::Gid& group, bool member);
+  void open_socket(const wire::Gid& group);
+  void close_socket(const wire::Gid& group);
   std::size_t find_ready(int (&into)[kReadyMax]) const;
 
   const Options options_;

@@ -198,6 +198,7 @@ Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config) {
   // The ICRC covers the port that the socket sends from.
   opened.udp_source_port = wire::kRoceUdpPort;
   opened.window_bytes = kWindowBytes;
+  opened.parts = (*link)->parts();
   opened.link = std::move(*link);
   return opened;
 }

@@ -37,7 +37,7 @@
 
 namespace verbena::host {
 
-class UdpLink final : public Link {
+class UdpLink final : public Link, private ForkGuard {
  public:
   struct Options {
     wire::Gid address;
@@ -46,8 +46,6 @@ class UdpLink final : public Link {
   /// The error is one line for the user.
   static Result<std::unique_ptr<UdpLink>, std::string> open(const Options& options);
   ~UdpLink() override;
-  UdpLink(const UdpLink&) = delete;
-  UdpLink& operator=(const UdpLink&) = delete;
 
   /// Keeps the process's slot for as long as the link lives.
   void hold(NodeDirectory seat) { seat_ = std::move(seat); }
@@ -55,7 +53,8 @@ class UdpLink final : public Link {
   std::uint32_t mtu_bytes() const { return mtu_bytes_; }
   const UdpReceiver& receiver() const { return *receiver_; }
   const UdpTransmitter& transmitter() const { return *transmitter_; }
-  const UdpGroups& groups() const { return *groups_; }
+  UdpGroups& groups() { return *groups_; }
+  LinkParts parts() { return {.groups = groups_.get(), .fork_guard = this}; }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
   void commit(std::size_t bytes) override;
@@ -63,25 +62,23 @@ class UdpLink final : public Link {
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
   std::optional<Time> next_deadline() const override;
+  bool holds_back() const override { return false; }
   bool fetch(std::size_t most) override;
   bool fetch_all() override;
   std::uint64_t published() override { return transmitter_->ring().published(); }
   bool has_sent(std::uint64_t published) override { return transmitter_->ring().has_released(published); }
   bool flush() override;
-  void service() override {}
   WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
   std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
   bool has_unsent() const override { return transmitter_->has_unsent() || receiver_->has_unsent(); }
-  void join(const wire::Gid& group) override { groups_->want(group, true); }
-  void leave(const wire::Gid& group) override { groups_->want(group, false); }
-  void hold_for_fork() override;
-  void release_after_fork() override;
-  void abandon_after_fork() override;
 
  private:
   UdpLink() = default;
+  void hold_for_fork() override;
+  void release_after_fork() override;
+  void abandon_after_fork() override;
   void choose_rings(const wire::Gid& group);
 
   wire::Gid address_;

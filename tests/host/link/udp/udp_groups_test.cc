@@ -37,11 +37,11 @@ struct End {
     link = std::move(*opened);
   }
   void join(const wire::Gid& group = kGroup) {
-    link->join(group);
+    link->groups().join(group);
     link->flush();
   }
   void leave(const wire::Gid& group = kGroup) {
-    link->leave(group);
+    link->groups().leave(group);
     link->flush();
   }
   FrameRequest to(const wire::Gid& destination, std::uint32_t psn, std::size_t bytes = 1000) const {

@@ -1,0 +1,38 @@
+// FramePort: where whole RoCE v2 frames go in and come out. A link is one, and so is each decorator around it.
+//
+// Solely the way of frames; who carries them, and how a thread sleeps until some come, is the link's (link.h). A
+// decorator (faulty_link.h, capturing_link.h) is a port in front of a port and knows nothing else of the link, so the
+// engine holds two things: the outermost port for frames, and the link for all the rest. Every call is made under the
+// engine's lock and never enters the kernel.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "emulator/nic/transmit_port.h"
+#include "wire/time.h"
+
+namespace verbena::host {
+
+/// Takes the frames that a port hands up. The bytes are valid during the call only.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  virtual void frame(std::span<const std::byte> frame, bool icrc_trusted) = 0;
+};
+
+class FramePort : public nic::TransmitPort {
+ public:
+  /// Makes what was committed visible to the peers (shared memory: indices; UDP: seals the batch).
+  virtual void publish() = 0;
+  /// Hands up to `budget` waiting frames to the sink; returns how many.
+  virtual std::size_t receive(Time now, FrameSink& sink, std::size_t budget) = 0;
+  /// When receive() or publish() wants to be called without new input (a delayed frame; a peer to be woken).
+  virtual std::optional<Time> next_deadline() const = 0;
+  /// The last receive() may have left frames although it handed up fewer than it was to. Whoever wants to sleep calls
+  /// it once more instead.
+  virtual bool holds_back() const = 0;
+};
+
+}  // namespace verbena::host

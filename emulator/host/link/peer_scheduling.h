@@ -1,0 +1,45 @@
+// PeerScheduling: what a process and its peers on the same machine tell each other about processor cores.
+//
+// An optional part of a link: only shared memory can see when a peer polls, and where it runs. Who opens a link says
+// with it whether it has this part (LinkParts::scheduling); it is asked for once, never per call. Solely the
+// interface: under the engine's lock, never entering the kernel.
+#pragma once
+
+namespace verbena::host {
+
+class PeerScheduling {
+ public:
+  virtual ~PeerScheduling() = default;
+
+  // -- What peers are told --
+  /// The application stops polling for a while, whenever it has what it polled for: arm() may come at any moment.
+  virtual void stops_polling() = 0;
+  /// The thread that serves the link when nobody polls is about to sleep on the core that it runs on.
+  virtual void sleeps_on_cpu() = 0;
+  /// The application calls, although it does not poll just now: it will, so peers are patient for a little longer.
+  virtual void note_activity() = 0;
+
+  // -- What they have told --
+  /// A peer that has frames of ours to take was last seen on the core that the caller runs on: whoever looks for its
+  /// answer there only keeps it from giving one.
+  virtual bool blocks_peer_cpu() = 0;
+  /// Any peer was last seen there.
+  virtual bool shares_core() = 0;
+  /// Frames wait, and whatever is sent before they are taken costs somebody between the two ends a turn on a core: one
+  /// acknowledgement for all is better than two.
+  virtual bool wants_one_answer_for_all() const = 0;
+};
+
+/// Lends the core of an application that polls in vain to the process between it and its peers, if that one is short of
+/// a core. Optional as well (LinkParts::lender).
+class CoreLender {
+ public:
+  virtual ~CoreLender() = default;
+  /// A poll has found nothing, and somebody whom this application needs is kept from the core that it polls on. True:
+  /// lend_core() is to be called, outside of the engine's lock, after flush().
+  virtual bool offers_core() = 0;
+  /// Sleeps until the core is given back: when there are frames, or nothing to do for whoever has borrowed it.
+  virtual void lend_core() = 0;
+};
+
+}  // namespace verbena::host

@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "emulator/host/os/descriptor.h"
+#include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
@@ -58,21 +59,9 @@ AbstractName fabric_control_address(std::string_view fabric) {
 bool send_fabric_answer(int socket, bool accepted, std::string_view text) {
   const Descriptor file = sealed_text(text);
   if (!file) return false;
-  char kind = accepted ? kAccepted : kRefused;
-  iovec piece{&kind, sizeof kind};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const char kind = accepted ? kAccepted : kRefused;
   const int descriptor = file.get();
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+  return send_with_descriptors(socket, std::as_bytes(std::span(&kind, 1)), {&descriptor, 1});
 }
 
 FabricWords fabric_words_of(std::string_view question) {
@@ -102,22 +91,12 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
   pollfd readable{socket.get(), POLLIN, 0};
   if (poll(&readable, 1, kPatienceMs) != 1) return silent;
   char kind = 0;
-  iovec piece{&kind, sizeof kind};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (got != 1 || header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
-    return silent;
-  int descriptor = -1;
-  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  const Descriptor file(descriptor);
+  const MessageWithDescriptors answer =
+      receive_with_descriptors(socket.get(), std::as_writable_bytes(std::span(&kind, 1)));
   std::string text;
-  if (!read_sealed_text(file.get(), text)) return silent;
+  if (answer.bytes != 1 || !answer.is_whole || answer.descriptor_count != 1 ||
+      !read_sealed_text(answer.descriptors[0].get(), text))
+    return silent;
   if (kind != kAccepted) return Failure{FabricError{true, std::move(text)}};
   return text;
 }

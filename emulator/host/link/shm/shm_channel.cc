@@ -2,19 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
+#include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/shortage.h"
 
 namespace verbena::host {
 namespace {
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-constexpr std::size_t kDescriptorsMax = 3;
 }  // namespace
 
 SharedMapping::~SharedMapping() {
@@ -66,50 +64,20 @@ void ShmChannel::meet(SharedMapping page, Descriptor bell) {
 }
 
 bool send_greeting(int socket, const Greeting& greeting, std::span<const int> descriptors) {
-  VERBENA_ASSERT(descriptors.size() <= kDescriptorsMax);
-  iovec piece{const_cast<Greeting*>(&greeting), sizeof greeting};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsMax * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-  std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof greeting);
+  return send_with_descriptors(socket, std::as_bytes(std::span(&greeting, 1)), descriptors);
 }
 
 GreetingStatus receive_greeting(int socket, std::size_t descriptor_count, ReceivedGreeting& into) {
-  iovec piece{&into.greeting, sizeof into.greeting};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsMax * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? GreetingStatus::not_yet : GreetingStatus::closed;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-      Descriptor descriptor(fd);  // owned from here on, whatever comes
-      if (into.descriptor_count < into.descriptors.size())
-        into.descriptors[into.descriptor_count++] = std::move(descriptor);
-    }
-  }
-  if (got == 0) return GreetingStatus::closed;
-  const bool whole =
-      got == static_cast<ssize_t>(sizeof into.greeting) && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  MessageWithDescriptors message =
+      receive_with_descriptors(socket, std::as_writable_bytes(std::span(&into.greeting, 1)));
+  if (message.bytes < 0) return errno == EAGAIN || errno == EINTR ? GreetingStatus::not_yet : GreetingStatus::closed;
+  if (message.bytes == 0) return GreetingStatus::closed;
+  const bool whole = message.is_whole && message.bytes == static_cast<ssize_t>(sizeof into.greeting);
   const Greeting expected;
-  if (!whole || into.descriptor_count != descriptor_count || into.greeting.magic != expected.magic ||
+  if (!whole || message.descriptor_count != descriptor_count || into.greeting.magic != expected.magic ||
       into.greeting.version != expected.version || into.greeting.ring_bytes != expected.ring_bytes)
     return GreetingStatus::invalid;
+  into.descriptors = std::move(message.descriptors);
   return GreetingStatus::received;
 }
 

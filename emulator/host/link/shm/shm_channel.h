@@ -18,6 +18,7 @@
 #include "emulator/host/link/shm/doorbell.h"
 #include "emulator/host/link/shm/shm_ring.h"
 #include "emulator/host/os/descriptor.h"
+#include "emulator/host/os/descriptor_passing.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
@@ -129,8 +130,7 @@ struct Greeting {
 
 struct ReceivedGreeting {
   Greeting greeting;
-  std::array<Descriptor, 3> descriptors;
-  std::size_t descriptor_count = 0;
+  std::array<Descriptor, kDescriptorsPassedMax> descriptors;
 };
 enum class GreetingStatus : std::uint8_t { received, not_yet, closed, invalid };
 

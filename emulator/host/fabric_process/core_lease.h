@@ -1,7 +1,7 @@
 // CoreLease: whether the fabric process is short of a core and asks those who poll on its own to lend it.
 //
 // Solely responsible for that decision, and for the clock that ticks while it asks: as long as it does, frames may be
-// left in the rings without a doorbell (ShmLink::publish_to_port), and a tick is the latest that they are found. One clock
+// left in the rings without a doorbell (CoreLending::publish), and a tick is the latest that they are found. One clock
 // set for all ticks costs less than a time limit to each sleep, for which a hypervisor sets a timer.
 #pragma once
 

@@ -15,17 +15,15 @@ Result<std::unique_ptr<FabricPorts>, std::string> FabricPorts::open(const std::s
   if (topology.hosts > kNodesMax)
     return Failure{"a fabric of processes has at most " + std::to_string(kNodesMax) + " nodes, not " +
                    std::to_string(topology.hosts)};
-  EngineConfig config;
-  config.fabric = fabric;
-  auto link = ShmLink::open(config, ShmRole::port);
-  if (!link) return Failure{link.error()};
-  return std::unique_ptr<FabricPorts>(new FabricPorts(fabric, std::move(*link), topology, options));
+  auto processes = ShmPorts::open(fabric);
+  if (!processes) return Failure{processes.error()};
+  return std::unique_ptr<FabricPorts>(new FabricPorts(fabric, std::move(*processes), topology, options));
 }
 
-FabricPorts::FabricPorts(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
-                         const fabric::NetworkOptions& options)
+FabricPorts::FabricPorts(const std::string& fabric, std::unique_ptr<ShmPorts> processes,
+                         const fabric::Topology& topology, const fabric::NetworkOptions& options)
     : fabric_(fabric),
-      link_(std::move(link)),
+      shm_(std::move(processes)),
       serving_(served_fabric_name(fabric.c_str()).hold()),
       network_(topology, options),
       nodes_(topology.hosts) {
@@ -55,7 +53,7 @@ std::uint32_t FabricPorts::host_of(const wire::Gid& address) const {
 std::vector<FabricPorts::Process> FabricPorts::processes() const {
   std::vector<Process> processes;
   std::vector<PeerName> peers;
-  link_->list_peers(peers);
+  shm_->list_peers(peers);
   for (const PeerName& peer : peers)
     if (const std::uint32_t host = host_of(peer.address); host != kNoHost) processes.push_back({host, peer.slot});
   return processes;
@@ -67,38 +65,38 @@ bool FabricPorts::pass(Time now) {
   moved_ = 0;
   calls_taken_ = false;
   network_.run(now, *this);  // first what was due before these frames come
-  const std::size_t taken = link_->receive_in_turn(now, *this, kPassFrames);
+  const std::size_t taken = shm_->receive(now, *this, kPassFrames);
   if (taken != 0) network_.run(now, *this);  // where nothing takes time, they are there already
-  link_->publish();
+  shm_->publish();
   const bool any_moved = taken != 0 || moved_ != 0;
   if (any_moved) moved_at_ = now;
   if (gathers()) ring_in_time(now);
-  link_->flush();
+  shm_->flush();
   return any_moved;
 }
 
 void FabricPorts::ring_in_time(Time now) {
   gathers_since_ = std::min(gathers_since_, now);
-  const Duration most = link_->has_lenders() ? kGatherMaxForLender : kGatherMax;
+  const Duration most = shm_->borrower().has_lenders() ? kGatherMaxForLender : kGatherMax;
   if (now < std::min(moved_at_ + kGather, gathers_since_ + most)) return;
-  link_->ring_held_doorbells();
+  shm_->ring_held_doorbells();
   gathers_since_ = kNever;
 }
 
 std::optional<Time> FabricPorts::next_deadline(bool ticks) const {
   Time earliest = std::min(network_.next_deadline().value_or(kNever), room_at_);
-  if (!ticks) earliest = std::min(earliest, link_->next_deadline().value_or(kNever));
+  if (!ticks) earliest = std::min(earliest, shm_->next_deadline().value_or(kNever));
   return earliest == kNever ? std::nullopt : std::optional(earliest);
 }
 
 bool FabricPorts::arm(Time now) {
   now_ = now;
   room_at_ = kNever;
-  link_->ring_held_doorbells();
-  link_->flush();
+  shm_->ring_held_doorbells();
+  shm_->flush();
   gathers_since_ = kNever;
-  if (!link_->arm_in_turn(*this)) return false;
-  link_->give_cores_back();
+  if (!shm_->arm(*this)) return false;
+  shm_->borrower().give_all_back();
   return true;
 }
 
@@ -131,8 +129,8 @@ void FabricPorts::frame(std::span<const std::byte> frame, bool) {
   }
   if (*qpn == wire::kMulticastQpn || *qpn == wire::kGsiQpn) return arrived_for_all(arrival);
   const nic::Destination destination{node.address, *qpn, node.route_hints[slot_of(*qpn)]};
-  auto room = link_->reserve_if_there(destination, arrival.frame.size());
-  if (!room && take_calls()) room = link_->reserve_if_there(destination, arrival.frame.size());
+  auto room = shm_->reserve(destination, arrival.frame.size());
+  if (!room && take_calls()) room = shm_->reserve(destination, arrival.frame.size());
   if (!room) {
     ++node.statistics.nobody;
     return false;
@@ -146,7 +144,7 @@ void FabricPorts::frame(std::span<const std::byte> frame, bool) {
 bool FabricPorts::take_calls() {
   if (calls_taken_) return false;
   calls_taken_ = true;
-  link_->take_calls();
+  shm_->take_calls();
   return true;
 }
 
@@ -156,7 +154,7 @@ void FabricPorts::hand_over(Node& node, std::span<const std::byte> frame, std::s
     return;
   }
   std::memcpy(room.data(), frame.data(), frame.size());
-  link_->commit(frame.size());
+  shm_->commit(frame.size());
   ++node.statistics.frames_out;
   node.statistics.octets_out += frame.size();
 }
@@ -166,11 +164,11 @@ bool FabricPorts::arrived_for_all(const fabric::Arrival& arrival) {
   Node& node = nodes_[arrival.host];
   bool is_taken = false;
   take_calls();  // who called before the frame was sent is one of them
-  link_->list_peers(peers_);
+  shm_->list_peers(peers_);
   for (const PeerName& peer : peers_) {
     if (!(peer.address == node.address)) continue;
     const nic::Destination destination{node.address, qpn_base_of(peer.slot), node.route_hints[peer.slot]};
-    const auto room = link_->reserve_if_there(destination, arrival.frame.size());
+    const auto room = shm_->reserve(destination, arrival.frame.size());
     if (!room) continue;
     is_taken = true;
     hand_over(node, arrival.frame, *room);

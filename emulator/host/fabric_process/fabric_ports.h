@@ -1,7 +1,7 @@
 // FabricPorts: the network between processes: their frames go in, run through fabric::Network on the real clock, and
 // come out at the process that they are for.
 //
-// Solely responsible for moving frames between the rings of the processes (shm_link.h) and the network, for knowing
+// Solely responsible for moving frames between the rings of the processes (shm_ports.h) and the network, for knowing
 // which process stands where, and for telling the processes of a node when its port goes down or up. One copy in, one
 // copy out. A node's frames are taken only as its port has room, so that they wait in the node's own ring, as in a NIC;
 // a process that does not take its frames loses what its ring does not hold. It does not decide when to look or sleep
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
-#include "emulator/host/link/shm/shm_link.h"
+#include "emulator/host/fabric_process/shm_ports.h"
 #include "emulator/host/os/abstract_name.h"
 
 namespace verbena::host {
@@ -37,27 +37,27 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   std::optional<Time> network_deadline() const { return network_.next_deadline(); }
   /// `ticks`: pass() is called every millisecond anyway, which is enough to look after processes that do not move.
   std::optional<Time> next_deadline(bool ticks) const;
-  CoreLoads find_loads(Time now) { return link_->find_loads(now); }
+  CoreLoads find_loads(Time now) { return shm_->find_loads(now); }
   /// A process that has frames to take waits for the core that we run on.
-  bool blocks_peer_cpu() { return link_->blocks_peer_cpu(); }
-  bool keeps_a_process_from_its_core() const { return link_->keeps_a_peer_from_its_core(); }
+  bool blocks_peer_cpu() { return shm_->blocks_peer_cpu(); }
+  bool keeps_a_process_from_its_core() const { return shm_->keeps_a_peer_from_its_core(); }
   /// It is short of a core: processes that poll on this one are to lend it, and have it back when there are frames for
   /// them, with arm(), or with give_cores_back().
-  void borrow(bool borrows) { link_->borrow(borrows); }
+  void borrow(bool borrows) { shm_->borrower().borrow(borrows); }
   /// Since arm() a process has polled on this core.
-  bool was_polled_beside() const { return link_->was_polled_beside(); }
-  bool has_lenders() const { return link_->has_lenders(); }
-  void give_cores_back() { link_->give_cores_back(); }
+  bool was_polled_beside() const { return shm_->borrower().was_polled_beside(); }
+  bool has_lenders() const { return shm_->borrower().has_lenders(); }
+  void give_cores_back() { shm_->borrower().give_all_back(); }
   /// Processes that sleep on this core are rung by a pass() in which no frame has moved for kGather, or by arm(): until
   /// then, frames are gathered for them.
-  bool gathers() const { return link_->holds_doorbells(); }
+  bool gathers() const { return shm_->holds_doorbells(); }
   /// Asks to be woken by the next frame that pass() would take. False: there is one.
   bool arm(Time now);
-  void disarm() { link_->disarm(); }
-  void service() { link_->service(); }
+  void disarm() { shm_->disarm(); }
+  void service() { shm_->service(); }
   /// Of service() only what a frame that arrived during sleep wants.
-  void acknowledge_doorbell() { link_->acknowledge_doorbell(); }
-  Link::WaitDescriptors wait_descriptors() const { return link_->wait_descriptors(); }
+  void acknowledge_doorbell() { shm_->acknowledge_doorbell(); }
+  Link::WaitDescriptors wait_descriptors() const { return shm_->wait_descriptors(); }
 
   struct NodeStatistics {
     std::uint64_t frames_in = 0;  // from the node's processes
@@ -77,8 +77,8 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   std::vector<Process> processes() const;
   /// To the processes that stand there now. False: nobody does, or one of them does not listen.
   bool notify(std::uint32_t host, Notice notice) {
-    link_->service();  // who called before is one of them
-    return link_->notify(nodes_[host].address, notice);
+    shm_->service();  // who called before is one of them
+    return shm_->notify(nodes_[host].address, notice);
   }
 
  private:
@@ -95,7 +95,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
     std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
   };
 
-  FabricPorts(const std::string& fabric, std::unique_ptr<ShmLink> link, const fabric::Topology& topology,
+  FabricPorts(const std::string& fabric, std::unique_ptr<ShmPorts> processes, const fabric::Topology& topology,
               const fabric::NetworkOptions& options);
   std::uint32_t host_of(const wire::Gid& address) const;
 
@@ -113,7 +113,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
 
   const std::string fabric_;
-  std::unique_ptr<ShmLink> link_;
+  std::unique_ptr<ShmPorts> shm_;
   HeldName serving_;
   fabric::Network network_;
   std::vector<Node> nodes_;

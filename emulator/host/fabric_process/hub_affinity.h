@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "emulator/host/link/shm/core_loads.h"
+#include "emulator/host/fabric_process/core_loads.h"
 
 namespace verbena::host {
 

@@ -3,7 +3,8 @@
 #include <string_view>
 
 #include "emulator/host/link/raw/raw_link.h"
-#include "emulator/host/link/shm/shm_link.h"
+#include "emulator/host/link/shm/shm_cable.h"
+#include "emulator/host/link/shm/shm_uplink.h"
 #include "emulator/host/link/udp/udp_link.h"
 
 namespace verbena::host {

@@ -2,8 +2,8 @@
 //
 // Solely responsible for process slots and their names. A seat is a listening unix socket with the abstract name
 // verbena/UID/FABRIC/ADDRESS/SLOT: the kernel removes it with the process, however that ends, so nothing is ever stale.
-// It does not accept connections and knows no frames (shm_link.h); links without shared memory hold a seat for its slot
-// only.
+// It does not accept connections (link/shm/shm_control.h) and knows no frames; links without shared memory hold a seat
+// for its slot only.
 #pragma once
 
 #include <cstdint>

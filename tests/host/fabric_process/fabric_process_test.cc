@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "emulator/host/link/shm/shm_link.h"
+#include "emulator/host/link/shm/shm_uplink.h"
 #include "tests/host/fabric_process/served.h"
 #include "tests/host/link/link_frames.h"
 

@@ -14,12 +14,12 @@ namespace {
 /// A fabric port that is short of a core, and asleep on that of the uplink.
 struct Short : Pair {
   Short() {
-    ports->borrow(true);
+    ports->borrower().borrow(true);
     sleep();
   }
   void sleep() {
     ports->acknowledge_doorbell();
-    BOOST_REQUIRE(ports->arm_in_turn(taker));
+    BOOST_REQUIRE(ports->arm(taker));
     BOOST_REQUIRE(!hub_is_rung());
   }
   bool hub_is_rung() {
@@ -29,9 +29,9 @@ struct Short : Pair {
 };
 
 /// Polls until the core is offered. False: it is not, however often it polls.
-bool polls_until_offered(ShmLink& uplink, Duration limit = milliseconds(20)) {
+bool polls_until_offered(ShmUplink& uplink, Duration limit = milliseconds(20)) {
   for (const Time end = clock_now() + limit; clock_now() < end;)
-    if (uplink.offers_core()) return true;
+    if (uplink.lending().offers_core()) return true;
   return false;
 }
 
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(frames_are_left_without_a_bell_while_the_fabric_process_bor
   pair.pass();
   BOOST_TEST(pair.taker.octets.size() == 1u);
 
-  pair.ports->borrow(false);
+  pair.ports->borrower().borrow(false);
   pair.sleep();
   send(*pair.uplink, 1);
   BOOST_TEST(pair.hub_is_rung());
@@ -56,9 +56,9 @@ BOOST_AUTO_TEST_CASE(who_polls_in_vain_for_some_time_rings_for_what_it_has_left)
   const Time now = clock_now();
   Taker nothing;
   pair.uplink->receive(now, nothing, 64);
-  pair.uplink->receive(now + ShmLink::kLeftMax - nanoseconds(1), nothing, 64);
+  pair.uplink->receive(now + CoreLending::kLeftMax - nanoseconds(1), nothing, 64);
   BOOST_TEST(!pair.hub_is_rung());
-  pair.uplink->receive(now + ShmLink::kLeftMax, nothing, 64);
+  pair.uplink->receive(now + CoreLending::kLeftMax, nothing, 64);
   BOOST_TEST(pair.hub_is_rung());
 }
 
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(nobody_is_rung_for_what_has_been_found) {
   pair.pass();
   const Time now = clock_now();
   Taker nothing;
-  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + ShmLink::kLeftMax * i, nothing, 64);
+  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + CoreLending::kLeftMax * i, nothing, 64);
   BOOST_TEST(pair.uplink->arm());
   BOOST_TEST(!pair.hub_is_rung());
 }
@@ -80,26 +80,47 @@ BOOST_AUTO_TEST_CASE(who_goes_to_sleep_rings_for_what_it_has_left) {
   BOOST_TEST(pair.hub_is_rung());
 }
 
+BOOST_AUTO_TEST_CASE(what_was_left_for_a_fabric_process_that_is_gone_rings_none_that_has_not_answered_yet) {
+  Short pair;
+  send(*pair.uplink);
+  send_back(*pair.ports, 0);
+  pair.ports.reset();
+  pair.uplink->service();
+  BOOST_TEST(taken(*pair.uplink) == 1u);  // who takes frames does not look after what it has left
+  pair.ports = require(ShmPorts::open(on_one_core(0).fabric));
+  BOOST_REQUIRE(until([&] {
+    const bool is_sent = commit(*pair.uplink, {.source = node(1), .destination = node(2), .psn = 1});
+    pair.uplink->publish();
+    pair.uplink->flush();
+    return is_sent;
+  }));
+  const Time now = clock_now();
+  Taker nothing;
+  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + CoreLending::kLeftMax * i, nothing, 64);
+  pair.pass();
+  BOOST_TEST(pair.taker.octets.size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_core_is_offered_by_who_polls_in_vain_on_that_of_a_hub_which_borrows) {
   Short pair;
-  BOOST_TEST(!pair.uplink->offers_core());  // one poll is not many
-  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(!pair.uplink->lending().offers_core());  // one poll is not many
+  BOOST_TEST(!pair.ports->borrower().has_lenders());
   BOOST_TEST(polls_until_offered(*pair.uplink));
   BOOST_TEST(pair.hub_is_rung());
-  BOOST_TEST(pair.ports->has_lenders());
-  pair.ports->give_cores_back();
-  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(pair.ports->borrower().has_lenders());
+  pair.ports->borrower().give_all_back();
+  BOOST_TEST(!pair.ports->borrower().has_lenders());
   const Time before = clock_now();
-  pair.uplink->lend_core();  // is back before it has begun
-  BOOST_TEST((clock_now() - before < ShmLink::kLentMax));
+  pair.uplink->lending().lend_core();  // is back before it has begun
+  BOOST_TEST((clock_now() - before < CoreLending::kLentMax));
   BOOST_TEST(polls_until_offered(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(no_core_is_offered_to_who_does_not_borrow_or_rests_elsewhere) {
   Short pair;
-  pair.ports->borrow(false);
+  pair.ports->borrower().borrow(false);
   BOOST_TEST(!polls_until_offered(*pair.uplink));
-  pair.ports->borrow(true);
+  pair.ports->borrower().borrow(true);
   if (pair.pinned.leave()) BOOST_TEST(!polls_until_offered(*pair.uplink));
 }
 
@@ -107,7 +128,7 @@ BOOST_AUTO_TEST_CASE(who_has_frames_to_take_keeps_its_core) {
   Short pair;
   send_back(*pair.ports, 0);
   BOOST_TEST(!polls_until_offered(*pair.uplink));
-  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(!pair.ports->borrower().has_lenders());
   BOOST_TEST(taken(*pair.uplink) == 1u);
   BOOST_TEST(polls_until_offered(*pair.uplink));
 }
@@ -116,10 +137,10 @@ BOOST_AUTO_TEST_CASE(a_lender_has_its_core_back_when_what_was_gathered_for_it_is
   Short pair;
   BOOST_REQUIRE(polls_until_offered(*pair.uplink));
   for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.ports, psn);
-  BOOST_TEST(pair.ports->has_lenders());
+  BOOST_TEST(pair.ports->borrower().has_lenders());
   BOOST_TEST(pair.ports->holds_doorbells());
   pair.ports->ring_held_doorbells();
-  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(!pair.ports->borrower().has_lenders());
   BOOST_TEST(!is_rung(*pair.uplink));  // its thread has nothing to do with it
   BOOST_TEST(taken(*pair.uplink) == 3u);
 }
@@ -131,7 +152,7 @@ BOOST_AUTO_TEST_CASE(another_thread_that_sleeps_meanwhile_is_rung_as_well) {
   send_back(*pair.ports, 0);
   pair.ports->ring_held_doorbells();
   pair.ports->flush();
-  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(!pair.ports->borrower().has_lenders());
   BOOST_TEST(is_rung(*pair.uplink));
 }
 
@@ -144,40 +165,40 @@ BOOST_AUTO_TEST_CASE(a_lender_sleeps_until_its_core_is_given_back) {
     BOOST_REQUIRE(polls_until_offered(*pair.uplink, seconds(10)));
     pair.uplink->flush();
     std::thread lender([&] {
-      pair.uplink->lend_core();
+      pair.uplink->lending().lend_core();
       back = clock_now();
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     given_back = clock_now();
-    has_ended_by_itself = !pair.ports->has_lenders();
-    pair.ports->give_cores_back();
+    has_ended_by_itself = !pair.ports->borrower().has_lenders();
+    pair.ports->borrower().give_all_back();
     lender.join();
   }
   BOOST_TEST((back >= given_back));
-  BOOST_TEST(!pair.ports->has_lenders());
+  BOOST_TEST(!pair.ports->borrower().has_lenders());
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_that_does_not_give_it_back_keeps_nobody_for_long_and_is_lent_nothing_for_some_time) {
   Short pair;
   BOOST_REQUIRE(polls_until_offered(*pair.uplink));
   const Time before = clock_now();
-  pair.uplink->lend_core();
-  BOOST_TEST((clock_now() - before >= ShmLink::kLentMax));
-  BOOST_TEST(!pair.ports->has_lenders());
+  pair.uplink->lending().lend_core();
+  BOOST_TEST((clock_now() - before >= CoreLending::kLentMax));
+  BOOST_TEST(!pair.ports->borrower().has_lenders());
   BOOST_TEST(!polls_until_offered(*pair.uplink));
-  BOOST_TEST(polls_until_offered(*pair.uplink, ShmLink::kRefusesToLend * 10));
+  BOOST_TEST(polls_until_offered(*pair.uplink, CoreLending::kRefusesToLend * 10));
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_sees_afterwards_whether_it_was_polled_beside) {
   Short pair;
-  BOOST_TEST(!pair.ports->was_polled_beside());
+  BOOST_TEST(!pair.ports->borrower().was_polled_beside());
   pair.uplink->disarm();
-  BOOST_TEST(!pair.ports->was_polled_beside());  // where, the uplink has not said yet
+  BOOST_TEST(!pair.ports->borrower().was_polled_beside());  // where, the uplink has not said yet
   BOOST_TEST(taken(*pair.uplink) == 0u);
   pair.sleep();
-  BOOST_TEST(!pair.ports->was_polled_beside());
+  BOOST_TEST(!pair.ports->borrower().was_polled_beside());
   pair.uplink->disarm();
-  BOOST_TEST(pair.ports->was_polled_beside());
+  BOOST_TEST(pair.ports->borrower().was_polled_beside());
 }
 
 namespace {
@@ -188,7 +209,7 @@ struct Node {
     EngineConfig config;
     config.fabric = fabric.name;
     config.address = address;
-    auto opened = ShmLink::open(config, ShmRole::uplink);
+    auto opened = ShmUplink::open(config);
     BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
     link = std::move(*opened);
   }
@@ -202,14 +223,14 @@ struct Node {
     if (polls++ % 64 == 0) link->service();
     link->disarm();
     if (link->receive(clock_now(), collector, 64) != 0) return;
-    const bool lends = link->offers_core();
+    const bool lends = link->lending().offers_core();
     link->flush();
     if (!lends) return;
     ++lent;
-    link->lend_core();
+    link->lending().lend_core();
   }
   wire::Gid address;
-  std::unique_ptr<ShmLink> link;
+  std::unique_ptr<ShmUplink> link;
   Collector collector;
   unsigned polls = 0;
   int lent = 0;

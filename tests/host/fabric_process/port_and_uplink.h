@@ -3,13 +3,16 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "emulator/host/link/shm/shm_link.h"
+#include "emulator/host/fabric_process/shm_ports.h"
+#include "emulator/host/link/shm/shm_uplink.h"
 #include "emulator/host/os/clock.h"
 #include "tests/host/link/link_frames.h"
 
@@ -39,11 +42,14 @@ class OneCore {
   cpu_set_t before_{};
 };
 
-inline std::unique_ptr<ShmLink> open(ShmRole role, std::uint8_t number) {
+inline EngineConfig on_one_core(std::uint8_t number) {
   EngineConfig config;
   config.fabric = "cores." + std::to_string(getpid());
   config.address = node(number);
-  auto opened = ShmLink::open(config, role);
+  return config;
+}
+template <class Link>
+std::unique_ptr<Link> require(Result<std::unique_ptr<Link>, std::string> opened) {
   BOOST_REQUIRE_MESSAGE(opened.ok(), (opened.ok() ? "" : opened.error()));
   return std::move(*opened);
 }
@@ -55,7 +61,7 @@ struct Taker final : PeerSink {
   std::vector<std::size_t> octets;
 };
 
-inline void send(ShmLink& uplink, std::uint32_t psn = 0) {
+inline void send(ShmUplink& uplink, std::uint32_t psn = 0) {
   const FrameRequest request{.source = node(1), .destination = node(2), .psn = psn, .payload_bytes = 100};
   BOOST_REQUIRE(commit(uplink, request));
   uplink.publish();
@@ -63,33 +69,39 @@ inline void send(ShmLink& uplink, std::uint32_t psn = 0) {
 }
 
 struct Pair {
-  Pair() : ports(open(ShmRole::port, 0)), uplink(open(ShmRole::uplink, 1)) {
+  Pair() : ports(require(ShmPorts::open(on_one_core(0).fabric))), uplink(require(ShmUplink::open(on_one_core(1)))) {
     pass();
     uplink->service();  // the answer
   }
   void pass() {
     ports->service();
-    ports->receive_in_turn(clock_now(), taker, 64);
+    ports->receive(clock_now(), taker, 64);
   }
   OneCore pinned;
   Taker taker;
-  std::unique_ptr<ShmLink> ports;
-  std::unique_ptr<ShmLink> uplink;
+  std::unique_ptr<ShmPorts> ports;
+  std::unique_ptr<ShmUplink> uplink;
 };
 
-inline void send_back(ShmLink& ports, std::uint32_t psn) {
+inline void send_back(ShmPorts& ports, std::uint32_t psn) {
   const FrameRequest request{.source = node(2), .destination = node(1), .psn = psn, .payload_bytes = 100};
-  BOOST_REQUIRE(commit(ports, request));
+  const std::vector<std::byte> frame = build(request);
+  std::uint32_t hint = 0;
+  const auto room = ports.reserve({request.destination, request.qpn, hint}, frame.size());
+  BOOST_REQUIRE((room && !room->empty()));
+  std::ranges::copy(frame, room->begin());
+  ports.commit(frame.size());
   ports.publish();
   ports.flush();
 }
 
-inline bool is_rung(const ShmLink& link) {
+template <class Link>
+bool is_rung(const Link& link) {
   pollfd bell{link.wait_descriptors().frames, POLLIN, 0};
   return poll(&bell, 1, 0) > 0;
 }
 
-inline std::size_t taken(ShmLink& uplink) {
+inline std::size_t taken(ShmUplink& uplink) {
   Taker taker;
   return uplink.receive(clock_now(), taker, 64);
 }

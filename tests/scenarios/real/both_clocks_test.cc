@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/link/shm/shm_link.h"
+#include "emulator/host/link/shm/shm_uplink.h"
 #include "scenarios/outcome/outcome.h"
 #include "scenarios/real/fault_schedule.h"
 #include "scenarios/virtual/run_virtual.h"

@@ -6,7 +6,7 @@
 //             no longer
 // All four are sequentially consistent, so that either the sleeper sees the frames or the ringer sees the sleeper, and
 // of several ringers one rings. A ringer that publishes with less (a frame behind others that are on their way) has to
-// look again later (ShmLink::recheck). No lock, no pointer: either may be killed anywhere. `Word` is std::atomic_ref,
+// look again later (peer_watch.h). No lock, no pointer: either may be killed anywhere. `Word` is std::atomic_ref,
 // or a test's, which tries every order (tests/host/link/shm/doorbell_test.cc). It knows no rings and no descriptors.
 #pragma once
 

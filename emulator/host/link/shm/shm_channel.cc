@@ -63,6 +63,36 @@ void ShmChannel::meet(SharedMapping page, Descriptor bell) {
   peer_page.store(reinterpret_cast<ProcessPage*>(peer_page_memory.base()), std::memory_order_seq_cst);
 }
 
+void ShmChannel::rewind_if_slow(Time now) {
+  const std::uint64_t written = tx.position() - lap_position;
+  if (dirty || written < kLapBytes) return;
+  if (now - lap_at > kLapTime) tx.rewind();
+  lap_position = tx.position();
+  lap_at = now;
+}
+
+std::uint32_t ShmChannel::peer_core() const {
+  ProcessPage* const page = peer_page.load(std::memory_order_acquire);
+  return page == nullptr ? 0 : std::atomic_ref<std::uint32_t>(page->core).load(std::memory_order_relaxed);
+}
+
+std::uint64_t ShmChannel::peer_polls() const {
+  ProcessPage* const page = peer_page.load(std::memory_order_acquire);
+  return page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
+}
+
+bool ShmChannel::peer_sleeps_per_message() const {
+  ProcessPage* const page = peer_page.load(std::memory_order_acquire);
+  return page != nullptr &&
+         std::atomic_ref<std::uint32_t>(page->sleeps_per_message).load(std::memory_order_relaxed) != 0;
+}
+
+bool ShmChannel::peer_rests_behind_us() const {
+  ProcessPage* const page = peer_page.load(std::memory_order_acquire);
+  return page != nullptr &&
+         std::atomic_ref<std::uint32_t>(page->thread_core).load(std::memory_order_relaxed) == present_core();
+}
+
 bool send_greeting(int socket, const Greeting& greeting, std::span<const int> descriptors) {
   return send_with_descriptors(socket, std::as_bytes(std::span(&greeting, 1)), descriptors);
 }

@@ -1,10 +1,11 @@
 // ShmChannel: the memory that two processes share to exchange frames, and how it changes hands.
 //
 // Solely responsible for making, sealing, checking and mapping shared memory and for the two messages of the handshake.
-// A channel is one memfd with two rings (shm_ring.h). Every process also has one page with its `asleep` word and one
-// eventfd, its doorbell. The caller sends (memfd, doorbell, page) over a unix socket, the called answers (doorbell,
+// A channel is one memfd with two rings (shm_ring.h). Every process also has one page (process_page.h) and one eventfd,
+// its doorbell. The caller sends (memfd, doorbell, page) over a unix socket, the called answers (doorbell,
 // page). Whatever is received is checked before it is mapped: sealed against shrinking (a peer could else make us
-// fault) and of the expected size. It does not decide when to connect, ring or forget (shm_link.h).
+// fault) and of the expected size. It does not decide when to connect or forget
+// (shm_peers.h), nor when to ring (peer_waker.h).
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/host/link/shm/doorbell.h"
+#include "emulator/host/link/shm/peer_waker.h"
+#include "emulator/host/link/shm/process_page.h"
 #include "emulator/host/link/shm/shm_ring.h"
 #include "emulator/host/os/descriptor.h"
 #include "emulator/host/os/descriptor_passing.h"
@@ -51,30 +53,6 @@ class SharedMapping {
 /// A new memfd of `bytes` zero octets, sealed; invalid when the kernel has none to give.
 Descriptor make_sealed_memory(const char* name, std::size_t bytes);
 
-/// What a process tells all its peers without being asked.
-struct ProcessPage {
-  /// 1: nobody polls, ring the doorbell after publishing (doorbell.h).
-  alignas(64) std::uint32_t asleep;
-  /// The cores, plus one, that it last served its rings on, and that the thread which the doorbell wakes sleeps on. 0:
-  /// it does not say.
-  std::uint32_t core;
-  std::uint32_t thread_core;
-  /// 1: `asleep` comes and goes with each message.
-  std::uint32_t sleeps_per_message;
-  /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a doorbell for some time, and
-  /// who polls in vain on its core is to lend it.
-  std::uint32_t borrows;
-  /// A futex. 1: an application that polls has lent its core, and sleeps until this is 0.
-  std::uint32_t lends;
-  /// Grows while the application polls or posts.
-  alignas(64) std::uint64_t polls;
-};
-inline constexpr std::size_t kProcessPageBytes = 4096;
-static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
-inline SharedDoorbell doorbell_of(ProcessPage& page) {
-  return SharedDoorbell(std::atomic_ref<std::uint32_t>(page.asleep));
-}
-
 inline constexpr std::size_t kChannelHeaderBytes = 4096;
 inline constexpr std::size_t kChannelBytes = kChannelHeaderBytes + 2 * kRingBytes;
 /// Ring 0 goes from the caller to the called, ring 1 back. `base` is a mapping of kChannelBytes.
@@ -82,7 +60,7 @@ RingMemory ring_of_channel(std::byte* base, unsigned index);
 
 /// Everything one end has of a channel. The ring ends belong to the data path (under the engine's lock); `peer_page`
 /// and `doorbell` appear once, when the peer has answered; `dead` is set once, when its connection has ended.
-struct ShmChannel {
+struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   SharedMapping memory;
   RingWriter tx;
   RingReader rx;
@@ -97,15 +75,9 @@ struct ShmChannel {
   std::uint32_t route = 0;
   int connection = -1;              // names the connection towards the control side; -1: loopback
   bool dirty = false;               // committed, not published
-  bool unconfirmed = false;         // published, not seen consumed
-  bool backoff = false;             // rung already, and the peer still does not consume
-  bool holds_doorbell = false;      // the peer is to be rung, later (ShmLink::ring_held_doorbells)
-  bool rung = false;                // with what was published last: it looks, whether or not we look after it
-  Time recheck_at{};                // when to look again; zero: not known yet
-  Duration patience{};              // how long the peer may take until we ring
-  std::uint64_t tail_seen = 0;      // the consumer's position when we last looked
-  std::uint64_t polls_seen = 0;     // the peer's polls when we last looked
-  std::uint64_t polls_counted = 0;  // and when ShmLink::find_loads() did
+  PeerWaker waker;                  // for what was published
+  bool holds_doorbell = false;      // the peer is to be rung, later (ShmPorts::ring_held_doorbells)
+  std::uint64_t polls_counted = 0;  // the peer's polls when ShmPorts::find_loads() last looked
   std::uint64_t rx_counted = 0;     // where we had read to then
   std::uint64_t polls_at_arm = 0;   // and before this process slept last, of a peer on its core; 0: it is on another
   std::uint64_t lap_position = 0;   // where the sender was when it last thought of rewinding
@@ -115,6 +87,26 @@ struct ShmChannel {
   std::uint64_t full_tail = 0;      // the consumer's position at full_since
 
   void meet(SharedMapping page, Descriptor bell);
+
+  /// Whether the peer has taken all that was published, looked at anew.
+  bool has_taken_all() {
+    tx.read_tail();
+    return tx.drained();
+  }
+  /// Little traffic need not go round the whole ring and make its memory resident.
+  void rewind_if_slow(Time now);
+
+  // What the peer says in its page; nothing, before it has answered.
+  /// Plus one; 0: it has not said.
+  std::uint32_t peer_core() const;
+  std::uint64_t peer_polls() const;
+  bool peer_sleeps_per_message() const;
+  /// The scheduler does not always let a thread that is woken go first.
+  bool peer_rests_behind_us() const;
+
+  // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
+  static constexpr std::size_t kLapBytes = 128 * 1024;
+  static constexpr Duration kLapTime = milliseconds(1);
 };
 
 /// The first (and only) message in each direction.

@@ -2,7 +2,7 @@
 // peer is gone.
 //
 // Solely responsible for the sockets of the handshake and for handing finished channels to the data path. It never
-// touches a ring and knows no frames (shm_link.h). All of it may enter the kernel and may be called from several
+// touches a ring and knows no frames (shm_peers.h). All of it may enter the kernel and may be called from several
 // threads, except take_changes(), which the data path calls under the engine's lock and which does not.
 #pragma once
 
@@ -29,6 +29,9 @@ struct PeerName {
   std::uint8_t slot = 0;
   bool operator==(const PeerName&) const = default;
 };
+
+/// The fabric process.
+inline constexpr PeerName kFabricPort{kFabricSeat, 0};
 
 class ShmControl {
  public:

@@ -73,7 +73,7 @@ void sleeper(Steps& steps, std::initializer_list<Ring> rings) {
 
 enum class Look : std::uint8_t { fenced, unfenced_behind_others, never_fenced };
 
-/// Puts frames in one by one, and rings as ShmLink does. `rechecks`: looks later whether they were taken.
+/// Puts frames in one by one, and rings as ShmCable does. `rechecks`: looks later whether they were taken.
 void ringer(Steps& steps, const Ring& ring, std::uint32_t count, Look look, bool rechecks) {
   ModelDoorbell doorbell(ModelWord(steps, kAsleep));
   bool is_unconfirmed = false;

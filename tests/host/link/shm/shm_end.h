@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "emulator/host/link/shm/shm_link.h"
+#include "emulator/host/link/shm/shm_cable.h"
 #include "emulator/host/os/clock.h"
 
 namespace verbena::host::test {
@@ -35,7 +35,7 @@ struct End final : FrameSink {
     config.fabric = fabric;
     config.address = node(number);
     address = config.address;
-    auto opened = ShmLink::open(config);
+    auto opened = ShmCable::open(config);
     BOOST_REQUIRE(opened.ok());
     link = std::move(*opened);
   }
@@ -81,7 +81,7 @@ struct End final : FrameSink {
     return wait([&] { return received.size() >= count; });
   }
 
-  std::unique_ptr<ShmLink> link;
+  std::unique_ptr<ShmCable> link;
   wire::Gid address;
   std::uint32_t hint = 0;
   std::vector<std::string> received;

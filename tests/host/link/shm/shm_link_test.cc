@@ -1,7 +1,5 @@
 // The shared-memory link: between two links of one process, across fork(), with peers that die, sleep, stop or come
 // back.
-#include "emulator/host/link/shm/shm_link.h"
-
 #include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +8,9 @@
 #include <boost/test/unit_test.hpp>
 #include <optional>
 
+#include "emulator/host/fabric_process/shm_ports.h"
+#include "emulator/host/link/shm/shm_cable.h"
+#include "emulator/host/link/shm/shm_uplink.h"
 #include "tests/host/link/shm/shm_end.h"
 
 namespace {
@@ -321,14 +322,18 @@ BOOST_AUTO_TEST_CASE(what_is_sent_before_the_called_one_has_answered_wakes_it) {
   // A fabric process that falls asleep between its answer and the caller's look at it. Nobody looks again later.
   EngineConfig config;
   config.fabric = fabric_name();
-  auto port = ShmLink::open(config, ShmRole::port);
+  auto port = ShmPorts::open(config.fabric);
   BOOST_REQUIRE(port.ok());
   config.address = node(1);
-  auto uplink = ShmLink::open(config, ShmRole::uplink);
+  auto uplink = ShmUplink::open(config);
   BOOST_REQUIRE(uplink.ok());
   (*port)->take_calls();
   (*port)->acknowledge_doorbell();
-  BOOST_TEST((*port)->arm());
+  struct Taker final : PeerSink {
+    std::size_t turn(const PeerName&) override { return SIZE_MAX; }
+    void frame(std::span<const std::byte>, bool) override {}
+  } taker;
+  BOOST_TEST((*port)->arm(taker));
   std::uint32_t hint = 0;
   const std::span<std::byte> room = (*uplink)->reserve({node(2), wire::Qpn(17), hint}, 64);
   BOOST_REQUIRE(room.size() == 64u);
@@ -348,15 +353,15 @@ BOOST_AUTO_TEST_CASE(hold_and_release_around_fork_and_the_child_lets_go_of_the_n
   BOOST_TEST(b.wait_for(1));
   b.send(*a, "you");
   BOOST_TEST(a->wait_for(1));
-  a->link->hold_for_fork();
+  a->link->parts().fork_guard->hold_for_fork();
   Child child([&] {
-    a->link->release_after_fork();
-    a->link->abandon_after_fork();
+    a->link->parts().fork_guard->release_after_fork();
+    a->link->parts().fork_guard->abandon_after_fork();
     Child::tell();
     pause();
     return 0;
   });
-  a->link->release_after_fork();
+  a->link->parts().fork_guard->release_after_fork();
   char told = 0;
   BOOST_REQUIRE(child.wait_told(told));
   a->send(b, "after the fork");

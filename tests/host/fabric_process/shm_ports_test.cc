@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/host/link/shm/shm_cable.h"
 #include "tests/host/fabric_process/port_and_uplink.h"
 
 using namespace verbena;
@@ -30,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_peer_on_another_core_is_in_nobodys_way) {
 
 BOOST_AUTO_TEST_CASE(on_a_cable_nobody_asks_for_cores) {
   const OneCore pinned;
-  const auto one = open(ShmRole::direct, 1);
+  const auto one = require(ShmCable::open(on_one_core(1)));
   const FrameRequest to_itself{.source = node(1), .destination = node(1), .qpn = wire::Qpn(0x11), .payload_bytes = 10};
   BOOST_REQUIRE(commit(*one, to_itself));
   one->publish();
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(who_sleeps_on_the_core_of_the_hub_is_rung_once_for_all_that
   BOOST_TEST(!is_rung(*pair.uplink));
   // Neither is it looked after as one who does not move.
   const Time late = clock_now() + seconds(1);
-  for (int i = 0; i < 3; ++i) pair.ports->receive_in_turn(late + milliseconds(i), pair.taker, 64);
+  for (int i = 0; i < 3; ++i) pair.ports->receive(late + milliseconds(i), pair.taker, 64);
   pair.ports->flush();
   BOOST_TEST(!is_rung(*pair.uplink));
 

@@ -1,6 +1,6 @@
-// CoreLoads: what the applications behind a link did on each core.
+// CoreLoads: what the applications of a fabric's processes did on each core.
 //
-// Solely the value: a link finds it (shm_link.h), and the fabric process goes by it (hub_affinity.h).
+// Solely the value: ShmPorts finds it (shm_ports.h), and the fabric process goes by it (hub_affinity.h).
 #pragma once
 
 #include <sched.h>

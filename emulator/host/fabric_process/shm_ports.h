@@ -1,0 +1,91 @@
+// ShmPorts: the ports of a fabric over shared memory: the process of each node has one channel to it, and it calls
+// nobody.
+//
+// Solely responsible for the fabric process's end of the rings: taking frames in turn as their node's port has room,
+// handing frames to a process that is there, ringing those who sleep, and seeing on which cores processes work. Frames
+// go through FabricPorts (fabric_ports.h), who decides when to look is FabricProcess (fabric_process.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/host/fabric_process/core_borrower.h"
+#include "emulator/host/fabric_process/core_loads.h"
+#include "emulator/host/link/link.h"
+#include "emulator/host/link/shm/shm_peers.h"
+
+namespace verbena::host {
+
+/// Takes frames knowing whose they are.
+class PeerSink : public FrameSink {
+ public:
+  /// The next frames come from `peer`: how many octets of them, up to the end of a frame. 0: none.
+  virtual std::size_t turn(const PeerName& peer) = 0;
+};
+
+class ShmPorts {
+ public:
+  /// Takes the fabric's seat. The error is one line for the user: another process has it.
+  static Result<std::unique_ptr<ShmPorts>, std::string> open(const std::string& fabric);
+
+  // -- Frames --
+  /// Room on the way to a process, none if it does not take its frames; nothing: no such process has a channel here.
+  std::optional<std::span<std::byte>> reserve(const nic::Destination& destination, std::size_t bytes);
+  void commit(std::size_t bytes) { peers_->commit(bytes); }
+  void publish();
+  /// Asks the sink how much of each process's it takes.
+  std::size_t receive(Time now, PeerSink& sink, std::size_t budget);
+  bool flush() { return peers_->flush(); }
+
+  // -- Processes --
+  /// Accepts those that have called just now.
+  void take_calls();
+  /// `into` becomes those that have a channel here, in no order.
+  void list_peers(std::vector<PeerName>& into) const;
+  void service() { peers_->control().service(); }
+  /// To the processes of a node (ShmControl::notify).
+  bool notify(const wire::Gid& node, Notice notice) { return peers_->control().notify(node, notice); }
+
+  // -- Sleeping and waking --
+  /// Asks to be rung by the next frame that the sink would take. False: there is one.
+  bool arm(PeerSink& sink);
+  void disarm() { peers_->page().disarm(); }
+  void acknowledge_doorbell() { peers_->control().acknowledge_doorbell(); }
+  Link::WaitDescriptors wait_descriptors() const;
+  /// When processes that do not move want to be looked after by receive().
+  std::optional<Time> next_deadline() const { return peers_->watch().next_deadline(); }
+  /// Whether publish() has kept doorbells back, of processes that sleep on the core that the caller runs on. They
+  /// cannot take what was published before the caller lets go of it, and each turn costs the core as much as some fifty
+  /// frames do. ring_held_doorbells() and flush() ring them.
+  bool holds_doorbells() const { return !held_.empty(); }
+  void ring_held_doorbells();
+
+  // -- Cores --
+  CoreBorrower& borrower() { return borrower_; }
+  /// What the processes' applications have done on their cores since the last call.
+  CoreLoads find_loads(Time now);
+  /// A process that has frames to take was last seen on the core that the caller runs on.
+  bool blocks_peer_cpu() { return peers_->watch().blocks_peer_cpu(); }
+  /// One that does not sleep was.
+  bool keeps_a_peer_from_its_core() const;
+
+  const ShmStatistics& statistics() const { return peers_->statistics(); }
+
+  static constexpr std::size_t kPublishBytes = 4096;  // batches are long here, and the receiver has nothing to do
+
+ private:
+  explicit ShmPorts(std::unique_ptr<ShmPeers> peers);
+  bool ring_or_hold(ShmChannel& channel);
+  bool wake(ShmChannel& channel);
+  void hold_doorbell(ShmChannel& channel);
+
+  std::unique_ptr<ShmPeers> peers_;
+  CoreBorrower borrower_{*peers_};
+  std::vector<ShmChannel*> held_;  // those whose doorbells are kept back
+  Time loads_since_{};             // of find_loads()
+};
+
+}  // namespace verbena::host

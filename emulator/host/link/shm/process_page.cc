@@ -1,0 +1,43 @@
+#include "emulator/host/link/shm/process_page.h"
+
+#include <sched.h>
+
+namespace verbena::host {
+namespace {
+/// A line that peers look at stays in their caches as long as nothing in it changes.
+void store_if_new(std::uint32_t& word, std::uint32_t value) {
+  const std::atomic_ref<std::uint32_t> shared(word);
+  if (shared.load(std::memory_order_relaxed) != value) shared.store(value, std::memory_order_relaxed);
+}
+}  // namespace
+
+std::uint32_t present_core() {
+  return static_cast<std::uint32_t>(sched_getcpu() + 1);
+}
+
+void OwnPage::serves() {
+  store_if_new(page_.core, present_core());
+}
+
+void OwnPage::polls() {
+  const std::atomic_ref<std::uint64_t> polls(page_.polls);
+  polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void OwnPage::stops_polling() {
+  store_if_new(page_.sleeps_per_message, 1);
+  polls_since_sleep_ = 0;
+}
+
+void OwnPage::thread_sleeps() {
+  store_if_new(page_.thread_core, present_core());
+}
+
+void OwnPage::disarm() {
+  doorbell().disarm();
+  if (++polls_since_sleep_ == kPollsOfOneAwake)
+    std::atomic_ref<std::uint32_t>(page_.sleeps_per_message).store(0, std::memory_order_relaxed);
+  polls();
+}
+
+}  // namespace verbena::host

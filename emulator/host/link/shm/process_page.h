@@ -1,0 +1,72 @@
+// ProcessPage: what a process tells all its peers without being asked, in a page of its own that they map.
+//
+// Solely responsible for the words of that page: OwnPage writes those of this process, ShmChannel (shm_channel.h) reads
+// those of a peer. All of them are hints but `asleep` (doorbell.h) and the two words of core lending: a peer that lies
+// only slows itself down. Under the engine's lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "emulator/host/link/shm/doorbell.h"
+
+namespace verbena::host {
+
+struct ProcessPage {
+  /// 1: nobody polls, ring the doorbell after publishing (doorbell.h).
+  alignas(64) std::uint32_t asleep;
+  /// The cores, plus one, that it last served its rings on, and that the thread which the doorbell wakes sleeps on. 0:
+  /// it does not say.
+  std::uint32_t core;
+  std::uint32_t thread_core;
+  /// 1: `asleep` comes and goes with each message.
+  std::uint32_t sleeps_per_message;
+  /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a doorbell for some time, and
+  /// who polls in vain on its core is to lend it.
+  std::uint32_t borrows;
+  /// A futex. 1: an application that polls has lent its core, and sleeps until this is 0.
+  std::uint32_t lends;
+  /// Grows while the application polls or posts.
+  alignas(64) std::uint64_t polls;
+};
+inline constexpr std::size_t kProcessPageBytes = 4096;
+static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
+
+inline SharedDoorbell doorbell_of(ProcessPage& page) {
+  return SharedDoorbell(std::atomic_ref<std::uint32_t>(page.asleep));
+}
+inline std::atomic_ref<std::uint32_t> borrows_of(ProcessPage& page) {
+  return std::atomic_ref<std::uint32_t>(page.borrows);
+}
+inline std::atomic_ref<std::uint32_t> lends_of(ProcessPage& page) {
+  return std::atomic_ref<std::uint32_t>(page.lends);
+}
+/// The core that the caller runs on, as pages name it: plus one. 0: the kernel does not say.
+std::uint32_t present_core();
+
+class OwnPage {
+ public:
+  explicit OwnPage(ProcessPage& page) : page_(page) {}
+
+  /// Rings are served here and now: processes and their threads may have to share a core.
+  void serves();
+  /// The application polls, or calls and will poll.
+  void polls();
+  /// It polls: nobody needs to ring.
+  void disarm();
+  void stops_polling();
+  /// The thread that the doorbell wakes is about to sleep, here.
+  void thread_sleeps();
+  SharedDoorbell doorbell() const { return doorbell_of(page_); }
+  ProcessPage& words() const { return page_; }
+
+  /// Polls without a sleep in between, after which `asleep` no longer comes and goes with each message.
+  static constexpr std::uint32_t kPollsOfOneAwake = 100'000;  // some milliseconds
+
+ private:
+  ProcessPage& page_;
+  std::uint32_t polls_since_sleep_ = 0;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,75 @@
+#include "emulator/host/link/shm/shm_uplink.h"
+
+#include <utility>
+
+#include "emulator/host/node/port_signal.h"
+
+namespace verbena::host {
+namespace {
+constexpr std::uint32_t kPortRoute = 0;  // made first
+}
+
+Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConfig& config) {
+  auto peers =
+      ShmPeers::open(config.fabric, config.address, {.depth_bytes = kDepthBytes, .watch = {.rings_the_stuck = false}});
+  if (!peers) return Failure{peers.error()};
+  VERBENA_ASSERT((*peers)->route_to(kFabricPort) == kPortRoute);
+  // At once, not with the first frame: the fabric process has to know where frames for this process go.
+  (*peers)->control().connect(kFabricPort);
+  (*peers)->apply_changes();
+  if ((*peers)->routes()[kPortRoute].tx == nullptr)
+    return Failure{"no fabric process serves fabric '" + config.fabric + "'"};
+  return std::unique_ptr<ShmUplink>(new ShmUplink(std::move(*peers), config.fabric));
+}
+
+std::span<std::byte> ShmUplink::reserve(const nic::Destination&, std::size_t bytes) {
+  return peers().reserve(kPortRoute, bytes);
+}
+
+void ShmUplink::publish() {
+  peers().publish([this](ShmChannel& channel) {
+    const bool is_left = lending_.publish(channel);
+    const bool is_rung = !is_left && PeerWatch::is_asleep_over(channel) && peers().watch().wake(channel);
+    peers().watch().published(channel, is_rung);
+  });
+}
+
+std::size_t ShmUplink::receive(Time now, FrameSink& sink, std::size_t budget) {
+  const std::size_t count = peers().take_frames(sink, budget, [](const ShmChannel&) { return SIZE_MAX; });
+  if (!lending_.has_left_frames())
+    peers().watch().look(now);
+  else if (count == 0)
+    lending_.look_after_left_frames(now);
+  return count;
+}
+
+bool ShmUplink::arm() {
+  const bool is_armed = ShmLink::arm();
+  if (lending_.has_left_frames()) lending_.ring_for_left_frames();
+  return is_armed;
+}
+
+std::uint64_t ShmUplink::published() {
+  published_in_ = port().get();
+  return published_in_ != nullptr ? published_in_->tx.position() : 0;
+}
+
+bool ShmUplink::has_sent(std::uint64_t published) {
+  if (published_in_ == nullptr || port().get() != published_in_) return true;
+  return port()->tx.read_tail() >= published;
+}
+
+bool ShmUplink::has_signal() {
+  return peers().control().is_connected_to(kFabricPort) &&
+         !dead_port_name(fabric_.c_str(), peers().own_name().address.octets).is_held();
+}
+
+Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {
+  auto link = ShmUplink::open(config);
+  if (!link) return Failure{link.error()};
+  LinkParts parts = (*link)->parts();
+  parts.lender = &(*link)->lending();
+  return opened_shm_link(std::move(*link), parts, config);
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,54 @@
+// ShmUplink: the link of a process on a fabric that a fabric process serves: one channel, to that one, for all frames,
+// those to itself included.
+//
+// Solely responsible for what is special about it: its frames leave the process as the fabric process takes them, its
+// port has a signal or not, and it may lend its core (core_lending.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "emulator/host/config/engine_config.h"
+#include "emulator/host/link/shm/core_lending.h"
+#include "emulator/host/link/shm/shm_link.h"
+
+namespace verbena::host {
+
+class ShmUplink final : public ShmLink {
+ public:
+  /// The error is one line for the user; no fabric process is one.
+  static Result<std::unique_ptr<ShmUplink>, std::string> open(const EngineConfig& config);
+
+  CoreLending& lending() { return lending_; }
+
+  std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
+  void publish() override;
+  std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
+  /// The fabric process looks into its rings before it sleeps, and does nothing but look: no timer is needed.
+  std::optional<Time> next_deadline() const override { return std::nullopt; }
+  bool arm() override;
+  std::uint64_t published() override;
+  bool has_sent(std::uint64_t published) override;
+  bool has_signal() override;
+  bool blocks_peer_cpu() override { return peers().watch().blocks_peer_cpu(); }
+  bool wants_one_answer_for_all() const override { return has_waiting_frames(); }
+
+  // Frames wait here for the port: as with a NIC's own buffer, short against the transport's timeouts.
+  static constexpr std::size_t kDepthBytes = 256 * 1024;
+
+ private:
+  ShmUplink(std::unique_ptr<ShmPeers> peers, std::string fabric)
+      : ShmLink(std::move(peers)), fabric_(std::move(fabric)) {}
+  const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }
+
+  const std::string fabric_;
+  CoreLending lending_{peers()};
+  const ShmChannel* published_in_ = nullptr;  // by whose position published() was counted
+};
+
+/// The error is one line for the user.
+Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config);
+
+}  // namespace verbena::host

@@ -1,4 +1,5 @@
-// The one place that knows which kinds of link there are. Adding a kind: its file, and one line in link_factory.cc.
+// The one place that knows which kinds of link there are. Adding a kind: its folder, its row in link_factory.cc, and
+// what is true of it in config/link_kind.h.
 #pragma once
 
 #include <string>

@@ -50,8 +50,6 @@ class Engine final : private Progress {
                                                               EventSink& events);
   /// Drains for a few milliseconds, then leaves the node.
   ~Engine() override;
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
 
   const nic::NicConfig& nic_config() const { return nic_->config(); }
   const nic::Counters& counters() const { return stats_->counters(); }
@@ -120,16 +118,12 @@ class Engine final : private Progress {
   /// One pass (see link.h). Returns whether anything was received or sent.
   bool progress();
 
-  /// Runs passes until the NIC owes nothing (acknowledgements, posted work that may leave), at most for `limit`.
-  void drain(Duration limit);
-
   /// The process is about to end: waits for the peers' answers to DREQ, with the CM's repetitions in quick succession.
   void disconnect_all();
 
-  /// The device goes, and stays gone as long as this engine lives (Nic::remove_device): its QPs flush, its connections
-  /// are no more, and the sink is told of both.
-  void remove_device();
-  /// Commands are refused from then on; what there is can be polled and destroyed.
+  /// The device is gone, and stays so as long as this engine lives (Nic::remove_device): its QPs are flushed, its
+  /// connections are no more, and the sink has been told of both. Commands are refused; what there is can be polled and
+  /// destroyed.
   bool is_removed() const { return is_removed_.load(std::memory_order_relaxed); }
 
   std::optional<wire::MacAddress> resolve(const wire::Gid& address);
@@ -193,6 +187,7 @@ class Engine final : private Progress {
   bool leave_to_thread();
   void step_connections(Time now, ConnectionService::Arrived arrived = ConnectionService::Arrived::perhaps_more);
   void settle_connections();
+  void remove_device();
   void remove_device_locked(Time now);
   void on_notice(Notice notice);
   void set_port_up(bool up);
@@ -201,6 +196,8 @@ class Engine final : private Progress {
   bool thread_must_wake();
   Time deadline_locked(Time now) const;
   Time acknowledgement_deadline(bool app_polls, Time now) const;
+  /// Runs passes until the NIC owes nothing (acknowledgements, posted work that may leave), at most for `limit`.
+  void drain(Duration limit);
   void await_departure();
   void dispatch_events();
 

@@ -64,7 +64,26 @@ struct Score {
   }
 };
 
-std::vector<std::byte> capture_of(const RecordedWorld& world) {
+const char* name_of(unsigned causes) {
+  if ((causes & kByTimeout) != 0) return "timeout";
+  if ((causes & kByImplied) != 0) return "implied NAK";
+  if ((causes & kByRnr) != 0) return "RNR NAK";
+  return "NAK";
+}
+
+/// The truth about a frame, for a person who reads a capture that was kept.
+std::string truth_of(const RecordedWorld& world, const Recorded& frame) {
+  const MadeFrame& made = world.made[frame.number];
+  std::string text = "verbena: truth: made as " + std::to_string(frame.number) + " " +
+                     explain::to_text(frame.time - made.at) + " before, run " + std::to_string(made.run);
+  if (made.begins_run) text += std::string(" begins: ") + name_of(made.causes);
+  if (made.is_again) text += ", again";
+  if (made.is_redrawn) text += ", redrawn";
+  if (frame.is_corrupted) text += ", corrupted";
+  return text;
+}
+
+std::vector<std::byte> capture_of(const RecordedWorld& world, bool tells_truth = false) {
   std::vector<std::byte> file;
   const auto add = [&](std::size_t room, auto encode) {
     const std::size_t begin = file.size();
@@ -73,10 +92,12 @@ std::vector<std::byte> capture_of(const RecordedWorld& world) {
   };
   add(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_section(into, "test"); });
   add(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_interface(into, {.name = "tap"}); });
-  for (const Recorded& frame : world.recorded)
-    add(wire::encoded_packet_bytes_max(frame.octets.size(), 0), [&](std::span<std::byte> into) {
-      return wire::encode_pcapng_packet(into, {.time = frame.time, .bytes = frame.octets});
+  for (const Recorded& frame : world.recorded) {
+    const std::string comment = tells_truth ? truth_of(world, frame) : "";
+    add(wire::encoded_packet_bytes_max(frame.octets.size(), comment.size()), [&](std::span<std::byte> into) {
+      return wire::encode_pcapng_packet(into, {.time = frame.time, .bytes = frame.octets, .comment = comment});
     });
+  }
   return file;
 }
 
@@ -116,13 +137,6 @@ unsigned bit_of(Cause cause) {
       return 0;
   }
   return 0;
-}
-
-const char* name_of(unsigned causes) {
-  if ((causes & kByTimeout) != 0) return "timeout";
-  if ((causes & kByImplied) != 0) return "implied NAK";
-  if ((causes & kByRnr) != 0) return "RNR NAK";
-  return "NAK";
 }
 
 /// Goes through a recording beside what explain says of it.
@@ -325,8 +339,9 @@ void explain_world(std::uint64_t seed, Score& score) {
   if (world.recorded.empty()) return;
   const auto file = capture_of(world);
   if (const char* path = std::getenv("VERBENA_KEEP_CAPTURE")) {
+    const auto kept = capture_of(world, true);
     FILE* out = std::fopen(path, "w");
-    std::fwrite(file.data(), 1, file.size(), out);
+    std::fwrite(kept.data(), 1, kept.size(), out);
     std::fclose(out);
   }
   const explain::Capture capture = open(file);

@@ -50,8 +50,8 @@ void RequestStream::acknowledge_packet(const Moment& moment, Judgement& judgemen
   tell_skipped(behind, false, judgement);
   if (has_come_before(moment))
     find(judgement, FindingKind::repeated_answer, moment.psn);
-  else if (distance(behind, highest_answer_) > 0 && distance(first_, behind) > 0)
-    find(judgement, FindingKind::late_answer, moment.psn);
+  else if (is_positive && distance(behind, highest_answer_) > 0 && distance(first_, behind) > 0)
+    find(judgement, FindingKind::late_answer, moment.psn);  // a NAK may leave behind the responses to what came later
   if (distance(highest_answer_, behind) > 0) highest_answer_ = behind;
   if (!is_positive) negative(moment, syndrome, judgement);
   if (moment.is_dropped) return;
@@ -62,7 +62,8 @@ void RequestStream::acknowledge_packet(const Moment& moment, Judgement& judgemen
 void RequestStream::negative(const Moment& moment, const wire::Syndrome& syndrome, Judgement& judgement) {
   const bool is_sequence_error =
       syndrome.kind == wire::Syndrome::Kind::nak && syndrome.nak_code() == wire::NakCode::psn_sequence_error;
-  const bool is_news = !moment.is_dropped && distance(acked_, moment.psn) >= 0;
+  // What was lost before the capture's first packet may be asked for as well.
+  const bool is_news = !moment.is_dropped && (distance(acked_, moment.psn) >= 0 || acked_ == first_);
   if (syndrome.kind == wire::Syndrome::Kind::rnr_nak) {
     const Duration wait = wire::rnr_timer(syndrome.value);
     find(judgement, FindingKind::rnr_nak, moment.psn);
@@ -147,7 +148,9 @@ void RequestStream::data_from_before(const Moment& moment, Data& asked, bool was
 void RequestStream::data_in_order(const Moment& moment, Data& asked, Judgement& judgement) {
   Psn& next = *asked.pass_before(moment.psn);
   if (distance(next, moment.psn) > 0) {
-    find(judgement, FindingKind::response_gap, next, distance(next, moment.psn));
+    // Of what was asked for again some may be overtaken, and have passed in an answer of before.
+    if (asked.asked == 1 || !asked.seen.has(next))
+      find(judgement, FindingKind::response_gap, next, distance(next, moment.psn));
     asked.keep_missed(next, moment.psn);
   }
   next = moment.psn + 1;

@@ -33,18 +33,17 @@ std::optional<RequestStream::Evidence> RequestStream::asked_for(const Moment& mo
                                                                 Duration silence) const {
   const Shape shape = course.shape;
   const bool is_late = !has_passed(moment.psn) && shape == Shape::tail;
-  if (is_late || (shape == Shape::aside && course.steps == 0)) return std::nullopt;
+  if (is_late || shape == Shape::aside) return std::nullopt;
   const auto evidence = [&](std::size_t i) {
     const Asked& asked = asked_[i];
     return Evidence{asked.cause, moment.time - asked.at, asked.wait, asked.psn, i};
   };
   for (std::size_t i = 0; i < asked_.size(); ++i)
-    if (asked_[i].psn == moment.psn && may_react(asked_[i], moment, true, silence) &&
-        (shape != Shape::aside || rhythm_.is_soon(moment.time - asked_[i].at - asked_[i].wait)))
-      return evidence(i);
+    if (asked_[i].psn == moment.psn && may_react(asked_[i], moment, true, silence)) return evidence(i);
   constexpr std::int32_t kLostFirstMax = 4;
   // Not where it was asked for: the first ones were lost before the capture, or acknowledged meanwhile.
-  for (std::size_t i = 0; i < asked_.size() && shape == Shape::run; ++i) {
+  // A READ or an atomic is as likely to be sent for its own response's sake.
+  for (std::size_t i = 0; i < asked_.size() && shape == Shape::run && !moment.awaits_data; ++i) {
     const std::int32_t lost = distance(asked_[i].psn, later_of(asked_[i].psn, acked_));
     const std::int32_t left = distance(asked_[i].psn, moment.psn) - lost;
     if (distance(asked_[i].psn, moment.psn) <= 0 || left > kLostFirstMax) continue;
@@ -60,7 +59,7 @@ bool RequestStream::may_react(const Asked& asked, const Moment& moment, bool is_
   if (asked.cause == Cause::sequence_nak && since.ns * 2 < rhythm_.soonest.ns) return false;  // none is so quick
   const Duration reaction{std::max<std::int64_t>(0, (since - asked.wait).ns)};
   // The responder has got it since, so the requester has acted upon this, or has never had it.
-  const bool is_past = distance(asked.psn, acked_) > 0 && !rhythm_.is_soon(reaction);
+  const bool is_past = distance(asked.psn, acked_) > 0 && rhythm_.reaction.ns != 0 && !rhythm_.is_soon(reaction);
   if (is_past) return false;
   const bool is_in_time = asked.wait.ns == 0 || reaction.ns > asked.wait.ns;
   return (is_exact || rhythm_.is_prompt(reaction)) && !(is_in_time && is_too_slow(moment, reaction, silence));

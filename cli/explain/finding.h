@@ -24,9 +24,10 @@ enum class FindingKind : std::uint8_t {
   late,             // fills such a gap, out of order; nobody has sent it again
   duplicate,        // a request that the network has copied
   seen_before,      // it has passed, and was sent more than once: a copy, or held back; the capture does not show which
+  late_or_again,    // it was missing, and was asked for: held back, or sent again; the capture does not show which
   retransmission,   // begins a retransmission: `cause`
   late_answer,      // an answer that a later one has overtaken
-  repeated_answer,  // the same answer once more: it was copied, or the request that it answers
+  repeated_answer,  // the same answer once more: it was copied, or the request that it answers came again
   unasked_answer,   // answers a PSN that nobody has sent
   nak,
   rnr_nak,

@@ -78,12 +78,14 @@ std::string words(const Finding& finding, wire::Psn first) {
     case FindingKind::seen_before:
       return fmt::format("seen before, {} ago: a copy, held back, or sent again; the capture does not show which",
                          to_text(finding.since));
+    case FindingKind::late_or_again:
+      return "it was missing: held back, or sent again; the capture does not show which";
     case FindingKind::retransmission:
       return retransmission(finding, first);
     case FindingKind::late_answer:
       return "late: a later answer has overtaken it";
     case FindingKind::repeated_answer:
-      return "the same answer once more: a copy of it, or of the request that it answers";
+      return "the same answer once more: copied, or given again to a request that came again";
     case FindingKind::unasked_answer:
       return unasked(finding, first);
     case FindingKind::nak:

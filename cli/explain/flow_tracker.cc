@@ -111,6 +111,7 @@ void FlowTracker::count(const Finding& finding, Totals& totals) {
       totals.missing_packets += finding.count;
       return;
     case FindingKind::late:
+    case FindingKind::late_or_again:
     case FindingKind::late_answer:
       ++totals.late_packets;
       return;

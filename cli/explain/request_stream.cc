@@ -75,7 +75,8 @@ void RequestStream::ahead(const Moment& moment, Judgement& judgement) {
     return;
   }
   const Psn again_until = distance(highest, moment.psn) > 0 ? highest : moment.psn;
-  find_gap_in_run(from, again_until, judgement);
+  // It may as well be from before the retransmission, unless that goes on from there.
+  if (begins_run_at(moment)) find_gap_in_run(from, again_until, judgement);
   const Psn new_from = later_of(highest, from);
   if (distance(new_from, moment.psn) > 0) find(judgement, FindingKind::gap, new_from, distance(new_from, moment.psn));
   follow(moment, judgement);
@@ -124,7 +125,7 @@ void RequestStream::from_before(const Moment& moment, Judgement& judgement) {
   if (seen_.has(moment.psn))
     find_repeat(moment, {}, judgement);
   else
-    find(judgement, FindingKind::late, moment.psn);
+    find(judgement, passes_.empty() ? FindingKind::late_or_again : FindingKind::late, moment.psn);
   const bool may_be_of_this = judgement.findings.back().kind == FindingKind::seen_before;
   if (may_be_of_this)
     pass_.add(moment.psn, moment.span);
@@ -218,7 +219,12 @@ void RequestStream::behind(const Moment& moment, Judgement& judgement) {
   } else if (is_seen) {
     find_repeat(moment, course, judgement);
   } else {
-    find(judgement, FindingKind::late, moment.psn);
+    // More behind it, and something was asked for: it may begin a retransmission of which the rest did not pass.
+    const bool may_be_again = moment.is_reliable && course.steps != 0 && !asked_.empty();
+    if (may_be_again && seen_.has(moment.psn))
+      find_repeat_of(moment, FindingKind::seen_before, judgement);
+    else
+      find(judgement, may_be_again ? FindingKind::late_or_again : FindingKind::late, moment.psn);
   }
   behind_at_ = moment.time;
   seen_.add(moment.psn, moment.span);
@@ -242,8 +248,10 @@ void RequestStream::find_repeat(const Moment& moment, Course course, Judgement& 
     return;
   }
   const bool may_be_second_run = run_order_ && *run_order_ + 1 == moment.order;
-  const bool is_a_copy =
-      !moment.is_reliable || was_sent_once || (is_copy_at_once(moment) && !was_missing && !may_be_second_run);
+  // What awaits data is sent again for their sake, and nothing in the capture may show that they are missing.
+  const bool may_be_asked_again = moment.awaits_data && (moment.time - sent.same_at).ns > rhythm_.round.ns;
+  const bool is_a_copy = !moment.is_reliable || (was_sent_once && shape == Shape::tail && !may_be_asked_again) ||
+                         (is_copy_at_once(moment) && !was_missing && !may_be_second_run);
   find_repeat_of(moment, is_a_copy ? FindingKind::duplicate : FindingKind::seen_before, judgement);
 }
 

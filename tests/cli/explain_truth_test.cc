@@ -13,8 +13,9 @@
 // What shows in no capture is not asked for: a copy behind the tap, an acknowledgement lost before it, a retransmission
 // of what the tap has never seen. A finding that the table does not call for is a false claim, unless it is a fact, by
 // its own words: a gap is right if each of its PSNs was sent and has not passed; "late" if a packet of that way that
-// was made later has passed, whatever the PSNs; an answer may be called the same once more if a copy of its request
-// drew it. "Seen before" and "nothing in the capture asked for it" are right if the packet has passed, or was made,
+// was made later has passed, whatever the PSNs; an answer may be called the same once more if the same octets have passed.
+// A retransmission may be told of the packet that began it, or where all before it were told weakly, once for each.
+// "Seen before", "it was missing: held back, or sent again" and "nothing in the capture asked for it" are right if the packet has passed, or was made,
 // before; they name no cause, so they never count as naming one.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,9 +38,9 @@ using explain::FindingKind;
 
 namespace {
 
-/// Of a thousand disturbances; the aim is none. 7.5 in these 1,000 worlds. Lower it with whatever makes explain better.
-constexpr std::uint64_t kFalsePerMilleMax = 8;
-constexpr std::uint64_t kFalsePerMilleMaxElsewhere = 11;  // 10.1
+/// Of a thousand disturbances; the aim is none. 4.7 in these 1,000 worlds, 4.9 in those that nothing was tuned by; what kinds
+/// are left, and why, is in docs/deviations.md. Lower it with whatever makes explain better.
+constexpr std::uint64_t kFalsePerMilleMax = 5;
 
 struct Score {
   std::uint64_t disturbances = 0;
@@ -159,6 +160,8 @@ class Judge {
     std::set<std::uint32_t> psns;
     std::set<std::uint32_t> told;
     std::set<std::uint32_t> runs;
+    std::set<std::uint32_t> runs_told;        // that it is a retransmission
+    std::set<std::uint32_t> runs_silent;      // of which a packet has passed that was not called seen before
     std::map<std::uint32_t, wire::Psn> ends;  // by number
   };
 
@@ -190,7 +193,7 @@ class Judge {
         score_.expect("bad ICRC", take(left, FindingKind::bad_icrc) != nullptr, where(i));
     } else {
       check_gaps(i, made, left);
-      check_seen_before(made, left);
+      check_seen_before(frame.number, made, left);
       if (made.is_request)
         judge_request(i, frame.number, made, left);
       else
@@ -214,7 +217,10 @@ class Judge {
           Way& way = ways_[made.from - 1][is_request ? 0 : 1];
           way.told.insert(psn.value());
           if (is_under_way(made.from, is_request, psn, i)) continue;
-          score_.claim_is_false("gap at psn " + std::to_string(psn.value()) + ", " + where(i));
+          score_.claim_is_false((kind == FindingKind::gap_in_run ? "gap in run at psn "
+                                 : kind == FindingKind::gap      ? "gap at psn "
+                                                                 : "response gap at psn ") +
+                                std::to_string(psn.value()) + ", " + where(i));
           break;
         }
       }
@@ -222,9 +228,11 @@ class Judge {
   }
 
   /// A packet of that PSN has passed. It names no cause.
-  void check_seen_before(const MadeFrame& made, std::vector<Finding>& left) {
+  void check_seen_before(std::uint32_t number, const MadeFrame& made, std::vector<Finding>& left) {
     const Way& way = ways_[made.from - 1][made.is_request ? 0 : made.is_data ? 1 : 2];
     std::erase_if(left, [&](const Finding& finding) {
+      if (finding.kind == FindingKind::late_or_again)
+        return !way.psns.contains(made.psn.value()) && (made.is_again || number < way.last_number);
       return finding.kind == FindingKind::seen_before && way.psns.contains(made.psn.value());
     });
   }
@@ -266,18 +274,29 @@ class Judge {
       score_.expect("copy", take(left, FindingKind::duplicate) != nullptr, where(i));
     } else if (is_overtaken && is_behind) {
       const Finding* found = take(left, FindingKind::late);
-      if (found == nullptr && is_first_of_run) found = take_run(left, made);
+      if (found == nullptr && is_first_of_run && (found = take_run(left, made)) != nullptr)
+        way.runs_told.insert(made.run);
       score_.expect("late", found != nullptr, where(i));
     } else if (is_first_of_run && is_behind) {
-      score_.expect(name_of(made.causes), take_run(left, made) != nullptr, where(i));
+      const bool is_named = take_run(left, made) != nullptr;
+      if (is_named) way.runs_told.insert(made.run);
+      score_.expect(name_of(made.causes), is_named, where(i));
     }
+    if (made.is_again && made.run != 0 && !way.runs_told.contains(made.run) &&
+        (made.begins_run || !way.runs_silent.contains(made.run)) && take_run(left, made) != nullptr)
+      way.runs_told.insert(made.run);
     if (is_copy) return;
+    if (std::none_of(findings_[i].begin(), findings_[i].end(), is_weak)) way.runs_silent.insert(made.run);
     // A retransmission has overtaken it: late, though its PSN may not show it.
     const bool was_passed = way.any && number < way.last_number;
     if (was_passed) take(left, FindingKind::late);
     way.runs.insert(made.run);
     if (!was_passed) way.cursor = made.psn + made.span;
     pass(number, made, way);
+  }
+
+  static bool is_weak(const Finding& finding) {
+    return finding.kind == FindingKind::seen_before || finding.kind == FindingKind::late_or_again;
   }
 
   const Finding* take_run(std::vector<Finding>& left, const MadeFrame& made) {
@@ -306,11 +325,18 @@ class Judge {
                             (made.is_redrawn && take(left, FindingKind::repeated_answer) != nullptr);
       score_.expect("late answer", is_named, where(i));
     }
-    if (!is_copy && (made.is_redrawn || made.is_again)) take(left, FindingKind::repeated_answer);
+    if (!is_copy && (made.is_redrawn || made.is_again || has_passed_once(i))) take(left, FindingKind::repeated_answer);
     if (is_copy) return;
     if (number < last_answer_[made.from - 1]) take(left, FindingKind::late_answer);
     last_answer_[made.from - 1] = std::max(last_answer_[made.from - 1], number);
     pass(number, made, way);
+  }
+
+  /// Whether the very same octets have passed: an answer that was given twice, whichever of both was drawn by what.
+  bool has_passed_once(std::size_t i) const {
+    const auto end = world_.recorded.begin() + static_cast<std::ptrdiff_t>(i);
+    return std::any_of(world_.recorded.begin(), end,
+                       [&](const Recorded& before) { return before.octets == world_.recorded[i].octets; });
   }
 
   void pass(std::uint32_t number, const MadeFrame& made, Way& way) {
@@ -349,7 +375,7 @@ void explain_world(std::uint64_t seed, Score& score) {
 }
 
 /// What is left are worlds in which delays of many rounds mix several retransmissions of the same packets.
-void check_worlds(std::uint64_t first, std::uint64_t count, std::uint64_t false_per_mille_max) {
+void check_worlds(std::uint64_t first, std::uint64_t count) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   count = 40;  // they are slow; the code is the same
 #endif
@@ -366,16 +392,16 @@ void check_worlds(std::uint64_t first, std::uint64_t count, std::uint64_t false_
     for (const std::string& wrong : score.wrong) std::cout << wrong << "\n";
   BOOST_TEST(score.disturbances > 5 * count);
   BOOST_TEST(score.named * 100 >= score.disturbances * 95, table);
-  BOOST_TEST(score.false_claims * 1000 <= score.disturbances * false_per_mille_max, score.false_claims);
+  BOOST_TEST(score.false_claims * 1000 <= score.disturbances * kFalsePerMilleMax, score.false_claims);
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_claims_nothing_else) {
-  check_worlds(1, 1000, kFalsePerMilleMax);
+  check_worlds(1, 1000);
 }
 
 /// Explain's thresholds were chosen while looking at the worlds above, and not at these.
 BOOST_AUTO_TEST_CASE(the_same_in_worlds_that_nothing_was_tuned_by) {
-  check_worlds(1001, 1000, kFalsePerMilleMaxElsewhere);
+  check_worlds(1001, 1000);
 }

@@ -261,14 +261,14 @@ void RequestStream::find_repeat_of(const Moment& moment, FindingKind kind, Judge
   judgement.findings.back().since = moment.time - (sent.is_same ? sent.same_at : sent.at);
 }
 
-/// It comes right behind the same packet, sooner than its sender could.
+/// It comes right behind the same packet, and sooner than its sender could have heard of anything.
 bool RequestStream::is_copy_at_once(const Moment& moment) const {
   if (moment.order == 0) return false;
   const auto stream =
       moment.kind == Moment::Kind::request ? timeline_->requests(requester_) : timeline_->data(1 - requester_);
   const Moment& before = timeline_->moments()[stream[moment.order - 1]];
   return before.psn == moment.psn && before.content == moment.content &&
-         (moment.time - before.time).ns * 2 <= rhythm_.spacing.ns;
+         (moment.time - before.time).ns <= kCopySpacings * rhythm_.spacing.ns;
 }
 
 bool RequestStream::is_missing_in_earlier_pass(Psn psn) const {

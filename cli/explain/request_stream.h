@@ -119,6 +119,7 @@ class RequestStream {
 
   static constexpr std::int32_t kStepsOfRun = 3;  // so many in order are no copies by chance
   static constexpr std::int32_t kLostInRowMax = 2;
+  static constexpr std::int64_t kCopySpacings = 4;
   static constexpr std::size_t kPassesKept = 8;
   static constexpr std::size_t kDataPassesKept = 8;
   static constexpr std::size_t kMissedKept = 32;

@@ -3,36 +3,14 @@
 #include "tests/cli/told_script.h"
 
 using namespace verbena;
+using test::nak;
 using test::rc;
+using test::read;
+using test::response;
+using test::responses;
 using test::Script;
+using test::writes;
 using wire::OperationCode;
-
-namespace {
-
-void writes(Script& script, std::int64_t at_us, std::initializer_list<std::uint32_t> psns) {
-  for (const std::uint32_t psn : psns) script.write(at_us++, psn);
-}
-
-void nak(Script& script, std::int64_t at_us, std::uint32_t psn) {
-  script.answer(at_us, psn, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
-}
-
-void read(Script& script, std::int64_t at_us, std::uint32_t psn, std::uint32_t packets) {
-  script.send(at_us, 1, {.opcode = rc(OperationCode::read_request), .psn = psn, .reth = {0x1000, {5}, packets * 256}});
-}
-
-void response(Script& script, std::int64_t at_us, OperationCode code, std::uint32_t psn) {
-  script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}});
-}
-
-/// From `psn` on, one after the other.
-void responses(Script& script, std::int64_t at_us, std::uint32_t psn, std::uint32_t end) {
-  response(script, at_us, OperationCode::read_response_first, psn);
-  while (++psn < end - 1) response(script, ++at_us, OperationCode::read_response_middle, psn);
-  if (psn < end) response(script, ++at_us, OperationCode::read_response_last, psn);
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(a_packet_from_before_a_retransmission_does_not_move_it) {
   Script script;
@@ -202,4 +180,34 @@ BOOST_AUTO_TEST_CASE(what_comes_sooner_than_a_nak_is_ever_acted_upon_is_not_beca
   script.ack(at_us + 20, 89);
   script.tell();
   BOOST_TEST(script.client.go_backs == 15u);
+}
+
+BOOST_AUTO_TEST_CASE(a_nak_for_what_was_lost_before_the_first_packet_is_heard) {
+  Script script;
+  writes(script, 0, {11, 12, 13});  // 10 is lost
+  nak(script, 10, 10);
+  writes(script, 20, {10, 11, 12, 13, 14});
+  script.ack(40, 14);
+  script.tell();
+  BOOST_TEST(script.client.go_backs == 1u);
+  BOOST_TEST(script.says("go-back-N after the NAK of 10 us ago"));
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_is_not_right_behind_its_original_may_have_been_held_back) {
+  Script script;
+  writes(script, 0, {10, 11, 12, 11, 13, 14});
+  script.ack(20, 14);
+  script.tell();
+  BOOST_TEST(script.client.duplicates == 0u);
+  BOOST_TEST(script.client.seen_before == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_was_missing_and_asked_for_and_goes_on_a_little_is_late_or_sent_again) {
+  Script script;
+  writes(script, 0, {10, 14, 15});  // 11 to 13 are missing
+  nak(script, 10, 11);
+  writes(script, 12, {12, 13, 16, 17, 18, 19});
+  script.ack(40, 10);
+  script.tell();
+  BOOST_TEST(script.says("it was missing: held back, or sent again; the capture does not show which"));
 }

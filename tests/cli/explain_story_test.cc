@@ -6,6 +6,8 @@ using namespace verbena::explain;
 using test::kClientQp;
 using test::kServerQp;
 using test::rc;
+using test::read;
+using test::response;
 using test::Script;
 using wire::OperationCode;
 
@@ -93,16 +95,13 @@ BOOST_AUTO_TEST_CASE(rnr_nak_is_told_with_its_timer_and_the_retry_with_its_delay
 
 BOOST_AUTO_TEST_CASE(a_missing_read_response_is_asked_for_again) {
   Script script;
-  const auto response = [&](std::int64_t at_us, OperationCode code, std::uint32_t psn) {
-    script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}});
-  };
   script.send(0, 1, {.opcode = rc(OperationCode::read_request), .psn = 100, .reth = {0x1000, {5}, 1024}});
-  response(10, OperationCode::read_response_first, 100);
-  response(11, OperationCode::read_response_middle, 101);
-  response(13, OperationCode::read_response_last, 103);  // 102 is lost
+  response(script, 10, OperationCode::read_response_first, 100);
+  response(script, 11, OperationCode::read_response_middle, 101);
+  response(script, 13, OperationCode::read_response_last, 103);  // 102 is lost
   script.send(20, 1, {.opcode = rc(OperationCode::read_request), .psn = 102, .reth = {0x1200, {5}, 512}});
-  response(30, OperationCode::read_response_first, 102);
-  response(31, OperationCode::read_response_last, 103);
+  response(script, 30, OperationCode::read_response_first, 102);
+  response(script, 31, OperationCode::read_response_last, 103);
   script.write(40, 104);  // READ took four PSNs
   script.ack(50, 104);
   script.tell();
@@ -225,28 +224,22 @@ BOOST_AUTO_TEST_CASE(the_nak_explains_a_retransmission_however_slow_its_requeste
 
 BOOST_AUTO_TEST_CASE(repeated_read_responses_are_counted_and_a_lost_last_is_found) {
   Script script;
-  const auto response = [&](std::int64_t at_us, OperationCode code, std::uint32_t psn) {
-    script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}});
-  };
-  const auto read = [&](std::int64_t at_us, std::uint32_t psn, std::uint32_t length) {
-    script.send(at_us, 1, {.opcode = rc(OperationCode::read_request), .psn = psn, .reth = {0x1000, {5}, length}});
-  };
-  read(0, 100, 1024);
-  read(1, 104, 1024);
-  response(10, OperationCode::read_response_first, 100);
-  response(11, OperationCode::read_response_middle, 101);
-  response(12, OperationCode::read_response_middle, 102);  // LAST is lost
-  response(14, OperationCode::read_response_first, 104);
-  response(15, OperationCode::read_response_middle, 105);
-  response(16, OperationCode::read_response_middle, 106);
-  response(17, OperationCode::read_response_last, 107);
-  read(20, 103, 256);
-  read(21, 104, 1024);
-  response(30, OperationCode::read_response_only, 103);
-  response(31, OperationCode::read_response_first, 104);
-  response(32, OperationCode::read_response_middle, 105);
-  response(33, OperationCode::read_response_middle, 106);
-  response(34, OperationCode::read_response_last, 107);
+  read(script, 0, 100, 4);
+  read(script, 1, 104, 4);
+  response(script, 10, OperationCode::read_response_first, 100);
+  response(script, 11, OperationCode::read_response_middle, 101);
+  response(script, 12, OperationCode::read_response_middle, 102);  // LAST is lost
+  response(script, 14, OperationCode::read_response_first, 104);
+  response(script, 15, OperationCode::read_response_middle, 105);
+  response(script, 16, OperationCode::read_response_middle, 106);
+  response(script, 17, OperationCode::read_response_last, 107);
+  read(script, 20, 103, 1);
+  read(script, 21, 104, 4);
+  response(script, 30, OperationCode::read_response_only, 103);
+  response(script, 31, OperationCode::read_response_first, 104);
+  response(script, 32, OperationCode::read_response_middle, 105);
+  response(script, 33, OperationCode::read_response_middle, 106);
+  response(script, 34, OperationCode::read_response_last, 107);
   script.tell();
   BOOST_TEST(script.server.gaps == 1u);
   BOOST_TEST(script.says("gap in READ or atomic responses: psn 103 (+3) missing, 1 packet"));

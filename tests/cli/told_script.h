@@ -99,4 +99,27 @@ class Script {
   std::vector<std::byte> file_;
 };
 
+inline void writes(Script& script, std::int64_t at_us, std::initializer_list<std::uint32_t> psns) {
+  for (const std::uint32_t psn : psns) script.write(at_us++, psn);
+}
+
+inline void nak(Script& script, std::int64_t at_us, std::uint32_t psn) {
+  script.answer(at_us, psn, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
+}
+
+inline void read(Script& script, std::int64_t at_us, std::uint32_t psn, std::uint32_t packets) {
+  script.send(at_us, 1, {.opcode = rc(OperationCode::read_request), .psn = psn, .reth = {0x1000, {5}, packets * 256}});
+}
+
+inline void response(Script& script, std::int64_t at_us, OperationCode code, std::uint32_t psn) {
+  script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}});
+}
+
+/// From `psn` on, one after the other.
+inline void responses(Script& script, std::int64_t at_us, std::uint32_t psn, std::uint32_t end) {
+  response(script, at_us, OperationCode::read_response_first, psn);
+  while (++psn < end - 1) response(script, ++at_us, OperationCode::read_response_middle, psn);
+  if (psn < end) response(script, ++at_us, OperationCode::read_response_last, psn);
+}
+
 }  // namespace verbena::test

@@ -21,6 +21,7 @@ import captures  # noqa: E402
 import command_line  # noqa: E402
 import crowd  # noqa: E402
 import devices  # noqa: E402
+import explained  # noqa: E402
 import harness  # noqa: E402
 import matrix  # noqa: E402
 import network  # noqa: E402
@@ -32,7 +33,7 @@ import rdma_cm_tools  # noqa: E402
 import rsockets  # noqa: E402
 import served  # noqa: E402
 
-MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "fabric": served,
+MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served,
            "network": network, "own_sockets": own_sockets, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
            "rsockets": rsockets}
 

@@ -26,8 +26,8 @@ import harness
 import roce_check
 
 ENHANCED_PACKET, SECTION = 6, 0x0A0D0D0A
-# Of all that is asked for; false words of a thousand.
-NAMED_PERCENT_MIN = 95
+# Of all that is asked for, and false words of a thousand: 95.2 to 98 % and 0 to 12 measured, as the machine's scheduling draws it.
+NAMED_PERCENT_MIN = 93
 FALSE_PER_MILLE_MAX = 20
 FAULTS = ("drop 1%", "duplicate 1%", "reorder by=3 1%", "delay by=300us 0.5%", "corrupt 0.5%")
 RESPONSES = range(13, 19)  # opcodes of RC: READ responses, ACK, atomic ACK

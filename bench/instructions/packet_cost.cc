@@ -72,6 +72,8 @@ constexpr std::array kCases = {
 class Runner {
  public:
   explicit Runner(const Case& what) : case_(what), pair_(what.bytes * kBatch) {
+    request_.opcode = case_.opcode;
+    request_.signaled = true;
     std::uint32_t value = 1;
     for (std::byte& octet : pair_.initiator.buffer.bytes())
       octet = static_cast<std::byte>((value = value * 1664525u + 1013904223u) >> 24);
@@ -142,14 +144,10 @@ class Runner {
     End& initiator = pair_.initiator;
     const std::uint64_t offset = slot * case_.bytes;
     const nic::Sge sge{initiator.buffer.address() + offset, case_.bytes, initiator.mr.lkey};
-    nic::SendRequest request;
-    request.wr_id = slot;
-    request.opcode = case_.opcode;
-    request.signaled = true;
-    request.sges = {&sge, 1};
-    request.remote_address = pair_.target.buffer.address() + offset;
-    request.rkey = pair_.target.mr.rkey;
-    VERBENA_ASSERT(initiator.nic.post_send(initiator.qp, request, now_).ok());
+    request_.wr_id = slot;
+    request_.sges = {&sge, 1};
+    request_.operand.remote = {.address = pair_.target.buffer.address() + offset, .rkey = pair_.target.mr.rkey};
+    VERBENA_ASSERT(initiator.nic.post_send(initiator.qp, request_, now_).ok());
   }
   void post_receive(std::uint64_t slot) {
     End& target = pair_.target;
@@ -175,6 +173,7 @@ class Runner {
   const Case& case_;
   Pair pair_;
   std::array<nic::Completion, kPollEntries> completions_;
+  nic::SendRequest request_;  // what is the same of all of a case's
   Time now_{1'000'000};
   Phase counted_{};
   bool is_counting_ = false;

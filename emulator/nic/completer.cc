@@ -1,8 +1,12 @@
 // The completer: what acknowledgements, NAKs, read data and timers mean for the work requests of an RC QP.
 // IBTA vol 1, 9.7.5 (acknowledging), 9.7.6 (timers and retries), 9.9.2 (requester's errors).
+#include "emulator/nic/completer.h"
+
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/payload.h"
+#include "emulator/nic/requester.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -75,7 +79,7 @@ void retry_from(NicState& nic, Qp& qp, Psn psn, Time now) {
   --requester.retries_left;
   go_back(qp, psn);
   restart_ack_timer(nic, qp, now);
-  nic.make_ready(qp);
+  nic.ready.push_back(qp);
 }
 
 void response_missing(NicState& nic, Qp& qp, Time now) {
@@ -271,7 +275,7 @@ void retire(NicState& nic, Qp& qp) {
     if (qp.sq_drained_notify) nic.raise(AsyncEventType::sq_drained, qp);
   }
   // One that failed here waits for those before it; nothing is to be sent until then.
-  if (queue.next != queue.tail && queue.at(queue.next).status == CompletionStatus::success) nic.make_ready(qp);
+  if (queue.next != queue.tail && queue.at(queue.next).status == CompletionStatus::success) nic.ready.push_back(qp);
 }
 
 void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
@@ -280,7 +284,7 @@ void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Tim
   const Psn psn = packet.bth().psn;
   if (packet.opcode().has_aeth && distance(requester.una_psn - 1, psn) >= 0 && distance(psn, requester.sent_psn) > 0) {
     learn_credits(qp, packet.aeth());
-    if (qp.send_queue.next != qp.send_queue.tail) nic.make_ready(qp);
+    if (qp.send_queue.next != qp.send_queue.tail) nic.ready.push_back(qp);
   }
   // Outside of what is outstanding: a duplicate or a ghost of an earlier connection (9.7.5.1.4).
   if (distance(requester.una_psn, psn) < 0 || distance(psn, requester.sent_psn) <= 0) return;
@@ -297,7 +301,7 @@ void start_ack_timer_late(Qp& qp, std::uint64_t batch, Time now) {
 
 void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
   Requester& requester = qp.requester;
-  if (qp.timers.take_due(Timer::rnr, now)) nic.make_ready(qp);
+  if (qp.timers.take_due(Timer::rnr, now)) nic.ready.push_back(qp);
   if (qp.timers.is_due(Timer::ack, now) && requester.timed_batch > left) start_ack_timer_late(qp, 0, now);
   if (qp.timers.take_due(Timer::ack, now)) {
     nic.counters.add(Counter::local_ack_timeout_err);

@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/completion.h"
+#include "emulator/nic/handles.h"
 
 namespace verbena::nic {
 

@@ -3,6 +3,8 @@
 // IBTA annex A17.9: the packet may be a request, a response or an acknowledgement of any transport; one CNP may stand
 // for several marks on a QP. The CNP goes to the QP that sent the packet: BECN set, PSN 0, 16 octets of zeros, no ECN
 // of its own. The reaction point only counts: nothing here lowers a rate (docs/deviations.md).
+#include "emulator/nic/congestion.h"
+
 #include <algorithm>
 #include <array>
 

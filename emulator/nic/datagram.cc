@@ -1,8 +1,15 @@
 // Unreliable datagrams: one packet a message, an address handle for each, the GRH area in front of what is received.
 // IBTA vol 1, 9.8.3; annex A17.4.4 for the IPv4 header in the GRH area.
+#include "emulator/nic/datagram.h"
+
 #include <cstring>
 
+#include "emulator/nic/completer.h"
+#include "emulator/nic/groups.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/pacing.h"
+#include "emulator/nic/payload.h"
+#include "emulator/nic/receive_buffer.h"
 
 namespace verbena::nic {
 namespace {

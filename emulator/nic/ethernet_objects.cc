@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/xrc.h"
 
 namespace verbena::nic {
 namespace {

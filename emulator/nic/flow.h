@@ -11,7 +11,8 @@
 #include <optional>
 #include <span>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/handles.h"
 
 namespace verbena::nic {
 

@@ -1,7 +1,11 @@
 // Multicast of datagrams: who belongs to a group, and the copies that each member gets (IBTA 10.5.2).
+#include "emulator/nic/groups.h"
+
 #include <algorithm>
 
+#include "emulator/nic/datagram.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/raw_packet.h"
 
 namespace verbena::nic {
 namespace {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdio>
 
+#include "emulator/nic/requester.h"
 #include "wire/assert.h"
 
 namespace verbena::nic {
@@ -327,12 +328,12 @@ std::optional<std::string_view> broken_invariant(const NicState& nic, const Qp& 
 std::optional<std::string_view> broken_invariant(const NicState& nic) {
   std::size_t listed = 0;
   const Qp* last = nullptr;
-  for (const Qp* qp = nic.ready_first; qp != nullptr && listed <= nic.ready_count; qp = qp->ready_next) {
+  for (const Qp* qp = nic.ready.first(); qp != nullptr && listed <= nic.ready.size(); qp = qp->ready_next) {
     if (!qp->ready || nic.qps.find(qp->handle) != qp) return "the list of ready QPs has only such";
     ++listed;
     last = qp;
   }
-  if (listed != nic.ready_count || last != nic.ready_last) return "the list of ready QPs has its length and its end";
+  if (listed != nic.ready.size() || last != nic.ready.last()) return "the list of ready QPs has its length and its end";
   std::size_t ready = 0;
   for (std::uint32_t slot = 0; slot < nic.qps.slots(); ++slot)
     if (const Qp* const qp = nic.qps.find_slot(slot)) ready += qp->ready;

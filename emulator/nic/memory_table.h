@@ -13,8 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/nic/attributes.h"
 #include "emulator/nic/counters.h"
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/handles.h"
+#include "emulator/nic/nic_config.h"
+#include "emulator/nic/work_request.h"
 #include "wire/result.h"
 #include "wire/time.h"
 

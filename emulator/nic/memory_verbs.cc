@@ -3,6 +3,7 @@
 #include <array>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/payload.h"
 
 namespace verbena::nic {
 

@@ -1,9 +1,13 @@
 // modify_qp: which attributes each transition wants and allows, their ranges, and what a transition does.
 // IBTA vol 1, 10.3.1, 11.2.5.2 and table 91; the tables of the verbs man page ibv_modify_qp.
+#include "emulator/nic/modify_qp.h"
+
 #include <algorithm>
 #include <bit>
 
+#include "emulator/nic/completer.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/pacing.h"
 
 namespace verbena::nic {
 namespace {
@@ -144,7 +148,7 @@ void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
 }
 
 void reset_qp(NicState& nic, Qp& qp) {
-  nic.drop_ready(qp);
+  nic.unschedule(qp);
   nic.timers.remove(qp.timer_entry);
   nic.purge_completions(qp);
   qp.send_queue.clear();
@@ -213,7 +217,7 @@ void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask, 
   if (to == rtr) start_responder(nic, qp);
   if (to == rts) {
     if (from == rtr) start_requester(nic, qp);
-    nic.make_ready(qp);
+    nic.ready.push_back(qp);
   }
   if (to == sqd) {
     if (from == sqd) {

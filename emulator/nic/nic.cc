@@ -4,7 +4,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/nic/completer.h"
+#include "emulator/nic/congestion.h"
+#include "emulator/nic/datagram.h"
+#include "emulator/nic/groups.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/pacing.h"
+#include "emulator/nic/raw_packet.h"
+#include "emulator/nic/requester.h"
+#include "emulator/nic/responder.h"
+#include "emulator/nic/response.h"
 #include "wire/frame_parser.h"
 
 namespace verbena::nic {
@@ -183,8 +192,8 @@ std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget, Ackn
   Qp* interrupted = nullptr;  // in the middle of its turn
   std::size_t turn = nic.turn_left != 0 ? nic.turn_left : kQuantumPackets;
   nic.turn_left = 0;
-  while (sent < budget && blocked <= nic.ready_count) {
-    Qp* qp = nic.take_ready();
+  while (sent < budget && blocked <= nic.ready.size()) {
+    Qp* qp = nic.ready.take();
     if (qp == nullptr) break;
     Sent last = Sent::packet;
     const std::size_t before = sent;
@@ -198,18 +207,18 @@ std::size_t Nic::transmit(Time now, TransmitPort& port, std::size_t budget, Ackn
       interrupted = qp;
       nic.turn_left = turn - (sent - before);
     } else if (last != Sent::nothing) {
-      nic.make_ready(*qp);
+      nic.ready.push_back(*qp);
     }
     blocked = last == Sent::blocked && sent == before ? blocked + 1 : 0;
     turn = kQuantumPackets;
   }
-  if (interrupted != nullptr) nic.make_ready_first(*interrupted);
+  if (interrupted != nullptr) nic.ready.push_front(*interrupted);
   if (!nic.steering.looped.empty()) deliver_looped(nic);
   return sent;
 }
 
 bool Nic::has_work() const {
-  return state_->ready_first != nullptr || !state_->notices.empty();
+  return !state_->ready.empty() || !state_->notices.empty();
 }
 
 bool Nic::holds_acknowledgements() const {

@@ -12,11 +12,15 @@
 #include <optional>
 #include <span>
 
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/completion.h"
 #include "emulator/nic/counters.h"
 #include "emulator/nic/flow.h"
+#include "emulator/nic/handles.h"
 #include "emulator/nic/memory.h"
+#include "emulator/nic/nic_config.h"
 #include "emulator/nic/transmit_port.h"
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/work_request.h"
 #include "wire/packet_view.h"
 #include "wire/result.h"
 #include "wire/time.h"
@@ -68,7 +72,7 @@ class Nic {
   /// ibv_advise_mr: the pages of an on-demand region's range will be used. Returns where the first octet is.
   VerbsResult<std::uint64_t> prefetch_memory(PdHandle pd, const Sge& range, bool for_writing);
 
-  /// A window is bound by a work request (SendRequest::set_binding) and may go while it is bound.
+  /// A window is bound by a work request (WindowBinding) and may go while it is bound.
   VerbsResult<MemoryWindow> allocate_window(PdHandle pd, WindowType type);
   VerbsResult<void> deallocate_window(MwHandle window);
 

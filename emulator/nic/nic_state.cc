@@ -26,48 +26,11 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
 }
 
-void NicState::make_ready(Qp& qp) {
-  if (qp.ready) return;
-  qp.ready = true;
-  qp.ready_next = nullptr;
-  (ready_last != nullptr ? ready_last->ready_next : ready_first) = &qp;
-  ready_last = &qp;
-  ++ready_count;
-}
-
-void NicState::make_ready_first(Qp& qp) {
-  if (qp.ready) return;
-  qp.ready = true;
-  qp.ready_next = ready_first;
-  ready_first = &qp;
-  if (ready_last == nullptr) ready_last = &qp;
-  ++ready_count;
-}
-
-Qp* NicState::take_ready() {
-  Qp* qp = ready_first;
-  if (qp == nullptr) return nullptr;
-  ready_first = qp->ready_next;
-  if (ready_first == nullptr) ready_last = nullptr;
-  qp->ready = false;
-  --ready_count;
-  return qp;
-}
-
-void NicState::drop_ready(Qp& qp) {
+void NicState::unschedule(Qp& qp) {
   const auto held_end = held.begin() + held_count;
   held_count = static_cast<std::uint32_t>(std::remove(held.begin(), held_end, &qp) - held.begin());
-  if (!qp.ready) return;
-  if (&qp == ready_first) turn_left = 0;
-  Qp* previous = nullptr;
-  for (Qp* at = ready_first; at != &qp; at = at->ready_next) {
-    VERBENA_ASSERT(at != nullptr);
-    previous = at;
-  }
-  (previous != nullptr ? previous->ready_next : ready_first) = qp.ready_next;
-  if (ready_last == &qp) ready_last = previous;
-  qp.ready = false;
-  --ready_count;
+  if (&qp == ready.first()) turn_left = 0;
+  ready.remove(qp);
 }
 
 bool NicState::hold(Qp& qp) {
@@ -80,7 +43,7 @@ bool NicState::hold(Qp& qp) {
 }
 
 void NicState::release_held() {
-  for (std::uint32_t i = 0; i < held_count; ++i) make_ready(*held[i]);
+  for (std::uint32_t i = 0; i < held_count; ++i) ready.push_back(*held[i]);
   held_count = 0;
 }
 

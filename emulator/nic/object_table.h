@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/handles.h"
 
 namespace verbena::nic {
 

@@ -1,7 +1,9 @@
 // Making and ending the NIC's objects: the verbs that change what exists.
 #include <algorithm>
 
+#include "emulator/nic/modify_qp.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/xrc.h"
 
 namespace verbena::nic {
 
@@ -351,7 +353,7 @@ VerbsResult<void> Nic::destroy_qp(QpHandle handle) {
     return {};
   }
   if (qp->attachments != 0) return Failure{VerbsError::busy};
-  nic.drop_ready(*qp);
+  nic.unschedule(*qp);
   nic.timers.remove(qp->timer_entry);
   nic.purge_completions(*qp);
   nic.async_events.remove_if([&](const AsyncEvent& event) { return names_qp(event, handle.index); });

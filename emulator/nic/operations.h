@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/work_request.h"
 
 namespace verbena::nic {
 

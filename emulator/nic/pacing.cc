@@ -1,5 +1,7 @@
 // What waits for the clock besides the transport's timers: QPs with a rate limit or without their pages, CQs with
 // moderated events.
+#include "emulator/nic/pacing.h"
+
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
@@ -25,7 +27,7 @@ VerbsResult<void> Nic::limit_rate(QpHandle handle, const RateLimit& limit) {
     return Failure{VerbsError::invalid_argument};
   qp->attributes.rate_limit_kbps = limit.kbps;
   set_pace(*qp, limit);
-  nic.make_ready(*qp);
+  nic.ready.push_back(*qp);
   return {};
 }
 
@@ -61,8 +63,8 @@ bool waits_for_pages(NicState& nic, Qp& qp) {
 }
 
 void resume_held_back(NicState& nic, Qp& qp, Time now) {
-  if (qp.timers.take_due(Timer::pace, now)) nic.make_ready(qp);
-  if (qp.timers.take_due(Timer::pages, now)) nic.make_ready(qp);
+  if (qp.timers.take_due(Timer::pace, now)) nic.ready.push_back(qp);
+  if (qp.timers.take_due(Timer::pages, now)) nic.ready.push_back(qp);
 }
 
 VerbsResult<void> Nic::moderate_cq(CqHandle handle, std::uint16_t count, Duration period) {

@@ -44,10 +44,7 @@ CompletionStatus local_status(const NicState& nic, const Qp& qp, const SendWork&
 
 void fill(SendWork& work, const SendRequest& request) {
   work.wr_id = request.wr_id;
-  work.remote_address = request.remote_address;
-  work.compare_or_add = request.compare_or_add;
-  work.swap = request.swap;
-  work.rkey = request.rkey;
+  work.operand = request.operand;
   work.immediate = request.immediate;
   work.received_packets = 0;
   work.remote_qkey = request.remote_qkey;
@@ -112,7 +109,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   if (qp->state == QpState::error || qp->state == QpState::sqe)
     nic.flush_send_queue(*qp);
   else
-    nic.make_ready(*qp);
+    nic.ready.push_back(*qp);
   return {};
 }
 

@@ -10,13 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/nic/attributes.h"
 #include "emulator/nic/completion_queue.h"
+#include "emulator/nic/handles.h"
 #include "emulator/nic/service.h"
 #include "emulator/nic/timer_heap.h"
 #include "emulator/nic/timer_table.h"
-#include "emulator/nic/verbs.h"
 #include "emulator/nic/work_queue.h"
+#include "emulator/nic/work_request.h"
 #include "wire/aeth.h"
+#include "wire/packet_builder.h"
 
 namespace verbena::nic {
 

@@ -1,8 +1,12 @@
 // Raw packets: whole Ethernet frames as an application makes them, and the rules that steer what comes to its queues.
+#include "emulator/nic/raw_packet.h"
+
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/nic/completer.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/pacing.h"
 
 namespace verbena::nic {
 namespace {

@@ -1,9 +1,14 @@
 // The requester: turns work requests of RC and UC QPs into request packets, within what the peer and the queue allow.
 // IBTA vol 1, 9.7.2 - 9.7.4 (RC), 9.8 (UC).
+#include "emulator/nic/requester.h"
+
 #include <algorithm>
 #include <array>
 
+#include "emulator/nic/completer.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/pacing.h"
+#include "emulator/nic/payload.h"
 #include "wire/assert.h"
 
 namespace verbena::nic {
@@ -109,12 +114,14 @@ void append_extensions(wire::PacketBuilder& builder, const Qp& qp, const SendWor
   if (info.has_xrceth) builder.append(wire::Xrceth{0, work.remote_qpn});
   if (info.has_reth) {
     const std::uint32_t skipped = work.is_read() ? packet * qp.mtu : 0;  // a read goes on where responses are missing
-    builder.append(wire::Reth{work.remote_address + skipped, wire::Rkey{work.rkey}, work.length - skipped});
+    builder.append(
+        wire::Reth{work.operand.remote.address + skipped, wire::Rkey{work.operand.remote.rkey}, work.length - skipped});
   }
   if (info.has_atomic_eth) {
     const bool swap = work.opcode == SendOpcode::compare_and_swap;
-    builder.append(wire::AtomicEth{work.remote_address, wire::Rkey{work.rkey}, swap ? work.swap : work.compare_or_add,
-                                   swap ? work.compare_or_add : 0});
+    builder.append(wire::AtomicEth{work.operand.remote.address, wire::Rkey{work.operand.remote.rkey},
+                                   swap ? work.operand.remote.swap : work.operand.remote.compare_or_add,
+                                   swap ? work.operand.remote.compare_or_add : 0});
   }
   if (info.has_immediate) builder.append(wire::ImmDt{work.immediate});
   if (info.has_invalidate) builder.append(wire::Ieth{wire::Rkey{work.immediate}});
@@ -131,7 +138,7 @@ void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status
   VERBENA_ASSERT(work.is_local() && qp.requester.next_packet == 0);
   if (!work.is_executed()) {
     const bool binds = work.opcode == SendOpcode::bind_memory_window;
-    const bool done = binds ? nic.regions.bind(work.binding(), qp.pd, qp.handle)
+    const bool done = binds ? nic.regions.bind(work.operand.binding, qp.pd, qp.handle)
                             : nic.regions.may_invalidate(work.immediate, qp.pd, qp.handle);
     if (!done) return fail_locally(nic, qp, work, CompletionStatus::memory_window_bind_error);
     if (!binds) nic.regions.invalidate(work.immediate, qp.pd, qp.handle);

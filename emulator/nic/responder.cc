@@ -1,9 +1,14 @@
 // The responder: an ordered list of checks on a request, each with a verdict; one place says what a verdict means.
 // IBTA vol 1, 9.7.4 (RC, order of checks figure 84), 9.8.2 (UC), 9.9.3 (responder's errors, tables 60 and 61).
+#include "emulator/nic/responder.h"
+
 #include <algorithm>
 #include <array>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/receive_buffer.h"
+#include "emulator/nic/response.h"
+#include "emulator/nic/xrc.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -38,12 +43,12 @@ void schedule_nak(NicState& nic, Qp& qp, std::uint8_t syndrome, Psn psn) {
   qp.responder.acknowledge = Acknowledge::nak;
   qp.responder.nak_syndrome = syndrome;
   qp.responder.acknowledge_psn = psn;
-  nic.make_ready(qp);
+  nic.ready.push_back(qp);
 }
 
 void schedule_acknowledge(NicState& nic, Qp& qp) {
   if (qp.responder.acknowledge == Acknowledge::none) qp.responder.acknowledge = Acknowledge::ack;
-  nic.make_ready(qp);
+  nic.ready.push_back(qp);
 }
 
 /// An access to memory was refused. Pages that are not there yet make the peer try again, as ConnectX does.

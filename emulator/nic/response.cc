@@ -1,8 +1,13 @@
 // What the responder sends: acknowledgements, NAKs, read data, atomic results, in PSN order (IBTA 9.7.5.1). Also the
 // receive work request that a message in progress holds.
+#include "emulator/nic/response.h"
+
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/pacing.h"
+#include "emulator/nic/payload.h"
+#include "emulator/nic/receive_buffer.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -127,7 +132,7 @@ void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
   const auto later = std::find_if(first + has_begun, jobs.end(),
                                   [&](const ResponseJob& other) { return wire::distance(job.psn, other.psn) > 0; });
   jobs.insert(later, job);
-  nic.make_ready(qp);
+  nic.ready.push_back(qp);
 }
 
 }  // namespace

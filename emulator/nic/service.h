@@ -9,8 +9,9 @@
 #include <array>
 #include <cstdint>
 
+#include "emulator/nic/attributes.h"
 #include "emulator/nic/operations.h"
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/work_request.h"
 #include "wire/opcode.h"
 
 namespace verbena::nic {

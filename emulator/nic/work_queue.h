@@ -10,8 +10,13 @@
 #include <memory>
 #include <span>
 
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/completion.h"
+#include "emulator/nic/handles.h"
 #include "emulator/nic/operations.h"
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/work_request.h"
+#include "wire/assert.h"
+#include "wire/packet_builder.h"
 
 namespace verbena::nic {
 
@@ -27,10 +32,7 @@ struct AddressHandle {
 /// A posted send work request and how far it has got.
 struct SendWork {
   std::uint64_t wr_id = 0;
-  std::uint64_t remote_address = 0;
-  std::uint64_t compare_or_add = 0;
-  std::uint64_t swap = 0;
-  std::uint32_t rkey = 0;
+  Operand operand{};
   std::uint32_t immediate = 0;         // or the rkey that is invalidated
   std::uint32_t length = 0;            // octets of the whole message
   std::uint32_t packets = 0;           // PSNs that it takes (a read: those of its responses; a local operation: none)
@@ -56,15 +58,6 @@ struct SendWork {
   bool is_executed() const { return received_packets != 0; }
   bool is_write() const { return opcode == SendOpcode::rdma_write || opcode == SendOpcode::rdma_write_with_immediate; }
   bool consumes_receive() const { return contains(kConsumeReceive, opcode); }
-  /// SendRequest::set_binding().
-  WindowBinding binding() const {
-    return {.window = MwHandle{address_handle.index},
-            .rkey = rkey,
-            .lkey = remote_qkey,
-            .address = remote_address,
-            .length = compare_or_add,
-            .access = static_cast<std::uint32_t>(swap)};
-  }
 };
 
 class SendQueue {

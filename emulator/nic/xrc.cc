@@ -1,4 +1,6 @@
 // Extended reliable connections (IBTA annex A14): domains, the SRQ that a request names, QPs with several holders.
+#include "emulator/nic/xrc.h"
+
 #include "emulator/nic/nic_state.h"
 
 namespace verbena::nic {

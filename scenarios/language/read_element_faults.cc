@@ -1,7 +1,6 @@
 // Faults of a scenario that happen to links, switches, nodes and verbs, each with the key that says what happens.
 #include <algorithm>
 
-#include "emulator/nic/verbs.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/parts.h"
 #include "wire/assert.h"

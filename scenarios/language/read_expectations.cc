@@ -4,8 +4,9 @@
 #include <functional>
 #include <regex>
 
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/completion.h"
 #include "emulator/nic/counters.h"
-#include "emulator/nic/verbs.h"
 #include "scenarios/checkers/checker.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "emulator/nic/verbs.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/latency_histogram.h"
 #include "wire/time.h"

@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/completion.h"
 #include "scenarios/language/scenario.h"
 #include "wire/time.h"
 

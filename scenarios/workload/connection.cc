@@ -182,8 +182,8 @@ void Connection::announce(wire::Psn forward, wire::Psn backward) {
 }
 
 nic::VerbsResult<void> Connection::post(nic::SendRequest request, Place local, std::uint64_t remote_offset, Time now) {
-  request.remote_address = target_.iova + remote_offset;
-  request.rkey = target_.region.rkey;
+  request.operand.remote.address = target_.iova + remote_offset;
+  request.operand.remote.rkey = target_.region.rkey;
   return post_to(request, local, now);
 }
 

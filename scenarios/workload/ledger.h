@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/nic/completion.h"
 #include "scenarios/outcome/outcome.h"
 #include "scenarios/workload/journal.h"
 

@@ -1,7 +1,7 @@
 // SetUpListener: hears what applications agree upon beside the wire: connections and memory regions.
 #pragma once
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/attributes.h"
 #include "emulator/sim/world.h"
 
 namespace verbena::scenarios {

@@ -177,17 +177,17 @@ void Stream::pump(Time now) {
 bool Stream::post(std::uint64_t number, Time since, Time now) {
   const Message message = messages_.message(number);
   const ContentCheck::Operands operands = content_.posting(number, message, now);
-  const nic::SendRequest request{.wr_id = number,
-                                 .opcode = opcode_of(message.verb),
-                                 .immediate = static_cast<std::uint32_t>(number),
-                                 .compare_or_add = operands.compare_or_add,
-                                 .swap = operands.swap};
+  const nic::SendRequest request{
+      .wr_id = number,
+      .opcode = opcode_of(message.verb),
+      .immediate = static_cast<std::uint32_t>(number),
+      .operand = {.remote = {.compare_or_add = operands.compare_or_add, .swap = operands.swap}}};
   const Connection::Place local{layout_.slot(number), message.octets};
   nic::VerbsResult<void> posted;
   if (message.verb == Verb::fetch_add && counter_ != nullptr) {
     nic::SendRequest addition = request;
-    addition.remote_address = counter_->address();
-    addition.rkey = counter_->rkey();
+    addition.operand.remote.address = counter_->address();
+    addition.operand.remote.rkey = counter_->rkey();
     posted = connection_.post_to(addition, local, now);
   } else {
     const bool swap = message.verb == Verb::compare_swap;

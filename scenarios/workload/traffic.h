@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/attributes.h"
 #include "emulator/sim/world.h"
 #include "wire/time.h"
 

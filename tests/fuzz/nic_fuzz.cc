@@ -161,18 +161,17 @@ class Victim {
       any_result(nic_->post_srq_receive(srq_, {2, list}));
       return;
     }
-    SendRequest request{.opcode = static_cast<SendOpcode>(input.u8() % 10),
-                        .signaled = true,
-                        .solicited = (flags & 8) != 0,
-                        .fence = (flags & 16) != 0,
-                        .sges = list,
-                        .remote_address = address(input.u8() * 64u),
-                        .rkey = region_.rkey,
-                        .compare_or_add = 1,
-                        .address_handle = ah_,
-                        .remote_qpn = nic_->qpn(qps_[5]),
-                        .remote_qkey = 0x1111};
-    if ((flags & 32) != 0) request.rkey = input.u32();
+    SendRequest request{
+        .opcode = static_cast<SendOpcode>(input.u8() % 10),
+        .signaled = true,
+        .solicited = (flags & 8) != 0,
+        .fence = (flags & 16) != 0,
+        .sges = list,
+        .operand = {.remote = {.address = address(input.u8() * 64u), .rkey = region_.rkey, .compare_or_add = 1}},
+        .address_handle = ah_,
+        .remote_qpn = nic_->qpn(qps_[5]),
+        .remote_qkey = 0x1111};
+    if ((flags & 32) != 0) request.operand.remote.rkey = input.u32();
     any_result(nic_->post_send(qp, request, now_));
   }
 

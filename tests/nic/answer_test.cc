@@ -30,7 +30,8 @@ Operations sent(Script& script, Nic::Acknowledge when = Nic::Acknowledge::at_onc
 
 void answer(Script& script) {
   const Sge sge = script.buffer.sge(0, 8);
-  const SendRequest request{.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 1};
+  const SendRequest request{
+      .opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 1}}};
   BOOST_REQUIRE(script.end.nic().post_send(script.end.qp, request, script.world.now()).ok());
 }
 

@@ -25,7 +25,8 @@ BOOST_AUTO_TEST_CASE(the_ack_timer_waits_until_what_is_sent_again_has_left) {
   Script script({.mtu = kMtu, .timeout = kTimeout, .retry_count = 1});
   Nic& nic = script.end.nic();
   const Sge sge = script.buffer.sge(0, 8);
-  script.end.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 1});
+  script.end.post(
+      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 1}}});
   script.expect(rc(OperationCode::write_only), 100);
   const Time late = script.world.now() + kAckTimeout;
   nic.on_deadline(late);

@@ -135,7 +135,8 @@ BOOST_AUTO_TEST_CASE(a_marked_packet_of_an_unreliable_connection_is_answered) {
 BOOST_AUTO_TEST_CASE(a_marked_read_response_is_answered) {
   Notifier script;
   const Sge sge = script.buffer.sge(0, 256);
-  script.end.post({.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 0x77});
+  script.end.post(
+      {.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 0x77}}});
   script.expect(rc(OperationCode::read_request), 100);
   script.marked({.opcode = rc(OperationCode::read_response_only),
                  .psn = 100,
@@ -195,7 +196,9 @@ BOOST_AUTO_TEST_CASE(a_requester_asks_for_an_acknowledgement_every_nth_packet) {
   for (const std::uint32_t every : {3u, 100u}) {
     Script script({.mtu = 256}, 1 << 17, {.latency = nanoseconds(0), .port_frames = 512, .acknowledge_every = every});
     const Sge sge = script.buffer.sge(0, 300 * 256);
-    script.end.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 0x77});
+    script.end.post({.opcode = SendOpcode::rdma_write,
+                     .sges = {&sge, 1},
+                     .operand = {.remote = {.address = 0x1000, .rkey = 0x77}}});
     for (std::uint32_t i = 0; i < 300; ++i)
       BOOST_TEST_REQUIRE(script.next().ack_request == ((i + 1) % every == 0 || i == 299), every << ": packet " << i);
   }

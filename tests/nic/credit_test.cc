@@ -150,11 +150,13 @@ class Run {
     for (std::uint32_t i = 0; i < exchange.posted_before; ++i) post_receive();
     for (const Message& message : exchange.messages) {
       const Sge sge{0, message.packets * kMtu, a_.mr.lkey};
-      BOOST_REQUIRE(
-          a_.nic
-              .post_send(a_.qp, {.opcode = message.opcode, .sges = {&sge, 1}, .remote_address = 0, .rkey = b_.mr.rkey},
-                         now_)
-              .ok());
+      BOOST_REQUIRE(a_.nic
+                        .post_send(a_.qp,
+                                   {.opcode = message.opcode,
+                                    .sges = {&sge, 1},
+                                    .operand = {.remote = {.address = 0, .rkey = b_.mr.rkey}}},
+                                   now_)
+                        .ok());
     }
   }
 

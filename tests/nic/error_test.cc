@@ -45,21 +45,24 @@ BOOST_AUTO_TEST_CASE(a_wrong_key_address_length_or_right_is_a_remote_access_erro
     Buffer foreign(pair.b.nic(), other_pd, 4096);
     pair.b.receive(1, {pair.b_buffer.sge()});
     const Sge sge = pair.a_buffer.sge(0, 8);
-    SendRequest request{
-        .opcode = opcode, .sges = {&sge, 1}, .remote_address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()};
+    SendRequest request{.opcode = opcode,
+                        .sges = {&sge, 1},
+                        .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}};
     spoil(request, pair, read_only, foreign);
     check_outcome(pair, request, {remote_access_error, AsyncEventType::qp_access_error, std::nullopt});
   };
   for (const SendOpcode opcode : {SendOpcode::rdma_write, SendOpcode::rdma_read, SendOpcode::fetch_and_add}) {
     BOOST_TEST_CONTEXT("opcode " << static_cast<int>(opcode)) {
       using Ref = SendRequest&;
-      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.rkey ^= 1; });
-      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.rkey ^= 0x40000000; });
-      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.remote_address -= 8; });
-      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.remote_address += 4096; });
-      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.remote_address = UINT64_MAX - 7; });
-      refused(opcode, [](Ref request, Pair&, Buffer& read_only, Buffer&) { request.rkey = read_only.rkey(); });
-      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer& foreign) { request.rkey = foreign.rkey(); });
+      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.operand.remote.rkey ^= 1; });
+      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.operand.remote.rkey ^= 0x40000000; });
+      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.operand.remote.address -= 8; });
+      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.operand.remote.address += 4096; });
+      refused(opcode, [](Ref request, Pair&, Buffer&, Buffer&) { request.operand.remote.address = UINT64_MAX - 7; });
+      refused(opcode,
+              [](Ref request, Pair&, Buffer& read_only, Buffer&) { request.operand.remote.rkey = read_only.rkey(); });
+      refused(opcode,
+              [](Ref request, Pair&, Buffer&, Buffer& foreign) { request.operand.remote.rkey = foreign.rkey(); });
       refused(opcode, [](Ref, Pair& pair, Buffer&, Buffer&) {
         BOOST_REQUIRE(pair.b.nic().deregister_memory(pair.b_buffer.mr()).ok());
       });
@@ -74,8 +77,7 @@ BOOST_AUTO_TEST_CASE(a_write_with_immediate_to_a_wrong_key_is_a_local_access_err
   check_outcome(pair,
                 {.opcode = SendOpcode::rdma_write_with_immediate,
                  .sges = {&sge, 1},
-                 .remote_address = pair.b_buffer.address(),
-                 .rkey = pair.b_buffer.rkey() ^ 1},
+                 .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey() ^ 1}}},
                 {remote_access_error, AsyncEventType::qp_access_error, local_access_error});
 }
 
@@ -85,22 +87,20 @@ BOOST_AUTO_TEST_CASE(the_last_octet_of_a_region_can_be_reached_and_the_next_one_
   pair.b.receive(1, {});
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = {&two, 1},
-               .remote_address = pair.b_buffer.address(4094),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(4094), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {success});
   check_outcome(pair,
                 {.opcode = SendOpcode::rdma_write,
                  .sges = {&two, 1},
-                 .remote_address = pair.b_buffer.address(4095),
-                 .rkey = pair.b_buffer.rkey()},
+                 .operand = {.remote = {.address = pair.b_buffer.address(4095), .rkey = pair.b_buffer.rkey()}}},
                 {remote_access_error, AsyncEventType::qp_access_error, std::nullopt});
 }
 
 BOOST_AUTO_TEST_CASE(a_zero_length_access_needs_no_valid_key) {
   Pair pair;
   for (const SendOpcode opcode : {SendOpcode::rdma_write, SendOpcode::rdma_read})
-    pair.a.post({.opcode = opcode, .remote_address = 1, .rkey = 0xdead});
+    pair.a.post({.opcode = opcode, .operand = {.remote = {.address = 1, .rkey = 0xdead}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {success, success});
 }
@@ -112,10 +112,11 @@ BOOST_AUTO_TEST_CASE(an_operation_that_the_qp_does_not_allow_is_an_invalid_reque
     Pair pair(options, 4096);
     pair.b.receive(1, {pair.b_buffer.sge()});
     const Sge sge = pair.a_buffer.sge(0, 8);
-    check_outcome(
-        pair,
-        {.opcode = opcode, .sges = {&sge, 1}, .remote_address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()},
-        {remote_invalid_request, AsyncEventType::qp_request_error, std::nullopt});
+    check_outcome(pair,
+                  {.opcode = opcode,
+                   .sges = {&sge, 1},
+                   .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}},
+                  {remote_invalid_request, AsyncEventType::qp_request_error, std::nullopt});
   };
   refused(SendOpcode::rdma_write, kRemoteWrite);
   refused(SendOpcode::rdma_read, kRemoteRead);
@@ -129,8 +130,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_off_its_natural_boundary_is_an_invalid_request) {
   check_outcome(pair,
                 {.opcode = SendOpcode::fetch_and_add,
                  .sges = {&sge, 1},
-                 .remote_address = pair.b_buffer.address(4),
-                 .rkey = pair.b_buffer.rkey()},
+                 .operand = {.remote = {.address = pair.b_buffer.address(4), .rkey = pair.b_buffer.rkey()}}},
                 {remote_invalid_request, AsyncEventType::qp_request_error, std::nullopt});
 }
 
@@ -179,8 +179,7 @@ BOOST_AUTO_TEST_CASE(a_send_from_memory_that_is_not_allowed_fails_here_after_wha
       pair.a.post({.wr_id = id,
                    .opcode = SendOpcode::rdma_write,
                    .sges = {&sge, 1},
-                   .remote_address = pair.b_buffer.address(),
-                   .rkey = pair.b_buffer.rkey()});
+                   .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
     };
     write(1, good);
     write(2, bad);
@@ -198,8 +197,9 @@ BOOST_AUTO_TEST_CASE(a_read_into_memory_that_is_not_allowed_fails_here) {
     Pair pair({}, 4096);
     Buffer read_only(pair.a.nic(), pair.a.pd, 100, 0);
     const Sge sge = read_only.sge(0, 8);
-    pair.a.post(
-        {.opcode = opcode, .sges = {&sge, 1}, .remote_address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()});
+    pair.a.post({.opcode = opcode,
+                 .sges = {&sge, 1},
+                 .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
     pair.world.run_to_rest();
     check_statuses(pair.a.poll_sent(), {local_protection_error});
   }
@@ -210,8 +210,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_with_other_than_eight_octets_is_a_local_length_er
   const Sge sge = pair.a_buffer.sge(0, 4);
   pair.a.post({.opcode = SendOpcode::fetch_and_add,
                .sges = {&sge, 1},
-               .remote_address = pair.b_buffer.address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {local_length_error});
 }
@@ -225,7 +224,9 @@ BOOST_AUTO_TEST_CASE(more_reads_than_the_responder_has_resources_for_are_an_inva
   b.connect(1, a.qpn());
   const Sge sge = into.sge(0, 8);
   for (int i = 0; i < 8; ++i)
-    a.post({.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .remote_address = from.address(), .rkey = from.rkey()});
+    a.post({.opcode = SendOpcode::rdma_read,
+            .sges = {&sge, 1},
+            .operand = {.remote = {.address = from.address(), .rkey = from.rkey()}}});
   world.run_to_rest();
   const auto sent = a.poll_sent();
   BOOST_TEST_REQUIRE(sent.size() == 8u);
@@ -248,8 +249,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_has_gone_is_noticed_by_the_timeouts_and_only_it
   a2.post({.wr_id = 2,
            .opcode = SendOpcode::rdma_write,
            .sges = {&sge, 1},
-           .remote_address = to.address(),
-           .rkey = to.rkey()});
+           .operand = {.remote = {.address = to.address(), .rkey = to.rkey()}}});
   world.run_to_rest(seconds(1));
   const auto sent = a.poll_sent();
   BOOST_TEST_REQUIRE(sent.size() == 2u);
@@ -288,9 +288,10 @@ BOOST_AUTO_TEST_CASE(moving_to_error_flushes_both_queues_in_order_and_what_is_po
 BOOST_AUTO_TEST_CASE(a_failed_pair_can_be_reset_and_connected_again) {
   Pair pair;
   for (int round = 0; round < 3; ++round) {
-    pair.a.post({.opcode = SendOpcode::rdma_read, .sges = {}, .remote_address = 0, .rkey = 0});
+    pair.a.post({.opcode = SendOpcode::rdma_read, .sges = {}, .operand = {.remote = {.address = 0, .rkey = 0}}});
     const Sge sge = pair.a_buffer.sge(0, 8);
-    pair.a.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0, .rkey = 0});
+    pair.a.post(
+        {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .operand = {.remote = {.address = 0, .rkey = 0}}});
     pair.world.run_to_rest();
     check_statuses(pair.a.poll_sent(), {success, remote_access_error});
     for (Endpoint* end : {&pair.a, &pair.b}) end->to_state(QpState::reset);

@@ -105,9 +105,9 @@ std::size_t post_what_was_captured(Pair& pair, const std::vector<Captured>& requ
     request.opcode = send_opcode_of(first, immediate);
     const Sge sge = pair.a_buffer.sge(start, bytes);
     request.sges = {&sge, 1};
-    request.remote_address = pair.b_buffer.address();
-    request.rkey = pair.b_buffer.rkey();
-    request.compare_or_add = 1;
+    request.operand.remote.address = pair.b_buffer.address();
+    request.operand.remote.rkey = pair.b_buffer.rkey();
+    request.operand.remote.compare_or_add = 1;
     pair.b.receive(posted, {pair.b_buffer.sge()});
     pair.a.post(request);
     ++posted;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/nic/modify_qp.h"
 #include "tests/support/frames.h"
 
 namespace verbena::nic {
@@ -83,7 +84,7 @@ struct Subject {
 
   /// Back to INIT, by hand: all is as after modify_qp but for what a case then breaks.
   void empty(QpState state) {
-    nic.drop_ready(qp);
+    nic.unschedule(qp);
     qp.state = state;
     qp.send_queue.clear();
     qp.requester = {};
@@ -163,20 +164,20 @@ const std::vector<Case> kCases{
     {"in RESET and INIT nothing is to be sent",
      [](Subject& s) {
        s.empty(QpState::init);
-       s.nic.make_ready(s.qp);
+       s.nic.ready.push_back(s.qp);
      }},
-    {"who owes a response is ready, held or waits for pages", [](Subject& s) { s.nic.drop_ready(s.qp); }},
+    {"who owes a response is ready, held or waits for pages", [](Subject& s) { s.nic.unschedule(s.qp); }},
     {"who may send is ready or waits for its rate limit or pages",
      [](Subject& s) {
        s.qp.responder.jobs.clear();
-       s.nic.drop_ready(s.qp);
+       s.nic.unschedule(s.qp);
      }},
     {"a response is owed only by a reliable QP that lives, or with a NAK",
      [](Subject& s) {
        const auto jobs = s.qp.responder.jobs;
        s.empty(QpState::error);
        s.qp.responder.jobs = jobs;
-       s.nic.make_ready(s.qp);
+       s.nic.ready.push_back(s.qp);
      }},
     {"the responder keeps to its resources", [](Subject& s) { s.qp.responder.atomics.resize(kResources - 1); }},
     {"the responder keeps to its resources",
@@ -227,7 +228,11 @@ BOOST_AUTO_TEST_CASE(the_lists_that_qps_share_are_looked_through) {
     break_it(subject);
     return std::string(broken_invariant(subject.nic).value_or(""));
   };
-  BOOST_TEST(broken([](Subject& s) { ++s.nic.ready_count; }) == "the list of ready QPs has its length and its end");
+  BOOST_TEST(broken([](Subject& s) {
+               Qp& other = s.nic.qps.create();
+               other.ready = true;
+               s.qp.ready_next = &other;
+             }) == "the list of ready QPs has its length and its end");
   BOOST_TEST(broken([](Subject& s) { s.qp.ready_next = &s.qp; }) == "the list of ready QPs has its length and its end");
   BOOST_TEST(broken([](Subject& s) { s.qp.ready = false; }) == "the list of ready QPs has only such");
   BOOST_TEST(broken([](Subject& s) { s.nic.qps.create().ready = true; }) == "a QP that is ready is in the list");

@@ -51,8 +51,7 @@ BOOST_AUTO_TEST_CASE(a_write_of_three_packets_survives_every_pattern) {
     const Sge from = pair.a_buffer.sge(0, 3 * kMtu);
     pair.a.post({.opcode = SendOpcode::rdma_write,
                  .sges = {&from, 1},
-                 .remote_address = pair.b_buffer.address(),
-                 .rkey = pair.b_buffer.rkey()});
+                 .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
     pair.world.run_to_rest(kLongest);
     Check{pair}.one_success(pair.a.poll_sent(), "write");
     BOOST_TEST_REQUIRE(same_bytes(pair.a_buffer.bytes().first(3 * kMtu), pair.b_buffer.bytes().first(3 * kMtu)));
@@ -76,8 +75,7 @@ BOOST_AUTO_TEST_CASE(a_read_of_three_packets_survives_every_pattern) {
     const Sge into = pair.a_buffer.sge(0, 3 * kMtu);
     pair.a.post({.opcode = SendOpcode::rdma_read,
                  .sges = {&into, 1},
-                 .remote_address = pair.b_buffer.address(),
-                 .rkey = pair.b_buffer.rkey()});
+                 .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
     pair.world.run_to_rest(kLongest);
     Check{pair}.one_success(pair.a.poll_sent(), "read");
     BOOST_TEST_REQUIRE(same_bytes(pair.a_buffer.bytes().first(3 * kMtu), pair.b_buffer.bytes().first(3 * kMtu)));
@@ -94,9 +92,9 @@ BOOST_AUTO_TEST_CASE(an_atomic_is_executed_once_and_returns_the_true_value_under
     const Sge result = pair.a_buffer.sge(0, 8);
     pair.a.post({.opcode = SendOpcode::fetch_and_add,
                  .sges = {&result, 1},
-                 .remote_address = pair.b_buffer.address(511 * 8),
-                 .rkey = pair.b_buffer.rkey(),
-                 .compare_or_add = 3});
+                 .operand = {.remote = {.address = pair.b_buffer.address(511 * 8),
+                                        .rkey = pair.b_buffer.rkey(),
+                                        .compare_or_add = 3}}});
     pair.world.run_to_rest(kLongest);
     Check{pair}.one_success(pair.a.poll_sent(), "atomic");
     BOOST_TEST_REQUIRE(pair.a_buffer.word(0) == value);
@@ -118,9 +116,9 @@ BOOST_AUTO_TEST_CASE(mixed_operations_in_one_batch_complete_once_and_in_order_un
       pair.a.post({.wr_id = id,
                    .opcode = opcode,
                    .sges = {&sge, 1},
-                   .remote_address = pair.b_buffer.address(offset),
-                   .rkey = pair.b_buffer.rkey(),
-                   .compare_or_add = 1});
+                   .operand = {.remote = {.address = pair.b_buffer.address(offset),
+                                          .rkey = pair.b_buffer.rkey(),
+                                          .compare_or_add = 1}}});
     };
     post(0, SendOpcode::rdma_write, write_from, 0);
     post(1, SendOpcode::rdma_read, read_into, 0);  // reads what was just written
@@ -147,8 +145,7 @@ BOOST_AUTO_TEST_CASE(both_directions_at_once_survive_every_pattern) {
     const auto write = [](Endpoint& end, const Sge& from, const Buffer& to) {
       end.post({.opcode = SendOpcode::rdma_write,
                 .sges = {&from, 1},
-                .remote_address = to.address(2048),
-                .rkey = to.rkey()});
+                .operand = {.remote = {.address = to.address(2048), .rkey = to.rkey()}}});
     };
     write(pair.a, pair.a_buffer.sge(0, 3 * kMtu), pair.b_buffer);
     write(pair.b, pair.b_buffer.sge(0, 3 * kMtu), pair.a_buffer);

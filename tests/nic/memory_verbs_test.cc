@@ -11,8 +11,9 @@ namespace {
 
 std::vector<Completion> write_to(Pair& pair, std::uint64_t address, std::size_t bytes = 8) {
   const Sge sge = pair.a_buffer.sge(0, bytes);
-  pair.a.post(
-      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = address, .rkey = pair.b_buffer.rkey()});
+  pair.a.post({.opcode = SendOpcode::rdma_write,
+               .sges = {&sge, 1},
+               .operand = {.remote = {.address = address, .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   return pair.a.poll_sent();
 }
@@ -70,8 +71,7 @@ BOOST_AUTO_TEST_CASE(the_null_region_gives_zeros_and_swallows_what_is_written) {
   const Sge pieces[] = {pair.a_buffer.sge(0, 8), {0xdead0000, 2000, null.lkey}, pair.a_buffer.sge(8, 8)};
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = pieces,
-               .remote_address = Buffer::address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = Buffer::address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {success});
   BOOST_TEST(pair.b_buffer.word(0) == first);
@@ -82,8 +82,7 @@ BOOST_AUTO_TEST_CASE(the_null_region_gives_zeros_and_swallows_what_is_written) {
   const Sge back[] = {{0, 8, null.lkey}, pair.a_buffer.sge(0, 8)};
   pair.a.post({.opcode = SendOpcode::rdma_read,
                .sges = back,
-               .remote_address = Buffer::address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = Buffer::address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {success});
   BOOST_TEST(pair.a_buffer.word(0) == pair.b_buffer.word(1));
@@ -96,8 +95,7 @@ BOOST_AUTO_TEST_CASE(the_null_region_is_of_its_domain_and_not_for_peers) {
   const Sge sge{0, 8, null.lkey};
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = {&sge, 1},
-               .remote_address = Buffer::address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = Buffer::address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {local_protection_error});
 
@@ -105,7 +103,7 @@ BOOST_AUTO_TEST_CASE(the_null_region_is_of_its_domain_and_not_for_peers) {
   const auto theirs =
       Endpoint::take(second.b.nic().register_memory({.pd = second.b.pd, .access = kLocalWrite, .is_null = true}));
   const Sge from = second.a_buffer.sge(0, 8);
-  second.a.post({.opcode = SendOpcode::rdma_write, .sges = {&from, 1}, .rkey = theirs.lkey});
+  second.a.post({.opcode = SendOpcode::rdma_write, .sges = {&from, 1}, .operand = {.remote = {.rkey = theirs.lkey}}});
   second.world.run_to_rest();
   check_statuses(second.a.poll_sent(), {remote_access_error});
 }
@@ -141,8 +139,7 @@ BOOST_AUTO_TEST_CASE(one_on_demand_region_is_the_whole_address_space) {
   const Sge sge{place, 3000, all.lkey};
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = {&sge, 1},
-               .remote_address = Buffer::address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = Buffer::address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {success});
   BOOST_TEST(same_bytes(pair.a_buffer.bytes().first(3000), pair.b_buffer.bytes().first(3000)));
@@ -185,8 +182,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_write_is_answered_as_a_read_of_nothing) {
                .opcode = SendOpcode::atomic_write,
                .inline_data = true,
                .sges = {&sge, 1},
-               .remote_address = Buffer::address(16),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = Buffer::address(16), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   const auto completions = pair.a.poll_sent();
   check_statuses(completions, {success});
@@ -215,8 +211,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_write_is_eight_aligned_octets) {
   const Sge seven = pair.a_buffer.sge(0, 7);
   pair.a.post({.opcode = SendOpcode::atomic_write,
                .sges = {&seven, 1},
-               .remote_address = Buffer::address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = Buffer::address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {local_length_error});
   Script unaligned;

@@ -26,16 +26,16 @@ struct WindowPair : Pair {
             .access = kRemoteWrite};
   }
   std::vector<Completion> bind(const WindowBinding& wanted) {
-    SendRequest request{.wr_id = 9};
-    request.set_binding(wanted);
-    b.post(request);
+    b.post({.wr_id = 9, .opcode = SendOpcode::bind_memory_window, .operand = {.binding = wanted}});
     world.run_to_rest();
     return b.poll_sent();
   }
   /// What a write of eight octets by `from` completes with.
   std::vector<Completion> write(Endpoint& from, std::uint32_t rkey, std::uint64_t address) {
     const Sge eight = a_buffer.sge(0, 8);
-    from.post({.opcode = SendOpcode::rdma_write, .sges = {&eight, 1}, .remote_address = address, .rkey = rkey});
+    from.post({.opcode = SendOpcode::rdma_write,
+               .sges = {&eight, 1},
+               .operand = {.remote = {.address = address, .rkey = rkey}}});
     world.run_to_rest();
     return from.poll_sent();
   }
@@ -81,8 +81,7 @@ BOOST_AUTO_TEST_CASE(neither_the_octet_before_it_nor_a_right_it_lacks_nor_the_ke
     const Sge eight = pair.a_buffer.sge(0, 8);
     pair.a.post({.opcode = SendOpcode::rdma_read,
                  .sges = {&eight, 1},
-                 .remote_address = Buffer::address(64),
-                 .rkey = next_key(window.rkey)});
+                 .operand = {.remote = {.address = Buffer::address(64), .rkey = next_key(window.rkey)}}});
     pair.world.run_to_rest();
     return pair.a.poll_sent();
   });
@@ -287,18 +286,19 @@ struct WindowScript : Script {
   WindowScript() : region(end.nic(), end.pd, kRegionBytes, kRegionAccess) {}
   void post_write() {
     const Sge eight = buffer.sge(0, 8);
-    end.post({.opcode = SendOpcode::rdma_write, .sges = {&eight, 1}, .remote_address = 0x1000, .rkey = 7});
+    end.post(
+        {.opcode = SendOpcode::rdma_write, .sges = {&eight, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 7}}});
   }
   void post_bind(bool fence) {
     const MemoryWindow window = Endpoint::take(end.nic().allocate_window(end.pd, WindowType::type2));
-    SendRequest request{.fence = fence};
-    request.set_binding({.window = window.handle,
-                         .rkey = window.rkey,
-                         .lkey = region.lkey(),
-                         .address = Buffer::address(),
-                         .length = 8,
-                         .access = kRemoteWrite});
-    end.post(request);
+    end.post({.opcode = SendOpcode::bind_memory_window,
+              .fence = fence,
+              .operand = {.binding = {.window = window.handle,
+                                      .rkey = window.rkey,
+                                      .lkey = region.lkey(),
+                                      .address = Buffer::address(),
+                                      .length = 8,
+                                      .access = kRemoteWrite}}});
   }
   bool is_bound() { return end.nic().deregister_memory(region.mr()).error() == VerbsError::busy; }
   Buffer region;
@@ -342,7 +342,8 @@ BOOST_AUTO_TEST_CASE(what_is_sent_again_passes_a_bind_by) {
 BOOST_AUTO_TEST_CASE(a_fenced_bind_waits_for_the_reads_before_it_even_when_they_are_asked_for_again) {
   WindowScript script;
   const Sge eight = script.buffer.sge(0, 8);
-  script.end.post({.opcode = SendOpcode::rdma_read, .sges = {&eight, 1}, .remote_address = 0x1000, .rkey = 7});
+  script.end.post(
+      {.opcode = SendOpcode::rdma_read, .sges = {&eight, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 7}}});
   script.post_bind(true);
   script.post_write();
   script.world.run_until(script.world.now());

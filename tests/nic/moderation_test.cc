@@ -13,8 +13,7 @@ void write(Pair& pair, std::uint32_t bytes = 64) {
   const Sge sge = pair.a_buffer.sge(0, bytes);
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = {&sge, 1},
-               .remote_address = pair.b_buffer.address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
 }
 
 }  // namespace

@@ -211,8 +211,7 @@ BOOST_AUTO_TEST_CASE(a_draining_queue_finishes_what_was_begun_and_keeps_the_rest
     pair.a.post({.wr_id = i,
                  .opcode = SendOpcode::rdma_read,
                  .sges = {&sge, 1},
-                 .remote_address = pair.b_buffer.address(),
-                 .rkey = pair.b_buffer.rkey()});
+                 .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_while_not([&] { return !pair.world.trace().empty(); });
   QpAttributes attributes;
   attributes.state = sqd;

@@ -25,7 +25,9 @@ struct Paged : Pair {
     there.fill(6);
   }
   void ask(SendOpcode opcode, const Sge& local, const Buffer& remote) {
-    a.post({.opcode = opcode, .sges = {&local, 1}, .remote_address = Buffer::address(), .rkey = remote.rkey()});
+    a.post({.opcode = opcode,
+            .sges = {&local, 1},
+            .operand = {.remote = {.address = Buffer::address(), .rkey = remote.rkey()}}});
   }
   /// Runs until what was posted is done, and returns how long that took.
   Duration run() {
@@ -111,9 +113,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_is_executed_once_whatever_it_waits_for) {
   const Sge result = pair.here.sge(0, 8);
   pair.a.post({.opcode = SendOpcode::fetch_and_add,
                .sges = {&result, 1},
-               .remote_address = Buffer::address(),
-               .rkey = pair.there.rkey(),
-               .compare_or_add = 3});
+               .operand = {.remote = {.address = Buffer::address(), .rkey = pair.there.rkey(), .compare_or_add = 3}}});
   pair.run();
   BOOST_TEST(pair.there.word(0) == before + 3);
   BOOST_TEST(pair.here.word(0) == before);
@@ -163,13 +163,13 @@ BOOST_AUTO_TEST_CASE(advice_takes_the_delay_away) {
 
 BOOST_AUTO_TEST_CASE(an_access_that_is_not_allowed_fails_at_once) {
   Paged pair;
-  pair.a.post({.opcode = SendOpcode::rdma_write, .remote_address = 0, .rkey = pair.there.rkey()});  // zero octets
+  pair.a.post({.opcode = SendOpcode::rdma_write,
+               .operand = {.remote = {.address = 0, .rkey = pair.there.rkey()}}});  // zero octets
   BOOST_TEST(pair.run().ns < kDelay.ns);
   const Sge sge = pair.a_buffer.sge(0, 64);
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = {&sge, 1},
-               .remote_address = Buffer::address((1 << 16) - 32),
-               .rkey = pair.there.rkey()});
+               .operand = {.remote = {.address = Buffer::address((1 << 16) - 32), .rkey = pair.there.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {remote_access_error});
   BOOST_TEST(pair.b.counters().get(Counter::rnr_nak_sent) == 0u);
@@ -185,8 +185,7 @@ BOOST_AUTO_TEST_CASE(two_streams_whose_pages_share_a_place_both_go_on) {
     const Sge sge = pair.a_buffer.sge(0, 64);
     pair.a.post({.opcode = SendOpcode::rdma_write,
                  .sges = {&sge, 1},
-                 .remote_address = Buffer::address(i % 2 == 0 ? 0 : kApart),
-                 .rkey = wide.rkey()});
+                 .operand = {.remote = {.address = Buffer::address(i % 2 == 0 ? 0 : kApart), .rkey = wide.rkey()}}});
   }
   pair.world.run_to_rest();
   BOOST_TEST(pair.a.poll_sent().size() == kWrites);

@@ -31,7 +31,8 @@ BOOST_AUTO_TEST_CASE(connections_outlive_a_short_loss_of_the_port) {
   Script script({.timeout = 8});
   script.end.nic().set_port_up(false);
   const Sge sge = script.buffer.sge(0, 8);
-  script.end.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 1});
+  script.end.post(
+      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 1}}});
   script.expect(rc(OperationCode::write_only), 100);
   script.end.nic().set_port_up(true);
   script.expect(rc(OperationCode::write_only), 100, Duration{4096 << 8});
@@ -42,7 +43,8 @@ BOOST_AUTO_TEST_CASE(connections_outlive_a_short_loss_of_the_port) {
 BOOST_AUTO_TEST_CASE(a_removed_device_flushes_all_and_is_silent) {
   Script script;
   const Sge sge = script.buffer.sge(0, 8);
-  script.end.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 1});
+  script.end.post(
+      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 1}}});
   script.expect(rc(OperationCode::write_only), 100);
   script.end.receive(7, {script.buffer.sge(64, 64)});
   Nic& nic = script.end.nic();
@@ -65,7 +67,8 @@ BOOST_AUTO_TEST_CASE(a_removed_device_flushes_all_and_is_silent) {
   script.peer({.opcode = rc(OperationCode::send_only), .psn = 100, .ack_request = true});
   script.expect_silence(seconds(2));
   // What is posted is flushed at once, and no QP leaves its state.
-  script.end.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = 0x1000, .rkey = 1});
+  script.end.post(
+      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 1}}});
   check_statuses(script.end.poll_sent(), {CompletionStatus::flushed});
   QpAttributes attributes;
   attributes.state = QpState::reset;

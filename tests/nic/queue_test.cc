@@ -301,12 +301,10 @@ BOOST_AUTO_TEST_CASE(a_port_without_room_is_back_pressure_and_nothing_is_lost_or
   const Sge sge = pair.a_buffer.sge(0, 1 << 16);
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .sges = {&sge, 1},
-               .remote_address = pair.b_buffer.address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   pair.a.post({.opcode = SendOpcode::rdma_read,
                .sges = {&sge, 1},
-               .remote_address = pair.b_buffer.address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {success, success});
   BOOST_TEST(same_bytes(pair.a_buffer.bytes(), pair.b_buffer.bytes()));
@@ -326,8 +324,7 @@ BOOST_AUTO_TEST_CASE(a_message_that_back_pressure_interrupts_goes_on_before_the_
   for (Endpoint* endpoint : {&pair.a, &other_a})
     endpoint->post({.opcode = SendOpcode::rdma_write,
                     .sges = {&sge, 1},
-                    .remote_address = pair.b_buffer.address(),
-                    .rkey = pair.b_buffer.rkey()});
+                    .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   std::vector<wire::Qpn> order;
   for (const Traced& frame : pair.world.trace())

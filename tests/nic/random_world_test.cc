@@ -76,8 +76,7 @@ class Traffic {
                         .solicited = dice_.below(2) == 0,
                         .fence = dice_.below(4) == 0,
                         .immediate = static_cast<std::uint32_t>(posted_),
-                        .remote_address = sink_.address(op.slot * kSlotBytes),
-                        .rkey = sink_.rkey()};
+                        .operand = {.remote = {.address = sink_.address(op.slot * kSlotBytes), .rkey = sink_.rkey()}}};
     const bool takes_receive = op.opcode != SendOpcode::rdma_write && op.opcode != SendOpcode::rdma_read &&
                                op.opcode != SendOpcode::fetch_and_add;
     if (takes_receive) {
@@ -87,10 +86,10 @@ class Traffic {
     if (op.opcode == SendOpcode::fetch_and_add) {
       op.bytes = 8;
       op.original = added_;
-      request.compare_or_add = dice_.below(1000);
-      request.remote_address = counter_.address();
-      request.rkey = counter_.rkey();
-      added_ += request.compare_or_add;
+      request.operand.remote.compare_or_add = dice_.below(1000);
+      request.operand.remote.address = counter_.address();
+      request.operand.remote.rkey = counter_.rkey();
+      added_ += request.operand.remote.compare_or_add;
     } else if (op.opcode == SendOpcode::rdma_read) {
       const auto remote = sink(op.slot, op.bytes);
       for (std::byte& octet : remote) octet = static_cast<std::byte>(dice_.next());

@@ -134,8 +134,9 @@ BOOST_AUTO_TEST_CASE(a_sniffer_sees_connections_too_and_counters_count) {
   server.connect(1, client.qpn());
   Buffer memory(client.nic(), client.pd, 64), target(server.nic(), server.pd, 64);
   const Sge sge = memory.sge();
-  client.post(
-      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = target.address(), .rkey = target.rkey()});
+  client.post({.opcode = SendOpcode::rdma_write,
+               .sges = {&sge, 1},
+               .operand = {.remote = {.address = target.address(), .rkey = target.rkey()}}});
   raw.world.run_to_rest();
   check_statuses(client.poll_sent(), {success});
   const auto seen = raw.b.poll_received();

@@ -23,9 +23,7 @@ void post(Script& script, SendOpcode opcode, std::size_t bytes, std::uint64_t wr
                    .opcode = opcode,
                    .fence = fence,
                    .sges = {&sge, 1},
-                   .remote_address = kRemote,
-                   .rkey = 0x77,
-                   .compare_or_add = 1});
+                   .operand = {.remote = {.address = kRemote, .rkey = 0x77, .compare_or_add = 1}}});
   script.world.run_until(script.world.now());
 }
 PacketSpec read_response(OperationCode code, std::uint32_t psn, std::size_t bytes, std::uint8_t value = 0x5c) {

@@ -285,7 +285,9 @@ BOOST_AUTO_TEST_CASE(the_first_packet_in_rtr_establishes_communication_and_is_ex
   end.to_rtr(2, peer.qpn());
   peer.connect(1, end.qpn());
   const Sge sge = from.sge();
-  peer.post({.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = to.address(), .rkey = to.rkey()});
+  peer.post({.opcode = SendOpcode::rdma_write,
+             .sges = {&sge, 1},
+             .operand = {.remote = {.address = to.address(), .rkey = to.rkey()}}});
   world.run_to_rest();
   check_statuses(peer.poll_sent(), {CompletionStatus::success});
   BOOST_TEST(same_bytes(from.bytes(), to.bytes()));

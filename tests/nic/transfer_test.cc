@@ -54,8 +54,7 @@ void write_once(Pair& pair, std::size_t bytes, bool immediate) {
                .opcode = immediate ? SendOpcode::rdma_write_with_immediate : SendOpcode::rdma_write,
                .sges = {&from, 1},
                .immediate = 0xdeadbeef,
-               .remote_address = pair.b_buffer.address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   check_one_success(pair.a.poll_sent(), CompletionOpcode::rdma_write, 5);
   BOOST_TEST(same_bytes(pair.a_buffer.bytes().first(bytes), pair.b_buffer.bytes().first(bytes)));
@@ -114,8 +113,7 @@ BOOST_AUTO_TEST_CASE(a_read_of_every_size_brings_the_remote_bytes) {
     pair.a.post({.wr_id = 7,
                  .opcode = SendOpcode::rdma_read,
                  .sges = {&into, 1},
-                 .remote_address = pair.b_buffer.address(),
-                 .rkey = pair.b_buffer.rkey()});
+                 .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
     pair.world.run_to_rest();
     const auto sent = pair.a.poll_sent();
     check_one_success(sent, CompletionOpcode::rdma_read, 7);
@@ -141,10 +139,10 @@ BOOST_AUTO_TEST_CASE(atomics_return_the_value_before_and_leave_the_value_after) 
     pair.a.post({.wr_id = 8,
                  .opcode = opcode,
                  .sges = {&result, 1},
-                 .remote_address = pair.b_buffer.address(),
-                 .rkey = pair.b_buffer.rkey(),
-                 .compare_or_add = compare_or_add,
-                 .swap = swap});
+                 .operand = {.remote = {.address = pair.b_buffer.address(),
+                                        .rkey = pair.b_buffer.rkey(),
+                                        .compare_or_add = compare_or_add,
+                                        .swap = swap}}});
     pair.world.run_to_rest();
     check_one_success(
         pair.a.poll_sent(),
@@ -184,8 +182,7 @@ BOOST_AUTO_TEST_CASE(several_sges_are_gathered_and_scattered_in_order) {
   const std::array<Sge, 2> into{pair.a_buffer.sge(0, 10), pair.a_buffer.sge(9000, 1990)};
   pair.a.post({.opcode = SendOpcode::rdma_read,
                .sges = into,
-               .remote_address = pair.b_buffer.address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   pair.world.run_to_rest();
   BOOST_TEST(same_bytes(pair.a_buffer.bytes().first(10), received.first(10)));
   BOOST_TEST(same_bytes(pair.a_buffer.bytes().subspan(9000, 1990), received.subspan(10, 1990)));
@@ -199,8 +196,7 @@ BOOST_AUTO_TEST_CASE(inline_data_is_taken_at_the_post_and_needs_no_key) {
   pair.a.post({.opcode = SendOpcode::rdma_write,
                .inline_data = true,
                .sges = {&from, 1},
-               .remote_address = pair.b_buffer.address(),
-               .rkey = pair.b_buffer.rkey()});
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
   data.fill(0);  // the caller may reuse it at once
   pair.world.run_to_rest();
   check_statuses(pair.a.poll_sent(), {CompletionStatus::success});
@@ -210,8 +206,7 @@ BOOST_AUTO_TEST_CASE(inline_data_is_taken_at_the_post_and_needs_no_key) {
                   .try_post({.opcode = SendOpcode::rdma_write,
                              .inline_data = true,
                              .sges = {&too_long, 1},
-                             .remote_address = pair.b_buffer.address(),
-                             .rkey = pair.b_buffer.rkey()})
+                             .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}})
                   .ok());
 }
 
@@ -224,8 +219,7 @@ BOOST_AUTO_TEST_CASE(unsignaled_work_completes_silently_and_leaves_its_place) {
                  .opcode = SendOpcode::rdma_write,
                  .signaled = i % 10 == 9,
                  .sges = {&from, 1},
-                 .remote_address = pair.b_buffer.address(),
-                 .rkey = pair.b_buffer.rkey()});
+                 .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
     pair.world.run_to_rest();
   }
   const auto sent = pair.a.poll_sent();

@@ -94,27 +94,26 @@ BOOST_AUTO_TEST_CASE(reads_writes_and_atomics_use_the_protection_domain_of_the_n
   const std::uint64_t before = memory.word(0);
   x.post({.opcode = SendOpcode::fetch_and_add,
           .sges = {&word, 1},
-          .remote_address = memory.address(),
-          .rkey = memory.rkey(),
-          .compare_or_add = 5},
+          .operand = {.remote = {.address = memory.address(), .rkey = memory.rkey(), .compare_or_add = 5}}},
          x.other_srq);
   x.post({.opcode = SendOpcode::rdma_write,
           .sges = {&sge, 1},
-          .remote_address = memory.address(4096),
-          .rkey = memory.rkey()},
+          .operand = {.remote = {.address = memory.address(4096), .rkey = memory.rkey()}}},
          x.other_srq);
-  x.post(
-      {.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .remote_address = memory.address(), .rkey = memory.rkey()},
-      x.other_srq);
+  x.post({.opcode = SendOpcode::rdma_read,
+          .sges = {&sge, 1},
+          .operand = {.remote = {.address = memory.address(), .rkey = memory.rkey()}}},
+         x.other_srq);
   x.world.run_to_rest();
   check_statuses(x.a.poll_sent(), {success, success, success});
   BOOST_TEST(memory.word(0) == before + 5);
   BOOST_TEST(from.word(512) == before);
   BOOST_TEST(same_bytes(from.bytes().first(4096), memory.bytes().first(4096)));
   // The other queue's domain does not know that memory.
-  x.post(
-      {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .remote_address = memory.address(), .rkey = memory.rkey()},
-      x.srq);
+  x.post({.opcode = SendOpcode::rdma_write,
+          .sges = {&sge, 1},
+          .operand = {.remote = {.address = memory.address(), .rkey = memory.rkey()}}},
+         x.srq);
   x.world.run_to_rest();
   check_statuses(x.a.poll_sent(), {remote_access_error});
 }
@@ -158,7 +157,9 @@ BOOST_AUTO_TEST_CASE(lost_packets_are_sent_again) {
   x.world.lose(2, 1, 0b1);
   const Sge sge = from.sge();
   x.post({.opcode = SendOpcode::send, .sges = {&sge, 1}}, x.srq);
-  x.post({.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .remote_address = into.address(), .rkey = into.rkey()},
+  x.post({.opcode = SendOpcode::rdma_read,
+          .sges = {&sge, 1},
+          .operand = {.remote = {.address = into.address(), .rkey = into.rkey()}}},
          x.srq);
   x.world.run_to_rest();
   check_statuses(x.a.poll_sent(), {success, success});

@@ -131,8 +131,8 @@ class TrafficHost final : public sim::Application {
     request.opcode = nic::SendOpcode::rdma_write;
     request.signaled = true;
     request.sges = {&sge, 1};
-    request.remote_address = kIova;
-    request.rkey = flow.rkey;
+    request.operand.remote.address = kIova;
+    request.operand.remote.rkey = flow.rkey;
     VERBENA_ASSERT(world_.nic(id_).post_send(flow.qp, request, now).ok());
   }
 

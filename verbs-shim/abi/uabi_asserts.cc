@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/completion.h"
+#include "emulator/nic/work_request.h"
 #include "verbs-shim/verbs/objects.h"
 
 namespace verbena::shim {

@@ -59,7 +59,8 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   request.signaled = (bind->send_flags & IBV_SEND_SIGNALED) != 0;
   request.fence = (bind->send_flags & IBV_SEND_FENCE) != 0;
   const std::uint32_t rkey = ibv_inc_rkey(mw->rkey);
-  request.set_binding(binding_of(*mw, rkey, bind->bind_info));
+  request.opcode = nic::SendOpcode::bind_memory_window;
+  request.operand = {.binding = binding_of(*mw, rkey, bind->bind_info)};
   const auto posted =
       engine->post([&](nic::Nic& nic, Time now) { return nic.post_send(qp_of(qp)->nic, request, now); });
   if (posted) mw->rkey = rkey;

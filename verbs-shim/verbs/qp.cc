@@ -203,15 +203,15 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_READ:
     case IBV_WR_ATOMIC_WRITE:
-      to.remote_address = from.wr.rdma.remote_addr;
-      to.rkey = from.wr.rdma.rkey;
+      to.operand.remote.address = from.wr.rdma.remote_addr;
+      to.operand.remote.rkey = from.wr.rdma.rkey;
       break;
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      to.remote_address = from.wr.atomic.remote_addr;
-      to.rkey = from.wr.atomic.rkey;
-      to.compare_or_add = from.wr.atomic.compare_add;
-      to.swap = from.wr.atomic.swap;
+      to.operand.remote.address = from.wr.atomic.remote_addr;
+      to.operand.remote.rkey = from.wr.atomic.rkey;
+      to.operand.remote.compare_or_add = from.wr.atomic.compare_add;
+      to.operand.remote.swap = from.wr.atomic.swap;
       break;
     case IBV_WR_SEND_WITH_IMM:
       to.immediate = be32toh(from.imm_data);
@@ -224,7 +224,7 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
       break;
     case IBV_WR_BIND_MW:  // ibv_bind_mw binds windows of type 1
       if (from.bind_mw.mw == nullptr || from.bind_mw.mw->type != IBV_MW_TYPE_2) return false;
-      to.set_binding(binding_of(*from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info));
+      to.operand = {.binding = binding_of(*from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info)};
       to.sges = {};
       break;
     default:

@@ -37,8 +37,8 @@ void begin_rdma(ibv_qp_ex* qp, nic::SendOpcode opcode, std::uint64_t operation, 
                 std::uint64_t remote_address, std::uint32_t immediate = 0) {
   nic::SendRequest* const request = begin(qp, opcode, operation);
   if (request == nullptr) return;
-  request->remote_address = remote_address;
-  request->rkey = rkey;
+  request->operand.remote.address = remote_address;
+  request->operand.remote.rkey = rkey;
   request->immediate = immediate;
 }
 
@@ -46,14 +46,14 @@ void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_a
                        std::uint64_t swap) {
   begin_rdma(qp, nic::SendOpcode::compare_and_swap, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
   if (nic::SendRequest* const request = staged_of(qp).current()) {
-    request->compare_or_add = compare;
-    request->swap = swap;
+    request->operand.remote.compare_or_add = compare;
+    request->operand.remote.swap = swap;
   }
 }
 
 void wr_atomic_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_addr, std::uint64_t add) {
   begin_rdma(qp, nic::SendOpcode::fetch_and_add, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, rkey, remote_addr);
-  if (nic::SendRequest* const request = staged_of(qp).current()) request->compare_or_add = add;
+  if (nic::SendRequest* const request = staged_of(qp).current()) request->operand.remote.compare_or_add = add;
 }
 
 void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_addr) {
@@ -92,7 +92,7 @@ void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind
   if (mw->type != IBV_MW_TYPE_2) staged_of(qp).refuse(EINVAL);
   nic::SendRequest* const request = begin(qp, nic::SendOpcode::bind_memory_window, IBV_QP_EX_WITH_BIND_MW);
   if (request == nullptr) return;
-  request->set_binding(binding_of(*mw, rkey, *bind_info));
+  request->operand = {.binding = binding_of(*mw, rkey, *bind_info)};
   staged_of(qp).windows[staged_of(qp).count - 1] = mw;
 }
 
@@ -157,7 +157,8 @@ int wr_complete(ibv_qp_ex* qp) {
         const nic::SendRequest& request = staged.requests[i];
         const auto posted = nic.post_send(self(qp).nic, request, now);
         if (!posted) return errno_of(posted);
-        if (request.opcode == nic::SendOpcode::bind_memory_window) note_bind(*staged.windows[i], request.rkey);
+        if (request.opcode == nic::SendOpcode::bind_memory_window)
+          note_bind(*staged.windows[i], request.operand.binding.rkey);
       }
       return 0;
     });

@@ -12,7 +12,8 @@
 #include <mutex>
 #include <span>
 
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/work_request.h"
 
 namespace verbena::shim {
 

@@ -9,7 +9,9 @@
 #include <cstdint>
 
 #include "emulator/host/engine/engine.h"
-#include "emulator/nic/verbs.h"
+#include "emulator/nic/attributes.h"
+#include "emulator/nic/completion.h"
+#include "emulator/nic/nic_config.h"
 
 namespace verbena::shim {
 

@@ -123,9 +123,9 @@ struct EngineNode : EventSink {
     request.wr_id = wr_id;
     request.opcode = opcode;
     request.sges = {&sge, 1};
-    request.remote_address = remote.address + offset;
-    request.rkey = remote.rkey;
-    request.compare_or_add = 1;
+    request.operand.remote.address = remote.address + offset;
+    request.operand.remote.rkey = remote.rkey;
+    request.operand.remote.compare_or_add = 1;
     return engine->post([&](nic::Nic& nic, Time now) { return nic.post_send(qp, request, now).ok(); });
   }
   bool post_receive(std::uint32_t bytes, std::uint64_t wr_id = 2) {

@@ -78,14 +78,14 @@ inline void run_traffic(Pair& pair, std::uint64_t seed, unsigned count, bool rec
     const auto length = static_cast<std::size_t>(draw(4) == 0 ? draw(20000) : draw(1500));
     const Sge sge = side.own.sge(0, kind >= 5 ? 8 : length);
     SendRequest request{.wr_id = side.posted, .opcode = SendOpcode::rdma_write, .sges = {&sge, 1}};
-    request.remote_address = Buffer::address(kHalf);
-    request.rkey = side.other.rkey();
+    request.operand.remote.address = Buffer::address(kHalf);
+    request.operand.remote.rkey = side.other.rkey();
     if (kind < 2) request.opcode = kind == 0 ? SendOpcode::send : SendOpcode::rdma_write_with_immediate;
     if (kind == 4) request.opcode = SendOpcode::rdma_read;
     if (kind == 5) {
       request.opcode = SendOpcode::fetch_and_add;
-      request.remote_address = Buffer::address(8191 * 8);
-      request.compare_or_add = 1 + draw(3);
+      request.operand.remote.address = Buffer::address(8191 * 8);
+      request.operand.remote.compare_or_add = 1 + draw(3);
     }
     if (kind < 2) ++side.sends;
     while (!receives_late && peer.receives < side.sends + 8)

@@ -1,0 +1,14 @@
+// The notification point of RoCE v2 congestion management.
+// Private to emulator/nic; implemented in congestion.cc.
+#pragma once
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+
+/// The packet carries the mark of congestion (ECN CE).
+[[gnu::cold]] void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet);
+/// How many of the CNPs that are due went out.
+[[gnu::cold]] std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget);
+
+}  // namespace verbena::nic

@@ -1,0 +1,20 @@
+// What waits for the clock besides the transport's timers.
+// Private to emulator/nic; implemented in pacing.cc.
+#pragma once
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+
+void set_pace(Qp& qp, const RateLimit& limit);
+/// Whether the next request may leave; if not, the QP's timer is set.
+bool pace_allows(NicState& nic, Qp& qp, Time now);
+void charge_pace(Qp& qp, Time now, std::uint64_t bytes);
+/// The QP's timer came: what its rate limit or missing pages held back may go on, or waits on.
+void resume_held_back(NicState& nic, Qp& qp, Time now);
+/// After an access of the QP's own was refused: whether it only has to wait until its pages are there.
+[[gnu::cold]] bool waits_for_pages(NicState& nic, Qp& qp);
+/// Events of moderated CQs whose period is over.
+[[gnu::cold]] void end_moderation(NicState& nic, Time now);
+
+}  // namespace verbena::nic

@@ -1,0 +1,16 @@
+// The receive work request that a message in progress fills.
+// Private to emulator/nic; implemented in response.cc.
+#pragma once
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+
+/// Takes a receive work request for the message in progress, from the QP's queue or its SRQ. False: none is there.
+bool take_receive(NicState& nic, Qp& qp);
+/// Copies payload into the held receive work request at receive_offset. False: a local protection error.
+bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload);
+/// Room left in the held receive work request, in octets.
+std::uint64_t receive_room(const Qp& qp);
+
+}  // namespace verbena::nic

@@ -1,0 +1,15 @@
+// What the responder sends, and how the responder asks for it.
+// Private to emulator/nic; implemented in response.cc.
+#pragma once
+
+#include "emulator/nic/nic_state.h"
+
+namespace verbena::nic {
+
+Sent send_response(NicState& nic, Qp& qp, TransmitPort& port);
+/// The answers to a READ and to an atomic, in the order of PSNs. ATOMIC WRITE is answered by a READ response without
+/// data. `replay`: to a duplicate.
+void push_read(NicState& nic, Qp& qp, const wire::PacketView& packet, std::uint32_t msn, bool replay);
+void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool is_write, bool replay);
+
+}  // namespace verbena::nic

@@ -13,6 +13,7 @@
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
+#include "wire/assert.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -307,7 +308,8 @@ void Device::drop_id(Id& id) {
     });
   }
   if (Id* const listener = by_serial(id.listener)) ++listener->backlog;
-  handles_.erase(id.serial);
+  const std::size_t erased = handles_.erase(id.serial);
+  VERBENA_ASSERT(erased == 1 && id.channel->ids != 0 && ids_[id.handle].get() == &id);
   --id.channel->ids;
   if (id.owns_port()) release_port(id);
   ids_[id.handle] = nullptr;
@@ -380,6 +382,7 @@ int Device::migrate_id(const Call& call) {
   if (id == nullptr) return ENOENT;
   if (id->channel != call.channel) {
     const auto waiting = id->channel->withdraw(id->serial, static_cast<int>(command.fd));
+    VERBENA_ASSERT(id->channel->ids != 0);
     --id->channel->ids;
     id->channel = call.channel;
     ++id->channel->ids;

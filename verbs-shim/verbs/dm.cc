@@ -89,7 +89,7 @@ int free_dm(ibv_dm* dm) {
   auto* const object = static_cast<Dm*>(dm);
   Process& process = Process::instance();
   if (!is_live(dm)) return missing(dm);
-  if (object->memory->regions.load(std::memory_order_relaxed) != 0) return EBUSY;
+  if (object->memory->regions.in_use()) return EBUSY;
   process.withdraw(Kind::device_memory, object);
   discard(object);
   return 0;

@@ -32,7 +32,7 @@ Object* make_on(ibv_pd* pd) {
   Object* const object = custom ? new (memory) Object() : new (std::nothrow) Object();
   if (object == nullptr || domain == nullptr) return object;
   object->memory = {domain, custom};
-  domain->users.fetch_add(1, std::memory_order_relaxed);
+  domain->users.add();
   return object;
 }
 
@@ -45,7 +45,7 @@ void release_made(Object* object) {
   } else {
     delete object;
   }
-  if (memory.domain != nullptr) memory.domain->users.fetch_sub(1, std::memory_order_relaxed);
+  if (memory.domain != nullptr) memory.domain->users.drop();
 }
 
 }  // namespace verbena::shim

@@ -97,7 +97,7 @@ int check_dmabuf(int descriptor, std::uint64_t offset, std::size_t length) {
 /// Frees the structure and what belongs to it.
 void discard(Mr* mr) {
   if (mr->mapping != nullptr) munmap(mr->mapping, mr->mapping_bytes);
-  if (mr->device_memory) mr->device_memory->regions.fetch_sub(1, std::memory_order_relaxed);
+  if (mr->device_memory) mr->device_memory->regions.drop();
   release(context_of(mr->context));
   delete mr;
 }
@@ -124,7 +124,7 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
                         nullptr);
   if (mr == nullptr) return nullptr;
   mr->device_memory = object->memory;
-  memory.regions.fetch_add(1, std::memory_order_relaxed);
+  memory.regions.add();
   return mr;
 }
 

@@ -18,6 +18,7 @@
 #include "emulator/host/engine/engine.h"
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/event_queue.h"
+#include "verbs-shim/verbs/use_count.h"
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -53,19 +54,19 @@ struct Context : verbs_context {
 
 struct Pd : ibv_pd {
   nic::PdHandle nic;
-  bool imported = false;                   // the NIC's object is another context's to end
-  std::atomic<std::uint32_t> children{0};  // parent domains made from it
+  bool imported = false;  // the NIC's object is another context's to end
+  UseCount children;      // parent domains made from it
 };
 
 struct ThreadDomain : ibv_td {
-  std::atomic<std::uint32_t> users{0};
+  UseCount users;
 };
 
 /// A parent domain is a Pd that shares the NIC's handle with the one it was made from.
 struct ParentDomain : Pd {
   Pd* parent = nullptr;
   ThreadDomain* thread_domain = nullptr;
-  std::atomic<std::uint32_t> users{0};  // objects made on it
+  UseCount users;  // objects made on it
   // The application's allocator; none: both null.
   decltype(ibv_parent_domain_init_attr::alloc) allocate = nullptr;
   decltype(ibv_parent_domain_init_attr::free) free = nullptr;
@@ -85,7 +86,7 @@ struct DeviceMemory {
   };
   std::unique_ptr<std::byte, Free> octets;
   std::size_t length = 0;
-  std::atomic<std::uint32_t> regions{0};  // registered over it
+  UseCount regions;  // registered over it
   ~DeviceMemory();
 };
 inline constexpr std::size_t kDeviceMemoryBytes = 256 * 1024;
@@ -136,7 +137,7 @@ struct SharedXrcDomain;
 /// A descriptor of an XRC domain (xrc.cc).
 struct Xrcd : ibv_xrcd {
   std::shared_ptr<SharedXrcDomain> domain;
-  std::atomic<std::uint32_t> users{0};  // SRQs and QPs made through it
+  UseCount users;  // SRQs and QPs made through it
 };
 
 struct Wq : ibv_wq {

@@ -13,10 +13,10 @@ namespace {
 constexpr std::uint64_t kObjectMemory = 0;  // the one type of resource that allocators are asked for
 
 int dealloc_parent_domain(ParentDomain* domain) {
-  if (domain->users.load(std::memory_order_relaxed) != 0) return EBUSY;
+  if (domain->users.in_use()) return EBUSY;
   if (!Process::instance().withdraw(Kind::parent_domain, static_cast<Pd*>(domain))) return EINVAL;
-  domain->parent->children.fetch_sub(1, std::memory_order_relaxed);
-  if (domain->thread_domain != nullptr) domain->thread_domain->users.fetch_sub(1, std::memory_order_relaxed);
+  domain->parent->children.drop();
+  if (domain->thread_domain != nullptr) domain->thread_domain->users.drop();
   release(context_of(domain->context));
   delete domain;
   return 0;
@@ -36,7 +36,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes) {
 int dealloc_td(ibv_td* thread_domain) {
   auto* const domain = static_cast<ThreadDomain*>(thread_domain);
   if (!is_live(thread_domain)) return missing(thread_domain);
-  if (domain->users.load(std::memory_order_relaxed) != 0) return EBUSY;
+  if (domain->users.in_use()) return EBUSY;
   Process::instance().withdraw(Kind::thread_domain, domain);
   release(context_of(domain->context));
   delete domain;
@@ -84,8 +84,8 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   domain->nic = domain->parent->nic;
   domain->context = context;
   domain->handle = domain->parent->handle;
-  domain->parent->children.fetch_add(1, std::memory_order_relaxed);
-  if (domain->thread_domain != nullptr) domain->thread_domain->users.fetch_add(1, std::memory_order_relaxed);
+  domain->parent->children.add();
+  if (domain->thread_domain != nullptr) domain->thread_domain->users.add();
   Process::instance().enlist(Kind::parent_domain, static_cast<Pd*>(domain), context);
   return domain;
 }
@@ -137,7 +137,7 @@ int dealloc_pd(ibv_pd* pd) {
   Process& process = Process::instance();
   if (!is_live(pd)) return missing(pd);
   if (process.is_live(Kind::parent_domain, object)) return dealloc_parent_domain(static_cast<ParentDomain*>(object));
-  if (object->children.load(std::memory_order_relaxed) != 0) return EBUSY;
+  if (object->children.in_use()) return EBUSY;
   if (verbena::host::Engine* const engine = engine_of(pd->context)) {
     const auto gone =
         engine->run([object](verbena::nic::Nic& nic, verbena::Time) { return nic.deallocate_pd(object->nic); });

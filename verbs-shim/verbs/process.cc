@@ -11,6 +11,7 @@
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/shortage.h"
 #include "verbs-shim/rdma_cm/offer.h"
+#include "wire/assert.h"
 
 namespace verbena::shim {
 namespace {
@@ -252,7 +253,9 @@ void Process::connection_event(const cm::Event& event) {
 }
 
 void release(Context* context) {
-  if (context->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const std::uint32_t before = context->references.fetch_sub(1, std::memory_order_acq_rel);
+  VERBENA_ASSERT(before != 0);
+  if (before != 1) return;
   delete context;
 }
 

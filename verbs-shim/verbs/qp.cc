@@ -147,7 +147,7 @@ int create_on_nic(host::Engine& engine, const ibv_qp_init_attr_ex& attributes, Q
   qp.capabilities = init.capabilities;
   if (attributes.qp_type != IBV_QPT_XRC_RECV) return 0;
   qp.xrcd = static_cast<Xrcd*>(attributes.xrcd);
-  qp.xrcd->users.fetch_add(1, std::memory_order_relaxed);
+  qp.xrcd->users.add();
   return 0;
 }
 
@@ -271,7 +271,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
   qp->qp_base.handle = opened->index;
   qp->nic = *opened;
   qp->xrcd = xrcd;
-  xrcd->users.fetch_add(1, std::memory_order_relaxed);
+  xrcd->users.add();
   qp->id = Process::instance().enlist(Kind::qp, qp, context);
   return &qp->qp_base;
 }
@@ -387,7 +387,7 @@ int destroy_qp(ibv_qp* qp) {
     if (!gone) return errno_of(gone);
   }
   process.withdraw(Kind::qp, object);
-  if (object->xrcd != nullptr) object->xrcd->users.fetch_sub(1, std::memory_order_relaxed);
+  if (object->xrcd != nullptr) object->xrcd->users.drop();
   Acknowledged owed(qp->mutex, qp->cond);
   owed.add(context_of(context)->async_events.cancel(object->async_events), qp->events_completed);
   if (connected) owed.wait();

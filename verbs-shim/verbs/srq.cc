@@ -49,7 +49,7 @@ Srq* create(ibv_pd* pd, ibv_srq_init_attr& attributes, ibv_xrcd* xrcd = nullptr,
     return fail(errno_of(made));
   }
   srq->nic = *made;
-  if (srq->xrcd != nullptr) srq->xrcd->users.fetch_add(1, std::memory_order_relaxed);
+  if (srq->xrcd != nullptr) srq->xrcd->users.add();
   srq->handle = made->index;
   return srq;
 }
@@ -123,7 +123,7 @@ int destroy_srq(ibv_srq* srq) {
     if (!gone) return errno_of(gone);
   }
   process.withdraw(Kind::srq, object);
-  if (object->xrcd != nullptr) object->xrcd->users.fetch_sub(1, std::memory_order_relaxed);
+  if (object->xrcd != nullptr) object->xrcd->users.drop();
   Acknowledged owed(srq->mutex, srq->cond);
   owed.add(context_of(context)->async_events.cancel(object->async_events), srq->events_completed);
   if (connected) owed.wait();

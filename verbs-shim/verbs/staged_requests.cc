@@ -7,6 +7,8 @@
 #include <cstring>
 #include <new>
 
+#include "wire/assert.h"
+
 namespace verbena::shim {
 
 std::unique_ptr<StagedRequests> StagedRequests::make(const nic::QpCapabilities& capabilities) {
@@ -56,6 +58,7 @@ void StagedRequests::set_sges(std::size_t number, const ibv_sge* list) {
   nic::SendRequest* const request = current();
   if (request == nullptr) return refuse(EINVAL);
   if (number > sges_per_request) return refuse(EINVAL);
+  VERBENA_ASSERT(count != 0 && count <= capacity);
   nic::Sge* const into = sges + std::size_t{count - 1} * sges_per_request;
   for (std::size_t i = 0; i < number; ++i) into[i] = {list[i].addr, list[i].length, list[i].lkey};
   request->sges = {into, number};

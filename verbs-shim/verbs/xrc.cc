@@ -13,6 +13,7 @@
 #include "verbs-shim/verbs/live.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
+#include "wire/assert.h"
 
 namespace verbena::shim {
 
@@ -68,6 +69,7 @@ nic::XrcDomainHandle domain_of(const Xrcd& xrcd) {
 
 int leave_domain(nic::Nic& nic, Xrcd& xrcd) {
   if (xrcd.domain == nullptr) return 0;
+  VERBENA_ASSERT(xrcd.domain->holders != 0);
   if (xrcd.domain->holders == 1) {
     const auto gone = nic.destroy_xrc_domain(xrcd.domain->nic);
     if (!gone) return errno_of(gone);
@@ -105,7 +107,7 @@ int close_xrcd(ibv_xrcd* xrcd) {
   auto* const object = static_cast<Xrcd*>(xrcd);
   Process& process = Process::instance();
   if (!is_live(xrcd)) return missing(xrcd);
-  if (object->users.load(std::memory_order_relaxed) != 0) return EBUSY;
+  if (object->users.in_use()) return EBUSY;
   if (host::Engine* const engine = engine_of(object->context)) {
     const int error = engine->run([object](nic::Nic& nic, Time) { return leave_domain(nic, *object); });
     if (error != 0) return error;

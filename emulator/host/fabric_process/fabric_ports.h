@@ -37,10 +37,8 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   std::optional<Time> network_deadline() const { return network_.next_deadline(); }
   /// `ticks`: pass() is called every millisecond anyway, which is enough to look after processes that do not move.
   std::optional<Time> next_deadline(bool ticks) const;
-  CoreLoads find_loads(Time now) { return shm_->find_loads(now); }
   /// A process that has frames to take waits for the core that we run on.
   bool blocks_peer_cpu() { return shm_->blocks_peer_cpu(); }
-  bool keeps_a_process_from_its_core() const { return shm_->keeps_a_peer_from_its_core(); }
   /// It is short of a core: processes that poll on this one are to lend it, and have it back when there are frames for
   /// them, with arm(), or with give_cores_back().
   void borrow(bool borrows) { shm_->borrower().borrow(borrows); }

@@ -11,17 +11,16 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/host/fabric_process/adaptive_spin.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/spin_lock.h"
 
 namespace verbena::host {
 namespace {
 constexpr Duration kSpinToDeadline = microseconds(10);     // a sleep shorter than this ends too late
+constexpr Duration kSpin = microseconds(8);                // after the last frame
 constexpr Duration kLentSpin = microseconds(20);           // for frames, on a core that is lent
 constexpr Duration kGiveBackInterval = microseconds(500);  // of a core that is lent, whatever comes
 constexpr Duration kServiceInterval = microseconds(500);
-constexpr Duration kCoreInterval = milliseconds(10);
 constexpr std::uint32_t kFramesMax = 64 * 1024;  // on all cables together
 constexpr Duration kGrain = microseconds(1);     // finer than a process sees the clock
 
@@ -29,31 +28,19 @@ constexpr Duration kGrain = microseconds(1);     // finer than a process sees th
 class Patience {
  public:
   void found(Time now) {
-    if (is_spinning_) spin_.found();
-    is_spinning_ = false;
-    busy_until_ = now + spin_.get();
+    busy_until_ = now + kSpin;
     begins(now);
   }
   /// Nothing was found. `due`: when the network has something to do.
   bool looks_on(Time now, Time due, FabricPorts& ports) {
     // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
-    if (due < now + kSpinToDeadline || (now < busy_until_ && !ports.blocks_peer_cpu())) {
-      is_spinning_ = is_spinning_ || due == kNever;
-      return true;
-    }
+    if (due < now + kSpinToDeadline || (now < busy_until_ && !ports.blocks_peer_cpu())) return true;
     return now < lent_until_ && ports.has_lenders();
-  }
-  void ends() {
-    if (is_spinning_) spin_.missed();
-    is_spinning_ = false;
   }
   /// After a sleep.
   void begins(Time now) { lent_until_ = now + kLentSpin; }
-  void woken_after(Duration slept) { spin_.woken_after(slept); }
 
  private:
-  AdaptiveSpin spin_;         // after the last frame
-  bool is_spinning_ = false;  // has looked in vain since then
   Time busy_until_{};
   Time lent_until_{};  // if somebody has lent the core
 };
@@ -153,10 +140,7 @@ void FabricProcess::run(int stop_descriptor) {
   prctl(PR_SET_TIMERSLACK, 1);  // a nanosecond; the default of 50 us would blur delays
   Patience patience;
   Time service_at{};
-  Time core_at{};
   Time give_back_at{};
-  sched_getaffinity(0, sizeof cores_, &cores_);
-  const HubAffinity choice(cores_);
   PassClock clock;
   for (;;) {
     const Time now = clock.now();
@@ -168,10 +152,6 @@ void FabricProcess::run(int stop_descriptor) {
       if (stop_asked(stop_descriptor)) return;
       service(now);
       service_at = now + kServiceInterval;
-      if (now >= core_at) {
-        choose_core(now, choice);
-        core_at = now + kCoreInterval;
-      }
     }
     if (core_lease_.is_on() && now >= give_back_at) {
       ports_->give_cores_back();
@@ -183,7 +163,6 @@ void FabricProcess::run(int stop_descriptor) {
       cpu_pause();
       continue;
     }
-    patience.ends();
     ports_->borrow(core_lease_.is_on());
     if (ports_->arm(now)) {
       const Woken woken = sleep(now, stop_descriptor);
@@ -192,17 +171,10 @@ void FabricProcess::run(int stop_descriptor) {
       if (woken == Woken::by_more) service_at = Time{};
       if (woken == Woken::by_frames) {
         core_lease_.woken_after(woken_at - now, ports_->was_polled_beside());
-        if (!ports_->keeps_a_process_from_its_core()) patience.woken_after(woken_at - now);
       }
     }
     ports_->disarm();
   }
-}
-
-void FabricProcess::choose_core(Time now, const HubAffinity& choice) {
-  const cpu_set_t cores = choice.choose(ports_->find_loads(now), sched_getcpu());
-  if (CPU_EQUAL(&cores, &cores_)) return;
-  if (sched_setaffinity(0, sizeof cores, &cores) == 0) cores_ = cores;
 }
 
 /// Until the network's next deadline, or anything that wants to be looked at.

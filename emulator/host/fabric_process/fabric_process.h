@@ -6,8 +6,6 @@
 // frames. Nothing of it outlives the process, however that ends; the nodes then see a dead network.
 #pragma once
 
-#include <sched.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +20,6 @@
 #include "emulator/host/fabric_process/fabric_control.h"
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/fabric_sockets.h"
-#include "emulator/host/fabric_process/hub_affinity.h"
 
 namespace verbena::host {
 
@@ -62,7 +59,6 @@ class FabricProcess {
   enum class Woken : std::uint8_t { by_frames, by_clock, by_more };
   Woken sleep(Time now, int stop_descriptor);
   bool stop_asked(int stop_descriptor) const;
-  void choose_core(Time now, const HubAffinity& choice);
 
   std::unique_ptr<FabricPorts> ports_;
   std::unique_ptr<FabricSockets> sockets_;
@@ -73,7 +69,6 @@ class FabricProcess {
   void* counters_ = nullptr;
   std::string stats_path_;
   std::unique_ptr<FabricCommands> commands_;
-  cpu_set_t cores_{};  // where the thread that runs may be
   CoreLease core_lease_;
 };
 

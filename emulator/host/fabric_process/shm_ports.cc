@@ -8,8 +8,7 @@
 
 namespace verbena::host {
 namespace {
-constexpr std::size_t kPeersExpected = 64;     // room made beforehand; more is only slower once
-constexpr std::int64_t kPollEveryNs = 10'000;  // whoever polls more rarely than that sleeps or computes
+constexpr std::size_t kPeersExpected = 64;  // room made beforehand; more is only slower once
 }  // namespace
 
 Result<std::unique_ptr<ShmPorts>, std::string> ShmPorts::open(const std::string& fabric) {
@@ -110,29 +109,5 @@ void ShmPorts::ring_held_doorbells() {
 }
 
 // -- Cores --------------------------------------------------------------------------------------------------------------
-
-bool ShmPorts::keeps_a_peer_from_its_core() const {
-  const std::uint32_t own = present_core();
-  return std::ranges::any_of(peers_->channels(), [own](const auto& channel) {
-    ProcessPage* const page = channel->peer_page.load(std::memory_order_acquire);
-    return page != nullptr && channel->peer_core() == own && !doorbell_of(*page).is_armed();
-  });
-}
-
-CoreLoads ShmPorts::find_loads(Time now) {
-  const std::int64_t elapsed_ns = (now - loads_since_).ns;
-  loads_since_ = now;
-  CoreLoads loads;
-  for (const auto& channel : peers_->channels()) {
-    const std::uint64_t polls = channel->peer_polls();
-    const std::uint64_t since = polls - std::exchange(channel->polls_counted, polls);
-    const std::uint64_t octets = channel->rx.position() - std::exchange(channel->rx_counted, channel->rx.position());
-    const std::uint32_t core = channel->peer_core() - 1;
-    if (core >= CPU_SETSIZE) continue;
-    loads.octets[core] += octets;
-    if (since > static_cast<std::uint64_t>(elapsed_ns / kPollEveryNs)) CPU_SET(core, &loads.polled_on);
-  }
-  return loads;
-}
 
 }  // namespace verbena::host

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "emulator/host/fabric_process/core_borrower.h"
-#include "emulator/host/fabric_process/core_loads.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/shm/shm_peers.h"
 
@@ -65,12 +64,8 @@ class ShmPorts {
 
   // -- Cores --
   CoreBorrower& borrower() { return borrower_; }
-  /// What the processes' applications have done on their cores since the last call.
-  CoreLoads find_loads(Time now);
   /// A process that has frames to take was last seen on the core that the caller runs on.
   bool blocks_peer_cpu() { return peers_->watch().blocks_peer_cpu(); }
-  /// One that does not sleep was.
-  bool keeps_a_peer_from_its_core() const;
 
   const ShmStatistics& statistics() const { return peers_->statistics(); }
 
@@ -85,7 +80,6 @@ class ShmPorts {
   std::unique_ptr<ShmPeers> peers_;
   CoreBorrower borrower_{*peers_};
   std::vector<ShmChannel*> held_;  // those whose doorbells are kept back
-  Time loads_since_{};             // of find_loads()
 };
 
 }  // namespace verbena::host

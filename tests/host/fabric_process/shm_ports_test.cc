@@ -63,44 +63,6 @@ BOOST_AUTO_TEST_CASE(a_plug_needs_no_timer_over_frames_that_the_fabric_process_h
   BOOST_TEST(!pair.uplink->next_deadline().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(the_core_of_who_polls_without_end_is_busy_and_that_of_who_does_not_is_free) {
-  Pair pair;
-  const auto busy = [&](Time now) {
-    const CoreLoads loads = pair.ports->find_loads(now);
-    return CPU_COUNT(&loads.polled_on) == 1 && CPU_ISSET(static_cast<std::size_t>(pair.pinned.core), &loads.polled_on);
-  };
-  Taker nothing;
-  pair.uplink->receive(clock_now(), nothing, 1);  // says where it is
-  Time now = clock_now();
-  BOOST_TEST(!busy(now));
-  const auto poll = [&](int times) {
-    for (int i = 0; i < times; ++i) pair.uplink->disarm();
-  };
-  poll(2000);
-  BOOST_TEST(busy(now = now + milliseconds(10)));
-  poll(500);
-  BOOST_TEST(!busy(now = now + milliseconds(10)));
-}
-
-BOOST_AUTO_TEST_CASE(frames_count_for_the_core_that_they_come_from) {
-  Pair pair;
-  const auto octets = [&] {
-    return pair.ports->find_loads(clock_now()).octets[static_cast<std::size_t>(pair.pinned.core)];
-  };
-  Taker nothing;
-  pair.uplink->receive(clock_now(), nothing, 1);  // says where it is
-  BOOST_TEST(octets() == 0u);
-  send(*pair.uplink);
-  BOOST_TEST(octets() == 0u);  // not taken yet
-  pair.pass();
-  const std::uint64_t one = octets();
-  BOOST_TEST(one >= pair.taker.octets.at(0));
-  BOOST_TEST(octets() == 0u);
-  for (std::uint32_t psn = 1; psn < 4; ++psn) send(*pair.uplink, psn);
-  pair.pass();
-  BOOST_TEST(octets() == 3 * one);
-}
-
 BOOST_AUTO_TEST_CASE(who_sleeps_on_the_core_of_the_hub_is_rung_once_for_all_that_was_gathered) {
   Pair pair;
   pair.uplink->sleeps_on_cpu();
@@ -154,12 +116,4 @@ BOOST_AUTO_TEST_CASE(a_process_whose_peer_is_gone_holds_no_bell_for_it) {
   const Time end = clock_now() + seconds(10);
   while (pair.ports->holds_doorbells() && clock_now() < end) pair.pass();
   BOOST_TEST(!pair.ports->holds_doorbells());
-}
-
-BOOST_AUTO_TEST_CASE(who_is_awake_on_the_core_of_the_hub_is_kept_from_it) {
-  Pair pair;
-  BOOST_TEST(taken(*pair.uplink) == 0u);  // says where it is
-  BOOST_TEST(pair.ports->keeps_a_peer_from_its_core());
-  BOOST_REQUIRE(pair.uplink->arm());
-  BOOST_TEST(!pair.ports->keeps_a_peer_from_its_core());
 }

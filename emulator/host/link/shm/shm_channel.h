@@ -73,18 +73,17 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
 
   // Data path only.
   std::uint32_t route = 0;
-  int connection = -1;              // names the connection towards the control side; -1: loopback
-  bool dirty = false;               // committed, not published
-  PeerWaker waker;                  // for what was published
-  bool holds_doorbell = false;      // the peer is to be rung, later (ShmPorts::ring_held_doorbells)
-  std::uint64_t polls_counted = 0;  // the peer's polls when ShmPorts::find_loads() last looked
-  std::uint64_t rx_counted = 0;     // where we had read to then
-  std::uint64_t polls_at_arm = 0;   // and before this process slept last, of a peer on its core; 0: it is on another
-  std::uint64_t lap_position = 0;   // where the sender was when it last thought of rewinding
-  Time lap_at{};                    // and when
-  std::uint64_t drain_limit = 0;    // dead: read up to here and no further
-  Time full_since{};                // zero: not full
-  std::uint64_t full_tail = 0;      // the consumer's position at full_since
+  int connection = -1;          // names the connection towards the control side; -1: loopback
+  bool dirty = false;           // committed, not published
+  PeerWaker waker;              // for what was published
+  bool holds_doorbell = false;  // the peer is to be rung, later (ShmPorts::ring_held_doorbells)
+  std::uint64_t polls_at_arm =
+      0;  // of the peer when this process slept last, if it is on its core; 0: it is on another
+  std::uint64_t lap_position = 0;  // where the sender was when it last thought of rewinding
+  Time lap_at{};                   // and when
+  std::uint64_t drain_limit = 0;   // dead: read up to here and no further
+  Time full_since{};               // zero: not full
+  std::uint64_t full_tail = 0;     // the consumer's position at full_since
 
   void meet(SharedMapping page, Descriptor bell);
 

@@ -89,7 +89,7 @@ class RequestStream {
     Time at;
     Duration wait{0};  // RNR
   };
-  struct Progress {
+  struct Advance {
     wire::Psn behind;
     Time at;
   };
@@ -219,7 +219,7 @@ class RequestStream {
   wire::Psn highest_answer_;  // one behind
   wire::Psn highest_data_;    // the same, of responses with data
   Time last_answer_at_;
-  std::deque<Progress> progress_;
+  std::deque<Advance> progress_;
   std::deque<Answer> answers_;
 };
 

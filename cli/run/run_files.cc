@@ -45,7 +45,7 @@ std::optional<int> run_file(const CommandLine& line, const Options& options, con
   scenarios::RunOptions run;
   run.out_directory = out_directory(options, file);
   run.stop = &interrupted();
-  run.progress = [&progress_line](const scenarios::Progress& progress) {
+  run.progress = [&progress_line](const scenarios::RunProgress& progress) {
     if (progress_line.is_due()) progress_line.show(scenarios::progress_text(progress));
   };
   if (!run.out_directory.empty())

@@ -100,7 +100,7 @@ bool mark_congestion(std::span<std::byte> frame) {
   return true;
 }
 
-AlteredFrame alter_frame(std::span<std::byte> frame, const Verdict& verdict) {
+AlteredFrame alter_frame(std::span<std::byte> frame, const FaultVerdict& verdict) {
   AlteredFrame altered{frame.size(), false};
   if (verdict.flip_bit) {
     flip(frame, *verdict.flip_bit, verdict.repair_icrc);

@@ -17,7 +17,7 @@ struct AlteredFrame {
 };
 
 /// Carries out flip_bit, repair_icrc, truncate_to and mark of `verdict`, which was judged on this very frame.
-AlteredFrame alter_frame(std::span<std::byte> frame, const Verdict& verdict);
+AlteredFrame alter_frame(std::span<std::byte> frame, const FaultVerdict& verdict);
 
 /// Sets ECN congestion experienced (RFC 3168) in an IPv4 or IPv6 header behind Ethernet, with at most one VLAN tag, and
 /// mends the IPv4 checksum; the ICRC does not cover it. Other frames are left alone. Returns whether it was done.

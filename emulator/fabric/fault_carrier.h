@@ -3,7 +3,7 @@
 // Solely responsible for the order of these and for the frames that wait to be overtaken. Whoever owns the frames
 // (LinkModel, Network) lends it a Way:
 //   std::uint32_t copy(std::uint32_t slot)                    a second one like it; kNoSlot: there is no room
-//   void damage(std::uint32_t slot, const Verdict& verdict)
+//   void damage(std::uint32_t slot, const FaultVerdict& verdict)
 //   void send(Time sent, Duration extra, std::uint32_t slot)  onto the wire; it arrives `extra` later than it would
 //   FaultCounters& counters()
 #pragma once
@@ -35,7 +35,7 @@ class FaultCarrier {
 
   /// For a frame that is not dropped.
   template <class Way>
-  void carry_out(Time now, std::uint32_t slot, const Verdict& verdict, Way&& way) {
+  void carry_out(Time now, std::uint32_t slot, const FaultVerdict& verdict, Way&& way) {
     FaultCounters& counters = way.counters();
     if (verdict.flip_bit || verdict.truncate_to) ++counters.corrupted;
     if (verdict.alters_frame()) way.damage(slot, verdict);

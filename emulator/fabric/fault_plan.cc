@@ -361,7 +361,8 @@ bool FaultPlan::strikes(std::size_t index, std::uint64_t packet_key) const {
   return mix_all({packet_key, kDrawStrike}) % kCertainPpb < chance_ppb;
 }
 
-void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::uint64_t draw, Verdict& verdict) const {
+void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::uint64_t draw,
+                      FaultVerdict& verdict) const {
   const FaultRule& rule = state_->entries[index].rule;
   switch (rule.action) {
     case FaultAction::drop:
@@ -394,8 +395,8 @@ void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::ui
   }
 }
 
-Verdict FaultPlan::judge(const wire::PacketView& packet) {
-  Verdict verdict;
+FaultVerdict FaultPlan::judge(const wire::PacketView& packet) {
+  FaultVerdict verdict;
   auto& records = state_->records;
   for (std::size_t table = 0; table < records.size(); ++table) records[table] = state_->tables[table]->record(packet);
   if (!records.empty()) verdict.flow_id = records.front().flow_id;

@@ -38,7 +38,7 @@ Result<FaultRule, std::string> parse_fault(std::string_view text);
 /// What is to be done with one packet. `comment` lives as long as the plan and is empty for a packet that nothing hit;
 /// where several rules hit, it is that of the gravest: drop, truncate, corrupt, duplicate, reorder, delay, mark.
 /// alter_frame() (alter_frame.h) carries out what changes the frame itself.
-struct Verdict {
+struct FaultVerdict {
   bool drop = false;
   bool duplicate = false;
   bool repair_icrc = false;
@@ -83,14 +83,14 @@ class FaultPlan {
   /// Flows that came after FlowTable was full; their packets fit no rule that asks for a flow's numbers.
   std::uint64_t untracked_packets() const;
 
-  Verdict judge(const wire::PacketView& packet);
+  FaultVerdict judge(const wire::PacketView& packet);
 
  private:
   struct State;
   bool fits(std::size_t index, const wire::PacketView& packet, const PacketRecord& record) const;
   void turn_times();
   bool strikes(std::size_t index, std::uint64_t packet_key) const;
-  void apply(std::size_t index, const wire::PacketView& packet, std::uint64_t draw, Verdict& verdict) const;
+  void apply(std::size_t index, const wire::PacketView& packet, std::uint64_t draw, FaultVerdict& verdict) const;
   std::unique_ptr<State> state_;
 };
 

@@ -39,7 +39,7 @@ std::uint32_t FlowTable::find_or_add(const wire::Gid& source, const wire::Gid& d
                                      std::uint64_t hash) {
   for (std::size_t bucket = hash % buckets_.size(); buckets_[bucket] != kNoFlow;
        bucket = (bucket + 1) % buckets_.size()) {
-    const Flow& flow = flows_[buckets_[bucket]];
+    const FlowState& flow = flows_[buckets_[bucket]];
     if (flow.qpn == qpn && flow.source == source && flow.destination == destination) return buckets_[bucket];
   }
   if (flows_.size() == kFlowsMax) return kNoFlow;
@@ -47,7 +47,7 @@ std::uint32_t FlowTable::find_or_add(const wire::Gid& source, const wire::Gid& d
   if (2 * flows_.size() >= buckets_.size()) grow();
   const auto index = static_cast<std::uint32_t>(flows_.size());
   buckets_[empty_bucket(hash)] = index;
-  Flow& flow = flows_.emplace_back();
+  FlowState& flow = flows_.emplace_back();
   flow.source = source;
   flow.destination = destination;
   flow.qpn = qpn;

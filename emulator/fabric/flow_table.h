@@ -70,7 +70,7 @@ class FlowTable {
     wire::Psn previous;
     std::uint32_t rounds = 0;  // times that the sender went back
   };
-  struct Flow {
+  struct FlowState {
     wire::Gid source;
     wire::Gid destination;
     wire::Qpn qpn;
@@ -84,7 +84,7 @@ class FlowTable {
   static std::uint32_t iteration_of(Sequence& sequence, wire::Psn psn);
   static void place_in_message(Sequence& sequence, const wire::PacketView& packet, PacketRecord& record);
 
-  std::vector<Flow> flows_;             // in the order in which they came
+  std::vector<FlowState> flows_;        // in the order in which they came
   std::vector<std::uint32_t> buckets_;  // indices of flows_; as many again are empty
   std::array<std::uint32_t, kFlowClasses> next_ordinal_{};
   std::uint64_t untracked_packets_ = 0;

@@ -20,7 +20,7 @@ struct LinkModel::Way {
   LinkModel& link;
 
   FaultCounters& counters() { return link.counters_; }
-  void damage(std::uint32_t slot, const Verdict& verdict) {
+  void damage(std::uint32_t slot, const FaultVerdict& verdict) {
     Frame& frame = link.frames_[slot];
     const AlteredFrame altered = alter_frame(link.bytes_of(slot).first(frame.bytes), verdict);
     frame.bytes = static_cast<std::uint32_t>(altered.bytes);
@@ -88,7 +88,7 @@ Submission LinkModel::submit_slot(Time now, std::size_t bytes, const FrameTag& t
   ++counters_.submitted;
   Frame& frame = frames_[open_slot_];
   frame = {static_cast<std::uint32_t>(bytes), false, tag, {}};
-  Verdict verdict;
+  FaultVerdict verdict;
   if (!plan_.empty()) {
     // Judged on our own copy: nobody else can change it between the decision and the delivery.
     const auto packet = wire::parse_frame(bytes_of(open_slot_).first(bytes));

@@ -18,11 +18,11 @@ constexpr std::uint32_t kHostQueueFrames = 4;
 constexpr std::uint32_t kHostQueueLowFrames = 1;
 constexpr std::uint32_t kHostQueueBytesMin = 16 * wire::kFrameBytesMax;
 
-std::vector<Direction> make_directions(const Topology& topology) {
-  std::vector<Direction> directions;
+std::vector<LinkDirection> make_directions(const Topology& topology) {
+  std::vector<LinkDirection> directions;
   directions.reserve(2 * topology.cables.size() + topology.hosts);
   const auto add = [&](std::uint32_t from, std::uint32_t to, const CableParameters& parameters, LinkId link) {
-    Direction& direction = directions.emplace_back();
+    LinkDirection& direction = directions.emplace_back();
     direction.from = from;
     direction.to = to;
     direction.propagation = parameters.propagation;
@@ -47,14 +47,15 @@ std::vector<Direction> make_directions(const Topology& topology) {
     add(host, host, {.propagation = Duration{}}, {UINT32_MAX, false});
     directions.back().is_loopback = true;
   }
-  std::sort(directions.begin(), directions.end(),
-            [](const Direction& a, const Direction& b) { return a.to != b.to ? a.to < b.to : a.link < b.link; });
+  std::sort(directions.begin(), directions.end(), [](const LinkDirection& a, const LinkDirection& b) {
+    return a.to != b.to ? a.to < b.to : a.link < b.link;
+  });
   return directions;
 }
 
 }  // namespace
 
-void Direction::set_rate(std::uint64_t bits_per_second) {
+void LinkDirection::set_rate(std::uint64_t bits_per_second) {
   queue_octets_max = std::max(queue_octets_max, octets_of(backlog_max));
   backlog_max = {};
   rate = bits_per_second;
@@ -65,13 +66,13 @@ void Direction::set_rate(std::uint64_t bits_per_second) {
   mark_above = time_of(std::min(mark_bytes, 2'000'000'000u));
 }
 
-Time Direction::has_room_at(Time now) const {
+Time LinkDirection::has_room_at(Time now) const {
   const Duration waiting = backlog(now);
   if (waiting <= largest_frame * (kHostQueueFrames - 1)) return now;
   return now + (waiting - largest_frame * kHostQueueLowFrames);
 }
 
-std::uint32_t Direction::octets_of(Duration time) const {
+std::uint32_t LinkDirection::octets_of(Duration time) const {
   // In two steps, so that no product is too large: whole microseconds, then the rest.
   const auto ns = static_cast<std::uint64_t>(time.ns);
   return static_cast<std::uint32_t>(ns / 1000 * (rate / 1000) / 8000 + ns % 1000 * (rate / 1000) / 8'000'000);
@@ -96,7 +97,7 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
       prefetcher(directions.size()) {
   std::vector<Hop> hops;
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
-    const Direction& direction = directions[number];
+    const LinkDirection& direction = directions[number];
     if (direction.is_loopback) {
       loopbacks[direction.to] = number;
       continue;
@@ -188,7 +189,7 @@ bool Network::has_several_ways(std::uint32_t host) const {
 std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
   const DirectionNumber way = state_->single_way[host];
   if (way == kNoDirection) return kHostQueueFrames;
-  const Direction& direction = state_->directions[way];
+  const LinkDirection& direction = state_->directions[way];
   const Duration backlog = direction.backlog(now);
   std::uint32_t room = kHostQueueFrames;
   for (Duration waiting{}; waiting < backlog && room > 1; waiting = waiting + direction.largest_frame) --room;
@@ -198,7 +199,7 @@ std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
 Room Network::room_on_every_way(Time now, std::uint32_t host) const {
   Room room{UINT32_MAX, now};
   for (const DirectionNumber way : state_->ways_out[host]) {
-    const Direction& direction = state_->directions[way];
+    const LinkDirection& direction = state_->directions[way];
     if (direction.rate == 0) continue;
     const Duration backlog = direction.backlog(now);
     if (const Time at = direction.has_room_at(now); at > now) {
@@ -243,7 +244,7 @@ const NetworkStatistics& Network::statistics() const {
 }
 
 LinkStatistics Network::link_statistics(Time now, LinkId link) const {
-  const Direction& direction = state_->directions[state_->direction_of(link)];
+  const LinkDirection& direction = state_->directions[state_->direction_of(link)];
   return {direction.frames,
           direction.octets,
           direction.lost,
@@ -261,7 +262,8 @@ std::uint64_t Network::trace_hash() const {
 }
 
 std::uint64_t Network::memory_bytes() const {
-  return state_->pool.memory_bytes() + state_->routing->memory_bytes() + state_->directions.size() * sizeof(Direction);
+  return state_->pool.memory_bytes() + state_->routing->memory_bytes() +
+         state_->directions.size() * sizeof(LinkDirection);
 }
 
 }  // namespace verbena::fabric

@@ -18,7 +18,7 @@ std::string direction_name(const Topology& topology, LinkId link) {
 
 void Network::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
   State& state = *state_;
-  Direction& direction = state.directions[state.direction_of(link)];
+  LinkDirection& direction = state.directions[state.direction_of(link)];
   // Frames that the earlier rules hold stay held: they leave when their time is up.
   if (direction.faults) {
     direction.faults->plan.replace(rules);
@@ -32,7 +32,7 @@ void Network::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
 void Network::set_link_up(Time now, LinkId link, bool up) {
   State& state = *state_;
   const DirectionNumber number = state.direction_of(link);
-  Direction& direction = state.directions[number];
+  LinkDirection& direction = state.directions[number];
   if (direction.is_up == up) return;
   direction.is_up = up;
   direction.find_plain();
@@ -52,7 +52,7 @@ void Network::set_switch_up(Time now, std::uint32_t vertex, bool up) {
     for (DirectionNumber number = 0; number < state.directions.size(); ++number)
       if (state.directions[number].from == vertex) state.lose_all(now, number, false);
   state.expect_change(now, true, vertex, up);
-  for (const Direction& direction : state.directions)
+  for (const LinkDirection& direction : state.directions)
     if (direction.from == vertex) state.update_port(direction.to);
 }
 
@@ -91,7 +91,7 @@ void Network::set_partition(std::uint32_t from, std::uint32_t to, bool cut) {
 
 void Network::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
   VERBENA_ASSERT(propagation.ns >= 0 && jitter.ns >= 0);
-  Direction& direction = state_->directions[state_->direction_of(link)];
+  LinkDirection& direction = state_->directions[state_->direction_of(link)];
   direction.propagation = propagation;
   direction.jitter = jitter;
   direction.find_plain();
@@ -100,7 +100,7 @@ void Network::set_link_delay(LinkId link, Duration propagation, Duration jitter)
 void Network::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second) {
   State& state = *state_;
   const DirectionNumber number = state.direction_of(link);
-  Direction& direction = state.directions[number];
+  LinkDirection& direction = state.directions[number];
   // When each of those in the queue was to begin follows from when it was to arrive; jitter made some a little late.
   std::vector<std::pair<FrameNumber, Time>> queued;
   for (FrameNumber frame = direction.head; frame != kNoFrame; frame = state.pool.info(frame).next) {
@@ -125,7 +125,7 @@ void Network::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second
 }
 
 void Network::State::lose_all(Time now, DirectionNumber number, bool also_on_the_wire) {
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   FrameNumber frame = direction.head;
   FrameNumber last_kept = kNoFrame;
   while (frame != kNoFrame && !also_on_the_wire && pool.info(frame).due <= now + direction.propagation) {
@@ -174,7 +174,7 @@ void Network::State::apply_changes(Time now) {
 void Network::State::rebuild_routes() {
   std::vector<bool> alive(directions.size());
   for (DirectionNumber number = 0; number < directions.size(); ++number) {
-    const Direction& direction = directions[number];
+    const LinkDirection& direction = directions[number];
     alive[number] = link_believed_up[number] && switch_believed_up[direction.from] && switch_believed_up[direction.to];
   }
   routing->rebuild(alive);

@@ -64,13 +64,13 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
     return;
   }
   // It takes its time on the wire all the same, so that a sender without a window does not send for ever at once.
-  Direction& direction = directions[way];
+  LinkDirection& direction = directions[way];
   direction.wire_free = std::max(direction.wire_free, now) + direction.time_for(info.bytes);
   end(now, way, frame, FrameEvent::vanished);
 }
 
 void Network::State::enqueue(Time now, DirectionNumber number, FrameNumber frame) {
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
   const Duration wire_time = direction.time_for(info.bytes);
   const Duration waiting = direction.backlog(now);
@@ -82,7 +82,7 @@ void Network::State::enqueue(Time now, DirectionNumber number, FrameNumber frame
 }
 
 void Network::State::enqueue_with_care(Time now, DirectionNumber number, FrameNumber frame) {
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   FrameInfo& info = pool.info(frame);
   const Duration waiting = direction.backlog(now);
   if (waiting.ns > 0 && waiting + direction.time_for(info.bytes) > direction.queue_max) {
@@ -114,24 +114,24 @@ namespace {
 /// What a network lends to the carrier of one direction's faults.
 struct Way {
   Network::State& network;
-  Direction& direction;
+  LinkDirection& direction;
   DirectionNumber number;
 
   FaultCounters& counters() { return direction.faults->counters; }
   FrameNumber copy(FrameNumber frame) { return network.copy(frame); }
-  void damage(FrameNumber frame, const Verdict& verdict) { network.damage(frame, verdict); }
+  void damage(FrameNumber frame, const FaultVerdict& verdict) { network.damage(frame, verdict); }
   void send(Time sent, Duration extra, FrameNumber frame) { network.launch(sent, number, frame, extra); }
 };
 }  // namespace
 
 void Network::State::judge_and_launch(Time now, DirectionNumber number, FrameNumber frame) {
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   const auto packet = wire::parse_frame(view(frame));
   if (!packet) {
     launch(now, number, frame, {});
     return;
   }
-  const Verdict verdict = direction.faults->plan.judge(*packet);
+  const FaultVerdict verdict = direction.faults->plan.judge(*packet);
   if (!verdict.comment.empty()) pool.info(frame).comment = comment_number(verdict.comment);
   if (!verdict.drop) {
     direction.faults->carrier.carry_out(now, frame, verdict, Way{*this, direction, number});
@@ -147,7 +147,7 @@ void Network::State::judge_and_launch(Time now, DirectionNumber number, FrameNum
 }
 
 void Network::State::occupy_wire(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time) {
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
   const Time start = std::max(direction.wire_free, now);
   direction.wire_free = start + wire_time;
@@ -160,7 +160,7 @@ void Network::State::occupy_wire(Time now, DirectionNumber number, FrameNumber f
 
 void Network::State::depart(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time, Duration flight) {
   occupy_wire(now, number, frame, wire_time);
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   FrameInfo& info = pool.info(frame);
   info.due = direction.last_due = std::max(direction.last_due, direction.wire_free + flight);
   info.next = kNoFrame;
@@ -174,7 +174,7 @@ void Network::State::depart(Time now, DirectionNumber number, FrameNumber frame,
 }
 
 void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra) {
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   FrameInfo& info = pool.info(frame);
   Duration flight = direction.propagation;
   if (direction.jitter.ns > 0) {
@@ -195,7 +195,7 @@ void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame,
 }
 
 void Network::State::schedule(DirectionNumber number) {
-  const Direction& direction = directions[number];
+  const LinkDirection& direction = directions[number];
   Time next = direction.head != kNoFrame ? pool.info(direction.head).due : kNever;
   if (direction.faults) {
     if (!direction.faults->strays.empty()) next = std::min(next, direction.faults->strays.front().due);
@@ -205,7 +205,7 @@ void Network::State::schedule(DirectionNumber number) {
 }
 
 [[gnu::flatten]] void Network::State::run_direction(Time now, Time until, DirectionNumber number, Sink& sink) {
-  Direction& direction = directions[number];
+  LinkDirection& direction = directions[number];
   const bool to_host = topology.is_host(direction.to);
   while (direction.head != kNoFrame) {
     const FrameNumber frame = direction.head;
@@ -232,7 +232,7 @@ void Network::State::schedule(DirectionNumber number) {
 }
 
 void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink) {
-  const Direction& direction = directions[number];
+  const LinkDirection& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
   ++statistics.arrivals;
   if (info.destination == kEveryHost) {
@@ -271,7 +271,7 @@ std::span<const std::byte> Network::State::view(FrameNumber frame) {
   return std::span(view_scratch).first(bytes);
 }
 
-void Network::State::damage(FrameNumber frame, const Verdict& verdict) {
+void Network::State::damage(FrameNumber frame, const FaultVerdict& verdict) {
   FrameInfo& info = pool.info(frame);
   const std::span<std::byte> stored = pool.octets(frame);
   const std::uint32_t bit = verdict.flip_bit.value_or(0);
@@ -280,7 +280,7 @@ void Network::State::damage(FrameNumber frame, const Verdict& verdict) {
     info.icrc_fits = info.icrc_fits && verdict.repair_icrc && bit / 8 < info.bytes - wire::kIcrcBytes;
   }
   if (verdict.mark) mark(frame);
-  Verdict rest = verdict;
+  FaultVerdict rest = verdict;
   rest.mark = false;
   if (info.bytes <= stored.size()) {
     const AlteredFrame altered = alter_frame(stored.first(info.bytes), rest);
@@ -308,7 +308,7 @@ FrameNumber Network::State::copy(FrameNumber frame) {
 }
 
 void Network::State::show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event) {
-  const Direction& direction = directions[number];
+  const LinkDirection& direction = directions[number];
   if (direction.is_loopback) return;
   const FrameInfo& info = pool.info(frame);
   observer->observe({time, direction.link, event, view(frame), comment_texts[info.comment], info.corrupted});

@@ -25,7 +25,7 @@ void Network::State::flood(Time now, std::uint32_t vertex, std::uint32_t came_fr
 }
 
 void Network::State::arrive_for_group(Time now, DirectionNumber number, FrameNumber frame, Sink& sink) {
-  const Direction& direction = directions[number];
+  const LinkDirection& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
   if (topology.is_host(direction.to)) {
     ++statistics.host_arrivals;

@@ -5,7 +5,7 @@
 namespace verbena::fabric {
 
 RuleCounters Network::rule_counters(LinkId link, std::size_t rule) const {
-  const Direction& direction = state_->directions[state_->direction_of(link)];
+  const LinkDirection& direction = state_->directions[state_->direction_of(link)];
   if (direction.faults == nullptr || rule >= direction.faults->plan.rules()) return {};
   return direction.faults->plan.counters(rule);
 }

@@ -40,7 +40,7 @@ struct DirectionFaults {
 
 /// One direction of a cable: the egress queue before it and the frames on it, as one queue in the order of arrival. The
 /// queue is not kept apart: what waits is what the wire needs the time until `wire_free` for.
-struct alignas(64) Direction {
+struct alignas(64) LinkDirection {
   // What every frame needs lies together.
   Time wire_free{};
   Time last_due{};
@@ -153,7 +153,7 @@ struct Network::State {
   void schedule(DirectionNumber number);
   /// The frame at its full length; valid until the next call.
   std::span<const std::byte> view(FrameNumber frame);
-  void damage(FrameNumber frame, const Verdict& verdict);
+  void damage(FrameNumber frame, const FaultVerdict& verdict);
   FrameNumber copy(FrameNumber frame);
   void mark(FrameNumber frame);
 
@@ -184,7 +184,7 @@ struct Network::State {
 
   Topology topology;
   NetworkOptions options;
-  std::vector<Direction> directions;       // ordered by (to, cable); loopbacks behind the cables of their host
+  std::vector<LinkDirection> directions;   // ordered by (to, cable); loopbacks behind the cables of their host
   std::vector<DirectionNumber> by_link;    // 2 * cable + backward
   std::vector<DirectionNumber> loopbacks;  // of each host
   std::vector<std::vector<DirectionNumber>> ways_out;  // of each host, one a cable

@@ -27,16 +27,16 @@ void Prefetcher::fetch(const Network::State& network, Time now) {
   for (; fetched_ < line_.size(); ++fetched_) {
     __builtin_prefetch(&network.directions[line_[fetched_]]);
     if (fetched_ < kSteps * kStep) continue;
-    const Direction& second = network.directions[line_[fetched_ - kStep]];
+    const LinkDirection& second = network.directions[line_[fetched_ - kStep]];
     if (second.head != kNoFrame) __builtin_prefetch(&network.pool.info(second.head));
-    const Direction& third = network.directions[line_[fetched_ - 2 * kStep]];
+    const LinkDirection& third = network.directions[line_[fetched_ - 2 * kStep]];
     if (third.head != kNoFrame) {
       if (network.topology.is_host(third.to))
         network.pool.prefetch_octets(third.head);
       else if (const FrameInfo& info = network.pool.info(third.head); info.destination < kEveryHost)
         network.routing->prefetch(third.to, info.destination);
     }
-    const Direction& fourth = network.directions[line_[fetched_ - 3 * kStep]];
+    const LinkDirection& fourth = network.directions[line_[fetched_ - 3 * kStep]];
     if (fourth.head == kNoFrame || network.topology.is_host(fourth.to)) continue;
     const FrameInfo& info = network.pool.info(fourth.head);
     if (info.destination >= kEveryHost) continue;

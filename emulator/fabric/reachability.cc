@@ -47,7 +47,7 @@ Reachability Network::reachability() const {
   const State& state = *state_;
   const Topology& topology = state.topology;
   VertexSets neighbours(topology.vertices.size());
-  for (const Direction& direction : state.directions)
+  for (const LinkDirection& direction : state.directions)
     if (direction.is_up && state.is_dead[direction.from] == 0 && state.is_dead[direction.to] == 0)
       neighbours.add(direction.from, direction.to);
   Reachability found(topology.hosts);

@@ -6,8 +6,8 @@ namespace {
 
 class AckBounds final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
-    const Flow& flow = *seen.flow;
+  RuleOutcome judge(const Observation& seen) override {
+    const CheckedStream& flow = *seen.flow;
     if (!flow.expected_is_sure) return unjudged();
     const auto syndrome = seen.syndrome();
     const bool is_nak = syndrome && syndrome->kind != wire::Syndrome::Kind::ack;

@@ -6,9 +6,9 @@ namespace {
 
 class AckOrder final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (!seen.is_acknowledge()) return not_concerned();
-    const Flow& flow = *seen.flow;
+    const CheckedStream& flow = *seen.flow;
     if (!flow.has_answered) return holds();
     const bool is_positive = seen.syndrome()->kind == wire::Syndrome::Kind::ack;
     const wire::Psn behind = is_positive ? seen.psn + 1 : seen.psn;

@@ -9,8 +9,8 @@ namespace {
 
 class AckTimeout final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
-    const Flow& flow = *seen.flow;
+  RuleOutcome judge(const Observation& seen) override {
+    const CheckedStream& flow = *seen.flow;
     if (!flow.departs || wire::distance(flow.departing_next, seen.psn) >= 0) return not_concerned();
     if (flow.ack_timeout.ns == 0 || flow.has_data_requests || !flow.acked_known) return unjudged();
     if (flow.nak || flow.was_rnr) return holds();

@@ -6,7 +6,7 @@ namespace {
 
 class AethRule final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     const auto syndrome = seen.syndrome();
     if (!syndrome) return not_concerned();
     using Kind = wire::Syndrome::Kind;

@@ -11,8 +11,8 @@ namespace {
 
 class AnswerPsn final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
-    const Flow& flow = *seen.flow;
+  RuleOutcome judge(const Observation& seen) override {
+    const CheckedStream& flow = *seen.flow;
     if (!flow.departs || !flow.sent_is_sure) {
       // Not one request has left, and where the first one begins is known.
       return flow.first_psn && seen.connection->sees_departs[1 - seen.sender] && !flow.departs && !flow.started

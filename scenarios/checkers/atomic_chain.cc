@@ -40,7 +40,7 @@ struct Chain {
 
 class AtomicChain final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (!seen.options.all_atomics_visible) return not_concerned();
     const wire::Operation operation = seen.info.operation;
     if (seen.info.has_atomic_eth && seen.message == nullptr) {
@@ -65,8 +65,8 @@ class AtomicChain final : public Rule {
     return not_concerned();
   }
 
-  std::vector<Outcome> finish() override {
-    std::vector<Outcome> outcomes;
+  std::vector<RuleOutcome> finish() override {
+    std::vector<RuleOutcome> outcomes;
     for (const Chain& chain : chains_) {
       if (!chain.is_simple || chain.requests != chain.answers || chain.answers == 0) {
         outcomes.push_back(unjudged());

@@ -7,7 +7,7 @@ namespace {
 
 class AtomicOnce final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (seen.info.has_atomic_eth) return judge_request(seen);
     if (!seen.info.has_atomic_ack_eth) return not_concerned();
     const Message* message = seen.message;
@@ -19,7 +19,7 @@ class AtomicOnce final : public Rule {
   }
 
  private:
-  static Outcome judge_request(const Observation& seen) {
+  static RuleOutcome judge_request(const Observation& seen) {
     if (seen.message == nullptr || !seen.message->is_atomic()) return not_concerned();
     const wire::AtomicEth& atomic = seen.packet.atomic_eth();
     const bool is_same = atomic.address == seen.message->address && atomic.rkey == seen.message->rkey &&

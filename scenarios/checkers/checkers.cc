@@ -62,7 +62,7 @@ struct Checkers::State {
   Connection* add_connection(const CheckedConnection& info, std::uint32_t& index);
   void adopt(Place place, unsigned end, Connection& by);
   void ask(std::uint32_t interests, const Observation& seen);
-  void report(RunningRule& rule, Outcome outcome, const Observation* seen);
+  void report(RunningRule& rule, RuleOutcome outcome, const Observation* seen);
   bool is_damaged(const CheckedPacket& sighting, Observation& seen);
   void observe(const CheckedPacket& sighting);
   void observe_connected(Observation& seen);
@@ -94,8 +94,8 @@ Connection* Checkers::State::add_connection(const CheckedConnection& info, std::
 void Checkers::State::adopt(Place place, unsigned end, Connection& by) {
   Connection& from = connections[place.connection];
   if (from.paired || by.info.ends[end].first_psn) return;
-  Flow& flow = by.flows[end];
-  const Flow fresh = std::exchange(flow, std::move(from.flows[0]));
+  CheckedStream& flow = by.flows[end];
+  const CheckedStream fresh = std::exchange(flow, std::move(from.flows[0]));
   flow.index = fresh.index;
   flow.generation = fresh.generation;
   flow.ack_timeout = fresh.ack_timeout;
@@ -118,18 +118,19 @@ Place Checkers::State::place_of(const wire::PacketView& packet, bool& is_known) 
   return place;
 }
 
-void Checkers::State::report(RunningRule& rule, Outcome outcome, const Observation* seen) {
+void Checkers::State::report(RunningRule& rule, RuleOutcome outcome, const Observation* seen) {
   const bool is_doubtful = seen != nullptr && seen->is_doubtful;
-  switch (is_doubtful && outcome.kind != Outcome::Kind::not_concerned ? Outcome::Kind::unjudged : outcome.kind) {
-    case Outcome::Kind::not_concerned:
+  switch (is_doubtful && outcome.kind != RuleOutcome::Kind::not_concerned ? RuleOutcome::Kind::unjudged
+                                                                          : outcome.kind) {
+    case RuleOutcome::Kind::not_concerned:
       return;
-    case Outcome::Kind::holds:
+    case RuleOutcome::Kind::holds:
       ++rule.totals.judged;
       return;
-    case Outcome::Kind::unjudged:
+    case RuleOutcome::Kind::unjudged:
       ++rule.totals.unjudged;
       return;
-    case Outcome::Kind::broken:
+    case RuleOutcome::Kind::broken:
       break;
   }
   ++rule.totals.judged;
@@ -268,7 +269,7 @@ void Checkers::observe(const CheckedPacket& packet) {
 
 void Checkers::finish() {
   for (RunningRule& rule : state_->rules)
-    for (Outcome& outcome : rule.rule->finish()) state_->report(rule, std::move(outcome), nullptr);
+    for (RuleOutcome& outcome : rule.rule->finish()) state_->report(rule, std::move(outcome), nullptr);
 }
 
 std::span<const Violation> Checkers::violations() const {

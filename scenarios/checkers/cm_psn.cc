@@ -58,7 +58,7 @@ typename MessageLayout::Header parse(const wire::PacketView& packet) {
 
 class CmPsn final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (seen.connection != nullptr) return judge_request(seen);
     const wire::PacketView& packet = seen.packet;
     // A message that is known never to have arrived has said nothing.
@@ -77,7 +77,7 @@ class CmPsn final : public Rule {
   }
 
  private:
-  Outcome judge_request(const Observation& seen) {
+  RuleOutcome judge_request(const Observation& seen) {
     const wire::PacketView& packet = seen.packet;
     const auto found = expected_.find({packet.source(), packet.destination(), packet.bth().dest_qp});
     if (found == expected_.end()) return not_concerned();

@@ -8,7 +8,7 @@ namespace {
 
 class CnpForm final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     constexpr std::size_t kReservedBytes = 16;
     const wire::Bth& bth = seen.packet.bth();
     if (!bth.becn) return broken("BECN is not set");

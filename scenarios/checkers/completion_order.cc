@@ -7,7 +7,7 @@ namespace {
 
 class CompletionOrder final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (!seen.flow->expected_is_sure) return unjudged();
     State& state = states_.of(*seen.flow);
     const auto syndrome = seen.syndrome();

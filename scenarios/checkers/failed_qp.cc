@@ -7,7 +7,7 @@ namespace {
 
 class FailedQp final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     const auto& failed = seen.connection->failed[seen.sender];
     if (!failed) return holds();
     const Duration delay = seen.options.departure_delay_max;

@@ -78,7 +78,7 @@ Message message_of(const Observation& seen) {
   return made;
 }
 
-void note_message(Flow& flow, const Observation& seen) {
+void note_message(CheckedStream& flow, const Observation& seen) {
   if (seen.info.starts_message()) {
     if (seen.message == nullptr) flow.log.insert(message_of(seen));
     return;
@@ -90,7 +90,7 @@ void note_message(Flow& flow, const Observation& seen) {
   if (message->packets == 0 && seen.info.ends_message()) message->packets = offset + 1;
 }
 
-void note_request_content(Flow& flow, const Observation& seen) {
+void note_request_content(CheckedStream& flow, const Observation& seen) {
   if (!flow.started) flow.next = seen.psn;
   flow.started = true;
   const bool is_full = seen.info.has_payload && !seen.info.ends_message();
@@ -107,14 +107,14 @@ void note_request_content(Flow& flow, const Observation& seen) {
 
 /// When a requester that sends again has started its ACK timer anew, at the earliest: when the NAK came, when it has
 /// waited for the RNR NAK, or when the timer ran out. What it then sends may leave later.
-Time timer_restarted_at(const Flow& flow, Time now) {
+Time timer_restarted_at(const CheckedStream& flow, Time now) {
   if (flow.nak) return flow.nak_at;
   if (flow.was_rnr) return now;
   return std::min(now, std::max(flow.progress_at, flow.outstanding_since) + flow.ack_timeout);
 }
 
 /// `next` is still what it was before this packet.
-void note_departure(Flow& flow, const Observation& seen) {
+void note_departure(CheckedStream& flow, const Observation& seen) {
   const bool is_again = flow.departs && distance(flow.departing_next, seen.psn) < 0;
   if (flow.acked_known && flow.acked == seen.psn && !is_again && distance(flow.next, seen.psn) >= 0)
     flow.outstanding_since = seen.time();
@@ -128,7 +128,7 @@ void note_departure(Flow& flow, const Observation& seen) {
   flow.departing_next = seen.psn + seen.span;
 }
 
-void note_arrival(Flow& flow, const Observation& seen) {
+void note_arrival(CheckedStream& flow, const Observation& seen) {
   const Psn behind = seen.psn + seen.span;
   if (!flow.arrives && !flow.expected_is_sure) {
     flow.expected = flow.highest_arrived = behind;
@@ -140,7 +140,7 @@ void note_arrival(Flow& flow, const Observation& seen) {
   if (flow.nak_sent == seen.psn) flow.nak_sent.reset();
 }
 
-void note_answer_content(Flow& flow, const Observation& seen) {
+void note_answer_content(CheckedStream& flow, const Observation& seen) {
   const bool is_full = seen.info.operation == Operation::read_response && !seen.info.ends_message();
   if (flow.mtu_bytes == 0 && is_full) flow.mtu_bytes = static_cast<std::uint32_t>(seen.packet.payload_bytes());
   if (seen.message == nullptr || !seen.message->awaits_data() || seen.is_acknowledge()) return;
@@ -163,7 +163,7 @@ bool is_sequence_error(const wire::Syndrome& syndrome) {
   return syndrome.kind == wire::Syndrome::Kind::nak && syndrome.nak_code() == wire::NakCode::psn_sequence_error;
 }
 
-void note_answer_departure(Connection& connection, Flow& flow, const Observation& seen) {
+void note_answer_departure(Connection& connection, CheckedStream& flow, const Observation& seen) {
   const Psn behind = acknowledged_by(seen);
   if (!flow.expected_is_sure && flow.arrives) {
     flow.expected_is_sure = behind == flow.expected;
@@ -180,7 +180,7 @@ void note_answer_departure(Connection& connection, Flow& flow, const Observation
 
 /// Whether a READ or an atomic before `psn` has not got all its responses: that is asked for first, whatever else an
 /// answer says.
-bool lacks_responses(const Flow& flow, Psn psn) {
+bool lacks_responses(const CheckedStream& flow, Psn psn) {
   constexpr std::size_t kLookedAtMax = 256;
   const auto messages = flow.log.messages();
   const std::size_t end = flow.log.index_from(psn);
@@ -195,7 +195,7 @@ void note_data_arrival(const Observation& seen) {
   if (message.first + message.delivered == seen.psn) ++message.delivered;
 }
 
-void note_answer_arrival(Connection& connection, Flow& flow, const Observation& seen) {
+void note_answer_arrival(Connection& connection, CheckedStream& flow, const Observation& seen) {
   note_data_arrival(seen);
   const Psn behind = acknowledged_by(seen);
   if (!flow.acked_known) {
@@ -234,7 +234,7 @@ void note_answer_arrival(Connection& connection, Flow& flow, const Observation& 
 
 }  // namespace
 
-std::uint32_t span_of(const wire::PacketView& packet, const Flow& flow) {
+std::uint32_t span_of(const wire::PacketView& packet, const CheckedStream& flow) {
   if (packet.opcode().operation != Operation::read_request) return 1;
   constexpr std::uint32_t kMtuLeastBytes = 256;
   if (packet.reth().length <= kMtuLeastBytes) return 1;
@@ -250,13 +250,13 @@ void start_connection(Connection& connection) {
   connection.tainted = connection.doubtful = false;
   connection.failed = {};
   for (unsigned end = 0; end < 2; ++end) {
-    Flow& flow = connection.flows[end];
+    CheckedStream& flow = connection.flows[end];
     const CheckedEnd& info = connection.info.ends[end];
     const std::uint32_t index = flow.index;
     connection.sees_departs[end] = info.first_psn.has_value();
     MessageLog log = std::move(flow.log);  // keeps its room
     log.clear();
-    flow = Flow{};
+    flow = CheckedStream{};
     flow.log = std::move(log);
     flow.index = index;
     flow.generation = connection.generation;
@@ -270,7 +270,7 @@ void start_connection(Connection& connection) {
 }
 
 bool begins_anew(const Observation& seen) {
-  const Flow& flow = *seen.flow;
+  const CheckedStream& flow = *seen.flow;
   if (!seen.views.content || !seen.info.is_request || !flow.started || flow.first_psn) return false;
   const std::int32_t ahead = distance(flow.next, seen.psn);
   if (ahead > kRestartPackets || ahead < -kRestartPackets || seen.span == 0) return true;
@@ -278,7 +278,7 @@ bool begins_anew(const Observation& seen) {
 }
 
 void take_note(Observation& seen) {
-  Flow& flow = *seen.flow;
+  CheckedStream& flow = *seen.flow;
   if (seen.views.content) flow.last_time = seen.time();
   if (seen.info.is_request) {
     if (seen.views.departs) note_departure(flow, seen);

@@ -71,7 +71,7 @@ struct RnrWait {
 };
 
 /// The requests of one QP, and the responses to them.
-struct Flow {
+struct CheckedStream {
   std::uint32_t index = 0;       // of all flows
   std::uint32_t generation = 0;  // grows when the stream begins anew
   std::optional<wire::Psn> first_psn;
@@ -131,7 +131,7 @@ struct Connection {
   bool paired = false;
   bool tainted = false;                // nothing can be said any more: a packet was changed and its ICRC repaired
   bool doubtful = false;               // a packet may have been changed: its ICRC was cut off
-  std::array<Flow, 2> flows;           // requests of end 0, of end 1
+  std::array<CheckedStream, 2> flows;  // requests of end 0, of end 1
   std::array<bool, 2> sees_departs{};  // of what this end sends
   std::array<std::optional<Failed>, 2> failed;
 };
@@ -149,7 +149,7 @@ struct Observation {
   bool is_doubtful = false;          // it, or what it is judged by, may have been changed on the way
   unsigned sender = 0;               // an end of the connection
   Connection* connection = nullptr;  // null: datagrams and the like
-  Flow* flow = nullptr;              // the request stream that it belongs or answers to
+  CheckedStream* flow = nullptr;     // the request stream that it belongs or answers to
   Message* message = nullptr;        // what its PSN lies in, if that is known
   Time time() const { return sighting.time; }
   std::optional<wire::Syndrome> syndrome() const {
@@ -163,7 +163,7 @@ inline std::uint32_t packets_of(std::uint32_t bytes, std::uint32_t mtu_bytes) {
   return bytes == 0 ? 1 : (bytes - 1) / mtu_bytes + 1;
 }
 /// PSNs that a request takes; 0: not known without the MTU.
-std::uint32_t span_of(const wire::PacketView& packet, const Flow& flow);
+std::uint32_t span_of(const wire::PacketView& packet, const CheckedStream& flow);
 /// Whether a syndrome ends the connection.
 bool is_fatal(const wire::Syndrome& syndrome);
 

@@ -7,8 +7,8 @@ namespace {
 
 class GoBackN final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
-    const Flow& flow = *seen.flow;
+  RuleOutcome judge(const Observation& seen) override {
+    const CheckedStream& flow = *seen.flow;
     if (!flow.departs || wire::distance(flow.departing_next, seen.psn) >= 0) return not_concerned();
     if (!flow.acked_known) return unjudged();
     if (wire::distance(flow.acked, seen.psn) <= 0) return holds();

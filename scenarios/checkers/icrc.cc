@@ -7,7 +7,7 @@ namespace {
 
 class IcrcRule final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (seen.icrc_is_right) return holds();
     return seen.views.departs ? broken("ICRC {:#010x} is wrong", seen.packet.icrc()) : unjudged();
   }

@@ -12,11 +12,12 @@ bool may_follow(const wire::OpcodeInfo& before, const wire::OpcodeInfo& after) {
 
 class MessageOrder final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
-    const Flow& flow = *seen.flow;
+  RuleOutcome judge(const Observation& seen) override {
+    const CheckedStream& flow = *seen.flow;
     bool judged = false;
     if (seen.message != nullptr) {
-      if (Outcome outcome = same_as_before(seen, *seen.message); outcome.kind == Outcome::Kind::broken) return outcome;
+      if (RuleOutcome outcome = same_as_before(seen, *seen.message); outcome.kind == RuleOutcome::Kind::broken)
+        return outcome;
       judged = true;
     }
     if (flow.last_info == nullptr) return judged ? holds() : unjudged();
@@ -28,7 +29,7 @@ class MessageOrder final : public Rule {
   }
 
  private:
-  static Outcome same_as_before(const Observation& seen, const Message& message) {
+  static RuleOutcome same_as_before(const Observation& seen, const Message& message) {
     const auto offset = static_cast<std::uint32_t>(wire::distance(message.first, seen.psn));
     const bool is_start = offset == 0 || message.operation == wire::Operation::read_request;
     const bool ends = message.packets != 0 && offset + 1 == message.packets;

@@ -23,10 +23,10 @@ std::optional<std::uint32_t> messages_ended(const MessageLog& log, wire::Psn fro
 
 class Msn final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     const auto syndrome = seen.syndrome();
     if (!syndrome) return not_concerned();
-    const Flow& flow = *seen.flow;
+    const CheckedStream& flow = *seen.flow;
     Anchor& anchor = anchors_.of(flow);
     if (!anchor.is_known && flow.first_psn) anchor = {true, *flow.first_psn, 0};
     const std::uint32_t msn = seen.packet.aeth().msn;
@@ -57,7 +57,7 @@ class Msn final : public Rule {
     std::uint32_t msn = 0;
   };
 
-  static std::optional<std::uint32_t> expected_at(const Flow& flow, const Anchor& anchor, wire::Psn behind) {
+  static std::optional<std::uint32_t> expected_at(const CheckedStream& flow, const Anchor& anchor, wire::Psn behind) {
     if (!anchor.is_known) return std::nullopt;
     const bool is_ahead = wire::distance(anchor.behind, behind) >= 0;
     const auto count =

@@ -7,10 +7,10 @@ namespace {
 
 class Nak final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     const auto syndrome = seen.syndrome();
     if (!syndrome || syndrome->kind == wire::Syndrome::Kind::ack) return not_concerned();
-    const Flow& flow = *seen.flow;
+    const CheckedStream& flow = *seen.flow;
     if (!flow.arrives) return flow.first_psn ? broken("no request has arrived") : unjudged();
     const bool has_come = wire::distance(seen.psn, flow.highest_arrived) > 0;
     if (syndrome->kind == wire::Syndrome::Kind::rnr_nak || is_fatal(*syndrome))

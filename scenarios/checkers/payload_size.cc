@@ -13,7 +13,7 @@ bool is_mtu(std::size_t bytes) {
 
 class PayloadSize final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (!seen.info.has_payload) return not_concerned();
     const std::size_t payload = seen.packet.payload_bytes();
     const std::uint32_t mtu = seen.flow->mtu_bytes;
@@ -29,7 +29,7 @@ class PayloadSize final : public Rule {
   }
 
  private:
-  static Outcome judge_length(const Observation& seen, std::size_t payload) {
+  static RuleOutcome judge_length(const Observation& seen, std::size_t payload) {
     if (seen.info.has_reth) {
       const std::uint32_t length = seen.packet.reth().length;
       const bool fits = seen.info.ends_message() ? length == payload : length > payload;

@@ -6,8 +6,8 @@ namespace {
 
 class PsnOrder final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
-    const Flow& flow = *seen.flow;
+  RuleOutcome judge(const Observation& seen) override {
+    const CheckedStream& flow = *seen.flow;
     if (!flow.departs) {
       if (!flow.first_psn) return unjudged();
       return seen.psn == *flow.first_psn

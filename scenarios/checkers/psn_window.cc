@@ -8,8 +8,8 @@ constexpr std::uint32_t kWindowPackets = 1 << 23;
 
 class PsnWindow final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
-    const Flow& flow = *seen.flow;
+  RuleOutcome judge(const Observation& seen) override {
+    const CheckedStream& flow = *seen.flow;
     if (!flow.acked_known || !flow.started) return unjudged();
     const std::int32_t ahead = wire::distance(flow.next, seen.psn);
     if (ahead < 0) return holds();

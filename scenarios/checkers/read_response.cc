@@ -12,7 +12,7 @@ constexpr std::size_t kAskedMax = 64;  // more than READs can be outstanding
 
 class ReadResponse final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (seen.info.operation == wire::Operation::read_request) return judge_request(seen);
     if (seen.info.operation != wire::Operation::read_response) return not_concerned();
     const Message* message = seen.message;
@@ -20,7 +20,7 @@ class ReadResponse final : public Rule {
     if (message->operation == wire::Operation::atomic_write)
       return seen.packet.payload_bytes() == 0 ? holds() : broken("an ATOMIC WRITE is answered with data");
     if (message->operation != wire::Operation::read_request) return broken("its psn is not that of a READ");
-    if (Outcome outcome = judge_part(seen, *message); outcome.kind == Outcome::Kind::broken) return outcome;
+    if (RuleOutcome outcome = judge_part(seen, *message); outcome.kind == RuleOutcome::Kind::broken) return outcome;
     return judge_order(seen, *message);
   }
 
@@ -32,7 +32,7 @@ class ReadResponse final : public Rule {
     wire::Psn next;
   };
 
-  Outcome judge_request(const Observation& seen) {
+  RuleOutcome judge_request(const Observation& seen) {
     State& state = states_.of(*seen.flow);
     if (seen.views.arrives) state.asked[state.asked_count++ % kAskedMax] = seen.psn;
     if (!seen.views.content || seen.message == nullptr) return not_concerned();
@@ -47,7 +47,7 @@ class ReadResponse final : public Rule {
                   reth.length, message.address, message.length, message.first.value());
   }
 
-  static Outcome judge_part(const Observation& seen, const Message& message) {
+  static RuleOutcome judge_part(const Observation& seen, const Message& message) {
     const auto offset = static_cast<std::uint32_t>(wire::distance(message.first, seen.psn));
     const bool is_last = offset + 1 == message.packets;
     if (seen.info.ends_message() != is_last)
@@ -60,7 +60,7 @@ class ReadResponse final : public Rule {
     return broken("{} octets in response {} of {}, {} are due", payload, offset + 1, message.packets, expected);
   }
 
-  Outcome judge_order(const Observation& seen, const Message& message) {
+  RuleOutcome judge_order(const Observation& seen, const Message& message) {
     if (!seen.views.departs) return holds();
     State& state = states_.of(*seen.flow);
     const bool goes_on = !seen.info.starts_message();

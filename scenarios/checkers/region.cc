@@ -38,7 +38,7 @@ class Region final : public Rule {
  public:
   explicit Region(const RegionTable& regions) : regions_(regions) {}
 
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     return seen.info.is_request ? judge_request(seen) : judge_response(seen);
   }
 
@@ -49,7 +49,7 @@ class Region final : public Rule {
     std::size_t count = 0;
   };
 
-  Outcome judge_request(const Observation& seen) {
+  RuleOutcome judge_request(const Observation& seen) {
     const auto access = access_of(seen);
     if (!access) return not_concerned();
     if (!regions_.knows(seen.packet.destination())) return unjudged();
@@ -62,7 +62,7 @@ class Region final : public Rule {
     return not_concerned();  // whoever answers it is judged
   }
 
-  Outcome judge_response(const Observation& seen) {
+  RuleOutcome judge_response(const Observation& seen) {
     Forbidden& forbidden = forbidden_.of(*seen.flow);
     if (forbidden.count == 0) return not_concerned();
     const auto syndrome = seen.syndrome();

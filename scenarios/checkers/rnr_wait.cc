@@ -6,7 +6,7 @@ namespace {
 
 class RnrWaitRule final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     const auto& rnr = seen.flow->rnr;
     if (!rnr || rnr->psn != seen.psn) return not_concerned();
     const CheckerOptions& options = seen.options;

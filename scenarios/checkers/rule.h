@@ -29,34 +29,34 @@ enum Interest : std::uint32_t {
   kIcrc = 256,        // any at its first sighting whose ICRC was looked at (Observation::icrc_is_right)
 };
 
-struct Outcome {
+struct RuleOutcome {
   enum class Kind : std::uint8_t { not_concerned, holds, unjudged, broken };
   Kind kind = Kind::not_concerned;
   std::string text;  // broken: what is wrong
 };
-inline Outcome not_concerned() {
+inline RuleOutcome not_concerned() {
   return {};
 }
-inline Outcome holds() {
-  return {Outcome::Kind::holds, {}};
+inline RuleOutcome holds() {
+  return {RuleOutcome::Kind::holds, {}};
 }
-inline Outcome unjudged() {
-  return {Outcome::Kind::unjudged, {}};
+inline RuleOutcome unjudged() {
+  return {RuleOutcome::Kind::unjudged, {}};
 }
 template <class... Arguments>
-Outcome broken(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-  return {Outcome::Kind::broken, fmt::format(text, std::forward<Arguments>(arguments)...)};
+RuleOutcome broken(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  return {RuleOutcome::Kind::broken, fmt::format(text, std::forward<Arguments>(arguments)...)};
 }
-inline Outcome holds_unless(bool is_broken, std::string_view text) {
+inline RuleOutcome holds_unless(bool is_broken, std::string_view text) {
   return is_broken ? broken("{}", text) : holds();
 }
 
 class Rule {
  public:
   virtual ~Rule() = default;
-  virtual Outcome judge(const Observation& seen) = 0;
+  virtual RuleOutcome judge(const Observation& seen) = 0;
   /// At the end of the stream; one outcome per thing that was followed until then.
-  virtual std::vector<Outcome> finish() { return {}; }
+  virtual std::vector<RuleOutcome> finish() { return {}; }
 };
 
 struct RuleRow {
@@ -70,7 +70,7 @@ std::span<const RuleRow> rule_table();
 template <class T>
 class PerFlow {
  public:
-  T& of(const Flow& flow) {
+  T& of(const CheckedStream& flow) {
     if (flow.index >= entries_.size()) entries_.resize(flow.index + 1);
     Entry& entry = entries_[flow.index];
     if (entry.generation != flow.generation) entry = {flow.generation, T{}};

@@ -6,9 +6,9 @@ namespace {
 
 class UcOrder final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     if (wire::transport_of(seen.packet.bth().opcode) != wire::Transport::uc) return not_concerned();
-    const Flow& flow = *seen.flow;
+    const CheckedStream& flow = *seen.flow;
     if (!flow.departs || wire::distance(flow.departing_next, seen.psn) >= 0) return holds();
     return broken("psn {} was to come: sent again", flow.departing_next.value());
   }

@@ -6,7 +6,7 @@ namespace {
 
 class UdForm final : public Rule {
  public:
-  Outcome judge(const Observation& seen) override {
+  RuleOutcome judge(const Observation& seen) override {
     constexpr std::uint32_t kManagementQkey = 0x80010000;  // of QP 1
     const wire::Bth& bth = seen.packet.bth();
     if (!seen.info.has_deth || seen.info.position != wire::Position::only) return broken("not one packet with a DETH");

@@ -19,7 +19,7 @@
 namespace verbena::scenarios {
 
 /// What a progress line can say. Called seldom enough to be printed each time.
-struct Progress {
+struct RunProgress {
   Duration elapsed{0};  // of the scenario's clock
   std::uint64_t completions = 0;
   std::uint64_t completions_wanted = 0;  // 0: workloads run for a time
@@ -34,7 +34,7 @@ struct RunOptions {
   std::uint64_t capture_octets_max = std::uint64_t{1} << 30;  // of all files of the directory together
   /// Looked at often: the run ends early, writes what it has, and its Outcome says `interrupted`.
   const std::atomic<bool>* stop = nullptr;
-  std::function<void(const Progress&)> progress;
+  std::function<void(const RunProgress&)> progress;
   bool checkers = true;
   HitRecorder* recorder = nullptr;  // under virtual time: watches the frames; outlives the run
 };

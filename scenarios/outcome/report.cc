@@ -112,7 +112,7 @@ std::string_view text_of(Outcome::End end) {
 
 }  // namespace
 
-std::string progress_text(const Progress& progress) {
+std::string progress_text(const RunProgress& progress) {
   std::string text = fmt::format("{}  {} completions", time_text(progress.elapsed), progress.completions);
   if (progress.completions_wanted != 0)
     text += fmt::format(

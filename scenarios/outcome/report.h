@@ -11,7 +11,7 @@ namespace verbena::scenarios {
 /// Workloads, expectations, faults, trace hash. Ends with a line feed.
 std::string report_text(const Scenario& scenario, const Outcome& outcome);
 /// One line while it runs, without a line feed.
-std::string progress_text(const Progress& progress);
+std::string progress_text(const RunProgress& progress);
 std::string report_json(const Scenario& scenario, const Outcome& outcome);
 
 /// One row of a comparison of several scenarios.

@@ -284,7 +284,7 @@ void RealRun::pause(Duration now) const {
 void RealRun::report_progress(Duration now) {
   if (!options_.progress || now < progress_at_) return;
   progress_at_ = now + kProgressInterval;
-  Progress progress;
+  RunProgress progress;
   progress.elapsed = now;
   const Json seen = stat();
   for (const Json& node : seen.at("nodes")) progress.octets += node.value("octets_out", 0ULL);

@@ -19,10 +19,10 @@ constexpr std::size_t kWhyBytes = 500;
 constexpr unsigned kJobsMax = 256;
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 
-enum class Verdict : std::uint8_t { unknown, held, not_held, interrupted, no_memory };
+enum class SeedResult : std::uint8_t { unknown, held, not_held, interrupted, no_memory };
 
 struct SeedRecord {
-  std::atomic<Verdict> verdict{Verdict::unknown};
+  std::atomic<SeedResult> verdict{SeedResult::unknown};
   std::array<char, kWhyBytes> why{};
 };
 struct WorkerRecord {
@@ -102,17 +102,17 @@ void Sweep::work(unsigned worker) {
     const Outcome outcome = options_.run(scenario, run);
     SeedRecord& record = records_[index];
     if (outcome.end == Outcome::End::interrupted) {
-      record.verdict.store(Verdict::interrupted);
+      record.verdict.store(SeedResult::interrupted);
     } else if (outcome.is_shortage) {
       // It says nothing of the seed, and the next one would end no better.
       keep_why(record, outcome.error);
-      record.verdict.store(Verdict::no_memory);
+      record.verdict.store(SeedResult::no_memory);
       shared_->stop.store(true);
     } else if (outcome.held()) {
-      record.verdict.store(Verdict::held);
+      record.verdict.store(SeedResult::held);
     } else {
       keep_why(record, failure_text(outcome));
-      record.verdict.store(Verdict::not_held);
+      record.verdict.store(SeedResult::not_held);
     }
     shared_->done.fetch_add(1);
     shared_->workers[worker].index.store(UINT64_MAX);
@@ -160,14 +160,14 @@ SweepResult Sweep::run() {
   }
   result_.interrupted = shared_->stop.load();
   for (std::uint64_t index = 0; index < seeds_ && result_.error.empty(); ++index)
-    if (records_[index].verdict.load() == Verdict::no_memory) result_.error = records_[index].why.data();
+    if (records_[index].verdict.load() == SeedResult::no_memory) result_.error = records_[index].why.data();
   for (std::uint64_t index = 0; index < seeds_; ++index) {
     const std::uint64_t seed = options_.first_seed + index;
     const bool crashed = std::find(crashed_.begin(), crashed_.end(), index) != crashed_.end();
-    const Verdict verdict = records_[index].verdict.load();
+    const SeedResult verdict = records_[index].verdict.load();
     if (crashed) result_.failed.push_back({seed, true, "the run crashed"});
-    if (verdict == Verdict::not_held) result_.failed.push_back({seed, false, records_[index].why.data()});
-    if (crashed || verdict == Verdict::held || verdict == Verdict::not_held) ++result_.seeds_done;
+    if (verdict == SeedResult::not_held) result_.failed.push_back({seed, false, records_[index].why.data()});
+    if (crashed || verdict == SeedResult::held || verdict == SeedResult::not_held) ++result_.seeds_done;
   }
   return result_;
 }

@@ -64,14 +64,14 @@ void Judge::observe(const sim::ObservedFrame& frame) {
 void Judge::judge(Outcome& outcome, sim::World& world, const CheckerReports& reports) const {
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
-    const Verdict verdict = this->verdict(i, outcome, world, reports);
+    const Judgement verdict = this->verdict(i, outcome, world, reports);
     outcome.expectations.push_back({i, expectation.text, expectation.place, verdict.held, verdict.observed});
   }
   judge_implied(outcome, reports);
 }
 
-Judge::Verdict Judge::verdict(std::size_t index, const Outcome& outcome, sim::World& world,
-                              const CheckerReports& reports) const {
+Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::World& world,
+                                const CheckerReports& reports) const {
   const Expectation& expectation = scenario_.expectations[index];
   const auto workload = workloads_.find(expectation.workload);
   const WorkloadOutcome* result = workload ? &outcome.workloads[*workload] : nullptr;
@@ -113,13 +113,13 @@ Judge::Verdict Judge::verdict(std::size_t index, const Outcome& outcome, sim::Wo
   return {};
 }
 
-Judge::Verdict Judge::completions(std::size_t index) const {
+Judge::Judgement Judge::completions(std::size_t index) const {
   const Bounds& bounds = scenario_.expectations[index].value;
   const bool held = is_bounded(bounds) ? bounds.contains(static_cast<double>(counts_[index])) : counts_[index] > 0;
   return {held, fmt::format("{}", counts_[index])};
 }
 
-Judge::Verdict Judge::data_intact(const Expectation& expectation, const Outcome& outcome) const {
+Judge::Judgement Judge::data_intact(const Expectation& expectation, const Outcome& outcome) const {
   std::uint64_t damaged = 0;
   std::uint64_t verified = 0;
   std::string first;
@@ -135,7 +135,7 @@ Judge::Verdict Judge::data_intact(const Expectation& expectation, const Outcome&
   return {verified != 0, verified == 0 ? "nothing was verified" : fmt::format("{} messages verified", verified)};
 }
 
-Judge::Verdict Judge::qp_state(const Expectation& expectation) const {
+Judge::Judgement Judge::qp_state(const Expectation& expectation) const {
   const auto workload = workloads_.find(expectation.workload);
   if (!workload) return {false, "there is no such workload"};
   const auto wanted = static_cast<nic::QpState>(expectation.qp_state);
@@ -153,7 +153,7 @@ Judge::Verdict Judge::qp_state(const Expectation& expectation) const {
   return {held, held ? std::string(name_of(wanted)) : fmt::format("{} of {}; {}", fitting, all.size(), other)};
 }
 
-Judge::Verdict Judge::counter(const Expectation& expectation, sim::World& world) const {
+Judge::Judgement Judge::counter(const Expectation& expectation, sim::World& world) const {
   for (std::size_t i = 0; i < nic::kCounters; ++i) {
     const auto counter = static_cast<nic::Counter>(i);
     if (nic::to_string(counter) != expectation.counter) continue;
@@ -167,8 +167,8 @@ Judge::Verdict Judge::counter(const Expectation& expectation, sim::World& world)
   return {false, "there is no such counter"};
 }
 
-Judge::Verdict Judge::finished(const Expectation& expectation, const Outcome& outcome) const {
-  Verdict verdict{true, ""};
+Judge::Judgement Judge::finished(const Expectation& expectation, const Outcome& outcome) const {
+  Judgement verdict{true, ""};
   Duration last{0};
   for (const WorkloadOutcome& result : outcome.workloads) {
     if (!expectation.workload.empty() && expectation.workload != result.name) continue;

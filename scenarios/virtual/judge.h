@@ -27,16 +27,16 @@ class Judge final : public CompletionListener {
   void judge(Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
 
  private:
-  struct Verdict {
+  struct Judgement {
     bool held = false;
     std::string observed;
   };
-  Verdict verdict(std::size_t index, const Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
-  Verdict completions(std::size_t index) const;
-  Verdict data_intact(const Expectation& expectation, const Outcome& outcome) const;
-  Verdict qp_state(const Expectation& expectation) const;
-  Verdict counter(const Expectation& expectation, sim::World& world) const;
-  Verdict finished(const Expectation& expectation, const Outcome& outcome) const;
+  Judgement verdict(std::size_t index, const Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
+  Judgement completions(std::size_t index) const;
+  Judgement data_intact(const Expectation& expectation, const Outcome& outcome) const;
+  Judgement qp_state(const Expectation& expectation) const;
+  Judgement counter(const Expectation& expectation, sim::World& world) const;
+  Judgement finished(const Expectation& expectation, const Outcome& outcome) const;
   void judge_implied(Outcome& outcome, const CheckerReports& reports) const;
   bool is_expected(Expectation::Kind kind, const std::string& workload) const;
 

@@ -112,7 +112,7 @@ void Run::set_up_nics() {
 
 void Run::tell_progress() {
   if (!options_.progress) return;
-  Progress progress;
+  RunProgress progress;
   progress.elapsed = world_.now() - begin_;
   for (std::size_t i = 0; i < workloads_.size(); ++i) {
     const WorkloadOutcome& outcome = workloads_.ledger(i).outcome();

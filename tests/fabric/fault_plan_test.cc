@@ -31,7 +31,7 @@ std::string error_of(std::string_view text) {
 struct Plan {
   explicit Plan(std::string_view text, std::uint64_t seed = 1, std::string_view link = "a")
       : plan({rule_of(text)}, seed, link) {}
-  Verdict judge(const PacketSpec& spec, unsigned from = 1, unsigned to = 2) {
+  FaultVerdict judge(const PacketSpec& spec, unsigned from = 1, unsigned to = 2) {
     const auto frame = test::make_frame(from, to, spec);
     const auto packet = wire::parse_frame(frame);
     BOOST_REQUIRE(packet.ok());
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_comment_names_the_gravest_fault) {
   FaultPlan plan({rule_of("delay by=1us"), rule_of("corrupt where=header"), rule_of("duplicate")}, 1, "a");
   const auto frame = test::make_frame(1, 2, {});
   const auto packet = wire::parse_frame(frame);
-  const Verdict verdict = plan.judge(*packet);
+  const FaultVerdict verdict = plan.judge(*packet);
   BOOST_TEST(verdict.comment == "verbena: corrupted by fault 'corrupt where=header'");
   BOOST_TEST(verdict.duplicate);
   BOOST_TEST(verdict.delay.ns == 1000);

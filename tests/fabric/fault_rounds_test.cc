@@ -25,7 +25,7 @@ FaultPlan plan_of(std::string_view text, std::uint64_t seed = 1) {
   return FaultPlan({rule_of(text)}, seed, "a");
 }
 
-Verdict judge(FaultPlan& plan, const PacketSpec& spec) {
+FaultVerdict judge(FaultPlan& plan, const PacketSpec& spec) {
   const auto frame = test::make_frame(1, 2, spec);
   const auto packet = wire::parse_frame(frame);
   BOOST_REQUIRE(packet.ok());
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_named_field_and_no_other_is_corrupted_and_the_icrc_repair
       BOOST_TEST_CONTEXT(field << " seed " << seed) {
         FaultPlan plan = plan_of("corrupt repair=yes where=" + field, seed);
         auto frame = test::make_frame(1, 2, spec);
-        const Verdict verdict = judge(plan, spec);
+        const FaultVerdict verdict = judge(plan, spec);
         BOOST_TEST_REQUIRE(verdict.alters_frame());
         const AlteredFrame altered = alter_frame(frame, verdict);
         BOOST_TEST(altered.corrupted);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_truncated_frame_keeps_its_beginning_and_a_short_one_is_no
 BOOST_AUTO_TEST_CASE(a_mark_sets_congestion_experienced_and_leaves_checksum_and_icrc_right) {
   FaultPlan plan = plan_of("mark");
   auto frame = test::make_frame(1, 2, {});
-  const Verdict verdict = judge(plan, {});
+  const FaultVerdict verdict = judge(plan, {});
   BOOST_TEST(!alter_frame(frame, verdict).corrupted);
   const auto packet = wire::parse_frame(frame);
   BOOST_REQUIRE(packet.ok());
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_rule_goes_on_counting_when_others_come_and_go) {
   for (std::uint32_t psn = 0; psn < 20; ++psn) {
     if (psn == 5) plan.replace({rule_of("duplicate psn=0"), counted});
     if (psn == 7) plan.replace({counted});
-    const Verdict verdict = judge(plan, {.opcode = rc(OperationCode::send_only), .psn = 1000 + psn});
+    const FaultVerdict verdict = judge(plan, {.opcode = rc(OperationCode::send_only), .psn = 1000 + psn});
     if (verdict.drop) dropped.push_back(psn);
     BOOST_TEST(verdict.duplicate == (psn == 5));  // the flow's first packet for the rule that came then
   }

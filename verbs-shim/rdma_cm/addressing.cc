@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
-#include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/rdma_cm/cm_device.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/translate.h"
 
@@ -72,7 +72,7 @@ std::size_t bytes_of(const Address& address) {
 
 // -- Binding ---------------------------------------------------------------------------------------------------------
 
-int Device::bind_to(Id& id, const Address& address) {
+int CmDevice::bind_to(Id& id, const Address& address) {
   if (address.family == 0) return EAFNOSUPPORT;
   if (id.state != IdState::idle) return EINVAL;
   const wire::Gid& own = engine()->nic_config().gids[0];
@@ -87,13 +87,13 @@ int Device::bind_to(Id& id, const Address& address) {
   return 0;
 }
 
-int Device::bind_ip(const Call& call) {
+int CmDevice::bind_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_bind_ip>(call.in);
   const auto found = find(call, command.id);
   return found ? bind_to(**found, address_from(&command.addr, sizeof command.addr)) : found.error();
 }
 
-int Device::bind(const Call& call) {
+int CmDevice::bind(const Call& call) {
   const auto command = arguments<rdma_ucm_bind>(call.in);
   const auto found = find(call, command.id);
   if (command.reserved != 0 || command.addr_size > sizeof command.addr) return EINVAL;
@@ -102,7 +102,7 @@ int Device::bind(const Call& call) {
 
 // -- Resolving -------------------------------------------------------------------------------------------------------
 
-void Device::fill_path(Id& id) {
+void CmDevice::fill_path(Id& id) {
   cm::Path& path = id.path;
   path.address = id.destination.gid;
   path.mac = id.destination_mac;
@@ -115,7 +115,7 @@ void Device::fill_path(Id& id) {
   path.packet_lifetime = ack_timeout != 0 ? static_cast<std::uint8_t>(ack_timeout - 1) : kPacketLifetime;
 }
 
-int Device::resolve_to(Id& id, const Address& source, const Address& destination) {
+int CmDevice::resolve_to(Id& id, const Address& source, const Address& destination) {
   if (destination.family == 0) return EINVAL;
   if (id.state == IdState::idle) {
     Address from = source;
@@ -154,7 +154,7 @@ int Device::resolve_to(Id& id, const Address& source, const Address& destination
   return 0;
 }
 
-int Device::resolve_ip(const Call& call) {
+int CmDevice::resolve_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_ip>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -163,7 +163,7 @@ int Device::resolve_ip(const Call& call) {
                     address_from(&command.dst_addr, sizeof command.dst_addr));
 }
 
-int Device::resolve_address(const Call& call) {
+int CmDevice::resolve_address(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_addr>(call.in);
   if (command.reserved != 0 || command.src_size > sizeof command.src_addr || command.dst_size > sizeof command.dst_addr)
     return EINVAL;
@@ -174,7 +174,7 @@ int Device::resolve_address(const Call& call) {
                     address_from(&command.dst_addr, command.dst_size));
 }
 
-int Device::resolve_route(const Call& call) {
+int CmDevice::resolve_route(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_route>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -188,7 +188,7 @@ int Device::resolve_route(const Call& call) {
 
 // -- Queries ---------------------------------------------------------------------------------------------------------
 
-int Device::query_route(const Call& call) {
+int CmDevice::query_route(const Call& call) {
   const auto command = arguments<rdma_ucm_query>(call.in);
   constexpr std::size_t kOldestBytes = offsetof(rdma_ucm_query_route_resp, ibdev_index);
   if (call.out_bytes < kOldestBytes) return ENOSPC;
@@ -226,7 +226,7 @@ int Device::query_route(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-int Device::query(const Call& call) {
+int CmDevice::query(const Call& call) {
   const auto command = arguments<rdma_ucm_query>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -250,7 +250,7 @@ int Device::query(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-int Device::set_option(const Call& call) {
+int CmDevice::set_option(const Call& call) {
   const auto command = arguments<rdma_ucm_set_option>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
-#include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/rdma_cm/cm_device.h"
 #include "verbs-shim/verbs/objects.h"
 
 namespace verbena::shim::rdma_cm {
@@ -60,7 +60,7 @@ cm::Transport transport_of(std::uint8_t qp_type) {
 
 }  // namespace
 
-int Device::connect(const Call& call) {
+int CmDevice::connect(const Call& call) {
   const auto command = arguments<rdma_ucm_connect>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -100,7 +100,7 @@ int Device::connect(const Call& call) {
   return 0;
 }
 
-int Device::listen(const Call& call) {
+int CmDevice::listen(const Call& call) {
   const auto command = arguments<rdma_ucm_listen>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -116,7 +116,7 @@ int Device::listen(const Call& call) {
   return 0;
 }
 
-int Device::accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
+int CmDevice::accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
   const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
                                                     .qpn = wire::Qpn(parameters.qp_num),
                                                     .qkey = parameters.qkey != 0 ? parameters.qkey : kUdpQkey};
@@ -127,7 +127,7 @@ int Device::accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
   return done ? 0 : EINVAL;
 }
 
-int Device::accept(const Call& call) {
+int CmDevice::accept(const Call& call) {
   const auto command = arguments<rdma_ucm_accept>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -157,7 +157,7 @@ int Device::accept(const Call& call) {
   return 0;
 }
 
-int Device::reject(const Call& call) {
+int CmDevice::reject(const Call& call) {
   const auto command = arguments<rdma_ucm_reject>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -176,7 +176,7 @@ int Device::reject(const Call& call) {
   return done ? 0 : EINVAL;
 }
 
-int Device::disconnect(const Call& call) {
+int CmDevice::disconnect(const Call& call) {
   const auto command = arguments<rdma_ucm_disconnect>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -188,7 +188,7 @@ int Device::disconnect(const Call& call) {
   return 0;
 }
 
-void Device::fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah) const {
+void CmDevice::fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah) const {
   std::ranges::copy(path.address.octets, ah.grh.dgid);
   ah.grh.flow_label = path.flow_label;
   ah.grh.hop_limit = path.hop_limit;
@@ -197,7 +197,7 @@ void Device::fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah) const {
   ah.port_num = 1;
 }
 
-int Device::init_qp_attributes(const Call& call) {
+int CmDevice::init_qp_attributes(const Call& call) {
   const auto command = arguments<rdma_ucm_init_qp_attr>(call.in);
   ib_uverbs_qp_attr response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
@@ -265,7 +265,7 @@ int Device::init_qp_attributes(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-int Device::notify(const Call& call) {
+int CmDevice::notify(const Call& call) {
   const auto command = arguments<rdma_ucm_notify>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -279,7 +279,7 @@ int Device::notify(const Call& call) {
 
 // -- Multicast -------------------------------------------------------------------------------------------------------
 
-int Device::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
+int CmDevice::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
   rdma_ucm_create_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
   if (group.family == 0 || !group.gid.is_multicast()) return EINVAL;
@@ -307,7 +307,7 @@ int Device::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t resp
   return respond(call, response_at, &response, sizeof response);
 }
 
-int Device::join_ip_multicast(const Call& call) {
+int CmDevice::join_ip_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_join_ip_mcast>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -315,7 +315,7 @@ int Device::join_ip_multicast(const Call& call) {
   return join(*id, call, command.uid, command.response, address_from(&command.addr, sizeof command.addr));
 }
 
-int Device::join_multicast(const Call& call) {
+int CmDevice::join_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_join_mcast>(call.in);
   if (command.addr_size > sizeof command.addr) return EINVAL;
   const auto found = find(call, command.id);
@@ -324,7 +324,7 @@ int Device::join_multicast(const Call& call) {
   return join(*id, call, command.uid, command.response, address_from(&command.addr, command.addr_size));
 }
 
-int Device::leave_multicast(const Call& call) {
+int CmDevice::leave_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_destroy_id>(call.in);
   rdma_ucm_destroy_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/rdma_cm/cm_device.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -30,7 +30,7 @@ wire::IpAddressingHeader addresses_of(const cm::Event& event) {
 
 }  // namespace
 
-void Device::take_request(const cm::Event& event) {
+void CmDevice::take_request(const cm::Event& event) {
   host::Engine& nic = *engine();
   const auto refuse = [&] {
     nic.run_connections([&](cm::ConnectionManager& manager, Time now) {
@@ -73,7 +73,7 @@ void Device::take_request(const cm::Event& event) {
   report(*listener, response);
 }
 
-void Device::take_answer(Id& id, const cm::Event& event) {
+void CmDevice::take_answer(Id& id, const cm::Event& event) {
   rdma_ucm_event_resp response{};
   response.uid = id.uid;
   response.id = id.handle;
@@ -129,7 +129,7 @@ void Device::take_answer(Id& id, const cm::Event& event) {
 }
 
 /// As cma_process_remove tells everybody: whoever has a device, and listeners.
-void Device::take_removal() {
+void CmDevice::take_removal() {
   for (const auto& id : ids_) {
     if (id == nullptr || (!id->has_device && id->state != IdState::listen)) continue;
     id->state = IdState::device_removed;
@@ -139,7 +139,7 @@ void Device::take_removal() {
   }
 }
 
-void Device::take_event(const cm::Event& event) {
+void CmDevice::take_event(const cm::Event& event) {
   if (event.type == cm::EventType::device_removed) return take_removal();  // the device may be closed already
   if (engine() == nullptr) return;
   if (event.type == cm::EventType::request || event.type == cm::EventType::service_request) return take_request(event);

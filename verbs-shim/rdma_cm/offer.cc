@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/rdma_cm/cm_device.h"
 #include "verbs-shim/sysfs/rdma_cm.h"
 #include "verbs-shim/verbs/boundary.h"
 
@@ -15,19 +15,19 @@ namespace {
 int open(int flags) {
   const host::InsideCall inside;
   if (host::is_state_lost()) return errno = kNoDevice, -1;
-  return Device::instance().open_channel(flags);
+  return CmDevice::instance().open_channel(flags);
 }
 
 /// Nobody can tell any more when the state is lost: what looks like a command is refused then.
 bool is_channel(ino_t inode) {
   const host::InsideCall inside;
-  return host::is_state_lost() || Device::instance().is_channel(inode);
+  return host::is_state_lost() || CmDevice::instance().is_channel(inode);
 }
 
 ssize_t command(int fd, ino_t inode, const void* data, std::size_t bytes) {
   const host::InsideCall inside;
   if (host::is_state_lost()) return errno = kNoDevice, -1;
-  return Device::instance().command(fd, inode, data, bytes);
+  return CmDevice::instance().command(fd, inode, data, bytes);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void offer_device() {
 }
 
 void deliver(const cm::Event& event) {
-  Device::instance().connection_event(event);
+  CmDevice::instance().connection_event(event);
 }
 
 }  // namespace verbena::shim::rdma_cm

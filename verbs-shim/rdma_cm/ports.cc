@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/rdma_cm/cm_device.h"
 #include "verbs-shim/verbs/objects.h"
 
 namespace verbena::shim::rdma_cm {
@@ -42,12 +42,12 @@ std::uint64_t service_id(const Id& id, std::uint16_t port) {
   return std::uint64_t{id.port_space} << kPortBits | port;
 }
 
-std::uint16_t Device::ephemeral_port() {
+std::uint16_t CmDevice::ephemeral_port() {
   return static_cast<std::uint16_t>(kEphemeralFirst + random_() % kEphemeralCount);
 }
 
 /// Whether the IDs of this process that are bound to the port let `id` be there as well.
-int Device::check_port(const Id& id, std::uint16_t port, bool reuse) const {
+int CmDevice::check_port(const Id& id, std::uint16_t port, bool reuse) const {
   for (const auto& other : ids_) {
     const bool is_owner = other != nullptr && other.get() != &id && other->owns_port() && other->source.port == port &&
                           other->port_space == id.port_space;
@@ -60,7 +60,7 @@ int Device::check_port(const Id& id, std::uint16_t port, bool reuse) const {
 }
 
 /// Binds the ID, or leaves it as it was.
-int Device::take_port(Id& id, const Address& address) {
+int CmDevice::take_port(Id& id, const Address& address) {
   if (address.port == 0) {
     Address chosen = address;
     for (unsigned tries = 0; tries < kEphemeralTries; ++tries) {
@@ -89,7 +89,7 @@ int Device::take_port(Id& id, const Address& address) {
   return error;
 }
 
-int Device::start_listening(Id& id) {
+int CmDevice::start_listening(Id& id) {
   if (id.reuse_address) {
     // Whoever listens shares the port with nobody (rdma_listen of the kernel).
     if (const int error = check_port(id, id.source.port, false); error != 0) return error;
@@ -106,7 +106,7 @@ int Device::start_listening(Id& id) {
   return 0;
 }
 
-void Device::release_port(Id& id) {
+void CmDevice::release_port(Id& id) {
   id.listening = {};
   id.claims = {};
   std::erase_if(claims_, [](const auto& it) { return it.second.expired(); });

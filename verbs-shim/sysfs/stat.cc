@@ -79,7 +79,7 @@ void fill(const Node& node, struct statx& into) {
   into.stx_blksize = kFileBytes;
 }
 
-enum class Verdict { ours, theirs };
+enum class Owner { ours, theirs };
 
 int fail(int error) {
   errno = error;
@@ -88,19 +88,19 @@ int fail(int error) {
 
 /// Finds the node that a call speaks of. `theirs`: the real function is to be called, maybe with another path.
 /// `ours`: done if `result` is not 0, else `target.node` is it.
-Verdict find(int directory, const char*& path, bool follow, bool empty_path, Target& target, int& result) {
+Owner find(int directory, const char*& path, bool follow, bool empty_path, Target& target, int& result) {
   result = 0;
   if (empty_path && path != nullptr && path[0] == 0) {
     target.node = verbena::path::node_of_descriptor(directory);
-    return target.node != nullptr ? Verdict::ours : Verdict::theirs;
+    return target.node != nullptr ? Owner::ours : Owner::theirs;
   }
-  if (!verbena::path::resolve(directory, path, follow, target)) return Verdict::theirs;
+  if (!verbena::path::resolve(directory, path, follow, target)) return Owner::theirs;
   if (target.kind == Target::Kind::elsewhere) {
     path = target.elsewhere;
-    return Verdict::theirs;
+    return Owner::theirs;
   }
   if (target.kind == Target::Kind::error) result = fail(target.error);
-  return Verdict::ours;
+  return Owner::ours;
 }
 
 /// Keeps the big Target off the stack of unrelated calls.
@@ -115,7 +115,7 @@ int stat_any(int directory, const char* path, int flags, Status* into, Real real
   Target target;
   int result = 0;
   const bool follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
-  if (find(directory, path, follow, (flags & AT_EMPTY_PATH) != 0, target, result) == Verdict::theirs) return real(path);
+  if (find(directory, path, follow, (flags & AT_EMPTY_PATH) != 0, target, result) == Owner::theirs) return real(path);
   if (result == 0) fill(*target.node, *reinterpret_cast<struct stat*>(into));
   return result;
 }
@@ -138,7 +138,7 @@ int access_any(int directory, const char* path, int mode, int flags, Real real) 
   if (!may_be_ours(directory, path)) return real(path);
   Target target;
   int result = 0;
-  if (find(directory, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, false, target, result) == Verdict::theirs)
+  if (find(directory, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, false, target, result) == Owner::theirs)
     return real(path);
   if (result != 0) return result;
   const std::uint32_t permissions = mode_of(*target.node);
@@ -154,7 +154,7 @@ ssize_t attributes_any(const char* path, Real real) {
   if (!may_be_ours(AT_FDCWD, path)) return real(path);
   Target target;
   int result = 0;
-  if (find(AT_FDCWD, path, true, false, target, result) == Verdict::theirs) return real(path);
+  if (find(AT_FDCWD, path, true, false, target, result) == Owner::theirs) return real(path);
   return result != 0 ? result : fail(ENOTSUP);
 }
 
@@ -164,7 +164,7 @@ int statfs_any(const char* path, Status* into, Real real) {
   if (!may_be_ours(AT_FDCWD, path)) return real(path);
   Target target;
   int result = 0;
-  if (find(AT_FDCWD, path, true, false, target, result) == Verdict::theirs) return real(path);
+  if (find(AT_FDCWD, path, true, false, target, result) == Owner::theirs) return real(path);
   if (result != 0) return result;
   std::memset(into, 0, sizeof *into);
   into->f_type = kSysfsMagic;
@@ -224,7 +224,7 @@ VERBENA_HOOK(int, statx, (int directory, const char* path, int flags, unsigned m
   Target target;
   int result = 0;
   const bool follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
-  if (find(directory, path, follow, (flags & AT_EMPTY_PATH) != 0, target, result) == Verdict::theirs)
+  if (find(directory, path, follow, (flags & AT_EMPTY_PATH) != 0, target, result) == Owner::theirs)
     return VERBENA_REAL(statx)(directory, path, flags, mask, into);
   if (result == 0) fill(*target.node, *into);
   return result;

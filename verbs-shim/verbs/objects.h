@@ -17,7 +17,7 @@
 
 #include "emulator/host/engine/engine.h"
 #include "verbs-shim/verbs/boundary.h"
-#include "verbs-shim/verbs/event_queue.h"
+#include "verbs-shim/verbs/event_file.h"
 #include "verbs-shim/verbs/use_count.h"
 
 #undef ibv_query_port
@@ -44,7 +44,7 @@ struct Device {
 struct Context : verbs_context {
   std::atomic<host::Engine*> engine{nullptr};
   std::atomic<std::uint32_t> references{1};
-  EventQueue async_events;
+  EventFile async_events;
   /// The file behind cmd_fd: contexts made by ibv_import_device have the same one, and share objects by their handles.
   std::uint64_t device_file = 0;
   /// Attributes are told from here, so that they can be asked for in the child of a fork() as well.
@@ -114,7 +114,7 @@ struct Ah : ibv_ah {
 };
 
 struct Channel : ibv_comp_channel {
-  EventQueue events;
+  EventFile events;
 };
 
 /// An event queue holds pointers to these. `delivered` counts what the application got and must acknowledge; guarded by

@@ -41,7 +41,8 @@ void FabricCapture::write_down(const fabric::ObservedFrame& frame, std::string_v
   CaptureFile& file = *files_[frame.link.cable];
   // The traffic waits for the file rather than leave holes in it that would tell of losses that never were.
   if (file.frames_free() == 0) file.write_out();
-  file.record(frame.time, frame.frame, frame.link.backward ? Direction::rx : Direction::tx, comment);
+  file.record(frame.time, frame.frame, frame.link.backward ? wire::Direction::inbound : wire::Direction::outbound,
+              comment);
 }
 
 void FabricCapture::observe(const fabric::ObservedFrame& frame) {

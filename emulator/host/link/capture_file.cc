@@ -139,18 +139,18 @@ std::string_view CaptureFile::take_annotation() {
   return {annotation_.data(), std::exchange(annotation_bytes_, 0)};
 }
 
-void CaptureFile::record(Time now, std::span<const std::byte> frame, Direction direction, std::string_view comment) {
+void CaptureFile::record(Time now, std::span<const std::byte> frame, wire::Direction direction,
+                         std::string_view comment) {
   if (now == kNever) now = clock_now();
   const std::size_t kept =
       options_.snap_bytes == 0 ? frame.size() : std::min<std::size_t>(frame.size(), options_.snap_bytes);
   // What is longer than any frame did not come from our links; it is cut rather than refused.
   const std::size_t snap_bytes = std::min(kept, wire::kFrameBytesMax);
-  const wire::PacketRecord record{
-      .time = now + wall_clock_offset_,
-      .bytes = frame,
-      .snap_bytes = snap_bytes,
-      .direction = direction == Direction::tx ? wire::Direction::outbound : wire::Direction::inbound,
-      .comment = comment.substr(0, kCommentBytesMax)};
+  const wire::PacketRecord record{.time = now + wall_clock_offset_,
+                                  .bytes = frame,
+                                  .snap_bytes = snap_bytes,
+                                  .direction = direction,
+                                  .comment = comment.substr(0, kCommentBytesMax)};
   const std::size_t room = wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax);
   const std::size_t bytes = wire::encode_pcapng_packet({scratch_.get(), room}, record);
   const bool was_empty = bytes_waiting() == 0;

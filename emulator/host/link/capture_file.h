@@ -28,20 +28,19 @@
 #include "emulator/host/os/combining_gate.h"
 #include "emulator/host/os/frame_ring.h"
 #include "emulator/host/os/shortage.h"
+#include "wire/pcap_file.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
 namespace verbena::host {
-
-/// Seen from the node.
-enum class Direction : std::uint8_t { tx, rx };
 
 /// All calls are made under the engine's lock.
 class CaptureTap {
  public:
   virtual ~CaptureTap() = default;
   /// One frame, with a comment or none. `now` is the engine's time (CLOCK_MONOTONIC); kNever: not known, the tap looks.
-  virtual void record(Time now, std::span<const std::byte> frame, Direction direction, std::string_view comment) = 0;
+  virtual void record(Time now, std::span<const std::byte> frame, wire::Direction direction,
+                      std::string_view comment) = 0;
   /// A comment for the frame that is passing right now; several are joined with "; ".
   virtual void annotate(std::string_view comment) = 0;
 };
@@ -64,7 +63,7 @@ class CaptureFile final : public CaptureTap {
   CaptureFile& operator=(const CaptureFile&) = delete;
 
   // -- Under the engine's lock --------------------------------------------------------------------------------------
-  void record(Time now, std::span<const std::byte> frame, Direction direction, std::string_view comment) override;
+  void record(Time now, std::span<const std::byte> frame, wire::Direction direction, std::string_view comment) override;
   void annotate(std::string_view comment) override;
   /// How many of the largest frames the buffer still takes; as many as anybody wants once the file takes no more.
   std::size_t frames_free() const;

@@ -13,7 +13,7 @@ class CapturingLink::Recorder final : public FrameSink {
   Recorder(CaptureFile& file, Time now, FrameSink& above) : file_(file), now_(now), above_(above) {}
   void frame(std::span<const std::byte> frame, bool icrc_trusted) override {
     above_.frame(frame, icrc_trusted);
-    file_.record(now_, frame, Direction::rx, file_.take_annotation());
+    file_.record(now_, frame, wire::Direction::inbound, file_.take_annotation());
   }
 
  private:
@@ -36,7 +36,7 @@ std::span<std::byte> CapturingLink::reserve(const nic::Destination& destination,
 }
 
 void CapturingLink::commit(std::size_t bytes) {
-  file_->record(kNever, room_.first(bytes), Direction::tx, file_->take_annotation());
+  file_->record(kNever, room_.first(bytes), wire::Direction::outbound, file_->take_annotation());
   inner_.commit(bytes);
 }
 

@@ -56,12 +56,13 @@ class FaultyLink final : public FramePort {
     const Time now = tx_->plan().needs_time() ? clock_() : now_;
     if (discarding_) {
       const auto submission = tx_->submit(now, room_.first(bytes), tag_);
-      if (tap_ != nullptr && submission.lost) tap_->record(now, room_.first(bytes), Direction::tx, submission.comment);
+      if (tap_ != nullptr && submission.lost)
+        tap_->record(now, room_.first(bytes), wire::Direction::outbound, submission.comment);
       return;
     }
     const auto submission = tx_->submit_slot(now, bytes, tag_);
     if (submission.lost) {
-      if (tap_ != nullptr) tap_->record(kNever, tx_->slot_frame(bytes), Direction::tx, submission.comment);
+      if (tap_ != nullptr) tap_->record(kNever, tx_->slot_frame(bytes), wire::Direction::outbound, submission.comment);
       return;
     }
     now_ = std::max(now_, now);

@@ -81,8 +81,8 @@ BOOST_FIXTURE_TEST_CASE(frames_come_back_with_direction_comment_and_wall_clock_t
   const std::int64_t before = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   {
     const auto capture = open_capture({.path = file});
-    capture->record(clock_now(), frame, Direction::tx, "");
-    capture->record(kNever, frame, Direction::rx, "verbena: dropped by fault 'drop 1%'");
+    capture->record(clock_now(), frame, wire::Direction::outbound, "");
+    capture->record(kNever, frame, wire::Direction::inbound, "verbena: dropped by fault 'drop 1%'");
   }
   const std::int64_t after = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   const auto records = read_back(file);
@@ -99,7 +99,7 @@ BOOST_FIXTURE_TEST_CASE(a_snap_length_cuts_frames_and_keeps_their_size, Folder) 
   const auto frame = numbered(1, 4096);
   {
     const auto capture = open_capture({.path = file, .snap_bytes = 90});
-    capture->record(kNever, frame, Direction::tx, "");
+    capture->record(kNever, frame, wire::Direction::outbound, "");
   }
   const auto records = read_back(file);
   BOOST_REQUIRE(records.size() == 1);
@@ -112,10 +112,10 @@ BOOST_FIXTURE_TEST_CASE(a_new_capture_forgets_what_was_in_the_file, Folder) {
   BOOST_REQUIRE(create_capture_file(file).ok());
   BOOST_TEST(read_back(file).empty());
   {
-    open_capture({.path = file})->record(kNever, numbered(1), Direction::tx, "");
+    open_capture({.path = file})->record(kNever, numbered(1), wire::Direction::outbound, "");
   }
   {
-    open_capture({.path = file})->record(kNever, numbered(2), Direction::tx, "");
+    open_capture({.path = file})->record(kNever, numbered(2), wire::Direction::outbound, "");
   }
   const auto records = read_back(file);
   BOOST_REQUIRE(records.size() == 2);
@@ -139,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(several_processes_write_whole_records_into_one_file, Fol
     auto capture = CaptureFile::open({.path = file, .buffer_bytes = 1 << 16});
     if (!capture) ::_exit(1);
     for (std::uint32_t n = 0; n < kFrames; ++n) {
-      (*capture)->record(kNever, numbered(i << 16 | n, n % 1000), Direction::tx, "");
+      (*capture)->record(kNever, numbered(i << 16 | n, n % 1000), wire::Direction::outbound, "");
       if ((*capture)->wants_writing(clock_now())) (*capture)->write_out();
     }
     const bool complete = (*capture)->frames_lost() == 0;
@@ -165,7 +165,8 @@ BOOST_FIXTURE_TEST_CASE(an_overrun_is_counted_and_leaves_a_sound_file, Folder) {
   std::uint64_t lost = 0;
   {
     const auto capture = open_capture({.path = file, .buffer_bytes = 1 << 14});
-    for (std::uint32_t psn = 0; psn < 100; ++psn) capture->record(kNever, numbered(psn, 1000), Direction::tx, "");
+    for (std::uint32_t psn = 0; psn < 100; ++psn)
+      capture->record(kNever, numbered(psn, 1000), wire::Direction::outbound, "");
     lost = capture->frames_lost();
   }
   BOOST_TEST(lost > 0);
@@ -186,7 +187,7 @@ BOOST_FIXTURE_TEST_CASE(a_full_disk_does_not_stop_the_program, Folder) {
     auto capture = CaptureFile::open({.path = file, .buffer_bytes = 1 << 16});
     if (!capture) ::_exit(2);
     for (std::uint32_t psn = 0; psn < 200; ++psn) {
-      (*capture)->record(kNever, numbered(psn, 1000), Direction::tx, "");
+      (*capture)->record(kNever, numbered(psn, 1000), wire::Direction::outbound, "");
       if (psn % 20 == 0) (*capture)->write_out();
     }
     const bool counted = (*capture)->frames_lost() > 100 && (*capture)->frames_lost() < 200;
@@ -202,7 +203,7 @@ BOOST_FIXTURE_TEST_CASE(a_process_that_exits_without_closing_leaves_a_complete_c
   if (child == 0) {
     auto capture = CaptureFile::open({.path = file});
     if (!capture) ::_exit(1);
-    capture->release()->record(kNever, numbered(3), Direction::tx, "");
+    capture->release()->record(kNever, numbered(3), wire::Direction::outbound, "");
     // A child of its own must not write the same frame again.
     if (const pid_t grandchild = ::fork(); grandchild == 0) {
       std::exit(0);
@@ -219,8 +220,8 @@ BOOST_FIXTURE_TEST_CASE(a_capture_is_due_a_while_after_the_oldest_frame, Folder)
   const auto capture = open_capture({.path = file});
   BOOST_TEST(!capture->next_deadline().has_value());
   const Time now = clock_now();
-  capture->record(now, numbered(1), Direction::tx, "");
-  capture->record(now + seconds(1), numbered(2), Direction::tx, "");
+  capture->record(now, numbered(1), wire::Direction::outbound, "");
+  capture->record(now + seconds(1), numbered(2), wire::Direction::outbound, "");
   BOOST_REQUIRE(capture->next_deadline().has_value());
   BOOST_TEST((*capture->next_deadline() == now + milliseconds(100)));
   BOOST_TEST(!capture->wants_writing(now));

@@ -59,8 +59,8 @@ class FakeLink final : public FramePort {
 
 class Notes final : public CaptureTap {
  public:
-  void record(Time, std::span<const std::byte> frame, Direction direction, std::string_view comment) override {
-    BOOST_CHECK(direction == Direction::tx);
+  void record(Time, std::span<const std::byte> frame, wire::Direction direction, std::string_view comment) override {
+    BOOST_CHECK(direction == wire::Direction::outbound);
     recorded.emplace_back(Bytes(frame.begin(), frame.end()), std::string(comment));
   }
   void annotate(std::string_view comment) override { annotated.emplace_back(comment); }

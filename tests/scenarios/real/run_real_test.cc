@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_leaves_nothing) {
   RunOptions options;
   options.stop = &stop;
   int steps = 0;
-  options.progress = [&](const Progress&) { stop = ++steps == 2; };
+  options.progress = [&](const RunProgress&) { stop = ++steps == 2; };
   const Outcome outcome = run_real(scenario, options);
   BOOST_TEST((outcome.end == Outcome::End::interrupted));
   BOOST_TEST(outcome.programs.at(0).text == "ended by the interruption");

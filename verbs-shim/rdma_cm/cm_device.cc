@@ -1,4 +1,4 @@
-#include "verbs-shim/rdma_cm/device.h"
+#include "verbs-shim/rdma_cm/cm_device.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,45 +30,45 @@ thread_local bool holds_lock = false;
 }  // namespace
 
 // By RDMA_USER_CM_CMD_*. The kernel's own table has holes as well (GET_OPTION).
-const Device::Handler Device::kHandlers[] = {
-    &Device::create_id,
-    &Device::destroy_id,
-    &Device::bind_ip,
-    &Device::resolve_ip,
-    &Device::resolve_route,
-    &Device::query_route,
-    &Device::connect,
-    &Device::listen,
-    &Device::accept,
-    &Device::reject,
-    &Device::disconnect,
-    &Device::init_qp_attributes,
-    &Device::get_event,
-    &Device::not_offered,
-    &Device::set_option,
-    &Device::notify,
-    &Device::join_ip_multicast,
-    &Device::leave_multicast,
-    &Device::migrate_id,
-    &Device::query,
-    &Device::bind,
-    &Device::resolve_address,
-    &Device::join_multicast,
+const CmDevice::Handler CmDevice::kHandlers[] = {
+    &CmDevice::create_id,
+    &CmDevice::destroy_id,
+    &CmDevice::bind_ip,
+    &CmDevice::resolve_ip,
+    &CmDevice::resolve_route,
+    &CmDevice::query_route,
+    &CmDevice::connect,
+    &CmDevice::listen,
+    &CmDevice::accept,
+    &CmDevice::reject,
+    &CmDevice::disconnect,
+    &CmDevice::init_qp_attributes,
+    &CmDevice::get_event,
+    &CmDevice::not_offered,
+    &CmDevice::set_option,
+    &CmDevice::notify,
+    &CmDevice::join_ip_multicast,
+    &CmDevice::leave_multicast,
+    &CmDevice::migrate_id,
+    &CmDevice::query,
+    &CmDevice::bind,
+    &CmDevice::resolve_address,
+    &CmDevice::join_multicast,
 };
 
-Device& Device::instance() {
-  static auto* const device = new Device;
+CmDevice& CmDevice::instance() {
+  static auto* const device = new CmDevice;
   return *device;
 }
 
 // -- The lock and the inbox ------------------------------------------------------------------------------------------
 
-void Device::lock() {
+void CmDevice::lock() {
   mutex_.lock();
   holds_lock = true;
 }
 
-void Device::unlock() {
+void CmDevice::unlock() {
   // What arrives between the last look and the unlocking finds the lock held, and is looked for once more.
   for (;;) {
     empty_inbox();
@@ -83,7 +83,7 @@ void Device::unlock() {
   }
 }
 
-void Device::empty_inbox() {
+void CmDevice::empty_inbox() {
   for (;;) {
     std::deque<cm::Event> events;
     {
@@ -95,7 +95,7 @@ void Device::empty_inbox() {
   }
 }
 
-void Device::connection_event(const cm::Event& event) {
+void CmDevice::connection_event(const cm::Event& event) {
   {
     const std::scoped_lock guard(inbox_mutex_);
     inbox_.push_back(event);
@@ -107,12 +107,12 @@ void Device::connection_event(const cm::Event& event) {
 
 // -- Channels --------------------------------------------------------------------------------------------------------
 
-host::Engine* Device::engine() const {
+host::Engine* CmDevice::engine() const {
   return context_ != nullptr ? engine_of(context_) : nullptr;
 }
 
 /// Opens the device again where it has become another one. Not from the engine's threads: it may end there.
-bool Device::has_device() {
+bool CmDevice::has_device() {
   if (engine() != nullptr && !engine()->is_removed()) return true;
   // The one of before a fork() is the parent's: it is left as it lies. A removed one is back when nobody holds it.
   if (engine() != nullptr) close_device(context_);
@@ -122,7 +122,7 @@ bool Device::has_device() {
   return engine() != nullptr;
 }
 
-int Device::open_channel(int flags) {
+int CmDevice::open_channel(int flags) {
   lock();
   int descriptor = -1;
   // A device that has been here once may have been removed since: channels can be opened all the same.
@@ -146,32 +146,32 @@ int Device::open_channel(int flags) {
   return descriptor;
 }
 
-bool Device::is_channel(ino_t inode) {
+bool CmDevice::is_channel(ino_t inode) {
   return !holds_lock && channel_of(inode) != nullptr;
 }
 
-std::shared_ptr<Channel> Device::channel_of(ino_t inode) {
+std::shared_ptr<Channel> CmDevice::channel_of(ino_t inode) {
   const std::scoped_lock guard(channels_mutex_);
   const auto found = channels_.find(inode);
   return found != channels_.end() ? found->second : nullptr;
 }
 
 /// The channels that nobody holds any more end as the kernel's file would: with all that is theirs.
-void Device::reap() {
+void CmDevice::reap() {
   std::vector<std::shared_ptr<Channel>> over;
   for (const auto& [inode, channel] : channels_)
     if (channel->is_over()) over.push_back(channel);
   for (const auto& channel : over) close_channel(channel);
 }
 
-void Device::close_channel(const std::shared_ptr<Channel>& channel) {
+void CmDevice::close_channel(const std::shared_ptr<Channel>& channel) {
   for (auto& id : ids_)
     if (id && id->channel == channel) drop_id(*id);
   const std::scoped_lock guard(channels_mutex_);
   channels_.erase(channel->inode());
 }
 
-void Device::before_fork() {
+void CmDevice::before_fork() {
   if (host::is_state_lost()) return;
   host::call_state::enter();
   instance().lock();
@@ -179,9 +179,9 @@ void Device::before_fork() {
   instance().channels_mutex_.lock();
 }
 
-void Device::after_fork(bool in_child) {
+void CmDevice::after_fork(bool in_child) {
   if (host::is_state_lost()) return;
-  Device& device = instance();
+  CmDevice& device = instance();
   if (in_child) {
     for (auto& [inode, channel] : device.channels_) channel->abandon();
     device.channels_.clear();
@@ -198,16 +198,16 @@ void Device::after_fork(bool in_child) {
 }
 
 /// What a kernel does for a process that ends: the peers are told.
-void Device::at_exit() {
+void CmDevice::at_exit() {
   if (!Process::is_whole_at_exit()) return;
   const host::InsideCall inside;
-  Device& device = instance();
+  CmDevice& device = instance();
   host::Engine* const nic = device.engine();  // no other thread closes it, but for one that opens it anew
-  const auto leave = [](void* on) { static_cast<Device*>(on)->disconnect_all(); };
+  const auto leave = [](void* on) { static_cast<CmDevice*>(on)->disconnect_all(); };
   if (nic != nullptr && !nic->run_at_exit(leave, &device)) host::lose_state();
 }
 
-void Device::disconnect_all() {
+void CmDevice::disconnect_all() {
   lock();
   // The channels stay: a thread of the application may sleep in one of them to the very end.
   for (const auto& id : ids_)
@@ -218,7 +218,7 @@ void Device::disconnect_all() {
 
 // -- Commands --------------------------------------------------------------------------------------------------------
 
-ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size_t bytes) {
+ssize_t CmDevice::command(int descriptor, ino_t inode, const void* data, std::size_t bytes) {
   rdma_ucm_cmd_hdr header{};
   if (bytes < sizeof header) return errno = EINVAL, -1;
   std::memcpy(&header, data, sizeof header);
@@ -252,33 +252,33 @@ ssize_t Device::command(int descriptor, ino_t inode, const void* data, std::size
   return static_cast<ssize_t>(bytes);
 }
 
-int Device::respond(const Call& call, std::uint64_t pointer, const void* data, std::size_t bytes) {
+int CmDevice::respond(const Call& call, std::uint64_t pointer, const void* data, std::size_t bytes) {
   std::memcpy(reinterpret_cast<void*>(pointer), data, std::min(bytes, call.out_bytes));
   return 0;
 }
 
-int Device::not_offered(const Call&) {
+int CmDevice::not_offered(const Call&) {
   return ENOSYS;
 }
 
-Id* Device::of_channel(const Call& call, std::uint32_t handle) {
+Id* CmDevice::of_channel(const Call& call, std::uint32_t handle) {
   Id* const id = handle < ids_.size() ? ids_[handle].get() : nullptr;
   return id != nullptr && id->channel == call.channel ? id : nullptr;
 }
 
-Result<Id*, int> Device::find(const Call& call, std::uint32_t handle) {
+Result<Id*, int> CmDevice::find(const Call& call, std::uint32_t handle) {
   Id* const id = of_channel(call, handle);
   if (id == nullptr) return Failure{ENOENT};
   if (id->state == IdState::device_removed) return Failure{ENXIO};
   return id;
 }
 
-Id* Device::by_serial(std::uint64_t serial) {
+Id* CmDevice::by_serial(std::uint64_t serial) {
   const auto found = handles_.find(serial);
   return found == handles_.end() ? nullptr : ids_[found->second].get();
 }
 
-Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, std::uint8_t qp_type) {
+Id* CmDevice::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, std::uint8_t qp_type) {
   auto place = std::find(ids_.begin(), ids_.end(), nullptr);
   if (place == ids_.end()) {
     if (ids_.size() >= kIdsMax) return nullptr;
@@ -299,7 +299,7 @@ Id* Device::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space, 
 }
 
 /// The ID ends; its connection ends as the manager sees fit.
-void Device::drop_id(Id& id) {
+void CmDevice::drop_id(Id& id) {
   if (engine() != nullptr) {
     engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
       if (id.state == IdState::listen) manager.stop_listening(service_id(id, id.source.port), id.serial);
@@ -315,7 +315,7 @@ void Device::drop_id(Id& id) {
   ids_[id.handle] = nullptr;
 }
 
-int Device::create_id(const Call& call) {
+int CmDevice::create_id(const Call& call) {
   const auto command = arguments<rdma_ucm_create_id>(call.in);
   rdma_ucm_create_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
@@ -340,7 +340,7 @@ int Device::create_id(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-int Device::destroy_id(const Call& call) {
+int CmDevice::destroy_id(const Call& call) {
   const auto command = arguments<rdma_ucm_destroy_id>(call.in);
   rdma_ucm_destroy_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
@@ -360,7 +360,7 @@ int Device::destroy_id(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-int Device::get_event(const Call& call) {
+int CmDevice::get_event(const Call& call) {
   const auto command = arguments<rdma_ucm_get_event>(call.in);
   constexpr std::size_t kOldestBytes = offsetof(rdma_ucm_event_resp, reserved);
   if (call.out_bytes < kOldestBytes) return ENOSPC;
@@ -374,7 +374,7 @@ int Device::get_event(const Call& call) {
   return respond(call, command.response, &event->response, sizeof event->response);
 }
 
-int Device::migrate_id(const Call& call) {
+int CmDevice::migrate_id(const Call& call) {
   const auto command = arguments<rdma_ucm_migrate_id>(call.in);
   rdma_ucm_migrate_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
@@ -392,7 +392,7 @@ int Device::migrate_id(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-void Device::report(Id& id, UserEvent type, std::int32_t status) {
+void CmDevice::report(Id& id, UserEvent type, std::int32_t status) {
   rdma_ucm_event_resp response{};
   response.event = static_cast<std::uint32_t>(type);
   response.status = static_cast<std::uint32_t>(status);
@@ -401,7 +401,7 @@ void Device::report(Id& id, UserEvent type, std::int32_t status) {
   report(id, response);
 }
 
-void Device::report(Id& reporter, rdma_ucm_event_resp& response) {
+void CmDevice::report(Id& reporter, rdma_ucm_event_resp& response) {
   reporter.channel->push({reporter.serial, response});
 }
 

@@ -1,4 +1,4 @@
-// Device: /dev/infiniband/rdma_cm as the kernel's ucma offers it (rdma/rdma_user_cm.h, ABI 4), for the distribution's
+// CmDevice: /dev/infiniband/rdma_cm as the kernel's ucma offers it (rdma/rdma_user_cm.h, ABI 4), for the distribution's
 // own librdmacm.
 //
 // Solely responsible for the IDs: their addresses, ports, states and events, and the meaning of the write() commands.
@@ -110,10 +110,10 @@ struct Id {
   bool owns_port() const { return claims[0] != nullptr || claims[1] != nullptr; }
 };
 
-class Device {
+class CmDevice {
  public:
   static constexpr std::size_t kIdsMax = 1 << 16;  // librdmacm's index ends there
-  static Device& instance();
+  static CmDevice& instance();
 
   // What the path shim calls.
   int open_channel(int flags);
@@ -130,10 +130,10 @@ class Device {
     std::span<const std::byte> in;
     std::size_t out_bytes;
   };
-  using Handler = int (Device::*)(const Call&);
+  using Handler = int (CmDevice::*)(const Call&);
   static const Handler kHandlers[];
 
-  Device() = default;
+  CmDevice() = default;
   static void before_fork();
   static void after_fork(bool in_child);
   static void at_exit();

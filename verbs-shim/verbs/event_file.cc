@@ -1,4 +1,4 @@
-#include "verbs-shim/verbs/event_queue.h"
+#include "verbs-shim/verbs/event_file.h"
 
 #include <sys/eventfd.h>
 #include <sys/uio.h>
@@ -11,16 +11,16 @@
 
 namespace verbena::shim {
 
-EventQueue::~EventQueue() {
+EventFile::~EventFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-int EventQueue::open() {
+int EventFile::open() {
   descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
   return descriptor_ < 0 ? errno : 0;
 }
 
-void EventQueue::push(const QueuedEvent& event) {
+void EventFile::push(const QueuedEvent& event) {
   const std::scoped_lock lock(mutex_);
   if (events_.size() >= kEventsMax) return;
   events_.push_back(event);
@@ -29,7 +29,7 @@ void EventQueue::push(const QueuedEvent& event) {
   }
 }
 
-std::optional<QueuedEvent> EventQueue::take() {
+std::optional<QueuedEvent> EventFile::take() {
   while (true) {
     std::uint64_t token = 0;
     {
@@ -47,7 +47,7 @@ std::optional<QueuedEvent> EventQueue::take() {
   }
 }
 
-std::uint32_t EventQueue::cancel(const EventSource& source) {
+std::uint32_t EventFile::cancel(const EventSource& source) {
   const host::CancellationShield shield;
   const std::scoped_lock lock(mutex_);
   for (auto event = events_.begin(); event != events_.end();) {

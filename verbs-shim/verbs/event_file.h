@@ -1,4 +1,4 @@
-// EventQueue: what lies behind a completion channel's or a context's event descriptor.
+// EventFile: what lies behind a completion channel's or a context's event descriptor.
 //
 // Solely responsible for the promise that the descriptor makes: it is readable exactly when an event waits, a read
 // blocks or not as O_NONBLOCK says, and each event is handed out once. It does not know what an event means.
@@ -28,14 +28,14 @@ struct QueuedEvent {
   bool cancelled = false;
 };
 
-class EventQueue {
+class EventFile {
  public:
   static constexpr std::size_t kEventsMax = std::size_t{1} << 20;
 
-  EventQueue() = default;
-  ~EventQueue();
-  EventQueue(const EventQueue&) = delete;
-  EventQueue& operator=(const EventQueue&) = delete;
+  EventFile() = default;
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
 
   /// 0, or the errno of a failure to make the descriptor.
   int open();

@@ -70,6 +70,38 @@ std::optional<ElementStep> element_step(const ElementFault& fault, std::uint32_t
   return step;
 }
 
+std::optional<NodeChange> node_change_of(ElementFault::Kind kind) {
+  using enum ElementFault::Kind;
+  switch (kind) {
+    case node_crash:
+      return NodeChange::crash;
+    case node_freeze:
+      return NodeChange::freeze;
+    case node_thaw:
+      return NodeChange::thaw;
+    case node_restart:
+      return NodeChange::restart;
+    case link_down:
+    case link_up:
+    case link_flap:
+    case link_rate:
+    case link_delay:
+    case partition:
+    case heal:
+    case switch_crash:
+    case switch_restart:
+    case port_error:
+    case port_active:
+    case device_removal:
+    case rnr_storm:
+    case completion_status:
+    case registration_failure:
+    case post_failure:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::vector<fabric::LinkId> links_of(const LinkChoice& choice) {
   std::vector<fabric::LinkId> links;
   if (choice.way != Way::backward) links.push_back({choice.cable, false});

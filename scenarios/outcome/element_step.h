@@ -1,4 +1,5 @@
-// ElementStep: what a fault of a scenario does to the network, and when after its beginning, for both clocks.
+// ElementStep: what a fault of a scenario does to the network, and when after its beginning, for both clocks; and what
+// it does to nodes.
 //
 // Solely the translation from the scenario's words to fabric::ElementChange, whose meaning is fabric::ElementFaults's;
 // when a fault begins is fault_driver.h's (virtual time) and real/fault_schedule.h's.
@@ -19,6 +20,16 @@ struct ElementStep {
 };
 /// Step `number` of the fault, from 0; nothing: it has no such step, or is one of nodes and their software.
 std::optional<ElementStep> element_step(const ElementFault& fault, std::uint32_t number);
+
+/// What happens to a node, whichever the clock: the doing is a simulated NIC's or a program's.
+enum class NodeChange : std::uint8_t {
+  crash,    // nothing runs on it any more, its peers hear nothing more
+  freeze,   // nothing runs on it for now
+  thaw,     // ... and goes on
+  restart,  // crashes if it has not, and begins anew
+};
+/// Nothing: the fault is none of nodes.
+std::optional<NodeChange> node_change_of(ElementFault::Kind kind);
 
 /// The directions that a choice, or several, name.
 std::vector<fabric::LinkId> links_of(const LinkChoice& choice);

@@ -85,12 +85,6 @@ void FaultSchedule::tell(Duration when, std::vector<std::string> words) {
   at(when, [words = std::move(words)](FaultTarget& target) { target.tell_fabric(words); });
 }
 
-void FaultSchedule::change(Duration when, const ElementFault& element, FaultTarget::NodeChange change) {
-  at(when, [hosts = element.hosts, change](FaultTarget& target) {
-    for (const std::uint32_t host : hosts) target.change_node(host, change);
-  });
-}
-
 void FaultSchedule::begin(std::size_t fault, Duration when) {
   at(when, [this, fault, when](FaultTarget&) { applied_[fault].time = when; });
   if (const auto* packets = std::get_if<PacketFault>(&scenario_.faults[fault].what))
@@ -124,15 +118,11 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
     for (const host::FabricWords& words : host::words_of(scenario_.topology, step->change))
       tell(when + step->after, words);
   }
+  if (const auto change = node_change_of(element.kind))
+    at(when, [hosts = element.hosts, change](FaultTarget& target) {
+      for (const std::uint32_t host : hosts) target.change_node(host, *change);
+    });
   switch (element.kind) {
-    case Kind::node_crash:
-      return change(when, element, FaultTarget::NodeChange::crash);
-    case Kind::node_freeze:
-      return change(when, element, FaultTarget::NodeChange::freeze);
-    case Kind::node_thaw:
-      return change(when, element, FaultTarget::NodeChange::thaw);
-    case Kind::node_restart:
-      return change(when, element, FaultTarget::NodeChange::restart);
     case Kind::device_removal: {
       std::string names;
       for (const std::uint32_t host : element.hosts)
@@ -150,7 +140,11 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
     case Kind::switch_restart:
     case Kind::port_error:
     case Kind::port_active:
-      return;  // steps of the network
+    case Kind::node_crash:
+    case Kind::node_freeze:
+    case Kind::node_thaw:
+    case Kind::node_restart:
+      return;  // done above
     case Kind::rnr_storm:
     case Kind::completion_status:
     case Kind::registration_failure:

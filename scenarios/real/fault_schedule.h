@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "scenarios/language/scenario.h"
+#include "scenarios/outcome/element_step.h"
 #include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {
@@ -24,7 +25,6 @@ class FaultTarget {
   virtual std::optional<std::string> tell_fabric(const std::vector<std::string>& words) = 0;
   /// Frames that the cable has carried, both ways.
   virtual std::uint64_t carried(const std::string& cable) = 0;
-  enum class NodeChange : std::uint8_t { crash, freeze, thaw, restart };
   virtual void change_node(std::uint32_t host, NodeChange change) = 0;
 };
 
@@ -63,7 +63,6 @@ class FaultSchedule {
   void begin_element(const ElementFault& element, Duration at);
   void at(Duration when, std::function<void(FaultTarget& target)> take);
   void tell(Duration when, std::vector<std::string> words);
-  void change(Duration when, const ElementFault& element, FaultTarget::NodeChange change);
 
   const Scenario& scenario_;
   std::vector<Step> steps_;  // in no order

@@ -118,18 +118,35 @@ void FaultDriver::take_step(const ElementFault& fault, std::uint32_t number, Tim
     at(now + (next->after - step->after), [this, &fault, number](Time then) { take_step(fault, number + 1, then); });
 }
 
-void FaultDriver::restart(sim::HostId host, Time now) {
-  if (workloads_.agent(host).is_running()) {
-    workloads_.crash(host);
-    world_.crash(host);
+void FaultDriver::change_node(sim::HostId host, NodeChange change, Time now) {
+  const bool runs = world_.is_running(host);
+  switch (change) {
+    case NodeChange::crash:
+    case NodeChange::restart:
+      if (runs) {
+        workloads_.crash(host);
+        world_.crash(host);
+      }
+      if (change == NodeChange::crash) return;
+      world_.restart(host);
+      return workloads_.restart(host, now);
+    case NodeChange::freeze:
+    case NodeChange::thaw:
+      if (runs) world_.freeze(host, change == NodeChange::freeze);
+      return;
   }
-  world_.restart(host);
-  workloads_.restart(host, now);
 }
 
 void FaultDriver::apply(const ElementFault& fault, Time now) {
   using enum ElementFault::Kind;
+  if (const auto change = node_change_of(fault.kind))
+    for (const sim::HostId host : fault.hosts) change_node(host, *change, now);
   switch (fault.kind) {
+    case node_crash:
+    case node_freeze:
+    case node_thaw:
+    case node_restart:
+      return;  // done above
     case link_down:
     case link_up:
     case link_flap:
@@ -142,21 +159,6 @@ void FaultDriver::apply(const ElementFault& fault, Time now) {
     case port_error:
     case port_active:
       return take_step(fault, 0, now);
-    case node_crash:
-      for (const sim::HostId host : fault.hosts)
-        if (world_.is_running(host)) {
-          workloads_.crash(host);
-          world_.crash(host);
-        }
-      return;
-    case node_restart:
-      for (const sim::HostId host : fault.hosts) restart(host, now);
-      return;
-    case node_freeze:
-    case node_thaw:
-      for (const sim::HostId host : fault.hosts)
-        if (workloads_.agent(host).is_running()) world_.freeze(host, fault.kind == node_freeze);
-      return;
     case device_removal:
       for (const sim::HostId host : fault.hosts) world_.remove_device(host);
       return;

@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "scenarios/outcome/element_step.h"
 #include "scenarios/outcome/outcome.h"
 #include "scenarios/workload/journal.h"
 #include "scenarios/workload/ledger.h"
@@ -41,7 +42,7 @@ class FaultDriver final : public CompletionListener {
   void end_packet_fault(std::size_t fault, Time now);
   void apply(const ElementFault& fault, Time now);
   void take_step(const ElementFault& fault, std::uint32_t number, Time now);
-  void restart(sim::HostId host, Time now);
+  void change_node(sim::HostId host, NodeChange change, Time now);
   void count_down(std::vector<Waiting>& waiting, Time now);
   void note(Time now, std::string_view text);
 

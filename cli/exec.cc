@@ -63,7 +63,7 @@ std::optional<std::string> wrong_link(const std::string& link) {
   if (link.empty()) return std::nullopt;
   if (link == "raw" || link == "raw:") return "--link raw: needs an interface, as in raw:eth0";
   if (host::find_link_kind(link) == nullptr)
-    return fmt::format("--link {}: unknown kind, try shm, fabric, udp or raw:INTERFACE", link);
+    return fmt::format("--link {}: unknown kind, try {}", link, host::link_rule());
   const std::string interface(host::interface_of(link));
   if (!interface.empty() && if_nametoindex(interface.c_str()) == 0)
     return fmt::format("--link {}: no interface '{}'", link, interface);

@@ -31,8 +31,8 @@ endfunction()
 
 # verbena_together(OUT NAME SOURCES ... [APART ...]): in OUT, units NAME_1.cc, NAME_2.cc, ... that include so many of the sources
 # each: most of what compiling a short file costs is its headers. A file that stands APART, by its name, is compiled by itself: it
-# has properties of its own, or words that another file uses otherwise. Not on the data path, where who is in one unit with whom
-# would decide what is inlined. That every file includes what it uses is seen by clang-tidy, which takes each by itself (the preset
+# has properties of its own, or words that another file uses otherwise. On the data path only where it is optimised as a whole
+# anyway (the shim): else who is in one unit with whom would decide what is inlined. That every file includes what it uses is seen by clang-tidy, which takes each by itself (the preset
 # tidy). The units name files as includes do, so that the compiler's cache knows them in every folder.
 option(VERBENA_TOGETHER "compile short files together" ON)
 set(VERBENA_FILES_TOGETHER 10)

@@ -1,7 +1,7 @@
 // ReadyQueue: the QPs that have something to send, in the order of their turns.
 //
-// Solely that list. It runs through the QPs themselves (Qp::ready_next), so that nothing is allocated; whose turn is how
-// long is nic.cc's. Each QP is in it once.
+// Solely that list. It runs through the QPs themselves (Qp::ready_next), so that nothing is allocated; whose turn is
+// how long is nic.cc's. Each QP is in it once.
 #pragma once
 
 #include <cstddef>

@@ -46,10 +46,10 @@ enum class SendOpcode : std::uint8_t {
 
 /// The peer's memory that RDMA and atomics are for.
 struct RemoteOperand {
-  std::uint64_t address;
-  std::uint32_t rkey;
-  std::uint64_t compare_or_add;
-  std::uint64_t swap;
+  std::uint64_t address = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t compare_or_add = 0;
+  std::uint64_t swap = 0;
 };
 
 /// What an operation is about, beside the data: memory of the peer, or of a bind_memory_window the window.
@@ -64,8 +64,8 @@ struct SendRequest {
   bool signaled = false;
   bool solicited = false;
   bool fence = false;
-  bool inline_data =
-      false;  // sges point at the data itself, which is copied before post_send returns; lkeys are ignored
+  /// sges point at the data itself, which is copied before post_send returns; lkeys are ignored.
+  bool inline_data = false;
   std::span<const Sge> sges;
   std::uint32_t immediate = 0;  // host order; or the rkey that is invalidated
   Operand operand{};

@@ -2,8 +2,8 @@
 //
 // Solely responsible for the clock, the total order of events (time, kind, vertex, sequence) and for moving frames
 // between NICs through the fabric. The same topology, configuration, seed and calls give the same run, bit for bit,
-// with every compiler. It knows no workloads (scenarios/workload): applications are called when there is something for them
-// to do.
+// with every compiler. It knows no workloads (scenarios/workload): applications are called when there is something for
+// them to do.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Scenario: what a scenario file says, as plain values with every default filled in and every name resolved.
 //
 // Solely the meaning; the text form (YAML, JSON Schema, errors with line and column) is read_scenario.h's, running it
-// is scenarios/virtual's and scenarios/real's. Times are from the start of the run. Probabilities are parts per billion, rates
-// bits per second, sizes octets.
+// is scenarios/virtual's and scenarios/real's. Times are from the start of the run. Probabilities are parts per
+// billion, rates bits per second, sizes octets.
 #pragma once
 
 #include <array>

@@ -1,14 +1,17 @@
 #include "scenarios/outcome/element_step.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace verbena::scenarios {
 namespace {
 
 using Change = fabric::ElementChange::Kind;
 
-/// Nothing: it is no change of the network.
-std::optional<Change> change_of(ElementFault::Kind kind, std::uint32_t step) {
+/// What a step of a fault is: a change of the network, or of nodes; neither: one of their software.
+using Effect = std::variant<std::monostate, Change, NodeChange>;
+
+Effect effect_of(ElementFault::Kind kind, std::uint32_t step = 0) {
   using enum ElementFault::Kind;
   switch (kind) {
     case link_down:
@@ -34,17 +37,27 @@ std::optional<Change> change_of(ElementFault::Kind kind, std::uint32_t step) {
     case port_active:
       return Change::port_active;
     case node_crash:
+      return NodeChange::crash;
     case node_freeze:
+      return NodeChange::freeze;
     case node_thaw:
+      return NodeChange::thaw;
     case node_restart:
+      return NodeChange::restart;
     case device_removal:
     case rnr_storm:
     case completion_status:
     case registration_failure:
     case post_failure:
-      return std::nullopt;
+      break;
   }
-  return std::nullopt;
+  return {};
+}
+
+template <class Wanted>
+std::optional<Wanted> only(const Effect& effect) {
+  const Wanted* const wanted = std::get_if<Wanted>(&effect);
+  return wanted == nullptr ? std::nullopt : std::optional(*wanted);
 }
 
 }  // namespace
@@ -52,7 +65,7 @@ std::optional<Change> change_of(ElementFault::Kind kind, std::uint32_t step) {
 std::optional<ElementStep> element_step(const ElementFault& fault, std::uint32_t number) {
   const bool flaps = fault.kind == ElementFault::Kind::link_flap;
   const std::uint64_t steps = flaps ? 2 * std::uint64_t{std::max(fault.times, 1u)} : 1;
-  const auto change = change_of(fault.kind, number);
+  const auto change = only<Change>(effect_of(fault.kind, number));
   if (!change || number >= steps) return std::nullopt;
   ElementStep step;
   if (flaps) {
@@ -71,35 +84,7 @@ std::optional<ElementStep> element_step(const ElementFault& fault, std::uint32_t
 }
 
 std::optional<NodeChange> node_change_of(ElementFault::Kind kind) {
-  using enum ElementFault::Kind;
-  switch (kind) {
-    case node_crash:
-      return NodeChange::crash;
-    case node_freeze:
-      return NodeChange::freeze;
-    case node_thaw:
-      return NodeChange::thaw;
-    case node_restart:
-      return NodeChange::restart;
-    case link_down:
-    case link_up:
-    case link_flap:
-    case link_rate:
-    case link_delay:
-    case partition:
-    case heal:
-    case switch_crash:
-    case switch_restart:
-    case port_error:
-    case port_active:
-    case device_removal:
-    case rnr_storm:
-    case completion_status:
-    case registration_failure:
-    case post_failure:
-      return std::nullopt;
-  }
-  return std::nullopt;
+  return only<NodeChange>(effect_of(kind));
 }
 
 std::vector<fabric::LinkId> links_of(const LinkChoice& choice) {

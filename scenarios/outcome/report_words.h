@@ -1,4 +1,5 @@
-// Report words: what reports call statuses, states, verbs and events (as the verbs API does), and how they write times and amounts.
+// Report words: what reports call statuses, states, verbs and events (as the verbs API does), and how they write times
+// and amounts.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // FaultSchedule: which faults of a scenario begin and end when, under the real clock.
 //
-// Solely responsible for times and conditions; what a fault does to the network is outcome/element_step.h's. What concerns
-// programs (a node that crashes, freezes or comes back) is handed to the runner. It reads no clock: elapsed time is an
-// argument.
+// Solely responsible for times and conditions; what a fault does to the network is outcome/element_step.h's. What
+// concerns programs (a node that crashes, freezes or comes back) is handed to the runner. It reads no clock: elapsed
+// time is an argument.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // run_virtual(): a scenario on a world under virtual time, from its start to its verdicts.
 //
-// Solely responsible for the order of things: the world, workloads, faults in their time, the end, the outcome. The parts:
-// workload_set.h, fault_driver.h, checker_feed.h, judge.h, out_directory.h.
+// Solely responsible for the order of things: the world, workloads, faults in their time, the end, the outcome. The
+// parts: workload_set.h, fault_driver.h, checker_feed.h, judge.h, out_directory.h.
 #pragma once
 
 #include "scenarios/language/scenario.h"

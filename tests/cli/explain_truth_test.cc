@@ -13,10 +13,10 @@
 // What shows in no capture is not asked for: a copy behind the tap, an acknowledgement lost before it, a retransmission
 // of what the tap has never seen. A finding that the table does not call for is a false claim, unless it is a fact, by
 // its own words: a gap is right if each of its PSNs was sent and has not passed; "late" if a packet of that way that
-// was made later has passed, whatever the PSNs; an answer may be called the same once more if the same octets have passed.
-// A retransmission may be told of the packet that began it, or where all before it were told weakly, once for each.
-// "Seen before", "it was missing: held back, or sent again" and "nothing in the capture asked for it" are right if the packet has passed, or was made,
-// before; they name no cause, so they never count as naming one.
+// was made later has passed, whatever the PSNs; an answer may be called the same once more if the same octets have
+// passed. A retransmission may be told of the packet that began it, or where all before it were told weakly, once for
+// each. "Seen before", "it was missing: held back, or sent again" and "nothing in the capture asked for it" are right
+// if the packet has passed, or was made, before; they name no cause, so they never count as naming one.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -38,8 +38,8 @@ using explain::FindingKind;
 
 namespace {
 
-/// Of a thousand disturbances; the aim is none. 5.4 in these 1,000 worlds, 5.4 in those that nothing was tuned by; what kinds
-/// are left, and why, is in docs/deviations.md. Lower it with whatever makes explain better.
+/// Of a thousand disturbances; the aim is none. 5.4 in the first thousand worlds and the second; what kinds are left,
+/// and why, is in docs/deviations.md. Lower it with whatever makes explain better.
 constexpr std::uint64_t kFalsePerMilleMax = 6;
 
 struct Score {
@@ -401,8 +401,8 @@ BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_claims_
   check_worlds(1, 1000);
 }
 
-/// Explain's thresholds were first chosen while looking at the worlds above only; later its false claims here were counted by
-/// kind as well. Seeds from 2001 on were judged once, by hand: docs/decisions.md.
+/// Explain's thresholds were first chosen while looking at the worlds above only; later its false claims here were
+/// counted by kind as well. Seeds from 2001 on were judged once, by hand: docs/decisions.md.
 BOOST_AUTO_TEST_CASE(the_same_in_another_thousand_worlds) {
   check_worlds(1001, 1000);
 }

@@ -12,6 +12,7 @@ LINES_SOFT_MAX = 500
 LINES_HARD_MAX = 600
 LINES_OVER_SOFT_FILES_MAX = 5  # so many files may stand between the two limits
 
+LINE_LENGTH_MAX = 120  # of C++; clang-format leaves comments alone
 FUNCTION_LINES_MAX = 70
 METHODS_MAX = 25  # public ones of a class, overloads counted once
 # Those that have more, and how many: they are to be split, and meanwhile do not grow. Nic is the surface of the whole NIC.
@@ -164,6 +165,9 @@ def check_text(path, text):
     if path.endswith(SOURCE_SUFFIXES + (".py", ".sh")) and lines > LINES_HARD_MAX:
         offences.append(f"has {lines} lines, more than {LINES_HARD_MAX}")
     if path.endswith(SOURCE_SUFFIXES):
+        longest = max(map(len, text.splitlines()), default=0)
+        if longest > LINE_LENGTH_MAX:
+            offences.append(f"has a line of {longest} characters, more than {LINE_LENGTH_MAX}")
         offences += check_source(path, text)
     return offences
 

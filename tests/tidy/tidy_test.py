@@ -26,6 +26,10 @@ class Rules(unittest.TestCase):
         self.assertEqual(tidy.check_text("emulator/host/link/shm/a.h", link), [])
         self.assertEqual(tidy.check_text("emulator/host/link/link_factory.cc", shm), [])
 
+    def test_lines_have_a_limit(self):
+        self.assertEqual(tidy.check_text("wire/a.h", CLEAN + "// " + "x" * 117 + "\n"), [])
+        self.assertTrue(tidy.check_text("wire/a.h", CLEAN + "// " + "x" * 118 + "\n"))
+
     def test_folders_of_the_scenarios_point_one_way(self):
         run = CLEAN + '#include "scenarios/virtual/run_virtual.h"\n'
         outcome = CLEAN + '#include "scenarios/outcome/outcome.h"\n'

@@ -42,6 +42,16 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 }  // namespace
 
+std::string link_rule() {
+  std::string text;
+  for (const LinkKind& kind : kLinkKinds) {
+    if (!text.empty()) text += &kind + 1 == std::end(kLinkKinds) ? " or " : ", ";
+    text += kind.name;
+    if (kind.has_interface) text += ":INTERFACE";
+  }
+  return text;
+}
+
 bool is_link_name(std::string_view text) {
   const std::string_view interface = interface_of(text);
   return find_link_kind(text) != nullptr && interface.size() <= kInterfaceNameBytesMax &&
@@ -79,8 +89,7 @@ Result<EngineConfig, std::string> config_from_environment() {
     config.address = *node;
   }
   if (const auto value = setting(kLinkVariable)) {
-    if (!is_link_name(*value))
-      return Failure{complaint(kLinkVariable, *value, "want shm, fabric, udp or raw:INTERFACE")};
+    if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want " + link_rule())};
     config.link = *value;
   }
   if (const auto value = setting(kDeviceNameVariable)) {

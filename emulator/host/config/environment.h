@@ -21,6 +21,8 @@ Result<EngineConfig, std::string> config_from_environment();
 /// Nothing: there is none, or it is no number.
 std::optional<std::uint64_t> seed_from_environment();
 
+/// The links that there are, in words, for messages: "shm, fabric, udp or raw:INTERFACE".
+std::string link_rule();
 /// find_link_kind(), and an interface that may exist.
 bool is_link_name(std::string_view text);
 /// 1 to 63 letters, digits, '.', '_' or '-', not "." or "..": it becomes the name of a directory that programs see.

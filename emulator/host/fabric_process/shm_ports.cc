@@ -7,9 +7,6 @@
 #include "emulator/host/os/name_holder.h"
 
 namespace verbena::host {
-namespace {
-constexpr std::size_t kPeersExpected = 64;  // room made beforehand; more is only slower once
-}  // namespace
 
 Result<std::unique_ptr<ShmPorts>, std::string> ShmPorts::open(const std::string& fabric) {
   auto peers =
@@ -25,7 +22,7 @@ ShmPorts::ShmPorts(std::unique_ptr<ShmPeers> peers) : peers_(std::move(peers)) {
   held_.reserve(kPeersExpected);
 }
 
-// -- Frames -------------------------------------------------------------------------------------------------------------
+// -- Frames -----------------------------------------------------------------------------------------------------------
 
 std::optional<std::span<std::byte>> ShmPorts::reserve(const nic::Destination& destination, std::size_t bytes) {
   const auto route = peers_->route_to(destination);
@@ -54,7 +51,7 @@ std::size_t ShmPorts::receive(Time now, PeerSink& sink, std::size_t budget) {
   return count;
 }
 
-// -- Processes ----------------------------------------------------------------------------------------------------------
+// -- Processes --------------------------------------------------------------------------------------------------------
 
 void ShmPorts::take_calls() {
   peers_->control().service();
@@ -67,7 +64,7 @@ void ShmPorts::list_peers(std::vector<PeerName>& into) const {
     if (route.tx != nullptr) into.push_back(route.peer);
 }
 
-// -- Sleeping and waking ------------------------------------------------------------------------------------------------
+// -- Sleeping and waking ----------------------------------------------------------------------------------------------
 
 bool ShmPorts::arm(PeerSink& sink) {
   peers_->page().thread_sleeps();
@@ -107,7 +104,5 @@ void ShmPorts::ring_held_doorbells() {
   }
   held_.clear();
 }
-
-// -- Cores --------------------------------------------------------------------------------------------------------------
 
 }  // namespace verbena::host

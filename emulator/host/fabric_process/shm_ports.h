@@ -2,8 +2,8 @@
 // nobody.
 //
 // Solely responsible for the fabric process's end of the rings: taking frames in turn as their node's port has room,
-// handing frames to a process that is there, ringing those who sleep, and seeing on which cores processes work. Frames
-// go through FabricPorts (fabric_ports.h), who decides when to look is FabricProcess (fabric_process.h).
+// handing frames to a process that is there, and ringing those who sleep. Frames go through FabricPorts
+// (fabric_ports.h), who decides when to look is FabricProcess (fabric_process.h).
 #pragma once
 
 #include <memory>

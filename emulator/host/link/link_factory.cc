@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "emulator/host/config/environment.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/link/raw/raw_link.h"
 #include "emulator/host/link/shm/shm_cable.h"
@@ -25,28 +26,12 @@ constexpr Opener kOpeners[] = {
 static_assert(std::ranges::equal(kOpeners, kLinkKinds, {}, &Opener::kind, &LinkKind::name),
               "each kind has a row here and one in link_kind.h, in one order");
 
-/// An interface that is missing is for the link to complain about.
-bool is_kind_of(std::string_view link, const LinkKind& kind) {
-  const std::size_t colon = link.find(':');
-  return link.substr(0, colon) == kind.name && (kind.has_interface || colon == link.npos);
-}
-
-std::string right_ones() {
-  std::string text;
-  for (const LinkKind& kind : kLinkKinds) {
-    if (&kind != std::begin(kLinkKinds)) text += &kind + 1 == std::end(kLinkKinds) ? " and " : ", ";
-    text += kind.name;
-    if (kind.has_interface) text += ":IFACE";
-  }
-  return text;
-}
-
 }  // namespace
 
 Result<OpenedLink, std::string> open_link(const EngineConfig& config) {
-  for (std::size_t i = 0; i < std::size(kOpeners); ++i)
-    if (is_kind_of(config.link, kLinkKinds[i])) return kOpeners[i].open(config);
-  return Failure{"unknown link '" + config.link + "': " + right_ones() + " are right"};
+  const LinkKind* const kind = find_link_kind(config.link);
+  if (kind == nullptr) return Failure{"unknown link '" + config.link + "': want " + link_rule()};
+  return kOpeners[kind - kLinkKinds].open(config);
 }
 
 }  // namespace verbena::host

@@ -49,10 +49,10 @@ BOOST_AUTO_TEST_CASE(shm_and_udp_open_by_name_and_carry_a_frame_to_themselves) {
 }
 
 BOOST_AUTO_TEST_CASE(unknown_kinds_are_refused_in_one_line) {
-  BOOST_TEST(error_of("tcp") == "unknown link 'tcp': shm, fabric, udp and raw:IFACE are right");
-  BOOST_TEST(error_of("") == "unknown link '': shm, fabric, udp and raw:IFACE are right");
-  BOOST_TEST(error_of("udp:eth0") == "unknown link 'udp:eth0': shm, fabric, udp and raw:IFACE are right");
-  BOOST_TEST(error_of("raw") == "link 'raw': write raw:IFACE, for example raw:eth0");
-  BOOST_TEST(error_of("raw:") == "link 'raw:': write raw:IFACE, for example raw:eth0");
+  BOOST_TEST(error_of("tcp") == "unknown link 'tcp': want shm, fabric, udp or raw:INTERFACE");
+  BOOST_TEST(error_of("") == "unknown link '': want shm, fabric, udp or raw:INTERFACE");
+  BOOST_TEST(error_of("udp:eth0") == "unknown link 'udp:eth0': want shm, fabric, udp or raw:INTERFACE");
+  BOOST_TEST(error_of("raw") == "unknown link 'raw': want shm, fabric, udp or raw:INTERFACE");
+  BOOST_TEST(error_of("raw:") == "unknown link 'raw:': want shm, fabric, udp or raw:INTERFACE");
   BOOST_TEST(error_of("raw:nosuch0") == "there is no interface nosuch0");
 }

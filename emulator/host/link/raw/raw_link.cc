@@ -28,7 +28,6 @@ constexpr int kReceiveBufferBytes = 16 << 20;
 constexpr int kSendBufferBytes = 4 << 20;
 constexpr std::uint32_t kSiblingPollInterval = 64;
 constexpr Duration kRetryInterval = microseconds(100);
-constexpr std::string_view kPrefix = "raw:";
 
 std::optional<wire::MacAddress> mac_of_interface(const std::string& name) {
   ifreq request{};
@@ -359,14 +358,11 @@ std::optional<wire::MacAddress> RawLink::resolve(const wire::Gid& address) {
 }
 
 Result<OpenedLink, std::string> open_raw_link(const EngineConfig& config) {
-  const std::string_view kind(config.link);
-  if (!kind.starts_with(kPrefix) || kind.size() == kPrefix.size())
-    return Failure{"link '" + config.link + "': write raw:IFACE, for example raw:eth0"};
   auto seat = NodeDirectory::join(config.fabric, config.address);
   if (!seat) return Failure{seat.error()};
   const std::uint8_t slot = seat->slot();
   auto link =
-      RawLink::open({.interface = std::string(kind.substr(kPrefix.size())), .address = config.address, .slot = slot});
+      RawLink::open({.interface = std::string(interface_of(config.link)), .address = config.address, .slot = slot});
   if (!link) return Failure{link.error()};
   (*link)->hold(std::move(*seat));
   OpenedLink opened;

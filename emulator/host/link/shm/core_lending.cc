@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <ctime>
 
@@ -53,7 +52,7 @@ bool CoreLending::offers_core() {
   if (!polls_without_end || now.ns < lends_not_before_ns_.load(std::memory_order_relaxed)) return false;
   const std::atomic_ref<std::uint32_t> lends = lends_of(peers_.page().words());
   lends.store(1, std::memory_order_seq_cst);
-  if (std::ranges::any_of(peers_.channels(), [](const auto& channel) { return channel->rx.waiting(); })) {
+  if (has_waiting_frames(peers_)) {
     lends.store(0, std::memory_order_relaxed);
     return false;
   }

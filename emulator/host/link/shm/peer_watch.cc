@@ -5,9 +5,6 @@
 #include <algorithm>
 
 namespace verbena::host {
-namespace {
-constexpr std::size_t kPeersExpected = 64;  // room made beforehand; more is only slower once
-}
 
 PeerWatch::PeerWatch(DeferredWork& deferred, ShmStatistics& statistics, const Options& options)
     : deferred_(deferred), statistics_(statistics), options_(options) {

@@ -53,6 +53,7 @@ class SharedMapping {
 /// A new memfd of `bytes` zero octets, sealed; invalid when the kernel has none to give.
 Descriptor make_sealed_memory(const char* name, std::size_t bytes);
 
+inline constexpr std::size_t kPeersExpected = 64;  // room made beforehand in lists of them; more is only slower once
 inline constexpr std::size_t kChannelHeaderBytes = 4096;
 inline constexpr std::size_t kChannelBytes = kChannelHeaderBytes + 2 * kRingBytes;
 /// Ring 0 goes from the caller to the called, ring 1 back. `base` is a mapping of kChannelBytes.
@@ -73,12 +74,11 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
 
   // Data path only.
   std::uint32_t route = 0;
-  int connection = -1;          // names the connection towards the control side; -1: loopback
-  bool dirty = false;           // committed, not published
-  PeerWaker waker;              // for what was published
-  bool holds_doorbell = false;  // the peer is to be rung, later (ShmPorts::ring_held_doorbells)
-  std::uint64_t polls_at_arm =
-      0;  // of the peer when this process slept last, if it is on its core; 0: it is on another
+  int connection = -1;             // names the connection towards the control side; -1: loopback
+  bool dirty = false;              // committed, not published
+  PeerWaker waker;                 // for what was published
+  bool holds_doorbell = false;     // the peer is to be rung, later (ShmPorts::ring_held_doorbells)
+  std::uint64_t polls_at_arm = 0;  // the peer's, when this process slept last; 0: the peer is on another core
   std::uint64_t lap_position = 0;  // where the sender was when it last thought of rewinding
   Time lap_at{};                   // and when
   std::uint64_t drain_limit = 0;   // dead: read up to here and no further

@@ -23,10 +23,6 @@ bool ShmLink::shares_core() {
   });
 }
 
-bool ShmLink::has_waiting_frames() const {
-  return std::ranges::any_of(peers_->channels(), [](const auto& channel) { return channel->rx.waiting(); });
-}
-
 std::optional<wire::MacAddress> ShmLink::resolve(const wire::Gid& address) {
   return address.is_multicast() ? multicast_mac(address) : node_mac(address);
 }

@@ -45,7 +45,6 @@ class ShmLink : public Link, public PeerScheduling {
  protected:
   explicit ShmLink(std::unique_ptr<ShmPeers> peers) : peers_(std::move(peers)) {}
   ShmPeers& peers() const { return *peers_; }
-  bool has_waiting_frames() const;
 
  private:
   const std::unique_ptr<ShmPeers> peers_;

@@ -9,9 +9,6 @@
 #include "emulator/host/os/clock.h"
 
 namespace verbena::host {
-namespace {
-constexpr std::size_t kPeersExpected = 64;  // room made beforehand; more is only slower once
-}  // namespace
 
 Result<std::unique_ptr<ShmPeers>, std::string> ShmPeers::open(const std::string& fabric, const wire::Gid& address,
                                                               const Options& options) {
@@ -42,7 +39,7 @@ std::size_t ShmPeers::PeerHash::operator()(const PeerName& name) const {
   return static_cast<std::size_t>(hash ^ hash >> 32);
 }
 
-// -- Ways ---------------------------------------------------------------------------------------------------------------
+// -- Ways -------------------------------------------------------------------------------------------------------------
 
 std::optional<std::uint32_t> ShmPeers::route_to(const PeerName& peer) {
   const auto next = static_cast<std::uint32_t>(routes_.size());
@@ -161,7 +158,7 @@ bool ShmPeers::take_found(std::vector<PeerName>& into) {
   return true;
 }
 
-// -- Sending ------------------------------------------------------------------------------------------------------------
+// -- Sending ----------------------------------------------------------------------------------------------------------
 
 std::span<std::byte> ShmPeers::reserve(std::uint32_t route, std::size_t bytes) {
   if (routes_[route].tx == nullptr && control_->has_changes()) apply_changes();
@@ -225,7 +222,7 @@ void ShmPeers::commit_in(ShmChannel& channel, std::size_t bytes) {
   dirty_.push_back(&channel);
 }
 
-// -- Outside of the lock ------------------------------------------------------------------------------------------------
+// -- Outside of the lock ----------------------------------------------------------------------------------------------
 
 bool ShmPeers::flush() {
   watch_.yield_to_peers();
@@ -276,6 +273,10 @@ void ShmPeers::abandon_after_fork() {
   route_of_.clear();
   arriving_.clear();
   control_.reset();
+}
+
+bool has_waiting_frames(const ShmPeers& peers) {
+  return std::ranges::any_of(peers.channels(), [](const auto& channel) { return channel->rx.waiting(); });
 }
 
 }  // namespace verbena::host

@@ -149,6 +149,9 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
   alignas(64) std::array<std::byte, wire::kFrameBytesMax> scratch_;
 };
 
+/// Whether frames lie in any ring.
+bool has_waiting_frames(const ShmPeers& peers);
+
 template <class Turn>
 std::size_t ShmPeers::take_frames(FrameSink& sink, std::size_t budget, Turn&& turn) {
   if (control_->has_changes()) apply_changes();

@@ -13,7 +13,8 @@ Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConf
   auto peers =
       ShmPeers::open(config.fabric, config.address, {.depth_bytes = kDepthBytes, .watch = {.rings_the_stuck = false}});
   if (!peers) return Failure{peers.error()};
-  VERBENA_ASSERT((*peers)->route_to(kFabricPort) == kPortRoute);
+  const auto route = (*peers)->route_to(kFabricPort);
+  VERBENA_ASSERT(route == kPortRoute);
   // At once, not with the first frame: the fabric process has to know where frames for this process go.
   (*peers)->control().connect(kFabricPort);
   (*peers)->apply_changes();

@@ -33,7 +33,7 @@ class ShmUplink final : public ShmLink {
   bool has_sent(std::uint64_t published) override;
   bool has_signal() override;
   bool blocks_peer_cpu() override { return peers().watch().blocks_peer_cpu(); }
-  bool wants_one_answer_for_all() const override { return has_waiting_frames(); }
+  bool wants_one_answer_for_all() const override { return has_waiting_frames(peers()); }
 
   // Frames wait here for the port: as with a NIC's own buffer, short against the transport's timeouts.
   static constexpr std::size_t kDepthBytes = 256 * 1024;

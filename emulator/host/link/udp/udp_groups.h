@@ -5,8 +5,8 @@
 // and reading are not done here (udp_transmitter.h, udp_receiver.h), nor is it known which QPs are members
 // (emulator/nic/groups.cc). A group that the kernel does not let us join is heard within the node only.
 //
-// Thread rules: join() and leave() under the engine's lock, without the kernel; settle() outside of it, any thread; it returns when
-// everything wanted before is done. for_each_ready() outside of the engine's lock.
+// Thread rules: join() and leave() under the engine's lock, without the kernel; settle() outside of it, any thread; it
+// returns when everything wanted before is done. for_each_ready() outside of the engine's lock.
 #pragma once
 
 #include <atomic>

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "emulator/fabric/quantity.h"
+#include "emulator/fabric/shape_table.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/fabric_process.h"
@@ -18,8 +19,6 @@
 namespace verbena::cli {
 
 namespace {
-
-constexpr std::uint32_t kArityMax = 8;  // of a fat tree with at most kNodesMax hosts
 
 struct Options {
   std::string file;
@@ -41,10 +40,10 @@ struct Options {
 void declare(CommandLine& line, Options& options) {
   line.argument("FILE", options.file, "a scenario: its topology, with the names and cables that it gives");
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
-  line.option(
-      "--topology", options.topology, "SHAPE",
-      "star, line, ring, full-mesh, dumbbell (half of the nodes a side), leaf-spine (two nodes a leaf, two spines), "
-      "fat-tree (2, 16, 54 or 128 nodes)");
+  static const std::string shapes = fabric::shape_names() +
+                                    "; a dumbbell has half of the nodes a side, a leaf-spine two nodes a leaf and two "
+                                    "spines";
+  line.option("--topology", options.topology, "SHAPE", shapes.c_str());
   line.option("--nodes", options.nodes, "N", "number of nodes: 127.47.91.1 to 127.47.91.N");
   line.option("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
   line.option("--delay", options.delay, "TIME", "of every cable, such as 5us");
@@ -63,32 +62,15 @@ void declare(CommandLine& line, Options& options) {
 
 using Error = std::optional<std::string>;
 
-Error make_shape(const std::string& shape, std::uint32_t nodes, const fabric::ShapeParameters& cables,
+Error make_shape(const std::string& name, std::uint32_t nodes, const fabric::ShapeParameters& cables,
                  fabric::Topology& into) {
-  const bool even = nodes % 2 == 0;
-  if (shape == "star") {
-    into = fabric::star(nodes, cables);
-  } else if (shape == "line") {
-    into = fabric::line(nodes, cables);
-  } else if (shape == "ring") {
-    into = fabric::ring(nodes, cables);
-  } else if (shape == "full-mesh") {
-    into = fabric::full_mesh(nodes, cables);
-  } else if (shape == "dumbbell" || shape == "leaf-spine") {
-    if (!even) return fmt::format("--nodes {}: a {} has an even number of nodes", nodes, shape);
-    into = shape == "dumbbell" ? fabric::dumbbell(nodes / 2, cables)
-                               : fabric::leaf_spine({.leaves = nodes / 2, .spines = 2, .hosts_per_leaf = 2}, cables);
-  } else if (shape == "fat-tree") {
-    std::uint32_t arity = 2;
-    while (arity <= kArityMax && arity * arity * arity / 4 != nodes) arity += 2;
-    if (arity > kArityMax) return fmt::format("--nodes {}: a fat tree has 2, 16, 54 or 128 nodes", nodes);
-    into = fabric::fat_tree(arity, cables);
-  } else {
-    return fmt::format("--topology {}: unknown, try star, line, ring, full-mesh, dumbbell, leaf-spine or fat-tree",
-                       shape);
-  }
+  const fabric::Shape* const shape = fabric::find_shape(name);
+  if (shape == nullptr) return fmt::format("--topology {}: unknown, try one of {}", name, fabric::shape_names());
+  const auto sizes = shape->sizes_of(nodes);
+  if (!sizes) return fmt::format("--nodes {}: the number of nodes of a {} is {}", nodes, name, shape->hosts_text);
+  into = shape->make(*sizes, cables);
   if (const auto checked = fabric::check(into); !checked)
-    return fmt::format("--topology {}: {}", shape, checked.error());
+    return fmt::format("--topology {}: {}", name, checked.error());
   return std::nullopt;
 }
 

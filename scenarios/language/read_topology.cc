@@ -1,9 +1,9 @@
 // The `topology:` of a scenario: a shape or explicit nodes, switches and links, and what each link is like.
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <set>
 
+#include "emulator/fabric/shape_table.h"
 #include "scenarios/language/parts.h"
 
 namespace verbena::scenarios {
@@ -42,83 +42,34 @@ ShapeParameters read_parameters(const Section& topology) {
 
 // -- Shapes
 
-/// A number of something, bounded so that no shape takes more memory than the largest topology.
-std::uint32_t count_of(const Section& topology, std::string_view key, std::string_view example, std::uint64_t least,
-                       std::uint64_t most) {
-  return static_cast<std::uint32_t>(topology.need(key, example).number(least, most));
-}
-
-struct Shape {
-  std::string_view name;
-  std::vector<std::string_view> keys;  // besides link, trunk and links
-  std::string right;                   // how they are written
-  std::function<Topology(const Section&, const ShapeParameters&)> make;
-};
-
-const std::vector<Shape>& shapes() {
-  constexpr std::uint64_t kHalf = fabric::kVerticesMax / 2;
-  constexpr std::uint64_t kMeshMax = 700;    // of switches: each is joined to each
-  constexpr std::uint64_t kFatTreeMax = 58;  // pods: 48,778 hosts and 4,205 switches
-  static const std::vector<Shape> kShapes{
-      {"star",
-       {"hosts"},
-       "hosts: hosts: 4",
-       [](const Section& s, const ShapeParameters& p) {
-         return fabric::star(count_of(s, "hosts", "4", 2, fabric::kVerticesMax - 1), p);
-       }},
-      {"line",
-       {"hosts"},
-       "hosts: hosts: 4",
-       [](const Section& s, const ShapeParameters& p) { return fabric::line(count_of(s, "hosts", "4", 2, kHalf), p); }},
-      {"ring",
-       {"hosts"},
-       "hosts: hosts: 4",
-       [](const Section& s, const ShapeParameters& p) { return fabric::ring(count_of(s, "hosts", "4", 3, kHalf), p); }},
-      {"full-mesh",
-       {"hosts"},
-       "hosts: hosts: 4",
-       [](const Section& s, const ShapeParameters& p) {
-         return fabric::full_mesh(count_of(s, "hosts", "4", 2, kMeshMax), p);
-       }},
-      {"dumbbell",
-       {"hosts"},
-       "hosts, of each side: hosts: 4 for 8 hosts",
-       [](const Section& s, const ShapeParameters& p) {
-         return fabric::dumbbell(count_of(s, "hosts", "4", 1, kHalf - 1), p);
-       }},
-      {"leaf-spine",
-       {"leaves", "spines", "hosts-per-leaf"},
-       "leaves, spines and hosts-per-leaf: leaves: 2, spines: 2, hosts-per-leaf: 4 for 8 hosts",
-       [](const Section& s, const ShapeParameters& p) {
-         const fabric::LeafSpine size{count_of(s, "leaves", "2", 1, 512), count_of(s, "spines", "2", 1, 512),
-                                      count_of(s, "hosts-per-leaf", "2", 1, 64)};
-         return fabric::leaf_spine(size, p);
-       }},
-      {"fat-tree",
-       {"k"},
-       "k, an even number of pods, and has k*k*k/4 hosts: k: 4 for 16 hosts",
-       [](const Section& s, const ShapeParameters& p) {
-         const std::uint32_t k = count_of(s, "k", "4", 2, kFatTreeMax);
-         if (k % 2 != 0) s.find("k")->wrong("k of a fat tree is even");
-         return fabric::fat_tree(k, p);
-       }},
-  };
-  return kShapes;
+void refuse_keys_that_belong_elsewhere(const Section& topology, const fabric::Shape* shape) {
+  for (const fabric::Shape& other : fabric::shapes()) {
+    for (const fabric::ShapeKey& key : other.keys) {
+      if (!topology.has(key.name)) continue;
+      const std::string named = "'" + std::string(key.name) + "'";
+      const Place place = topology.find(key.name)->place();
+      if (shape == nullptr) complain(place, named + " needs shape:");
+      if (std::ranges::count(shape->keys, key.name, &fabric::ShapeKey::name) == 0)
+        complain(place, named + " does not belong to shape " + std::string(shape->name) + ": it takes " +
+                            std::string(shape->keys_text));
+    }
+  }
 }
 
 Topology read_shape(const Section& topology, const ShapeParameters& parameters) {
   const Value name = topology.need("shape", "star");
-  std::string names;
-  for (const Shape& shape : shapes()) {
-    names += (names.empty() ? "" : ", ") + std::string(shape.name);
-    if (shape.name != name.word()) continue;
-    for (const std::string_view key : {"hosts", "leaves", "spines", "hosts-per-leaf", "k"})
-      if (topology.has(key) && std::find(shape.keys.begin(), shape.keys.end(), key) == shape.keys.end())
-        complain(topology.find(key)->place(), "'" + std::string(key) + "' does not belong to shape " +
-                                                  std::string(shape.name) + ": it takes " + shape.right);
-    return shape.make(topology, parameters);
+  const fabric::Shape* const shape = fabric::find_shape(name.word());
+  if (shape == nullptr) name.wrong("use one of " + fabric::shape_names() + ", or write nodes:, switches: and links:");
+  refuse_keys_that_belong_elsewhere(topology, shape);
+  fabric::ShapeSizes sizes{};
+  for (std::size_t i = 0; i < shape->keys.size(); ++i) {
+    const fabric::ShapeKey& key = shape->keys[i];
+    const Value value = topology.need(key.name, key.example);
+    sizes[i] = static_cast<std::uint32_t>(value.number(key.least, key.most));
+    if (key.is_even && sizes[i] % 2 != 0)
+      value.wrong(std::string(key.name) + " of a " + std::string(shape->name) + " is even");
   }
-  name.wrong("use one of " + names + ", or write nodes:, switches: and links:");
+  return shape->make(sizes, parameters);
 }
 
 // -- Nodes, switches and links
@@ -150,8 +101,7 @@ Topology read_explicit(const Section& topology) {
   made.hosts = static_cast<std::uint32_t>(made.vertices.size());
   if (const auto switches = topology.find("switches")) add(*switches, fabric::VertexKind::network_switch);
   (void)topology.need("links", "[{between: [n1, s1]}]");
-  for (const std::string_view key : {"hosts", "leaves", "spines", "hosts-per-leaf", "k"})
-    if (topology.has(key)) complain(topology.find(key)->place(), "'" + std::string(key) + "' needs shape:");
+  refuse_keys_that_belong_elsewhere(topology, nullptr);
   return made;
 }
 

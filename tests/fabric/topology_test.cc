@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
+#include "emulator/fabric/shape_table.h"
+
 using namespace verbena;
 using namespace verbena::fabric;
 
@@ -59,6 +61,24 @@ BOOST_AUTO_TEST_CASE(shapes_use_one_kind_of_cable_to_hosts_and_the_other_between
   for (const Topology& topology : {dumbbell(3, parameters), fat_tree(4, parameters), ring(5, parameters)})
     for (const Cable& cable : topology.cables)
       BOOST_TEST(cable.parameters.rate_bits_per_second == (topology.is_host(cable.a) ? 1u : 2u));
+}
+
+BOOST_AUTO_TEST_CASE(each_shape_is_found_by_its_name_and_has_the_hosts_that_are_asked_for) {
+  std::uint32_t found = 0;
+  for (const Shape& shape : shapes()) {
+    BOOST_TEST(find_shape(shape.name) == &shape);
+    BOOST_TEST((shape_names().find(shape.name) != std::string::npos));
+    BOOST_TEST(shape.keys.size() <= kShapeKeysMax);
+    for (std::uint32_t hosts = 2; hosts <= 130; ++hosts) {
+      const auto sizes = shape.sizes_of(hosts);
+      BOOST_TEST((sizes || !shape.hosts_text.empty()));
+      if (!sizes) continue;
+      ++found;
+      BOOST_TEST(size_of(shape.make(*sizes, {})).hosts == hosts);
+    }
+  }
+  BOOST_TEST(found == 4 * 129u + 2 * 65u + 4u);  // two shapes want an even number, a fat tree 2, 16, 54 or 128
+  BOOST_TEST(find_shape("torus") == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(hosts_may_be_joined_without_a_switch) {

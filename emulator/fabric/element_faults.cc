@@ -17,6 +17,20 @@ bool has(const std::vector<T>& all, const T& one) {
 
 }  // namespace
 
+ElementChange link_up(LinkId link, bool is_up) {
+  return {.kind = is_up ? ElementChange::Kind::link_up : ElementChange::Kind::link_down, .links = {link}};
+}
+ElementChange link_rate(LinkId link, std::uint64_t bits_per_second) {
+  return {.kind = ElementChange::Kind::link_rate, .links = {link}, .rate_bits_per_second = bits_per_second};
+}
+ElementChange link_delay(LinkId link, Duration propagation, Duration jitter) {
+  return {.kind = ElementChange::Kind::link_delay, .links = {link}, .delay = propagation, .jitter = jitter};
+}
+ElementChange switch_up(std::uint32_t vertex, bool is_up) {
+  using Kind = ElementChange::Kind;
+  return {.kind = is_up ? Kind::switch_restart : Kind::switch_crash, .switches = {vertex}};
+}
+
 void ElementFaults::apply(Time now, const ElementChange& change) {
   switch (change.kind) {
     case Kind::link_down:

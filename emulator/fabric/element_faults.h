@@ -42,6 +42,12 @@ struct ElementChange {
   bool operator==(const ElementChange&) const = default;
 };
 
+/// Changes of one element.
+ElementChange link_up(LinkId link, bool is_up);
+ElementChange link_rate(LinkId link, std::uint64_t bits_per_second);
+ElementChange link_delay(LinkId link, Duration propagation, Duration jitter);
+ElementChange switch_up(std::uint32_t vertex, bool is_up);
+
 class ElementFaults {
  public:
   /// The network outlives this.

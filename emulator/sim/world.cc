@@ -237,16 +237,13 @@ World::World(fabric::Topology topology, std::span<const nic::NicConfig> nics, co
     : state_(std::make_unique<State>(std::move(topology), nics, options)) {}
 World::~World() = default;
 
-const fabric::Topology& World::topology() const {
-  return state_->network.topology();
-}
 Time World::now() const {
   return state_->now;
 }
-wire::Gid World::host_address(HostId host) {
+wire::Gid host_address(HostId host) {
   return wire::Gid::from_ipv4(kFirstAddress + host);
 }
-wire::MacAddress World::host_mac(HostId host) {
+wire::MacAddress host_mac(HostId host) {
   const std::uint32_t address = kFirstAddress + host;
   return {{0x02, 0x56, static_cast<std::uint8_t>(address >> 24), static_cast<std::uint8_t>(address >> 16),
            static_cast<std::uint8_t>(address >> 8), static_cast<std::uint8_t>(address)}};
@@ -332,21 +329,6 @@ void World::State::look_at_neighbours(const fabric::ElementChange& change) {
   }
 }
 
-void World::set_link_up(LinkId link, bool up) {
-  using Kind = fabric::ElementChange::Kind;
-  change({.kind = up ? Kind::link_up : Kind::link_down, .links = {link}});
-}
-void World::set_link_rate(LinkId link, std::uint64_t bits_per_second) {
-  change({.kind = fabric::ElementChange::Kind::link_rate, .links = {link}, .rate_bits_per_second = bits_per_second});
-}
-void World::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
-  change({.kind = fabric::ElementChange::Kind::link_delay, .links = {link}, .delay = propagation, .jitter = jitter});
-}
-void World::set_switch_up(std::uint32_t vertex, bool up) {
-  using Kind = fabric::ElementChange::Kind;
-  change({.kind = up ? Kind::switch_restart : Kind::switch_crash, .switches = {vertex}});
-}
-
 void World::crash(HostId id) {
   Host& host = state_->hosts[id];
   host.nic.reset();
@@ -410,19 +392,13 @@ void World::run_until(Time limit) {
   state_->now = std::max(state_->now, limit);
 }
 
-World::Statistics World::statistics() const {
-  Statistics statistics = state_->network.statistics();
+const fabric::Network& World::network() const {
+  return state_->network;
+}
+fabric::NetworkStatistics World::statistics() const {
+  fabric::NetworkStatistics statistics = state_->network.statistics();
   statistics.events += state_->events;
   return statistics;
-}
-LinkStatistics World::link_statistics(LinkId link) const {
-  return state_->network.link_statistics(state_->now, link);
-}
-std::uint64_t World::trace_hash() const {
-  return state_->network.trace_hash();
-}
-std::uint64_t World::memory_bytes() const {
-  return state_->network.memory_bytes();
 }
 
 }  // namespace verbena::sim

@@ -53,6 +53,10 @@ struct WorldOptions {
   std::uint32_t frames_max = 4 << 20;  // in flight in the whole world; beyond, frames are lost at the egress
 };
 
+/// Host 0 is 10.0.0.1: addresses count up from there.
+wire::Gid host_address(HostId host);
+wire::MacAddress host_mac(HostId host);
+
 class World {
  public:
   /// The topology has passed fabric::check(). `nics[i]` configures host i; address, MAC, QPN base and seed in it are
@@ -63,11 +67,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  const fabric::Topology& topology() const;
   Time now() const;
-  /// Host 0 is 10.0.0.1: addresses count up from there.
-  static wire::Gid host_address(HostId host);
-  static wire::MacAddress host_mac(HostId host);
 
   nic::Nic& nic(HostId host);
   const nic::Counters& counters(HostId host) const;
@@ -93,11 +93,6 @@ class World {
   void remove_rule(std::uint32_t id);
   /// For who has no ids: all rules of one link, in place of those that it had (fabric::Network::set_faults).
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
-  /// change(), of one element.
-  void set_link_up(LinkId link, bool up);
-  void set_link_rate(LinkId link, std::uint64_t bits_per_second);
-  void set_link_delay(LinkId link, Duration propagation, Duration jitter);
-  void set_switch_up(std::uint32_t vertex, bool up);
   /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are
   /// invalid.
   void crash(HostId host);
@@ -117,13 +112,10 @@ class World {
   /// Then the clock stands at `limit`.
   void run_until(Time limit);
 
-  using Statistics = fabric::NetworkStatistics;
-  Statistics statistics() const;
-  LinkStatistics link_statistics(LinkId link) const;
-  /// Of every frame's headers, time and fate, in order.
-  std::uint64_t trace_hash() const;
-  /// Of the network: frames, routes, queues.
-  std::uint64_t memory_bytes() const;
+  /// What can be seen of its frames, routes and queues, and the topology.
+  const fabric::Network& network() const;
+  /// The network's, with the world's own events.
+  fabric::NetworkStatistics statistics() const;
 
  private:
   struct State;

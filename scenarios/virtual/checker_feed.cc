@@ -63,16 +63,14 @@ void CheckerFeed::observe(const sim::ObservedFrame& frame) {
 
 void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) {
   const auto end = [](const ConnectedEnd& of) {
-    return checkers::CheckedEnd{.address = sim::World::host_address(of.host),
-                                .qpn = of.qpn,
-                                .first_psn = of.first_psn,
-                                .ack_timeout = of.ack_timeout};
+    return checkers::CheckedEnd{
+        .address = sim::host_address(of.host), .qpn = of.qpn, .first_psn = of.first_psn, .ack_timeout = of.ack_timeout};
   };
   checkers_.connect({.ends = {end(initiator), end(target)}, .path_mtu_bytes = mtu_bytes});
 }
 
 void CheckerFeed::registered(sim::HostId host, const nic::MemoryRegionInit& init, const nic::MemoryRegion& region) {
-  checkers_.region({.host = sim::World::host_address(host),
+  checkers_.region({.host = sim::host_address(host),
                     .rkey = wire::Rkey{region.rkey},
                     .address = init.iova,
                     .length = init.length,
@@ -82,11 +80,11 @@ void CheckerFeed::registered(sim::HostId host, const nic::MemoryRegionInit& init
 }
 
 void CheckerFeed::deregistered(sim::HostId host, const nic::MemoryRegion& region) {
-  checkers_.forget_region(sim::World::host_address(host), wire::Rkey{region.rkey});
+  checkers_.forget_region(sim::host_address(host), wire::Rkey{region.rkey});
 }
 
 void CheckerFeed::restarted(sim::HostId host) {
-  checkers_.forget_regions(sim::World::host_address(host));
+  checkers_.forget_regions(sim::host_address(host));
 }
 
 CheckerReports CheckerFeed::finish(Outcome& outcome) {

@@ -104,8 +104,8 @@ void Run::set_up_nics() {
       const std::uint64_t rate = ends.parameters.rate_bits_per_second;
       const std::uint64_t slower =
           rate == 0 ? settings.rate_bits_per_second : std::min(rate, settings.rate_bits_per_second);
-      world_.set_link_rate({cable, false}, slower);
-      world_.set_link_rate({cable, true}, slower);
+      world_.change(fabric::link_rate({cable, false}, slower));
+      world_.change(fabric::link_rate({cable, true}, slower));
     }
   }
 }
@@ -164,8 +164,8 @@ void Run::collect(Outcome& outcome) {
   for (std::size_t i = 0; i < workloads_.size(); ++i) outcome.workloads.push_back(workloads_.ledger(i).outcome());
   outcome.faults = faults_.applied();
   if (outcome.end == Outcome::End::finished) outcome.elapsed = last_event(outcome);
-  outcome.trace_hash = world_.trace_hash();
-  const sim::World::Statistics& statistics = world_.statistics();
+  outcome.trace_hash = world_.network().trace_hash();
+  const fabric::NetworkStatistics& statistics = world_.statistics();
   outcome.packet_arrivals = statistics.arrivals;
   outcome.packets_lost = statistics.lost;
   outcome.packets_overflowed = statistics.overflowed;

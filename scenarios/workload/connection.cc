@@ -104,7 +104,7 @@ bool Connection::make(End& end) {
 
 nic::AddressVector Connection::path(const End& from, const End& to) const {
   nic::AddressVector path;
-  path.destination = sim::World::host_address(to.side.agent.host());
+  path.destination = sim::host_address(to.side.agent.host());
   path.destination_mac = to.side.agent.nic().config().mac;
   if (from.side.settings.profile.cnp_interval.ns != 0) path.traffic_class = kEcnCapable;
   return path;

@@ -80,7 +80,8 @@ void HostAgent::run_wakes(Time now) {
 void HostAgent::drain_events(Time now) {
   while (const auto event = nic().poll_event())
     if (journal_.open())
-      journal_.line(now, fmt::format("{} event {}", world_.topology().vertices[host_].name, name_of(event->type)));
+      journal_.line(now,
+                    fmt::format("{} event {}", world_.network().topology().vertices[host_].name, name_of(event->type)));
   while (nic().poll_completion_event()) {
   }
 }

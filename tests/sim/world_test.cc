@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_world_runs_the_same_each_time_and_another_with_another_se
     for (std::uint32_t cable = 0; cable < 20; ++cable)
       traffic.world.set_faults({cable, false}, rules({"drop 1%", "delay by=20us 1%", "duplicate 1%"}));
     traffic.world.run_until(kLong);
-    return std::pair(traffic.world.trace_hash(), traffic.world.statistics().events);
+    return std::pair(traffic.world.network().trace_hash(), traffic.world.statistics().events);
   };
   const auto first = run(1, true);
   BOOST_CHECK(run(1, true) == first);
@@ -125,11 +125,12 @@ BOOST_AUTO_TEST_CASE(the_trace_is_the_same_with_every_compiler) {
   TrafficWorld traffic(fabric::ring(5, cables()), small(), {.payload = false, .checks_invariants = true});
   traffic.connect_permutation(3);
   traffic.world.set_faults({5, false}, rules({"drop 2%", "reorder by=4 2%", "corrupt where=header 1%"}));
-  traffic.world.set_link_delay({6, false}, microseconds(1), microseconds(3));
+  traffic.world.change(fabric::link_delay({6, false}, microseconds(1), microseconds(3)));
   traffic.world.run_until(kLong);
   BOOST_TEST(traffic.done() == 100u);
   std::uint64_t marks = 0;
-  for (const std::uint64_t value : {traffic.world.trace_hash(), traffic.world.statistics().arrivals}) marks ^= value;
+  for (const std::uint64_t value : {traffic.world.network().trace_hash(), traffic.world.statistics().arrivals})
+    marks ^= value;
   BOOST_TEST(marks == kTraceMarks);
 }
 
@@ -140,10 +141,10 @@ BOOST_AUTO_TEST_CASE(a_large_world_completes_and_runs_the_same_each_time) {
     TrafficWorld traffic(fabric::fat_tree(8, cables()), options, {.payload = false, .checks_invariants = true});
     traffic.connect_permutation(1);
     traffic.world.set_faults({300, false}, rules({"drop 5%"}));
-    traffic.world.at(Time{20'000}, [&](Time) { traffic.world.set_switch_up(128 + 40, false); });
+    traffic.world.at(Time{20'000}, [&](Time) { traffic.world.change(fabric::switch_up(128 + 40, false)); });
     traffic.world.run_until(kLong);
     BOOST_TEST(traffic.done() == 3 * 128u);
-    return traffic.world.trace_hash();
+    return traffic.world.network().trace_hash();
   };
   BOOST_TEST(run() == run());
 }
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_hosts_port_is_back_pressure_and_loses_nothing) {
   traffic.world.run_until(kLong);
   BOOST_TEST(traffic.done() == 4u);
   BOOST_TEST(sum(traffic, nic::Counter::tx_retransmitted_packets) == 0u);
-  const auto link = traffic.world.link_statistics({0, false});
+  const auto link = traffic.world.network().link_statistics(traffic.world.now(), {0, false});
   BOOST_TEST(link.queue_octets_max <= 6 * wire::kFrameBytesMax);
   // The wire is never idle: 4 MiB and headers at 10 Gbit/s are 3.4 ms.
   const std::int64_t least = static_cast<std::int64_t>(link.octets * 8 / 10);
@@ -193,8 +194,9 @@ BOOST_AUTO_TEST_CASE(a_short_outage_is_survived_and_a_long_one_ends_the_connecti
     TrafficWorld traffic(fabric::star(2, cables(1'000'000'000)), options,
                          {.payload = false, .checks_invariants = true});
     traffic.connect(0, 1);
-    traffic.world.at(Time{500'000}, [&](Time) { traffic.world.set_link_up({1, true}, false); });
-    traffic.world.at(Time{500'000 + outage_ms * 1'000'000}, [&](Time) { traffic.world.set_link_up({1, true}, true); });
+    traffic.world.at(Time{500'000}, [&](Time) { traffic.world.change(fabric::link_up({1, true}, false)); });
+    traffic.world.at(Time{500'000 + outage_ms * 1'000'000},
+                     [&](Time) { traffic.world.change(fabric::link_up({1, true}, true)); });
     traffic.world.run_until(kLong);
     if (outage_ms == 2) {
       BOOST_TEST(traffic.done() == 20u);
@@ -213,11 +215,11 @@ BOOST_AUTO_TEST_CASE(a_ring_with_a_dead_link_goes_on_after_the_detection) {
                        {.payload = false, .detection = milliseconds(1), .checks_invariants = true});
   traffic.connect(0, 1);
   traffic.world.at(Time{300'000}, [&](Time) {
-    for (const bool backward : {false, true}) traffic.world.set_link_up({4, backward}, false);
+    for (const bool backward : {false, true}) traffic.world.change(fabric::link_up({4, backward}, false));
   });
   traffic.world.run_until(kLong);
   BOOST_TEST(traffic.done() == 200u);
-  BOOST_TEST(traffic.world.link_statistics({7, true}).frames > 100u);  // s1 to s4
+  BOOST_TEST(traffic.world.network().link_statistics(traffic.world.now(), {7, true}).frames > 100u);  // s1 to s4
 }
 
 BOOST_AUTO_TEST_CASE(a_crashed_host_is_silent_and_a_restarted_one_starts_anew) {
@@ -309,7 +311,7 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_every_frame_and_changes_nothing) {
     traffic.world.observe(observer);
     traffic.connect_permutation(1);
     traffic.world.run_until(kLong);
-    return std::pair(traffic.world.trace_hash(), traffic.world.statistics().arrivals);
+    return std::pair(traffic.world.network().trace_hash(), traffic.world.statistics().arrivals);
   };
   Watcher watcher;
   const auto watched = run(&watcher);
@@ -335,10 +337,10 @@ BOOST_AUTO_TEST_CASE(a_port_is_down_while_none_of_its_cables_has_a_signal) {
   using Events = std::vector<nic::AsyncEventType>;
   using enum nic::AsyncEventType;
   const auto set = [&](std::uint32_t number, bool up) {
-    for (const bool backward : {false, true}) world.set_link_up({number, backward}, up);
+    for (const bool backward : {false, true}) world.change(fabric::link_up({number, backward}, up));
   };
   set(0, false);
-  world.set_link_up({1, true}, false);  // one way: nobody notices
+  world.change(fabric::link_up({1, true}, false));  // one way: nobody notices
   for (const sim::HostId host : {0u, 1u, 2u}) BOOST_CHECK(events(host).empty());
   set(1, false);
   BOOST_CHECK(events(0) == Events{port_error});

@@ -107,8 +107,8 @@ class TrafficHost final : public sim::Application {
     attributes.access = kRemoteWrite;
     modify(attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags);
     attributes.state = QpState::rtr;
-    attributes.address_vector.destination = sim::World::host_address(peer);
-    attributes.address_vector.destination_mac = sim::World::host_mac(peer);
+    attributes.address_vector.destination = sim::host_address(peer);
+    attributes.address_vector.destination_mac = sim::host_mac(peer);
     attributes.address_vector.traffic_class = kEcnCapable;
     attributes.path_mtu_bytes = options_.mtu;
     attributes.dest_qpn = peer_qpn;
@@ -155,7 +155,7 @@ struct TrafficWorld {
   TrafficWorld(fabric::Topology topology, const TrafficOptions& traffic,
                const sim::WorldOptions& options = {.checks_invariants = true})
       : world(std::move(topology), std::array{config(traffic)}, options) {
-    for (sim::HostId id = 0; id < world.topology().hosts; ++id) hosts.emplace_back(world, id, traffic);
+    for (sim::HostId id = 0; id < world.network().topology().hosts; ++id) hosts.emplace_back(world, id, traffic);
   }
   static nic::NicConfig config(const TrafficOptions& traffic) {
     nic::NicConfig config;

@@ -125,8 +125,8 @@ Duration ConnectionManager::repeat_time(const Connection& connection) const {
   if (!leaves_ || connection.state != State::disconnect_sent)
     return response_time(connection, connection.response_timeout);
   const unsigned doublings =
-      std::min<unsigned>(connection.retries_max - connection.retries_left, kFarewellDoublingsMax);
-  return kFarewellRepeat * (std::int64_t{1} << doublings);
+      std::min<unsigned>(connection.retries_max - connection.retries_left, kDisconnectDoublingsMax);
+  return kDisconnectRepeat * (std::int64_t{1} << doublings);
 }
 
 const Agreement* ConnectionManager::agreement(ConnectionId id) const {

@@ -41,8 +41,8 @@ class ConnectionManager {
   static constexpr std::uint8_t kRetriesMax = 15;
   static constexpr std::uint8_t kReceiptTimeout = 24;  // exponential: how much time an MRA asks for
   // Of a process that ends: DREQ is repeated after 1, 2, 4 ... 64, 64 ... ms.
-  static constexpr Duration kFarewellRepeat = milliseconds(1);
-  static constexpr unsigned kFarewellDoublingsMax = 6;
+  static constexpr Duration kDisconnectRepeat = milliseconds(1);
+  static constexpr unsigned kDisconnectDoublingsMax = 6;
 
   explicit ConnectionManager(const Config& config) : config_(config), next_id_(config.first_id) {}
 
@@ -79,8 +79,8 @@ class ConnectionManager {
 
   /// This process is about to end, and nobody will repeat its messages for it: what waits for a DREP gets in
   /// milliseconds the repetitions that would have taken a minute.
-  void leave(Time now);
-  bool awaits_farewell() const;
+  void disconnect_all(Time now);
+  bool awaits_disconnects() const;
   /// The processes at the other ends, and of how many connections each.
   const std::map<PeerProcess, std::uint32_t>& peers() const { return peers_; }
   /// A slot is taken again as soon as its process has ended, so that of two connections with the same PeerProcess one

@@ -166,7 +166,7 @@ void ConnectionManager::device_removed() {
   events_.emplace_back().type = EventType::device_removed;
 }
 
-void ConnectionManager::leave(Time now) {
+void ConnectionManager::disconnect_all(Time now) {
   leaves_ = true;
   for (auto& [id, connection] : connections_) {
     if (connection.state != State::disconnect_sent) continue;
@@ -175,7 +175,7 @@ void ConnectionManager::leave(Time now) {
   }
 }
 
-bool ConnectionManager::awaits_farewell() const {
+bool ConnectionManager::awaits_disconnects() const {
   return std::ranges::any_of(connections_, [](const auto& it) { return it.second.state == State::disconnect_sent; });
 }
 

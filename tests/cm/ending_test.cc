@@ -37,11 +37,11 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_repeats_its_disconnect_until_it_is_he
     pair.messages = 0;
     pair.lost = lost;
     pair.active.destroy(pair.now, id);
-    pair.active.leave(pair.now);
-    BOOST_TEST(pair.active.awaits_farewell());
+    pair.active.disconnect_all(pair.now);
+    BOOST_TEST(pair.active.awaits_disconnects());
     pair.run(pair.now + seconds(1));
     BOOST_TEST_CONTEXT("lost " << lost) {
-      BOOST_TEST(!pair.active.awaits_farewell());
+      BOOST_TEST(!pair.active.awaits_disconnects());
       BOOST_TEST(Pair::count(pair.passive_events, EventType::disconnected) == 1u);
     }
   }
@@ -54,9 +54,9 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_does_not_wait_for_ever_for_a_peer_tha
   pair.messages = 0;
   pair.lost = UINT32_MAX;
   pair.active.disconnect(pair.now, id);
-  pair.active.leave(pair.now);
+  pair.active.disconnect_all(pair.now);
   pair.run(pair.now + seconds(1));
-  BOOST_TEST(!pair.active.awaits_farewell());
+  BOOST_TEST(!pair.active.awaits_disconnects());
   BOOST_TEST(pair.messages == 1u + ConnectionManager::kRetriesMax);
 }
 

@@ -72,7 +72,7 @@ bool ConnectionService::keep_if_stale(const wire::PacketView& packet) {
   return true;
 }
 
-void ConnectionService::settle_stale(Time now) {
+void ConnectionService::recheck_stale(Time now) {
   if (is_probing_ || cm_.has_joined()) return;  // not until they have been looked after
   for (; !stale_.empty(); stale_.pop_front()) {
     const StaleRequest& stale = stale_.front();
@@ -86,7 +86,7 @@ void ConnectionService::settle_stale(Time now) {
 std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived) {
   if (arrived == Arrived::all_taken) {
     tell_gone(now);
-    settle_stale(now);
+    recheck_stale(now);
   }
   cm_.on_deadline(now);
   CountingPort counted(port, counters);
@@ -94,20 +94,20 @@ std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& co
   due_ = cm_.has_work() ? now + kBackPressureRetry : cm_.next_deadline();
   if (!ended_.empty()) due_ = std::min(due_, ended_.front().told_at);
   if (!is_probing_ && cm_.has_joined()) probe_at_ = now;
-  if (!stale_.empty() && !is_probing_ && !cm_.has_joined()) due_ = now;  // to be settled when all is taken
+  if (!stale_.empty() && !is_probing_ && !cm_.has_joined()) due_ = now;  // to be looked at again when all is taken
   if (probe_at_ > now) due_ = std::min(due_, probe_at_);
-  // Those that are due already are about to be settled.
+  // Those that are due already are about to be.
   if (!unclaimed_.empty() && unclaimed_.front().refuse_at > now) due_ = std::min(due_, unclaimed_.front().refuse_at);
   return sent;
 }
 
-bool ConnectionService::settle(SpinLock& lock, Time now) {
-  const bool has_refused = settle_unclaimed(lock, now);
+bool ConnectionService::recheck(SpinLock& lock, Time now) {
+  const bool has_refused = recheck_unclaimed(lock, now);
   return probe_peers(lock, now) || has_refused;
 }
 
 /// Requests for services that nobody here listened for until now.
-bool ConnectionService::settle_unclaimed(SpinLock& lock, Time now) {
+bool ConnectionService::recheck_unclaimed(SpinLock& lock, Time now) {
   struct Due {
     UnclaimedRequest unclaimed;
     bool listens = false;  // we do, for the other IP version
@@ -171,7 +171,7 @@ std::optional<ConnectionService::EndedPeer> ConnectionService::look_after(const 
   const auto known = watches.find(peer);
   if (known == watches.end()) {
     auto watch = directory_.watch(peer.address, peer.slot);
-    // Whoever is not found here at first either stands elsewhere, or was faster to go than we to look.
+    // Not found at the first look: its process runs on another machine, or has ended before this look.
     if (!watch && peers_ == Peers::all_here) return EndedPeer{peer, probe, {}};
     watches.emplace(peer, std::move(watch));
     return std::nullopt;
@@ -179,7 +179,7 @@ std::optional<ConnectionService::EndedPeer> ConnectionService::look_after(const 
   if (!known->second) known->second = directory_.watch(peer.address, peer.slot);
   if (!known->second || !known->second->is_gone()) return std::nullopt;
   known->second = directory_.watch(peer.address, peer.slot);
-  // Whoever has its place now is somebody else: what was made since the last probe is theirs.
+  // Another process has the slot now: connections made since the last probe are that one's.
   if (known->second) return EndedPeer{peer, probe - 1, {}};
   watches.erase(known);
   return EndedPeer{peer, probe, {}};

@@ -45,7 +45,7 @@ class ConnectionService final : public nic::ManagementSink {
   enum class Arrived : std::uint8_t { all_taken, perhaps_more };
   /// Runs timers and sends what is due. Returns how many datagrams left.
   std::size_t step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived);
-  /// Whether something is due that has to be looked up outside the lock: settle().
+  /// Whether something is due that has to be looked up outside the lock: recheck().
   bool has_questions(Time now) const { return has_unclaimed(now) || probe_at_ <= now; }
 
   // Programs listen, take one connection, and listen anew for the next one, which the peer may ask for a little sooner
@@ -57,7 +57,7 @@ class ConnectionService final : public nic::ManagementSink {
   static constexpr Duration kDrainDelay = milliseconds(100);
 
   /// Without the lock, since other processes have to be looked for; then under it. True: step() has something to do.
-  bool settle(SpinLock& lock, Time now);
+  bool recheck(SpinLock& lock, Time now);
 
   /// Under the engine's lock: there is nobody left to manage anything for.
   void device_removed();
@@ -91,12 +91,12 @@ class ConnectionService final : public nic::ManagementSink {
   using Watches = std::map<cm::PeerProcess, std::optional<PresenceWatch>>;
   bool has_unclaimed(Time now) const { return !unclaimed_.empty() && unclaimed_.front().refuse_at <= now; }
   void take(Time now, const KeptFrame& frame);
-  bool settle_unclaimed(SpinLock& lock, Time now);
+  bool recheck_unclaimed(SpinLock& lock, Time now);
   bool probe_peers(SpinLock& lock, Time now);
   std::optional<EndedPeer> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t probe) const;
   void tell_gone(Time now);
   bool keep_if_stale(const wire::PacketView& packet);
-  void settle_stale(Time now);
+  void recheck_stale(Time now);
 
   cm::ConnectionManager cm_;
   ServiceDirectory directory_;

@@ -207,10 +207,10 @@ void Engine::step_connections(Time now, ConnectionService::Arrived arrived) {
   if (connection_service_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }
 
-void Engine::settle_connections() {
+void Engine::recheck_connections() {
   const CancellationShield shield;
   questions_waiting_.store(false, std::memory_order_relaxed);
-  if (!connection_service_->settle(lock_, clock_now())) return;
+  if (!connection_service_->recheck(lock_, clock_now())) return;
   lock_.lock();
   step_connections(clock_now());
   const bool kick = thread_must_wake();
@@ -251,7 +251,7 @@ void Engine::after_unlock(bool kick) {
     if (nic_->has_work() && transmit_locked(last_now_) != 0) port_->publish();
   }
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
-  if (questions_waiting_.load(std::memory_order_relaxed)) settle_connections();
+  if (questions_waiting_.load(std::memory_order_relaxed)) recheck_connections();
   if (kick && thread_ != nullptr) thread_->kick();
 }
 
@@ -313,11 +313,12 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
     traffic.sent += more.sent;
   }
   const bool worked = traffic.received != 0 || traffic.sent != 0;
-  const bool lends = !worked && count == 0 && parts_.lender != nullptr && parts_.lender->offers_core();
+  const bool yields =
+      !worked && count == 0 && parts_.directed_yield != nullptr && parts_.directed_yield->wants_to_yield();
   const bool kick = worked && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
-  if (lends) parts_.lender->lend_core();
+  if (yields) parts_.directed_yield->yield_core();
   return count;
 }
 
@@ -360,7 +361,7 @@ void Engine::on_notice(Notice notice) {
       return set_port_up(false);
     case Notice::port_up:
       return set_port_up(true);
-    case Notice::replugged:
+    case Notice::uplink_changed:
       return;  // service() looks
   }
 }

@@ -107,8 +107,8 @@ class Engine final : private Progress {
   void expect_sleep();
 
   /// The process is about to end, by exit(), maybe in a handler of a signal: lets the progress thread do `work(on)`,
-  /// and waits as long as a farewell may take. The calling thread must not be inside of a call (call_state.h). False:
-  /// it has not been done, and our state is not to be touched any more.
+  /// and waits as long as what is sent at exit may take. The calling thread must not be inside of a call
+  /// (call_state.h). False: it has not been done, and our state is not to be touched any more.
   bool run_at_exit(void (*work)(void*), void* on);
 
   /// The process is about to end: an acknowledgement that waits for the application's answer waits no longer, and what
@@ -186,7 +186,7 @@ class Engine final : private Progress {
   bool app_stops_polling() const;
   bool leave_to_thread();
   void step_connections(Time now, ConnectionService::Arrived arrived = ConnectionService::Arrived::perhaps_more);
-  void settle_connections();
+  void recheck_connections();
   void remove_device();
   void remove_device_locked(Time now);
   void on_notice(Notice notice);

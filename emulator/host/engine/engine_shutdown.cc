@@ -11,7 +11,8 @@ namespace {
 constexpr Duration kCloseDrain = milliseconds(5);
 constexpr Duration kDepartureMax = milliseconds(500);  // longer than a busy machine keeps a thread from its core
 constexpr Duration kPause = microseconds(100);
-// Longer than the peers' answers are waited for: kRetriesMax repetitions of a DREQ, kFarewellRepeat apart and doubling.
+// Longer than the peers' answers are waited for: kRetriesMax repetitions of a DREQ, kDisconnectRepeat apart and
+// doubling.
 constexpr Duration kExitMax = milliseconds(3000);
 
 /// While another thread or a peer does what the process waits for before it ends.
@@ -74,7 +75,7 @@ void Engine::drain(Duration limit) {
 void Engine::disconnect_all() {
   const CancellationShield shield;
   run_connections([](cm::ConnectionManager& manager, Time now) {
-    manager.leave(now);
+    manager.disconnect_all(now);
     return true;
   });
   // The repetitions end by themselves: those of the manager have a named maximum.
@@ -82,7 +83,7 @@ void Engine::disconnect_all() {
     service();  // the thread that does so otherwise may be the one that is here
     progress();
     lock_.lock();
-    const bool waits = connection_service_->manager().awaits_farewell();
+    const bool waits = connection_service_->manager().awaits_disconnects();
     lock_.unlock();
     if (!waits) break;
     pause_briefly();

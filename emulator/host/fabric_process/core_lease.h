@@ -1,7 +1,7 @@
-// CoreLease: whether the fabric process is short of a core and asks those who poll on its own to lend it.
+// CoreLease: whether the fabric process is short of a core and asks those who poll on its own to yield it.
 //
 // Solely responsible for that decision, and for the clock that ticks while it asks: as long as it does, frames may be
-// left in the rings without a doorbell (CoreLending::publish), and a tick is the latest that they are found. One clock
+// left in the rings without a doorbell (UplinkYield::publish), and a tick is the latest that they are found. One clock
 // set for all ticks costs less than a time limit to each sleep, for which a hypervisor sets a timer.
 #pragma once
 
@@ -18,7 +18,7 @@ class CoreLease {
   static constexpr int kScoreToBegin = 8;                // short sleeps more than others
   static constexpr int kScoreMax = 16;
 
-  /// Without a clock (no descriptor left) it never borrows.
+  /// Without a clock (no descriptor left) it never asks.
   CoreLease();
 
   bool is_on() const { return state_ == State::on; }

@@ -77,7 +77,7 @@ bool FabricPorts::pass(Time now) {
 
 void FabricPorts::ring_in_time(Time now) {
   gathers_since_ = std::min(gathers_since_, now);
-  const Duration most = shm_->borrower().has_lenders() ? kGatherMaxForLender : kGatherMax;
+  const Duration most = shm_->yielded_cores().has_any() ? kGatherMaxForYielder : kGatherMax;
   if (now < std::min(moved_at_ + kGather, gathers_since_ + most)) return;
   shm_->ring_held_doorbells();
   gathers_since_ = kNever;
@@ -96,7 +96,7 @@ bool FabricPorts::arm(Time now) {
   shm_->flush();
   gathers_since_ = kNever;
   if (!shm_->arm(*this)) return false;
-  shm_->borrower().give_all_back();
+  shm_->yielded_cores().give_all_back();
   return true;
 }
 

@@ -39,13 +39,13 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   std::optional<Time> next_deadline(bool ticks) const;
   /// A process that has frames to take waits for the core that we run on.
   bool blocks_peer_cpu() { return shm_->blocks_peer_cpu(); }
-  /// It is short of a core: processes that poll on this one are to lend it, and have it back when there are frames for
+  /// It is short of a core: processes that poll on this one are to yield it, and have it back when there are frames for
   /// them, with arm(), or with give_cores_back().
-  void borrow(bool borrows) { shm_->borrower().borrow(borrows); }
+  void ask_for_core(bool asks) { shm_->yielded_cores().ask(asks); }
   /// Since arm() a process has polled on this core.
-  bool was_polled_beside() const { return shm_->borrower().was_polled_beside(); }
-  bool has_lenders() const { return shm_->borrower().has_lenders(); }
-  void give_cores_back() { shm_->borrower().give_all_back(); }
+  bool was_polled_beside() const { return shm_->yielded_cores().was_polled_beside(); }
+  bool has_yielded_cores() const { return shm_->yielded_cores().has_any(); }
+  void give_cores_back() { shm_->yielded_cores().give_all_back(); }
   /// Processes that sleep on this core are rung by a pass() in which no frame has moved for kGather, or by arm(): until
   /// then, frames are gathered for them.
   bool gathers() const { return shm_->holds_doorbells(); }
@@ -83,7 +83,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   static constexpr std::size_t kPassFrames = 256;
   static constexpr Duration kGather = microseconds(1);
   static constexpr Duration kGatherMax = microseconds(50);  // in all
-  static constexpr Duration kGatherMaxForLender = microseconds(10);
+  static constexpr Duration kGatherMaxForYielder = microseconds(10);
   static constexpr std::uint32_t kNoHost = UINT32_MAX;
 
   struct Node {

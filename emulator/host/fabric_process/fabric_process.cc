@@ -18,8 +18,8 @@ namespace verbena::host {
 namespace {
 constexpr Duration kSpinToDeadline = microseconds(10);     // a sleep shorter than this ends too late
 constexpr Duration kSpin = microseconds(8);                // after the last frame
-constexpr Duration kLentSpin = microseconds(20);           // for frames, on a core that is lent
-constexpr Duration kGiveBackInterval = microseconds(500);  // of a core that is lent, whatever comes
+constexpr Duration kSpinOnYielded = microseconds(20);      // for frames, on a core that is yielded
+constexpr Duration kGiveBackInterval = microseconds(500);  // of a core that is yielded, whatever comes
 constexpr Duration kServiceInterval = microseconds(500);
 constexpr std::uint32_t kFramesMax = 64 * 1024;  // on all cables together
 constexpr Duration kGrain = microseconds(1);     // finer than a process sees the clock
@@ -35,14 +35,14 @@ class Patience {
   bool looks_on(Time now, Time due, FabricPorts& ports) {
     // No sched_yield(): on a busy machine it costs a time slice, while a sleeper is woken ahead of those that compute.
     if (due < now + kSpinToDeadline || (now < busy_until_ && !ports.blocks_peer_cpu())) return true;
-    return now < lent_until_ && ports.has_lenders();
+    return now < yielded_until_ && ports.has_yielded_cores();
   }
   /// After a sleep.
-  void begins(Time now) { lent_until_ = now + kLentSpin; }
+  void begins(Time now) { yielded_until_ = now + kSpinOnYielded; }
 
  private:
   Time busy_until_{};
-  Time lent_until_{};  // if somebody has lent the core
+  Time yielded_until_{};  // if somebody has yielded the core
 };
 
 class TwoObservers final : public fabric::Observer {
@@ -163,7 +163,7 @@ void FabricProcess::run(int stop_descriptor) {
       cpu_pause();
       continue;
     }
-    ports_->borrow(core_lease_.is_on());
+    ports_->ask_for_core(core_lease_.is_on());
     if (ports_->arm(now)) {
       const Woken woken = sleep(now, stop_descriptor);
       const Time woken_at = clock.now();

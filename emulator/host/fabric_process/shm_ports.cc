@@ -68,7 +68,7 @@ void ShmPorts::list_peers(std::vector<PeerName>& into) const {
 
 bool ShmPorts::arm(PeerSink& sink) {
   peers_->page().thread_sleeps();
-  borrower_.count_polls_beside();
+  yielded_cores_.count_polls_beside();
   return peers_->arm([&](const ShmChannel& channel) { return sink.turn(peers_->routes()[channel.route].peer); });
 }
 
@@ -78,19 +78,19 @@ Link::WaitDescriptors ShmPorts::wait_descriptors() const {
 
 /// Returns whether the process has been rung, or has its core back.
 bool ShmPorts::ring_or_hold(ShmChannel& channel) {
-  if (CoreBorrower::is_lent(channel)) {
+  if (YieldedCores::has_yielded(channel)) {
     if (!channel.has_taken_all()) hold_doorbell(channel);
     return false;
   }
   if (!PeerWatch::is_asleep_over(channel)) return false;
-  if (!channel.peer_rests_behind_us()) return wake(channel);
+  if (!channel.peer_sleeps_on_our_cpu()) return wake(channel);
   hold_doorbell(channel);
   return false;
 }
 
 bool ShmPorts::wake(ShmChannel& channel) {
-  const bool was_lent = CoreBorrower::give_back(channel);
-  return peers_->watch().wake(channel) || was_lent;
+  const bool had_yielded = YieldedCores::give_back(channel);
+  return peers_->watch().wake(channel) || had_yielded;
 }
 
 void ShmPorts::hold_doorbell(ShmChannel& channel) {

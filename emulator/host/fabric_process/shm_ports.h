@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/host/fabric_process/core_borrower.h"
+#include "emulator/host/fabric_process/yielded_cores.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/shm/shm_peers.h"
 
@@ -63,7 +63,7 @@ class ShmPorts {
   void ring_held_doorbells();
 
   // -- Cores --
-  CoreBorrower& borrower() { return borrower_; }
+  YieldedCores& yielded_cores() { return yielded_cores_; }
   /// A process that has frames to take was last seen on the core that the caller runs on.
   bool blocks_peer_cpu() { return peers_->watch().blocks_peer_cpu(); }
 
@@ -78,7 +78,7 @@ class ShmPorts {
   void hold_doorbell(ShmChannel& channel);
 
   std::unique_ptr<ShmPeers> peers_;
-  CoreBorrower borrower_{*peers_};
+  YieldedCores yielded_cores_{*peers_};
   std::vector<ShmChannel*> held_;  // those whose doorbells are kept back
 };
 

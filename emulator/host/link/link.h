@@ -33,7 +33,7 @@ enum class Notice : std::uint8_t {
   port_down = 2,
   port_up = 3,
   // Not told, but found by the process itself: it is plugged into another fabric process, or into none.
-  replugged = 4,
+  uplink_changed = 4,
 };
 
 class Link : public FramePort {
@@ -91,7 +91,7 @@ class Link : public FramePort {
 /// What only some links can do. Null: this one has no such part.
 struct LinkParts {
   PeerScheduling* scheduling = nullptr;
-  CoreLender* lender = nullptr;
+  DirectedYield* directed_yield = nullptr;
   GroupMembership* groups = nullptr;
   ForkGuard* fork_guard = nullptr;
 };

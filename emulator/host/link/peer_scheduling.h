@@ -20,8 +20,8 @@ class PeerScheduling {
   virtual void note_activity() = 0;
 
   // -- What they have told --
-  /// A peer that has frames of ours to take was last seen on the core that the caller runs on: whoever looks for its
-  /// answer there only keeps it from giving one.
+  /// A peer that has not taken our frames yet was last seen on the caller's core: as long as the caller spins there,
+  /// the peer cannot run and cannot answer. The caller is to sleep.
   virtual bool blocks_peer_cpu() = 0;
   /// Any peer was last seen there.
   virtual bool shares_core() = 0;
@@ -30,16 +30,16 @@ class PeerScheduling {
   virtual bool wants_one_answer_for_all() const = 0;
 };
 
-/// Lends the core of an application that polls in vain to the process between it and its peers, if that one is short of
-/// a core. Optional as well (LinkParts::lender).
-class CoreLender {
+/// A directed yield: an application that polls in vain leaves its core to the process between it and its peers, if that
+/// one is short of a core. Optional as well (LinkParts::directed_yield).
+class DirectedYield {
  public:
-  virtual ~CoreLender() = default;
+  virtual ~DirectedYield() = default;
   /// A poll has found nothing, and somebody whom this application needs is kept from the core that it polls on. True:
-  /// lend_core() is to be called, outside of the engine's lock, after flush().
-  virtual bool offers_core() = 0;
-  /// Sleeps until the core is given back: when there are frames, or nothing to do for whoever has borrowed it.
-  virtual void lend_core() = 0;
+  /// yield_core() is to be called, outside of the engine's lock, after flush().
+  virtual bool wants_to_yield() = 0;
+  /// Sleeps until the core is given back: when there are frames, or nothing to do for whoever has it.
+  virtual void yield_core() = 0;
 };
 
 }  // namespace verbena::host

@@ -2,7 +2,7 @@
 //
 // Solely responsible for that one question. A handler that calls exit() never goes back to what it has interrupted. Was
 // that one of our calls, then the locks that it holds stay held and what it was about stays half done: nothing of ours
-// may be asked for any more, by the farewell at exit or by whatever destructor still calls a verb. The C boundary
+// may be asked for any more, by what is said at exit or by whatever destructor still calls a verb. The C boundary
 // (verbs-shim/verbs/boundary.h) counts the calls; what waits in the kernel inside of one says that it holds nothing.
 #pragma once
 

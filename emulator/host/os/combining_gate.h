@@ -1,8 +1,8 @@
 // CombiningGate: lets several threads ask for the same work while one of them does it for all.
 //
 // Solely responsible for who does it, and for getting the core to a thread that was preempted inside: what it has in
-// hand can be neither sent nor received by anybody else, and whoever goes on looking in vain may be what keeps it from
-// its core. try_enter() and leave() are totally ordered with FrameRing::publish() and waiting(): a thread that
+// hand can be neither sent nor received by anybody else, and a thread that spins until the gate is free may hold the
+// core that it needs. try_enter() and leave() are totally ordered with FrameRing::publish() and waiting(): who
 // publishes and then fails to enter may rely on the holder to see its frames when it looks again after leave().
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // A descriptor that is readable while frames wait and somebody wants to be woken by them, and not readable otherwise:
 // an epoll descriptor over the link's own, whose interest is switched. Solely responsible for that switch; where frames
-// come from is the link's (udp_link.h, raw_link.h). want() is for the engine's lock and enters no kernel; settle() does
+// come from is the link's (udp_link.h, raw_link.h). want() is for the engine's lock and enters no kernel; apply() does
 // what was wanted last, outside of the lock, from any thread.
 #pragma once
 
@@ -19,15 +19,15 @@ class PollDoorbell {
   PollDoorbell(const PollDoorbell&) = delete;
   PollDoorbell& operator=(const PollDoorbell&) = delete;
 
-  /// `frames` is readable while frames wait, and outlives the bell. False: the kernel has no descriptor to give
+  /// `frames` is readable while frames wait, and outlives this. False: the kernel has no descriptor to give
   /// (errno).
   bool open(int frames);
   void close();
   int descriptor() const { return descriptor_; }
 
-  /// Whether frames are to ring from the next settle() on. At first they are not.
+  /// Whether frames are to ring from the next apply() on. At first they are not.
   void want(bool rings) { wanted_.store(rings, std::memory_order_relaxed); }
-  void settle() {
+  void apply() {
     if (wanted_.load(std::memory_order_relaxed) != rings_.load(std::memory_order_relaxed)) change();
   }
 

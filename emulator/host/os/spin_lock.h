@@ -21,8 +21,8 @@ class SpinLock {
   void lock() {
     while (locked_.exchange(true, std::memory_order_acquire)) wait();
   }
-  /// Gives up after a while, without offering its core: for a thread that may stand in the holder's way. Whoever offers
-  /// is made to wait for the end of the other's time slice.
+  /// Gives up after a while, without sched_yield(): for a thread that may have the core that the holder needs. After a
+  /// sched_yield() the caller would wait until the holder's time slice is over.
   bool try_lock_briefly() {
     for (int spins = 0; spins < kSpins; ++spins) {
       if (!locked_.load(std::memory_order_relaxed) && try_lock()) return true;

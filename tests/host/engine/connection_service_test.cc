@@ -62,8 +62,8 @@ struct Bench {
   void step(Arrived arrived = Arrived::all_taken) { management.step(now, *ends.first, counters, arrived); }
 
   /// What is due outside the lock, then within.
-  void settle() {
-    if (management.has_questions(now)) management.settle(lock, now);
+  void recheck() {
+    if (management.has_questions(now)) management.recheck(lock, now);
     step();
   }
 
@@ -98,7 +98,7 @@ struct Bench {
     client.request(now, init);
     hear(client);
     step();
-    settle();
+    recheck();
     const auto request = management.manager().poll_event();
     BOOST_REQUIRE(request.has_value());
     BOOST_CHECK(request->type == EventType::request);
@@ -119,7 +119,7 @@ struct Bench {
     HeldName presence = directory_of(kPeerSlot).announce();
     ConnectionManager first(config_of(kPeerSlot, 500));
     connect(first, 0x20);
-    settle();
+    recheck();
     presence.release();
     return directory_of(kPeerSlot).announce();
   }
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_said_before_it_ended_is_heard_before_its
   peer.adopt(request->connection, 1, wire::Psn(1));
   peer.reject(bench.now, request->connection, cm::RejectReason::consumer_defined,
               cm::PrivateData::of(std::as_bytes(std::span(kWhy))));
-  bench.settle();  // and by then it is gone, with its rejection still under way
+  bench.recheck();  // and by then it is gone, with its rejection still under way
   BOOST_TEST(!bench.management.manager().has_events());
   bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step(Arrived::perhaps_more);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(the_request_to_a_process_that_ended_without_a_word_is_rejec
   init.path.slot = kPeerSlot;
   bench.management.manager().request(bench.now, init);
   bench.step();
-  bench.settle();
+  bench.recheck();
   BOOST_TEST(!bench.management.manager().has_events());
   BOOST_CHECK(bench.management.due() <= bench.now + ConnectionService::kDrainDelay);
   bench.now = bench.now + ConnectionService::kDrainDelay;
@@ -196,19 +196,19 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_process_that_ended_keeps_its_connections
   BOOST_TEST(presence.held());
   ConnectionManager second(config_of(kPeerSlot, 600));
   bench.connect(second, 0x30);
-  bench.settle();
+  bench.recheck();
   BOOST_TEST(bench.ended() == kNone);
   bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step();
   BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{500});
   for (int look = 0; look < 4; ++look) {
     bench.now = bench.now + ConnectionService::kProbeEvery;
-    bench.settle();
+    bench.recheck();
   }
   BOOST_TEST(bench.ended() == kNone);
   presence.release();
   bench.now = bench.now + ConnectionService::kProbeEvery;
-  bench.settle();
+  bench.recheck();
   bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step();
   BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{600});
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_number_of_a_process_that_ended_may_come_again_
   second.request(bench.now, init);
   bench.hear(second);
   bench.step();
-  bench.settle();
+  bench.recheck();
   auto event = bench.management.manager().poll_event();
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::disconnected);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(of_a_process_that_lives_a_queue_pair_number_in_use_is_stale
   peer.request(bench.now, init);
   bench.hear(peer);
   bench.step();
-  bench.settle();
+  bench.recheck();
   BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{500});
   bench.send_to(peer);
   bool is_refused = false;
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_request_for_the_ip_version_that_nobody_listens_for_is_lef
     client.request(bench.now, init);
     bench.hear(client);
     bench.now = bench.now + ConnectionService::kPatience;
-    bench.settle();
+    bench.recheck();
     BOOST_TEST(bench.counters.get(nic::Counter::tx_packets) == (listens ? 0u : 1u));
   }
 }

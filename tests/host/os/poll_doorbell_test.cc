@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(frames_that_wait_already_ring_as_well_as_those_that_come) {
   Bell bell;
   bell.arrive();
   bell.bell.want(true);
-  bell.bell.settle();
+  bell.bell.apply();
   BOOST_TEST(bell.rings());
   bell.take();
   BOOST_TEST(!bell.rings());
@@ -57,11 +57,11 @@ BOOST_AUTO_TEST_CASE(what_was_wanted_last_is_done) {
   bell.arrive();
   bell.bell.want(true);
   bell.bell.want(false);
-  bell.bell.settle();
+  bell.bell.apply();
   BOOST_TEST(!bell.rings());
   bell.bell.want(true);
-  bell.bell.settle();
+  bell.bell.apply();
   bell.bell.want(false);
-  bell.bell.settle();
+  bell.bell.apply();
   BOOST_TEST(!bell.rings());
 }

@@ -188,7 +188,7 @@ void RawLink::publish() {
 
 bool RawLink::flush() {
   const CancellationShield shield;
-  doorbell_.settle();
+  doorbell_.apply();
   while (outgoing_.waiting() != 0) {
     if (!transmit_gate_.enter_with_patience()) break;
     const bool may_go_on = send_waiting();

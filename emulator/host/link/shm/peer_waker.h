@@ -24,23 +24,23 @@ class PeerWaker {
     std::uint64_t polls = 0;     // grows while its application polls or posts
   };
   enum class Found : std::uint8_t {
-    has_taken_all,    // it needs no more looks
-    moves,            // look again
-    stuck,            // ring it
-    stuck_behind_us,  // ring it and let go of the core: the thread that the doorbell wakes sleeps there
+    has_taken_all,     // it needs no more looks
+    moves,             // look again
+    stuck,             // ring it
+    stuck_on_our_cpu,  // ring it and let go of the core: the thread that the doorbell wakes sleeps there
   };
 
-  /// Frames were published; `rung`: the peer says that it sleeps, and has been rung for them. `rests_behind_us()`:
+  /// Frames were published; `rung`: the peer says that it sleeps, and has been rung for them. `sleeps_on_our_cpu()`:
   /// whether the thread that the doorbell wakes sleeps on our core. Returns whether to watch it from now on; else it is
   /// watched already.
-  template <class RestsBehindUs>
-  bool published(bool rung, RestsBehindUs&& rests_behind_us) {
+  template <class SleepsOnOurCpu>
+  bool published(bool rung, SleepsOnOurCpu&& sleeps_on_our_cpu) {
     is_rung_ = rung;
     if (is_watched_) return false;
     is_watched_ = true;
     look_at_ = Time{};
     backs_off_ = rung;
-    if (patience_ == Duration{} || rung) patience_ = rung && !rests_behind_us() ? kBackoffMin : kPatienceMin;
+    if (patience_ == Duration{} || rung) patience_ = rung && !sleeps_on_our_cpu() ? kBackoffMin : kPatienceMin;
     return true;
   }
   /// It was rung later for what was published.
@@ -61,8 +61,8 @@ class PeerWaker {
   /// When it will be, if it was last asked at `asked_at`.
   Time due(Time asked_at) const { return look_at_ == Time{} ? asked_at + patience_ : look_at_; }
 
-  template <class RestsBehindUs>
-  Found look(Time now, const Sight& sight, RestsBehindUs&& rests_behind_us) {
+  template <class SleepsOnOurCpu>
+  Found look(Time now, const Sight& sight, SleepsOnOurCpu&& sleeps_on_our_cpu) {
     // Who was rung is its thread's care: that its application polls says nothing.
     const bool moves = sight.tail != tail_seen_ || (!is_rung_ && sight.polls != polls_seen_);
     tail_seen_ = sight.tail;
@@ -77,9 +77,9 @@ class PeerWaker {
       patience_ = std::clamp(patience_, kPatienceMin, kPatienceMax);
       backs_off_ = false;
     } else {
-      const bool is_behind_us = rests_behind_us();
-      found = is_behind_us ? Found::stuck_behind_us : Found::stuck;
-      patience_ = backs_off_ || is_behind_us ? std::min(patience_ * 2, kBackoffMax) : kBackoffMin;
+      const bool is_on_our_cpu = sleeps_on_our_cpu();
+      found = is_on_our_cpu ? Found::stuck_on_our_cpu : Found::stuck;
+      patience_ = backs_off_ || is_on_our_cpu ? std::min(patience_ * 2, kBackoffMax) : kBackoffMin;
       backs_off_ = true;
     }
     look_at_ = now + patience_;

@@ -27,7 +27,7 @@ bool PeerWatch::wake(ShmChannel& channel) {
 }
 
 void PeerWatch::published(ShmChannel& channel, bool is_rung) {
-  if (channel.waker.published(is_rung, [&] { return channel.peer_rests_behind_us(); })) watched_.push_back(&channel);
+  if (channel.waker.published(is_rung, [&] { return channel.peer_sleeps_on_our_cpu(); })) watched_.push_back(&channel);
 }
 
 void PeerWatch::look_at_all(Time now) {
@@ -45,7 +45,7 @@ bool PeerWatch::look_at(ShmChannel& channel, Time now) {
   sight.tail = channel.tx.read_tail();
   sight.has_taken_all = channel.tx.drained();
   if (!sight.has_taken_all) sight.polls = channel.peer_polls();
-  const PeerWaker::Found found = channel.waker.look(now, sight, [&] { return channel.peer_rests_behind_us(); });
+  const PeerWaker::Found found = channel.waker.look(now, sight, [&] { return channel.peer_sleeps_on_our_cpu(); });
   switch (found) {
     case PeerWaker::Found::has_taken_all:
       channel.rewind_if_slow(now);
@@ -54,7 +54,7 @@ bool PeerWatch::look_at(ShmChannel& channel, Time now) {
       return false;
     case PeerWaker::Found::stuck:
       break;
-    case PeerWaker::Found::stuck_behind_us:
+    case PeerWaker::Found::stuck_on_our_cpu:
       yields_.store(true, std::memory_order_relaxed);
       break;
   }
@@ -71,9 +71,9 @@ std::optional<Time> PeerWatch::next_deadline() const {
   for (const ShmChannel* channel : watched_) {
     if (options_.trusts_the_rung && channel->waker.is_rung()) continue;
     Time at = channel->waker.due(last_now_);
-    // Whoever was kept from this core by the caller goes on when that one sleeps. A timer for it would cost more than
+    // A peer that waits for the caller's core runs as soon as the caller sleeps. A timer for it would cost more than
     // all the rest of the turn.
-    if (channel->peer_core() == own_core) at = std::max(at, last_now_ + kPatienceBehindUs);
+    if (channel->peer_core() == own_core) at = std::max(at, last_now_ + kPatienceOnOurCpu);
     if (!earliest || at < *earliest) earliest = at;
   }
   return earliest;

@@ -20,7 +20,7 @@ namespace verbena::host {
 class PeerWatch {
  public:
   struct Options {
-    bool rings_the_stuck = true;   // false: whoever is there looks into its rings before it sleeps, and does only that
+    bool rings_the_stuck = true;   // false: the peer does nothing but serve its rings, and looks before it sleeps
     bool trusts_the_rung = false;  // who was asleep and has been rung needs no timer
   };
   PeerWatch(DeferredWork& deferred, ShmStatistics& statistics, const Options& options);
@@ -50,7 +50,7 @@ class PeerWatch {
   /// Outside of the lock: lets go of the core, if a peer that was rung sleeps on it.
   void yield_to_peers();
 
-  static constexpr Duration kPatienceBehindUs = milliseconds(4);  // a tick of most kernels
+  static constexpr Duration kPatienceOnOurCpu = milliseconds(4);  // a tick of most kernels
 
  private:
   void look_at_all(Time now);

@@ -1,8 +1,8 @@
 // ProcessPage: what a process tells all its peers without being asked, in a page of its own that they map.
 //
 // Solely responsible for the words of that page: OwnPage writes those of this process, ShmChannel (shm_channel.h) reads
-// those of a peer. All of them are hints but `asleep` (doorbell.h) and the two words of core lending: a peer that lies
-// only slows itself down. Under the engine's lock.
+// those of a peer. All of them are hints but `asleep` (doorbell.h) and the two words of a directed yield: a peer
+// that lies only slows itself down. Under the engine's lock.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@ struct ProcessPage {
   /// 1: `asleep` comes and goes with each message.
   std::uint32_t sleeps_per_message;
   /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a doorbell for some time, and
-  /// who polls in vain on its core is to lend it.
-  std::uint32_t borrows;
-  /// A futex. 1: an application that polls has lent its core, and sleeps until this is 0.
-  std::uint32_t lends;
+  /// who polls in vain on its core is to yield it.
+  std::uint32_t wants_core;
+  /// A futex. 1: an application that polls has yielded its core, and sleeps until this is 0.
+  std::uint32_t yielded;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
 };
@@ -36,11 +36,11 @@ static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
 inline SharedDoorbell doorbell_of(ProcessPage& page) {
   return SharedDoorbell(std::atomic_ref<std::uint32_t>(page.asleep));
 }
-inline std::atomic_ref<std::uint32_t> borrows_of(ProcessPage& page) {
-  return std::atomic_ref<std::uint32_t>(page.borrows);
+inline std::atomic_ref<std::uint32_t> wants_core_of(ProcessPage& page) {
+  return std::atomic_ref<std::uint32_t>(page.wants_core);
 }
-inline std::atomic_ref<std::uint32_t> lends_of(ProcessPage& page) {
-  return std::atomic_ref<std::uint32_t>(page.lends);
+inline std::atomic_ref<std::uint32_t> yielded_of(ProcessPage& page) {
+  return std::atomic_ref<std::uint32_t>(page.yielded);
 }
 /// The core that the caller runs on, as pages name it: plus one. 0: the kernel does not say.
 std::uint32_t present_core();

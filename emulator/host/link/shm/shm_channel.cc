@@ -56,9 +56,9 @@ RingMemory ring_of_channel(std::byte* base, unsigned index) {
   return {base + kChannelHeaderBytes + kRingBytes * index, consumed};
 }
 
-void ShmChannel::meet(SharedMapping page, Descriptor bell) {
+void ShmChannel::meet(SharedMapping page, Descriptor of_peer) {
   peer_page_memory = std::move(page);
-  doorbell_descriptor = std::move(bell);
+  doorbell_descriptor = std::move(of_peer);
   doorbell.store(doorbell_descriptor.get(), std::memory_order_release);
   peer_page.store(reinterpret_cast<ProcessPage*>(peer_page_memory.base()), std::memory_order_seq_cst);
 }
@@ -87,7 +87,7 @@ bool ShmChannel::peer_sleeps_per_message() const {
          std::atomic_ref<std::uint32_t>(page->sleeps_per_message).load(std::memory_order_relaxed) != 0;
 }
 
-bool ShmChannel::peer_rests_behind_us() const {
+bool ShmChannel::peer_sleeps_on_our_cpu() const {
   ProcessPage* const page = peer_page.load(std::memory_order_acquire);
   return page != nullptr &&
          std::atomic_ref<std::uint32_t>(page->thread_core).load(std::memory_order_relaxed) == present_core();

@@ -85,7 +85,7 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   Time full_since{};               // zero: not full
   std::uint64_t full_tail = 0;     // the consumer's position at full_since
 
-  void meet(SharedMapping page, Descriptor bell);
+  void meet(SharedMapping page, Descriptor of_peer);
 
   /// Whether the peer has taken all that was published, looked at anew.
   bool has_taken_all() {
@@ -101,7 +101,7 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   std::uint64_t peer_polls() const;
   bool peer_sleeps_per_message() const;
   /// The scheduler does not always let a thread that is woken go first.
-  bool peer_rests_behind_us() const;
+  bool peer_sleeps_on_our_cpu() const;
 
   // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
   static constexpr std::size_t kLapBytes = 128 * 1024;

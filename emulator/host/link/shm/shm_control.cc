@@ -236,7 +236,7 @@ bool ShmControl::on_answer(Connection& connection) {
   connection.stage = Stage::open;
   // Of what was published until now nobody knew whether the peer slept, and an uplink does not look again later.
   ring(connection.channel->doorbell.load(std::memory_order_relaxed));
-  if (connection.peer.address == kFabricSeat) note(Notice::replugged);
+  if (connection.peer.address == kFabricSeat) note(Notice::uplink_changed);
   return true;
 }
 
@@ -249,7 +249,7 @@ std::optional<Notice> notice_of(std::uint8_t octet) {
     case Notice::port_down:
     case Notice::port_up:
       return notice;
-    case Notice::replugged:
+    case Notice::uplink_changed:
       break;
   }
   return std::nullopt;
@@ -310,7 +310,7 @@ void ShmControl::drop(int fd) {
   std::erase(strangers_, fd);
   if (!connection.channel) return;
   connection.channel->dead.store(true, std::memory_order_release);
-  if (connection.peer.address == kFabricSeat) note(Notice::replugged);
+  if (connection.peer.address == kFabricSeat) note(Notice::uplink_changed);
   tell({Change::Kind::ended, connection.peer, std::move(connection.channel)});
 }
 

@@ -29,7 +29,7 @@ std::span<std::byte> ShmUplink::reserve(const nic::Destination&, std::size_t byt
 
 void ShmUplink::publish() {
   peers().publish([this](ShmChannel& channel) {
-    const bool is_left = lending_.publish(channel);
+    const bool is_left = directed_yield_.publish(channel);
     const bool is_rung = !is_left && PeerWatch::is_asleep_over(channel) && peers().watch().wake(channel);
     peers().watch().published(channel, is_rung);
   });
@@ -37,16 +37,16 @@ void ShmUplink::publish() {
 
 std::size_t ShmUplink::receive(Time now, FrameSink& sink, std::size_t budget) {
   const std::size_t count = peers().take_frames(sink, budget, [](const ShmChannel&) { return SIZE_MAX; });
-  if (!lending_.has_left_frames())
+  if (!directed_yield_.has_left_frames())
     peers().watch().look(now);
   else if (count == 0)
-    lending_.look_after_left_frames(now);
+    directed_yield_.look_after_left_frames(now);
   return count;
 }
 
 bool ShmUplink::arm() {
   const bool is_armed = ShmLink::arm();
-  if (lending_.has_left_frames()) lending_.ring_for_left_frames();
+  if (directed_yield_.has_left_frames()) directed_yield_.ring_for_left_frames();
   return is_armed;
 }
 
@@ -69,7 +69,7 @@ Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {
   auto link = ShmUplink::open(config);
   if (!link) return Failure{link.error()};
   LinkParts parts = (*link)->parts();
-  parts.lender = &(*link)->lending();
+  parts.directed_yield = &(*link)->directed_yield();
   return opened_shm_link(std::move(*link), parts, config);
 }
 

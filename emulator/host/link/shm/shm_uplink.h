@@ -2,7 +2,7 @@
 // those to itself included.
 //
 // Solely responsible for what is special about it: its frames leave the process as the fabric process takes them, its
-// port has a signal or not, and it may lend its core (core_lending.h).
+// port has a signal or not, and it may yield its core (directed_yield.h).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "emulator/host/config/engine_config.h"
-#include "emulator/host/link/shm/core_lending.h"
+#include "emulator/host/link/shm/directed_yield.h"
 #include "emulator/host/link/shm/shm_link.h"
 
 namespace verbena::host {
@@ -21,7 +21,7 @@ class ShmUplink final : public ShmLink {
   /// The error is one line for the user; no fabric process is one.
   static Result<std::unique_ptr<ShmUplink>, std::string> open(const EngineConfig& config);
 
-  CoreLending& lending() { return lending_; }
+  UplinkYield& directed_yield() { return directed_yield_; }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
   void publish() override;
@@ -44,7 +44,7 @@ class ShmUplink final : public ShmLink {
   const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }
 
   const std::string fabric_;
-  CoreLending lending_{peers()};
+  UplinkYield directed_yield_{peers()};
   const ShmChannel* published_in_ = nullptr;  // by whose position published() was counted
 };
 

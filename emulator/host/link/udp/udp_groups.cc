@@ -31,7 +31,7 @@ void UdpGroups::apply_changes() {
   }
   for (const Change& change : changes) change.member ? open_socket(change.group) : close_socket(change.group);
   joined_.store(sockets_.size(), std::memory_order_relaxed);
-  settled_.fetch_add(changes.size(), std::memory_order_release);
+  applied_.fetch_add(changes.size(), std::memory_order_release);
 }
 
 void UdpGroups::open_socket(const wire::Gid& group) {

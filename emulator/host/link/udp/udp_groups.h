@@ -5,7 +5,7 @@
 // and reading are not done here (udp_transmitter.h, udp_receiver.h), nor is it known which QPs are members
 // (emulator/nic/groups.cc). A group that the kernel does not let us join is heard within the node only.
 //
-// Thread rules: join() and leave() under the engine's lock, without the kernel; settle() outside of it, any thread; it
+// Thread rules: join() and leave() under the engine's lock, without the kernel; apply() outside of it, any thread; it
 // returns when everything wanted before is done. for_each_ready() outside of the engine's lock.
 #pragma once
 
@@ -33,11 +33,11 @@ class UdpGroups final : public GroupMembership {
   UdpGroups(const UdpGroups&) = delete;
   UdpGroups& operator=(const UdpGroups&) = delete;
 
-  // Done with the next settle().
+  // Done with the next apply().
   void join(const wire::Gid& group) override { want(group, true); }
   void leave(const wire::Gid& group) override { want(group, false); }
-  void settle() {
-    if (wanted_.load(std::memory_order_relaxed) != settled_.load(std::memory_order_acquire)) apply_changes();
+  void apply() {
+    if (wanted_.load(std::memory_order_relaxed) != applied_.load(std::memory_order_acquire)) apply_changes();
   }
   /// Calls `read(socket, group)` for the sockets that have datagrams, at most kReadyMax of them.
   template <class Read>
@@ -73,7 +73,7 @@ class UdpGroups final : public GroupMembership {
 
   const Options options_;
   std::atomic<std::uint64_t> wanted_{0};   // changes, since the beginning; written under the engine's lock
-  std::atomic<std::uint64_t> settled_{0};  // as many of them are done
+  std::atomic<std::uint64_t> applied_{0};  // as many of them are done
   std::atomic<std::size_t> joined_{0};
   std::atomic<std::uint64_t> joins_refused_{0};
   std::mutex sockets_lock_;  // before changes_lock_

@@ -145,8 +145,8 @@ bool UdpLink::fetch_all() {
 
 bool UdpLink::flush() {
   const CancellationShield shield;
-  doorbell_.settle();
-  groups_->settle();
+  doorbell_.apply();
+  groups_->apply();
   transmitter_->flush();
   receiver_->pass_groups_on();
   return false;

@@ -15,7 +15,7 @@ namespace {
 struct Story {
   bool publish(bool rung = false) {
     published += 64;
-    return waker.published(rung, [this] { return rests_behind_us; });
+    return waker.published(rung, [this] { return sleeps_on_our_cpu; });
   }
   void take(std::uint64_t octets = UINT64_MAX) {
     taken = std::min(published, octets == UINT64_MAX ? published : taken + octets);
@@ -26,7 +26,7 @@ struct Story {
       BOOST_REQUIRE(waker.is_due(now));
     }
     return waker.look(now, {.tail = taken, .has_taken_all = taken == published, .polls = polls},
-                      [this] { return rests_behind_us; });
+                      [this] { return sleeps_on_our_cpu; });
   }
   /// The time until the next look.
   Duration patience() { return waker.due(now) - now; }
@@ -36,7 +36,7 @@ struct Story {
   std::uint64_t published = 0;
   std::uint64_t taken = 0;
   std::uint64_t polls = 0;
-  bool rests_behind_us = false;
+  bool sleeps_on_our_cpu = false;
 };
 
 }  // namespace
@@ -114,15 +114,15 @@ BOOST_AUTO_TEST_CASE(polls_of_who_was_rung_say_nothing_for_its_thread_is_to_take
 BOOST_AUTO_TEST_CASE(who_sleeps_on_our_core_is_looked_at_soon_and_gets_the_core_when_it_is_stuck) {
   for (const bool rung : {false, true}) {
     Story story;
-    story.rests_behind_us = true;
+    story.sleeps_on_our_cpu = true;
     story.publish(rung);
     story.publish(rung);
     BOOST_TEST((story.patience() == PeerWaker::kPatienceMin));
-    BOOST_TEST((story.look() == Found::stuck_behind_us));
+    BOOST_TEST((story.look() == Found::stuck_on_our_cpu));
     BOOST_TEST((story.patience() == PeerWaker::kPatienceMin * 2));
     story.take(64);
     BOOST_TEST((story.look() == Found::moves));
-    story.rests_behind_us = false;  // elsewhere from now on: what it was given before counts no more
+    story.sleeps_on_our_cpu = false;  // elsewhere from now on: what it was given before counts no more
     BOOST_TEST((story.look() == Found::stuck));
     BOOST_TEST((story.patience() == PeerWaker::kBackoffMin));
   }
@@ -149,7 +149,7 @@ struct Judge {
     for (std::size_t deed = 0; deed < kDeeds; ++deed)
       for (const bool behind : {false, true}) {
         Story next = story;
-        next.rests_behind_us = behind;
+        next.sleeps_on_our_cpu = behind;
         const bool moved = act(next, static_cast<Deed>(deed));
         judge(next, deeds_left, moved ? 0 : idle_looks + 1);
       }
@@ -185,9 +185,9 @@ struct Judge {
     // No look is further away than the longest interval, so that frames never wait for longer without a bell.
     if (next.now - before > PeerWaker::kBackoffMax || next.patience() > PeerWaker::kBackoffMax) ++too_late;
     if (had_all != (found == Found::has_taken_all) || had_all == next.waker.is_watched()) ++wrong;
-    const bool is_stuck = found == Found::stuck || found == Found::stuck_behind_us;
+    const bool is_stuck = found == Found::stuck || found == Found::stuck_on_our_cpu;
     if (!had_all && is_stuck != (idle_looks > 0)) ++wrong;
-    if (is_stuck && (found == Found::stuck_behind_us) != next.rests_behind_us) ++wrong;
+    if (is_stuck && (found == Found::stuck_on_our_cpu) != next.sleeps_on_our_cpu) ++wrong;
     if (next.waker.is_watched() && next.patience() < PeerWaker::kPatienceMin) ++wrong;
     check(next, deeds_left - 1, idle_looks);
   }

@@ -1,4 +1,4 @@
-// Cores lent to a fabric process that is short of one, and frames left for it without a bell.
+// Cores yielded to a fabric process that is short of one, and frames left for it without a doorbell.
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
@@ -14,7 +14,7 @@ namespace {
 /// A fabric port that is short of a core, and asleep on that of the uplink.
 struct Short : Pair {
   Short() {
-    ports->borrower().borrow(true);
+    ports->yielded_cores().ask(true);
     sleep();
   }
   void sleep() {
@@ -29,22 +29,22 @@ struct Short : Pair {
 };
 
 /// Polls until the core is offered. False: it is not, however often it polls.
-bool polls_until_offered(ShmUplink& uplink, Duration limit = milliseconds(20)) {
+bool polls_until_it_yields(ShmUplink& uplink, Duration limit = milliseconds(20)) {
   for (const Time end = clock_now() + limit; clock_now() < end;)
-    if (uplink.lending().offers_core()) return true;
+    if (uplink.directed_yield().wants_to_yield()) return true;
   return false;
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(frames_are_left_without_a_bell_while_the_fabric_process_borrows) {
+BOOST_AUTO_TEST_CASE(frames_are_left_without_a_doorbell_while_the_fabric_process_wants_a_core) {
   Short pair;
   send(*pair.uplink);
   BOOST_TEST(!pair.hub_is_rung());
   pair.pass();
   BOOST_TEST(pair.taker.octets.size() == 1u);
 
-  pair.ports->borrower().borrow(false);
+  pair.ports->yielded_cores().ask(false);
   pair.sleep();
   send(*pair.uplink, 1);
   BOOST_TEST(pair.hub_is_rung());
@@ -56,9 +56,9 @@ BOOST_AUTO_TEST_CASE(who_polls_in_vain_for_some_time_rings_for_what_it_has_left)
   const Time now = clock_now();
   Taker nothing;
   pair.uplink->receive(now, nothing, 64);
-  pair.uplink->receive(now + CoreLending::kLeftMax - nanoseconds(1), nothing, 64);
+  pair.uplink->receive(now + UplinkYield::kLeftMax - nanoseconds(1), nothing, 64);
   BOOST_TEST(!pair.hub_is_rung());
-  pair.uplink->receive(now + CoreLending::kLeftMax, nothing, 64);
+  pair.uplink->receive(now + UplinkYield::kLeftMax, nothing, 64);
   BOOST_TEST(pair.hub_is_rung());
 }
 
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(nobody_is_rung_for_what_has_been_found) {
   pair.pass();
   const Time now = clock_now();
   Taker nothing;
-  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + CoreLending::kLeftMax * i, nothing, 64);
+  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + UplinkYield::kLeftMax * i, nothing, 64);
   BOOST_TEST(pair.uplink->arm());
   BOOST_TEST(!pair.hub_is_rung());
 }
@@ -96,109 +96,109 @@ BOOST_AUTO_TEST_CASE(what_was_left_for_a_fabric_process_that_is_gone_rings_none_
   }));
   const Time now = clock_now();
   Taker nothing;
-  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + CoreLending::kLeftMax * i, nothing, 64);
+  for (int i = 0; i < 3; ++i) pair.uplink->receive(now + UplinkYield::kLeftMax * i, nothing, 64);
   pair.pass();
   BOOST_TEST(pair.taker.octets.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_core_is_offered_by_who_polls_in_vain_on_that_of_a_hub_which_borrows) {
+BOOST_AUTO_TEST_CASE(who_polls_in_vain_on_the_core_of_a_fabric_process_that_wants_one_yields_it) {
   Short pair;
-  BOOST_TEST(!pair.uplink->lending().offers_core());  // one poll is not many
-  BOOST_TEST(!pair.ports->borrower().has_lenders());
-  BOOST_TEST(polls_until_offered(*pair.uplink));
+  BOOST_TEST(!pair.uplink->directed_yield().wants_to_yield());  // one poll is not many
+  BOOST_TEST(!pair.ports->yielded_cores().has_any());
+  BOOST_TEST(polls_until_it_yields(*pair.uplink));
   BOOST_TEST(pair.hub_is_rung());
-  BOOST_TEST(pair.ports->borrower().has_lenders());
-  pair.ports->borrower().give_all_back();
-  BOOST_TEST(!pair.ports->borrower().has_lenders());
+  BOOST_TEST(pair.ports->yielded_cores().has_any());
+  pair.ports->yielded_cores().give_all_back();
+  BOOST_TEST(!pair.ports->yielded_cores().has_any());
   const Time before = clock_now();
-  pair.uplink->lending().lend_core();  // is back before it has begun
-  BOOST_TEST((clock_now() - before < CoreLending::kLentMax));
-  BOOST_TEST(polls_until_offered(*pair.uplink));
+  pair.uplink->directed_yield().yield_core();  // is back before it has begun
+  BOOST_TEST((clock_now() - before < UplinkYield::kYieldMax));
+  BOOST_TEST(polls_until_it_yields(*pair.uplink));
 }
 
-BOOST_AUTO_TEST_CASE(no_core_is_offered_to_who_does_not_borrow_or_rests_elsewhere) {
+BOOST_AUTO_TEST_CASE(no_core_is_yielded_to_who_does_not_want_one_or_sleeps_elsewhere) {
   Short pair;
-  pair.ports->borrower().borrow(false);
-  BOOST_TEST(!polls_until_offered(*pair.uplink));
-  pair.ports->borrower().borrow(true);
-  if (pair.pinned.leave()) BOOST_TEST(!polls_until_offered(*pair.uplink));
+  pair.ports->yielded_cores().ask(false);
+  BOOST_TEST(!polls_until_it_yields(*pair.uplink));
+  pair.ports->yielded_cores().ask(true);
+  if (pair.pinned.leave()) BOOST_TEST(!polls_until_it_yields(*pair.uplink));
 }
 
 BOOST_AUTO_TEST_CASE(who_has_frames_to_take_keeps_its_core) {
   Short pair;
   send_back(*pair.ports, 0);
-  BOOST_TEST(!polls_until_offered(*pair.uplink));
-  BOOST_TEST(!pair.ports->borrower().has_lenders());
+  BOOST_TEST(!polls_until_it_yields(*pair.uplink));
+  BOOST_TEST(!pair.ports->yielded_cores().has_any());
   BOOST_TEST(taken(*pair.uplink) == 1u);
-  BOOST_TEST(polls_until_offered(*pair.uplink));
+  BOOST_TEST(polls_until_it_yields(*pair.uplink));
 }
 
-BOOST_AUTO_TEST_CASE(a_lender_has_its_core_back_when_what_was_gathered_for_it_is_there) {
+BOOST_AUTO_TEST_CASE(who_yields_has_its_core_back_when_what_was_gathered_for_it_is_there) {
   Short pair;
-  BOOST_REQUIRE(polls_until_offered(*pair.uplink));
+  BOOST_REQUIRE(polls_until_it_yields(*pair.uplink));
   for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.ports, psn);
-  BOOST_TEST(pair.ports->borrower().has_lenders());
+  BOOST_TEST(pair.ports->yielded_cores().has_any());
   BOOST_TEST(pair.ports->holds_doorbells());
   pair.ports->ring_held_doorbells();
-  BOOST_TEST(!pair.ports->borrower().has_lenders());
+  BOOST_TEST(!pair.ports->yielded_cores().has_any());
   BOOST_TEST(!is_rung(*pair.uplink));  // its thread has nothing to do with it
   BOOST_TEST(taken(*pair.uplink) == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(another_thread_that_sleeps_meanwhile_is_rung_as_well) {
   Short pair;
-  BOOST_REQUIRE(polls_until_offered(*pair.uplink));
+  BOOST_REQUIRE(polls_until_it_yields(*pair.uplink));
   BOOST_REQUIRE(pair.uplink->arm());
   send_back(*pair.ports, 0);
   pair.ports->ring_held_doorbells();
   pair.ports->flush();
-  BOOST_TEST(!pair.ports->borrower().has_lenders());
+  BOOST_TEST(!pair.ports->yielded_cores().has_any());
   BOOST_TEST(is_rung(*pair.uplink));
 }
 
-BOOST_AUTO_TEST_CASE(a_lender_sleeps_until_its_core_is_given_back) {
+BOOST_AUTO_TEST_CASE(who_yields_sleeps_until_its_core_is_given_back) {
   Short pair;
   // A sleep that ends with its limit, on a machine that was busy with something else, says nothing.
   Time given_back{};
   Time back{};
   for (bool has_ended_by_itself = true; has_ended_by_itself; pair.sleep()) {
-    BOOST_REQUIRE(polls_until_offered(*pair.uplink, seconds(10)));
+    BOOST_REQUIRE(polls_until_it_yields(*pair.uplink, seconds(10)));
     pair.uplink->flush();
-    std::thread lender([&] {
-      pair.uplink->lending().lend_core();
+    std::thread yielder([&] {
+      pair.uplink->directed_yield().yield_core();
       back = clock_now();
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     given_back = clock_now();
-    has_ended_by_itself = !pair.ports->borrower().has_lenders();
-    pair.ports->borrower().give_all_back();
-    lender.join();
+    has_ended_by_itself = !pair.ports->yielded_cores().has_any();
+    pair.ports->yielded_cores().give_all_back();
+    yielder.join();
   }
   BOOST_TEST((back >= given_back));
-  BOOST_TEST(!pair.ports->borrower().has_lenders());
+  BOOST_TEST(!pair.ports->yielded_cores().has_any());
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_that_does_not_give_it_back_keeps_nobody_for_long_and_is_lent_nothing_for_some_time) {
   Short pair;
-  BOOST_REQUIRE(polls_until_offered(*pair.uplink));
+  BOOST_REQUIRE(polls_until_it_yields(*pair.uplink));
   const Time before = clock_now();
-  pair.uplink->lending().lend_core();
-  BOOST_TEST((clock_now() - before >= CoreLending::kLentMax));
-  BOOST_TEST(!pair.ports->borrower().has_lenders());
-  BOOST_TEST(!polls_until_offered(*pair.uplink));
-  BOOST_TEST(polls_until_offered(*pair.uplink, CoreLending::kRefusesToLend * 10));
+  pair.uplink->directed_yield().yield_core();
+  BOOST_TEST((clock_now() - before >= UplinkYield::kYieldMax));
+  BOOST_TEST(!pair.ports->yielded_cores().has_any());
+  BOOST_TEST(!polls_until_it_yields(*pair.uplink));
+  BOOST_TEST(polls_until_it_yields(*pair.uplink, UplinkYield::kRefusesToYield * 10));
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_sees_afterwards_whether_it_was_polled_beside) {
   Short pair;
-  BOOST_TEST(!pair.ports->borrower().was_polled_beside());
+  BOOST_TEST(!pair.ports->yielded_cores().was_polled_beside());
   pair.uplink->disarm();
-  BOOST_TEST(!pair.ports->borrower().was_polled_beside());  // where, the uplink has not said yet
+  BOOST_TEST(!pair.ports->yielded_cores().was_polled_beside());  // where, the uplink has not said yet
   BOOST_TEST(taken(*pair.uplink) == 0u);
   pair.sleep();
-  BOOST_TEST(!pair.ports->borrower().was_polled_beside());
+  BOOST_TEST(!pair.ports->yielded_cores().was_polled_beside());
   pair.uplink->disarm();
-  BOOST_TEST(pair.ports->borrower().was_polled_beside());
+  BOOST_TEST(pair.ports->yielded_cores().was_polled_beside());
 }
 
 namespace {
@@ -223,25 +223,25 @@ struct Node {
     if (polls++ % 64 == 0) link->service();
     link->disarm();
     if (link->receive(clock_now(), collector, 64) != 0) return;
-    const bool lends = link->lending().offers_core();
+    const bool yields = link->directed_yield().wants_to_yield();
     link->flush();
-    if (!lends) return;
-    ++lent;
-    link->lending().lend_core();
+    if (!yields) return;
+    ++yielded;
+    link->directed_yield().yield_core();
   }
   wire::Gid address;
   std::unique_ptr<ShmUplink> link;
   Collector collector;
   unsigned polls = 0;
-  int lent = 0;
+  int yielded = 0;
 };
 
 struct OnOneCore {
   OnOneCore() : fabric(fabric::star(2, kFast)), one(fabric, 1), two(fabric, 2) {}
-  /// One frame after the other, each waited for, until cores are lent for them.
+  /// One frame after the other, each waited for, until cores are yielded for them.
   bool exchange_until_lent() {
     std::uint32_t psn = 0;
-    for (const Time end = clock_now() + seconds(20); clock_now() < end && one.lent + two.lent < 100;) {
+    for (const Time end = clock_now() + seconds(20); clock_now() < end && one.yielded + two.yielded < 100;) {
       const std::size_t before = two.collector.frames.size();
       one.send_to(two, psn++);
       while (two.collector.frames.size() == before && clock_now() < end) {
@@ -250,7 +250,7 @@ struct OnOneCore {
       }
     }
     sent = psn;
-    return one.lent + two.lent >= 100 && two.collector.frames.size() == sent;
+    return one.yielded + two.yielded >= 100 && two.collector.frames.size() == sent;
   }
   OneCore pinned;  // first: the fabric process inherits it
   Served fabric;
@@ -261,7 +261,7 @@ struct OnOneCore {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_fabric_process_beside_who_polls_without_end_borrows_the_core) {
+BOOST_AUTO_TEST_CASE(a_fabric_process_beside_who_polls_without_end_gets_the_core) {
   OnOneCore nodes;
   BOOST_REQUIRE(nodes.exchange_until_lent());
   for (std::size_t i = 0; i < nodes.sent; ++i) BOOST_REQUIRE(psn_of(nodes.two.collector.frames[i]) == i);
@@ -270,12 +270,12 @@ BOOST_AUTO_TEST_CASE(a_fabric_process_beside_who_polls_without_end_borrows_the_c
 BOOST_AUTO_TEST_CASE(what_is_left_by_who_does_not_poll_afterwards_is_found_as_well) {
   OnOneCore nodes;
   for (int i = 0; i < 20; ++i) {
-    nodes.one.lent = nodes.two.lent = 0;
+    nodes.one.yielded = nodes.two.yielded = 0;
     nodes.two.collector.frames.clear();
     BOOST_REQUIRE(nodes.exchange_until_lent());
-    std::this_thread::sleep_for(std::chrono::microseconds(100));  // it sleeps by then, and still borrows
+    std::this_thread::sleep_for(std::chrono::microseconds(100));  // it sleeps by then, and still wants a core
     nodes.one.send_to(nodes.two, 0x1000);
-    // Nobody polls, and the one who waits for it does not lend.
+    // Nobody polls, and the one who waits for it does not yield.
     const std::size_t wanted = nodes.sent + 1;
     for (const Time end = clock_now() + seconds(10); clock_now() < end && nodes.two.collector.frames.size() < wanted;) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -285,14 +285,14 @@ BOOST_AUTO_TEST_CASE(what_is_left_by_who_does_not_poll_afterwards_is_found_as_we
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_lends_its_core_to_a_fabric_process_that_ends_has_it_back) {
+BOOST_AUTO_TEST_CASE(who_yields_its_core_to_a_fabric_process_that_ends_has_it_back) {
   OnOneCore nodes;
   BOOST_REQUIRE(nodes.exchange_until_lent());
   nodes.fabric.end();
-  // It waits for its core once at most, which is its longest sleep, and then has nobody to lend it to.
-  nodes.one.lent = 0;
+  // It waits for its core once at most, which is its longest sleep, and then has nobody to yield it to.
+  nodes.one.yielded = 0;
   const Time end = clock_now() + milliseconds(50);
   while (clock_now() < end) nodes.one.poll();
-  BOOST_TEST(nodes.one.lent <= 1);
+  BOOST_TEST(nodes.one.yielded <= 1);
   BOOST_TEST(!nodes.one.link->has_signal());
 }

@@ -18,8 +18,7 @@ namespace {
 constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
 constexpr std::uint32_t kPassesPerClock = 16;
-constexpr std::size_t kFramesOfATurn = 4;  // of a ping-pong: request and acknowledgement, and a little more
-constexpr int kPassesToLeave = 4;          // of an application's poll; frames that come without end are not its to take
+constexpr int kPassesToLeave = 4;  // of an application's poll; frames that come without end are not its to take
 constexpr std::size_t kEventsAtOnce = 16;
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
@@ -51,7 +50,7 @@ class Engine::Sink final : public FrameSink {
 };
 
 Engine::Engine(const EngineConfig& config, EventSink& events)
-    : answers_(config.prompt_answer.value_or(PingPongDetector::kPrompt)), config_(config), events_(events) {}
+    : acknowledgements_(config.prompt_answer.value_or(PingPongDetector::kPrompt)), config_(config), events_(events) {}
 
 Result<std::unique_ptr<Engine>, std::string> Engine::open(const EngineConfig& config, EventSink& events) {
   auto opened = open_link(config);
@@ -135,7 +134,7 @@ Engine::Traffic Engine::pass_locked(bool fresh_clock, FairTimers::Look look, nic
   Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
   Traffic traffic;
   traffic.received = port_->receive(sink.at_start(), sink, kReceiveBudget);
-  backlog_passes_ = traffic.received == kReceiveBudget ? backlog_passes_ + 1 : 0;
+  acknowledgements_.took(traffic.received == kReceiveBudget);
   if (!kernel_frames_) look = {.since = sink.at_start(), .is_all = true};  // what has arrived lies in the link's rings
   if (sink.fresh()) run_timers(sink.now(), look, traffic.received);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
@@ -163,41 +162,41 @@ void Engine::run_timers(Time now, const FairTimers::Look& look, std::size_t rece
                                                   : ConnectionService::Arrived::perhaps_more);
 }
 
-std::size_t Engine::transmit_locked(Time now, nic::Nic::Acknowledge when) {
+/// The one way out of the NIC.
+std::size_t Engine::transmit(Time now, nic::Nic::Acknowledge when) {
   const std::size_t sent = nic_->transmit(now, *port_, kTransmitBudget, when);
   if (sent != 0) timers_.built(now);
   return sent;
 }
 
-/// Sends what a pass gave rise to; an acknowledgement waits if `when` says so and the application is quick to answer,
-/// or for the second pass of a batch, which takes the rest of most.
+/// The same for what is no pass, which publishes by itself.
+void Engine::send(Time now, nic::Nic::Acknowledge when) {
+  if (transmit(now, when) != 0) port_->publish();
+}
+
+/// Sends what a pass gave rise to. `when`: at_once if nobody is awake who might answer.
 std::size_t Engine::transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when) {
-  using enum nic::Nic::Acknowledge;
-  answers_next_ = when == with_answer && backlog_passes_ == 1 && parts_.scheduling != nullptr &&
-                  parts_.scheduling->wants_one_answer_for_all();
-  if (!answers_next_ && (!answers_.are_expected() || received > kFramesOfATurn)) when = at_once;
-  if (nic_->holds_acknowledgements() && answers_.is_overdue(now)) {
-    answers_.missed();
-    when = at_once;
-  }
+  when = acknowledgements_.of_pass(
+      now, received, when == nic::Nic::Acknowledge::with_answer, nic_->holds_acknowledgements(),
+      [&] { return parts_.scheduling != nullptr && parts_.scheduling->wants_one_answer_for_all(); });
   const nic::Counters& counters = stats_->counters();
   const std::uint64_t acknowledged = counters.get(nic::Counter::tx_acknowledges);
-  const std::size_t sent = transmit_locked(now, when);
+  const std::size_t sent = transmit(now, when);
   if (nic_->holds_acknowledgements() || counters.get(nic::Counter::tx_acknowledges) != acknowledged)
-    answers_.received(now);
+    acknowledgements_.executed(now);
   return sent;
 }
 
 void Engine::acknowledge_locked(Time now) {
-  if (nic_->holds_acknowledgements() && transmit_locked(now) != 0) port_->publish();
+  if (nic_->holds_acknowledgements()) send(now);
 }
 
 /// The peer is waiting for the answer; the acknowledgement goes after it.
 void Engine::send_answer(Time now) {
   if (!nic_->has_work()) return;
-  answers_.sent(now);
+  acknowledgements_.answered(now);
   if (!nic_->holds_acknowledgements()) return;
-  if (transmit_locked(now, nic::Nic::Acknowledge::with_answer) != 0) port_->publish();
+  send(now, nic::Nic::Acknowledge::with_answer);
   acknowledge_locked(now);
 }
 
@@ -220,17 +219,13 @@ void Engine::recheck_connections() {
 }
 
 void Engine::finish_call(Time now) {
-  if (nic_->has_work() && transmit_locked(now) != 0) port_->publish();
+  if (nic_->has_work()) send(now);
   last_now_ = std::max(last_now_, now);
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   app_calls_.store(app_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   app_core_.store(sched_getcpu(), std::memory_order_relaxed);
   if (parts_.scheduling != nullptr) parts_.scheduling->note_activity();
-  if (app_role_ == AppRole::stopped_polling && nic_->awaits_completions()) {
-    app_role_ = AppRole::resumes_polling;
-    resumes_polling_until_ = last_now_ + WaitPolicy::kWatchMin;
-    disarm();
-  }
+  if (sleep_plan_.app_calls(last_now_, [&] { return nic_->awaits_completions(); })) disarm();
   const bool kick = thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
@@ -248,7 +243,7 @@ void Engine::after_unlock(bool kick) {
   while (flush()) {
     const std::lock_guard guard(lock_);
     last_now_ = std::max(last_now_, clock_now());
-    if (nic_->has_work() && transmit_locked(last_now_) != 0) port_->publish();
+    if (nic_->has_work()) send(last_now_);
   }
   if (events_waiting_.load(std::memory_order_relaxed)) dispatch_events();
   if (questions_waiting_.load(std::memory_order_relaxed)) recheck_connections();
@@ -284,7 +279,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   lock_.lock();
   app_polls_.store(app_polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   std::size_t count = nic_->poll_cq(cq, into);
-  app_role_ = AppRole::polls;
+  sleep_plan_.app_polls();
   if (count != 0 && nic_->awaits_completions()) {
     disarm();
     lock_.unlock();
@@ -292,7 +287,7 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   }
   if (count == 0) {
     if (kernel_frames_) {
-      const std::size_t most = answers_.are_expected() ? 1 : Link::kAll;
+      const std::size_t most = acknowledgements_.expects_answers() ? 1 : Link::kAll;
       lock_.unlock();
       look = fetch(most);
       lock_.lock();

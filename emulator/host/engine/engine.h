@@ -15,11 +15,12 @@
 #include <utility>
 
 #include "emulator/host/config/engine_config.h"
+#include "emulator/host/engine/acknowledgement_policy.h"
 #include "emulator/host/engine/app_memory.h"
 #include "emulator/host/engine/connection_service.h"
 #include "emulator/host/engine/fair_timers.h"
-#include "emulator/host/engine/ping_pong_detector.h"
 #include "emulator/host/engine/progress_thread.h"
+#include "emulator/host/engine/sleep_plan.h"
 #include "emulator/host/link/decorators.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/reach_hint.h"
@@ -165,7 +166,8 @@ class Engine final : private Progress {
   Traffic pass_locked(bool fresh_clock, FairTimers::Look look,
                       nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
   void run_timers(Time now, const FairTimers::Look& look, std::size_t received);
-  std::size_t transmit_locked(Time now, nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
+  std::size_t transmit(Time now, nic::Nic::Acknowledge when);
+  void send(Time now, nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
   std::size_t transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when);
   void send_answer(Time now);
   void acknowledge_locked(Time now);
@@ -195,7 +197,7 @@ class Engine final : private Progress {
   void after_unlock(bool kick);
   bool thread_must_wake();
   Time deadline_locked(Time now) const;
-  Time acknowledgement_deadline(bool app_polls, Time now) const;
+  Time acknowledgement_due() const;
   /// Runs passes until the NIC owes nothing (acknowledgements, posted work that may leave), at most for `limit`.
   void drain(Duration limit);
   void await_departure();
@@ -207,16 +209,11 @@ class Engine final : private Progress {
   bool is_decorated_ = false;  // captures and delays want the time of every pass
   bool abandoned_ = false;
   std::uint32_t empty_passes_ = 0;
-  std::uint32_t backlog_passes_ = 0;
-  bool answers_next_ = false;  // an acknowledgement waits for the next pass
   Time last_now_{};
   FairTimers timers_;
   Time removal_at_ = kNever;  // EngineConfig::nic.removed_after
-  /// What the application does about frames. resumes_polling: it had left, and has posted since.
-  enum class AppRole : std::uint8_t { polls, stopped_polling, resumes_polling };
-  AppRole app_role_ = AppRole::polls;
-  Time resumes_polling_until_{};  // longer than that nobody relies on it
-  PingPongDetector answers_;
+  SleepPlan sleep_plan_;
+  AcknowledgementPolicy acknowledgements_;
   std::unique_ptr<ConnectionService> connection_service_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;
@@ -231,8 +228,6 @@ class Engine final : private Progress {
   std::atomic<std::uint64_t> active_at_sleep_{0};  // polls and calls, when an application thread went to sleep
   // Until when the thread sleeps; kAwake: it does not. Changed under the lock, or by the thread when it wakes.
   alignas(64) std::atomic<std::int64_t> thread_sleeps_until_ns_{kAwake};
-  std::uint64_t polls_at_sleep_ = 0;  // under the lock, as is:
-  bool thread_rests_ = false;         // it sleeps until something wakes it, whatever the application does
   std::atomic<bool> is_removed_{false};
   std::atomic<bool> events_waiting_{false};
   std::atomic<bool> questions_waiting_{false};

@@ -9,27 +9,26 @@
 namespace verbena::host {
 namespace {
 constexpr Duration kBackPressureRetry = microseconds(50);
-// A deadline this much before the end of the thread's sleep is not worth a wake-up.
-constexpr Duration kDeadlineSlack = milliseconds(1);
 }  // namespace
 
 /// Frames ring nobody while the application polls. It may stop at any moment: without a thread that looks after it by
 /// then, or a peer that sees to it, frames would wait for ever.
 void Engine::disarm() {
-  if (kernel_frames_ && thread_rests_ && thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake) return;
+  if (kernel_frames_ && sleep_plan_.rests() && thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake)
+    return;
   link_->disarm();
 }
 
 /// An application that has polled all that it posted for waits for something that it does not poll for, if for
 /// anything, such as the last octet of a WRITE. One that is about to answer comes back at once.
 bool Engine::app_stops_polling() const {
-  return (answers_next_ || !nic_->holds_acknowledgements()) && !nic_->awaits_completions();
+  return (acknowledgements_.waits_for_next_pass() || !nic_->holds_acknowledgements()) && !nic_->awaits_completions();
 }
 
 /// False: it does not leave, or frames wait.
 bool Engine::leave_to_thread() {
   if (!app_stops_polling()) return false;
-  app_role_ = AppRole::stopped_polling;
+  sleep_plan_.app_stops_polling();
   if (parts_.scheduling != nullptr) parts_.scheduling->stops_polling();
   return arm();
 }
@@ -63,11 +62,8 @@ Time Engine::deadline_locked(Time now) const {
   return deadline;
 }
 
-/// When the sleeping thread has to look after an acknowledgement that waits for an answer. As long as the application
-/// polls it does so itself.
-Time Engine::acknowledgement_deadline(bool app_polls, Time now) const {
-  if (app_polls && answers_.are_expected()) return now + WaitPolicy::kWatchMin;
-  return nic_->holds_acknowledgements() ? answers_.due() : kNever;
+Time Engine::acknowledgement_due() const {
+  return acknowledgements_.due(nic_->holds_acknowledgements());
 }
 
 Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
@@ -77,14 +73,12 @@ Time Engine::prepare_sleep(bool listen, Time longest, bool& ready) {
     const std::lock_guard guard(lock_, std::adopt_lock);
     // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
     const Time now = clock_now();
-    const bool app_resumes_polling = app_role_ == AppRole::resumes_polling && now < resumes_polling_until_;
-    ready = !listen || app_resumes_polling || arm();
+    ready = !listen || sleep_plan_.app_resumes_polling(now) || arm();
     if (!ready) return {};
-    if (app_resumes_polling) longest = std::min(longest, resumes_polling_until_);
-    until =
-        std::min({longest, deadline_locked(now), acknowledgement_deadline(!listen, now), timers_.look(*nic_, *link_)});
-    thread_rests_ = longest == kNever;
-    polls_at_sleep_ = app_polls_.load(std::memory_order_relaxed);
+    const SleepPlan::Due due{.deadline = std::min(deadline_locked(now), timers_.look(*nic_, *link_)),
+                             .acknowledgement = acknowledgement_due()};
+    until = sleep_plan_.begin_sleep(now, listen, longest, due, acknowledgements_.expects_answers(),
+                                    app_polls_.load(std::memory_order_relaxed));
     thread_sleeps_until_ns_.store(until.ns, std::memory_order_relaxed);
     if (parts_.scheduling != nullptr) parts_.scheduling->sleeps_on_cpu();
   }
@@ -100,10 +94,9 @@ void Engine::woke() {
 bool Engine::thread_must_wake() {
   const Time until{thread_sleeps_until_ns_.load(std::memory_order_relaxed)};
   if (until.ns == kAwake) return false;
-  const bool app_polls = app_polls_.load(std::memory_order_relaxed) != polls_at_sleep_;
-  if (until != kNever && app_polls) return false;
-  const Time deadline = std::min(deadline_locked(last_now_), acknowledgement_deadline(false, last_now_));
-  if (deadline == kNever || (until != kNever && deadline + kDeadlineSlack >= until)) return false;
+  if (!sleep_plan_.must_wake(until, app_polls_.load(std::memory_order_relaxed), acknowledgement_due(),
+                             [&] { return deadline_locked(last_now_); }))
+    return false;
   thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);  // one kick is enough
   return true;
 }

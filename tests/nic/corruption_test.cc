@@ -74,7 +74,10 @@ class Target {
     spec.payload.assign(bytes, static_cast<std::byte>(value));
     return make_frame(wire::FrameTemplate(path), spec);
   }
-  void receive(std::span<const std::byte> frame) { nic_.receive(now_, frame); }
+  void receive(std::span<const std::byte> frame) {
+    nic_.receive(now_, frame);
+    nic_.check_invariants();
+  }
   std::uint64_t count(Counter counter) const { return counters_.get(counter); }
   std::uint32_t expected_psn() const { return nic_.query_qp(qp_)->rq_psn.value(); }
   std::byte octet(std::size_t index) const { return buffer_[index]; }

@@ -188,6 +188,30 @@ class Run {
   }
 
   void take(Step step) {
+    act(step);
+    a_.nic.check_invariants();
+    b_.nic.check_invariants();
+  }
+
+  std::uint64_t state() const {
+    // What is under way follows from the histories, unless something was lost.
+    const std::uint64_t under_way =
+        exchange_.mishaps != 0 ? fabric::mix_all({hash_of(a_.outgoing), hash_of(b_.outgoing)}) : 0;
+    return fabric::mix_all(
+        {a_.history, b_.history, a_.nic.has_work() ? 1u : 0u, b_.nic.has_work() ? 1u : 0u, under_way, mishaps_left_});
+  }
+
+  /// Nothing can happen any more: everything must have happened.
+  bool is_complete() {
+    const auto sent = a_.poll();
+    const auto received = b_.poll();
+    const auto succeeded = [](const Completion& completion) { return completion.status == success; };
+    return sent.size() == exchange_.messages.size() && std::ranges::all_of(sent, succeeded) &&
+           received.size() == exchange_.receives() && std::ranges::all_of(received, succeeded);
+  }
+
+ private:
+  void act(Step step) {
     switch (step) {
       case Step::a_sends:
         return send(a_);
@@ -219,24 +243,6 @@ class Run {
     }
   }
 
-  std::uint64_t state() const {
-    // What is under way follows from the histories, unless something was lost.
-    const std::uint64_t under_way =
-        exchange_.mishaps != 0 ? fabric::mix_all({hash_of(a_.outgoing), hash_of(b_.outgoing)}) : 0;
-    return fabric::mix_all(
-        {a_.history, b_.history, a_.nic.has_work() ? 1u : 0u, b_.nic.has_work() ? 1u : 0u, under_way, mishaps_left_});
-  }
-
-  /// Nothing can happen any more: everything must have happened.
-  bool is_complete() {
-    const auto sent = a_.poll();
-    const auto received = b_.poll();
-    const auto succeeded = [](const Completion& completion) { return completion.status == success; };
-    return sent.size() == exchange_.messages.size() && std::ranges::all_of(sent, succeeded) &&
-           received.size() == exchange_.receives() && std::ranges::all_of(received, succeeded);
-  }
-
- private:
   void post_receive() {
     --receives_left_;
     const Sge sge{0, 4 * kMtu, b_.mr.lkey};

@@ -5,7 +5,8 @@
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
 #   make interop  programs between Verbena and the kernel's rxe in an emulated machine; writes docs/interop.md (half an hour)
-#   make bench   the benchmark table, each figure beside its limit and its peer
+#   make bench   the benchmark table, each figure beside its limit and its peer; QUICK=1: the rows that matter most, in two minutes;
+#                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
 .PHONY: build setup demo test soak conformance interop bench format tidy clean
@@ -42,7 +43,7 @@ interop: setup
 bench: setup
 	@scripts/setup.sh bench
 	@scripts/build.sh release benchmarks
-	@/usr/bin/python3 bench/bench.py $(BENCH_ARGS)
+	@/usr/bin/python3 bench/bench.py $(if $(QUICK),--quick) $(if $(COMPARE),--compare '$(COMPARE)') $(BENCH_ARGS)
 
 format:
 	@scripts/setup.sh test

@@ -19,7 +19,7 @@ import served  # noqa: E402
 
 CORES = {0, 1}
 SERVER_PIN, CLIENT_PIN = ["taskset", "-c", "0"], ["taskset", "-c", "1"]
-PROGRAMS = ("taskset", "ucx_perftest", "ibv_devices", "ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat",
+PROGRAMS = ("taskset", "valgrind", "ucx_perftest", "ibv_devices", "ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat",
             "ib_send_lat")
 TIMEOUT_S = 60
 MIB = 1 << 20

@@ -66,9 +66,11 @@ def text_of(line, first):
                          met).rstrip()
 
 
-def print_table(rows, rounds):
-    """Prints the table, and returns its lines."""
-    print(f"\nMedians of {len(rounds)} rounds, two processes on cores 0 and 1. Every round has its ratio, ours / beside.")
+def print_table(rows, rounds, header=(), quick=False):
+    """Prints the table below its header, and returns its lines."""
+    print("", *header, sep="\n")
+    print(f"\n{'QUICK: fewer rows and rounds. ' if quick else ''}Medians of {len(rounds)} round{'s'[:len(rounds) != 1]}, two processes on cores 0 "
+          "and 1. Every round has its ratio, ours / beside.")
     print(HEAD.rstrip())
     lines = []
     for row in rows:

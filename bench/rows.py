@@ -112,9 +112,15 @@ ROWS = (
 )
 
 
-def chosen(patterns):
-    """The rows whose names begin with one of these; all if there are none."""
-    return [row for row in ROWS if not patterns or any(row.name.startswith(pattern) for pattern in patterns)]
+# What `--quick` measures: the rows by which a change of the data path is judged first.
+QUICK = ("bandwidth-shm-write", "bandwidth-shm-read", "bandwidth-shm-send", "latency-shm-write", "latency-shm-send",
+         "rate-shm-write", "rate-shm-send", "bandwidth-udp-write", "latency-udp-write")
+
+
+def chosen(patterns, quick=False):
+    """The rows whose names begin with one of these; all if there are none. `quick`: of those that are in QUICK."""
+    return [row for row in ROWS if (not patterns or any(row.name.startswith(pattern) for pattern in patterns))
+            and (not quick or row.name in QUICK)]
 
 
 def measurements_of(rows):

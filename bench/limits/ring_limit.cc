@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/limits/cache_line.h"
 #include "bench/limits/measure.h"
 
 namespace verbena::bench {
@@ -25,10 +26,6 @@ constexpr std::size_t kShallow = 64;
 constexpr std::size_t kDeep = 4096;
 constexpr std::size_t kRegionBytes = 65536;
 constexpr std::size_t kPublishBatch = 16;  // small messages: indices cross once per batch
-
-struct alignas(128) Index {
-  std::atomic<std::size_t> value{0};
-};
 
 template <std::size_t slot_count>
 struct Ring {
@@ -77,30 +74,6 @@ double messages_per_second(std::size_t message_bytes, std::size_t messages, std:
                   messages_per_second_through<kDeep>(message_bytes, messages, batch));
 }
 
-double one_way_nanoseconds(std::size_t rounds) {
-  struct Lines {
-    Index ping;
-    Index pong;
-  };
-  auto lines = std::make_unique<Lines>();
-  std::thread other([&] {
-    pin(kCoreB);
-    for (std::size_t round = 1; round <= rounds; ++round) {
-      while (lines->ping.value.load(std::memory_order_acquire) != round) {
-      }
-      lines->pong.value.store(round, std::memory_order_release);
-    }
-  });
-  pin(kCoreA);
-  const double there_and_back = nanoseconds_a_turn(rounds, [&](std::size_t round) {
-    lines->ping.value.store(round, std::memory_order_release);
-    while (lines->pong.value.load(std::memory_order_acquire) != round) {
-    }
-  });
-  other.join();
-  return there_and_back / 2;
-}
-
 }  // namespace
 }  // namespace verbena::bench
 
@@ -110,5 +83,5 @@ int main(int argc, char** argv) {
     report("bandwidth_gbytes", messages_per_second(kSlotBytes, 1'000'000, 1) * kSlotBytes / 1e9);
   if (chosen(argc, argv, "message_rate"))
     report("message_rate_millions", messages_per_second(64, 20'000'000, kPublishBatch) / 1e6);
-  if (chosen(argc, argv, "latency")) report("latency_microseconds", one_way_nanoseconds(1'000'000) / 1e3);
+  if (chosen(argc, argv, "latency")) report("latency_microseconds", cache_line_one_way_nanoseconds(1'000'000) / 1e3);
 }

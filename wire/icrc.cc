@@ -1,11 +1,11 @@
 #include "wire/icrc.h"
 
-#include <isa-l/crc.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "wire/assert.h"
+#include "wire/crc32.h"
+#include "wire/crc32_polynomial.h"
 #include "wire/packet_view.h"
 
 namespace verbena::wire {
@@ -17,7 +17,7 @@ constexpr std::size_t kLinkOnes = 8;
 }  // namespace
 
 void Icrc::update(const void* bytes, std::size_t size) {
-  state_ = crc32_gzip_refl(state_, static_cast<const unsigned char*>(bytes), size);
+  state_ = crc32(state_, static_cast<const std::byte*>(bytes), size);
 }
 
 std::size_t mask_headers(std::span<const std::byte> ip_header, bool is_ipv4,
@@ -93,21 +93,10 @@ std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4) {
 namespace {
 
 // Running the CRC backwards. In the reflected order bit 31 is x^0 and bit 0 is x^31.
-constexpr std::uint32_t kPolynomial = 0xedb88320;
-
 constexpr std::uint32_t back_one_bit(std::uint32_t state) {
-  return (state & 0x80000000) != 0 ? ((state ^ kPolynomial) << 1 | 1) : state << 1;
+  return (state & 0x80000000) != 0 ? ((state ^ kCrc32Polynomial) << 1 | 1) : state << 1;
 }
-static_assert(back_one_bit(kPolynomial) == 1 && back_one_bit(1) == 2);
-
-constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t product = 0;
-  for (std::uint32_t bit = 0x80000000; bit != 0; bit >>= 1) {
-    if ((a & bit) != 0) product ^= b;
-    b = (b & 1) != 0 ? (b >> 1 ^ kPolynomial) : b >> 1;
-  }
-  return product;
-}
+static_assert(back_one_bit(kCrc32Polynomial) == 1 && back_one_bit(1) == 2);
 
 /// x^(-8 n) for each number of octets n that can follow the identification.
 constexpr auto kBackOctets = [] {
@@ -133,7 +122,7 @@ std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte
   constexpr std::size_t kIdentificationOffset = 4;
   const std::size_t octets_back = covered.size() - kIdentificationOffset;
   if (octets_back >= kBackOctets.size()) return std::nullopt;
-  const std::uint32_t entered = multiply(difference, kBackOctets[octets_back]);
+  const std::uint32_t entered = crc32_multiply(difference, kBackOctets[octets_back]);
   if (entered >> 16 != 0) return std::nullopt;
   return static_cast<std::uint16_t>(view->ipv4().identification ^ ((entered & 0xff) << 8 | entered >> 8));
 }

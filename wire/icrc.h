@@ -1,4 +1,4 @@
-// The invariant CRC of a RoCE v2 packet (IBTA annex A17.3.3; the CRC is that of Ethernet, IEEE 802.3), on ISA-L.
+// The invariant CRC of a RoCE v2 packet (IBTA annex A17.3.3), over the CRC-32 of Ethernet (crc32.h).
 //
 // Solely responsible for what the ICRC covers and how its value comes about. Covered: eight octets of ones in the place
 // of InfiniBand's LRH, the IP header with TOS, TTL and checksum (IPv6: traffic class, flow label, hop limit) as ones,

@@ -4,8 +4,9 @@
 Instruction counts do not depend on how busy the machine is, so a small tolerance guards the packet path. Only Verbena's own
 code is compared: which memcpy glibc takes and which CRC ISA-L takes depends on the CPU, and valgrind shows the program the
 host's features up to AVX2 (never AVX-512), so what is spent in libraries is printed beside it and not judged. What can still
-move the judged count is the compiler, the release flags, and a choice by CPU features in code of our own. A gain beyond the
-tolerance fails as a loss does: record it, or the next loss hides behind it.
+move the judged count is the compiler, the release flags, and a choice by CPU features in code of our own. There is one, the
+CRC of less than 256 octets: valgrind shows PCLMULQDQ and never VPCLMULQDQ, so it is the same on every x86-64 that has AVX. A gain
+beyond the tolerance fails as a loss does: record it, or the next loss hides behind it.
 
   check.py [--build DIR]                compares; exit status 1 when a count has left its tolerance
   check.py [--build DIR] --record       writes the baseline

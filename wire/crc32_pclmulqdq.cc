@@ -1,0 +1,17 @@
+// CRC-32 for x86-64 processors with AVX and PCLMULQDQ: short messages folded here, long ones by ISA-L, whose loop folds
+// as fast as these instructions allow.
+#include "wire/crc32_fold.h"
+
+#if defined(__x86_64__)
+
+namespace verbena::wire::crc32_detail {
+
+[[gnu::target("avx,pclmul")]] std::uint32_t update_pclmulqdq(std::uint32_t crc, const std::byte* from,
+                                                             std::size_t size) {
+  if (size < kShortBytesMax) return update_short(crc, from, size);
+  return update_isal(crc, from, size);
+}
+
+}  // namespace verbena::wire::crc32_detail
+
+#endif

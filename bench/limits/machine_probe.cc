@@ -22,13 +22,11 @@
 
 #include "bench/limits/cache_line.h"
 #include "bench/limits/measure.h"
+#include "wire/crc32.h"
 #include "wire/icrc.h"
 
 namespace verbena::bench {
 namespace {
-
-// The library whose CRC wire/icrc.cc uses. The one place to change when wire names its kernel itself.
-constexpr std::string_view kCrcKernel = "isa-l";
 
 /// The compiler takes `value` for used, and for changed.
 template <class Value>
@@ -186,7 +184,8 @@ LineTimes line_times() {
 }
 
 void report_all() {
-  std::printf("crc_kernel %.*s\n", static_cast<int>(kCrcKernel.size()), kCrcKernel.data());
+  const std::string_view kernel = wire::crc32_kernel_name();
+  std::printf("crc_kernel %.*s\n", static_cast<int>(kernel.size()), kernel.data());
   pin(kCoreA);
   for (const std::size_t bytes : {std::size_t{64}, std::size_t{1024}, std::size_t{4096}})
     report(("crc_" + std::to_string(bytes) + "_ns").c_str(), crc_nanoseconds(bytes));

@@ -34,6 +34,7 @@ struct Options {
   std::string seed;  // empty: none
   std::string device_name = host::kDeviceNameDefault;
   std::string nic;
+  std::string icrc;  // empty: offload
   bool stats = false;
 };
 
@@ -56,6 +57,9 @@ void declare(CommandLine& line, Options& options) {
               "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
               "cnp-interval=4us page-fault-delay=50us "
               "nak-latency=10us acknowledge-latency=500ns removed-after=2s', any of them");
+  line.option("--icrc", options.icrc, "WHEN",
+              "when the ICRC of a packet is computed: offload (once it leaves the memory that the user's processes "
+              "share: for a socket, a capture, a fault or checker that looks at it) or always, by the NIC [offload]");
   line.flag("--stats", options.stats, "print the node's counters to stderr at the end");
 }
 
@@ -87,6 +91,8 @@ std::optional<std::string> find_error(const Options& options) {
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
   if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return fmt::format("--nic: {}", tuning.error());
+  if (!options.icrc.empty() && !host::parse_icrc(options.icrc))
+    return fmt::format("--icrc '{}': want {}", options.icrc, host::icrc_rule());
   if (!host::is_device_name(options.device_name))
     return fmt::format("--device-name '{}': a name has {}", options.device_name, host::device_name_rule());
   return std::nullopt;
@@ -133,6 +139,7 @@ host::LaunchEnvironment plan_of(const Options& options, const std::string& captu
   plan.seed = options.seed;
   plan.device_name = options.device_name;
   plan.nic = options.nic;
+  plan.icrc = options.icrc;
   return plan;
 }
 

@@ -127,6 +127,22 @@ std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte
   return static_cast<std::uint16_t>(view->ipv4().identification ^ ((entered & 0xff) << 8 | entered >> 8));
 }
 
+void complete_icrc(std::span<std::byte> frame) {
+  const auto view = parse_frame(frame);
+  if (!view) return;
+  const std::size_t icrc_at = view->frame().size() - kIcrcBytes;
+  const std::span<const std::byte> covered = view->frame().subspan(view->ip_offset(), icrc_at - view->ip_offset());
+  layout_detail::store_icrc(frame.data() + icrc_at, compute_icrc(covered, view->is_ipv4()));
+}
+
+std::span<const std::byte> CompletedFrame::copy_of(std::span<const std::byte> frame) {
+  VERBENA_ASSERT(frame.size() <= octets_.size());
+  std::ranges::copy(frame, octets_.begin());
+  const std::span<std::byte> copy = std::span(octets_).first(frame.size());
+  complete_icrc(copy);
+  return copy;
+}
+
 void set_ipv4_identification(std::span<std::byte> frame, std::uint16_t identification) {
   if (frame.size() < EthernetLayout::bytes + Ipv4Layout::bytes) return;
   const Ethernet ethernet = EthernetLayout::parse(frame.first<EthernetLayout::bytes>());

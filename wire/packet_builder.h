@@ -5,8 +5,9 @@
 // Nothing here allocates. IPv4 packets leave with DF set and identification 0 (see design.md: what a UDP socket sends),
 // UDP checksums are 0 over IPv4 and IPv6 alike (annex A17: the ICRC stands in for it).
 // A frame comes together in the builder, in lines that are this core's own, goes through the CRC there in one piece,
-// and is then copied to its place. The place is written once and never read: its lines may still belong to another
-// core.
+// and is then copied to its place. Where its ICRC is deferred (icrc.h) nothing has to be read again: only the headers
+// come together in the builder, the payload goes from its origin to its place. Either way the place is written once and
+// never read: its lines may still belong to another core.
 #pragma once
 
 #include <array>
@@ -82,16 +83,17 @@ class FrameTemplate {
 };
 
 /// One frame. Order of calls: constructor, append() in the order of the specification, payload, finish() once.
-///   PacketBuilder builder(into, frame_template, bth, payload_bytes);
+///   PacketBuilder builder(into, frame_template, bth, payload_bytes, port.icrc_wanted());
 ///   builder.append(reth);
 ///   if (!memory.read(va, builder.payload(n))) ...;   // fills n octets
 ///   std::size_t bytes = builder.finish();
 /// Leaving an extension header of the opcode out, or giving more or less payload than announced, asserts.
 class PacketBuilder {
  public:
-  /// `into` must hold frame_bytes(); asserts otherwise. bth.pad_bytes is overwritten from the payload's size.
+  /// `into` must hold frame_bytes(); asserts otherwise. bth.pad_bytes is overwritten from the payload's size. `icrc`:
+  /// present or deferred.
   PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
-                std::size_t payload_bytes);
+                std::size_t payload_bytes, IcrcState icrc = IcrcState::present);
   PacketBuilder(const PacketBuilder&) = delete;
   PacketBuilder& operator=(const PacketBuilder&) = delete;
 
@@ -104,13 +106,13 @@ class PacketBuilder {
   void append(const ImmDt& header) { append_header<ImmDtLayout>(header); }
   void append(const Ieth& header) { append_header<IethLayout>(header); }
 
-  /// The next `bytes` octets of payload, for the caller to write before finish(). What is written is what leaves and
-  /// what the ICRC covers, whatever becomes of its origin.
+  /// The next `bytes` octets of payload, for the caller to write, and not to read, before finish(). What is written is
+  /// what leaves and what the ICRC covers, whatever becomes of its origin.
   std::span<std::byte> payload(std::size_t bytes) {
     VERBENA_ASSERT(extension_bytes_left_ == 0 && bytes <= payload_bytes_left_);
     payload_bytes_left_ -= bytes;
-    std::byte* const place = next_;
-    next_ += bytes;
+    std::byte* const place = payload_;
+    payload_ += bytes;
     return {place, bytes};
   }
   void append_payload(std::span<const std::byte> bytes) {
@@ -119,14 +121,16 @@ class PacketBuilder {
   }
   /// Instead of all payload: its place stays as it is, and the ICRC leaves it out. For simulations without payload.
   void leave_out_payload(std::size_t bytes) {
-    VERBENA_ASSERT(bytes <= payload_bytes_left_);
+    VERBENA_ASSERT(bytes <= payload_bytes_left_ && !icrc_is_deferred());
     payload_bytes_left_ -= bytes;
     left_out_bytes_ += bytes;
   }
-  /// Pads, stores the ICRC, copies the frame to its place; returns its size in octets.
+  /// Pads, stores the ICRC (zeros, if it is deferred), and what is not yet in its place; returns the frame's size in
+  /// octets.
   std::size_t finish();
 
  private:
+  bool icrc_is_deferred() const { return payload_is_in_place_; }
   static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes;
   // The payload begins here: the headers end where a cache line does.
   static constexpr std::size_t kPayloadAt = 128;
@@ -143,12 +147,14 @@ class PacketBuilder {
   std::byte* into_;
   std::byte* begin_;
   std::byte* bth_;
-  std::byte* next_;
+  std::byte* next_;     // of the extension headers
+  std::byte* payload_;  // the next octet of it
   std::size_t payload_bytes_left_;
   std::size_t left_out_bytes_ = 0;
   Icrc icrc_;
   std::uint8_t pad_bytes_;
   std::uint8_t extension_bytes_left_;
+  bool payload_is_in_place_;  // and not in the stage
   alignas(64) std::array<std::byte, kPayloadAt + kPayloadBytesMax + kIcrcBytes> stage_;
 };
 
@@ -156,8 +162,11 @@ class PacketBuilder {
 // of the frame stays in registers.
 [[gnu::always_inline]] inline PacketBuilder::PacketBuilder(std::span<std::byte> into,
                                                            const FrameTemplate& frame_template, const Bth& bth,
-                                                           std::size_t payload_bytes)
-    : into_(into.data()), payload_bytes_left_(payload_bytes), pad_bytes_(-payload_bytes & 3) {
+                                                           std::size_t payload_bytes, IcrcState icrc)
+    : into_(into.data()),
+      payload_bytes_left_(payload_bytes),
+      pad_bytes_(-payload_bytes & 3),
+      payload_is_in_place_(icrc == IcrcState::deferred) {
   const OpcodeInfo& info = opcode_info(bth.opcode);
   VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
   const std::size_t udp_payload_bytes =
@@ -168,6 +177,8 @@ class PacketBuilder {
   bth_ = stage_.data() + kPayloadAt - info.extension_bytes - BthLayout::bytes;
   begin_ = bth_ - header_bytes;
   next_ = bth_ + BthLayout::bytes;
+  std::byte* const staged = stage_.data() + kPayloadAt;
+  payload_ = payload_is_in_place_ ? into_ + (staged - begin_) : staged;
   frame_template.emit({begin_, header_bytes}, udp_payload_bytes);
   icrc_ = Icrc(frame_template.icrc_until_bth(udp_payload_bytes));
   Bth padded = bth;
@@ -177,19 +188,24 @@ class PacketBuilder {
 
 [[gnu::always_inline]] inline std::size_t PacketBuilder::finish() {
   VERBENA_ASSERT(extension_bytes_left_ == 0 && payload_bytes_left_ == 0);
-  for (std::uint8_t i = 0; i < pad_bytes_; ++i) *next_++ = std::byte{0};
+  for (std::uint8_t i = 0; i < pad_bytes_; ++i) *payload_++ = std::byte{0};
+  if (icrc_is_deferred()) {
+    std::memcpy(into_, begin_, static_cast<std::size_t>(next_ - begin_));
+    layout_detail::store_icrc(payload_, 0);
+    return static_cast<std::size_t>(payload_ + kIcrcBytes - into_);
+  }
   const std::byte masked = std::exchange(bth_[kBthMaskedOctet], std::byte{0xff});
-  icrc_.update(bth_, static_cast<std::size_t>(next_ - bth_));
+  icrc_.update(bth_, static_cast<std::size_t>(payload_ - bth_));
   bth_[kBthMaskedOctet] = masked;
   if (left_out_bytes_ != 0) {
-    const auto before = static_cast<std::size_t>(next_ - pad_bytes_ - begin_);
+    const auto before = static_cast<std::size_t>(payload_ - pad_bytes_ - begin_);
     std::memcpy(into_, begin_, before);
     std::byte* const end = into_ + before + left_out_bytes_ + pad_bytes_;
     layout_detail::store_icrc(end, icrc_.value());
     return static_cast<std::size_t>(end + kIcrcBytes - into_);
   }
-  layout_detail::store_icrc(next_, icrc_.value());
-  const auto bytes = static_cast<std::size_t>(next_ + kIcrcBytes - begin_);
+  layout_detail::store_icrc(payload_, icrc_.value());
+  const auto bytes = static_cast<std::size_t>(payload_ + kIcrcBytes - begin_);
   std::memcpy(into_, begin_, bytes);
   return bytes;
 }

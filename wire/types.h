@@ -100,6 +100,13 @@ struct Gid {
   constexpr bool is_multicast() const { return is_ipv4() ? (octets[12] & 0xf0) == 0xe0 : octets[0] == 0xff; }
 };
 
+/// What the last four octets of a frame in memory are.
+enum class IcrcState : std::uint8_t {
+  present,   // an ICRC, right or wrong
+  verified,  // an ICRC that somebody has checked
+  deferred,  // nothing yet: whoever lets the frame out of the processes that trust each other computes it (icrc.h)
+};
+
 inline constexpr std::uint16_t kRoceUdpPort = 4791;  // IANA, IBTA annex A17
 inline constexpr std::size_t kIcrcBytes = 4;
 inline constexpr std::size_t kGrhBytes = 40;

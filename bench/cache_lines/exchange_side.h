@@ -135,9 +135,7 @@ class ExchangeSide final : private host::FrameSink {
     return config;
   }
 
-  void frame(std::span<const std::byte> frame, bool icrc_trusted) override {
-    nic_.receive(clock_.now, frame, icrc_trusted);
-  }
+  void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override { nic_.receive(clock_.now, frame, icrc); }
   void transmit(nic::Nic::Acknowledge when) {
     nic_.transmit(clock_.now, *link_.link, kBudget, when);
     link_.link->publish();

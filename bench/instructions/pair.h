@@ -41,13 +41,13 @@ class Cable final : public nic::TransmitPort {
   std::span<std::byte> reserve(const nic::Destination& /*destination*/, std::size_t bytes) override {
     return writer_.reserve(bytes);
   }
-  void commit(std::size_t bytes) override { writer_.commit(bytes); }
+  void commit(std::size_t bytes, wire::IcrcState icrc) override { writer_.commit(bytes, icrc); }
   void cancel() override {}
   void publish() { writer_.publish(true); }
 
   std::size_t deliver(nic::Nic& to, Time now) {
-    return reader_.read(kFramesMax, [&](std::span<const std::byte> frame) {
-      to.receive(now, frame);
+    return reader_.read(kFramesMax, [&](std::span<const std::byte> frame, wire::IcrcState icrc) {
+      to.receive(now, frame, icrc);
       return true;
     });
   }

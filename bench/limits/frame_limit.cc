@@ -79,7 +79,7 @@ class Receiver {
   /// Returns how many good ones came.
   std::size_t receive() {
     std::size_t good = 0;
-    reader_.read(kReadBudget, [&](std::span<const std::byte> frame) {
+    reader_.read(kReadBudget, [&](std::span<const std::byte> frame, wire::IcrcState) {
       const auto packet = wire::FrameParser::parse(frame, {.known = &known_});
       if (!packet.ok() || !packet->icrc_is_valid() || packet->payload().size() != kPayloadBytes) return true;
       std::memcpy(target_.data(), packet->payload().data(), kPayloadBytes);

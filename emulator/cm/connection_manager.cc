@@ -405,10 +405,10 @@ std::size_t ConnectionManager::transmit(Time, nic::TransmitPort& port, std::size
     bth.opcode = opcode;
     bth.dest_qp = wire::kGsiQpn;
     bth.psn = wire::Psn(next_psn_++);
-    wire::PacketBuilder builder(room, frame_template, bth, wire::kMadBytes);
+    wire::PacketBuilder builder(room, frame_template, bth, wire::kMadBytes, port.icrc_wanted());
     builder.append(wire::Deth{wire::kGsiQkey, 0, wire::kGsiQpn});
     builder.append_payload(next.mad);
-    port.commit(builder.finish());
+    port.commit(builder.finish(), port.icrc_wanted());
     outgoing_.pop_front();
   }
   return sent;

@@ -42,7 +42,7 @@ struct FrameInfo {
   std::uint16_t comment = 0;      // what faults did to it, as a number; 0: nothing
   bool has_long_headers = false;  // more than kShortBytes
   bool corrupted = false;
-  bool icrc_fits = true;
+  wire::IcrcState icrc = wire::IcrcState::present;
   bool ecn_capable = false;  // and not yet marked
 };
 static_assert(sizeof(FrameInfo) <= 32);

@@ -146,8 +146,9 @@ void Network::cancel() {
   state_->is_open = false;  // the place is kept for the next one
 }
 
-void Network::commit(Time now, std::uint32_t host, std::size_t bytes) {
+void Network::commit(Time now, std::uint32_t host, std::size_t bytes, wire::IcrcState icrc) {
   State& state = *state_;
+  VERBENA_ASSERT(state.options.payload || icrc != wire::IcrcState::deferred);
   VERBENA_ASSERT(state.is_open && bytes <= wire::kFrameBytesMax && host < state.topology.hosts);
   state.is_open = false;
   const FrameNumber frame = state.open;
@@ -159,17 +160,18 @@ void Network::commit(Time now, std::uint32_t host, std::size_t bytes) {
   FrameInfo& info = state.pool.info(frame);
   info = {};
   info.bytes = static_cast<std::uint16_t>(bytes);
+  info.icrc = state.options.payload ? icrc : wire::IcrcState::verified;
   state.enter(now, host, frame, state.is_open_in_scratch ? state.build_scratch : state.pool.octets(frame));
 }
 
-void Network::submit(Time now, std::uint32_t host, std::span<const std::byte> frame) {
+void Network::submit(Time now, std::uint32_t host, std::span<const std::byte> frame, wire::IcrcState icrc) {
   if (frame.size() > wire::kFrameBytesMax) {
     ++state_->statistics.overflowed;
     return;
   }
   const std::span<std::byte> room = reserve(frame.size());
   if (!frame.empty()) std::memcpy(room.data(), frame.data(), frame.size());
-  commit(now, host, frame.size());
+  commit(now, host, frame.size(), icrc);
 }
 
 Time Network::has_room_at(Time now, std::uint32_t host, const wire::Gid* destination) const {

@@ -67,7 +67,7 @@ struct Arrival {
   std::uint32_t host = 0;
   std::span<const std::byte> frame;  // valid during the call
   bool corrupted = false;            // a fault changed it
-  bool icrc_fits = true;             // false: corrupted, and the ICRC was not repaired
+  wire::IcrcState icrc{};            // in a payload-free network: verified, or wrong
 };
 
 /// Where Network::run delivers. It may call the network (commit, set_...) but not run().
@@ -138,11 +138,13 @@ class Network {
   // -- Frames in ------------------------------------------------------------------------------------------------------
   /// Room for one frame of at most `bytes` octets, at most kFrameBytesMax; never refuses. commit() or cancel() follows.
   std::span<std::byte> reserve(std::size_t bytes);
-  /// The frame in the reserved room leaves from `host`, behind what waits there.
-  void commit(Time now, std::uint32_t host, std::size_t bytes);
+  /// The frame in the reserved room leaves from `host`, behind what waits there. A deferred ICRC is computed when an
+  /// observer sees the frame or a fault changes it, and else arrives as deferred; not in a payload-free network.
+  void commit(Time now, std::uint32_t host, std::size_t bytes, wire::IcrcState icrc = wire::IcrcState::present);
   void cancel();
   /// The same with a copy. Frames above kFrameBytesMax are lost.
-  void submit(Time now, std::uint32_t host, std::span<const std::byte> frame);
+  void submit(Time now, std::uint32_t host, std::span<const std::byte> frame,
+              wire::IcrcState icrc = wire::IcrcState::present);
   /// When `host` may hand over its next frame without having more than a few of the largest frames before it: `now` if
   /// at once. Nothing is enforced: a NIC's port looks before it asks for a frame. `destination` matters only to a host
   /// with several cables.

@@ -7,6 +7,7 @@
 #include "emulator/fabric/flow_dissector.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
+#include "wire/icrc.h"
 #include "wire/packet_view.h"
 
 namespace verbena::fabric {
@@ -252,7 +253,7 @@ void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame,
     return;
   }
   ++statistics.host_arrivals;
-  const bool is_taken = sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc_fits});
+  const bool is_taken = sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc});
   end(now, number, frame, is_taken ? FrameEvent::delivered : FrameEvent::vanished);
 }
 
@@ -271,13 +272,21 @@ std::span<const std::byte> Network::State::view(FrameNumber frame) {
   return std::span(view_scratch).first(bytes);
 }
 
+void Network::State::complete(FrameNumber frame) {
+  FrameInfo& info = pool.info(frame);
+  if (info.icrc != wire::IcrcState::deferred) return;
+  wire::complete_icrc(pool.octets(frame).first(info.bytes));
+  info.icrc = wire::IcrcState::present;
+}
+
 void Network::State::damage(FrameNumber frame, const FaultVerdict& verdict) {
+  if (verdict.flip_bit || verdict.truncate_to) complete(frame);
   FrameInfo& info = pool.info(frame);
   const std::span<std::byte> stored = pool.octets(frame);
   const std::uint32_t bit = verdict.flip_bit.value_or(0);
   if (verdict.flip_bit) {
     info.digest ^= static_cast<std::uint32_t>(mix(bit));
-    info.icrc_fits = info.icrc_fits && verdict.repair_icrc && bit / 8 < info.bytes - wire::kIcrcBytes;
+    if (!verdict.repair_icrc || bit / 8 >= info.bytes - wire::kIcrcBytes) info.icrc = wire::IcrcState::present;
   }
   if (verdict.mark) mark(frame);
   FaultVerdict rest = verdict;
@@ -285,7 +294,7 @@ void Network::State::damage(FrameNumber frame, const FaultVerdict& verdict) {
   if (info.bytes <= stored.size()) {
     const AlteredFrame altered = alter_frame(stored.first(info.bytes), rest);
     info.corrupted = info.corrupted || altered.corrupted;
-    info.icrc_fits = info.icrc_fits && altered.bytes == info.bytes;
+    if (altered.bytes != info.bytes) info.icrc = wire::IcrcState::present;
     info.bytes = static_cast<decltype(info.bytes)>(altered.bytes);
     return;
   }
@@ -293,7 +302,7 @@ void Network::State::damage(FrameNumber frame, const FaultVerdict& verdict) {
   if (verdict.flip_bit && bit / 8 < stored.size()) stored[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
   info.corrupted = info.corrupted || verdict.flip_bit || verdict.truncate_to;
   if (verdict.truncate_to && *verdict.truncate_to < info.bytes) {
-    info.icrc_fits = false;
+    info.icrc = wire::IcrcState::present;
     info.bytes = static_cast<decltype(info.bytes)>(*verdict.truncate_to);
   }
 }
@@ -310,6 +319,7 @@ FrameNumber Network::State::copy(FrameNumber frame) {
 void Network::State::show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event) {
   const LinkDirection& direction = directions[number];
   if (direction.is_loopback) return;
+  complete(frame);
   const FrameInfo& info = pool.info(frame);
   observer->observe({time, direction.link, event, view(frame), comment_texts[info.comment], info.corrupted});
 }

@@ -29,8 +29,8 @@ void Network::State::arrive_for_group(Time now, DirectionNumber number, FrameNum
   const FrameInfo& info = pool.info(frame);
   if (topology.is_host(direction.to)) {
     ++statistics.host_arrivals;
-    const bool is_taken = !is_cut_off(direction.to, frame) &&
-                          sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc_fits});
+    const bool is_taken =
+        !is_cut_off(direction.to, frame) && sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc});
     end(now, number, frame, is_taken ? FrameEvent::delivered : FrameEvent::vanished);
     return;
   }

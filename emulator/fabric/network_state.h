@@ -154,6 +154,8 @@ struct Network::State {
   /// The frame at its full length; valid until the next call.
   std::span<const std::byte> view(FrameNumber frame);
   void damage(FrameNumber frame, const FaultVerdict& verdict);
+  /// Somebody outside is about to see the frame, or a fault to change it: a deferred ICRC is computed.
+  void complete(FrameNumber frame);
   FrameNumber copy(FrameNumber frame);
   void mark(FrameNumber frame);
 

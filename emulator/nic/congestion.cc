@@ -63,10 +63,10 @@ std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) 
     bth.opcode = wire::Opcode::cnp;
     bth.becn = true;
     bth.dest_qp = notice.to;
-    wire::PacketBuilder builder(room, notice.frame_template, bth, kReservedBytes);
+    wire::PacketBuilder builder(room, notice.frame_template, bth, kReservedBytes, port.icrc_wanted());
     builder.append_payload(std::array<std::byte, kReservedBytes>{});
     const std::size_t bytes = builder.finish();
-    port.commit(bytes);
+    port.commit(bytes, port.icrc_wanted());
     nic.counters.add(Counter::tx_packets);
     nic.counters.add(Counter::tx_bytes, bytes);
     nic.counters.add(Counter::np_cnp_sent);

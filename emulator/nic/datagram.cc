@@ -65,7 +65,7 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   bth.dest_qp = work.remote_qpn;
   bth.psn = qp.requester.next_psn;
   bth.solicited = work.solicited;
-  wire::PacketBuilder builder(room, ah->frame_template, bth, work.length);
+  wire::PacketBuilder builder(room, ah->frame_template, bth, work.length, port.icrc_wanted());
   builder.append(
       wire::Deth{(work.remote_qkey & kPrivilegedQkey) != 0 ? qp.attributes.qkey : work.remote_qkey, 0, qp.qpn});
   if (work.opcode == SendOpcode::send_with_immediate) builder.append(wire::ImmDt{work.immediate});
@@ -78,7 +78,7 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   }
   const std::size_t bytes = builder.finish();
   if (comes_back) nic.steering.looped.push(qp.qpn, room.first(bytes));
-  port.commit(bytes);
+  port.commit(bytes, port.icrc_wanted());
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, bytes);
   Requester& requester = qp.requester;

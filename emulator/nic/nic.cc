@@ -117,7 +117,7 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 
 }  // namespace
 
-void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted) {
+void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc) {
   NicState& nic = *state_;
   nic.now = now;
   const auto parsed = wire::FrameParser::parse(frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr});
@@ -126,11 +126,11 @@ void Nic::receive(Time now, std::span<const std::byte> frame, bool icrc_trusted)
     if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);
     return;
   }
-  if (nic.steering.sniffers != 0) sniff(nic, frame, {});
+  if (nic.steering.sniffers != 0) sniff_received(nic, frame, icrc);
   const wire::PacketView& packet = *parsed;
   Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr) prefetch(*qp);
-  if (!icrc_trusted && !packet.icrc_is_valid()) {
+  if (icrc == wire::IcrcState::present && !packet.icrc_is_valid()) {
     nic.counters.add(Counter::rx_dropped_icrc);
     return;
   }

@@ -147,9 +147,9 @@ class Nic {
   bool awaits_completions();
 
   // -- Frames and time -----------------------------------------------------------------------------------------------
-  /// One Ethernet frame from the wire. Bad ones are dropped and counted by reason. `icrc_trusted`: the link has already
-  /// checked it.
-  void receive(Time now, std::span<const std::byte> frame, bool icrc_trusted = false);
+  /// One Ethernet frame from the wire. Bad ones are dropped and counted by reason. Only an ICRC that is present is
+  /// checked.
+  void receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc = wire::IcrcState::present);
   // -- An ACK timer is started as the request is built (IBTA 9.7.6.1.3), but what is built may stay with the port, when
   // who was to send it stands still. An owner to whom that can happen says what has left, in batches.
   using Batch = std::uint64_t;

@@ -171,6 +171,12 @@ void sniff(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender) {
     if (flow->init.type == FlowType::sniffer) apply(nic, *flow, frame, *fields, sender);
 }
 
+void sniff_received(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc) {
+  if (icrc != wire::IcrcState::deferred) return sniff(nic, frame, {});
+  wire::CompletedFrame completed;
+  sniff(nic, completed.copy_of(frame), {});
+}
+
 Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
   SendQueue& queue = qp.send_queue;
   if (queue.next == queue.tail || qp.state != QpState::rts) return Sent::nothing;
@@ -193,7 +199,7 @@ Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
     return Sent::nothing;
   }
   if (comes_back(nic, frame)) nic.steering.looped.push(qp.qpn, frame);
-  port.commit(work.length);
+  port.commit(work.length, wire::IcrcState::present);  // the application's own
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, work.length);
   Requester& requester = qp.requester;

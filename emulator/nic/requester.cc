@@ -246,7 +246,7 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
     if (bth.ack_request) requester.packets_since_ack_request = 0;
   }
   bth.solicited = work.solicited && info.consumes_receive && info.ends_message();
-  wire::PacketBuilder builder(room, qp.frame_template, bth, payload);
+  wire::PacketBuilder builder(room, qp.frame_template, bth, payload, port.icrc_wanted());
   append_extensions(builder, qp, work, info, packet);
   if (payload > 0 && !gather_payload(nic, qp, queue.next, offset, payload, builder)) {
     port.cancel();
@@ -254,7 +254,7 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
     return Sent::nothing;
   }
   const std::size_t bytes = builder.finish();
-  port.commit(bytes);
+  port.commit(bytes, port.icrc_wanted());
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, bytes);
   advance(nic, qp, work, now);

@@ -38,7 +38,7 @@ wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn) {
 
 void commit(NicState& nic, TransmitPort& port, wire::PacketBuilder& builder) {
   const std::size_t bytes = builder.finish();
-  port.commit(bytes);
+  port.commit(bytes, port.icrc_wanted());
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, bytes);
 }
@@ -52,7 +52,7 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::atomic_acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), 0);
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), 0, port.icrc_wanted());
   builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   builder.append(wire::AtomicAckEth{job.value});
   commit(nic, port, builder);
@@ -79,7 +79,8 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   const std::uint32_t payload = std::min(qp.mtu, job.bytes_left);
   const std::span<std::byte> room = reserve(qp, port, opcode, payload);
   if (room.empty()) return Sent::blocked;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), payload);
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), payload,
+                              port.icrc_wanted());
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   std::uint64_t from;
   if (payload > 0 && (!nic.regions.translate(job.rkey, job.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
@@ -106,7 +107,7 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   const bool nak = responder.acknowledge == Responder::Acknowledge::nak;
   // One acknowledgement for everything executed so far: requests of a batch coalesce (9.7.5.1.2).
   const wire::Psn psn = nak ? responder.acknowledge_psn : responder.expected_psn - 1;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, psn), 0);
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, psn), 0, port.icrc_wanted());
   builder.append(wire::Aeth{nak ? responder.nak_syndrome : acknowledge_syndrome(qp), responder.msn});
   commit(nic, port, builder);
   nic.counters.add(Counter::tx_acknowledges);

@@ -22,14 +22,21 @@ struct Destination {
 
 class TransmitPort {
  public:
+  /// `icrc_wanted`: deferred, if all that happens to the frames before their ICRC is computed is that they lie in memory
+  /// of processes that trust each other; else present.
+  explicit TransmitPort(wire::IcrcState icrc_wanted = wire::IcrcState::present) : icrc_wanted_(icrc_wanted) {}
   virtual ~TransmitPort() = default;
+  wire::IcrcState icrc_wanted() const { return icrc_wanted_; }
   /// Room for one frame of at most `bytes` octets, or an empty span: back pressure, ask again later. A destination that
   /// cannot be reached is not back pressure: the port hands out room and the frame vanishes, as on a wire.
   virtual std::span<std::byte> reserve(const Destination& destination, std::size_t bytes) = 0;
   /// The frame in the last reserved room is complete and `bytes` octets long. Every reserve that gave room is followed
-  /// by exactly one commit or cancel.
-  virtual void commit(std::size_t bytes) = 0;
+  /// by exactly one commit or cancel. `icrc` may be deferred only where that is wanted.
+  virtual void commit(std::size_t bytes, wire::IcrcState icrc) = 0;
   virtual void cancel() = 0;
+
+ private:
+  const wire::IcrcState icrc_wanted_;
 };
 
 }  // namespace verbena::nic

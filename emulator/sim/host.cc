@@ -17,11 +17,11 @@ std::span<std::byte> Port::reserve(const nic::Destination& destination, std::siz
   return room_;
 }
 
-void Port::commit(std::size_t bytes) {
+void Port::commit(std::size_t bytes, wire::IcrcState icrc) {
   if (host_.may_keep && keep(room_.first(bytes)))
     network_.cancel();
   else
-    network_.commit(now_, id_, bytes);
+    network_.commit(now_, id_, bytes, icrc);
 }
 
 bool Port::keep(std::span<const std::byte> frame) {
@@ -31,7 +31,7 @@ bool Port::keep(std::span<const std::byte> frame) {
   KeptFrame kept{now_ + (is_nak ? host_.latencies.nak : host_.latencies.acknowledge),
                  packet->destination(),
                  packet->bth().dest_qp,
-                 true,
+                 wire::IcrcState::present,
                  {frame.begin(), frame.end()}};
   // What goes to one QP stays in order.
   for (const KeptFrame& other : host_.leaving)

@@ -21,7 +21,7 @@ struct KeptFrame {
   Time due;
   wire::Gid destination;
   wire::Qpn qpn;
-  bool icrc_fits = true;
+  wire::IcrcState icrc = wire::IcrcState::present;
   std::vector<std::byte> octets;
 };
 inline constexpr std::size_t kFrozenBytesMax = 1 << 20;
@@ -81,7 +81,7 @@ class Port final : public nic::TransmitPort {
       : network_(network), host_(host), id_(id), now_(now) {}
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
-  void commit(std::size_t bytes) override;
+  void commit(std::size_t bytes, wire::IcrcState icrc) override;
   void cancel() override { network_.cancel(); }
 
   /// When a refused frame would have had room; kNever: none was refused.

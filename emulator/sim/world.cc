@@ -122,11 +122,11 @@ bool World::State::arrived(const fabric::Arrival& arrival) {
   if (host.is_frozen) {
     if (host.waiting_bytes + arrival.frame.size() > kFrozenBytesMax) return false;
     host.waiting_bytes += arrival.frame.size();
-    host.waiting.push_back({arrival.time, {}, {}, arrival.icrc_fits, {arrival.frame.begin(), arrival.frame.end()}});
+    host.waiting.push_back({arrival.time, {}, {}, arrival.icrc, {arrival.frame.begin(), arrival.frame.end()}});
     return true;
   }
   // Without payload there is no ICRC to check; what would have a wrong one is known.
-  host.nic->receive(arrival.time, arrival.frame, !options.payload && arrival.icrc_fits);
+  host.nic->receive(arrival.time, arrival.frame, arrival.icrc);
   check(host);
   look_at(arrival.host, kTouched);
   return true;
@@ -362,7 +362,7 @@ void World::freeze(HostId id, bool frozen) {
   if (frozen) return;
   for (; !host.waiting.empty(); host.waiting.pop_front()) {
     const KeptFrame& frame = host.waiting.front();
-    host.nic->receive(state_->now, frame.octets, !state_->options.payload && frame.icrc_fits);
+    host.nic->receive(state_->now, frame.octets, frame.icrc);
   }
   host.waiting_bytes = 0;
   const std::uint8_t kept = host.reasons;

@@ -21,7 +21,7 @@ class Port final : public nic::TransmitPort {
     room_.resize(bytes);
     return room_;
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState) override {
     frames.emplace_back(room_.begin(), room_.begin() + static_cast<long>(bytes));
   }
   void cancel() override {}

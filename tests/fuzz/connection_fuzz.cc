@@ -33,7 +33,7 @@ class KeepingPort final : public nic::TransmitPort {
     if (frames.size() >= kFramesMax) frames.erase(frames.begin());
     return std::span(scratch_).first(bytes);
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState) override {
     frames.emplace_back(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(bytes));
   }
   void cancel() override {}

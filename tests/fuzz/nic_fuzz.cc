@@ -31,7 +31,7 @@ class LoopPort final : public TransmitPort {
     if (looped.size() >= kLoopedMax) return {};
     return std::span(scratch_).first(bytes);
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState) override {
     looped.emplace_back(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(bytes));
   }
   void cancel() override {}
@@ -210,7 +210,7 @@ class Victim {
         auto frame = packet(input);
         for (int i = input.u8() % 4; i >= 0; --i)
           frame[input.u32() % frame.size()] = static_cast<std::byte>(input.u8());
-        nic_->receive(now_, frame, true);
+        nic_->receive(now_, frame, wire::IcrcState::deferred);
         break;
       }
       case 3:
@@ -252,7 +252,7 @@ class Victim {
       if (hit && spoil % 3 == 0) continue;
       if (hit && spoil % 3 == 1) nic_->receive(now_, frame);
       if (hit && spoil % 3 == 2) frame[frame.size() / 2] ^= std::byte{1};
-      nic_->receive(now_, frame, hit);
+      nic_->receive(now_, frame, hit ? wire::IcrcState::verified : wire::IcrcState::present);
     }
   }
 

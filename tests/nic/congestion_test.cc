@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_cnp_waits_for_room_and_leaves_once) {
   script.expect(kCnp, 0);
   struct Full final : TransmitPort {
     std::span<std::byte> reserve(const Destination&, std::size_t) override { return {}; }
-    void commit(std::size_t) override { BOOST_ERROR("nothing was reserved"); }
+    void commit(std::size_t, wire::IcrcState) override { BOOST_ERROR("nothing was reserved"); }
     void cancel() override {}
   } full;
   script.world.run_for(kInterval);

@@ -56,7 +56,7 @@ class QueuePort final : public TransmitPort {
     frame_.resize(bytes);
     return frame_;
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState) override {
     frame_.resize(bytes);
     to_.push_back(std::move(frame_));
   }

@@ -147,6 +147,20 @@ BOOST_AUTO_TEST_CASE(a_sniffer_sees_connections_too_and_counters_count) {
   BOOST_CHECK(raw.b.nic().destroy_flow_counters(counters).error() == VerbsError::busy);
 }
 
+BOOST_AUTO_TEST_CASE(a_sniffer_sees_an_icrc_that_was_deferred) {
+  Raw raw;
+  raw.b.receive(1, {raw.into.sge(0, 2000)});
+  raw.flow({.type = FlowType::sniffer});
+  const auto whole = make_frame(1, 2, {.psn = 5, .payload = std::vector<std::byte>(100, std::byte{7})});
+  auto frame = whole;
+  std::fill(frame.end() - wire::kIcrcBytes, frame.end(), std::byte{0});
+  raw.b.nic().receive(raw.world.now(), frame, wire::IcrcState::deferred);
+  const auto seen = raw.b.poll_received();
+  BOOST_TEST_REQUIRE(seen.size() == 1u);
+  BOOST_TEST_REQUIRE(seen[0].byte_count == whole.size());
+  BOOST_TEST(std::memcmp(raw.into.bytes().data(), whole.data(), whole.size()) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(own_groups_come_back_and_tags_are_stripped) {
   Raw raw;
   QpInit init{.pd = raw.b.pd,

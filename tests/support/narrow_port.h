@@ -17,7 +17,7 @@ struct NarrowPort final : nic::TransmitPort {
     frame.resize(bytes);
     return frame;
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState) override {
     --left;
     const auto packet = wire::parse_frame(std::span(frame).first(bytes));
     BOOST_REQUIRE(packet.ok());

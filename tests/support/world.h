@@ -180,7 +180,7 @@ class World {
       destination_ = destination.address;
       return std::span(world_.scratch_).first(bytes);
     }
-    void commit(std::size_t bytes) override {
+    void commit(std::size_t bytes, wire::IcrcState) override {
       BOOST_REQUIRE(open_ && bytes <= reserved_);
       open_ = false;
       --room_left_;

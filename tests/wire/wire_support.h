@@ -158,7 +158,8 @@ inline constexpr ImmDt kImmDt{.data = 0xcafef00d};
 inline constexpr Ieth kIeth{.rkey = Rkey{0x8003}};
 
 /// A packet of this opcode with every header of its own filled with something telling.
-inline Bytes sample(const FramePath& path, Opcode opcode, std::size_t payload_bytes) {
+inline Bytes sample(const FramePath& path, Opcode opcode, std::size_t payload_bytes,
+                    IcrcState icrc = IcrcState::present) {
   const OpcodeInfo& info = opcode_info(opcode);
   if (!info.has_payload) payload_bytes = 0;
   Bth bth;
@@ -168,7 +169,7 @@ inline Bytes sample(const FramePath& path, Opcode opcode, std::size_t payload_by
   bth.ack_request = true;
   const FrameTemplate frame_template(path);
   Bytes into(frame_bytes(frame_template, opcode, payload_bytes));
-  PacketBuilder builder(into, frame_template, bth, payload_bytes);
+  PacketBuilder builder(into, frame_template, bth, payload_bytes, icrc);
   if (info.has_xrceth) builder.append(kXrceth);
   if (info.has_deth) builder.append(kDeth);
   if (info.has_reth) builder.append(kReth);

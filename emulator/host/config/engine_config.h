@@ -23,13 +23,14 @@ struct EngineConfig {
   std::vector<fabric::FaultRule> faults;
   std::optional<std::uint64_t> seed;  // of faults and numbers; none: drawn_numbers.h
   NicTuning nic;
-  std::string capture_path;                       // pcapng, empty: none
-  std::uint32_t capture_snap_bytes = 0;           // 0: whole frames
-  std::string stats_path;                         // file of counters shared with `verbena exec --stats`, empty: private
-  std::string device_name = kDeviceNameDefault;   // what applications see; the engine does not look at it
-  bool progress_thread = true;                    // tests may drive progress() themselves
-  static constexpr std::uint64_t kFaultSeed = 1;  // where none is given, so that faults are the same ones again
-  std::optional<Duration> prompt_answer;          // as ping_pong_detector.h has it; tests run on slower machines
+  std::string capture_path;                      // pcapng, empty: none
+  std::uint32_t capture_snap_bytes = 0;          // 0: whole frames
+  std::string stats_path;                        // file of counters shared with `verbena exec --stats`, empty: private
+  std::string device_name = kDeviceNameDefault;  // what applications see; the engine does not look at it
+  wire::IcrcState icrc = wire::IcrcState::deferred;  // of frames in shared memory; present: always computed
+  bool progress_thread = true;                       // tests may drive progress() themselves
+  static constexpr std::uint64_t kFaultSeed = 1;     // where none is given, so that faults are the same ones again
+  std::optional<Duration> prompt_answer;             // as ping_pong_detector.h has it; tests run on slower machines
 };
 
 }  // namespace verbena::host

@@ -58,6 +58,10 @@ bool is_link_name(std::string_view text) {
          interface.find_first_of("/ \t\n") == text.npos;
 }
 
+std::string icrc_rule() {
+  return "offload or always";
+}
+
 bool is_device_name(std::string_view text) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
@@ -69,6 +73,11 @@ bool is_device_name(std::string_view text) {
 
 std::string device_name_rule() {
   return "1 to " + std::to_string(kDeviceNameBytesMax) + " letters, digits, '.', '_' or '-'";
+}
+
+std::optional<wire::IcrcState> parse_icrc(std::string_view text) {
+  if (text == "offload") return wire::IcrcState::deferred;
+  return text == "always" ? std::optional(wire::IcrcState::present) : std::nullopt;
 }
 
 std::optional<std::uint64_t> seed_from_environment() {
@@ -113,6 +122,11 @@ Result<EngineConfig, std::string> config_from_environment() {
     const auto tuning = parse_nic_tuning(*value);
     if (!tuning) return Failure{std::string(kNicVariable) + ": " + tuning.error()};
     config.nic = *tuning;
+  }
+  if (const auto value = setting(kIcrcVariable)) {
+    const auto icrc = parse_icrc(*value);
+    if (!icrc) return Failure{complaint(kIcrcVariable, *value, "want " + icrc_rule())};
+    config.icrc = *icrc;
   }
   if (const auto value = setting(kPcapVariable)) config.capture_path = *value;
   if (const auto value = setting(kStatsVariable)) config.stats_path = *value;

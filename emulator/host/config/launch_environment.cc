@@ -73,6 +73,7 @@ void set_environment(const LaunchEnvironment& plan, const std::string& library_d
   set_or_unset(kDeviceNameVariable, plan.device_name);
   set_or_unset(kStatsVariable, plan.stats_path);
   set_or_unset(kNicVariable, plan.nic);
+  set_or_unset(kIcrcVariable, plan.icrc);
   prepend("LD_PRELOAD", library_directory + kPathLibrary + ":" + library_directory + kVerbsLibrary, ':');
   prepend("LD_LIBRARY_PATH", library_directory, ':');
 }

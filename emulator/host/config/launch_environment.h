@@ -22,7 +22,8 @@ struct LaunchEnvironment {
   std::string seed;
   std::string device_name;
   std::string stats_path;
-  std::string nic;  // nic_tuning.h
+  std::string nic;   // nic_tuning.h
+  std::string icrc;  // parse_icrc()
 };
 
 /// The directory with Verbena's libibverbs.so.1, found from where this executable lies.

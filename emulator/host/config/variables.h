@@ -8,6 +8,7 @@
 //   VERBENA_FAULTS       one fault per line            VERBENA_PCAP_SNAP    octets kept per frame
 //   VERBENA_STATS        file of counters (stats_file.h)
 //   VERBENA_NIC          what is wanted of the NIC (nic_tuning.h)
+//   VERBENA_ICRC         offload | always             (icrc_rule in environment.h)
 #pragma once
 
 #include <cstdlib>
@@ -24,6 +25,7 @@ inline constexpr const char* kSeedVariable = "VERBENA_SEED";
 inline constexpr const char* kDeviceNameVariable = "VERBENA_DEVICE_NAME";
 inline constexpr const char* kStatsVariable = "VERBENA_STATS";
 inline constexpr const char* kNicVariable = "VERBENA_NIC";
+inline constexpr const char* kIcrcVariable = "VERBENA_ICRC";
 /// Set to anything: no remarks on stderr about peers that cannot be reached (reach_hint.h). The user's, not the
 /// launcher's.
 inline constexpr const char* kQuietVariable = "VERBENA_QUIET";

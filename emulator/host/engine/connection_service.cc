@@ -11,14 +11,15 @@ namespace {
 /// What the manager sends counts as what the NIC sends.
 class CountingPort final : public nic::TransmitPort {
  public:
-  CountingPort(nic::TransmitPort& port, nic::Counters& counters) : port_(port), counters_(counters) {}
+  CountingPort(nic::TransmitPort& port, nic::Counters& counters)
+      : TransmitPort(port.icrc_wanted()), port_(port), counters_(counters) {}
   std::span<std::byte> reserve(const nic::Destination& to, std::size_t bytes) override {
     return port_.reserve(to, bytes);
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState icrc) override {
     counters_.add(nic::Counter::tx_packets);
     counters_.add(nic::Counter::tx_bytes, bytes);
-    port_.commit(bytes);
+    port_.commit(bytes, icrc);
   }
   void cancel() override { port_.cancel(); }
 

@@ -33,7 +33,7 @@ std::uint64_t ca_guid_of(const wire::Gid& address) {
 class Engine::Sink final : public FrameSink {
  public:
   Sink(nic::Nic& nic, PassClock& clock, Time now, bool fresh) : now_(now), nic_(nic), clock_(clock), fresh_(fresh) {}
-  void frame(std::span<const std::byte> frame, bool icrc_trusted) override { nic_.receive(now(), frame, icrc_trusted); }
+  void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override { nic_.receive(now(), frame, icrc); }
   Time now() {
     if (!fresh_) now_ = clock_.now();
     fresh_ = true;

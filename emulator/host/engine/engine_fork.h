@@ -35,7 +35,7 @@ class ForkRegistry {
 class NullLink : public Link {
  public:
   std::span<std::byte> reserve(const nic::Destination&, std::size_t bytes) override { return {scratch_.data(), bytes}; }
-  void commit(std::size_t) override {}
+  void commit(std::size_t, wire::IcrcState) override {}
   void cancel() override {}
   void publish() override {}
   std::size_t receive(Time, FrameSink&, std::size_t) override { return 0; }

@@ -108,7 +108,7 @@ std::size_t FabricPorts::turn(const PeerName& peer) {
   return room.octets;
 }
 
-void FabricPorts::frame(std::span<const std::byte> frame, bool) {
+void FabricPorts::frame(std::span<const std::byte> frame, wire::IcrcState icrc) {
   if (sender_ == kNoHost) {
     ++strays_;
     return;
@@ -116,7 +116,7 @@ void FabricPorts::frame(std::span<const std::byte> frame, bool) {
   NodeStatistics& statistics = nodes_[sender_].statistics;
   ++statistics.frames_in;
   statistics.octets_in += frame.size();
-  network_.submit(now_, sender_, frame);
+  network_.submit(now_, sender_, frame, icrc);
 }
 
 [[gnu::flatten]] bool FabricPorts::arrived(const fabric::Arrival& arrival) {
@@ -135,7 +135,7 @@ void FabricPorts::frame(std::span<const std::byte> frame, bool) {
     ++node.statistics.nobody;
     return false;
   }
-  hand_over(node, arrival.frame, *room);
+  hand_over(node, arrival, *room);
   return true;
 }
 
@@ -148,15 +148,15 @@ bool FabricPorts::take_calls() {
   return true;
 }
 
-void FabricPorts::hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room) {
+void FabricPorts::hand_over(Node& node, const fabric::Arrival& arrival, std::span<std::byte> room) {
   if (room.empty()) {
     ++node.statistics.overflowed;
     return;
   }
-  std::memcpy(room.data(), frame.data(), frame.size());
-  shm_->commit(frame.size());
+  std::memcpy(room.data(), arrival.frame.data(), arrival.frame.size());
+  shm_->commit(arrival.frame.size(), arrival.icrc);
   ++node.statistics.frames_out;
-  node.statistics.octets_out += frame.size();
+  node.statistics.octets_out += arrival.frame.size();
 }
 
 /// Which of the node's processes has joined the group, or takes a datagram of QP1, is known to them.
@@ -171,7 +171,7 @@ bool FabricPorts::arrived_for_all(const fabric::Arrival& arrival) {
     const auto room = shm_->reserve(destination, arrival.frame.size());
     if (!room) continue;
     is_taken = true;
-    hand_over(node, arrival.frame, *room);
+    hand_over(node, arrival, *room);
   }
   if (!is_taken) ++node.statistics.nobody;
   return is_taken;

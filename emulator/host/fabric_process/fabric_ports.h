@@ -99,7 +99,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
 
   // PeerSink: frames of one process.
   std::size_t turn(const PeerName& peer) override;
-  void frame(std::span<const std::byte> frame, bool icrc_trusted) override;
+  void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override;
   // fabric::Sink: a frame for one process.
   bool arrived(const fabric::Arrival& arrival) override;
   [[gnu::noinline]] bool arrived_for_all(const fabric::Arrival& arrival);
@@ -108,7 +108,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   [[gnu::noinline]] bool take_calls();
   void ring_in_time(Time now);
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
-  void hand_over(Node& node, std::span<const std::byte> frame, std::span<std::byte> room);
+  void hand_over(Node& node, const fabric::Arrival& arrival, std::span<std::byte> room);
 
   const std::string fabric_;
   std::unique_ptr<ShmPorts> shm_;

@@ -33,7 +33,7 @@ class ShmPorts {
   // -- Frames --
   /// Room on the way to a process, none if it does not take its frames; nothing: no such process has a channel here.
   std::optional<std::span<std::byte>> reserve(const nic::Destination& destination, std::size_t bytes);
-  void commit(std::size_t bytes) { peers_->commit(bytes); }
+  void commit(std::size_t bytes, wire::IcrcState icrc) { peers_->commit(bytes, icrc); }
   void publish();
   /// Asks the sink how much of each process's it takes.
   std::size_t receive(Time now, PeerSink& sink, std::size_t budget);

@@ -5,21 +5,26 @@
 
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/clock.h"
+#include "wire/assert.h"
+#include "wire/icrc.h"
 
 namespace verbena::host {
 
 class CapturingLink::Recorder final : public FrameSink {
  public:
   Recorder(CaptureFile& file, Time now, FrameSink& above) : file_(file), now_(now), above_(above) {}
-  void frame(std::span<const std::byte> frame, bool icrc_trusted) override {
-    above_.frame(frame, icrc_trusted);
-    file_.record(now_, frame, wire::Direction::inbound, file_.take_annotation());
+  void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override {
+    above_.frame(frame, icrc);
+    const bool lacks_icrc = icrc == wire::IcrcState::deferred && frame.size() <= wire::kFrameBytesMax;
+    file_.record(now_, lacks_icrc ? completed_.copy_of(frame) : frame, wire::Direction::inbound,
+                 file_.take_annotation());
   }
 
  private:
   CaptureFile& file_;
   const Time now_;
   FrameSink& above_;
+  wire::CompletedFrame completed_;
 };
 
 CapturingLink::CapturingLink(FramePort& inner, std::shared_ptr<CaptureFile> file)
@@ -35,9 +40,10 @@ std::span<std::byte> CapturingLink::reserve(const nic::Destination& destination,
   return room_ = inner_.reserve(destination, bytes);
 }
 
-void CapturingLink::commit(std::size_t bytes) {
+void CapturingLink::commit(std::size_t bytes, wire::IcrcState icrc) {
+  VERBENA_ASSERT(icrc != wire::IcrcState::deferred);
   file_->record(kNever, room_.first(bytes), wire::Direction::outbound, file_->take_annotation());
-  inner_.commit(bytes);
+  inner_.commit(bytes, icrc);
 }
 
 std::size_t CapturingLink::receive(Time now, FrameSink& sink, std::size_t budget) {

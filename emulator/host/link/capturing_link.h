@@ -3,7 +3,8 @@
 // Solely responsible for when a frame is recorded (capture_file.h says who records what) and for when the capture is
 // written, outside the engine's lock. Frames out are recorded when they are committed, frames in after the
 // sinks above have seen them, before the NIC's answer is built. A full buffer holds the traffic up, as a slow link
-// would, until it is written: a capture with holes would tell of losses that never were.
+// would, until it is written: a capture with holes would tell of losses that never were. What leaves through it has its
+// ICRC; of what arrives without one, the capture has a completed copy.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ class CapturingLink final : public FramePort {
   CaptureTap& tap() { return *file_; }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
-  void commit(std::size_t bytes) override;
+  void commit(std::size_t bytes, wire::IcrcState icrc) override;
   void cancel() override { inner_.cancel(); }
   void publish() override { inner_.publish(); }
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;

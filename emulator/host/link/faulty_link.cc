@@ -8,6 +8,7 @@
 #include "emulator/fabric/link_model.h"
 #include "emulator/host/os/clock.h"
 #include "wire/assert.h"
+#include "wire/icrc.h"
 
 namespace verbena::host {
 namespace {
@@ -19,6 +20,10 @@ using fabric::LinkModel;
 constexpr Duration kBackPressureRetry = microseconds(20);
 /// Route hints kept for the link below; a wrong one costs it a look-up, no more.
 constexpr std::size_t kRouteHints = 256;
+
+bool is_faulty(const std::vector<fabric::FaultRule>& rules, bool transmit) {
+  return !fabric::rules_of_direction(rules, transmit).empty();
+}
 
 std::unique_ptr<LinkModel> model_of(const std::vector<fabric::FaultRule>& rules, bool transmit, std::uint64_t seed,
                                     std::string_view link_name) {
@@ -32,7 +37,8 @@ class FaultyLink final : public FramePort {
  public:
   FaultyLink(FramePort& inner, const std::vector<fabric::FaultRule>& rules, std::uint64_t seed,
              std::string_view link_name, CaptureTap* tap, Time (*clock)())
-      : inner_(inner),
+      : FramePort(is_faulty(rules, true) ? wire::IcrcState::present : inner.icrc_wanted()),
+        inner_(inner),
         tap_(tap),
         clock_(clock != nullptr ? clock : &clock_now),
         tx_(model_of(rules, true, seed, link_name)),
@@ -51,8 +57,9 @@ class FaultyLink final : public FramePort {
     return room_.first(bytes);
   }
 
-  void commit(std::size_t bytes) override {
-    if (!tx_) return inner_.commit(bytes);
+  void commit(std::size_t bytes, wire::IcrcState icrc) override {
+    if (!tx_) return inner_.commit(bytes, icrc);
+    VERBENA_ASSERT(icrc != wire::IcrcState::deferred);
     const Time now = tx_->plan().needs_time() ? clock_() : now_;
     if (discarding_) {
       const auto submission = tx_->submit(now, room_.first(bytes), tag_);
@@ -89,7 +96,8 @@ class FaultyLink final : public FramePort {
     for (; handed_up < budget; ++handed_up) {
       const auto delivery = rx_->next_delivery(now);
       if (!delivery) break;
-      sink.frame(delivery->frame, delivery->tag.word != 0 && !delivery->corrupted);
+      const bool is_verified = delivery->tag.word != 0 && !delivery->corrupted;
+      sink.frame(delivery->frame, is_verified ? wire::IcrcState::verified : wire::IcrcState::present);
       rx_->pop();
     }
     return handed_up;
@@ -109,18 +117,23 @@ class FaultyLink final : public FramePort {
 
  private:
   /// Frames from the link below go into the model. They are handed up after the link's own pass: a NIC that answers at
-  /// once must not meet a link that is still in receive().
+  /// once must not meet a link that is still in receive(). Faults may change what is in them, so they have their ICRC.
   class Intake final : public FrameSink {
    public:
     Intake(FaultyLink& owner, Time now) : owner_(owner), now_(now) {}
-    void frame(std::span<const std::byte> frame, bool icrc_trusted) override {
-      const auto submission = owner_.rx_->submit(now_, frame, {{}, {}, icrc_trusted ? 1u : 0u});
+    void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override {
+      if (icrc == wire::IcrcState::deferred && frame.size() <= wire::kFrameBytesMax) {
+        frame = completed_.copy_of(frame);
+        icrc = wire::IcrcState::verified;
+      }
+      const auto submission = owner_.rx_->submit(now_, frame, {{}, {}, icrc == wire::IcrcState::verified ? 1u : 0u});
       if (owner_.tap_ != nullptr && !submission.comment.empty()) owner_.tap_->annotate(submission.comment);
     }
 
    private:
     FaultyLink& owner_;
     Time now_;
+    wire::CompletedFrame completed_;
   };
 
   /// Gives the link below every frame that is due, in order, as far as it has room.
@@ -135,7 +148,7 @@ class FaultyLink final : public FramePort {
       }
       std::memcpy(room.data(), delivery->frame.data(), delivery->frame.size());
       if (tap_ != nullptr && !delivery->comment.empty()) tap_->annotate(delivery->comment);
-      inner_.commit(delivery->frame.size());
+      inner_.commit(delivery->frame.size(), wire::IcrcState::present);
       tx_->pop();
     }
   }

@@ -15,15 +15,17 @@
 
 namespace verbena::host {
 
-/// Takes the frames that a port hands up. The bytes are valid during the call only.
+/// Takes the frames that a port hands up. The bytes are valid during the call only. Who keeps a frame whose ICRC is
+/// deferred, or shows it to somebody, completes a copy (wire/icrc.h).
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
-  virtual void frame(std::span<const std::byte> frame, bool icrc_trusted) = 0;
+  virtual void frame(std::span<const std::byte> frame, wire::IcrcState icrc) = 0;
 };
 
 class FramePort : public nic::TransmitPort {
  public:
+  using TransmitPort::TransmitPort;
   /// Makes what was committed visible to the peers (shared memory: indices; UDP: seals the batch).
   virtual void publish() = 0;
   /// Hands up to `budget` waiting frames to the sink; returns how many.

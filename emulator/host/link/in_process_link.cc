@@ -52,8 +52,8 @@ class InProcessLink final : public Link {
     return room;
   }
 
-  void commit(std::size_t bytes) override {
-    VERBENA_ASSERT(reserved_ != nullptr);
+  void commit(std::size_t bytes, wire::IcrcState icrc) override {
+    VERBENA_ASSERT(reserved_ != nullptr && icrc != wire::IcrcState::deferred);
     if (!vanishes_) reserved_->commit(bytes);
     reserved_ = nullptr;
   }
@@ -124,7 +124,7 @@ class InProcessLink final : public Link {
   static std::size_t take(FrameRing& ring, FrameSink& sink, std::size_t budget) {
     const std::size_t frames = std::min(ring.waiting(), budget);
     for (std::size_t i = 0; i < frames; ++i) {
-      sink.frame(ring.frame(0), false);
+      sink.frame(ring.frame(0), wire::IcrcState::present);
       ring.release(1);
     }
     return frames;

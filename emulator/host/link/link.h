@@ -38,6 +38,7 @@ enum class Notice : std::uint8_t {
 
 class Link : public FramePort {
  public:
+  using FramePort::FramePort;
   /// Takes frames from the kernel into the link's buffers, without blocking. Returns whether receive() has something.
   /// `most`: the kernel is not asked for more datagrams than that at once. Its vain look for another one is a tenth of
   /// a turn of a ping-pong; who stops looking afterwards asks for all (kAll).

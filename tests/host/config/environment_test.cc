@@ -16,8 +16,9 @@ namespace {
 using namespace verbena;
 using namespace verbena::host;
 
-constexpr std::array kVariables{kFabricVariable, kNodeVariable, kLinkVariable,       kPcapVariable,  kPcapSnapVariable,
-                                kFaultsVariable, kSeedVariable, kDeviceNameVariable, kStatsVariable, kNicVariable};
+constexpr std::array kVariables{kFabricVariable,   kNodeVariable,   kLinkVariable, kPcapVariable,
+                                kPcapSnapVariable, kFaultsVariable, kSeedVariable, kDeviceNameVariable,
+                                kStatsVariable,    kNicVariable,    kIcrcVariable};
 struct CleanEnvironment {
   CleanEnvironment() {
     for (const char* name : kVariables) unsetenv(name);
@@ -52,6 +53,7 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
   setenv(kDeviceNameVariable, "mlx5_0", 1);
   setenv(kStatsVariable, "/proc/1/fd/3", 1);
   setenv(kNicVariable, "mtu=1024", 1);
+  setenv(kIcrcVariable, "always", 1);
   const auto config = config_from_environment();
   BOOST_REQUIRE(config.ok());
   BOOST_TEST(config->fabric == "lab-1");
@@ -69,7 +71,7 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
-  const std::array<std::pair<const char*, const char*>, 18> wrong{
+  const std::array<std::pair<const char*, const char*>, 19> wrong{
       {{kFabricVariable, "a/b"},
        {kFabricVariable, "12345678901234567890123456789012345678901"},
        {kNodeVariable, "0"},
@@ -87,7 +89,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
        {kPcapSnapVariable, "all"},
        {kFaultsVariable, "drop 1%\nfrobnicate"},
        {kDeviceNameVariable, "../x"},
-       {kNicVariable, "mtu=1500"}}};
+       {kNicVariable, "mtu=1500"},
+       {kIcrcVariable, "never"}}};
   for (const auto& [name, value] : wrong) {
     setenv(name, value, 1);
     const auto config = config_from_environment();

@@ -52,7 +52,9 @@ struct Bench {
   class ToManager final : public FrameSink {
    public:
     ToManager(ConnectionManager& manager, Time now) : manager_(manager), now_(now) {}
-    void frame(std::span<const std::byte> frame, bool) override { manager_.receive(now_, *wire::parse_frame(frame)); }
+    void frame(std::span<const std::byte> frame, wire::IcrcState) override {
+      manager_.receive(now_, *wire::parse_frame(frame));
+    }
 
    private:
     ConnectionManager& manager_;

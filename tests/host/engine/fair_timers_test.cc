@@ -44,10 +44,10 @@ class HandledLink final : public Link {
     room_.resize(bytes);
     return room_;
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState icrc) override {
     ++published_;
     if (loses) return;
-    if (!sender_stands) return inner_->commit(bytes);
+    if (!sender_stands) return inner_->commit(bytes, icrc);
     room_.resize(bytes);
     in_hand_.push_back({to_, room_});
   }
@@ -63,7 +63,7 @@ class HandledLink final : public Link {
     for (auto& [to, frame] : in_hand_) {
       std::uint32_t hint = 0;
       std::ranges::copy(frame, inner_->reserve({to.address, to.qpn, hint}, frame.size()).begin());
-      inner_->commit(frame.size());
+      inner_->commit(frame.size(), wire::IcrcState::present);
     }
     in_hand_.clear();
     inner_->publish();

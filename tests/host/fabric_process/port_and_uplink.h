@@ -56,7 +56,7 @@ std::unique_ptr<Link> require(Result<std::unique_ptr<Link>, std::string> opened)
 
 struct Taker final : PeerSink {
   std::size_t turn(const PeerName&) override { return admitted; }
-  void frame(std::span<const std::byte> frame, bool) override { octets.push_back(frame.size()); }
+  void frame(std::span<const std::byte> frame, wire::IcrcState) override { octets.push_back(frame.size()); }
   std::size_t admitted = SIZE_MAX;
   std::vector<std::size_t> octets;
 };
@@ -90,7 +90,7 @@ inline void send_back(ShmPorts& ports, std::uint32_t psn) {
   const auto room = ports.reserve({request.destination, request.qpn, hint}, frame.size());
   BOOST_REQUIRE((room && !room->empty()));
   std::ranges::copy(frame, room->begin());
-  ports.commit(frame.size());
+  ports.commit(frame.size(), wire::IcrcState::present);
   ports.publish();
   ports.flush();
 }

@@ -253,9 +253,9 @@ BOOST_FIXTURE_TEST_CASE(a_capturing_link_records_both_directions_with_annotation
     far.publish();
     far.flush();
     struct Annotating : Collector {
-      void frame(std::span<const std::byte> bytes, bool icrc_trusted) override {
+      void frame(std::span<const std::byte> bytes, wire::IcrcState icrc) override {
         if (frames.empty()) tap->annotate("verbena: dropped");
-        Collector::frame(bytes, icrc_trusted);
+        Collector::frame(bytes, icrc);
       }
       CaptureTap* tap = nullptr;
     } sink;

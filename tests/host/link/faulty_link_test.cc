@@ -31,7 +31,7 @@ class FakeLink final : public FramePort {
     open.resize(bytes);
     return open;
   }
-  void commit(std::size_t bytes) override {
+  void commit(std::size_t bytes, wire::IcrcState) override {
     open.resize(bytes);
     sent.push_back(open);
   }
@@ -40,7 +40,7 @@ class FakeLink final : public FramePort {
   std::size_t receive(Time, FrameSink& sink, std::size_t budget) override {
     std::size_t count = 0;
     for (; count < budget && !waiting.empty(); ++count) {
-      sink.frame(waiting.front(), true);
+      sink.frame(waiting.front(), wire::IcrcState::verified);
       waiting.erase(waiting.begin());
     }
     return count;
@@ -70,10 +70,10 @@ class Notes final : public CaptureTap {
 
 class Arrived final : public FrameSink {
  public:
-  void frame(std::span<const std::byte> frame, bool icrc_trusted) override {
+  void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override {
     const auto packet = wire::parse_frame(frame);
     psns.push_back(packet ? packet->bth().psn.value() : UINT32_MAX);
-    trusted.push_back(icrc_trusted);
+    trusted.push_back(icrc == wire::IcrcState::verified);
   }
   std::vector<std::uint32_t> psns;
   std::vector<bool> trusted;
@@ -100,7 +100,7 @@ struct Bench {
     if (room.empty()) return false;
     BOOST_REQUIRE(room.size() >= bytes.size());
     std::copy(bytes.begin(), bytes.end(), room.begin());
-    link->commit(bytes.size());
+    link->commit(bytes.size(), wire::IcrcState::present);
     return true;
   }
   std::vector<std::uint32_t> sent_psns() const {

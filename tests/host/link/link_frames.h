@@ -84,15 +84,15 @@ inline bool commit(FramePort& link, const FrameRequest& request) {
   const std::size_t bytes = bytes_of(flow, request);
   const std::span<std::byte> room = link.reserve({request.destination, request.qpn, hint}, bytes);
   if (room.empty()) return false;
-  link.commit(build_into(room, flow, request));
+  link.commit(build_into(room, flow, request), wire::IcrcState::present);
   return true;
 }
 
 class Collector : public FrameSink {
  public:
-  void frame(std::span<const std::byte> bytes, bool icrc_trusted) override {
+  void frame(std::span<const std::byte> bytes, wire::IcrcState icrc) override {
     frames.emplace_back(bytes.begin(), bytes.end());
-    trusted.push_back(icrc_trusted);
+    trusted.push_back(icrc == wire::IcrcState::verified);
   }
   std::vector<std::vector<std::byte>> frames;
   std::vector<bool> trusted;

@@ -176,8 +176,8 @@ std::span<std::byte> RawLink::reserve(const nic::Destination& destination, std::
   return reserved_->reserve(bytes);
 }
 
-void RawLink::commit(std::size_t bytes) {
-  VERBENA_ASSERT(reserved_ != nullptr);
+void RawLink::commit(std::size_t bytes, wire::IcrcState icrc) {
+  VERBENA_ASSERT(reserved_ != nullptr && icrc != wire::IcrcState::deferred);
   std::exchange(reserved_, nullptr)->commit(bytes);
 }
 
@@ -343,7 +343,7 @@ std::size_t RawLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   std::size_t frames = 0;
   for (FrameRing* ring : {&looped_, &incoming_, &from_forwarder_}) {
     for (std::size_t left = std::min(ring->waiting(), budget - frames); left != 0; --left, ++frames) {
-      sink.frame(ring->frame(0), false);
+      sink.frame(ring->frame(0), wire::IcrcState::present);
       ring->release(1);
     }
   }

@@ -51,7 +51,7 @@ class RawLink final : public Link, private ForkGuard {
   std::uint64_t frames_refused() const { return frames_refused_.load(std::memory_order_relaxed); }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
-  void commit(std::size_t bytes) override;
+  void commit(std::size_t bytes, wire::IcrcState icrc) override;
   void cancel() override { reserved_ = nullptr; }
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;

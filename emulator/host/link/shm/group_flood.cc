@@ -40,14 +40,14 @@ bool GroupFlood::all_are_met() {
   return has_met_all_;
 }
 
-void GroupFlood::commit(std::size_t bytes) {
+void GroupFlood::commit(std::size_t bytes, wire::IcrcState icrc) {
   bool reached_anybody = false;
   for (const ShmPeers::Route& route : peers_.routes()) {
     if (route.tx == nullptr || route.peer == peers_.own_name()) continue;
     const std::span<std::byte> room = route.tx->tx.reserve(bytes);
     if (room.empty()) continue;  // it does not keep up: lost, as in a switch
     std::memcpy(room.data(), frame_.data(), bytes);
-    peers_.commit_in(*route.tx, bytes);
+    peers_.commit_in(*route.tx, bytes, icrc);
     reached_anybody = true;
   }
   if (!reached_anybody) ++peers_.statistics().vanished_multicast;

@@ -18,7 +18,7 @@ class GroupFlood {
   explicit GroupFlood(ShmPeers& peers) : peers_(peers) {}
 
   std::span<std::byte> reserve(std::size_t bytes);
-  void commit(std::size_t bytes);
+  void commit(std::size_t bytes, wire::IcrcState icrc);
 
   static constexpr Duration kLookAroundInterval = milliseconds(100);
 

@@ -10,7 +10,7 @@ Result<std::unique_ptr<ShmCable>, std::string> ShmCable::open(const EngineConfig
   auto peers = ShmPeers::open(config.fabric, config.address, {});
   if (!peers) return Failure{peers.error()};
   if (!(*peers)->add_loopback()) return Failure{"cannot make shared memory for the loopback" + memory_limit_text()};
-  return std::unique_ptr<ShmCable>(new ShmCable(std::move(*peers)));
+  return std::unique_ptr<ShmCable>(new ShmCable(std::move(*peers), config.icrc));
 }
 
 std::span<std::byte> ShmCable::reserve(const nic::Destination& destination, std::size_t bytes) {
@@ -25,9 +25,9 @@ std::span<std::byte> ShmCable::reserve(const nic::Destination& destination, std:
   return peers().reserve(*route, bytes);
 }
 
-void ShmCable::commit(std::size_t bytes) {
-  if (std::exchange(floods_, false)) return flood_.commit(bytes);
-  peers().commit(bytes);
+void ShmCable::commit(std::size_t bytes, wire::IcrcState icrc) {
+  if (std::exchange(floods_, false)) return flood_.commit(bytes, icrc);
+  peers().commit(bytes, icrc);
 }
 
 void ShmCable::publish() {

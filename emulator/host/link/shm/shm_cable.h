@@ -20,7 +20,7 @@ class ShmCable final : public ShmLink {
   static Result<std::unique_ptr<ShmCable>, std::string> open(const EngineConfig& config);
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
-  void commit(std::size_t bytes) override;
+  void commit(std::size_t bytes, wire::IcrcState icrc) override;
   void cancel() override { floods_ = false; }
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
@@ -31,7 +31,7 @@ class ShmCable final : public ShmLink {
   bool wants_one_answer_for_all() const override { return false; }
 
  private:
-  explicit ShmCable(std::unique_ptr<ShmPeers> peers) : ShmLink(std::move(peers)) {}
+  using ShmLink::ShmLink;
 
   GroupFlood flood_{peers()};
   bool floods_ = false;  // what is reserved goes to every peer

@@ -22,7 +22,7 @@ class ShmLink : public Link, public PeerScheduling {
   const ShmStatistics& statistics() const { return peers_->statistics(); }
   LinkParts parts() { return {.scheduling = this, .fork_guard = &peers_->fork_guard()}; }
 
-  void commit(std::size_t bytes) override { peers_->commit(bytes); }
+  void commit(std::size_t bytes, wire::IcrcState icrc) override { peers_->commit(bytes, icrc); }
   void cancel() override {}
   bool holds_back() const override { return false; }
   bool fetch(std::size_t) override { return false; }
@@ -43,7 +43,7 @@ class ShmLink : public Link, public PeerScheduling {
   bool shares_core() override;
 
  protected:
-  explicit ShmLink(std::unique_ptr<ShmPeers> peers) : peers_(std::move(peers)) {}
+  ShmLink(std::unique_ptr<ShmPeers> peers, wire::IcrcState icrc_wanted) : Link(icrc_wanted), peers_(std::move(peers)) {}
   ShmPeers& peers() const { return *peers_; }
 
  private:

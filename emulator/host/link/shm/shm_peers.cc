@@ -204,19 +204,19 @@ std::span<std::byte> ShmPeers::reserve_in_full_ring(ShmChannel& channel, std::si
   return vanish(statistics_.vanished_stalled, bytes);
 }
 
-void ShmPeers::commit(std::size_t bytes) {
+void ShmPeers::commit(std::size_t bytes, wire::IcrcState icrc) {
   if (current_ == nullptr) {
     VERBENA_ASSERT(vanish_counter_ != nullptr);
     ++*vanish_counter_;
     return;
   }
-  commit_in(*current_, bytes);
+  commit_in(*current_, bytes, icrc);
 }
 
-void ShmPeers::commit_in(ShmChannel& channel, std::size_t bytes) {
+void ShmPeers::commit_in(ShmChannel& channel, std::size_t bytes, wire::IcrcState icrc) {
   // Before this frame, so that one is left for publish(), which fences and looks whether the peer sleeps.
   if (channel.tx.unpublished_bytes() >= options_.publish_bytes) channel.tx.publish(false);
-  channel.tx.commit(bytes);
+  channel.tx.commit(bytes, icrc);
   if (channel.dirty) return;
   channel.dirty = true;
   dirty_.push_back(&channel);

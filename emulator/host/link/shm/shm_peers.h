@@ -80,8 +80,8 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
   /// Room for a frame that goes nowhere and is counted.
   std::span<std::byte> vanish(std::uint64_t& counter, std::size_t bytes);
   /// What was reserved last.
-  void commit(std::size_t bytes);
-  void commit_in(ShmChannel& channel, std::size_t bytes);
+  void commit(std::size_t bytes, wire::IcrcState icrc);
+  void commit_in(ShmChannel& channel, std::size_t bytes, wire::IcrcState icrc);
   /// Calls `publish(channel)` for those with committed frames.
   template <class Publish>
   void publish(Publish&& publish) {
@@ -164,8 +164,8 @@ std::size_t ShmPeers::take_frames(FrameSink& sink, std::size_t budget, Turn&& tu
     ShmChannel& channel = *channels_[first_ + i < channels ? first_ + i : first_ + i - channels];
     const std::size_t admitted = turn(channel);
     std::size_t octets = 0;
-    const auto deliver = [&](std::span<const std::byte> frame) {
-      sink.frame(frame, false);
+    const auto deliver = [&](std::span<const std::byte> frame, wire::IcrcState icrc) {
+      sink.frame(frame, icrc);
       octets += frame.size();
       return octets < admitted;
     };

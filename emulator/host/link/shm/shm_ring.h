@@ -1,8 +1,9 @@
 // The ring in shared memory: one producer, one consumer, frames in place, flags in band.
 //
 // Solely responsible for the protocol of one direction. It does not own the memory (shm_channel.h) and knows no peers.
-// Records begin at multiples of 64 octets: a word of eight octets, then the frame in one piece. The word is 0 while
-// nothing is there, the frame's size once it is, or kRingSkip: go on at the start of the ring. Before a record becomes
+// Records begin at multiples of 64 octets: a word of two octets, then the frame in one piece, so that an acknowledgement
+// (62 octets) is one cache line. The word is 0 while nothing is there, the frame's size once it is, with kRingIcrcDeferred
+// added where its ICRC is to be computed yet, or kRingSkip: go on at the start of the ring. Before a record becomes
 // visible the producer has zeroed the word of the place behind it, so that the consumer polls one word and finds flag
 // and data in the same cache line. Only the consumer's position travels back, once per batch, and the producer reads it
 // only when the ring seems full. The ring is larger than the cores' own caches: lines that come back round are found in
@@ -26,8 +27,11 @@ inline constexpr std::size_t kRingBytes = 4 * 1024 * 1024;     // of data, per d
 inline constexpr std::size_t kRingPrefetchBytes = 1024;        // so far ahead of the frame being written
 inline constexpr std::size_t kRingRewindBytesMin = 64 * 1024;  // of frames that fit after a rewind
 inline constexpr std::size_t kRingRecordAlign = 64;
-inline constexpr std::size_t kRingWordBytes = 8;
-inline constexpr std::uint64_t kRingSkip = ~std::uint64_t{0};
+using RingWord = std::uint16_t;
+inline constexpr std::size_t kRingWordBytes = sizeof(RingWord);
+inline constexpr RingWord kRingSkip = 0xffff;
+inline constexpr RingWord kRingIcrcDeferred = 0x8000;
+static_assert(wire::kFrameBytesMax < kRingIcrcDeferred);
 static_assert(kRingBytes % kRingRecordAlign == 0 && (kRingBytes & (kRingBytes - 1)) == 0);
 static_assert(kRingBytes >= 8 * wire::kFrameBytesMax);
 static_assert(kRingRewindBytesMin >= 4 * wire::kFrameBytesMax);
@@ -41,8 +45,8 @@ struct RingMemory {
 constexpr std::size_t ring_record_bytes(std::size_t frame_bytes) {
   return (kRingWordBytes + frame_bytes + kRingRecordAlign - 1) & ~(kRingRecordAlign - 1);
 }
-inline std::atomic_ref<std::uint64_t> ring_word(std::byte* data, std::uint64_t position) {
-  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(data + (position & (kRingBytes - 1))));
+inline std::atomic_ref<RingWord> ring_word(std::byte* data, std::uint64_t position) {
+  return std::atomic_ref<RingWord>(*reinterpret_cast<RingWord*>(data + (position & (kRingBytes - 1))));
 }
 
 class RingWriter {
@@ -74,7 +78,10 @@ class RingWriter {
   }
 
   /// The frame in the reserved room is complete. `bytes` is at most what was reserved.
-  void commit(std::size_t bytes) { append(bytes, ring_record_bytes(bytes)); }
+  void commit(std::size_t bytes, wire::IcrcState icrc = wire::IcrcState::present) {
+    const RingWord flag = icrc == wire::IcrcState::deferred ? kRingIcrcDeferred : 0;
+    append(static_cast<RingWord>(bytes | flag), ring_record_bytes(bytes));
+  }
 
   std::size_t unpublished_bytes() const { return pending_word_ == 0 ? 0 : static_cast<std::size_t>(head_ - pending_); }
 
@@ -117,7 +124,7 @@ class RingWriter {
   bool drained() const { return tail_ == (pending_word_ == 0 ? head_ : pending_); }
 
  private:
-  void append(std::uint64_t word, std::size_t record) {
+  void append(RingWord word, std::size_t record) {
     const std::uint64_t at = head_;
     head_ += record;
     ring_word(memory_.data, head_).store(0, std::memory_order_relaxed);
@@ -135,10 +142,10 @@ class RingWriter {
 
   RingMemory memory_;
   std::size_t depth_ = kRingBytes;
-  std::uint64_t head_ = 0;          // octets written, published or not
-  std::uint64_t tail_ = 0;          // octets consumed, as last read
-  std::uint64_t pending_ = 0;       // the first unpublished record ...
-  std::uint64_t pending_word_ = 0;  // ... and its word, 0: none
+  std::uint64_t head_ = 0;     // octets written, published or not
+  std::uint64_t tail_ = 0;     // octets consumed, as last read
+  std::uint64_t pending_ = 0;  // the first unpublished record ...
+  RingWord pending_word_ = 0;  // ... and its word, 0: none
 };
 
 class RingReader {
@@ -146,31 +153,32 @@ class RingReader {
   RingReader() = default;
   explicit RingReader(RingMemory memory) : memory_(memory) {}
 
-  /// Hands up to `budget` frames to deliver(std::span<const std::byte>), which says whether it takes more. Returns how
-  /// many.
+  /// Hands up to `budget` frames to deliver(std::span<const std::byte>, wire::IcrcState), which says whether it takes
+  /// more. Returns how many.
   template <class Deliver>
   std::size_t read(std::size_t budget, Deliver&& deliver) {
     std::size_t count = 0;
     bool goes_on = true;
     while (goes_on && count < budget && !broken_) {
-      const std::uint64_t word = ring_word(memory_.data, position_).load(std::memory_order_acquire);
+      const RingWord word = ring_word(memory_.data, position_).load(std::memory_order_acquire);
       if (word == 0) break;
       const std::size_t offset = position_ & (kRingBytes - 1);
       if (word == kRingSkip && offset != 0) {
         position_ += kRingBytes - offset;
         continue;  // the next word lies at offset 0, where a skip is invalid: this cannot go on for ever
       }
-      if (word > wire::kFrameBytesMax || kRingWordBytes + word > kRingBytes - offset) {
+      const std::size_t bytes = word & static_cast<RingWord>(~kRingIcrcDeferred);
+      if (bytes == 0 || bytes > wire::kFrameBytesMax || kRingWordBytes + bytes > kRingBytes - offset) {
         broken_ = true;
         break;
       }
       // The rest of a short frame is on its way while the first line is looked at.
-      const std::size_t record = ring_record_bytes(static_cast<std::size_t>(word));
+      const std::size_t record = ring_record_bytes(bytes);
       const std::byte* line = memory_.data + offset;
       const std::byte* const end = line + std::min(record, kRingPrefetchBytes / 4);
       while ((line += kRingRecordAlign) != end) __builtin_prefetch(line);
-      goes_on =
-          deliver(std::span<const std::byte>(memory_.data + offset + kRingWordBytes, static_cast<std::size_t>(word)));
+      goes_on = deliver(std::span<const std::byte>(memory_.data + offset + kRingWordBytes, bytes),
+                        bytes == word ? wire::IcrcState::present : wire::IcrcState::deferred);
       position_ += record;
       ++count;
       if (position_ - told_ >= kRingBytes / 4) tell();

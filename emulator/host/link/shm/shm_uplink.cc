@@ -20,7 +20,7 @@ Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConf
   (*peers)->apply_changes();
   if ((*peers)->routes()[kPortRoute].tx == nullptr)
     return Failure{"no fabric process serves fabric '" + config.fabric + "'"};
-  return std::unique_ptr<ShmUplink>(new ShmUplink(std::move(*peers), config.fabric));
+  return std::unique_ptr<ShmUplink>(new ShmUplink(std::move(*peers), config));
 }
 
 std::span<std::byte> ShmUplink::reserve(const nic::Destination&, std::size_t bytes) {

@@ -39,8 +39,8 @@ class ShmUplink final : public ShmLink {
   static constexpr std::size_t kDepthBytes = 256 * 1024;
 
  private:
-  ShmUplink(std::unique_ptr<ShmPeers> peers, std::string fabric)
-      : ShmLink(std::move(peers)), fabric_(std::move(fabric)) {}
+  ShmUplink(std::unique_ptr<ShmPeers> peers, const EngineConfig& config)
+      : ShmLink(std::move(peers), config.icrc), fabric_(config.fabric) {}
   const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }
 
   const std::string fabric_;

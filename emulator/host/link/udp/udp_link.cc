@@ -102,7 +102,8 @@ void UdpLink::choose_rings(const wire::Gid& group) {
   copied_to_ = leaves ? within : nullptr;
 }
 
-void UdpLink::commit(std::size_t bytes) {
+void UdpLink::commit(std::size_t bytes, wire::IcrcState icrc) {
+  VERBENA_ASSERT(icrc != wire::IcrcState::deferred);
   if (copied_to_ != nullptr) {
     std::ranges::copy(reserved_.first(bytes), copied_to_->reserve(bytes).begin());
     copied_to_->commit(bytes);

@@ -57,7 +57,7 @@ class UdpLink final : public Link, private ForkGuard {
   LinkParts parts() { return {.groups = groups_.get(), .fork_guard = this}; }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
-  void commit(std::size_t bytes) override;
+  void commit(std::size_t bytes, wire::IcrcState icrc) override;
   void cancel() override;
   void publish() override;
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;

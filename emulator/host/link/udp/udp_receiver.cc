@@ -301,15 +301,15 @@ std::size_t UdpReceiver::hand_up(std::size_t buffer, FrameSink& sink, std::size_
 
 void UdpReceiver::hand_up_segment(std::span<std::byte> frame, FrameSink& sink) const {
   // What comes to a loopback address was sent by one of us, with identification 0: the NIC checks the ICRC.
-  if (!solves_identification_) return sink.frame(frame, false);
+  if (!solves_identification_) return sink.frame(frame, wire::IcrcState::present);
   const auto view = wire::parse_frame(frame);
-  if (!view) return sink.frame(frame, false);
-  if (view->icrc_is_valid()) return sink.frame(frame, true);
+  if (!view) return sink.frame(frame, wire::IcrcState::present);
+  if (view->icrc_is_valid()) return sink.frame(frame, wire::IcrcState::verified);
   if (const auto identification = wire::solve_ipv4_identification(frame)) {
     wire::set_ipv4_identification(frame, *identification);
-    return sink.frame(frame, true);
+    return sink.frame(frame, wire::IcrcState::verified);
   }
-  sink.frame(frame, false);
+  sink.frame(frame, wire::IcrcState::present);
 }
 
 }  // namespace verbena::host

@@ -63,7 +63,7 @@ void send_frame(Link& link, const wire::Gid& to, wire::Qpn qpn, const std::vecto
   const auto room = link.reserve({to, qpn, hint}, frame.size());
   BOOST_REQUIRE(!room.empty());
   std::memcpy(room.data(), frame.data(), frame.size());
-  link.commit(frame.size());
+  link.commit(frame.size(), wire::IcrcState::present);
 }
 
 void leave(Link& link) {

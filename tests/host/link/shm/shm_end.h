@@ -41,7 +41,7 @@ struct End final : FrameSink {
   }
   wire::Qpn qpn() const { return wire::Qpn(qpn_base_of(link->slot()).value() | 17); }
 
-  void frame(std::span<const std::byte> bytes, bool) override {
+  void frame(std::span<const std::byte> bytes, wire::IcrcState) override {
     received.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   /// Reserves, commits, publishes. False: back pressure.
@@ -49,7 +49,7 @@ struct End final : FrameSink {
     const std::span<std::byte> room = link->reserve({to, to_qpn, hint}, text.size());
     if (!room.empty()) {
       std::memcpy(room.data(), text.data(), text.size());
-      link->commit(text.size());
+      link->commit(text.size(), wire::IcrcState::present);
     }
     link->publish();
     link->flush();

@@ -331,13 +331,13 @@ BOOST_AUTO_TEST_CASE(what_is_sent_before_the_called_one_has_answered_wakes_it) {
   (*port)->acknowledge_doorbell();
   struct Taker final : PeerSink {
     std::size_t turn(const PeerName&) override { return SIZE_MAX; }
-    void frame(std::span<const std::byte>, bool) override {}
+    void frame(std::span<const std::byte>, wire::IcrcState) override {}
   } taker;
   BOOST_TEST((*port)->arm(taker));
   std::uint32_t hint = 0;
   const std::span<std::byte> room = (*uplink)->reserve({node(2), wire::Qpn(17), hint}, 64);
   BOOST_REQUIRE(room.size() == 64u);
-  (*uplink)->commit(room.size());
+  (*uplink)->commit(room.size(), wire::IcrcState::present);
   (*uplink)->publish();
   (*uplink)->flush();
   (*uplink)->service();  // the answer

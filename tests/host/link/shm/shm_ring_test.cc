@@ -32,7 +32,7 @@ struct Fixture {
   }
   std::vector<std::size_t> take(std::size_t budget = 1 << 20) {
     std::vector<std::size_t> sizes;
-    reader.read(budget, [&](std::span<const std::byte> frame) {
+    reader.read(budget, [&](std::span<const std::byte> frame, wire::IcrcState) {
       sizes.push_back(frame.size());
       return true;
     });
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(any_sizes_keep_order_and_bytes_over_many_wraps) {
     }
     if (random() % 4 == 0 || room.empty()) writer.publish(random() % 2 == 0);
     if (random() % 8 == 0 || room.empty()) {
-      reader.read(random() % 50 + 1, [&](std::span<const std::byte> frame) {
+      reader.read(random() % 50 + 1, [&](std::span<const std::byte> frame, wire::IcrcState) {
         BOOST_REQUIRE(next < expected.size());
         BOOST_REQUIRE(frame.size() == expected[next].size());
         BOOST_REQUIRE(std::memcmp(frame.data(), expected[next].data(), frame.size()) == 0);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(two_threads_exchange_many_frames_without_loss) {
   std::uint32_t expected = 0;
   std::uint32_t wrong = 0;
   while (expected < kFrames) {
-    const std::size_t got = reader.read(64, [&](std::span<const std::byte> frame) {
+    const std::size_t got = reader.read(64, [&](std::span<const std::byte> frame, wire::IcrcState) {
       std::uint32_t head = 0;
       std::uint32_t tail = 0;
       std::memcpy(&head, frame.data(), sizeof head);
@@ -177,19 +177,47 @@ BOOST_AUTO_TEST_CASE(two_threads_exchange_many_frames_without_loss) {
 }
 
 BOOST_AUTO_TEST_CASE(impossible_lengths_break_the_reader_and_are_never_followed) {
-  const std::uint64_t lies[] = {wire::kFrameBytesMax + 1, kRingBytes,    kRingBytes * 2,
-                                std::uint64_t{1} << 40,   kRingSkip - 1, kRingSkip,
-                                std::uint64_t{1} << 63};
-  for (const std::uint64_t lie : lies) {
+  const RingWord lies[] = {wire::kFrameBytesMax + 1,
+                           kRingIcrcDeferred - 1,
+                           kRingIcrcDeferred,
+                           kRingIcrcDeferred | (wire::kFrameBytesMax + 1),
+                           kRingSkip - 1,
+                           kRingSkip};
+  for (const RingWord lie : lies) {
     std::memset(static_cast<void*>(data.get()), 0, kRingBytes);
     RingReader victim(RingMemory{data.get(), &consumed});
     ring_word(data.get(), 0).store(lie);
     std::size_t frames = 0;
-    victim.read(100, [&](std::span<const std::byte>) { return ++frames != 0; });
+    victim.read(100, [&](std::span<const std::byte>, wire::IcrcState) { return ++frames != 0; });
     BOOST_TEST(frames == 0U);
     BOOST_TEST(victim.broken());  // a skip at the start, too: it leads nowhere
     BOOST_TEST(!victim.waiting());
   }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_known_of_a_frames_icrc_goes_with_it) {
+  const std::vector<wire::IcrcState> told{wire::IcrcState::deferred, wire::IcrcState::present,
+                                          wire::IcrcState::deferred};
+  for (const wire::IcrcState icrc : told) {
+    BOOST_REQUIRE(!writer.reserve(62).empty());
+    writer.commit(62, icrc);
+  }
+  writer.publish(false);
+  std::vector<wire::IcrcState> heard;
+  reader.read(100, [&](std::span<const std::byte> frame, wire::IcrcState icrc) {
+    BOOST_TEST(frame.size() == 62U);
+    heard.push_back(icrc);
+    return true;
+  });
+  BOOST_TEST((heard == told));
+}
+
+BOOST_AUTO_TEST_CASE(an_acknowledgement_is_one_cache_line) {
+  constexpr std::size_t kAcknowledgeBytes = 14 + 20 + 8 + 12 + 4 + 4;  // Ethernet, IPv4, UDP, BTH, AETH, ICRC
+  BOOST_REQUIRE(send(kAcknowledgeBytes, 1));
+  writer.publish(false);
+  BOOST_REQUIRE(take().size() == 1U);
+  BOOST_TEST(reader.position() == 64U);
 }
 
 BOOST_AUTO_TEST_CASE(a_frame_may_not_reach_over_the_end_of_the_ring) {
@@ -217,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_ring_full_of_garbage_ends_after_bounded_work) {
     RingReader victim(RingMemory{data.get(), &consumed});
     std::size_t frames = 0;
     const std::byte* end = data.get() + kRingBytes;
-    victim.read(1000, [&](std::span<const std::byte> frame) {
+    victim.read(1000, [&](std::span<const std::byte> frame, wire::IcrcState) {
       BOOST_REQUIRE(frame.data() >= data.get());
       BOOST_REQUIRE(frame.data() + frame.size() <= end);
       ++frames;

@@ -68,7 +68,7 @@ struct Process {
 class Counter : public FrameSink {
  public:
   explicit Counter(std::uint8_t slot) : slot_(slot) {}
-  void frame(std::span<const std::byte> frame, bool) override {
+  void frame(std::span<const std::byte> frame, wire::IcrcState) override {
     const auto view = wire::parse_frame(frame);
     if (!view || !is_intact(frame) || slot_of(view->bth().dest_qp) != slot_ || view->bth().psn.value() != count) return;
     ++count;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/same_user.h"
 #include "emulator/host/os/socket_option.h"
@@ -111,6 +112,7 @@ void NodeForwarder::tell(std::uint8_t slot, std::uint16_t note) {
 
 void NodeForwarder::send_to(const AbstractName& to, std::uint8_t slot, std::span<const std::byte> message,
                             std::size_t frames) {
+  const CancellationShield shield;
   ssize_t sent = -1;
   do {
     sent = ::sendto(socket_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.address(), to.bytes());
@@ -162,6 +164,7 @@ void NodeForwarder::send_staging(std::uint8_t slot) {
 }
 
 bool NodeForwarder::receive(FrameRing& into, NoteSink* notes) {
+  const CancellationShield shield;
   bool moved = false;
   bool is_all = false;
   for (unsigned i = 0; i < kReceiveMessagesMax && into.free_slots() >= kBatchFramesMax; ++i) {

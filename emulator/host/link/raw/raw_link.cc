@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "emulator/host/link/raw/raw_filter.h"
-#include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/kernel_call.h"
 #include "emulator/host/os/neighbour.h"
 #include "emulator/host/os/socket_option.h"
 #include "wire/headers.h"
@@ -187,7 +187,6 @@ void RawLink::publish() {
 }
 
 bool RawLink::flush() {
-  const CancellationShield shield;
   doorbell_.apply();
   while (outgoing_.waiting() != 0) {
     if (!transmit_gate_.enter_with_patience()) break;
@@ -258,8 +257,8 @@ bool RawLink::send_waiting() {
 bool RawLink::send_batch(std::size_t frames) {
   std::size_t done = 0;
   while (done < frames) {
-    const int sent = ::sendmmsg(packets_, &transmit_batch_->headers[done], static_cast<unsigned>(frames - done),
-                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    const int sent = send_messages(packets_, std::span(transmit_batch_->headers).subspan(done, frames - done),
+                                   MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0) {
       done += static_cast<std::size_t>(sent);
       outgoing_.release(static_cast<std::size_t>(sent));
@@ -297,7 +296,6 @@ bool RawLink::arm() {
 }
 
 bool RawLink::fetch(std::size_t most) {
-  const CancellationShield shield;
   if (receive_gate_.try_enter() || (!has_frames() && receive_gate_.enter_with_patience())) {
     read_socket(most);
     if (forwarder_->has_siblings() || ++fetches_since_forwarder_ >= kSiblingPollInterval) {
@@ -310,7 +308,6 @@ bool RawLink::fetch(std::size_t most) {
 }
 
 bool RawLink::fetch_all() {
-  const CancellationShield shield;
   if (!receive_gate_.wait_and_enter()) return false;
   bool is_all = false;
   for (std::size_t reads = 0; !is_all && reads < kRingFrames && incoming_.free_slots() != 0; ++reads) {
@@ -327,8 +324,7 @@ std::size_t RawLink::read_socket(std::size_t most) {
   const std::size_t wanted = std::min({incoming_.free_slots(), kBatchMax, most});
   if (wanted == 0) return 0;
   for (std::size_t i = 0; i < wanted; ++i) receive_batch_->set(i, incoming_.room(i));
-  const int received =
-      ::recvmmsg(packets_, receive_batch_->headers.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+  const int received = receive_messages(packets_, std::span(receive_batch_->headers).first(wanted), MSG_DONTWAIT);
   for (std::size_t i = 0; received > 0 && i < static_cast<std::size_t>(received); ++i) {
     // One that is longer than any frame keeps its slot and goes up cut: the NIC counts it as malformed.
     incoming_.commit(receive_batch_->headers[i].msg_len);

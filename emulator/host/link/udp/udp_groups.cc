@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "emulator/host/link/udp/udp_socket.h"
+#include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/socket_address.h"
 #include "emulator/host/os/socket_option.h"
 
@@ -23,6 +24,7 @@ void UdpGroups::want(const wire::Gid& group, bool member) {
 }
 
 void UdpGroups::apply_changes() {
+  const CancellationShield shield;
   const std::lock_guard guard(sockets_lock_);
   std::vector<Change> changes;
   {
@@ -65,6 +67,7 @@ void UdpGroups::close_socket(const wire::Gid& group) {
 }
 
 std::size_t UdpGroups::find_ready(int (&into)[kReadyMax]) const {
+  const CancellationShield shield;
   epoll_event events[kReadyMax];
   const int count = ::epoll_wait(options_.wait, events, kReadyMax, 0);
   for (int i = 0; i < count; ++i) into[i] = events[i].data.fd;

@@ -135,7 +135,6 @@ bool UdpLink::arm() {
 }
 
 bool UdpLink::fetch(std::size_t most) {
-  const CancellationShield shield;
   return receiver_->fetch(most);
 }
 
@@ -145,7 +144,6 @@ bool UdpLink::fetch_all() {
 }
 
 bool UdpLink::flush() {
-  const CancellationShield shield;
   doorbell_.apply();
   groups_->apply();
   transmitter_->flush();

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/os/kernel_call.h"
 #include "emulator/host/os/neighbour.h"
 #include "wire/icrc.h"
 #include "wire/packet_view.h"
@@ -141,7 +142,7 @@ std::size_t UdpReceiver::read_socket(int socket, std::size_t most) {
     header.msg_controllen = batch_->control[i].octets.size();
   }
   // An error is either "nothing there" or a pending ICMP report, which a wire would not give either.
-  const int received = ::recvmmsg(socket, batch_->headers.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+  const int received = receive_messages(socket, std::span(batch_->headers).first(wanted), MSG_DONTWAIT);
   return static_cast<std::size_t>(std::max(received, 0));
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/clock.h"
 
 namespace verbena::host {
@@ -71,6 +72,7 @@ void UdpSteering::step() {
 }
 
 void UdpSteering::probe() {
+  const CancellationShield shield;
   ++round_;
   answers_.fill(std::nullopt);
   if (!load()) return;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "emulator/host/os/kernel_call.h"
 #include "wire/headers.h"
 
 namespace verbena::host {
@@ -164,8 +165,8 @@ bool UdpTransmitter::send_waiting() {
   }
   std::size_t done = 0;
   while (done < messages) {
-    const int sent = ::sendmmsg(options_.socket, &batch_->headers[done], static_cast<unsigned>(messages - done),
-                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    const int sent = send_messages(options_.socket, std::span(batch_->headers).subspan(done, messages - done),
+                                   MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0) {
       std::size_t frames = 0;
       for (int i = 0; i < sent; ++i) frames += batch_->messages[done++].frames;

@@ -8,11 +8,11 @@
 
 namespace verbena::host {
 
-bool PollDoorbell::open(int frames) {
-  frames_ = frames;
+bool PollDoorbell::open(const Watched& watched) {
+  watched_ = watched;
   descriptor_ = ::epoll_create1(EPOLL_CLOEXEC);
   epoll_event nothing{};
-  return descriptor_ >= 0 && ::epoll_ctl(descriptor_, EPOLL_CTL_ADD, frames, &nothing) == 0;
+  return descriptor_ >= 0 && ::epoll_ctl(descriptor_, EPOLL_CTL_ADD, watched.others, &nothing) == 0;
 }
 
 void PollDoorbell::close() {
@@ -27,7 +27,9 @@ void PollDoorbell::change() {
   if (wanted == rings_.load(std::memory_order_relaxed) || descriptor_ < 0) return;
   epoll_event interest{};
   interest.events = wanted ? static_cast<std::uint32_t>(EPOLLIN) : 0;
-  if (::epoll_ctl(descriptor_, EPOLL_CTL_MOD, frames_, &interest) == 0) rings_.store(wanted, std::memory_order_relaxed);
+  if (::epoll_ctl(descriptor_, wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, watched_.frames, &interest) != 0) return;
+  ::epoll_ctl(descriptor_, EPOLL_CTL_MOD, watched_.others, &interest);
+  rings_.store(wanted, std::memory_order_relaxed);
 }
 
 }  // namespace verbena::host

@@ -1,9 +1,12 @@
 // PollDoorbell: what a shared word and an eventfd are to shared memory, for frames that wait in the kernel.
 //
 // A descriptor that is readable while frames wait and somebody wants to be woken by them, and not readable otherwise:
-// an epoll descriptor over the link's own, whose interest is switched. Solely responsible for that switch; where frames
-// come from is the link's (udp_link.h, raw_link.h). want() is for the engine's lock and enters no kernel; apply() does
-// what was wanted last, outside of the lock, from any thread.
+// an epoll descriptor, in which the link's own are only while somebody does. Solely responsible for that switch; where
+// frames come from is the link's (udp_link.h, raw_link.h). want() is for the engine's lock and enters no kernel;
+// apply() does what was wanted last, outside of the lock, from any thread.
+//
+// Whoever sends to a socket that is in an epoll descriptor calls that one for every frame, whatever its interest. So
+// the socket is taken out of it; of what has few frames the interest is switched, which is the cheaper system call.
 #pragma once
 
 #include <atomic>
@@ -19,9 +22,13 @@ class PollDoorbell {
   PollDoorbell(const PollDoorbell&) = delete;
   PollDoorbell& operator=(const PollDoorbell&) = delete;
 
-  /// `frames` is readable while frames wait, and outlives this. False: the kernel has no descriptor to give
-  /// (errno).
-  bool open(int frames);
+  /// Readable while frames wait; both outlive this. `frames`: the socket of nearly all of them. `others`: the rest,
+  /// an epoll descriptor perhaps. False: the kernel has no descriptor to give (errno).
+  struct Watched {
+    int frames = -1;
+    int others = -1;
+  };
+  bool open(const Watched& watched);
   void close();
   int descriptor() const { return descriptor_; }
 
@@ -34,7 +41,7 @@ class PollDoorbell {
  private:
   void change();
 
-  int frames_ = -1;
+  Watched watched_;
   int descriptor_ = -1;
   std::atomic<bool> wanted_{false};
   std::atomic<bool> rings_{false};  // changed under:

@@ -4,7 +4,6 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -83,13 +82,13 @@ RawLink::RawLink()
       receive_batch_(std::make_unique<Batch>()) {}
 
 RawLink::~RawLink() {
-  for (const int descriptor : {wait_, packets_, guard_})
+  for (const int descriptor : {packets_, guard_})
     if (descriptor >= 0) ::close(descriptor);
 }
 
 void RawLink::abandon_after_fork() {
   doorbell_.close();
-  for (int* descriptor : {&wait_, &packets_, &guard_})
+  for (int* descriptor : {&packets_, &guard_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
   forwarder_.reset();
   seat_.reset();
@@ -115,7 +114,8 @@ Result<std::unique_ptr<RawLink>, std::string> RawLink::open(const Options& optio
   auto siblings = NodeForwarder::open(options.address, options.slot);
   if (!siblings) return Failure{siblings.error()};
   link->forwarder_ = std::move(*siblings);
-  if (auto error = link->open_wait_descriptor()) return Failure{std::move(*error)};
+  if (!link->doorbell_.open({.frames = link->packets_, .others = link->forwarder_->descriptor()}))
+    return Failure{system_error("make an epoll descriptor")};
   return link;
 }
 
@@ -154,16 +154,6 @@ std::optional<std::string> RawLink::open_guard_socket() {
   // Soft-RoCE or another program that holds the port silences the kernel just as well.
   if (::bind(guard_, &at.any, socket_address_bytes(at)) != 0 && errno != EADDRINUSE)
     return system_error("bind UDP port 4791");
-  return std::nullopt;
-}
-
-std::optional<std::string> RawLink::open_wait_descriptor() {
-  wait_ = ::epoll_create1(EPOLL_CLOEXEC);
-  epoll_event interest{};
-  interest.events = EPOLLIN;
-  if (wait_ < 0 || ::epoll_ctl(wait_, EPOLL_CTL_ADD, packets_, &interest) != 0 ||
-      ::epoll_ctl(wait_, EPOLL_CTL_ADD, forwarder_->descriptor(), &interest) != 0 || !doorbell_.open(wait_))
-    return system_error("make an epoll descriptor");
   return std::nullopt;
 }
 

@@ -80,7 +80,6 @@ class RawLink final : public Link, private ForkGuard {
   void abandon_after_fork() override;
   std::optional<std::string> open_packet_socket(const Options& options, unsigned interface_index);
   std::optional<std::string> open_guard_socket();
-  std::optional<std::string> open_wait_descriptor();
   bool has_frames() const;
   /// Returns how many frames came.
   std::size_t read_socket(std::size_t most);
@@ -101,7 +100,6 @@ class RawLink final : public Link, private ForkGuard {
   std::uint32_t mtu_bytes_ = 4096;
   int packets_ = -1;
   int guard_ = -1;
-  int wait_ = -1;  // epoll over packets_ and the siblings' port
   PollDoorbell doorbell_;
   std::optional<NodeDirectory> seat_;
   std::unique_ptr<NodeForwarder> forwarder_;

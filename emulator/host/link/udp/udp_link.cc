@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "emulator/host/link/udp/udp_socket.h"
-#include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/neighbour.h"
 #include "emulator/host/os/socket_option.h"
 
@@ -53,18 +52,15 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
   link->forwarder_ = std::move(*siblings);
   if (::bind(link->socket_, &at.any, socket_address_bytes(at)) != 0) return Failure{bind_error(options.address, errno)};
 
-  link->wait_ = ::epoll_create1(EPOLL_CLOEXEC);
-  for (const int descriptor : {link->socket_, link->forwarder_->descriptor()}) {
-    epoll_event interest{};
-    interest.events = EPOLLIN;
-    interest.data.fd = descriptor;
-    if (link->wait_ < 0 || ::epoll_ctl(link->wait_, EPOLL_CTL_ADD, descriptor, &interest) != 0)
-      return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
-  }
-  if (!link->doorbell_.open(link->wait_))
+  link->others_ = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event interest{};
+  interest.events = EPOLLIN;
+  interest.data.fd = link->forwarder_->descriptor();
+  if (link->others_ < 0 || ::epoll_ctl(link->others_, EPOLL_CTL_ADD, interest.data.fd, &interest) != 0 ||
+      !link->doorbell_.open({.frames = link->socket_, .others = link->others_}))
     return Failure{std::string("cannot make an epoll descriptor: ") + std::strerror(errno)};
   link->groups_ = std::make_unique<UdpGroups>(
-      UdpGroups::Options{.address = options.address, .interface_index = link->interface_index_, .wait = link->wait_});
+      UdpGroups::Options{.address = options.address, .interface_index = link->interface_index_, .wait = link->others_});
 
   link->transmitter_ =
       std::make_unique<UdpTransmitter>(UdpTransmitter::Options{.socket = link->socket_,
@@ -80,7 +76,7 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
 }
 
 UdpLink::~UdpLink() {
-  if (wait_ >= 0) ::close(wait_);
+  if (others_ >= 0) ::close(others_);
   if (socket_ >= 0) ::close(socket_);
 }
 
@@ -139,7 +135,6 @@ bool UdpLink::fetch(std::size_t most) {
 }
 
 bool UdpLink::fetch_all() {
-  const CancellationShield shield;
   return receiver_->fetch_all();
 }
 
@@ -162,7 +157,7 @@ void UdpLink::release_after_fork() {
 void UdpLink::abandon_after_fork() {
   doorbell_.close();
   groups_->close_all();
-  for (int* descriptor : {&wait_, &socket_})
+  for (int* descriptor : {&others_, &socket_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
   forwarder_.reset();
   seat_.reset();

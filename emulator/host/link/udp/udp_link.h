@@ -85,7 +85,7 @@ class UdpLink final : public Link, private ForkGuard {
   unsigned interface_index_ = 0;
   std::uint32_t mtu_bytes_ = 4096;
   int socket_ = -1;
-  int wait_ = -1;  // epoll over socket_, the siblings' port and the groups' sockets
+  int others_ = -1;  // epoll over the siblings' port and the groups' sockets
   PollDoorbell doorbell_;
   std::optional<NodeDirectory> seat_;
   std::unique_ptr<NodeForwarder> forwarder_;

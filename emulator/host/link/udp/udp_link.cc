@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::uint16_t kDiscardPort = 9;
 // A socket buffer of the default limit (net.core.rmem_max 212,992) holds about this much of one flow, overhead
-// included.
-constexpr std::uint32_t kWindowBytes = 128 * 1024;
+// included. Beyond the largest window a stream gains nothing.
+constexpr std::uint32_t kWindowMin = 128 * 1024;
+constexpr std::uint32_t kWindowMax = 512 * 1024;
+constexpr std::uint32_t kWindowsInBuffer = 3;
 /// How soon to try again when the kernel took no more: about the time that 1 Gb/s needs for a handful of frames.
 constexpr Duration kRetryInterval = microseconds(100);
 
@@ -33,17 +35,23 @@ std::string bind_error(const wire::Gid& address, int error) {
 
 }  // namespace
 
+std::uint32_t udp_window_bytes(bool peers_share_machine, std::uint32_t receive_buffer_bytes) {
+  if (!peers_share_machine) return kWindowMin;
+  return std::clamp(receive_buffer_bytes / kWindowsInBuffer, kWindowMin, kWindowMax);
+}
+
 Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& options) {
   std::unique_ptr<UdpLink> link(new UdpLink);
   link->address_ = options.address;
   const std::optional<LocalInterface> interface = interface_of(options.address);
   if (interface) {
     link->interface_index_ = interface->index;
-    link->mtu_bytes_ = path_mtu_for(interface->mtu_bytes);
+    link->limits_.mtu_bytes = path_mtu_for(interface->mtu_bytes);
   }
   link->socket_ = open_udp_socket(options.address);
   if (link->socket_ < 0) return Failure{std::string("cannot open a UDP socket: ") + std::strerror(errno)};
   set_option(link->socket_, SOL_SOCKET, SO_REUSEPORT, 1);
+  link->limits_.window_bytes = udp_window_bytes(is_loopback(options.address), receive_buffer_bytes(link->socket_));
   let_send_to_groups(link->socket_, options.address, link->interface_index_);
   const SocketAddress at = socket_address(options.address, wire::kRoceUdpPort, link->interface_index_);
   // The siblings' port comes first: from the moment of bind() on we may be given frames to pass on.
@@ -188,10 +196,10 @@ Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config) {
   OpenedLink opened;
   opened.slot = slot;
   opened.mac = node_mac(config.address);
-  opened.mtu_bytes = (*link)->mtu_bytes();
+  opened.mtu_bytes = (*link)->limits().mtu_bytes;
   // The ICRC covers the port that the socket sends from.
   opened.udp_source_port = wire::kRoceUdpPort;
-  opened.window_bytes = kWindowBytes;
+  opened.window_bytes = (*link)->limits().window_bytes;
   opened.parts = (*link)->parts();
   opened.link = std::move(*link);
   return opened;

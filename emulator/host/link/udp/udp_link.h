@@ -49,8 +49,11 @@ class UdpLink final : public Link, private ForkGuard {
 
   /// Keeps the process's slot for as long as the link lives.
   void hold(NodeDirectory seat) { seat_ = std::move(seat); }
-  /// The largest path MTU whose packets fit the interface.
-  std::uint32_t mtu_bytes() const { return mtu_bytes_; }
+  struct Limits {
+    std::uint32_t mtu_bytes = 4096;  // the largest path MTU whose packets fit the interface
+    std::uint32_t window_bytes = 0;  // see udp_window_bytes()
+  };
+  const Limits& limits() const { return limits_; }
   const UdpReceiver& receiver() const { return *receiver_; }
   const UdpTransmitter& transmitter() const { return *transmitter_; }
   UdpGroups& groups() { return *groups_; }
@@ -83,7 +86,7 @@ class UdpLink final : public Link, private ForkGuard {
 
   wire::Gid address_;
   unsigned interface_index_ = 0;
-  std::uint32_t mtu_bytes_ = 4096;
+  Limits limits_;
   int socket_ = -1;
   int others_ = -1;  // epoll over the siblings' port and the groups' sockets
   PollDoorbell doorbell_;
@@ -98,6 +101,11 @@ class UdpLink final : public Link, private ForkGuard {
   std::span<std::byte> reserved_;
   std::array<std::byte, wire::kFrameBytesMax> nowhere_;
 };
+
+/// What a QP may have unacknowledged, so that a few of them do not overrun the socket buffer of their peer: it is as
+/// large as our own where all peers are on this machine, and unknown otherwise. `receive_buffer_bytes`: as SO_RCVBUF
+/// says, overhead included.
+std::uint32_t udp_window_bytes(bool peers_share_machine, std::uint32_t receive_buffer_bytes);
 
 /// Takes a slot on the node and opens the link there.
 Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config);

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(the_kernel_does_not_answer_with_port_unreachable) {
 BOOST_AUTO_TEST_CASE(a_udp_link_puts_on_the_wire_what_the_icrc_says) {
   const auto a = open_raw(kA);
   const auto b = open_udp(kB);
-  BOOST_TEST(b->mtu_bytes() == 4096);
+  BOOST_TEST(b->limits().mtu_bytes == 4096);
   std::vector<std::vector<std::byte>> sent;
   for (std::uint32_t psn = 0; psn < 40; ++psn) {
     const FrameRequest request{
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_smaller_interface_gives_a_smaller_path_mtu) {
   namespaces().enter_a();
   BOOST_REQUIRE(std::system("ip link set va mtu 1500") == 0);
   BOOST_TEST(open_raw(kA)->mtu_bytes() == 1024);
-  BOOST_TEST(open_udp(kA)->mtu_bytes() == 1024);
+  BOOST_TEST(open_udp(kA)->limits().mtu_bytes == 1024);
   BOOST_REQUIRE(std::system("ip link set va mtu 9000") == 0);
   BOOST_TEST(open_raw(kA)->mtu_bytes() == 4096);
 }

@@ -396,6 +396,16 @@ BOOST_AUTO_TEST_CASE(the_factory_takes_slots_in_order_and_frees_them) {
   BOOST_TEST(third->slot == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_window_fits_the_socket_buffer_of_the_peer_several_times_where_that_is_known) {
+  constexpr std::uint32_t kDefaultBuffer = 2 * 212'992;
+  BOOST_TEST(udp_window_bytes(true, kDefaultBuffer) >= 128u * 1024);
+  BOOST_TEST(udp_window_bytes(true, kDefaultBuffer) <= kDefaultBuffer / 3);
+  BOOST_TEST(udp_window_bytes(true, 3u * 256 * 1024) == 256u * 1024);
+  BOOST_TEST(udp_window_bytes(true, 32u << 20) == 512u * 1024);
+  BOOST_TEST(udp_window_bytes(true, 0) == 128u * 1024);
+  BOOST_TEST(udp_window_bytes(false, 32u << 20) == 128u * 1024);
+}
+
 BOOST_AUTO_TEST_CASE(path_mtu_leaves_room_for_every_header) {
   BOOST_TEST(path_mtu_for(65536) == 4096);
   BOOST_TEST(path_mtu_for(4200) == 4096);

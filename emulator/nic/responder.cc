@@ -261,10 +261,12 @@ void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
   nic.complete_receive(qp, completion, true);
 }
 
-/// Class J: the message has arrived and is acknowledged; what it asks for on top cannot be done. Its receive says so,
-/// and the QP's time is over.
+/// Class J (9.9.6.3): neither acknowledged nor refused. Its receive says so, and the QP's time is over; what was owed
+/// for the requests before it still leaves, as the QP's last word.
 [[gnu::cold]] void refuse_invalidation(NicState& nic, Qp& qp, Psn psn) {
-  schedule_nak(nic, qp, wire::ack_syndrome(wire::kUnlimitedCredits), psn);  // the QP's last word, as a NAK is
+  const Responder& responder = qp.responder;
+  if (responder.acknowledge != Acknowledge::none || responder.jobs_head != responder.jobs.size())
+    schedule_nak(nic, qp, wire::ack_syndrome(wire::kUnlimitedCredits), psn - 1);
   fail_receive(nic, qp, CompletionStatus::remote_invalid_request);
   nic.enter_error(qp);
 }
@@ -272,6 +274,8 @@ void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
 void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const wire::OpcodeInfo& opcode = packet.opcode();
+  if (opcode.has_invalidate && !nic.regions.may_invalidate(packet.ieth().rkey.value, qp.pd, qp.handle))
+    return refuse_invalidation(nic, qp, packet.bth().psn);
   responder.msn = (responder.msn + 1) & Psn::kMask;
   responder.message = Message::none;
   if (!opcode.consumes_receive) return;
@@ -285,7 +289,6 @@ void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   if (opcode.has_immediate) completion.immediate = packet.immediate().data;
   if (opcode.has_invalidate) {
     const std::uint32_t rkey = packet.ieth().rkey.value;
-    if (!nic.regions.may_invalidate(rkey, qp.pd, qp.handle)) return refuse_invalidation(nic, qp, packet.bth().psn);
     completion.has_invalidate = true;
     completion.immediate = rkey;
     nic.regions.invalidate(rkey, qp.pd, qp.handle);

@@ -226,20 +226,46 @@ BOOST_AUTO_TEST_CASE(a_peer_invalidates_with_its_message) {
   check_statuses(pair.write(pair.a, rkey, Buffer::address(64)), {remote_access_error});
 }
 
-BOOST_AUTO_TEST_CASE(a_peer_that_invalidates_what_is_not_bound_to_the_qp_ends_the_connection_behind_its_message) {
+/// A SEND of 8 octets at `psn` that invalidates the key of a region, which nobody may.
+PacketSpec wrong_invalidation(const Script& script, std::uint32_t psn) {
+  return {.opcode = rc(OperationCode::send_only_with_invalidate),
+          .psn = psn,
+          .ack_request = true,
+          .ieth = {wire::Rkey{script.buffer.rkey()}},
+          .payload = std::vector<std::byte>(8, std::byte{0x21})};
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_that_invalidates_what_is_not_bound_to_the_qp_ends_the_connection_and_hears_nothing) {
   Script script({.mtu = 256});
   for (std::uint64_t i = 4; i < 6; ++i) script.end.receive(i, {script.buffer.sge(0, 64)});
-  script.peer({.opcode = rc(OperationCode::send_only_with_invalidate),
-               .psn = 100,
-               .ack_request = true,
-               .ieth = {wire::Rkey{script.buffer.rkey()}},
-               .payload = std::vector<std::byte>(8, std::byte{0x21})});
-  script.expect_acknowledge(100);
-  script.expect_silence();
+  for (int sendings = 0; sendings < 2; ++sendings) {  // its timer runs out
+    script.peer(wrong_invalidation(script, 100));
+    script.expect_silence();
+  }
   BOOST_CHECK(script.buffer.bytes()[7] == std::byte{0x21});
   check_statuses(script.end.poll_received(), {remote_invalid_request, flushed});
   BOOST_CHECK(script.end.state() == QpState::error);
   BOOST_TEST(script.end.poll_events().empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_came_before_an_invalidation_that_fails_is_answered) {
+  for (const bool is_read : {false, true}) {
+    Script script({.mtu = 256});
+    script.end.receive(4, {script.buffer.sge(0, 64)});
+    PacketSpec before{.opcode = rc(OperationCode::read_request),
+                      .psn = 100,
+                      .reth = {script.buffer.address(), wire::Rkey{script.buffer.rkey()}, 8}};
+    if (!is_read) {
+      before.opcode = rc(OperationCode::write_only);
+      before.ack_request = true;
+      before.payload = std::vector<std::byte>(8);
+    }
+    script.peer_batch({before, wrong_invalidation(script, 101)});
+    if (is_read) script.expect(rc(OperationCode::read_response_only), 100);
+    BOOST_TEST(script.expect(rc(OperationCode::acknowledge), 100).msn == 1u);
+    script.expect_silence();
+    check_statuses(script.end.poll_received(), {remote_invalid_request});
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_region_with_a_window_is_busy_until_the_window_goes) {

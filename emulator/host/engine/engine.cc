@@ -129,13 +129,21 @@ FairTimers::Look Engine::fetch(std::size_t most) {
   return {.since = since, .is_all = link_->fetch_all()};
 }
 
+/// Before receive(): what has arrived lies in the link's rings, unless a process between the ends has it in hand. Only
+/// who is to run a timer asks about that.
+FairTimers::Look Engine::look_at_rings(Time now) {
+  if (parts_.relay == nullptr) return {.since = now, .is_all = true};
+  if (!timers_.wants_all()) return {};
+  return {.since = parts_.relay->delivered_by(now), .is_all = true};
+}
+
 Engine::Traffic Engine::pass_locked(bool fresh_clock, FairTimers::Look look, nic::Nic::Acknowledge when) {
   if (is_decorated_ || timers_.wants_all() || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
   Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
+  if (!kernel_frames_) look = look_at_rings(sink.at_start());
   Traffic traffic;
   traffic.received = port_->receive(sink.at_start(), sink, kReceiveBudget);
   acknowledgements_.took(traffic.received == kReceiveBudget);
-  if (!kernel_frames_) look = {.since = sink.at_start(), .is_all = true};  // what has arrived lies in the link's rings
   if (sink.fresh()) run_timers(sink.now(), look, traffic.received);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
   if (nic_->has_work() || nic_->holds_acknowledgements())

@@ -163,6 +163,7 @@ class Engine final : private Progress {
     std::size_t sent = 0;
   };
   FairTimers::Look fetch(std::size_t most);
+  FairTimers::Look look_at_rings(Time now);
   Traffic pass_locked(bool fresh_clock, FairTimers::Look look,
                       nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
   void run_timers(Time now, const FairTimers::Look& look, std::size_t received);

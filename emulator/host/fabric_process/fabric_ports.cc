@@ -68,11 +68,26 @@ bool FabricPorts::pass(Time now) {
   const std::size_t taken = shm_->receive(now, *this, kPassFrames);
   if (taken != 0) network_.run(now, *this);  // where nothing takes time, they are there already
   shm_->publish();
+  tell_look(now, taken);
   const bool any_moved = taken != 0 || moved_ != 0;
   if (any_moved) moved_at_ = now;
   if (gathers()) ring_in_time(now);
   shm_->flush();
   return any_moved;
+}
+
+/// Processes run no timer over what we have not handed on. Frames that come faster than they are taken do not put that
+/// off for ever: once as many have passed as a ring holds, what lay there has been taken.
+void FabricPorts::tell_look(Time now, std::size_t taken) {
+  if (taken < kPassFrames) {
+    backlog_frames_ = 0;
+    return shm_->has_looked(now);
+  }
+  if (backlog_frames_ == 0) backlog_since_ = now;
+  backlog_frames_ += taken;
+  if (backlog_frames_ < kBacklogFramesMax) return;
+  shm_->has_looked(backlog_since_);
+  backlog_frames_ = 0;
 }
 
 void FabricPorts::ring_in_time(Time now) {

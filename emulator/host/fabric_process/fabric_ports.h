@@ -51,6 +51,8 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   bool gathers() const { return shm_->holds_doorbells(); }
   /// Asks to be woken by the next frame that pass() would take. False: there is one.
   bool arm(Time now);
+  /// After arm(): the next pass() is not before then, if no frame comes.
+  void rests(Time until) { shm_->rests(until); }
   void disarm() { shm_->disarm(); }
   void service() { shm_->service(); }
   /// Of service() only what a frame that arrived during sleep wants.
@@ -81,6 +83,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
 
  private:
   static constexpr std::size_t kPassFrames = 256;
+  static constexpr std::size_t kBacklogFramesMax = 64 * 1024;  // a ring has no room for more
   static constexpr Duration kGather = microseconds(1);
   static constexpr Duration kGatherMax = microseconds(50);  // in all
   static constexpr Duration kGatherMaxForYielder = microseconds(10);
@@ -106,6 +109,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   // fabric::PortListener: the processes of the node are to know.
   void port_changed(std::uint32_t host, bool is_up) override;
   [[gnu::noinline]] bool take_calls();
+  void tell_look(Time now, std::size_t taken);
   void ring_in_time(Time now);
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   void hand_over(Node& node, const fabric::Arrival& arrival, std::span<std::byte> room);
@@ -121,7 +125,9 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   std::size_t moved_ = 0;           // in this pass
   Time moved_at_{};                 // when any frame last did
   Time gathers_since_ = kNever;
-  bool calls_taken_ = false;  // in this pass
+  Time backlog_since_{};
+  std::size_t backlog_frames_ = 0;  // taken since then by passes that left some; 0: none was left
+  bool calls_taken_ = false;        // in this pass
   std::uint64_t strays_ = 0;
   std::vector<PeerName> peers_;  // whom a group's frame is handed to
 };

@@ -165,6 +165,7 @@ void FabricProcess::run(int stop_descriptor) {
     }
     ports_->ask_for_core(core_lease_.is_on());
     if (ports_->arm(now)) {
+      if (core_lease_.clock() < 0) ports_->rests(due);  // else frames may come without a doorbell
       const Woken woken = sleep(now, stop_descriptor);
       const Time woken_at = clock.now();
       patience.begins(woken_at);

@@ -51,7 +51,13 @@ class ShmPorts {
   // -- Sleeping and waking --
   /// Asks to be rung by the next frame that the sink would take. False: there is one.
   bool arm(PeerSink& sink);
-  void disarm() { peers_->page().disarm(); }
+  void disarm() {
+    peers_->page().is_awake();
+    peers_->page().disarm();
+  }
+  /// For timers of processes (ProcessPage): all that had come by then is where it was to go, or nothing is due.
+  void has_looked(Time at) { peers_->page().has_looked(at); }
+  void rests(Time until) { peers_->page().rests(until); }
   void acknowledge_doorbell() { peers_->control().acknowledge_doorbell(); }
   Link::WaitDescriptors wait_descriptors() const;
   /// When processes that do not move want to be looked after by receive().

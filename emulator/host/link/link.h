@@ -22,6 +22,7 @@
 #include "emulator/host/link/frame_port.h"
 #include "emulator/host/link/group_membership.h"
 #include "emulator/host/link/peer_scheduling.h"
+#include "emulator/host/link/relay.h"
 #include "wire/result.h"
 #include "wire/types.h"
 
@@ -93,6 +94,7 @@ class Link : public FramePort {
 struct LinkParts {
   PeerScheduling* scheduling = nullptr;
   DirectedYield* directed_yield = nullptr;
+  Relay* relay = nullptr;
   GroupMembership* groups = nullptr;
   ForkGuard* fork_guard = nullptr;
 };

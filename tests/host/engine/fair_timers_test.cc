@@ -8,6 +8,8 @@
 
 #include "emulator/host/link/in_process_link.h"
 #include "tests/host/engine/engine_node.h"
+#include "tests/host/fabric_process/served.h"
+#include "tests/host/link/link_frames.h"
 
 namespace {
 using namespace verbena;
@@ -244,6 +246,53 @@ BOOST_AUTO_TEST_CASE(a_lost_request_is_sent_again_although_others_are_late_all_t
     pair.link->send();
   }
   BOOST_TEST(pair.count(Counter::local_ack_timeout_err) >= 1U);
+}
+
+BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_for_a_fabric_process_that_waits_for_its_turn) {
+  Served fabric(fabric::star(2, kFast));
+  const auto plugged = [&](std::uint8_t number) {
+    EngineConfig config = engine_config(number, fabric.name, false);
+    config.link = "fabric";
+    return config;
+  };
+  EngineNode a(1, plugged(1));
+  EngineNode b(2, plugged(2));
+  const auto frames_out = [&](std::size_t number) -> std::uint64_t {
+    return fabric.stat().at("nodes").at(number - 1).at("frames_out");
+  };
+  connect(a, b, kTimeout);
+  BOOST_REQUIRE(until([&] {
+    for (EngineNode* node : {&a, &b}) node->engine->progress();
+    return fabric.stat().at("nodes").at(0).at("processes") == 1 && fabric.stat().at("nodes").at(1).at("processes") == 1;
+  }));
+  const auto count = [&](Counter counter) { return a.engine->counters().get(counter); };
+
+  BOOST_REQUIRE(a.post(SendOpcode::rdma_write, 8));
+  BOOST_REQUIRE(until([&] { return frames_out(2) == 1; }));
+  fabric.preempt();
+  b.engine->progress();  // the acknowledgement lies in b's ring
+  nic::Completion none;
+  for (int i = 0; i < 10; ++i) {
+    sleep_for(kAckTimeout * 2);
+    for (int looks = 0; looks < 5; ++looks) {
+      a.engine->progress();
+      BOOST_TEST(a.engine->poll_cq(a.cq, {&none, 1}) == 0U);
+    }
+  }
+  BOOST_TEST(count(Counter::local_ack_timeout_err) == 0U);
+  fabric.resume();
+  BOOST_REQUIRE(a.poll(1).size() == 1U);
+  BOOST_TEST(count(Counter::local_ack_timeout_err) == 0U);
+  BOOST_TEST(count(Counter::tx_retransmitted_packets) == 0U);
+
+  // A fabric process that stands still for good is a dead network.
+  BOOST_REQUIRE(a.post(SendOpcode::rdma_write, 8));
+  fabric.preempt();
+  BOOST_TEST(until([&] {
+    a.engine->progress();
+    return count(Counter::local_ack_timeout_err) != 0;
+  }));
+  fabric.resume();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

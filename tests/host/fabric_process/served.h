@@ -2,10 +2,12 @@
 #pragma once
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <cstdint>
 #include <ctime>
 #include <memory>
@@ -51,6 +53,20 @@ class Served {
     thread_.join();
     process_.reset();
   }
+  /// The machine does not run it any more.
+  void preempt() {
+    struct sigaction action{};
+    action.sa_handler = [](int) {
+      sem_post(&stands_);
+      while (sem_wait(&goes_on_) != 0) {
+      }
+    };
+    BOOST_REQUIRE(sigaction(SIGUSR1, &action, nullptr) == 0);
+    BOOST_REQUIRE(pthread_kill(thread_.native_handle(), SIGUSR1) == 0);
+    while (sem_wait(&stands_) != 0) {
+    }
+  }
+  void resume() { sem_post(&goes_on_); }
   std::string ask(const FabricWords& words) const {
     const auto answer = ask_fabric(name, words);
     return answer ? *answer : "refused: " + answer.error().text;
@@ -74,6 +90,10 @@ class Served {
   const std::string name;
 
  private:
+  // One at a time is preempted.
+  static inline sem_t stands_{};
+  static inline sem_t goes_on_{};
+
   Descriptor stop_{eventfd(0, EFD_CLOEXEC)};
   std::unique_ptr<FabricProcess> process_;
   std::thread thread_;

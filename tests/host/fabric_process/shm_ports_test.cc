@@ -117,3 +117,25 @@ BOOST_AUTO_TEST_CASE(a_process_whose_peer_is_gone_holds_no_bell_for_it) {
   while (pair.ports->holds_doorbells() && clock_now() < end) pair.pass();
   BOOST_TEST(!pair.ports->holds_doorbells());
 }
+
+BOOST_AUTO_TEST_CASE(a_plug_knows_up_to_when_the_fabric_process_has_handed_on_what_it_was_given) {
+  Pair pair;
+  const Time begin = clock_now();
+  BOOST_CHECK(pair.uplink->delivered_by(begin) == begin);  // it has not said anything yet
+  pair.ports->has_looked(begin);
+  BOOST_CHECK(pair.uplink->delivered_by(begin + milliseconds(1)) == begin);
+  BOOST_CHECK(pair.uplink->delivered_by(begin - milliseconds(1)) == begin - milliseconds(1));
+  // It stands still: a dead network.
+  BOOST_CHECK(pair.uplink->delivered_by(begin + seconds(2)) == begin + seconds(2));
+
+  // While it sleeps, and nobody has rung, nothing is on its way until what is due next.
+  BOOST_REQUIRE(pair.ports->arm(pair.taker));
+  pair.ports->rests(begin + milliseconds(3));
+  BOOST_CHECK(pair.uplink->delivered_by(begin + milliseconds(2)) == begin + milliseconds(2));
+  BOOST_CHECK(pair.uplink->delivered_by(begin + milliseconds(4)) == begin + milliseconds(3));
+  send(*pair.uplink);
+  BOOST_CHECK(pair.uplink->delivered_by(begin + milliseconds(2)) == begin);
+  pair.ports->disarm();
+  BOOST_REQUIRE(!pair.ports->arm(pair.taker));
+  BOOST_CHECK(pair.uplink->delivered_by(begin + milliseconds(2)) == begin);
+}

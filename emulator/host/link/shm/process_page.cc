@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+
 namespace verbena::host {
 namespace {
 /// A line that peers look at stays in their caches as long as nothing in it changes.
@@ -13,6 +15,27 @@ void store_if_new(std::uint32_t& word, std::uint32_t value) {
 
 std::uint32_t present_core() {
   return static_cast<std::uint32_t>(sched_getcpu() + 1);
+}
+
+Time relayed_by(ProcessPage& page, Time now) {
+  Time by{std::atomic_ref(page.looked_at).load(std::memory_order_acquire)};
+  // Whoever hands it a frame takes the doorbell's word away, and then it has something to do.
+  if (doorbell_of(page).is_armed())
+    by = std::max(by, Time{std::atomic_ref(page.rests_until).load(std::memory_order_acquire)});
+  return now - by > kRelayPatience ? now : std::min(by, now);
+}
+
+void OwnPage::has_looked(Time at) {
+  std::atomic_ref(page_.looked_at).store(at.ns, std::memory_order_release);
+}
+
+void OwnPage::rests(Time until) {
+  std::atomic_ref(page_.rests_until).store(until.ns, std::memory_order_release);
+}
+
+void OwnPage::is_awake() {
+  const std::atomic_ref until(page_.rests_until);
+  if (until.load(std::memory_order_relaxed) != 0) until.store(0, std::memory_order_release);
 }
 
 void OwnPage::serves() {

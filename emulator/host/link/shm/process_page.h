@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "emulator/host/link/shm/doorbell.h"
+#include "wire/time.h"
 
 namespace verbena::host {
 
@@ -29,6 +30,10 @@ struct ProcessPage {
   std::uint32_t yielded;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
+  /// Of a fabric process, times in nanoseconds. It has handed on all that had been handed to it by then, and was due.
+  alignas(64) std::int64_t looked_at;
+  /// 0: it is awake, or frames may wait without a doorbell. Else nothing is due before then, if it is asleep still.
+  std::int64_t rests_until;
 };
 inline constexpr std::size_t kProcessPageBytes = 4096;
 static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
@@ -42,6 +47,10 @@ inline std::atomic_ref<std::uint32_t> wants_core_of(ProcessPage& page) {
 inline std::atomic_ref<std::uint32_t> yielded_of(ProcessPage& page) {
   return std::atomic_ref<std::uint32_t>(page.yielded);
 }
+/// What had been handed to the fabric process of this page by then, at most `now`, has been handed on (Relay).
+Time relayed_by(ProcessPage& page, Time now);
+/// Of a fabric process that stands still. A thread that the machine does not run waits for less.
+inline constexpr Duration kRelayPatience = seconds(1);
 /// The core that the caller runs on, as pages name it: plus one. 0: the kernel does not say.
 std::uint32_t present_core();
 
@@ -58,6 +67,10 @@ class OwnPage {
   void stops_polling();
   /// The thread that the doorbell wakes is about to sleep, here.
   void thread_sleeps();
+  /// Of a fabric process (ProcessPage::looked_at, rests_until).
+  void has_looked(Time at);
+  void rests(Time until);
+  void is_awake();
   SharedDoorbell doorbell() const { return doorbell_of(page_); }
   ProcessPage& words() const { return page_; }
 

@@ -1,5 +1,6 @@
 #include "emulator/host/link/shm/shm_uplink.h"
 
+#include <ctime>
 #include <utility>
 
 #include "emulator/host/node/port_signal.h"
@@ -7,7 +8,8 @@
 namespace verbena::host {
 namespace {
 constexpr std::uint32_t kPortRoute = 0;  // made first
-}
+constexpr Duration kTurn = microseconds(100);
+}  // namespace
 
 Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConfig& config) {
   auto peers =
@@ -50,6 +52,23 @@ bool ShmUplink::arm() {
   return is_armed;
 }
 
+bool ShmUplink::fetch_all() {
+  if (!is_late_.load(std::memory_order_relaxed)) return true;
+  const timespec turn{.tv_sec = 0, .tv_nsec = kTurn.ns};
+  nanosleep(&turn, nullptr);
+  return true;
+}
+
+Time ShmUplink::delivered_by(Time now) {
+  const std::shared_ptr<ShmChannel>& channel = port();
+  ProcessPage* page = nullptr;
+  if (channel != nullptr && !channel->dead.load(std::memory_order_relaxed))
+    page = channel->peer_page.load(std::memory_order_acquire);
+  const Time by = page != nullptr ? relayed_by(*page, now) : now;
+  is_late_.store(by < now - kTurn, std::memory_order_relaxed);
+  return by;
+}
+
 std::uint64_t ShmUplink::published() {
   published_in_ = port().get();
   return published_in_ != nullptr ? published_in_->tx.position() : 0;
@@ -70,6 +89,7 @@ Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {
   if (!link) return Failure{link.error()};
   LinkParts parts = (*link)->parts();
   parts.directed_yield = &(*link)->directed_yield();
+  parts.relay = link->get();
   return opened_shm_link(std::move(*link), parts, config);
 }
 

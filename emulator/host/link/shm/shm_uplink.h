@@ -2,9 +2,11 @@
 // those to itself included.
 //
 // Solely responsible for what is special about it: its frames leave the process as the fabric process takes them, its
-// port has a signal or not, and it may yield its core (directed_yield.h).
+// port has a signal or not, it may yield its core (directed_yield.h), and what comes has been in the hands of the
+// fabric process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,7 +18,7 @@
 
 namespace verbena::host {
 
-class ShmUplink final : public ShmLink {
+class ShmUplink final : public ShmLink, public Relay {
  public:
   /// The error is one line for the user; no fabric process is one.
   static Result<std::unique_ptr<ShmUplink>, std::string> open(const EngineConfig& config);
@@ -29,6 +31,9 @@ class ShmUplink final : public ShmLink {
   /// The fabric process looks into its rings before it sleeps, and does nothing but look: no timer is needed.
   std::optional<Time> next_deadline() const override { return std::nullopt; }
   bool arm() override;
+  /// Gives the core away for a moment to a fabric process that is late.
+  bool fetch_all() override;
+  Time delivered_by(Time now) override;
   std::uint64_t published() override;
   bool has_sent(std::uint64_t published) override;
   bool has_signal() override;
@@ -45,6 +50,7 @@ class ShmUplink final : public ShmLink {
 
   const std::string fabric_;
   UplinkYield directed_yield_{peers()};
+  std::atomic<bool> is_late_{false};          // the fabric process, at the last delivered_by()
   const ShmChannel* published_in_ = nullptr;  // by whose position published() was counted
 };
 

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(nobody_is_told_who_did_not_ask) {
 }
 
 BOOST_AUTO_TEST_CASE(frames_that_wait_already_ring_as_well_as_those_that_come) {
-  for (Descriptor Bell::*const where : {&Bell::frames, &Bell::others}) {
+  for (Descriptor Bell::* const where : {&Bell::frames, &Bell::others}) {
     Bell bell;
     Bell::arrive(bell.*where);
     bell.bell.want(true);

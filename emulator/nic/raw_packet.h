@@ -12,6 +12,6 @@ bool receive_ethernet(NicState& nic, std::span<const std::byte> frame, wire::Qpn
 /// Copies of a frame for the rules that see all.
 [[gnu::cold]] void sniff(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender);
 /// Of one that has been received, with its ICRC in any case.
-[[gnu::cold]] void sniff_received(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc);
+[[gnu::cold, gnu::noinline]] void sniff_received(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc);
 
 }  // namespace verbena::nic

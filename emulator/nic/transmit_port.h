@@ -22,8 +22,8 @@ struct Destination {
 
 class TransmitPort {
  public:
-  /// `icrc_wanted`: deferred, if all that happens to the frames before their ICRC is computed is that they lie in memory
-  /// of processes that trust each other; else present.
+  /// `icrc_wanted`: deferred, if all that happens to the frames before their ICRC is computed is that they lie in
+  /// memory of processes that trust each other; else present.
   explicit TransmitPort(wire::IcrcState icrc_wanted = wire::IcrcState::present) : icrc_wanted_(icrc_wanted) {}
   virtual ~TransmitPort() = default;
   wire::IcrcState icrc_wanted() const { return icrc_wanted_; }

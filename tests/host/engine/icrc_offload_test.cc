@@ -1,5 +1,5 @@
-// ICRC offload between live engines: what leaves the shared memory for a capture, a fault or an application is octet for
-// octet what it is when every ICRC is computed at once.
+// ICRC offload between live engines: what leaves the shared memory for a capture, a fault or an application is octet
+// for octet what it is when every ICRC is computed at once.
 #include <sys/stat.h>
 
 #include <array>

@@ -17,12 +17,25 @@ std::uint32_t present_core() {
   return static_cast<std::uint32_t>(sched_getcpu() + 1);
 }
 
-Time relayed_by(ProcessPage& page, Time now) {
-  Time by{std::atomic_ref(page.looked_at).load(std::memory_order_acquire)};
+namespace {
+Time handed_on_by(ProcessPage& page) {
+  const Time by{std::atomic_ref(page.looked_at).load(std::memory_order_acquire)};
   // Whoever hands it a frame takes the doorbell's word away, and then it has something to do.
-  if (doorbell_of(page).is_armed())
-    by = std::max(by, Time{std::atomic_ref(page.rests_until).load(std::memory_order_acquire)});
-  return now - by > kRelayPatience ? now : std::min(by, now);
+  if (!doorbell_of(page).is_armed()) return by;
+  return std::max(by, Time{std::atomic_ref(page.rests_until).load(std::memory_order_acquire)});
+}
+bool has_stood_still(Time handed_on_by, Time now) {
+  return now - handed_on_by > kRelayPatience;
+}
+}  // namespace
+
+Time relayed_by(ProcessPage& page, Time now) {
+  const Time by = handed_on_by(page);
+  return has_stood_still(by, now) ? now : std::min(by, now);
+}
+
+bool relay_stands_still(ProcessPage& page, Time now) {
+  return has_stood_still(handed_on_by(page), now);
 }
 
 void OwnPage::has_looked(Time at) {

@@ -49,6 +49,8 @@ inline std::atomic_ref<std::uint32_t> yielded_of(ProcessPage& page) {
 }
 /// What had been handed to the fabric process of this page by then, at most `now`, has been handed on (Relay).
 Time relayed_by(ProcessPage& page, Time now);
+/// It has not done so for kRelayPatience: to whom it is to hand something on, it is a dead network.
+bool relay_stands_still(ProcessPage& page, Time now);
 /// Of a fabric process that stands still. A thread that the machine does not run waits for less.
 inline constexpr Duration kRelayPatience = seconds(1);
 /// The core that the caller runs on, as pages name it: plus one. 0: the kernel does not say.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "emulator/host/node/port_signal.h"
+#include "emulator/host/os/clock.h"
 
 namespace verbena::host {
 namespace {
@@ -59,11 +60,14 @@ bool ShmUplink::fetch_all() {
   return true;
 }
 
-Time ShmUplink::delivered_by(Time now) {
+ProcessPage* ShmUplink::fabric_page() const {
   const std::shared_ptr<ShmChannel>& channel = port();
-  ProcessPage* page = nullptr;
-  if (channel != nullptr && !channel->dead.load(std::memory_order_relaxed))
-    page = channel->peer_page.load(std::memory_order_acquire);
+  if (channel == nullptr || channel->dead.load(std::memory_order_relaxed)) return nullptr;
+  return channel->peer_page.load(std::memory_order_acquire);
+}
+
+Time ShmUplink::delivered_by(Time now) {
+  ProcessPage* const page = fabric_page();
   const Time by = page != nullptr ? relayed_by(*page, now) : now;
   is_late_.store(by < now - kTurn, std::memory_order_relaxed);
   return by;
@@ -76,7 +80,10 @@ std::uint64_t ShmUplink::published() {
 
 bool ShmUplink::has_sent(std::uint64_t published) {
   if (published_in_ == nullptr || port().get() != published_in_) return true;
-  return port()->tx.read_tail() >= published;
+  if (port()->tx.read_tail() >= published) return true;
+  // What a dead network does not take is as lost as what it took.
+  ProcessPage* const page = fabric_page();
+  return page != nullptr && relay_stands_still(*page, clock_now());
 }
 
 bool ShmUplink::has_signal() {

@@ -46,6 +46,8 @@ class ShmUplink final : public ShmLink, public Relay {
  private:
   ShmUplink(std::unique_ptr<ShmPeers> peers, const EngineConfig& config)
       : ShmLink(std::move(peers), config.icrc), fabric_(config.fabric) {}
+  /// Null: it has none, or has gone.
+  ProcessPage* fabric_page() const;
   const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }
 
   const std::string fabric_;

@@ -113,7 +113,7 @@ constexpr auto kBackOctets = [] {
 
 std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte> frame) {
   const auto view = parse_frame(frame);
-  if (!view || !view->is_ipv4()) return std::nullopt;
+  if (!view || !view->ip().is_v4()) return std::nullopt;
   const std::span<const std::byte> packet = view->frame().subspan(view->ip_offset());
   const std::span<const std::byte> covered = packet.first(packet.size() - kIcrcBytes);
   const std::uint32_t difference = compute_icrc(covered, true) ^ view->icrc();
@@ -124,7 +124,7 @@ std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte
   if (octets_back >= kBackOctets.size()) return std::nullopt;
   const std::uint32_t entered = crc32_multiply(difference, kBackOctets[octets_back]);
   if (entered >> 16 != 0) return std::nullopt;
-  return static_cast<std::uint16_t>(view->ipv4().identification ^ ((entered & 0xff) << 8 | entered >> 8));
+  return static_cast<std::uint16_t>(view->ip().v4().identification ^ ((entered & 0xff) << 8 | entered >> 8));
 }
 
 void complete_icrc(std::span<std::byte> frame) {

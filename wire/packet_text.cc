@@ -111,7 +111,7 @@ void add_flags(Buffer& into, const PacketView& packet) {
   const Bth& bth = packet.bth();
   if (bth.ack_request) add(into, " ack-request");
   if (bth.solicited) add(into, " solicited");
-  if ((packet.traffic_class() & 3) == kCongestionExperienced) add(into, " CE");
+  if ((packet.ip().traffic_class() & 3) == kCongestionExperienced) add(into, " CE");
   if (bth.fecn) add(into, " FECN");
   if (bth.becn) add(into, " BECN");
   if ((bth.pkey & 0x7fff) != kDefaultPkeyBase) add(into, " pkey 0x{:04x}", bth.pkey);

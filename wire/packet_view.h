@@ -15,6 +15,7 @@
 
 #include "wire/assert.h"
 #include "wire/headers.h"
+#include "wire/ip_view.h"
 #include "wire/result.h"
 
 namespace verbena::wire {
@@ -54,26 +55,12 @@ class PacketView {
     if (ip_at_ == EthernetLayout::bytes) return std::nullopt;
     return header<VlanLayout>(EthernetLayout::bytes);
   }
-  bool is_ipv4() const { return is_ipv4_; }
-  Ipv4 ipv4() const {
-    VERBENA_ASSERT(is_ipv4_);
-    return header<Ipv4Layout>(ip_at_);
-  }
-  Ipv6 ipv6() const {
-    VERBENA_ASSERT(!is_ipv4_);
-    return header<Ipv6Layout>(ip_at_);
-  }
+  /// Valid as long as this view.
+  IpView ip() const { return {headers_.data() + ip_at_, is_ipv4_}; }
   Udp udp() const { return header<UdpLayout>(bth_at_ - UdpLayout::bytes); }
-  Gid source() const { return is_ipv4_ ? Gid::from_ipv4(ipv4().source) : ipv6().source; }
-  Gid destination() const { return is_ipv4_ ? Gid::from_ipv4(ipv4().destination) : ipv6().destination; }
-  /// The same as comparing source() and destination(), without making a GID of an IPv4 address.
-  bool is_from(const Gid& gid) const { return is_ipv4_ ? is_mapped(gid, ipv4().source) : gid == ipv6().source; }
-  bool is_to(const Gid& gid) const { return is_ipv4_ ? is_mapped(gid, ipv4().destination) : gid == ipv6().destination; }
-  /// DSCP in the upper six bits, ECN in the lower two.
-  std::uint8_t traffic_class() const {
-    return is_ipv4_ ? static_cast<std::uint8_t>(ipv4().dscp << 2 | ipv4().ecn) : ipv6().traffic_class;
-  }
-  std::uint8_t hop_limit() const { return is_ipv4_ ? ipv4().time_to_live : ipv6().hop_limit; }
+  // What most ask of the IP header.
+  Gid source() const { return ip().source(); }
+  Gid destination() const { return ip().destination(); }
 
   Bth bth() const { return header<BthLayout>(bth_at_); }
   const OpcodeInfo& opcode() const { return *info_; }
@@ -138,7 +125,6 @@ class PacketView {
   static constexpr std::size_t kHeaderBytesMax = EthernetLayout::bytes + VlanLayout::bytes + Ipv6Layout::bytes +
                                                  UdpLayout::bytes + BthLayout::bytes + kExtensionBytesMax;
 
-  static bool is_mapped(const Gid& gid, std::uint32_t ipv4) { return gid.ipv4() == ipv4 && gid.is_ipv4(); }
   template <class HeaderLayout>
   typename HeaderLayout::Header header(std::size_t at) const {
     return HeaderLayout::parse(

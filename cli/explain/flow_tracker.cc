@@ -156,7 +156,7 @@ void FlowTracker::judge_marks(const Packet& packet, const wire::PacketView& view
     if (comment.starts_with(wire::kNotePrefix)) comment.remove_prefix(wire::kNotePrefix.size());
     problem(std::string(comment));
   }
-  if ((view.traffic_class() & 3) == kCongestionExperienced) {
+  if ((view.ip().traffic_class() & 3) == kCongestionExperienced) {
     ++totals.ecn_marked;
     problem("marked by ECN: congestion on the way");
   }

@@ -92,7 +92,7 @@ void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
   Path back;
   back.address = packet.source();
   back.mac = packet.ethernet().source;
-  back.traffic_class = packet.traffic_class() & 0xfc;
+  back.traffic_class = packet.ip().traffic_class() & 0xfc;
   const Message message{*header, packet.payload().subspan(wire::MadHeaderLayout::bytes), back};
   switch (header->attribute) {
     case wire::CmAttribute::request:

@@ -31,7 +31,7 @@ wire::Opcode datagram_opcode(const SendWork& work) {
 std::array<std::byte, wire::kGrhBytes> grh_area(const wire::PacketView& packet) {
   std::array<std::byte, wire::kGrhBytes> area{};
   const std::size_t ip_offset = wire::EthernetLayout::bytes + (packet.vlan() ? wire::VlanLayout::bytes : 0);
-  const std::size_t ip_bytes = packet.is_ipv4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes;
+  const std::size_t ip_bytes = packet.ip().is_v4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes;
   std::memcpy(area.data() + area.size() - ip_bytes, packet.frame().data() + ip_offset, ip_bytes);
   return area;
 }
@@ -106,7 +106,7 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   completion.wr_id = qp.responder.receive_wr_id;
   completion.opcode = CompletionOpcode::receive;
   completion.has_grh = true;
-  completion.service_level = packet.is_ipv4() ? kRoceV2Ipv4 : kRoceV2Ipv6;
+  completion.service_level = packet.ip().is_v4() ? kRoceV2Ipv4 : kRoceV2Ipv6;
   completion.source_qpn = packet.deth().source_qp;
   completion.has_immediate = packet.opcode().has_immediate;
   if (completion.has_immediate) completion.immediate = packet.immediate().data;

@@ -74,7 +74,7 @@ constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next
   if (qp->service->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
   if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
   if ((packet.bth().pkey & kPkeyMask) != kPkeyMask) return Counter::rx_dropped_pkey;
-  if (qp->service->is_connected && !packet.is_from(qp->attributes.address_vector.destination))
+  if (qp->service->is_connected && !packet.ip().is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;
 }
@@ -144,7 +144,8 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   if (const auto reason = objection(nic, qp, packet)) {
     return take_without_qp(nic, packet, *reason, now);
   }
-  if ((packet.traffic_class() & kCongestionExperienced) == kCongestionExperienced) notice_congestion(nic, *qp, packet);
+  if ((packet.ip().traffic_class() & kCongestionExperienced) == kCongestionExperienced)
+    notice_congestion(nic, *qp, packet);
   if (!qp->service->is_connected)
     receive_datagram(nic, *qp, packet);
   else if (packet.opcode().is_request && qp->service->responds)

@@ -211,7 +211,7 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
 
 bool NicState::is_addressee(const wire::PacketView& packet) const {
   for (std::uint8_t i = 0; i < config.gid_count; ++i)
-    if (packet.is_to(config.gids[i])) return true;
+    if (packet.ip().is_to(config.gids[i])) return true;
   return packet.destination().is_multicast();
 }
 

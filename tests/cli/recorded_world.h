@@ -154,7 +154,7 @@ class RecordedWorld {
     BOOST_REQUIRE(view.ok());
     made.resize(number + 1);
     MadeFrame& frame = made[number];
-    frame.from = view->is_from(node_gid(1)) ? 1 : 2;
+    frame.from = view->ip().is_from(node_gid(1)) ? 1 : 2;
     frame.at = pair_.world.now();
     frame.psn = view->bth().psn;
     frame.is_request = view->opcode().is_request;

@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_mark_sets_congestion_experienced_and_leaves_checksum_and_
   BOOST_TEST(!alter_frame(frame, verdict).corrupted);
   const auto packet = wire::parse_frame(frame);
   BOOST_REQUIRE(packet.ok());
-  BOOST_TEST((packet->traffic_class() & 3) == 3);
+  BOOST_TEST((packet->ip().traffic_class() & 3) == 3);
   BOOST_TEST(packet->icrc_is_valid());
   std::uint32_t sum = 0;
   for (std::size_t i = 14; i < 34; i += 2)

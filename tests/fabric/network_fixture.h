@@ -60,7 +60,7 @@ struct Net final : Sink, Observer {
     got.push_back({arrival.time.ns, arrival.host, packet ? packet->bth().psn.value() : UINT32_MAX});
     icrc_ok.push_back(packet && packet->icrc_is_valid());
     flagged.push_back(arrival.corrupted);
-    ecn.push_back(packet ? packet->traffic_class() & 3 : 9);
+    ecn.push_back(packet ? packet->ip().traffic_class() & 3 : 9);
     last.assign(arrival.frame.begin(), arrival.frame.end());
     return takes;
   }

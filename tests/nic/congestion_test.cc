@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_marked_packet_is_answered_with_a_cnp_to_the_qp_that_sent_
   BOOST_REQUIRE(packet.ok());
   BOOST_TEST(packet->bth().becn);
   BOOST_TEST(packet->bth().pkey == 0xffff);
-  BOOST_TEST(packet->traffic_class() == 0);
+  BOOST_TEST(packet->ip().traffic_class() == 0);
   BOOST_CHECK(packet->destination() == node_gid(2));
   BOOST_TEST(packet->payload().size() == 16u);
   for (const std::byte octet : packet->payload()) BOOST_CHECK(octet == std::byte{0});

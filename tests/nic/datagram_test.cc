@@ -240,6 +240,6 @@ BOOST_AUTO_TEST_CASE(the_route_says_how_far_a_packet_goes_and_the_sender_only_ho
     NarrowPort port(1);
     script.end.nic().transmit(script.world.now(), port, 1);
     BOOST_REQUIRE(port.left == 0u);
-    BOOST_TEST(wire::parse_frame(port.frame)->hop_limit() == expected);
+    BOOST_TEST(wire::parse_frame(port.frame)->ip().hop_limit() == expected);
   }
 }

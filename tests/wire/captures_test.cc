@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_ipv4_identification_of_every_captured_packet_can_be_sol
     set_ipv4_identification(copy, 0);  // what a UDP socket would make of it
     const auto solved = solve_ipv4_identification(copy);
     BOOST_REQUIRE(solved.has_value());
-    BOOST_REQUIRE_EQUAL(*solved, view.ipv4().identification);
+    BOOST_REQUIRE_EQUAL(*solved, view.ip().v4().identification);
     set_ipv4_identification(copy, *solved);
     BOOST_REQUIRE(std::memcmp(copy.data(), frame.data(), copy.size()) == 0);
   });

@@ -18,8 +18,8 @@ void check_same(const Result<PacketView, ParseError>& with, const Result<PacketV
   }
   BOOST_REQUIRE(with->ethernet() == without->ethernet());
   BOOST_REQUIRE(with->vlan().has_value() == without->vlan().has_value());
-  BOOST_REQUIRE_EQUAL(with->is_ipv4(), without->is_ipv4());
-  if (with->is_ipv4()) BOOST_REQUIRE(with->ipv4() == without->ipv4());
+  BOOST_REQUIRE_EQUAL(with->ip().is_v4(), without->ip().is_v4());
+  if (with->ip().is_v4()) BOOST_REQUIRE(with->ip().v4() == without->ip().v4());
   BOOST_REQUIRE(with->udp() == without->udp());
   BOOST_REQUIRE(with->bth() == without->bth());
   if (with->opcode().has_reth) BOOST_REQUIRE(with->reth() == without->reth());

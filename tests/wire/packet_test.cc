@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(every_opcode_parses_as_it_was_built_on_every_path) {
         BOOST_REQUIRE(view->bth().opcode == opcode);
         BOOST_REQUIRE(view->source() == path.source);
         BOOST_REQUIRE(view->destination() == path.destination);
-        BOOST_REQUIRE(view->traffic_class() == path.traffic_class);
+        BOOST_REQUIRE(view->ip().traffic_class() == path.traffic_class);
         BOOST_REQUIRE(view->vlan().has_value() == path.vlan.has_value());
         BOOST_REQUIRE(!info.has_xrceth || view->xrceth() == kXrceth);
         BOOST_REQUIRE(!info.has_deth || view->deth() == kDeth);

@@ -72,15 +72,15 @@ inline FramePath path_of(const PacketView& view) {
   path.destination_mac = view.ethernet().destination;
   path.source = view.source();
   path.destination = view.destination();
-  path.traffic_class = view.traffic_class();
-  path.hop_limit = view.hop_limit();
+  path.traffic_class = view.ip().traffic_class();
+  path.hop_limit = view.ip().hop_limit();
   path.udp_source_port = view.udp().source_port;
   path.vlan = view.vlan();
-  if (view.is_ipv4()) {
-    path.ipv4_identification = view.ipv4().identification;
-    path.ipv4_dont_fragment = view.ipv4().dont_fragment;
+  if (view.ip().is_v4()) {
+    path.ipv4_identification = view.ip().v4().identification;
+    path.ipv4_dont_fragment = view.ip().v4().dont_fragment;
   } else {
-    path.flow_label = view.ipv6().flow_label;
+    path.flow_label = view.ip().v6().flow_label;
   }
   return path;
 }

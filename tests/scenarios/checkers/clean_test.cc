@@ -113,14 +113,14 @@ BOOST_AUTO_TEST_CASE(one_end_of_a_conversation_from_any_moment_on_is_clean) {
       std::optional<wire::Qpn> of_node[2];
       for (const Sighting& sighting : sightings)
         if (const auto view = wire::parse_frame(sighting.frame); view && !sighting.corrupted)
-          of_node[view->is_to(node_gid(1)) ? 0 : 1] = view->bth().dest_qp;
+          of_node[view->ip().is_to(node_gid(1)) ? 0 : 1] = view->bth().dest_qp;
       for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), of_node[end], {}, {}};
       checkers.connect(connection);
       for (std::size_t i = begin; i < sightings.size(); ++i) {
         const auto view = wire::parse_frame(sightings[i].frame);
         if (!view) continue;
         const bool is_out = sightings[i].seen == checkers::Seen::sent;
-        if (is_out == view->is_from(node_gid(1))) observe(checkers, sightings[i], i);
+        if (is_out == view->ip().is_from(node_gid(1))) observe(checkers, sightings[i], i);
       }
       checkers.finish();
       check_clean(checkers);

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(ipv6_frames_arrive_too) {
   BOOST_TEST(is_intact(at_a.frames[0]));
   const auto view = wire::parse_frame(at_a.frames[0]);
   BOOST_TEST(view->udp().checksum == 0);
-  BOOST_TEST(view->hop_limit() == 9);
+  BOOST_TEST(view->ip().hop_limit() == 9);
 }
 
 BOOST_AUTO_TEST_CASE(ten_thousand_frames_keep_their_order) {

@@ -94,8 +94,8 @@ BOOST_FIXTURE_TEST_CASE(traffic_class_and_hop_limit_reach_the_other_side, TwoLin
   BOOST_TEST(collector.frames[0] == build(request));
   const auto second = wire::parse_frame(collector.frames[1]);
   BOOST_REQUIRE(second.ok());
-  BOOST_TEST(second->traffic_class() == 0);
-  BOOST_TEST(second->hop_limit() == 64);
+  BOOST_TEST(second->ip().traffic_class() == 0);
+  BOOST_TEST(second->ip().hop_limit() == 64);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_groups_frame_reaches_the_nodes_other_processes_as_it_is, TwoLinks) {

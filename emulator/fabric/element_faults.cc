@@ -38,10 +38,10 @@ void ElementFaults::apply(Time now, const ElementChange& change) {
       for (const LinkId link : change.links) set_link(now, link, change.kind == Kind::link_up);
       return;
     case Kind::link_rate:
-      for (const LinkId link : change.links) network_.set_link_rate(now, link, change.rate_bits_per_second);
+      for (const LinkId link : change.links) control_.set_link_rate(now, link, change.rate_bits_per_second);
       return;
     case Kind::link_delay:
-      for (const LinkId link : change.links) network_.set_link_delay(link, change.delay, change.jitter);
+      for (const LinkId link : change.links) control_.set_link_delay(link, change.delay, change.jitter);
       return;
     case Kind::partition:
       return cut(change);
@@ -57,7 +57,7 @@ void ElementFaults::apply(Time now, const ElementChange& change) {
 }
 
 void ElementFaults::set_link(Time now, LinkId link, bool up) {
-  network_.set_link_up(now, link, up);
+  control_.set_link_up(now, link, up);
   if (up)
     dead_links_.erase(link);
   else
@@ -72,7 +72,7 @@ void ElementFaults::set_ports(Time now, const Hosts& hosts, bool up) {
 
 void ElementFaults::set_switches(Time now, const Hosts& switches, bool up) {
   for (const std::uint32_t vertex : switches) {
-    network_.set_switch_up(now, vertex, up);
+    control_.set_switch_up(now, vertex, up);
     if (up)
       dead_switches_.erase(vertex);
     else
@@ -83,7 +83,7 @@ void ElementFaults::set_switches(Time now, const Hosts& switches, bool up) {
 void ElementFaults::cut(const ElementChange& change) {
   for (const std::uint32_t from : change.hosts)
     for (const std::uint32_t to : change.peers)
-      if (from != to) network_.set_partition(from, to, true);
+      if (from != to) control_.set_partition(from, to, true);
   partitions_.push_back({change.hosts, change.peers});
 }
 
@@ -113,7 +113,7 @@ void ElementFaults::heal(const ElementChange& change) {
   for (const Partition& partition : ended)
     for (const std::uint32_t from : partition.hosts)
       for (const std::uint32_t to : partition.peers)
-        if (from != to && !still.contains({from, to})) network_.set_partition(from, to, false);
+        if (from != to && !still.contains({from, to})) control_.set_partition(from, to, false);
 }
 
 std::set<std::pair<std::uint32_t, std::uint32_t>> ElementFaults::cut_pairs() const {
@@ -144,7 +144,7 @@ void ElementFaults::set_plan(LinkId link) {
   std::vector<FaultRule> rules;
   for (const auto& [id, rule] : rules_)
     if (has(rule.links, link)) rules.push_back(rule.rule);
-  network_.set_faults(link, rules);
+  control_.set_faults(link, rules);
 }
 
 std::uint64_t ElementFaults::hits(std::uint32_t id) const {
@@ -154,7 +154,7 @@ std::uint64_t ElementFaults::hits(std::uint32_t id) const {
   for (const LinkId link : found->second.links) {
     std::size_t index = 0;  // among the rules of this link, in the order that set_plan() gave them
     for (auto before = rules_.begin(); before != found; ++before) index += has(before->second.links, link) ? 1 : 0;
-    sum += network_.rule_counters(link, index).applied;
+    sum += control_.rule_counters(link, index).applied;
   }
   return sum;
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/fabric/network.h"
+#include "emulator/fabric/network_control.h"
 #include "wire/time.h"
 
 namespace verbena::fabric {
@@ -51,7 +51,7 @@ ElementChange switch_up(std::uint32_t vertex, bool is_up);
 class ElementFaults {
  public:
   /// The network outlives this.
-  explicit ElementFaults(Network& network) : network_(network) {}
+  explicit ElementFaults(Network& network) : network_(network), control_(network) {}
 
   void apply(Time now, const ElementChange& change);
 
@@ -90,7 +90,8 @@ class ElementFaults {
   /// All rules of a link make one plan; those that stay go on counting.
   void set_plan(LinkId link);
 
-  Network& network_;
+  const Network& network_;
+  NetworkControl control_;
   std::set<LinkId> dead_links_;
   std::set<std::uint32_t> dead_switches_;
   std::vector<Partition> partitions_;    // that have begun and are not healed, the latest last

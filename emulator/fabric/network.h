@@ -3,7 +3,8 @@
 //
 // Solely responsible for what happens to a frame between two NICs' ports: egress queues, rates, propagation, faults,
 // ECN marks, routing, dead links and switches, partitions. It reads no clock (time is an argument and never goes back)
-// and knows no NICs. sim::World runs it under virtual time, the fabric process (emulator/host) on the real clock.
+// and knows no NICs. What goes wrong is said through NetworkControl. sim::World runs it under virtual time, the fabric
+// process (emulator/host) on the real clock.
 //
 // A frame lies in one pool from commit() to its arrival and is handed on by its number. Each direction of a cable is a
 // queue whose next arrival is one entry of a DeadlineQueue, so that work per hop does not grow with the number of
@@ -18,7 +19,6 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/reachability.h"
 #include "emulator/fabric/topology.h"
 #include "wire/time.h"
@@ -70,7 +70,7 @@ struct Arrival {
   wire::IcrcState icrc{};            // in a payload-free network: verified, or wrong
 };
 
-/// Where Network::run delivers. It may call the network (commit, set_...) but not run().
+/// Where Network::run delivers. It may call the network and its NetworkControl, but not run().
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -162,21 +162,7 @@ class Network {
   /// Does everything that is due by `now`, in order.
   void run(Time now, Sink& sink);
 
-  // -- What can go wrong ----------------------------------------------------------------------------------------------
-  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none. One that it had already
-  /// (the same text and id) keeps its counts.
-  void set_faults(LinkId link, const std::vector<FaultRule>& rules);
-  /// A dead link loses what is on it and in its queue. Routes change after NetworkOptions::detection.
-  void set_link_up(Time now, LinkId link, bool up);
-  /// Frames whose transmission has not begun go at the new rate. 0: frames take no time.
-  void set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second);
-  /// For frames from now on, which never overtake each other: jitter adds up to so much, drawn per frame.
-  void set_link_delay(LinkId link, Duration propagation, Duration jitter);
-  /// A dead switch loses what is in its queues and what arrives.
-  void set_switch_up(Time now, std::uint32_t vertex, bool up);
-  /// Frames from host to host vanish where they enter the network.
-  void set_partition(std::uint32_t from, std::uint32_t to, bool cut);
-
+  // -- Ports ----------------------------------------------------------------------------------------------------------
   /// A host has one port. It is up while one of its cables has a signal: in one direction at least, for a cable that is
   /// dead one way only is noticed by nobody, and with a living switch or host at its other end.
   bool port_is_up(std::uint32_t host) const;
@@ -189,8 +175,6 @@ class Network {
   void observe(Observer* observer);
   const NetworkStatistics& statistics() const;
   LinkStatistics link_statistics(Time now, LinkId link) const;
-  /// Of the rule with this index among those that set_faults() gave the link, since it was first among them.
-  RuleCounters rule_counters(LinkId link, std::size_t rule) const;
   /// Of every frame's headers, time and fate, in order; NetworkOptions::trace.
   std::uint64_t trace_hash() const;
   std::uint64_t memory_bytes() const;
@@ -198,6 +182,8 @@ class Network {
   struct State;  // network_state.h
 
  private:
+  friend class NetworkControl;
+
   std::unique_ptr<State> state_;
 };
 

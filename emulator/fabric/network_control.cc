@@ -1,4 +1,5 @@
-// What can go wrong in a network, and when its routes take notice.
+#include "emulator/fabric/network_control.h"
+
 #include <algorithm>
 
 #include "emulator/fabric/network_state.h"
@@ -16,44 +17,47 @@ std::string direction_name(const Topology& topology, LinkId link) {
 
 }  // namespace
 
-void Network::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
-  State& state = *state_;
-  LinkDirection& direction = state.directions[state.direction_of(link)];
+void NetworkControl::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
+  LinkDirection& direction = state_.directions[state_.direction_of(link)];
   // Frames that the earlier rules hold stay held: they leave when their time is up.
   if (direction.faults) {
     direction.faults->plan.replace(rules);
   } else if (!rules.empty()) {
-    FaultPlan plan(rules, state.options.seed, direction_name(state.topology, link));
+    FaultPlan plan(rules, state_.options.seed, direction_name(state_.topology, link));
     direction.faults = std::make_unique<DirectionFaults>(DirectionFaults{std::move(plan), {}, {}, {}, 0});
     direction.find_plain();
   }
 }
 
-void Network::set_link_up(Time now, LinkId link, bool up) {
-  State& state = *state_;
-  const DirectionNumber number = state.direction_of(link);
-  LinkDirection& direction = state.directions[number];
+RuleCounters NetworkControl::rule_counters(LinkId link, std::size_t rule) const {
+  const LinkDirection& direction = state_.directions[state_.direction_of(link)];
+  if (direction.faults == nullptr || rule >= direction.faults->plan.rules()) return {};
+  return direction.faults->plan.counters(rule);
+}
+
+void NetworkControl::set_link_up(Time now, LinkId link, bool up) {
+  const DirectionNumber number = state_.direction_of(link);
+  LinkDirection& direction = state_.directions[number];
   if (direction.is_up == up) return;
   direction.is_up = up;
   direction.find_plain();
-  if (!up) state.lose_all(now, number, true);
-  state.expect_change(now, false, number, up);
-  const Cable& ends = state.topology.cables[link.cable];
-  state.update_port(ends.a);
-  state.update_port(ends.b);
+  if (!up) state_.lose_all(now, number, true);
+  state_.expect_change(now, false, number, up);
+  const Cable& ends = state_.topology.cables[link.cable];
+  state_.update_port(ends.a);
+  state_.update_port(ends.b);
 }
 
-void Network::set_switch_up(Time now, std::uint32_t vertex, bool up) {
-  State& state = *state_;
-  VERBENA_ASSERT(vertex < state.topology.vertices.size() && !state.topology.is_host(vertex));
-  if ((state.is_dead[vertex] == 0) == up) return;
-  state.is_dead[vertex] = up ? 0 : 1;
+void NetworkControl::set_switch_up(Time now, std::uint32_t vertex, bool up) {
+  VERBENA_ASSERT(vertex < state_.topology.vertices.size() && !state_.topology.is_host(vertex));
+  if ((state_.is_dead[vertex] == 0) == up) return;
+  state_.is_dead[vertex] = up ? 0 : 1;
   if (!up)
-    for (DirectionNumber number = 0; number < state.directions.size(); ++number)
-      if (state.directions[number].from == vertex) state.lose_all(now, number, false);
-  state.expect_change(now, true, vertex, up);
-  for (const LinkDirection& direction : state.directions)
-    if (direction.from == vertex) state.update_port(direction.to);
+    for (DirectionNumber number = 0; number < state_.directions.size(); ++number)
+      if (state_.directions[number].from == vertex) state_.lose_all(now, number, false);
+  state_.expect_change(now, true, vertex, up);
+  for (const LinkDirection& direction : state_.directions)
+    if (direction.from == vertex) state_.update_port(direction.to);
 }
 
 bool Network::port_is_up(std::uint32_t host) const {
@@ -80,31 +84,30 @@ void Network::State::update_port(std::uint32_t vertex) {
   if (port_listener != nullptr) port_listener->port_changed(vertex, up);
 }
 
-void Network::set_partition(std::uint32_t from, std::uint32_t to, bool cut) {
-  VERBENA_ASSERT(from < state_->topology.hosts && to < state_->topology.hosts);
+void NetworkControl::set_partition(std::uint32_t from, std::uint32_t to, bool cut) {
+  VERBENA_ASSERT(from < state_.topology.hosts && to < state_.topology.hosts);
   const std::uint64_t pair = std::uint64_t{from} << 32 | to;
   if (cut)
-    state_->cut_pairs.insert(pair);
+    state_.cut_pairs.insert(pair);
   else
-    state_->cut_pairs.erase(pair);
+    state_.cut_pairs.erase(pair);
 }
 
-void Network::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
+void NetworkControl::set_link_delay(LinkId link, Duration propagation, Duration jitter) {
   VERBENA_ASSERT(propagation.ns >= 0 && jitter.ns >= 0);
-  LinkDirection& direction = state_->directions[state_->direction_of(link)];
+  LinkDirection& direction = state_.directions[state_.direction_of(link)];
   direction.propagation = propagation;
   direction.jitter = jitter;
   direction.find_plain();
 }
 
-void Network::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second) {
-  State& state = *state_;
-  const DirectionNumber number = state.direction_of(link);
-  LinkDirection& direction = state.directions[number];
+void NetworkControl::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second) {
+  const DirectionNumber number = state_.direction_of(link);
+  LinkDirection& direction = state_.directions[number];
   // When each of those in the queue was to begin follows from when it was to arrive; jitter made some a little late.
   std::vector<std::pair<FrameNumber, Time>> queued;
-  for (FrameNumber frame = direction.head; frame != kNoFrame; frame = state.pool.info(frame).next) {
-    const FrameInfo& info = state.pool.info(frame);
+  for (FrameNumber frame = direction.head; frame != kNoFrame; frame = state_.pool.info(frame).next) {
+    const FrameInfo& info = state_.pool.info(frame);
     const Duration taken = direction.propagation + direction.time_of(info.bytes);
     if (info.due - now >= taken) queued.emplace_back(frame, Time{info.due.ns - taken.ns});
   }
@@ -113,15 +116,15 @@ void Network::set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second
   if (!queued.empty()) {
     direction.wire_free = queued.front().second;
     direction.last_due = {};
-    for (FrameNumber frame = direction.head; frame != queued.front().first; frame = state.pool.info(frame).next)
-      direction.last_due = state.pool.info(frame).due;
+    for (FrameNumber frame = direction.head; frame != queued.front().first; frame = state_.pool.info(frame).next)
+      direction.last_due = state_.pool.info(frame).due;
     for (const auto& [frame, start] : queued) {
-      FrameInfo& info = state.pool.info(frame);
+      FrameInfo& info = state_.pool.info(frame);
       direction.wire_free = direction.wire_free + direction.time_for(info.bytes);
       info.due = direction.last_due = std::max(direction.last_due, direction.wire_free + propagation);
     }
   }
-  state.schedule(number);
+  state_.schedule(number);
 }
 
 void Network::State::lose_all(Time now, DirectionNumber number, bool also_on_the_wire) {

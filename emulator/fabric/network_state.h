@@ -1,7 +1,7 @@
 // NetworkState: what a Network owns, and the way of a frame through it.
 //
-// Private to network.cc, network_control.cc, network_frames.cc and network_groups.cc; network.h is the only way in from
-// outside.
+// Private to network.cc, network_control.cc, network_frames.cc and network_groups.cc; from outside the only ways in are
+// network.h and network_control.h.
 #pragma once
 
 #include <deque>
@@ -125,52 +125,17 @@ class Prefetcher {
 struct Network::State {
   State(const Topology& of, const NetworkOptions& with);
 
-  // -- network_frames.cc: a frame's way
-  /// What the network has to know of the frame. False: it is for a group, and on its way already.
-  bool find_destination(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
   /// `octets`: where the frame was built. If that is not its place in the pool, its headers are put there.
   void enter(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
-  void enqueue(Time now, DirectionNumber number, FrameNumber frame);
-  [[gnu::noinline]] void enqueue_with_care(Time now, DirectionNumber number, FrameNumber frame);
-  [[gnu::noinline]] void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
-  void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
-  void occupy_wire(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time);
-  /// The frame is on its way; what it takes to arrive, beside the time of the wire itself, is `flight`.
-  void depart(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time, Duration flight);
-  void arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
-
-  // -- network_groups.cc: frames for a multicast group
-  /// At its sender or at a switch: a copy on every way of the tree but back to where it came from.
-  [[gnu::noinline]] void flood(Time now, std::uint32_t vertex, std::uint32_t came_from, FrameNumber frame);
-  [[gnu::noinline]] void arrive_for_group(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
-  bool is_cut_off(std::uint32_t host, FrameNumber frame);
-
-  // -- network_frames.cc again
   /// What is due at `now`, and what else of this direction is by `until`.
   void run_direction(Time now, Time until, DirectionNumber number, Sink& sink);
-  /// The frame ends here.
-  void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
   void schedule(DirectionNumber number);
-  /// The frame at its full length; valid until the next call.
-  std::span<const std::byte> view(FrameNumber frame);
+  // What a direction's faults do with a frame.
+  void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
   void damage(FrameNumber frame, const FaultVerdict& verdict);
   /// Somebody outside is about to see the frame, or a fault to change it: a deferred ICRC is computed.
   void complete(FrameNumber frame);
   FrameNumber copy(FrameNumber frame);
-  void mark(FrameNumber frame);
-
-  void note(Time time, DirectionNumber number, const FrameInfo& frame, FrameEvent event) {
-    if (!options.trace) return;
-    const std::uint64_t what =
-        std::uint64_t{frame.digest} << 32 | std::uint64_t{number} << 3 | static_cast<std::uint64_t>(event);
-    hash = (hash ^ (static_cast<std::uint64_t>(time.ns) * 0x9e3779b97f4a7c15u + what)) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 31;
-  }
-  void show(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event) {
-    if (observer != nullptr) show_to_observer(time, number, frame, event);
-  }
-  [[gnu::noinline]] void show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event);
-  std::uint16_t comment_number(std::string_view comment);
 
   // -- network_control.cc
   /// The directions that belong to a cable's link.
@@ -179,8 +144,6 @@ struct Network::State {
   void lose_all(Time now, DirectionNumber number, bool also_on_the_wire);
   void expect_change(Time now, bool is_switch, std::uint32_t index, bool up);
   void apply_changes(Time now);
-  void rebuild_routes();
-  bool has_signal(std::uint32_t cable) const;
   /// Finds whether the port of `vertex`, if it is a host, is up, and tells who listens when that has changed.
   void update_port(std::uint32_t vertex);
 
@@ -236,6 +199,48 @@ struct Network::State {
   std::vector<std::byte> view_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
   std::vector<DirectionNumber> due;
   Prefetcher prefetcher;
+
+ private:
+  // -- network_frames.cc: a frame's way
+  /// What the network has to know of the frame. False: it is for a group, and on its way already.
+  bool find_destination(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
+  void enqueue(Time now, DirectionNumber number, FrameNumber frame);
+  [[gnu::noinline]] void enqueue_with_care(Time now, DirectionNumber number, FrameNumber frame);
+  [[gnu::noinline]] void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
+  void occupy_wire(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time);
+  /// The frame is on its way; what it takes to arrive, beside the time of the wire itself, is `flight`.
+  void depart(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time, Duration flight);
+  void arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+
+  // -- network_groups.cc: frames for a multicast group
+  /// At its sender or at a switch: a copy on every way of the tree but back to where it came from.
+  [[gnu::noinline]] void flood(Time now, std::uint32_t vertex, std::uint32_t came_from, FrameNumber frame);
+  [[gnu::noinline]] void arrive_for_group(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+  bool is_cut_off(std::uint32_t host, FrameNumber frame);
+
+  // -- network_frames.cc again
+  /// The frame ends here.
+  void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
+  /// The frame at its full length; valid until the next call.
+  std::span<const std::byte> view(FrameNumber frame);
+  void mark(FrameNumber frame);
+
+  void note(Time time, DirectionNumber number, const FrameInfo& frame, FrameEvent event) {
+    if (!options.trace) return;
+    const std::uint64_t what =
+        std::uint64_t{frame.digest} << 32 | std::uint64_t{number} << 3 | static_cast<std::uint64_t>(event);
+    hash = (hash ^ (static_cast<std::uint64_t>(time.ns) * 0x9e3779b97f4a7c15u + what)) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 31;
+  }
+  void show(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event) {
+    if (observer != nullptr) show_to_observer(time, number, frame, event);
+  }
+  [[gnu::noinline]] void show_to_observer(Time time, DirectionNumber number, FrameNumber frame, FrameEvent event);
+  std::uint16_t comment_number(std::string_view comment);
+
+  // -- network_control.cc
+  void rebuild_routes();
+  bool has_signal(std::uint32_t cable) const;
 };
 
 }  // namespace verbena::fabric

@@ -282,7 +282,7 @@ void World::at(Time time, std::function<void(Time)> task) {
 }
 
 void World::set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules) {
-  state_->network.set_faults(link, rules);
+  fabric::NetworkControl(state_->network).set_faults(link, rules);
 }
 void World::add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule) {
   state_->elements.add_rule(id, std::move(links), std::move(rule));

@@ -91,7 +91,7 @@ class World {
   /// Packet faults on links: see fabric::ElementFaults.
   void add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule);
   void remove_rule(std::uint32_t id);
-  /// For who has no ids: all rules of one link, in place of those that it had (fabric::Network::set_faults).
+  /// For who has no ids: all rules of one link, in place of those that it had (fabric::NetworkControl::set_faults).
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
   /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are
   /// invalid.

@@ -5,7 +5,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/fabric/network.h"
+#include "emulator/fabric/network_control.h"
 #include "tests/support/frames.h"
 
 using namespace verbena;
@@ -45,6 +45,7 @@ struct Net final : Sink, Observer {
   }
 
   Network network;
+  NetworkControl control{network};
   Time now{};
   std::vector<std::uint32_t> hosts;
   int entered = 0;
@@ -97,13 +98,13 @@ BOOST_AUTO_TEST_CASE(the_tree_grows_around_what_is_dead) {
   for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
     const bool is_trunk = topology.cables[cable].a >= topology.hosts;
     if (!is_trunk) continue;
-    for (const bool backward : {false, true}) net.network.set_link_up(net.now, {cable, backward}, false);
+    for (const bool backward : {false, true}) net.control.set_link_up(net.now, {cable, backward}, false);
     net.network.run(net.now = net.now + milliseconds(20), net);  // detected
     BOOST_TEST((net.send(0) == all_but(4, 0)), topology.cable_name(cable));
-    for (const bool backward : {false, true}) net.network.set_link_up(net.now, {cable, backward}, true);
+    for (const bool backward : {false, true}) net.control.set_link_up(net.now, {cable, backward}, true);
     net.network.run(net.now = net.now + milliseconds(20), net);
   }
-  net.network.set_switch_up(net.now, 4, false);  // n1's
+  net.control.set_switch_up(net.now, 4, false);  // n1's
   BOOST_TEST((net.send(2) == Hosts{1}));         // not yet detected: n4's branch hangs on it
   net.network.run(net.now = net.now + milliseconds(20), net);
   BOOST_TEST((net.send(2) == Hosts{1, 3}));
@@ -112,10 +113,10 @@ BOOST_AUTO_TEST_CASE(the_tree_grows_around_what_is_dead) {
 
 BOOST_AUTO_TEST_CASE(a_partition_and_faults_hold_for_groups_as_well) {
   Net net(star(3, {}));
-  net.network.set_partition(0, 2, true);
+  net.control.set_partition(0, 2, true);
   BOOST_TEST((net.send(0) == Hosts{1}));
   BOOST_TEST((net.send(2) == Hosts{0, 1}));
-  net.network.set_partition(0, 2, false);
-  net.network.set_faults({1, true}, {*parse_fault("drop 100%")});  // down to n2
+  net.control.set_partition(0, 2, false);
+  net.control.set_faults({1, true}, {*parse_fault("drop 100%")});  // down to n2
   BOOST_TEST((net.send(0) == Hosts{2}));
 }

@@ -48,11 +48,11 @@ BOOST_AUTO_TEST_CASE(a_link_that_goes_down_loses_what_is_on_it_and_in_its_queue)
   Net net(star(2, slow()));
   for (std::uint32_t psn = 0; psn < 10; ++psn) net.send(0, 0, 1, psn);
   net.run(1000 + 2 * kAckNs);  // two have arrived at the switch
-  net.network.set_link_up(Time{1000 + 2 * kAckNs}, {0, false}, false);
+  net.control.set_link_up(Time{1000 + 2 * kAckNs}, {0, false}, false);
   net.send(5000, 0, 1, 50);
   net.send(5000, 1, 0, 60);  // the other direction lives
   net.run(50'000);
-  net.network.set_link_up(Time{50'000}, {0, false}, true);
+  net.control.set_link_up(Time{50'000}, {0, false}, true);
   net.send(50'000, 0, 1, 70);
   net.run();
   BOOST_CHECK((net.psns() == Psns{0, 1, 60, 70}));
@@ -64,8 +64,8 @@ BOOST_AUTO_TEST_CASE(a_ring_goes_the_other_way_round_once_a_dead_link_is_noticed
   const auto parameters = slow();
   Net net(ring(4, parameters), {.detection = milliseconds(1)});
   const std::uint32_t dead = 4;  // s1-s2, behind the four cables to hosts
-  net.network.set_link_up(Time{0}, {dead, false}, false);
-  net.network.set_link_up(Time{0}, {dead, true}, false);
+  net.control.set_link_up(Time{0}, {dead, false}, false);
+  net.control.set_link_up(Time{0}, {dead, true}, false);
   net.send(10'000, 0, 1, 1);
   net.run(999'999);
   BOOST_TEST(net.got.empty());
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_ring_goes_the_other_way_round_once_a_dead_link_is_noticed
   net.run(2'000'000);
   BOOST_TEST_REQUIRE(net.got.size() == 1u);
   BOOST_TEST(net.got[0] == (Got{1'000'000 + 5 * (1000 + kAckNs), 1, 2}));  // s1, s4, s3, s2
-  net.network.set_link_up(Time{2'000'000}, {dead, false}, true);
+  net.control.set_link_up(Time{2'000'000}, {dead, false}, true);
   net.send(2'500'000, 0, 1, 3);  // not yet noticed that it is back
   net.send(3'500'000, 0, 1, 4);
   net.run();
@@ -83,9 +83,9 @@ BOOST_AUTO_TEST_CASE(a_ring_goes_the_other_way_round_once_a_dead_link_is_noticed
 
 BOOST_AUTO_TEST_CASE(a_flap_shorter_than_the_detection_changes_no_route) {
   Net net(ring(4, slow()), {.detection = milliseconds(1)});
-  net.network.set_link_up(Time{0}, {4, false}, false);
+  net.control.set_link_up(Time{0}, {4, false}, false);
   net.run(500'000);
-  net.network.set_link_up(Time{500'000}, {4, false}, true);
+  net.control.set_link_up(Time{500'000}, {4, false}, true);
   net.run(1'100'000);
   net.send(1'200'000, 0, 1, 1);
   net.run();
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_dead_switch_takes_its_queues_along_and_is_gone_around) {
   Net net(ring(4, slow()), {.detection = milliseconds(1)});
   for (std::uint32_t psn = 0; psn < 4; ++psn) net.send(0, 0, 2, psn);  // by s1, then s2 or s4, then s3
   net.run(1000 + 4 * kAckNs);
-  net.network.set_switch_up(Time{1000 + 4 * kAckNs}, 4 + 0, false);
+  net.control.set_switch_up(Time{1000 + 4 * kAckNs}, 4 + 0, false);
   net.run(900'000);
   const std::size_t before = net.got.size();
   BOOST_TEST(before < 4u);     // what s1 had not sent on is lost
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_dead_switch_takes_its_queues_along_and_is_gone_around) {
   net.run();
   BOOST_TEST(net.got.back() == (Got{1'500'000 + 4 * (1000 + kAckNs), 3, 10}));
   BOOST_TEST(net.network.next_deadline().has_value() == false);
-  net.network.set_switch_up(Time{1'000'000'000}, 4 + 0, true);
+  net.control.set_switch_up(Time{1'000'000'000}, 4 + 0, true);
   net.run(2'000'000'000);
   net.send(2'000'000'000, 1, 0, 12);
   net.run(3'000'000'000);
@@ -117,13 +117,13 @@ BOOST_AUTO_TEST_CASE(a_dead_switch_takes_its_queues_along_and_is_gone_around) {
 
 BOOST_AUTO_TEST_CASE(a_cut_pair_hears_nothing_until_it_is_healed_and_others_hear_all) {
   Net net(star(3, slow()));
-  net.network.set_partition(0, 1, true);
+  net.control.set_partition(0, 1, true);
   net.send(0, 0, 1, 1);
   net.send(0, 1, 0, 2);
   net.send(0, 0, 2, 3);
   net.run(100'000);
   BOOST_CHECK((net.psns() == Psns{2, 3}));
-  net.network.set_partition(0, 1, false);
+  net.control.set_partition(0, 1, false);
   net.send(100'000, 0, 1, 4);
   net.run();
   BOOST_TEST(net.got.back().psn == 4u);

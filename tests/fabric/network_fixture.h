@@ -8,7 +8,7 @@
 #include <map>
 
 #include "emulator/fabric/fault_plan.h"
-#include "emulator/fabric/network.h"
+#include "emulator/fabric/network_control.h"
 #include "tests/support/frames.h"
 
 namespace verbena::fabric::test {
@@ -72,7 +72,7 @@ struct Net final : Sink, Observer {
   void set_faults(LinkId link, std::initializer_list<std::string_view> texts) {
     std::vector<FaultRule> rules;
     for (const auto text : texts) rules.push_back(*parse_fault(text));
-    network.set_faults(link, rules);
+    control.set_faults(link, rules);
   }
   std::vector<std::uint32_t> psns() const {
     std::vector<std::uint32_t> all;
@@ -81,6 +81,7 @@ struct Net final : Sink, Observer {
   }
 
   Network network;
+  NetworkControl control{network};
   std::vector<Got> got;
   std::vector<bool> icrc_ok;
   std::vector<bool> flagged;

@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(frames_behind_a_long_queue_are_marked_if_they_are_ecn_capab
 BOOST_AUTO_TEST_CASE(a_new_rate_holds_for_what_has_not_begun_to_leave) {
   Net net(star(2, slow()));
   for (std::uint32_t psn = 0; psn < 3; ++psn) net.send(0, 0, 1, psn);
-  net.network.set_link_rate(Time{100}, {0, false}, 2'000'000'000);
+  net.control.set_link_rate(Time{100}, {0, false}, 2'000'000'000);
   net.run();
   BOOST_TEST(net.got[0].ns == 2000 + 2 * kAckNs);
   // They come out of the slower second cable one after another.
@@ -123,14 +123,14 @@ BOOST_AUTO_TEST_CASE(a_new_rate_holds_for_what_has_not_begun_to_leave) {
   BOOST_TEST(net.network.link_statistics(Time{100}, {0, false}).octets == 3 * kAckBytes);
   Net other(star(2, slow()));
   for (std::uint32_t psn = 0; psn < 3; ++psn) other.send(0, 0, 1, psn);
-  other.network.set_link_rate(Time{100}, {0, false}, 500'000'000);
+  other.control.set_link_rate(Time{100}, {0, false}, 500'000'000);
   other.run();
   BOOST_TEST(other.got[2].ns == 2000 + kAckNs + 2 * 2 * kAckNs + kAckNs);
 }
 
 BOOST_AUTO_TEST_CASE(jitter_varies_the_delay_and_keeps_the_order) {
   Net net(star(2, slow()));
-  net.network.set_link_delay({0, false}, microseconds(5), microseconds(20));
+  net.control.set_link_delay({0, false}, microseconds(5), microseconds(20));
   for (std::uint32_t psn = 0; psn < 200; ++psn) net.send(psn * 15'000, 0, 1, psn);
   net.run();
   BOOST_TEST_REQUIRE(net.got.size() == 200u);

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "emulator/fabric/network.h"
+#include "emulator/fabric/network_control.h"
 
 using namespace verbena;
 using namespace verbena::fabric;
@@ -28,7 +28,7 @@ struct Net final : PortListener {
     changes.push_back({host, is_up});
   }
   void set_cable(std::uint32_t cable, bool up) {
-    for (const bool backward : {false, true}) network.set_link_up(now, {cable, backward}, up);
+    for (const bool backward : {false, true}) control.set_link_up(now, {cable, backward}, up);
   }
   void expect(const std::vector<Change>& wanted) {
     BOOST_TEST(changes == wanted, boost::test_tools::per_element());
@@ -36,6 +36,7 @@ struct Net final : PortListener {
   }
   const Time now{1'000};
   Network network;
+  NetworkControl control{network};
   std::vector<Change> changes;
 };
 
@@ -54,11 +55,11 @@ BOOST_AUTO_TEST_CASE(a_cable_that_goes_down_takes_the_port_of_its_host_with_it) 
 
 BOOST_AUTO_TEST_CASE(one_direction_that_is_dead_is_noticed_by_nobody) {
   Net net(star(2, {}));
-  net.network.set_link_up(net.now, {0, false}, false);
+  net.control.set_link_up(net.now, {0, false}, false);
   net.expect({});
-  net.network.set_link_up(net.now, {0, true}, false);
+  net.control.set_link_up(net.now, {0, true}, false);
   net.expect({{0, false}});
-  net.network.set_link_up(net.now, {0, false}, true);
+  net.control.set_link_up(net.now, {0, false}, true);
   net.expect({{0, true}});
 }
 
@@ -66,11 +67,11 @@ BOOST_AUTO_TEST_CASE(a_switch_takes_the_ports_of_its_own_hosts_and_gives_back_th
   const Topology topology = dumbbell(2, {});
   Net net(topology);
   const std::uint32_t left = 4;  // the first switch
-  net.network.set_switch_up(net.now, left, false);
+  net.control.set_switch_up(net.now, left, false);
   net.expect({{0, false}, {1, false}});
   net.set_cable(topology.cables_of(1).front(), false);
   net.expect({});
-  net.network.set_switch_up(net.now, left, true);
+  net.control.set_switch_up(net.now, left, true);
   net.expect({{0, true}});
   net.set_cable(topology.cables_of(1).front(), true);
   net.expect({{1, true}});
@@ -82,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_trunk_and_a_partition_are_no_ports_business) {
   for (const std::uint32_t cable : topology.cables_of(4))
     if (!topology.is_host(topology.cables[cable].a) && !topology.is_host(topology.cables[cable].b))
       net.set_cable(cable, false);
-  net.network.set_partition(0, 1, true);
+  net.control.set_partition(0, 1, true);
   net.expect({});
 }
 

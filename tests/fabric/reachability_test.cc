@@ -44,11 +44,11 @@ BOOST_AUTO_TEST_CASE(what_it_says_is_what_happens_to_frames_whatever_is_dead) {
       const auto one_of = [&](std::uint32_t count) { return static_cast<std::uint32_t>(random() % count); };
       const auto cables = static_cast<std::uint32_t>(topology.cables.size());
       for (int faults = round % 5; faults > 0; --faults) {
-        net.network.set_link_up(Time{ns}, {one_of(cables), random() % 2 == 0}, false);
-        if (random() % 4 == 0) net.network.set_switch_up(Time{ns}, topology.hosts + one_of(topology.switches()), false);
+        net.control.set_link_up(Time{ns}, {one_of(cables), random() % 2 == 0}, false);
+        if (random() % 4 == 0) net.control.set_switch_up(Time{ns}, topology.hosts + one_of(topology.switches()), false);
         const std::uint32_t from = one_of(topology.hosts);
         const std::uint32_t to = one_of(topology.hosts);
-        if (from != to) net.network.set_partition(from, to, true);
+        if (from != to) net.control.set_partition(from, to, true);
       }
       compare(net, ns);
     }
@@ -57,10 +57,10 @@ BOOST_AUTO_TEST_CASE(what_it_says_is_what_happens_to_frames_whatever_is_dead) {
 
 BOOST_AUTO_TEST_CASE(what_is_mended_is_reached_again) {
   Net net(star(2, {}), {.detection = kDetection});
-  net.network.set_link_up(Time{0}, {0, false}, false);
+  net.control.set_link_up(Time{0}, {0, false}, false);
   BOOST_TEST(!net.network.reachability().reaches(0, 1));
   BOOST_TEST(net.network.reachability().reaches(1, 0));
   BOOST_TEST(net.network.reachability().reaches(0, 0));
-  net.network.set_link_up(Time{0}, {0, false}, true);
+  net.control.set_link_up(Time{0}, {0, false}, true);
   BOOST_TEST(net.network.reachability().reaches(0, 1));
 }

@@ -16,7 +16,7 @@ LINE_LENGTH_MAX = 120  # of C++; clang-format leaves comments alone
 FUNCTION_LINES_MAX = 70
 METHODS_MAX = 25  # public ones of a class, overloads counted once
 # Those that have more, and how many: they are to be split, and meanwhile do not grow. Nic is the surface of the whole NIC.
-METHODS_OF = {"Nic": 73, "ConnectionManager": 33, "Network": 31}
+METHODS_OF = {"Nic": 73, "ConnectionManager": 33}
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LINKS = sorted("emulator/host/link/" + entry.name for entry in os.scandir(os.path.join(ROOT, "emulator/host/link")) if entry.is_dir())
@@ -103,7 +103,7 @@ def check_includes(path, text):
 
 # As clang-format leaves them: what begins at the margin, or in a class, ends with a brace below where it began.
 FUNCTION = re.compile(r"^((?:  )?)(?!namespace\b|class\b|struct\b|enum\b|union\b|extern\b|return\b|\}|//|#|\s)[^\n]*[()][^\n]*\{$", re.M)
-CLASS = re.compile(r"^( *)(class|struct) (?:alignas\([^)]*\) )?(\w+)[^;\n]*\{$", re.M)
+CLASS = re.compile(r"^( *)(class|struct) (?:alignas\([^)]*\) )?([\w:]*\w)[^;\n]*\{$", re.M)
 METHOD = re.compile(r"(?!return\b|using\b|friend\b|static_assert|//|VERBENA|if\b|for\b|while\b|switch\b|else\b|template\b)"
                     r"[^=(;{}\s][^=(;{}]*?([~\w]+|operator[^\w\s(]+|operator\(\))\((?!\*)")
 

@@ -86,6 +86,9 @@ class Rules(unittest.TestCase):
         self.assertTrue(tidy.check_text("wire/a.h", begin + methods(tidy.METHODS_MAX + 1) + "};\n"))
         self.assertTrue(tidy.check_text("wire/a.h", CLEAN + "struct A {\n" + methods(tidy.METHODS_MAX + 1) + "};\n"))
         self.assertEqual(tidy.check_text("wire/a.h", begin + methods(tidy.METHODS_MAX) + " private:\n" + methods(30) + "};\n"), [])
+        # What a class leaves to one within it does not count as its own.
+        within = CLEAN + "struct Nic::State {\n" + methods(tidy.METHODS_MAX + 1) + "};\n"
+        self.assertTrue(tidy.check_text("wire/a.h", within))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+// NetworkControl: what can go wrong in a Network, for whoever makes it go wrong.
+//
+// Solely responsible for changing the elements of a network while it runs: links, switches, pairs of hosts, and the
+// rules that lie on links. Who carries frames needs none of it (network.h). What such a change means to the elements
+// around it, a port or a partition, is ElementFaults'. It owns nothing; the network outlives it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/network.h"
+
+namespace verbena::fabric {
+
+class NetworkControl {
+ public:
+  explicit NetworkControl(Network& network) : state_(*network.state_) {}
+
+  /// Rules for one direction of a cable, from now on; replaces those that it had. Empty: none. One that it had already
+  /// (the same text and id) keeps its counts.
+  void set_faults(LinkId link, const std::vector<FaultRule>& rules);
+  /// Of the rule with this index among those that set_faults() gave the link, since it was first among them.
+  RuleCounters rule_counters(LinkId link, std::size_t rule) const;
+  /// A dead link loses what is on it and in its queue. Routes change after NetworkOptions::detection.
+  void set_link_up(Time now, LinkId link, bool up);
+  /// Frames whose transmission has not begun go at the new rate. 0: frames take no time.
+  void set_link_rate(Time now, LinkId link, std::uint64_t bits_per_second);
+  /// For frames from now on, which never overtake each other: jitter adds up to so much, drawn per frame.
+  void set_link_delay(LinkId link, Duration propagation, Duration jitter);
+  /// A dead switch loses what is in its queues and what arrives.
+  void set_switch_up(Time now, std::uint32_t vertex, bool up);
+  /// Frames from host to host vanish where they enter the network.
+  void set_partition(std::uint32_t from, std::uint32_t to, bool cut);
+
+ private:
+  Network::State& state_;
+};
+
+}  // namespace verbena::fabric

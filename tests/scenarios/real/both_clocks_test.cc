@@ -2,8 +2,11 @@
 //
 // Three nodes send each other one datagram in each of four rounds, between which the faults begin and end. Under
 // virtual time a scenario's workloads do so; under the real clock the same scenario's faults go to a fabric process,
-// and processes that are plugged into it send frames. The faults' times are the scenario's, not the clock's: no
-// waiting.
+// and processes that are plugged into it send frames. Such a process is the least that a program would be: one that is
+// frozen neither sends nor hears until it goes on, one without a device loses what it sends, one that begins anew sends
+// anew, and who sends to one that is down does so again when it is back. The faults' times are the scenario's, not the
+// clock's: no waiting.
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -74,10 +77,30 @@ struct Plugged {
     slot = opened->slot;
     link = std::move(opened->link);
   }
+  void pass() {
+    link->service();
+    while (const auto notice = link->take_notice()) has_device = has_device && *notice != host::Notice::device_removed;
+    link->publish();
+    link->flush();
+    link->receive(host::clock_now(), collector, 64);
+  }
   wire::Gid address;
   std::uint8_t slot = 0;
   std::unique_ptr<host::Link> link;
   host::test::Collector collector;
+  bool is_frozen = false;
+  bool has_device = true;
+  std::uint64_t waiting = 0;  // frames at its port while it is frozen
+};
+
+/// What one node sends to another in one round.
+struct Message {
+  std::size_t round = 0;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  auto operator<=>(const Message&) const = default;
+  std::uint32_t psn() const { return (static_cast<std::uint32_t>(round) * kNodes + from) * kNodes + to; }
+  static Message of(std::uint32_t psn) { return {psn / (kNodes * kNodes), psn / kNodes % kNodes, psn % kNodes}; }
 };
 
 class Machine final : public FaultTarget {
@@ -89,11 +112,15 @@ class Machine final : public FaultTarget {
   }
 
   Seen run() {
-    Seen seen;
-    for (const int round : kRounds) {
-      schedule_.run(seconds(round), *this);
+    for (round_ = 0; round_ < kRounds.size(); ++round_) {
+      schedule_.run(seconds(kRounds[round_]), *this);
       let_routes_follow();
-      seen.push_back(exchange());
+      exchange();
+    }
+    Seen seen(kRounds.size());
+    for (const Message& message : all_until(kRounds.size() - 1)) {
+      const auto found = taken_.find(message);
+      seen[message.round] += mark(found == taken_.end() ? std::nullopt : std::optional(found->second));
     }
     return seen;
   }
@@ -104,17 +131,56 @@ class Machine final : public FaultTarget {
       said = {"add", words.at(2), std::get<PacketFault>(scenario_.faults.at(std::stoul(words.at(1))).what).rule.text};
     std::string answer = fabric_.ask(said);
     BOOST_TEST(answer.find("refused") == std::string::npos, said.front() << ": " << answer);
+    if (said.front() == "device-removal") {
+      const auto has_heard = [&] {
+        return std::ranges::any_of(nodes_, [](const auto& node) { return node && !node->has_device; });
+      };
+      BOOST_TEST(host::test::until(has_heard, [&] { pass(); }));
+    }
     return answer;
   }
   std::uint64_t carried(const std::string&) override { return 0; }
   void change_node(std::uint32_t host, NodeChange change) override {
-    BOOST_REQUIRE((change == NodeChange::crash));
+    switch (change) {
+      case NodeChange::freeze:
+        nodes_[host]->is_frozen = true;
+        return;
+      case NodeChange::thaw:
+        nodes_[host]->is_frozen = false;
+        nodes_[host]->waiting = 0;
+        return;
+      case NodeChange::crash:
+        return kill(host);
+      case NodeChange::restart:
+        kill(host);
+        nodes_[host] = std::make_unique<Plugged>(fabric_, static_cast<std::uint8_t>(host + 1));
+        // It begins anew: with all that was to be sent before this round.
+        std::erase_if(owed_, [&](const Message& message) { return message.from == host; });
+        if (round_ > 0)
+          for (const Message& message : all_until(round_ - 1))
+            if (message.from == host) owed_.push_back(message);
+        return;
+    }
+  }
+
+ private:
+  static std::vector<Message> all_until(std::size_t last_round) {
+    std::vector<Message> all;
+    for (std::size_t round = 0; round <= last_round; ++round)
+      for (std::uint32_t from = 0; from < kNodes; ++from)
+        for (std::uint32_t to = 0; to < kNodes; ++to)
+          if (from != to) all.push_back({round, from, to});
+    return all;
+  }
+
+  void kill(std::uint32_t host) {
+    if (!nodes_[host]) return;
+    gone_ += nodes_[host]->waiting;
     nodes_[host].reset();
     const auto is_gone = [&] { return fabric_.stat().at("nodes").at(host).at("processes") == 0; };
     BOOST_TEST(host::test::until(is_gone, [&] { pass(); }));
   }
 
- private:
   /// The fabric process changes routes in a pass that begins when the detection is over. It answers a question after a
   /// pass, which may have begun long before the question; the pass before the next answer has not.
   void let_routes_follow() {
@@ -125,64 +191,75 @@ class Machine final : public FaultTarget {
   /// Frames that will not arrive any more, of all that were ever sent.
   std::uint64_t ended() {
     const host::test::Json stat = fabric_.stat();
-    std::uint64_t frames = 0;
+    std::uint64_t frames = gone_;
     for (const char* const reason : {"vanished", "lost", "overflowed"}) frames += stat.value(reason, 0ULL);
     return frames;
   }
-
-  /// One frame for each pair; ends when each has arrived or met its end.
-  std::string exchange() {
-    std::map<std::uint32_t, Duration> taken;  // by PSN
-    const std::uint64_t before = ended();
-    const Time sent_at = host::clock_now();
-    std::uint32_t sent = 0;
-    for (std::uint32_t pair = 0; pair < kNodes * kNodes; ++pair) {
-      const std::uint32_t from = pair / kNodes;
-      const std::uint32_t to = pair % kNodes;
-      if (from == to || !nodes_[from]) continue;
-      const std::uint8_t slot = nodes_[to] ? nodes_[to]->slot : 0;
-      const host::test::FrameRequest request{.source = nodes_[from]->address,
-                                             .destination = host::test::node(static_cast<std::uint8_t>(to + 1)),
-                                             .qpn = wire::Qpn(host::qpn_base_of(slot).value() + 0x11),
-                                             .psn = pair,
-                                             .payload_bytes = kBytes};
-      BOOST_TEST(host::test::until([&] { return commit(*nodes_[from]->link, request); }, [&] { pass(); }));
-      ++sent;
-    }
-    const auto is_settled = [&] {
-      for (const auto& node : nodes_)
-        if (node)
-          for (const auto& frame : node->collector.frames)
-            taken.try_emplace(host::test::psn_of(frame), host::clock_now() - sent_at);
-      return taken.size() + ended() - before >= sent;
-    };
-    BOOST_TEST(host::test::until(is_settled, [&] { pass(); }, std::chrono::seconds(20)));
+  std::uint64_t waiting() const {
+    std::uint64_t frames = 0;
     for (const auto& node : nodes_)
-      if (node) node->collector.frames.clear();
-    std::string seen;
-    for (std::uint32_t pair = 0; pair < kNodes * kNodes; ++pair) {
-      if (pair / kNodes == pair % kNodes) continue;
-      const auto found = taken.find(pair);
-      seen += mark(found == taken.end() ? std::nullopt : std::optional(found->second));
-    }
-    return seen;
+      if (node) frames += node->waiting;
+    return frames;
+  }
+
+  /// What each node owes the others; ends when each frame has arrived, has met its end or waits for a node to go on.
+  void exchange() {
+    for (const Message& message : all_until(round_))
+      if (message.round == round_) owed_.push_back(message);
+    began_at_ = host::clock_now();
+    std::erase_if(owed_, [&](const Message& message) { return send(message); });
+    BOOST_TEST(host::test::until([&] { return arrived_ + ended() + waiting() >= sent_; }, [&] { pass(); },
+                                 std::chrono::seconds(20)));
+  }
+
+  /// False: it is to be sent again later, for its sender cannot now, or its receiver is not there.
+  bool send(const Message& message) {
+    const auto& from = nodes_[message.from];
+    const auto& to = nodes_[message.to];
+    if (!from || from->is_frozen) return false;
+    if (!from->has_device) return true;
+    const std::uint8_t slot = to ? to->slot : 0;
+    const host::test::FrameRequest request{.source = from->address,
+                                           .destination = host::test::node(static_cast<std::uint8_t>(message.to + 1)),
+                                           .qpn = wire::Qpn(host::qpn_base_of(slot).value() + 0x11),
+                                           .psn = message.psn(),
+                                           .payload_bytes = kBytes};
+    BOOST_TEST(host::test::until([&] { return commit(*from->link, request); }, [&] { pass(); }));
+    ++sent_;
+    if (to && to->is_frozen) ++to->waiting;
+    return to && to->has_device;
   }
 
   void pass() {
     for (const auto& node : nodes_) {
-      if (!node) continue;
-      node->link->service();
-      node->link->publish();
-      node->link->flush();
-      node->link->receive(host::clock_now(), node->collector, 64);
+      if (!node || node->is_frozen) continue;
+      node->pass();
+      arrived_ += node->collector.frames.size();
+      if (node->has_device)
+        for (const auto& frame : node->collector.frames) take(Message::of(host::test::psn_of(frame)));
+      node->collector.frames.clear();
     }
     std::this_thread::yield();
+  }
+
+  void take(const Message& message) {
+    // Between two rounds pass seconds of the scenario.
+    const Duration taken = message.round == round_ ? host::clock_now() - began_at_
+                                                   : seconds(kRounds.at(round_) - kRounds.at(message.round));
+    taken_.try_emplace(message, taken);
   }
 
   const Scenario& scenario_;
   host::test::Served fabric_;
   FaultSchedule schedule_;
   std::vector<std::unique_ptr<Plugged>> nodes_;
+  std::size_t round_ = 0;
+  Time began_at_{};
+  std::vector<Message> owed_;  // to be sent in the next round
+  std::map<Message, Duration> taken_;
+  std::uint64_t sent_ = 0;     // frames, all rounds together
+  std::uint64_t arrived_ = 0;  // at a node's device or where it was
+  std::uint64_t gone_ = 0;     // with the node at whose port they waited
 };
 
 struct Case {
@@ -215,6 +292,17 @@ const std::vector<Case> kCases = {
     {"star", "{port-error: n2, at: 3s, for: 5s}", {kAll, "-+--+-", "-+--+-", kAll}},
     {"star", "{link-down: all, at: 3s}, {port-active: n1, at: 3s}, {port-active: [n2, n3], at: 6s}", {}},
     {"star", "{node-crash: n2, at: 3s}", {kAll, "-+--+-", "-+--+-", "-+--+-"}},
+    {"star", "{node-crash: n2, at: 3s, for: 5s}", {kAll, "l+ll+l", "l+ll+l", kAll}},
+    {"star", "{node-crash: n2, at: 3s}, {node-restart: n2, at: 6s}", {kAll, "l+ll+l", kAll, kAll}},
+    {"star", "{node-restart: n2, at: 3s}", {kAll, kAll, kAll, kAll}},
+    {"star", "{node-freeze: n2, at: 3s}", {kAll, "-+--+-", "-+--+-", "-+--+-"}},
+    {"star", "{node-freeze: n2, at: 3s, for: 5s}", {kAll, "l+ll+l", "l+ll+l", kAll}},
+    {"star", "{node-freeze: n2, at: 3s}, {node-thaw: n2, at: 6s}", {kAll, "l+ll+l", kAll, kAll}},
+    // What waited at its port is lost with it.
+    {"star", "{node-freeze: n2, at: 3s}, {node-restart: n2, at: 6s}", {kAll, "-+ll+-", kAll, kAll}},
+    {"star", "{device-removal: n2, at: 3s}", {kAll, "-+--+-", "-+--+-", "-+--+-"}},
+    {"star", "{device-removal: n2, at: 3s, for: 5s}", {kAll, "l+ll+l", "l+ll+l", kAll}},
+    {"star", "{device-removal: n2, at: 3s}, {node-restart: n2, at: 6s}", {kAll, "l+ll+l", kAll, kAll}},
     {"star", "{packet: drop, link: n1->s1, from: 3s, until: 6s}", {kAll, "--++++", kAll, kAll}},
     // What is on a link together ends apart.
     {"star", "{packet: drop, link: n1-s1, from: 3s, until: 8s}, {link-down: n2-s1, at: 3s, for: 2s}", {}},

@@ -8,40 +8,19 @@ namespace verbena::cm {
 namespace {
 
 constexpr std::uint32_t kIdMask = (1u << kIdSlotShift) - 1;
+
+wire::FramePath origin_of(const Config& config) {
+  wire::FramePath origin;
+  origin.source_mac = config.mac;
+  origin.source = config.address;
+  if (config.udp_source_port != 0) origin.udp_source_port = config.udp_source_port;
+  return origin;
+}
+
 }  // namespace
 
-// -- Listeners -------------------------------------------------------------------------------------------------------
-
-const std::uint64_t* ConnectionManager::find_listener(std::uint64_t service_id, wire::IpVersions asker) const {
-  const auto of = [&](bool is_ipv6) {
-    const auto found = listeners_.find({service_id, is_ipv6});
-    return found == listeners_.end() ? nullptr : &found->second;
-  };
-  if (asker.ipv4 != asker.ipv6) return of(asker.ipv6);
-  const std::uint64_t* const one = of(false);
-  const std::uint64_t* const other = of(true);
-  return one != nullptr && other != nullptr && *one == *other ? one : nullptr;
-}
-
-bool ConnectionManager::listen(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who) {
-  const bool is_taken =
-      (who.ipv4 && listeners_.contains({service_id, false})) || (who.ipv6 && listeners_.contains({service_id, true}));
-  if (is_taken) return false;
-  if (who.ipv4) listeners_[{service_id, false}] = context;
-  if (who.ipv6) listeners_[{service_id, true}] = context;
-  return true;
-}
-
-void ConnectionManager::stop_listening(std::uint64_t service_id, std::uint64_t context) {
-  for (const bool is_ipv6 : {false, true}) {
-    const auto found = listeners_.find({service_id, is_ipv6});
-    if (found != listeners_.end() && found->second == context) listeners_.erase(found);
-  }
-}
-
-bool ConnectionManager::listens(std::uint64_t service_id) const {
-  return listeners_.contains({service_id, false}) || listeners_.contains({service_id, true});
-}
+ConnectionManager::ConnectionManager(const Config& config)
+    : config_(config), next_id_(config.first_id), outbox_(origin_of(config)) {}
 
 // -- Connections -----------------------------------------------------------------------------------------------------
 
@@ -68,10 +47,7 @@ ConnectionManager::Connection* ConnectionManager::make(std::uint64_t context, co
 void ConnectionManager::count_peer(Connection& connection) {
   const Path& path = connection.agreement.path;
   VERBENA_ASSERT(path.slot.has_value());
-  const PeerProcess peer{path.address, *path.slot};
-  ++peers_[peer];
-  joined_.insert(peer);
-  connection.probe = probe_;
+  connection.probe = peers_.add({path.address, *path.slot});
 }
 
 void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {
@@ -84,10 +60,7 @@ void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {
 
 void ConnectionManager::forget_peer(const Connection& connection) {
   const Path& path = connection.agreement.path;
-  if (!path.slot) return;
-  const auto found = peers_.find({path.address, *path.slot});
-  VERBENA_ASSERT(found != peers_.end() && found->second != 0);
-  if (--found->second == 0) peers_.erase(found);
+  if (path.slot) peers_.remove({path.address, *path.slot});
 }
 
 void ConnectionManager::erase(ConnectionId id) {
@@ -138,7 +111,7 @@ Event& ConnectionManager::raise(EventType type, const Connection& connection) {
   static thread_local Event ignored;
   const bool is_request = type == EventType::request || type == EventType::service_request;
   if (!connection.owned || (!connection.adopted && !is_request)) return ignored;
-  Event& event = events_.emplace_back();
+  Event& event = events_.push();
   event.type = type;
   event.connection = connection.id;
   event.context = connection.context;
@@ -148,25 +121,14 @@ Event& ConnectionManager::raise(EventType type, const Connection& connection) {
   return event;
 }
 
-std::optional<Event> ConnectionManager::poll_event() {
-  if (events_.empty()) return std::nullopt;
-  const Event event = events_.front();
-  events_.pop_front();
-  return event;
-}
-
 // -- Messages --------------------------------------------------------------------------------------------------------
-
-void ConnectionManager::send(const Path& path, const Mad& mad) {
-  if (outgoing_.size() < kOutgoingMax) outgoing_.push_back({path, mad});
-}
 
 void ConnectionManager::send_until_answered(Time now, Connection& connection, const Mad& mad) {
   VERBENA_ASSERT(connection.state == State::request_sent || connection.state == State::reply_sent ||
                  connection.state == State::disconnect_sent || connection.state == State::service_request_sent);
   connection.last = mad;
   connection.retries_left = connection.retries_max;
-  send(connection.agreement.path, mad);
+  outbox_.push(connection.agreement.path, mad);
   set_deadline(connection, now + repeat_time(connection));
 }
 
@@ -181,12 +143,12 @@ void ConnectionManager::send_reject(const Path& path, std::uint64_t transaction_
   constexpr std::size_t kInfoAt = wire::MadHeaderLayout::bytes + wire::CmRejectLayout::bytes;
   for (std::size_t i = 0; names_ca && i < sizeof config_.ca_guid; ++i)
     mad[kInfoAt + i] = static_cast<std::byte>(config_.ca_guid >> (8 * (sizeof config_.ca_guid - 1 - i)));
-  send(path, mad);
+  outbox_.push(path, mad);
 }
 
 void ConnectionManager::send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data) {
-  send(connection.agreement.path,
-       make_mad<wire::CmPairLayout>(attribute, connection.transaction_id, {connection.id, connection.remote_id}, data));
+  outbox_.push(connection.agreement.path, make_mad<wire::CmPairLayout>(attribute, connection.transaction_id,
+                                                                       {connection.id, connection.remote_id}, data));
 }
 
 void ConnectionManager::send_receipt(const Connection& connection, std::uint8_t about) {
@@ -195,8 +157,8 @@ void ConnectionManager::send_receipt(const Connection& connection, std::uint8_t 
   message.remote_id = connection.remote_id;
   message.message = about;
   message.service_timeout = kReceiptTimeout;
-  send(connection.agreement.path,
-       make_mad<wire::CmReceiptLayout>(wire::CmAttribute::message_receipt, connection.transaction_id, message, {}));
+  outbox_.push(connection.agreement.path, make_mad<wire::CmReceiptLayout>(wire::CmAttribute::message_receipt,
+                                                                          connection.transaction_id, message, {}));
 }
 
 ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
@@ -330,15 +292,15 @@ bool ConnectionManager::reply_service(Time, ConnectionId id, const ServiceAnswer
   message.qpn = answer.qpn;
   message.qkey = answer.qkey;
   message.service_id = connection->service_id;
-  send(connection->agreement.path,
-       make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply, connection->transaction_id, message, data,
-                                            wire::kCmServiceInfoBytes));
+  outbox_.push(connection->agreement.path,
+               make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply, connection->transaction_id,
+                                                    message, data, wire::kCmServiceInfoBytes));
   // Another SIDR_REQ after a lost answer is a new request: there is no connection that could be doubled.
   erase(id);
   return true;
 }
 
-// -- Time and frames -------------------------------------------------------------------------------------------------
+// -- Time -------------------------------------------------------------------------------------------------
 
 void ConnectionManager::on_deadline(Time now) {
   while (next_deadline() <= now) {
@@ -351,7 +313,7 @@ void ConnectionManager::on_deadline(Time now) {
     }
     if (connection.retries_left > 0) {
       --connection.retries_left;
-      send(connection.agreement.path, connection.last);
+      outbox_.push(connection.agreement.path, connection.last);
       set_deadline(connection, now + repeat_time(connection));
       continue;
     }
@@ -378,40 +340,6 @@ void ConnectionManager::on_deadline(Time now) {
         break;
     }
   }
-}
-
-std::size_t ConnectionManager::transmit(Time, nic::TransmitPort& port, std::size_t budget) {
-  std::size_t sent = 0;
-  for (; sent < budget && !outgoing_.empty(); ++sent) {
-    const Outgoing& next = outgoing_.front();
-    wire::FramePath path;
-    path.source_mac = config_.mac;
-    path.destination_mac = next.path.mac;
-    path.source = config_.address;
-    path.destination = next.path.address;
-    path.traffic_class = next.path.traffic_class;
-    path.hop_limit = next.path.hop_limit;
-    path.flow_label = next.path.flow_label;
-    if (config_.udp_source_port != 0) path.udp_source_port = config_.udp_source_port;
-    const wire::FrameTemplate frame_template(path);
-    std::uint32_t no_hint = 0;
-    constexpr unsigned kQpnSlotShift = 16;
-    const wire::Qpn process{std::uint32_t{next.path.slot.value_or(0)} << kQpnSlotShift | wire::kGsiQpn.value()};
-    const auto opcode = wire::make_opcode(wire::Transport::ud, wire::OperationCode::send_only);
-    const std::span<std::byte> room =
-        port.reserve({next.path.address, process, no_hint}, wire::frame_bytes(frame_template, opcode, wire::kMadBytes));
-    if (room.empty()) break;
-    wire::Bth bth;
-    bth.opcode = opcode;
-    bth.dest_qp = wire::kGsiQpn;
-    bth.psn = wire::Psn(next_psn_++);
-    wire::PacketBuilder builder(room, frame_template, bth, wire::kMadBytes, port.icrc_wanted());
-    builder.append(wire::Deth{wire::kGsiQkey, 0, wire::kGsiQpn});
-    builder.append_payload(next.mad);
-    port.commit(builder.finish(), port.icrc_wanted());
-    outgoing_.pop_front();
-  }
-  return sent;
 }
 
 }  // namespace verbena::cm

@@ -1,12 +1,11 @@
 // ConnectionManager: the communication manager of one process of a node, as a pure state machine over QP1 datagrams.
 //
 // Solely responsible for connections and service ID resolution (IBTA vol 1, chapter 12): messages, duplicates, retries,
-// timeouts, TIMEWAIT. It reads no clock and draws no chance: calls, datagrams and the time go in, datagrams (pulled by
-// transmit) and events come out. It does not know ports, addresses of applications or QPs (verbs-shim/rdma_cm), nor how
-// the processes of a node share QP1 (emulator/host). Not thread-safe: the engine serialises all calls.
+// timeouts, TIMEWAIT. It reads no clock and draws no chance: calls, datagrams and the time go in, datagrams (outbox())
+// and events (events()) come out. It does not know ports, addresses of applications or QPs (verbs-shim/rdma_cm), nor
+// how the processes of a node share QP1 (emulator/host). Not thread-safe: the engine serialises all calls.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,9 +14,11 @@
 #include <vector>
 
 #include "emulator/cm/connection.h"
+#include "emulator/cm/event_queue.h"
+#include "emulator/cm/listeners.h"
 #include "emulator/cm/mad.h"
-#include "emulator/nic/transmit_port.h"
-#include "wire/packet_builder.h"
+#include "emulator/cm/outbox.h"
+#include "emulator/cm/peer_processes.h"
 #include "wire/packet_view.h"
 
 namespace verbena::cm {
@@ -35,7 +36,6 @@ struct Config {
 class ConnectionManager {
  public:
   static constexpr std::size_t kConnectionsMax = 1 << 17;
-  static constexpr std::size_t kOutgoingMax = 1 << 14;
   static constexpr std::uint8_t kResponseTimeout = 20;    // exponential: 4.3 s, as rdma_cm asks for
   static constexpr std::uint8_t kResponseTimeoutMin = 8;  // of a peer's that asks for less: a millisecond
   static constexpr std::uint8_t kRetriesMax = 15;
@@ -44,19 +44,15 @@ class ConnectionManager {
   static constexpr Duration kDisconnectRepeat = milliseconds(1);
   static constexpr unsigned kDisconnectDoublingsMax = 6;
 
-  explicit ConnectionManager(const Config& config) : config_(config), next_id_(config.first_id) {}
+  explicit ConnectionManager(const Config& config);
 
-  const Config& config() const { return config_; }
-
-  /// Of a service one may take who asks by IPv4, another who asks by IPv6; only one for both takes who names no
-  /// addresses. False: somebody listens for it already.
-  bool listen(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who = wire::kBothIpVersions);
-  void stop_listening(std::uint64_t service_id, std::uint64_t context);
-  bool listens(std::uint64_t service_id, wire::IpVersions asker) const {
-    return find_listener(service_id, asker) != nullptr;
-  }
-  /// For whomever.
-  bool listens(std::uint64_t service_id) const;
+  Listeners& listeners() { return listeners_; }
+  PeerProcesses& peers() { return peers_; }
+  const PeerProcesses& peers() const { return peers_; }
+  /// What comes out: datagrams for the wire, and news for who owns the connections.
+  Outbox& outbox() { return outbox_; }
+  EventQueue& events() { return events_; }
+  const EventQueue& events() const { return events_; }
 
   /// Sends REQ. 0: too many connections.
   ConnectionId request(Time now, const RequestInit& init);
@@ -81,18 +77,8 @@ class ConnectionManager {
   /// milliseconds the repetitions that would have taken a minute.
   void disconnect_all(Time now);
   bool awaits_disconnects() const;
-  /// The processes at the other ends, and of how many connections each.
-  const std::map<PeerProcess, std::uint32_t>& peers() const { return peers_; }
-  /// A slot is taken again as soon as its process has ended, so that of two connections with the same PeerProcess one
-  /// may be a successor's. A probe tells them apart by when they were made.
-  struct Probe {
-    std::uint32_t number = 0;      // greater than that of any probe before
-    std::set<PeerProcess> joined;  // who has got a connection since the last one
-  };
-  Probe begin_probe() { return {++probe_, std::exchange(joined_, {})}; }
-  bool has_joined() const { return !joined_.empty(); }
   /// The process that sends a request from a QP number that is in a connection with its slot still: either the request
-  /// is wrong (12.9.8.3.1), or the connection was a predecessor's. It is put among those who have joined.
+  /// is wrong (12.9.8.3.1), or the connection was a predecessor's. It is put among those who have joined (peers()).
   std::optional<PeerProcess> sender_if_stale(const wire::PacketView& packet);
   /// A process has ended without a word: its connections made before the probe `before` began end as if its node's
   /// manager had ended them for it.
@@ -115,19 +101,7 @@ class ConnectionManager {
   void receive(Time now, const wire::PacketView& packet);
   void on_deadline(Time now);
   Time next_deadline() const { return timers_.empty() ? kNever : timers_.begin()->first; }
-  bool has_work() const { return !outgoing_.empty(); }
-  std::size_t transmit(Time now, nic::TransmitPort& port, std::size_t budget);
-  std::optional<Event> poll_event();
-  bool has_events() const { return !events_.empty(); }
-
   std::size_t connections() const { return connections_.size(); }
-  /// Of the messages that came for connections and services unknown here: which connection, which service.
-  struct Addressee {
-    ConnectionId connection = 0;   // 0: the message opens something
-    std::uint64_t service_id = 0;  // then this
-    wire::IpVersions asker;        // and this
-  };
-  static std::optional<Addressee> addressee(const wire::PacketView& packet);
 
  private:
   enum class State : std::uint8_t {
@@ -162,10 +136,6 @@ class ConnectionManager {
     std::uint8_t retries_left = 0;
     Time deadline = kNever;
   };
-  struct Outgoing {
-    Path path;
-    Mad mad;
-  };
   struct PeerKey {
     wire::Gid address;
     std::uint32_t id = 0;
@@ -177,15 +147,7 @@ class ConnectionManager {
     Path back;                        // the way to its sender
   };
 
-  /// A listener for both IP versions is there twice.
-  struct ListenerKey {
-    std::uint64_t service_id = 0;
-    bool is_ipv6 = false;
-    auto operator<=>(const ListenerKey&) const = default;
-  };
-
   // connection_manager.cc
-  const std::uint64_t* find_listener(std::uint64_t service_id, wire::IpVersions asker) const;
   Connection* find(ConnectionId id);
   Connection* make(std::uint64_t context, const Path& path);
   void erase(ConnectionId id);
@@ -195,7 +157,6 @@ class ConnectionManager {
   void set_deadline(Connection& connection, Time deadline);
   Duration repeat_time(const Connection& connection) const;
   Duration response_time(const Connection& connection, std::uint8_t exponent) const;
-  void send(const Path& path, const Mad& mad);
   /// Sends, and again until the deadline is cleared.
   void send_until_answered(Time now, Connection& connection, const Mad& mad);
   void send_reject(const Path& path, std::uint64_t transaction_id, wire::CmReject reject, const PrivateData& data);
@@ -224,18 +185,15 @@ class ConnectionManager {
 
   Config config_;
   std::uint32_t next_id_;
-  std::uint32_t next_psn_ = 0;
-  std::map<ListenerKey, std::uint64_t> listeners_;  // their contexts
+  Listeners listeners_;
   std::unordered_map<ConnectionId, Connection> connections_;
   std::map<PeerKey, ConnectionId> by_peer_id_;   // requests received, by the peer's communication ID
   std::map<PeerKey, ConnectionId> by_peer_qpn_;  // and by its QP number
-  std::map<PeerProcess, std::uint32_t> peers_;   // how many connections each has
-  std::set<PeerProcess> joined_;
-  std::uint32_t probe_ = 0;
+  PeerProcesses peers_;
   bool leaves_ = false;
   std::set<std::pair<Time, ConnectionId>> timers_;
-  std::deque<Outgoing> outgoing_;
-  std::deque<Event> events_;
+  Outbox outbox_;
+  EventQueue events_;
 };
 
 }  // namespace verbena::cm

@@ -81,7 +81,7 @@ bool ConnectionManager::disconnect(Time now, ConnectionId id) {
 void ConnectionManager::destroy(Time now, ConnectionId id) {
   Connection* connection = find(id);
   if (connection == nullptr || !connection->owned) return;
-  std::erase_if(events_, [&](const Event& event) { return event.connection == id; });
+  events_.forget(id);
   connection->owned = false;
   switch (connection->state) {
     case State::request_sent:
@@ -158,12 +158,11 @@ void ConnectionManager::device_removed() {
   by_peer_id_.clear();
   by_peer_qpn_.clear();
   peers_.clear();
-  joined_.clear();
   timers_.clear();
   listeners_.clear();
-  outgoing_.clear();
+  outbox_.clear();
   events_.clear();
-  events_.emplace_back().type = EventType::device_removed;
+  events_.push().type = EventType::device_removed;
 }
 
 void ConnectionManager::disconnect_all(Time now) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "emulator/cm/connection_manager.h"
+#include "emulator/cm/message.h"
 
 namespace verbena::cm {
 namespace {
@@ -11,67 +12,11 @@ constexpr std::uint8_t kMessageReply = 1;
 constexpr std::uint8_t kPathsNotSupported = 2;  // 12.8.2.1: APR status
 
 template <class MessageLayout>
-typename MessageLayout::Header parse(std::span<const std::byte> body) {
-  return MessageLayout::parse(body.first<MessageLayout::bytes>());
-}
-
-template <class MessageLayout>
 PrivateData private_data(std::span<const std::byte> body, std::size_t skip = 0) {
   return PrivateData::of(body.subspan(MessageLayout::bytes + skip));
 }
 
-/// Who asks: the IP version is the upper half of the addressing header's second octet (annex A11).
-template <class MessageLayout>
-wire::IpVersions asker_of(std::span<const std::byte> body) {
-  constexpr std::uint8_t kIpv4 = 4;
-  constexpr std::uint8_t kIpv6 = 6;
-  const auto header = wire::IpAddressingHeaderLayout::parse(
-      body.subspan(MessageLayout::bytes).template first<wire::IpAddressingHeaderLayout::bytes>());
-  return {header.ip_version == kIpv4, header.ip_version == kIpv6};
-}
-
-bool is_cm_datagram(const wire::PacketView& packet) {
-  return packet.opcode().has_deth && packet.payload().size() == wire::kMadBytes && packet.deth().qkey == wire::kGsiQkey;
-}
-
-std::optional<wire::MadHeader> mad_header(const wire::PacketView& packet) {
-  if (!is_cm_datagram(packet)) return std::nullopt;
-  const auto header = wire::MadHeaderLayout::parse(packet.payload().first<wire::MadHeaderLayout::bytes>());
-  if (header.base_version != 1 || header.management_class != wire::kManagementClassCm ||
-      header.class_version != wire::kCmClassVersion || header.method != wire::kMadMethodSend)
-    return std::nullopt;
-  return header;
-}
-
 }  // namespace
-
-std::optional<ConnectionManager::Addressee> ConnectionManager::addressee(const wire::PacketView& packet) {
-  const auto header = mad_header(packet);
-  if (!header) return std::nullopt;
-  const auto body = packet.payload().subspan(wire::MadHeaderLayout::bytes);
-  switch (header->attribute) {
-    case wire::CmAttribute::request:
-      return Addressee{0, parse<wire::CmRequestLayout>(body).service_id, asker_of<wire::CmRequestLayout>(body)};
-    case wire::CmAttribute::service_request:
-      return Addressee{0, parse<wire::CmServiceRequestLayout>(body).service_id,
-                       asker_of<wire::CmServiceRequestLayout>(body)};
-    case wire::CmAttribute::service_reply:
-      return Addressee{parse<wire::CmServiceReplyLayout>(body).request_id, 0, {}};
-    case wire::CmAttribute::reject: {
-      const auto message = parse<wire::CmRejectLayout>(body);
-      return Addressee{message.remote_id, 0, {}};
-    }
-    case wire::CmAttribute::message_receipt:
-    case wire::CmAttribute::reply:
-    case wire::CmAttribute::ready_to_use:
-    case wire::CmAttribute::disconnect_request:
-    case wire::CmAttribute::disconnect_reply:
-    case wire::CmAttribute::load_alternate_path:
-    case wire::CmAttribute::alternate_path_response:
-      return Addressee{parse<wire::CmPairLayout>(body).remote_id, 0, {}};
-  }
-  return std::nullopt;
-}
 
 std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::PacketView& packet) {
   const auto header = mad_header(packet);
@@ -82,7 +27,7 @@ std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::Packet
   if (same_qp == by_peer_qpn_.end() || by_peer_id_.contains({address, request.local_id})) return std::nullopt;
   const PeerProcess peer{address, slot_of_id(request.local_id)};
   if (find(same_qp->second)->agreement.path.slot != peer.slot) return std::nullopt;
-  joined_.insert(peer);
+  peers_.suspect(peer);
   return peer;
 }
 
@@ -153,11 +98,11 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
     refusal.reason = static_cast<std::uint16_t>(RejectReason::stale_connection);
     return send_reject(path, message.header.transaction_id, refusal, {});
   }
-  const auto* const listener = find_listener(request.service_id, asker_of<wire::CmRequestLayout>(message.body));
+  const auto* const listener = listeners_.find(request.service_id, asker_of<wire::CmRequestLayout>(message.body));
   Connection* connection = listener != nullptr ? make(*listener, path) : nullptr;
   if (connection == nullptr) {
     // As the kernel: whoever listens here, but not for this IP version, turns the request down itself.
-    const bool is_for_others = listener == nullptr && listens(request.service_id);
+    const bool is_for_others = listener == nullptr && listeners_.has(request.service_id);
     const RejectReason reason = is_for_others ? RejectReason::consumer_defined : RejectReason::invalid_service_id;
     refusal.reason = static_cast<std::uint16_t>(reason);
     return send_reject(path, message.header.transaction_id, refusal, {});
@@ -200,7 +145,7 @@ void ConnectionManager::receive_again(const Connection& connection, const Messag
     case State::request_received:
       return send_receipt(connection, kMessageRequest);
     case State::reply_sent:
-      return send(connection.agreement.path, connection.last);
+      return outbox_.push(connection.agreement.path, connection.last);
     case State::timewait: {
       wire::CmReject refusal;
       refusal.remote_id = connection.remote_id;
@@ -298,8 +243,9 @@ void ConnectionManager::receive_disconnect(Time now, const Message& message) {
     // 12.9.8.3: gone already, or never there; in either case the peer may stop asking.
     Path back = message.back;
     back.slot = slot_of_id(request.local_id);
-    return send(back, make_mad<wire::CmPairLayout>(wire::CmAttribute::disconnect_reply, message.header.transaction_id,
-                                                   {request.remote_id, request.local_id}, {}));
+    return outbox_.push(back,
+                        make_mad<wire::CmPairLayout>(wire::CmAttribute::disconnect_reply, message.header.transaction_id,
+                                                     {request.remote_id, request.local_id}, {}));
   }
   if (request.remote_qpn != connection->local_qpn) return;  // 12.9.8.3: of a connection that had the same ID
   switch (connection->state) {
@@ -339,17 +285,18 @@ void ConnectionManager::receive_service_request(const Message& message) {
   Path path = message.back;
   path.slot = slot_of_id(request.request_id);
   if (by_peer_id_.contains({path.address, request.request_id})) return;  // asked already, and not yet answered
-  const auto* const listener = find_listener(request.service_id, asker_of<wire::CmServiceRequestLayout>(message.body));
+  const auto* const listener =
+      listeners_.find(request.service_id, asker_of<wire::CmServiceRequestLayout>(message.body));
   Connection* connection = listener != nullptr ? make(*listener, path) : nullptr;
   if (connection == nullptr) {
     wire::CmServiceReply refusal;
     refusal.request_id = request.request_id;
-    const bool is_for_others = listener == nullptr && listens(request.service_id);
+    const bool is_for_others = listener == nullptr && listeners_.has(request.service_id);
     const ServiceStatus status = is_for_others ? ServiceStatus::rejected : ServiceStatus::invalid_service_id;
     refusal.status = static_cast<std::uint8_t>(status);
     refusal.service_id = request.service_id;
-    return send(path, make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply,
-                                                           message.header.transaction_id, refusal, {}));
+    return outbox_.push(path, make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply,
+                                                                   message.header.transaction_id, refusal, {}));
   }
   connection->state = State::service_request_received;
   connection->adopted = false;
@@ -382,8 +329,9 @@ void ConnectionManager::refuse_path(const Message& message) {
   response.local_id = connection->id;
   response.remote_id = connection->remote_id;
   response.status = kPathsNotSupported;
-  send(connection->agreement.path, make_mad<wire::CmPathResponseLayout>(wire::CmAttribute::alternate_path_response,
-                                                                        message.header.transaction_id, response, {}));
+  outbox_.push(connection->agreement.path,
+               make_mad<wire::CmPathResponseLayout>(wire::CmAttribute::alternate_path_response,
+                                                    message.header.transaction_id, response, {}));
 }
 
 }  // namespace verbena::cm

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(messages_that_come_twice_change_nothing) {
 
 BOOST_AUTO_TEST_CASE(without_a_listener_the_request_is_refused) {
   Pair pair;
-  pair.passive.stop_listening(kService, kListener);
+  pair.passive.listeners().remove(kService, kListener);
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(10));
   BOOST_REQUIRE(pair.active_events.size() >= 1u);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_service_request_is_answered_with_the_qp_behind_the_servic
   RequestInit init = pair.request_init();
   const ConnectionId id = pair.active.request_service(pair.now, init);
   pair.carry(pair.active, pair.passive);
-  const auto request = pair.passive.poll_event();
+  const auto request = pair.passive.events().poll();
   BOOST_REQUIRE(request.has_value());
   BOOST_CHECK(request->type == EventType::service_request);
   BOOST_TEST(pair.passive.reply_service(pair.now, request->connection, {.qpn = wire::Qpn(9), .qkey = 0x01234567}, {}));
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(malformed_datagrams_are_ignored) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   Port port;
-  pair.active.transmit(pair.now, port, 1);
+  pair.active.outbox().transmit(port, 1);
   constexpr std::size_t kMadAt = 14 + 20 + 8 + 12 + 8;
   for (std::size_t at = kMadAt; at < kMadAt + 24; ++at) {
     auto frame = port.frames.front();
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(malformed_datagrams_are_ignored) {
     BOOST_REQUIRE(packet.ok());
     pair.passive.receive(pair.now, *packet);
   }
-  while (const auto event = pair.passive.poll_event()) BOOST_CHECK(event->type == EventType::request);
+  while (const auto event = pair.passive.events().poll()) BOOST_CHECK(event->type == EventType::request);
 }
 
 BOOST_AUTO_TEST_CASE(the_passive_side_waits_as_long_and_asks_as_often_as_the_request_says) {
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(the_passive_side_waits_as_long_and_asks_as_often_as_the_req
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   Port port;
-  pair.active.transmit(pair.now, port, 1);
+  pair.active.outbox().transmit(port, 1);
   constexpr std::size_t kRequest = 14 + 20 + 8 + 12 + 8 + wire::MadHeaderLayout::bytes;
   auto& frame = port.frames.front();
   frame[kRequest + 47] = std::byte{10 << 3 | 7};  // local CM response timeout 10, retry count 7
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_passive_side_waits_as_long_and_asks_as_often_as_the_req
     pair.now = at;
     pair.passive.on_deadline(at);
     Port sent;
-    pair.passive.transmit(at, sent, 10);
+    pair.passive.outbox().transmit(sent, 10);
     replies += static_cast<unsigned>(sent.frames.size());
     pair.react();
     BOOST_REQUIRE(replies < 20u);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(who_gives_up_says_which_ca_it_is) {
   const ConnectionId id = manager.request({}, values.request_init());
   manager.destroy({}, id);
   Port port;
-  manager.transmit({}, port, 10);
+  manager.outbox().transmit(port, 10);
   BOOST_REQUIRE(port.frames.size() == 2u);
   const auto packet = wire::parse_frame(port.frames.back());
   BOOST_REQUIRE(packet.ok());
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(an_xrc_target_is_named_where_the_context_number_stands) {
   init.transport = Transport::xrc;
   const ConnectionId id = pair.active.request(pair.now, init);
   Port port;
-  pair.active.transmit(pair.now, port, 1);
+  pair.active.outbox().transmit(port, 1);
   auto packet = wire::parse_frame(port.frames.front());
   BOOST_REQUIRE(packet.ok());
   const auto request = wire::CmRequestLayout::parse(
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(an_xrc_target_is_named_where_the_context_number_stands) {
   pair.passive.receive(pair.now, *packet);
   pair.react();
   Port back;
-  pair.passive.transmit(pair.now, back, 1);
+  pair.passive.outbox().transmit(back, 1);
   packet = wire::parse_frame(back.frames.front());
   BOOST_REQUIRE(packet.ok());
   const auto reply =

@@ -37,14 +37,14 @@ class Crowd {
  public:
   Crowd(std::uint32_t seed, const Luck& luck)
       : ends_{ConnectionManager(config_of(1)), ConnectionManager(config_of(2))}, luck_(luck), random_(seed) {
-    ends_[1].listen(kService, kListener);
+    ends_[1].listeners().add(kService, kListener);
   }
 
   void connect(std::uint32_t number) {
     RequestInit init;
     init.context = number;
     init.service_id = kService;
-    init.path.address = ends_[1].config().address;
+    init.path.address = config_of(2).address;
     init.path.packet_lifetime = 16;
     init.path.mtu = 5;
     init.offer.qpn = wire::Qpn(number);
@@ -75,8 +75,8 @@ class Crowd {
   }
 
   bool is_empty() const {
-    return flying_.empty() && ends_[0].connections() + ends_[1].connections() == 0 && ends_[0].peers().empty() &&
-           ends_[1].peers().empty() && !ends_[0].has_events() && !ends_[1].has_events();
+    return flying_.empty() && ends_[0].connections() + ends_[1].connections() == 0 && ends_[0].peers().all().empty() &&
+           ends_[1].peers().all().empty() && ends_[0].events().empty() && ends_[1].events().empty();
   }
   Time now() const { return now_; }
 
@@ -100,7 +100,7 @@ class Crowd {
   void send() {
     for (unsigned from = 0; from < 2; ++from) {
       Port port;
-      while (ends_[from].transmit(now_, port, 100) != 0) {
+      while (ends_[from].outbox().transmit(port, 100) != 0) {
       }
       for (const auto& frame : port.frames) {
         const unsigned copies = happens(luck_.lost_percent) ? 0 : happens(luck_.doubled_percent) ? 2 : 1;
@@ -113,7 +113,7 @@ class Crowd {
 
   void react() {
     for (unsigned end = 0; end < 2; ++end)
-      while (const auto event = ends_[end].poll_event()) take(end, *event);
+      while (const auto event = ends_[end].events().poll()) take(end, *event);
     send();
   }
 
@@ -229,21 +229,21 @@ BOOST_AUTO_TEST_CASE(service_requests_under_bad_luck_get_one_answer_each) {
   constexpr std::uint32_t kRequests = 2000;
   ConnectionManager asks(config_of(1));
   ConnectionManager answers(config_of(2));
-  answers.listen(kService, kListener);
+  answers.listeners().add(kService, kListener);
   std::minstd_rand random(9);
   Time now{};
   std::multimap<Time, std::pair<ConnectionManager*, wire::test::Bytes>> flying;
   std::map<std::uint64_t, unsigned> replies;
   const auto turn = [&] {
-    while (const auto event = answers.poll_event())
+    while (const auto event = answers.events().poll())
       BOOST_TEST(answers.reply_service(now, event->connection, {.qpn = wire::Qpn(9), .qkey = 11}, {}));
-    while (const auto event = asks.poll_event()) {
+    while (const auto event = asks.events().poll()) {
       BOOST_CHECK(event->type == EventType::service_reply);
       ++replies[event->context];
     }
     for (auto [from, to] : {std::pair{&asks, &answers}, std::pair{&answers, &asks}}) {
       Port port;
-      while (from->transmit(now, port, 100) != 0) {
+      while (from->outbox().transmit(port, 100) != 0) {
       }
       for (const auto& frame : port.frames)
         for (unsigned copies = random() % 100 < 20 ? 0 : random() % 100 < 20 ? 2 : 1; copies != 0; --copies)
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(service_requests_under_bad_luck_get_one_answer_each) {
     RequestInit init;
     init.context = number;
     init.service_id = kService;
-    init.path.address = answers.config().address;
+    init.path.address = config_of(2).address;
     init.path.packet_lifetime = 16;
     BOOST_REQUIRE(asks.request_service(now, init) != 0);
     turn();

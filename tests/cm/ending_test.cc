@@ -10,19 +10,19 @@ using namespace verbena::cm::test;
 namespace {
 
 constexpr std::uint16_t kConsumerDefined = static_cast<std::uint16_t>(RejectReason::consumer_defined);
-PeerProcess peer_of(const ConnectionManager& manager) {
-  return {manager.config().address, manager.config().slot};
+PeerProcess peer_of(const Config& config) {
+  return {config.address, config.slot};
 }
 
 /// All that the process has made until now ends with it.
 void end_process(ConnectionManager& manager, Time now, const PeerProcess& peer) {
-  manager.peer_gone(now, peer, manager.begin_probe().number);
+  manager.peer_gone(now, peer, manager.peers().begin_probe().number);
 }
 
 /// The events of a connection that are left, of which it must have exactly one.
 std::optional<Event> only_event(ConnectionManager& manager) {
-  const auto event = manager.poll_event();
-  BOOST_TEST(!manager.poll_event().has_value());
+  const auto event = manager.events().poll();
+  BOOST_TEST(!manager.events().poll().has_value());
   return event;
 }
 
@@ -62,30 +62,30 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_does_not_wait_for_ever_for_a_peer_tha
 
 BOOST_AUTO_TEST_CASE(the_processes_at_the_other_ends_are_known_as_long_as_there_are_connections_with_them) {
   Pair pair;
-  BOOST_TEST(!pair.active.has_joined());
+  BOOST_TEST(!pair.active.peers().has_joined());
   const ConnectionId id = pair.active.request(pair.now, pair.request_init());
-  BOOST_TEST(pair.active.peers().empty());  // nobody has answered yet
+  BOOST_TEST(pair.active.peers().all().empty());  // nobody has answered yet
   pair.run(pair.now + seconds(1));
-  BOOST_TEST(pair.active.peers().contains(peer_of(pair.passive)));
-  BOOST_TEST(pair.passive.peers().contains(peer_of(pair.active)));
-  BOOST_TEST(pair.active.has_joined());
-  BOOST_TEST(pair.active.begin_probe().joined.contains(peer_of(pair.passive)));
-  BOOST_TEST(!pair.active.has_joined());
+  BOOST_TEST(pair.active.peers().all().contains(peer_of(pair.passive_config)));
+  BOOST_TEST(pair.passive.peers().all().contains(peer_of(pair.active_config)));
+  BOOST_TEST(pair.active.peers().has_joined());
+  BOOST_TEST(pair.active.peers().begin_probe().joined.contains(peer_of(pair.passive_config)));
+  BOOST_TEST(!pair.active.peers().has_joined());
   pair.active.disconnect(pair.now, id);
   pair.run(pair.now + seconds(100));
-  BOOST_TEST(pair.active.peers().empty());
-  BOOST_TEST(pair.passive.peers().empty());
+  BOOST_TEST(pair.active.peers().all().empty());
+  BOOST_TEST(pair.passive.peers().all().empty());
 }
 
 BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_connection_that_stands_is_disconnected) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));
-  PeerProcess other = peer_of(pair.active);
+  PeerProcess other = peer_of(pair.active_config);
   ++other.slot;
   end_process(pair.passive, pair.now, other);
-  BOOST_TEST(!pair.passive.has_events());
-  end_process(pair.passive, pair.now, peer_of(pair.active));
+  BOOST_TEST(pair.passive.events().empty());
+  end_process(pair.passive, pair.now, peer_of(pair.active_config));
   const auto event = only_event(pair.passive);
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::disconnected);
@@ -97,27 +97,27 @@ BOOST_AUTO_TEST_CASE(of_two_processes_in_one_slot_the_connections_of_the_one_tha
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));
-  const std::uint32_t between = pair.passive.begin_probe().number;
+  const std::uint32_t between = pair.passive.peers().begin_probe().number;
   RequestInit init = pair.request_init();
   init.offer.qpn = wire::Qpn(0x18);
   pair.active.request(pair.now, init);
   pair.run(pair.now + seconds(1));
   pair.passive_events.clear();
-  const std::uint32_t later = pair.passive.begin_probe().number;
+  const std::uint32_t later = pair.passive.peers().begin_probe().number;
   BOOST_TEST(later > between);
-  pair.passive.peer_gone(pair.now, peer_of(pair.active), between);
+  pair.passive.peer_gone(pair.now, peer_of(pair.active_config), between);
   BOOST_TEST(only_event(pair.passive).has_value());
-  pair.passive.peer_gone(pair.now, peer_of(pair.active), later);
+  pair.passive.peer_gone(pair.now, peer_of(pair.active_config), later);
   BOOST_TEST(only_event(pair.passive).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(when_the_listener_is_killed_between_request_and_reply_the_request_is_rejected) {
   Pair pair;
   RequestInit init = pair.request_init();
-  init.path.slot = pair.passive.config().slot;
+  init.path.slot = pair.passive_config.slot;
   pair.active.request(pair.now, init);
   pair.carry(pair.active, pair.passive);
-  end_process(pair.active, pair.now, peer_of(pair.passive));
+  end_process(pair.active, pair.now, peer_of(pair.passive_config));
   const auto event = only_event(pair.active);
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::rejected);
@@ -130,13 +130,13 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_before_ready_to_use_both_ways_of_wa
   pair.carry(pair.active, pair.passive);
   pair.react();  // REP is under way
   pair.carry(pair.passive, pair.active);
-  end_process(pair.passive, pair.now, peer_of(pair.active));
+  end_process(pair.passive, pair.now, peer_of(pair.active_config));
   const auto on_passive = only_event(pair.passive);
   BOOST_REQUIRE(on_passive.has_value());
   BOOST_CHECK(on_passive->type == EventType::rejected);
   BOOST_TEST(on_passive->status == kConsumerDefined);
-  BOOST_CHECK(pair.active.poll_event()->type == EventType::reply);
-  end_process(pair.active, pair.now, peer_of(pair.passive));
+  BOOST_CHECK(pair.active.events().poll()->type == EventType::reply);
+  end_process(pair.active, pair.now, peer_of(pair.passive_config));
   const auto on_active = only_event(pair.active);
   BOOST_REQUIRE(on_active.has_value());
   BOOST_CHECK(on_active->type == EventType::rejected);
@@ -146,10 +146,10 @@ BOOST_AUTO_TEST_CASE(when_the_asker_is_killed_before_anybody_took_its_request_on
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.carry(pair.active, pair.passive);
-  const auto request = pair.passive.poll_event();
+  const auto request = pair.passive.events().poll();
   BOOST_REQUIRE(request.has_value());
-  end_process(pair.passive, pair.now, peer_of(pair.active));
-  BOOST_TEST(!pair.passive.has_events());
+  end_process(pair.passive, pair.now, peer_of(pair.active_config));
+  BOOST_TEST(pair.passive.events().empty());
   BOOST_TEST(pair.passive.adopt(request->connection, 2, wire::Psn(1)));
   BOOST_TEST(!pair.passive.reply(pair.now, request->connection, {.qpn = wire::Qpn(0x18)}, {}));
 }
@@ -162,11 +162,11 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_disconnect_and_a_service_request_
   pair.messages = 0;
   pair.active_events.clear();
   RequestInit init = pair.request_init();
-  init.path.slot = pair.passive.config().slot;
+  init.path.slot = pair.passive_config.slot;
   pair.active.request_service(pair.now, init);
   pair.active.disconnect(pair.now, id);
   pair.carry(pair.active, pair.passive);
-  end_process(pair.active, pair.now, peer_of(pair.passive));
+  end_process(pair.active, pair.now, peer_of(pair.passive_config));
   pair.react();
   BOOST_TEST(Pair::count(pair.active_events, EventType::disconnected) == 1u);
   BOOST_TEST(Pair::count(pair.active_events, EventType::service_reply) == 1u);
@@ -180,15 +180,15 @@ BOOST_AUTO_TEST_CASE(a_disconnect_for_another_queue_pair_ends_nothing) {
   pair.run(pair.now + seconds(1));
   pair.active.disconnect(pair.now, id);
   Port port;
-  pair.active.transmit(pair.now, port, 1);
+  pair.active.outbox().transmit(port, 1);
   constexpr std::size_t kMadAt = 14 + 20 + 8 + 12 + 8;
   constexpr std::size_t kRemoteQpnAt = kMadAt + wire::MadHeaderLayout::bytes + 8;
   auto frame = port.frames.front();
   frame[kRemoteQpnAt + 2] ^= std::byte{1};
   pair.passive.receive(pair.now, *wire::parse_frame(frame));
-  BOOST_TEST(!pair.passive.has_events());
+  BOOST_TEST(pair.passive.events().empty());
   pair.passive.receive(pair.now, *wire::parse_frame(port.frames.front()));
-  BOOST_TEST(pair.passive.has_events());
+  BOOST_TEST(!pair.passive.events().empty());
 }
 
 BOOST_AUTO_TEST_CASE(with_the_device_go_all_connections_and_one_event_tells_it) {
@@ -201,12 +201,12 @@ BOOST_AUTO_TEST_CASE(with_the_device_go_all_connections_and_one_event_tells_it) 
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::device_removed);
   BOOST_TEST(pair.passive.connections() == 0u);
-  BOOST_TEST(pair.passive.peers().empty());
-  BOOST_TEST(!pair.passive.listens(kService));
-  BOOST_TEST(!pair.passive.has_work());
+  BOOST_TEST(pair.passive.peers().all().empty());
+  BOOST_TEST(!pair.passive.listeners().has(kService));
+  BOOST_TEST(pair.passive.outbox().empty());
   BOOST_CHECK(pair.passive.next_deadline() == kNever);
   // Whoever tidies up finds nothing, and says nothing.
   pair.passive.destroy(pair.now, id);
-  pair.passive.stop_listening(kService, kListener);
-  BOOST_TEST(!pair.passive.has_work());
+  pair.passive.listeners().remove(kService, kListener);
+  BOOST_TEST(pair.passive.outbox().empty());
 }

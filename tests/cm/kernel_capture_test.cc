@@ -86,9 +86,9 @@ Offer offer_like(const wire::CmReply& reply) {
 BOOST_AUTO_TEST_CASE(in_the_servers_place_the_kernels_request_leads_to_the_psns_that_its_packets_have) {
   const KernelCapture kernel;
   ConnectionManager server(config_like(2, kernel.reply.local_id, 1));
-  server.listen(kernel.request.service_id, kListener);
+  server.listeners().add(kernel.request.service_id, kListener);
   server.receive({}, kernel.messages[0]);
-  const auto asked = server.poll_event();
+  const auto asked = server.events().poll();
   BOOST_REQUIRE(asked.has_value());
   // librdmacm brings the QP up to RTS before the REP leaves.
   BOOST_TEST(server.adopt(asked->connection, 2, kernel.reply.starting_psn));
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(in_the_clients_place_the_kernels_reply_leads_to_the_psns_th
   ConnectionManager client(config_like(3, kernel.request.local_id, 1));
   const ConnectionId id = client.request({}, init_like(kernel.request));
   client.receive({}, kernel.messages[1]);
-  const auto answered = client.poll_event();
+  const auto answered = client.events().poll();
   BOOST_REQUIRE(answered.has_value());
   BOOST_CHECK(answered->type == EventType::reply);
   const Agreement* agreed = client.agreement(id);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(the_messages_are_the_kernels_field_for_field) {
   constexpr std::size_t kBody = wire::MadHeaderLayout::bytes;
   ConnectionManager active(config_like(3, kernel.request.local_id, kernel.request.local_ca_guid));
   ConnectionManager passive(config_like(2, kernel.reply.local_id, kernel.reply.local_ca_guid));
-  passive.listen(kernel.request.service_id, kListener);
+  passive.listeners().add(kernel.request.service_id, kListener);
   RequestInit init = init_like(kernel.request);
   wire::IpAddressingHeader addresses;
   addresses.source_port = 0xb540;
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(the_messages_are_the_kernels_field_for_field) {
   init.private_data = PrivateData::of(wire::IpAddressingHeaderLayout::emit(addresses));
   const auto exchange = [&](ConnectionManager& from, ConnectionManager& to, std::size_t index) {
     Port port;
-    BOOST_REQUIRE(from.transmit({}, port, 10) == 1u);
+    BOOST_REQUIRE(from.outbox().transmit(port, 10) == 1u);
     const auto packet = wire::parse_frame(port.frames.front());
     BOOST_REQUIRE(packet.ok());
     wire::test::Bytes ours(packet->payload().begin(), packet->payload().end());
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(the_messages_are_the_kernels_field_for_field) {
   const ConnectionId id = active.request({}, init);
   BOOST_TEST(id == kernel.request.local_id);
   exchange(active, passive, 0);
-  const auto asked = passive.poll_event();
+  const auto asked = passive.events().poll();
   BOOST_REQUIRE(asked.has_value());
   passive.reply({}, asked->connection, offer_like(kernel.reply), {});
   exchange(passive, active, 1);

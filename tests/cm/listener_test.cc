@@ -27,12 +27,12 @@ std::uint64_t asked(Pair& pair, std::uint8_t ip_version, bool by_datagram, std::
       by_datagram ? pair.active.request_service(pair.now, init) : pair.active.request(pair.now, init);
   pair.carry(pair.active, pair.passive);
   std::uint64_t context = 0;
-  if (const auto event = pair.passive.poll_event()) {
+  if (const auto event = pair.passive.events().poll()) {
     context = event->context;
     pair.passive.destroy(pair.now, event->connection);
   }
   pair.carry(pair.passive, pair.active);
-  const auto answer = pair.active.poll_event();
+  const auto answer = pair.active.events().poll();
   BOOST_REQUIRE(answer.has_value());
   status = answer->status;
   pair.active.destroy(pair.now, id);
@@ -44,20 +44,20 @@ std::uint64_t asked(Pair& pair, std::uint8_t ip_version, bool by_datagram, std::
 BOOST_AUTO_TEST_CASE(requests_go_to_the_listener_for_their_ip_version) {
   for (const bool by_datagram : {false, true}) {
     Pair pair;
-    pair.passive.stop_listening(kService, kListener);
-    BOOST_TEST(pair.passive.listen(kService, 4, kIpv4));
-    BOOST_TEST(pair.passive.listen(kService, 6, kIpv6));
+    pair.passive.listeners().remove(kService, kListener);
+    BOOST_TEST(pair.passive.listeners().add(kService, 4, kIpv4));
+    BOOST_TEST(pair.passive.listeners().add(kService, 6, kIpv6));
     std::uint16_t status = 0;
     BOOST_TEST(asked(pair, 4, by_datagram, status) == 4u);
     BOOST_TEST(asked(pair, 6, by_datagram, status) == 6u);
     // Neither takes who says nothing of addresses; they are there, though.
     BOOST_TEST(asked(pair, kNoAddresses, by_datagram, status) == 0u);
     BOOST_TEST(status == (by_datagram ? 2u : 28u));
-    pair.passive.stop_listening(kService, 6);
+    pair.passive.listeners().remove(kService, 6);
     BOOST_TEST(asked(pair, 4, by_datagram, status) == 4u);
     BOOST_TEST(asked(pair, 6, by_datagram, status) == 0u);
     BOOST_TEST(status == (by_datagram ? 2u : 28u));
-    pair.passive.stop_listening(kService, 4);
+    pair.passive.listeners().remove(kService, 4);
     BOOST_TEST(asked(pair, 6, by_datagram, status) == 0u);
     BOOST_TEST(status == (by_datagram ? 1u : 8u));  // nobody listens at all
   }
@@ -68,11 +68,11 @@ BOOST_AUTO_TEST_CASE(one_that_is_for_both_takes_everybody_and_leaves_no_room) {
   std::uint16_t status = 0;
   for (const std::uint8_t version : {std::uint8_t{4}, std::uint8_t{6}, kNoAddresses})
     BOOST_TEST(asked(pair, version, false, status) == kListener);
-  BOOST_TEST(!pair.passive.listen(kService, 4, kIpv4));
-  BOOST_TEST(!pair.passive.listen(kService, 6, kIpv6));
-  pair.passive.stop_listening(kService, 4);  // not its own
-  BOOST_TEST(pair.passive.listens(kService));
-  pair.passive.stop_listening(kService, kListener);
-  BOOST_TEST(pair.passive.listen(kService, 6, kIpv6));
-  BOOST_TEST(!pair.passive.listen(kService, 7));
+  BOOST_TEST(!pair.passive.listeners().add(kService, 4, kIpv4));
+  BOOST_TEST(!pair.passive.listeners().add(kService, 6, kIpv6));
+  pair.passive.listeners().remove(kService, 4);  // not its own
+  BOOST_TEST(pair.passive.listeners().has(kService));
+  pair.passive.listeners().remove(kService, kListener);
+  BOOST_TEST(pair.passive.listeners().add(kService, 6, kIpv6));
+  BOOST_TEST(!pair.passive.listeners().add(kService, 7));
 }

@@ -42,15 +42,16 @@ inline Config config_of(std::uint8_t node) {
 
 /// Two managers on one cable. Message n (from 0) is lost if bit n of `lost` is set, comes twice if bit n of `doubled`.
 struct Pair {
-  explicit Pair(const Config& passive_config = config_of(2)) : active(config_of(1)), passive(passive_config) {
-    passive.listen(kService, kListener);
+  explicit Pair(const Config& of_passive = config_of(2))
+      : passive_config(of_passive), active(active_config), passive(passive_config) {
+    passive.listeners().add(kService, kListener);
   }
 
   RequestInit request_init() const {
     RequestInit init;
     init.context = 1;
     init.service_id = kService;
-    init.path.address = passive.config().address;
+    init.path.address = passive_config.address;
     init.path.packet_lifetime = 16;
     init.path.mtu = 3;
     init.offer = {.qpn = wire::Qpn(0x17),
@@ -64,7 +65,7 @@ struct Pair {
 
   void carry(ConnectionManager& from, ConnectionManager& to) {
     Port port;
-    from.transmit(now, port, 100);
+    from.outbox().transmit(port, 100);
     for (const auto& frame : port.frames) {
       const auto packet = wire::parse_frame(frame);
       BOOST_REQUIRE(packet.ok());
@@ -78,7 +79,7 @@ struct Pair {
 
   /// What the application of each side would do with its events.
   void react() {
-    while (const auto event = passive.poll_event()) {
+    while (const auto event = passive.events().poll()) {
       if (event->type == EventType::request) {
         ++requests;
         accepted = event->connection;
@@ -95,7 +96,7 @@ struct Pair {
       passive_events.push_back(*event);
       if (event->type == EventType::disconnected) passive.disconnect(now, accepted);
     }
-    while (const auto event = active.poll_event()) {
+    while (const auto event = active.events().poll()) {
       active_events.push_back(*event);
       if (event->type == EventType::reply) BOOST_TEST(active.ready(now, event->connection, {}));
       if (event->type == EventType::disconnected) active.disconnect(now, event->connection);
@@ -106,7 +107,7 @@ struct Pair {
   void run(Time end) {
     for (int turns = 0; turns < 10000; ++turns) {
       react();
-      while (active.has_work() || passive.has_work()) {
+      while (!active.outbox().empty() || !passive.outbox().empty()) {
         carry(active, passive);
         carry(passive, active);
         react();
@@ -128,6 +129,8 @@ struct Pair {
         std::ranges::count_if(events, [&](const Event& event) { return event.type == type; }));
   }
 
+  const Config active_config = config_of(1);
+  const Config passive_config;
   ConnectionManager active;
   ConnectionManager passive;
   Time now{};

@@ -18,7 +18,7 @@ constexpr Duration kAllRepeats = kRepeat * (ConnectionManager::kRetriesMax + 1);
 
 /// Whoever is asked thinks about it: the request is taken on and not answered.
 ConnectionId take_on(Pair& pair) {
-  const auto asked = pair.passive.poll_event();
+  const auto asked = pair.passive.events().poll();
   BOOST_REQUIRE(asked.has_value());
   BOOST_CHECK(asked->type == EventType::request);
   BOOST_REQUIRE(pair.passive.adopt(asked->connection, 2, wire::Psn(1)));
@@ -33,12 +33,12 @@ void expect_next(ConnectionManager& manager, Pair& pair, Time deadline) {
 
 std::size_t sent(ConnectionManager& manager) {
   Port port;
-  return manager.transmit({}, port, 100);
+  return manager.outbox().transmit(port, 100);
 }
 
 wire::test::Bytes only_frame(ConnectionManager& manager) {
   Port port;
-  BOOST_REQUIRE(manager.transmit({}, port, 100) == 1u);
+  BOOST_REQUIRE(manager.outbox().transmit(port, 100) == 1u);
   return port.frames.front();
 }
 
@@ -49,15 +49,15 @@ BOOST_AUTO_TEST_CASE(a_receipt_for_the_request_extends_the_wait_once) {
   pair.active.request(pair.now, pair.request_init());
   pair.carry(pair.active, pair.passive);
   const ConnectionId asked = take_on(pair);
-  BOOST_TEST(!pair.passive.has_work());
+  BOOST_TEST(pair.passive.outbox().empty());
   expect_next(pair.active, pair, pair.now + kRepeat);
   pair.carry(pair.active, pair.passive);  // the request again: only then is it told that it has come
-  BOOST_TEST(!pair.passive.has_events());
+  BOOST_TEST(pair.passive.events().empty());
   pair.carry(pair.passive, pair.active);
   const Time extended = pair.now + kAfterReceipt;
   BOOST_TEST(pair.active.next_deadline().ns == extended.ns);
   pair.active.on_deadline(extended - nanoseconds(1));
-  BOOST_TEST(!pair.active.has_work());
+  BOOST_TEST(pair.active.outbox().empty());
   expect_next(pair.active, pair, extended);
   BOOST_TEST(sent(pair.active) == 1u);
   BOOST_TEST(pair.active.next_deadline().ns == (pair.now + kRepeat).ns);
@@ -91,15 +91,15 @@ BOOST_AUTO_TEST_CASE(a_request_is_unreachable_when_its_last_repetition_has_waite
   for (Time end = pair.now + kAllRepeats; pair.active.next_deadline() < end;) {
     requests += sent(pair.active);
     expect_next(pair.active, pair, pair.now + kRepeat);
-    BOOST_TEST(!pair.active.has_events());
+    BOOST_TEST(pair.active.events().empty());
   }
   requests += sent(pair.active);
   BOOST_TEST(requests == 1u + ConnectionManager::kRetriesMax);
   expect_next(pair.active, pair, Time{} + kAllRepeats);
-  const auto end = pair.active.poll_event();
+  const auto end = pair.active.events().poll();
   BOOST_REQUIRE(end.has_value());
   BOOST_CHECK(end->type == EventType::unreachable);
-  BOOST_TEST(!pair.active.has_events());
+  BOOST_TEST(pair.active.events().empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_that_nobody_confirms_is_unreachable_after_as_long) {
@@ -113,9 +113,9 @@ BOOST_AUTO_TEST_CASE(a_reply_that_nobody_confirms_is_unreachable_after_as_long) 
     replies += sent(pair.passive);
   }
   BOOST_TEST(replies == 1u + ConnectionManager::kRetriesMax);
-  BOOST_TEST(!pair.passive.has_events());
+  BOOST_TEST(pair.passive.events().empty());
   expect_next(pair.passive, pair, Time{} + kAllRepeats);
-  const auto end = pair.passive.poll_event();
+  const auto end = pair.passive.events().poll();
   BOOST_REQUIRE(end.has_value());
   BOOST_CHECK(end->type == EventType::unreachable);
   BOOST_TEST(sent(pair.passive) == 1u);  // the REJ that takes it back
@@ -147,15 +147,15 @@ BOOST_AUTO_TEST_CASE(an_alternate_path_is_refused_and_the_connection_stays_as_it
     BOOST_TEST(response.local_id == pair.accepted);
     BOOST_TEST(response.remote_id == id);
     BOOST_TEST(response.status == 2u);  // alternate paths are not supported
-    BOOST_TEST(!pair.passive.has_events());
+    BOOST_TEST(pair.passive.events().empty());
     BOOST_TEST(pair.passive.agreement(pair.accepted) != nullptr);
     pair.active.receive(pair.now, *answer);  // never asked for, it changes nothing
-    BOOST_TEST(!pair.active.has_work());
-    BOOST_TEST(!pair.active.has_events());
+    BOOST_TEST(pair.active.outbox().empty());
+    BOOST_TEST(pair.active.events().empty());
   }
   pair.passive.destroy(pair.now, pair.accepted);
   static_cast<void>(sent(pair.passive));
   pair.run(pair.now + seconds(400));
   pair.passive.receive(pair.now, *load);
-  BOOST_TEST(!pair.passive.has_work());  // of a connection that is gone
+  BOOST_TEST(pair.passive.outbox().empty());  // of a connection that is gone
 }

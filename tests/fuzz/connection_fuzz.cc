@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/cm/addressee.h"
 #include "emulator/cm/connection_manager.h"
 #include "tests/fuzz/input.h"
 #include "wire/assert.h"
@@ -53,7 +54,7 @@ Config config() {
 
 class Victim {
  public:
-  Victim() : manager_(config()) { manager_.listen(kService, kListener); }
+  Victim() : manager_(config()) { manager_.listeners().add(kService, kListener); }
 
   void run(Input& input) {
     for (std::size_t record = 0; record < kRecordsMax && !input.empty(); ++record) {
@@ -69,9 +70,9 @@ class Victim {
   RequestInit request(Input& input) {
     RequestInit init;
     init.service_id = kService + input.u8() % 2;
-    init.path.address = manager_.config().address;
+    init.path.address = config().address;
     init.path.packet_lifetime = input.u8() % 20;
-    if (input.u8() % 2 == 0) init.path.slot = manager_.config().slot;
+    if (input.u8() % 2 == 0) init.path.slot = config().slot;
     init.offer.qpn = wire::Qpn(input.u8() % 8);
     init.transport = static_cast<Transport>(std::array<std::uint8_t, 3>{0, 1, 3}[input.u8() % 3]);
     init.private_data = data(input);
@@ -95,7 +96,7 @@ class Victim {
   void deliver(const Frame& frame) {
     const auto packet = wire::parse_frame(frame);
     if (!packet.ok()) return;
-    static_cast<void>(ConnectionManager::addressee(*packet));
+    static_cast<void>(addressee_of(*packet));
     manager_.receive(now_, *packet);
   }
 
@@ -108,7 +109,7 @@ class Victim {
   Frame datagram(std::span<const std::byte> payload) {
     Frame frame(1024);
     wire::FramePath path;
-    path.source = path.destination = manager_.config().address;
+    path.source = path.destination = config().address;
     const wire::FrameTemplate frame_template(path);
     wire::Bth bth;
     bth.opcode = wire::make_opcode(wire::Transport::ud, wire::OperationCode::send_only);
@@ -184,20 +185,20 @@ class Victim {
       case 16:
         return deliver_made_up(input);
       case 17:
-        return manager_.peer_gone(now_, {manager_.config().address, static_cast<std::uint8_t>(input.u8() % 2 * 3)},
-                                  manager_.begin_probe().number - input.u8() % 2);
+        return manager_.peer_gone(now_, {config().address, static_cast<std::uint8_t>(input.u8() % 2 * 3)},
+                                  manager_.peers().begin_probe().number - input.u8() % 2);
       case 18:
-        return manager_.leave(now_);
+        return manager_.disconnect_all(now_);
       case 19:
-        if (!manager_.listen(kService, kListener)) manager_.stop_listening(kService, kListener);
+        if (!manager_.listeners().add(kService, kListener)) manager_.listeners().remove(kService, kListener);
         return;
     }
   }
 
   /// The owner takes its events, and what is to be sent is.
   void look() {
-    while (const auto event = manager_.poll_event()) know(event->connection);
-    manager_.transmit(now_, port_, kFramesMax);
+    while (const auto event = manager_.events().poll()) know(event->connection);
+    manager_.outbox().transmit(port_, kFramesMax);
   }
 
   void pass(Duration time) {
@@ -213,8 +214,8 @@ class Victim {
       look();
     }
     VERBENA_ASSERT(manager_.connections() == 0);
-    VERBENA_ASSERT(manager_.peers().empty());
-    VERBENA_ASSERT(!manager_.has_events());
+    VERBENA_ASSERT(manager_.peers().all().empty());
+    VERBENA_ASSERT(manager_.events().empty());
   }
 
   ConnectionManager manager_;

@@ -302,7 +302,7 @@ Id* CmDevice::make_id(std::shared_ptr<Channel> channel, std::uint16_t port_space
 void CmDevice::drop_id(Id& id) {
   if (engine() != nullptr) {
     engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
-      if (id.state == IdState::listen) manager.stop_listening(service_id(id, id.source.port), id.serial);
+      if (id.state == IdState::listen) manager.listeners().remove(service_id(id, id.source.port), id.serial);
       if (id.connection != 0) manager.destroy(now, id.connection);
       return true;
     });

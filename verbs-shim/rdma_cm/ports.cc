@@ -98,7 +98,7 @@ int CmDevice::start_listening(Id& id) {
   const std::uint64_t service = service_id(id, id.source.port);
   const wire::IpVersions audience = audience_of(id);
   const bool is_free = engine()->run_connections(
-      [&](cm::ConnectionManager& manager, Time) { return manager.listen(service, id.serial, audience); });
+      [&](cm::ConnectionManager& manager, Time) { return manager.listeners().add(service, id.serial, audience); });
   if (!is_free) return EADDRINUSE;
   for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
     if (id.owns_port() && includes(audience, version))

@@ -31,11 +31,11 @@ class CountingPort final : public nic::TransmitPort {
 }  // namespace
 
 void ConnectionService::management_datagram(Time now, const wire::PacketView& packet) {
-  const auto addressee = cm::ConnectionManager::addressee(packet);
+  const auto addressee = cm::addressee_of(packet);
   if (!addressee) return;
   if (addressee->connection != 0) {
-    if (cm::slot_of_id(addressee->connection) != cm_.config().slot) return;
-  } else if (addressee->service_id != 0 && !cm_.listens(addressee->service_id, addressee->asker)) {
+    if (cm::slot_of_id(addressee->connection) != config_.slot) return;
+  } else if (addressee->service_id != 0 && cm_.listeners().find(addressee->service_id, addressee->asker) == nullptr) {
     UnclaimedRequest unclaimed;
     if (unclaimed_.size() == kUnclaimedMax || !unclaimed.frame.fits(packet)) return;
     unclaimed.service_id = addressee->service_id;
@@ -74,7 +74,7 @@ bool ConnectionService::keep_if_stale(const wire::PacketView& packet) {
 }
 
 void ConnectionService::recheck_stale(Time now) {
-  if (is_probing_ || cm_.has_joined()) return;  // not until they have been looked after
+  if (is_probing_ || cm_.peers().has_joined()) return;  // not until they have been looked after
   for (; !stale_.empty(); stale_.pop_front()) {
     const StaleRequest& stale = stale_.front();
     for (EndedPeer& ended : ended_)
@@ -91,11 +91,12 @@ std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& co
   }
   cm_.on_deadline(now);
   CountingPort counted(port, counters);
-  const std::size_t sent = cm_.transmit(now, counted, kBudget);
-  due_ = cm_.has_work() ? now + kBackPressureRetry : cm_.next_deadline();
+  const std::size_t sent = cm_.outbox().transmit(counted, kBudget);
+  due_ = !cm_.outbox().empty() ? now + kBackPressureRetry : cm_.next_deadline();
   if (!ended_.empty()) due_ = std::min(due_, ended_.front().told_at);
-  if (!is_probing_ && cm_.has_joined()) probe_at_ = now;
-  if (!stale_.empty() && !is_probing_ && !cm_.has_joined()) due_ = now;  // to be looked at again when all is taken
+  if (!is_probing_ && cm_.peers().has_joined()) probe_at_ = now;
+  if (!stale_.empty() && !is_probing_ && !cm_.peers().has_joined())
+    due_ = now;  // to be looked at again when all is taken
   if (probe_at_ > now) due_ = std::min(due_, probe_at_);
   // Those that are due already are about to be.
   if (!unclaimed_.empty() && unclaimed_.front().refuse_at > now) due_ = std::min(due_, unclaimed_.front().refuse_at);
@@ -116,15 +117,15 @@ bool ConnectionService::recheck_unclaimed(SpinLock& lock, Time now) {
   std::vector<Due> unclaimed;
   lock.lock();
   while (has_unclaimed(now)) {
-    unclaimed.push_back({unclaimed_.front(), cm_.listens(unclaimed_.front().service_id)});
+    unclaimed.push_back({unclaimed_.front(), cm_.listeners().has(unclaimed_.front().service_id)});
     unclaimed_.pop_front();
   }
   lock.unlock();
   std::erase_if(unclaimed, [&](const Due& due) {
     const UnclaimedRequest& it = due.unclaimed;
     const auto is_other = [&](wire::IpVersions who) {
-      const auto listener = directory_.find_listener(cm_.config().address, it.service_id, who);
-      return listener && *listener != cm_.config().slot;
+      const auto listener = directory_.find_listener(config_.address, it.service_id, who);
+      return listener && *listener != config_.slot;
     };
     // Whoever listens for its IP version takes it; else who listens for the other one turns it down.
     return is_other(it.asker) || (!due.listens && is_other(wire::kBothIpVersions));
@@ -138,7 +139,7 @@ bool ConnectionService::recheck_unclaimed(SpinLock& lock, Time now) {
 /// Who of the processes at the other ends is there still.
 bool ConnectionService::probe_peers(SpinLock& lock, Time now) {
   Watches watches;
-  cm::ConnectionManager::Probe probe;
+  cm::PeerProcesses::Probe probe;
   std::vector<cm::PeerProcess> peers;
   {
     const std::scoped_lock guard(lock);
@@ -146,8 +147,8 @@ bool ConnectionService::probe_peers(SpinLock& lock, Time now) {
     probe_at_ = kNever;
     is_probing_ = true;
     watches.swap(watches_);
-    probe = cm_.begin_probe();
-    for (const auto& [peer, connections] : cm_.peers()) peers.push_back(peer);
+    probe = cm_.peers().begin_probe();
+    for (const auto& [peer, connections] : cm_.peers().all()) peers.push_back(peer);
   }
   const bool all = now >= all_called_at_;
   if (all) all_called_at_ = now + kProbeEvery;
@@ -162,7 +163,7 @@ bool ConnectionService::probe_peers(SpinLock& lock, Time now) {
   for (const EndedPeer& found : ended) ended_.push_back({found.peer, found.before, told_at});
   watches_.swap(watches);
   is_probing_ = false;
-  probe_at_ = cm_.peers().empty() ? kNever : all_called_at_;
+  probe_at_ = cm_.peers().all().empty() ? kNever : all_called_at_;
   note_activity();
   return true;
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 
+#include "emulator/cm/addressee.h"
 #include "emulator/cm/connection_manager.h"
 #include "emulator/host/link/frame_port.h"
 #include "emulator/host/node/service_directory.h"
@@ -30,7 +31,11 @@ class ConnectionService final : public nic::ManagementSink {
   enum class Peers : std::uint8_t { all_here, anywhere };
 
   ConnectionService(const cm::Config& config, ServiceDirectory directory, Peers peers)
-      : cm_(config), directory_(std::move(directory)), presence_(directory_.announce()), peers_(peers) {}
+      : config_(config),
+        cm_(config),
+        directory_(std::move(directory)),
+        presence_(directory_.announce()),
+        peers_(peers) {}
 
   const ServiceDirectory& directory() const { return directory_; }
 
@@ -98,6 +103,7 @@ class ConnectionService final : public nic::ManagementSink {
   bool keep_if_stale(const wire::PacketView& packet);
   void recheck_stale(Time now);
 
+  const cm::Config config_;
   cm::ConnectionManager cm_;
   ServiceDirectory directory_;
   HeldName presence_;

@@ -210,7 +210,7 @@ void Engine::send_answer(Time now) {
 
 void Engine::step_connections(Time now, ConnectionService::Arrived arrived) {
   if (connection_service_->step(now, *port_, stats_->counters(), arrived) != 0) port_->publish();
-  if (connection_service_->manager().has_events()) events_waiting_.store(true, std::memory_order_relaxed);
+  if (!connection_service_->manager().events().empty()) events_waiting_.store(true, std::memory_order_relaxed);
   if (connection_service_->has_questions(now)) questions_waiting_.store(true, std::memory_order_relaxed);
 }
 
@@ -422,8 +422,8 @@ void Engine::dispatch_events() {
           if (!event) break;
           completions[completion_count++] = *event;
         }
-        connection = connection_service_->manager().poll_event();
-        events_waiting_.store(nic_->has_events() || connection_service_->manager().has_events(),
+        connection = connection_service_->manager().events().poll();
+        events_waiting_.store(nic_->has_events() || !connection_service_->manager().events().empty(),
                               std::memory_order_relaxed);
       }
       if (async_count == 0 && completion_count == 0 && !connection) break;

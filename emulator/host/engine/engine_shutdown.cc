@@ -64,7 +64,7 @@ void Engine::drain(Duration limit) {
     progress();
     lock_.lock();
     const bool owes =
-        nic_->has_work() || connection_service_->manager().has_work() || port_->next_deadline().has_value();
+        nic_->has_work() || !connection_service_->manager().outbox().empty() || port_->next_deadline().has_value();
     lock_.unlock();
     if (!owes || clock_now() >= end) break;
     sched_yield();

@@ -46,7 +46,7 @@ struct Bench {
                                  .first_mac = {},
                                  .second_mac = {},
                                  .depth_frames = 64})) {
-    management.manager().listen(cm::test::kService, cm::test::kListener);
+    management.manager().listeners().add(cm::test::kService, cm::test::kListener);
   }
 
   class ToManager final : public FrameSink {
@@ -79,7 +79,7 @@ struct Bench {
   }
   void hear(ConnectionManager& peer) {
     cm::test::Port port;
-    peer.transmit(now, port, 64);
+    peer.outbox().transmit(port, 64);
     for (const auto& frame : port.frames) management.management_datagram(now, *wire::parse_frame(frame));
   }
 
@@ -93,25 +93,25 @@ struct Bench {
     return init;
   }
 
-  /// A connection that `client` asks for and that is taken.
-  void connect(ConnectionManager& client, std::uint32_t qpn) {
+  /// A connection that `client` asks for and that is taken, with this context.
+  void connect(ConnectionManager& client, std::uint32_t qpn, std::uint64_t context) {
     auto init = request_init(qpn);
     init.path.slot = kOwnSlot;
     client.request(now, init);
     hear(client);
     step();
     recheck();
-    const auto request = management.manager().poll_event();
+    const auto request = management.manager().events().poll();
     BOOST_REQUIRE(request.has_value());
     BOOST_CHECK(request->type == EventType::request);
-    BOOST_TEST(management.manager().adopt(request->connection, client.config().first_id, wire::Psn(1)));
+    BOOST_TEST(management.manager().adopt(request->connection, context, wire::Psn(1)));
     BOOST_TEST(management.manager().reply(now, request->connection, {.qpn = wire::Qpn(qpn + 1)}, {}));
     send_to(client);
-    const auto reply = client.poll_event();
+    const auto reply = client.events().poll();
     BOOST_REQUIRE(reply.has_value());
     BOOST_TEST(client.ready(now, reply->connection, {}));
     hear(client);
-    const auto ready = management.manager().poll_event();
+    const auto ready = management.manager().events().poll();
     BOOST_REQUIRE(ready.has_value());
     BOOST_CHECK(ready->type == EventType::ready);
   }
@@ -120,7 +120,7 @@ struct Bench {
   HeldName connect_and_succeed() {
     HeldName presence = directory_of(kPeerSlot).announce();
     ConnectionManager first(config_of(kPeerSlot, 500));
-    connect(first, 0x20);
+    connect(first, 0x20, 500);
     recheck();
     presence.release();
     return directory_of(kPeerSlot).announce();
@@ -129,7 +129,7 @@ struct Bench {
   /// The contexts of the connections that are told to have ended.
   std::vector<std::uint64_t> ended() {
     std::vector<std::uint64_t> found;
-    while (const auto event = management.manager().poll_event())
+    while (const auto event = management.manager().events().poll())
       if (event->type == EventType::disconnected) found.push_back(event->context);
     return found;
   }
@@ -148,31 +148,31 @@ const std::vector<std::uint64_t> kNone;
 BOOST_AUTO_TEST_CASE(what_a_process_has_said_before_it_ended_is_heard_before_its_end_is_told) {
   Bench bench;
   ConnectionManager peer(config_of(kPeerSlot, 500));
-  peer.listen(cm::test::kService, 0);
+  peer.listeners().add(cm::test::kService, 0);
   auto init = Bench::request_init(0x17);
   init.path.slot = kPeerSlot;
   bench.management.manager().request(bench.now, init);
   bench.send_to(peer);
-  const auto request = peer.poll_event();
+  const auto request = peer.events().poll();
   BOOST_REQUIRE(request.has_value());
   constexpr std::string_view kWhy = "no entry";
   peer.adopt(request->connection, 1, wire::Psn(1));
   peer.reject(bench.now, request->connection, cm::RejectReason::consumer_defined,
               cm::PrivateData::of(std::as_bytes(std::span(kWhy))));
   bench.recheck();  // and by then it is gone, with its rejection still under way
-  BOOST_TEST(!bench.management.manager().has_events());
+  BOOST_TEST(bench.management.manager().events().empty());
   bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step(Arrived::perhaps_more);
-  BOOST_TEST(!bench.management.manager().has_events());
+  BOOST_TEST(bench.management.manager().events().empty());
   bench.hear(peer);
   bench.step();
-  const auto event = bench.management.manager().poll_event();
+  const auto event = bench.management.manager().events().poll();
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::rejected);
   BOOST_TEST(event->status == kConsumerDefined);
   BOOST_REQUIRE(event->private_data.bytes >= kWhy.size());
   BOOST_TEST(std::ranges::equal(event->private_data.view().first(kWhy.size()), std::as_bytes(std::span(kWhy))));
-  BOOST_TEST(!bench.management.manager().has_events());
+  BOOST_TEST(bench.management.manager().events().empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_request_to_a_process_that_ended_without_a_word_is_rejected_a_moment_later) {
@@ -182,11 +182,11 @@ BOOST_AUTO_TEST_CASE(the_request_to_a_process_that_ended_without_a_word_is_rejec
   bench.management.manager().request(bench.now, init);
   bench.step();
   bench.recheck();
-  BOOST_TEST(!bench.management.manager().has_events());
+  BOOST_TEST(bench.management.manager().events().empty());
   BOOST_CHECK(bench.management.due() <= bench.now + ConnectionService::kDrainDelay);
   bench.now = bench.now + ConnectionService::kDrainDelay;
   bench.step();
-  const auto event = bench.management.manager().poll_event();
+  const auto event = bench.management.manager().events().poll();
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::rejected);
   BOOST_TEST(event->status == kConsumerDefined);
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_process_that_ended_keeps_its_connections
   HeldName presence = bench.connect_and_succeed();
   BOOST_TEST(presence.held());
   ConnectionManager second(config_of(kPeerSlot, 600));
-  bench.connect(second, 0x30);
+  bench.connect(second, 0x30, 600);
   bench.recheck();
   BOOST_TEST(bench.ended() == kNone);
   bench.now = bench.now + ConnectionService::kDrainDelay;
@@ -226,21 +226,21 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_number_of_a_process_that_ended_may_come_again_
   bench.hear(second);
   bench.step();
   bench.recheck();
-  auto event = bench.management.manager().poll_event();
+  auto event = bench.management.manager().events().poll();
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::disconnected);
   BOOST_TEST(event->context == 500u);
-  event = bench.management.manager().poll_event();
+  event = bench.management.manager().events().poll();
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::request);
-  BOOST_CHECK(!bench.management.manager().has_events());
+  BOOST_CHECK(bench.management.manager().events().empty());
 }
 
 BOOST_AUTO_TEST_CASE(of_a_process_that_lives_a_queue_pair_number_in_use_is_stale) {
   Bench bench;
   const auto presence = directory_of(kPeerSlot).announce();
   ConnectionManager peer(config_of(kPeerSlot, 500));
-  bench.connect(peer, 0x20);
+  bench.connect(peer, 0x20, 500);
   auto init = Bench::request_init(0x20);
   init.path.slot = kOwnSlot;
   peer.request(bench.now, init);
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(of_a_process_that_lives_a_queue_pair_number_in_use_is_stale
   BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{500});
   bench.send_to(peer);
   bool is_refused = false;
-  while (const auto event = peer.poll_event())
+  while (const auto event = peer.events().poll())
     is_refused = is_refused || (event->type == EventType::rejected &&
                                 event->status == static_cast<std::uint16_t>(cm::RejectReason::stale_connection));
   BOOST_TEST(is_refused);

@@ -1,0 +1,39 @@
+// EventQueue: what a communication manager has to tell, until its owner asks.
+//
+// Solely responsible for the order of events. What is an event, and of which connections, the ConnectionManager says.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "emulator/cm/connection.h"
+
+namespace verbena::cm {
+
+class ConnectionManager;
+
+class EventQueue {
+ public:
+  std::optional<Event> poll() {
+    if (events_.empty()) return std::nullopt;
+    const Event event = events_.front();
+    events_.pop_front();
+    return event;
+  }
+  bool empty() const { return events_.empty(); }
+
+ private:
+  friend class ConnectionManager;
+
+  /// A new event, to be filled in before the next call.
+  Event& push() { return events_.emplace_back(); }
+  void clear() { events_.clear(); }
+  /// Nobody wants to hear of this connection any more.
+  void forget(ConnectionId id) {
+    std::erase_if(events_, [id](const Event& event) { return event.connection == id; });
+  }
+
+  std::deque<Event> events_;
+};
+
+}  // namespace verbena::cm

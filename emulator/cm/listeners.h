@@ -1,0 +1,42 @@
+// Listeners: who of a process waits for connections, and for which services.
+//
+// Solely responsible for finding the listener that a request is for. It keeps a number for each, its context, and knows
+// neither requests nor connections.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "wire/management.h"
+
+namespace verbena::cm {
+
+class ConnectionManager;
+
+class Listeners {
+ public:
+  /// Of a service one may take who asks by IPv4, another who asks by IPv6; only one for both takes who names no
+  /// addresses. False: somebody listens for it already.
+  bool add(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who = wire::kBothIpVersions);
+  void remove(std::uint64_t service_id, std::uint64_t context);
+
+  /// The context of who takes such a request. Null: nobody.
+  const std::uint64_t* find(std::uint64_t service_id, wire::IpVersions asker) const;
+  /// Somebody listens, for whomever.
+  bool has(std::uint64_t service_id) const;
+
+ private:
+  friend class ConnectionManager;
+
+  void clear() { contexts_.clear(); }
+
+  /// A listener for both IP versions is there twice.
+  struct Key {
+    std::uint64_t service_id = 0;
+    bool is_ipv6 = false;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, std::uint64_t> contexts_;
+};
+
+}  // namespace verbena::cm

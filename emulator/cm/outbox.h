@@ -1,0 +1,47 @@
+// Outbox: the datagrams of a communication manager that wait to leave.
+//
+// Solely responsible for their order, for how many may wait, and for putting each into a frame when a port has room for
+// it. It does not know what they say, nor who sends one again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "emulator/cm/connection.h"
+#include "emulator/cm/mad.h"
+#include "emulator/nic/transmit_port.h"
+#include "wire/packet_builder.h"
+
+namespace verbena::cm {
+
+class ConnectionManager;
+
+class Outbox {
+ public:
+  static constexpr std::size_t kDatagramsMax = 1 << 14;
+
+  /// `origin`: the source's addresses and UDP port; the rest of it does not count.
+  explicit Outbox(const wire::FramePath& origin) : origin_(origin) {}
+
+  bool empty() const { return waiting_.empty(); }
+  /// Returns how many datagrams left.
+  std::size_t transmit(nic::TransmitPort& port, std::size_t budget);
+
+ private:
+  friend class ConnectionManager;
+
+  struct Datagram {
+    Path path;
+    Mad mad;
+  };
+  /// Dropped if too many wait, as on a lossy wire.
+  void push(const Path& path, const Mad& mad);
+  void clear() { waiting_.clear(); }
+
+  wire::FramePath origin_;
+  std::uint32_t next_psn_ = 0;
+  std::deque<Datagram> waiting_;
+};
+
+}  // namespace verbena::cm

@@ -132,7 +132,7 @@ void complete_icrc(std::span<std::byte> frame) {
   if (!view) return;
   const std::size_t icrc_at = view->frame().size() - kIcrcBytes;
   const std::span<const std::byte> covered = view->frame().subspan(view->ip_offset(), icrc_at - view->ip_offset());
-  layout_detail::store_icrc(frame.data() + icrc_at, compute_icrc(covered, view->is_ipv4()));
+  layout_detail::store_icrc(frame.data() + icrc_at, compute_icrc(covered, view->ip().is_v4()));
 }
 
 std::span<const std::byte> CompletedFrame::copy_of(std::span<const std::byte> frame) {

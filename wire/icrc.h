@@ -50,8 +50,8 @@ std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4);
 
 /// ICRC offload: between processes that trust each other's memory a frame may travel with its ICRC deferred
 /// (IcrcState), as Linux leaves a checksum open between the two ends of a veth pair. This is the one place where it is
-/// made up for, by whoever lets the frame out of there, looks at its octets or changes them. Stores the ICRC; what is no
-/// RoCE v2 frame stays as it is.
+/// made up for, by whoever lets the frame out of there, looks at its octets or changes them. Stores the ICRC; what is
+/// no RoCE v2 frame stays as it is.
 void complete_icrc(std::span<std::byte> frame);
 
 /// A copy of a frame whose ICRC is deferred, with its ICRC, for who may not write where it lies.

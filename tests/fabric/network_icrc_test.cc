@@ -43,7 +43,7 @@ struct Wires {
     std::vector<FaultRule> rules;
     for (const auto text : texts) rules.push_back(*parse_fault(text));
     for (std::uint32_t cable = 0; cable < network.topology().cables.size(); ++cable)
-      for (const bool backward : {false, true}) network.set_faults({cable, backward}, rules);
+      for (const bool backward : {false, true}) NetworkControl(network).set_faults({cable, backward}, rules);
   }
   void send(std::uint32_t psn, std::size_t payload) {
     network.submit(Time{psn * 1000}, 0, without_icrc(Net::frame(0, 1, psn, payload)), wire::IcrcState::deferred);

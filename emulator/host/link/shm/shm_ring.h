@@ -2,12 +2,12 @@
 //
 // Solely responsible for the protocol of one direction. It does not own the memory (shm_channel.h) and knows no peers.
 // Records begin at multiples of 64 octets: a word of two octets, then the frame in one piece, so that an
-// acknowledgement (62 octets) is one cache line. The word is 0 while nothing is there, the frame's size once it is, with
-// kRingIcrcDeferred added where its ICRC is to be computed yet, or kRingSkip: go on at the start of the ring. Before a
-// record becomes visible the producer has zeroed the word of the place behind it, so that the consumer polls one word
-// and finds flag and data in the same cache line. Only the consumer's position travels back, once per batch, and the
-// producer reads it only when the ring seems full. The ring is larger than the cores' own caches: lines that come back
-// round are found in the cache that the cores share, not in the other core's, which is several times slower
+// acknowledgement (62 octets) is one cache line. The word is 0 while nothing is there, the frame's size once it is,
+// with kRingIcrcDeferred added where its ICRC is to be computed yet, or kRingSkip: go on at the start of the ring.
+// Before a record becomes visible the producer has zeroed the word of the place behind it, so that the consumer polls
+// one word and finds flag and data in the same cache line. Only the consumer's position travels back, once per batch,
+// and the producer reads it only when the ring seems full. The ring is larger than the cores' own caches: lines that
+// come back round are found in the cache that the cores share, not in the other core's, which is several times slower
 // (docs/performance.md). Both ends bear a hostile other end: whatever it writes, nothing outside the ring is touched,
 // and the work per call is bounded.
 #pragma once

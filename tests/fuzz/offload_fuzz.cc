@@ -1,5 +1,5 @@
-// Frames whose ICRC is deferred through a network that loses, copies, holds, changes, marks and shows them: whoever sees
-// one sees its ICRC, and one that comes out without is unchanged.
+// Frames whose ICRC is deferred through a network that loses, copies, holds, changes, marks and shows them: whoever
+// sees one sees its ICRC, and one that comes out without is unchanged.
 //
 // The input is a program of small records: frames of any kind, octets that are no frame, faults, time. Each frame is
 // built as the NIC builds it, deferred or not.

@@ -27,7 +27,6 @@ ElementChange link_delay(LinkId link, Duration propagation, Duration jitter) {
   return {.kind = ElementChange::Kind::link_delay, .links = {link}, .delay = propagation, .jitter = jitter};
 }
 ElementChange switch_up(std::uint32_t vertex, bool is_up) {
-  using Kind = ElementChange::Kind;
   return {.kind = is_up ? Kind::switch_restart : Kind::switch_crash, .switches = {vertex}};
 }
 

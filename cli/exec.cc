@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/exec/launch.h"
@@ -24,7 +23,7 @@ namespace verbena::cli {
 
 namespace {
 
-struct Options {
+struct ExecOptions {
   std::string fabric = host::kFabricDefault;
   std::string node = "1";
   std::string link;  // empty: whatever the fabric has
@@ -38,7 +37,7 @@ struct Options {
   bool stats = false;
 };
 
-void declare(CommandLine& line, Options& options) {
+void declare(CommandLine& line, ExecOptions& options) {
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
   line.option("--node", options.node, "K|ADDRESS", "the node to run on: 1..254 is 127.47.91.K, or an IP address");
   line.option("--link", options.link, "KIND",
@@ -75,7 +74,7 @@ std::optional<std::string> wrong_link(const std::string& link) {
 }
 
 /// The first thing that is wrong with the options, as one line.
-std::optional<std::string> find_error(const Options& options) {
+std::optional<std::string> find_error(const ExecOptions& options) {
   if (!host::is_fabric_name(options.fabric))
     return fmt::format("--fabric '{}': a name has {}", options.fabric, host::fabric_name_rule());
   if (!host::parse_node(options.node.c_str()))
@@ -99,7 +98,7 @@ std::optional<std::string> find_error(const Options& options) {
 }
 
 /// Makes the file, so that a wrong path is told before the program runs. Fills in the absolute path.
-std::optional<host::FileError> prepare_capture(const Options& options, std::string& absolute) {
+std::optional<host::FileError> prepare_capture(const ExecOptions& options, std::string& absolute) {
   const std::string& path = options.pcap;
   const auto snap = parse_number(options.pcap_snap, 0, UINT32_MAX).value_or(0);
   if (const auto created = host::create_capture_file(path, static_cast<std::uint32_t>(snap)); !created)
@@ -111,24 +110,22 @@ std::optional<host::FileError> prepare_capture(const Options& options, std::stri
 }
 
 /// Plugs the program in where a fabric process serves the fabric. An error is one line.
-std::optional<std::string> find_fabric(const Options& options, host::LaunchEnvironment& plan) {
+std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchEnvironment& plan) {
   if (plan.link.empty()) plan.link = host::kLinkKindDefault.name;
   if (!options.link.empty() && options.link != "fabric") return std::nullopt;
-  const auto hello = host::ask_fabric(options.fabric, {"hello"});
+  const auto hello = host::greet_fabric(options.fabric);
   if (!hello && !hello.error().served && options.link.empty()) return std::nullopt;
   if (!hello) return hello.error().text;
-  const auto fabric = nlohmann::json::parse(*hello, nullptr, false);
-  const std::uint32_t nodes = fabric.value("nodes", 0u);
   const auto address = host::parse_node(options.node.c_str());
   const auto node = address ? host::node_number(*address) : std::nullopt;
-  if (!node || *node > nodes)
-    return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", options.node, options.fabric, nodes);
+  if (!node || *node > hello->nodes)
+    return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", options.node, options.fabric, hello->nodes);
   plan.link = "fabric";
-  if (!options.stats) plan.stats_path = fabric.value("stats", std::string());
+  if (!options.stats) plan.stats_path = hello->stats_path;
   return std::nullopt;
 }
 
-host::LaunchEnvironment plan_of(const Options& options, const std::string& capture_path) {
+host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& capture_path) {
   host::LaunchEnvironment plan;
   plan.fabric = options.fabric;
   plan.node = options.node;
@@ -148,7 +145,7 @@ host::LaunchEnvironment plan_of(const Options& options, const std::string& captu
 int run_exec(const Arguments& arguments) {
   CommandLine line("verbena exec", "verbena exec [OPTIONS] [--] PROGRAM [ARGUMENTS ...]",
                    "Runs an unmodified RDMA program on a node of a fabric.\n");
-  Options options;
+  ExecOptions options;
   declare(line, options);
   const SplitArguments split = line.split_program(arguments);
   if (const auto status = line.parse(split.options)) return *status;

@@ -236,7 +236,7 @@ FabricAnswer FabricCommands::device_removal(Time, const FabricWords& words) {
 // -- What can be seen -------------------------------------------------------------------------------------------------
 
 FabricAnswer FabricCommands::hello(Time, const FabricWords&) {
-  return Json({{"nodes", topology_.hosts}, {"stats", setup_.stats_path}}).dump();
+  return to_text(FabricHello{topology_.hosts, setup_.stats_path});
 }
 
 FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {

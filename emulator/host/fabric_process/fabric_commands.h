@@ -6,7 +6,7 @@
 // what they mean; docs/faults.md is made from both. Besides those for users there are
 //   node-power NODES on|frozen|crashing  of their sockets only: whoever kills or stops the processes says so before
 //   stat                      JSON: links, nodes, faults
-//   hello                     JSON: nodes, and the file of counters that processes write (stats_file.h)
+//   hello                     FabricHello: nodes, and the file of counters that processes write (stats_file.h)
 #pragma once
 
 #include <memory>

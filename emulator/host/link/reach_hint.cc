@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/node/fabric_question.h"
@@ -35,13 +34,12 @@ std::optional<std::string> why_not_by_shm(const std::string& fabric, const wire:
 }
 
 std::optional<std::string> why_not_by_fabric(const std::string& fabric, const wire::Gid& peer) {
-  const auto hello = ask_fabric(fabric, {"hello"});
+  const auto hello = greet_fabric(fabric);
   if (!hello) return std::nullopt;  // a dead network says so itself
-  const std::uint32_t nodes = nlohmann::json::parse(*hello, nullptr, false).value("nodes", 0u);
   const auto number = node_number(peer);
-  if (number && *number <= nodes) return std::nullopt;
+  if (number && *number <= hello->nodes) return std::nullopt;
   return "fabric '" + fabric + "' has no node " + address_text(peer) + ": its nodes are " +
-         address_text(node_address(1)) + " to " + address_text(node_address(nodes));
+         address_text(node_address(1)) + " to " + address_text(node_address(hello->nodes));
 }
 
 }  // namespace

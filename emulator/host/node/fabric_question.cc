@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -99,6 +100,25 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
     return silent;
   if (kind != kAccepted) return Failure{FabricError{true, std::move(text)}};
   return text;
+}
+
+std::string to_text(const FabricHello& hello) {
+  return std::to_string(hello.nodes) + " " + hello.stats_path;
+}
+
+FabricHello parse_hello(std::string_view text) {
+  FabricHello hello;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hello.nodes);
+  const auto digits = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc() || digits == text.size() || text[digits] != ' ') return {};
+  hello.stats_path = text.substr(digits + 1);
+  return hello;
+}
+
+Result<FabricHello, FabricError> greet_fabric(std::string_view fabric) {
+  const auto answer = ask_fabric(fabric, {"hello"});
+  if (!answer) return Failure{answer.error()};
+  return parse_hello(*answer);
 }
 
 }  // namespace verbena::host

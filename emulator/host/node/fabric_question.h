@@ -6,6 +6,7 @@
 // never waits for a slow client.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,17 @@ struct FabricError {
   std::string text;
 };
 Result<std::string, FabricError> ask_fabric(std::string_view fabric, const FabricWords& words);
+
+/// The answer to `hello`: what a program has to know to take its place. No JSON, which would come with libibverbs into every
+/// program.
+struct FabricHello {
+  std::uint32_t nodes = 0;
+  std::string stats_path;  // of the counters that processes write; empty: none
+};
+std::string to_text(const FabricHello& hello);
+/// What is no such text has no nodes.
+FabricHello parse_hello(std::string_view text);
+Result<FabricHello, FabricError> greet_fabric(std::string_view fabric);
 
 // For the end that answers.
 inline constexpr std::size_t kFabricQuestionBytesMax = 16 * 1024;

@@ -1,0 +1,24 @@
+// What the process that serves a fabric says of itself to those that join it.
+#include "emulator/host/node/fabric_question.h"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace verbena::host;
+
+BOOST_AUTO_TEST_CASE(a_hello_is_read_as_it_was_written) {
+  for (const FabricHello& said : {FabricHello{254, "/dev/shm/a path with blanks"}, FabricHello{1, ""}}) {
+    const FabricHello heard = parse_hello(to_text(said));
+    BOOST_TEST(heard.nodes == said.nodes);
+    BOOST_TEST(heard.stats_path == said.stats_path);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_hello_has_no_nodes) {
+  for (const char* text :
+       {"", "4", "-1 /dev/shm/x", "4294967296 /dev/shm/x", "four /dev/shm/x", " 4 /dev/shm/x", "4x /dev/shm/x"}) {
+    BOOST_TEST_CONTEXT("'" << text << "'") {
+      BOOST_TEST(parse_hello(text).nodes == 0u);
+      BOOST_TEST(parse_hello(text).stats_path.empty());
+    }
+  }
+}

@@ -86,6 +86,9 @@ struct Responder {
   Message message = Message::none;
   bool silent = false;  // a NAK for this gap (or an RNR NAK) is out: what is ahead is dropped without another
   bool communication_established = false;
+  bool receive_held = false;  // a receive work request has been taken for the message in progress
+  Acknowledge acknowledge = Acknowledge::none;
+  std::uint8_t nak_syndrome = 0;
 
   std::uint64_t write_address = 0;
   std::uint64_t write_target = 0;  // where the RETH or AtomicETH of the packet in hand points to
@@ -93,19 +96,16 @@ struct Responder {
   std::uint32_t write_left = 0;  // octets that the RETH still announces
   std::uint32_t write_length = 0;
 
-  bool receive_held = false;  // a receive work request has been taken for the message in progress
-  std::uint64_t receive_wr_id = 0;
+  std::uint64_t receive_wr_id = 0;  // receive_held
   std::uint32_t receive_sges = 0;
   std::uint32_t receive_offset = 0;
 
-  Acknowledge acknowledge = Acknowledge::none;
-  std::uint8_t nak_syndrome = 0;
   wire::Psn acknowledge_psn;
   std::uint32_t unacknowledged_packets = 0;  // requests executed since the last acknowledgement
 
-  std::vector<ResponseJob> jobs;  // in PSN order, sized at RTR
-  std::uint32_t jobs_head = 0;
+  std::vector<ResponseJob> jobs;      // in PSN order, sized at RTR
   std::vector<AtomicRecord> atomics;  // ring of max_dest_read_atomic
+  std::uint32_t jobs_head = 0;
   std::uint32_t atomics_next = 0;
 
   bool owes_response() const { return jobs_head < jobs.size() || acknowledge != Acknowledge::none; }
@@ -123,16 +123,19 @@ struct Qp {
   QpHandle handle;
   wire::Qpn qpn;
   QpState state = QpState::reset;
-  bool has_receive_queue = true;     // of its own: neither SRQ nor XRC nor work queues
+  bool has_receive_queue = true;  // of its own: neither SRQ nor XRC nor work queues
+  bool ready = false;             // it is in NicState's list (ready_next)
+  bool signal_all = false;
+  bool sq_drained_notify = false;
+  bool sq_draining = false;
+  bool blocks_own_groups = false;
+  bool strips_vlan = false;
   const Service* service = nullptr;  // what its type means; never null once it is created
   PdHandle pd;                       // XRC receive: of the SRQ of the message in progress, as are recv_cq and srq
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* recv_cq = nullptr;
   SharedReceiveQueue* srq = nullptr;
   std::uint64_t context = 0;
-  bool signal_all = false;
-  bool sq_drained_notify = false;
-  bool sq_draining = false;
   std::uint32_t mtu = 1024;
   QpAttributes attributes;  // what modify_qp set last; state and draining are kept above
   wire::FrameTemplate frame_template;
@@ -145,11 +148,9 @@ struct Qp {
   Responder responder;
 
   Pace pace;
-  XrcDomain* xrc_domain = nullptr;  // XRC receive
-  std::uint32_t holders = 1;        // XRC receive: create_qp and open_qp
-  std::uint32_t attachments = 0;    // groups and flows that name it
-  bool blocks_own_groups = false;
-  bool strips_vlan = false;
+  XrcDomain* xrc_domain = nullptr;               // XRC receive
+  std::uint32_t holders = 1;                     // XRC receive: create_qp and open_qp
+  std::uint32_t attachments = 0;                 // groups and flows that name it
   std::unique_ptr<struct ReceiveSpread> spread;  // raw packets, by an indirection table
 
   Qp();
@@ -159,7 +160,6 @@ struct Qp {
   TimerTable timers;
   TimerEntry timer_entry;    // comes due at timers.next() at the latest
   Qp* ready_next = nullptr;  // in NicState's list of QPs with something to send
-  bool ready = false;
 
   void enter(QpState to) {
     state = to;

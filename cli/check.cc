@@ -14,7 +14,7 @@ namespace {
 constexpr int kExitViolated = 1;
 constexpr std::uint64_t kShownDefault = 20;
 
-struct Options {
+struct CheckOptions {
   std::vector<std::string> files;
   std::string at;
   std::string show;
@@ -29,7 +29,7 @@ struct CheckedFile {
   check::CaptureVerdict verdict;
 };
 
-void declare(CommandLine& line, Options& options) {
+void declare(CommandLine& line, CheckOptions& options) {
   line.arguments("FILE", options.files, "captures: pcap or pcapng");
   line.option("--at", options.at, "ADDRESS",
               "the captures were made at the host with this address, complete and in its order");
@@ -129,7 +129,7 @@ int run_check(const Arguments& arguments) {
   CommandLine line(
       "verbena check", "verbena check [OPTIONS] FILE...",
       "Checks captures against the rules of the RDMA transport.\n\nExit status: 0 none broken, 1 violations.\n");
-  Options options;
+  CheckOptions options;
   declare(line, options);
   if (const auto status = line.parse(arguments)) return *status;
   if (options.list) {

@@ -21,7 +21,7 @@ constexpr std::uint64_t kWidthMin = 60;
 constexpr std::uint64_t kWidthMax = 1000;
 constexpr std::size_t kWriteBytes = 1 << 16;
 
-struct Options {
+struct ExplainOptions {
   std::string file;
   bool only_summary = false;
   bool only_problems = false;
@@ -30,7 +30,7 @@ struct Options {
   std::string width;
 };
 
-void declare(CommandLine& line, Options& options) {
+void declare(CommandLine& line, ExplainOptions& options) {
   line.required_argument("FILE", options.file, "a capture: pcap or pcapng, of Verbena, Linux rxe or hardware");
   line.flag("--summary", options.only_summary, "only the numbers of each conversation");
   line.flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it");
@@ -68,7 +68,7 @@ void flush(std::string& text) {
 }
 
 void tell(const explain::Capture& capture, const explain::Conversation& conversation, std::size_t number,
-          const Options& options, const explain::LadderOptions& ladder_options) {
+          const ExplainOptions& options, const explain::LadderOptions& ladder_options) {
   std::string text;
   explain::FlowTracker tracker(capture, conversation);
   explain::Ladder ladder(ladder_options, text);
@@ -91,7 +91,7 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
 int run_explain(const Arguments& arguments) {
   CommandLine line("verbena explain", "verbena explain [OPTIONS] FILE",
                    "Tells the story of a RoCE v2 capture: each conversation as a ladder, with what went wrong.\n");
-  Options options;
+  ExplainOptions options;
   declare(line, options);
   if (const auto status = line.parse(arguments)) return *status;
   explain::LadderOptions ladder_options{terminal_width(), !options.all, options.only_problems};

@@ -20,7 +20,7 @@ namespace verbena::cli {
 
 namespace {
 
-struct Options {
+struct ServeOptions {
   std::string file;
   std::string fabric = host::kFabricDefault;
   std::string topology;
@@ -37,7 +37,7 @@ struct Options {
   std::string capture_limit;
 };
 
-void declare(CommandLine& line, Options& options) {
+void declare(CommandLine& line, ServeOptions& options) {
   line.argument("FILE", options.file, "a scenario: its topology, with the names and cables that it gives");
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
   static const std::string shapes = fabric::shape_names() +
@@ -74,7 +74,7 @@ Error make_shape(const std::string& name, std::uint32_t nodes, const fabric::Sha
   return std::nullopt;
 }
 
-Error make_topology(const Options& options, host::FabricOptions& into) {
+Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (options.topology.empty()) return "--topology SHAPE or a FILE is missing: --topology star, for example";
   const auto nodes = parse_number(options.nodes, 1, host::kNodesMax);
   if (!nodes) return fmt::format("--nodes {}: not a number from 1 to {}", options.nodes, host::kNodesMax);
@@ -93,7 +93,7 @@ Error make_topology(const Options& options, host::FabricOptions& into) {
   return make_shape(options.topology, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 
-Error read_topology(const Options& options, host::FabricOptions& into) {
+Error read_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it";
   const auto scenario = scenarios::read_scenario_file(options.file);
   if (!scenario) return scenario.error().line();
@@ -107,7 +107,7 @@ Error read_topology(const Options& options, host::FabricOptions& into) {
 }
 
 /// What the file says, if the command line does not.
-Error read_sockets(const Options& options, host::FabricOptions& into) {
+Error read_sockets(const ServeOptions& options, host::FabricOptions& into) {
   if (options.sockets.empty()) return std::nullopt;
   into.sockets = {.is_on = options.sockets != "uncut", .timeout = {}};
   if (options.sockets == "cut" || options.sockets == "uncut") return std::nullopt;
@@ -118,7 +118,7 @@ Error read_sockets(const Options& options, host::FabricOptions& into) {
   return std::nullopt;
 }
 
-Error make_options(const Options& options, host::FabricOptions& into) {
+Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   if (!host::is_fabric_name(options.fabric))
     return fmt::format("--fabric '{}': a name has 1 to {} letters, digits, '_', '-' or '.'", options.fabric,
                        host::kFabricNameBytesMax);
@@ -161,7 +161,7 @@ int run_fabric(const Arguments& arguments) {
       "verbena fabric", "verbena fabric [OPTIONS] --topology SHAPE | FILE.yaml",
       "Serves a fabric with switches until Ctrl-C. `verbena exec --fabric NAME --node K -- PROGRAM` plugs in, "
       "`verbena fault` and `verbena stat` look at it from another shell.\n");
-  Options options;
+  ServeOptions options;
   declare(line, options);
   if (const auto status = line.parse(arguments)) return *status;
   host::FabricOptions wanted;

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr double kWatchMax = 86'400;
 
-struct Options {
+struct StatOptions {
   std::string fabric = host::kFabricDefault;
   bool json = false;
   std::string watch;
@@ -69,7 +69,7 @@ std::string faults_text(const Json& stat) {
   return text;
 }
 
-void show(const Options& options, const std::string& answer, Json& before) {
+void show(const StatOptions& options, const std::string& answer, Json& before) {
   if (options.json) {
     fmt::print("{}\n", answer);
   } else {
@@ -114,7 +114,7 @@ std::string found_text(const Json& stat) {
   return text;
 }
 
-void show_found(const Options& options, const Json& stat) {
+void show_found(const StatOptions& options, const Json& stat) {
   if (options.json)
     fmt::print("{}\n", stat.dump());
   else
@@ -124,7 +124,7 @@ void show_found(const Options& options, const Json& stat) {
 }
 
 /// Nothing: it was shown. Otherwise the status that the process ends with.
-std::optional<int> show_once(const CommandLine& line, const Options& options, bool first, Json& before) {
+std::optional<int> show_once(const CommandLine& line, const StatOptions& options, bool first, Json& before) {
   const auto answer = host::ask_fabric(options.fabric, {"stat"});
   if (answer) {
     show(options, *answer, before);
@@ -147,7 +147,7 @@ int run_stat(const Arguments& arguments) {
       "verbena stat", "verbena stat [OPTIONS]",
       "Shows the counters of a running fabric: of its cables and nodes where a fabric process serves it, of the "
       "nodes where programs are on direct cables.\n");
-  Options options;
+  StatOptions options;
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
   line.flag("--json", options.json, "as JSON, one line");
   line.option("--watch", options.watch, "SECONDS", "again every so many seconds, until Ctrl-C or the fabric's end");

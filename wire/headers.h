@@ -72,6 +72,8 @@ struct Udp {
   constexpr bool operator==(const Udp&) const = default;
 };
 
+inline constexpr std::uint16_t kPkeyMask = 0x7fff;  // the top bit is membership (10.9.3)
+
 /// Base transport header (9.2).
 struct Bth {
   Opcode opcode{};

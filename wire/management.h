@@ -124,13 +124,18 @@ struct CmPair {
 struct CmReject {
   std::uint32_t local_id = 0;
   std::uint32_t remote_id = 0;
-  std::uint8_t message = 0;  // 0 REQ, 1 REP, 2 none of them
+  std::uint8_t message = 0;
   std::uint8_t reserved8 = 0;
   std::uint8_t info_bytes = 0;
   bool reserved9 = false;
   std::uint16_t reason = 0;
 };
 inline constexpr std::size_t kCmRejectInfoBytes = 72;
+
+// CmReject::message, CmReceipt::message: which of the sender's messages is meant.
+inline constexpr std::uint8_t kMessageRequest = 0;
+inline constexpr std::uint8_t kMessageReply = 1;
+inline constexpr std::uint8_t kMessageOther = 2;
 
 /// 12.6.6
 struct CmReceipt {

@@ -35,6 +35,9 @@ class Psn {
 constexpr std::int32_t distance(Psn from, Psn to) {
   return static_cast<std::int32_t>((to.value() - from.value()) << 8) >> 8;  // the sign bit of 24
 }
+constexpr Psn later_of(Psn a, Psn b) {
+  return distance(a, b) > 0 ? b : a;
+}
 
 /// Queue pair number: 24 bits. 0 and 1 are the management QPs, 0xffffff addresses multicast.
 class Qpn {

@@ -9,14 +9,6 @@ namespace verbena::explain {
 using wire::distance;
 using wire::Psn;
 
-namespace {
-
-Psn later_of(Psn a, Psn b) {
-  return distance(a, b) > 0 ? b : a;
-}
-
-}  // namespace
-
 /// Since the requester's ACK timer began anew, if it has gone back to this PSN because it had nothing beyond: when all
 /// before it was acknowledged, or when it was sent last.
 Duration RequestStream::silence_before(const Moment& moment, const Sent& sent) const {

@@ -9,10 +9,6 @@ using wire::Psn;
 
 namespace {
 
-Psn later_of(Psn a, Psn b) {
-  return distance(a, b) > 0 ? b : a;
-}
-
 bool is_negative(const Moment& moment) {
   return moment.kind == Moment::Kind::acknowledge && (moment.syndrome & 0x60) != 0;
 }

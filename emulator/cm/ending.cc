@@ -4,13 +4,6 @@
 #include "emulator/cm/connection_manager.h"
 
 namespace verbena::cm {
-namespace {
-
-constexpr std::uint8_t kMessageRequest = 0;
-constexpr std::uint8_t kMessageReply = 1;
-constexpr std::uint8_t kMessageOther = 2;
-
-}  // namespace
 
 void ConnectionManager::enter_timewait(Time now, Connection& connection) {
   // 12.9.8.4: twice the packet lifetime and the remote CA's delay, which is what the ACK timeout stands for.
@@ -42,14 +35,14 @@ bool ConnectionManager::reject(Time now, ConnectionId id, RejectReason reason, c
   switch (connection->state) {
     case State::request_received:
       message.local_id = 0;
-      message.message = kMessageRequest;
+      message.message = wire::kMessageRequest;
       break;
     case State::reply_received:
-      message.message = kMessageReply;
+      message.message = wire::kMessageReply;
       break;
     case State::request_sent:
     case State::reply_sent:
-      message.message = kMessageOther;
+      message.message = wire::kMessageOther;
       break;
     case State::established:
     case State::disconnect_sent:

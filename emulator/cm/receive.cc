@@ -7,8 +7,6 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::uint8_t kMessageRequest = 0;
-constexpr std::uint8_t kMessageReply = 1;
 constexpr std::uint8_t kPathsNotSupported = 2;  // 12.8.2.1: APR status
 
 template <class MessageLayout>
@@ -143,7 +141,7 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
 void ConnectionManager::receive_again(const Connection& connection, const Message& message) {
   switch (connection.state) {
     case State::request_received:
-      return send_receipt(connection, kMessageRequest);
+      return send_receipt(connection, wire::kMessageRequest);
     case State::reply_sent:
       return outbox_.push(connection.agreement.path, connection.last);
     case State::timewait: {
@@ -171,14 +169,14 @@ void ConnectionManager::receive_reply(const Message& message) {
     wire::CmReject refusal;
     refusal.local_id = reply.remote_id;
     refusal.remote_id = reply.local_id;
-    refusal.message = kMessageReply;
+    refusal.message = wire::kMessageReply;
     refusal.reason = static_cast<std::uint16_t>(RejectReason::invalid_communication_id);
     Path back = message.back;
     back.slot = slot_of_id(reply.local_id);
     return send_reject(back, message.header.transaction_id, refusal, {});
   }
   if (connection->state == State::established) return send_pair(*connection, wire::CmAttribute::ready_to_use);
-  if (connection->state == State::reply_received) return send_receipt(*connection, kMessageReply);
+  if (connection->state == State::reply_received) return send_receipt(*connection, wire::kMessageReply);
   if (connection->state != State::request_sent) return;
   connection->state = State::reply_received;
   set_deadline(*connection, kNever);
@@ -229,8 +227,8 @@ void ConnectionManager::receive_receipt(Time now, const Message& message) {
   const auto receipt = parse<wire::CmReceiptLayout>(message.body);
   Connection* connection = known(message);
   if (connection == nullptr) return;
-  const bool about_request = receipt.message == kMessageRequest && connection->state == State::request_sent;
-  const bool about_reply = receipt.message == kMessageReply && connection->state == State::reply_sent;
+  const bool about_request = receipt.message == wire::kMessageRequest && connection->state == State::request_sent;
+  const bool about_reply = receipt.message == wire::kMessageReply && connection->state == State::reply_sent;
   if (about_request || about_reply)
     set_deadline(*connection, now + response_time(*connection, receipt.service_timeout));
   if (about_request) bind_peer(*connection, slot_of_id(receipt.local_id));

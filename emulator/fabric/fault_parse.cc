@@ -91,7 +91,7 @@ struct NumberOf {
   std::uint64_t least;
   std::uint64_t most;
 };
-struct Time {
+struct TimeOf {
   Duration FaultRule::* into;
 };
 template <class T>
@@ -102,7 +102,7 @@ struct OneOf {
 struct YesNo {
   bool FaultRule::* into;
 };
-using Value = std::variant<Probability, RangeOf, NumberOf, Time, OneOf<PacketKind>, OneOf<FaultDirection>,
+using Value = std::variant<Probability, RangeOf, NumberOf, TimeOf, OneOf<PacketKind>, OneOf<FaultDirection>,
                            OneOf<CorruptPlace>, OneOf<MessagePart>, YesNo>;
 
 struct ActionRow {
@@ -156,12 +156,12 @@ constexpr std::array kWords{
             "A packet is lost with this probability in a bad time; 1 if not said.", "burst-loss p=0.001 r=0.2 bad=0.5"},
     WordRow{"r", FaultAction::burst_loss, Probability{&FaultRule::recovery_ppb},
             "A bad time turns good with this probability, with each packet.", "burst-loss p=0.5% r=20%"},
-    WordRow{"by", FaultAction::delay, Time{&FaultRule::delay}, "So much later.", "delay by=10us"},
-    WordRow{"jitter", FaultAction::delay, Time{&FaultRule::jitter}, "Up to so much later still, evenly spread.",
+    WordRow{"by", FaultAction::delay, TimeOf{&FaultRule::delay}, "So much later.", "delay by=10us"},
+    WordRow{"jitter", FaultAction::delay, TimeOf{&FaultRule::jitter}, "Up to so much later still, evenly spread.",
             "delay by=10us jitter=5us"},
     WordRow{"by", FaultAction::reorder, NumberOf{&FaultRule::packets, 1, kReorderPacketsMax},
             "So many packets of its flow overtake it; 1 if not said.", "reorder by=3"},
-    WordRow{"within", FaultAction::reorder, Time{&FaultRule::hold_max},
+    WordRow{"within", FaultAction::reorder, TimeOf{&FaultRule::hold_max},
             "It leaves after this time at the latest; 1ms if not said.", "reorder by=3 within=200us"},
     WordRow{"where", FaultAction::corrupt, OneOf<CorruptPlace>{&FaultRule::place, kPlaces},
             "In which part of the packet the bit is. A packet without that part is left alone.",
@@ -254,7 +254,7 @@ struct RightValue {
     return numbers(range.least, range.most) + ", a range such as 4-7, or all";
   }
   std::string operator()(const NumberOf& number) const { return numbers(number.least, number.most); }
-  std::string operator()(const Time&) const { return "a time of at most 60s such as 500ns, 10us or 2ms"; }
+  std::string operator()(const TimeOf&) const { return "a time of at most 60s such as 500ns, 10us or 2ms"; }
   template <class T>
   std::string operator()(const OneOf<T>& one) const {
     return "one of " + names_of(one.names);
@@ -275,7 +275,7 @@ struct TakeValue {
   bool operator()(const NumberOf& value) const {
     return put(parse_number_in(text, value.least, value.most), rule.*value.into);
   }
-  bool operator()(const Time& value) const { return put(parse_duration(text, kFaultTimeMax), rule.*value.into); }
+  bool operator()(const TimeOf& value) const { return put(parse_duration(text, kFaultTimeMax), rule.*value.into); }
   template <class T>
   bool operator()(const OneOf<T>& value) const {
     return put(find_named(value.names, text), rule.*value.into);

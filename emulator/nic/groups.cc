@@ -10,8 +10,6 @@
 namespace verbena::nic {
 namespace {
 
-constexpr std::uint16_t kPkeyMask = 0x7fff;
-
 Group* find_group(NicState& nic, const wire::Gid& address) {
   auto& groups = nic.steering.groups;
   const auto found = std::ranges::find(groups, address, &Group::address);
@@ -70,7 +68,7 @@ void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn send
     nic.counters.add(Counter::rx_dropped_wrong_transport);
     return;
   }
-  if ((packet.bth().pkey & kPkeyMask) != kPkeyMask) {
+  if ((packet.bth().pkey & wire::kPkeyMask) != wire::kPkeyMask) {
     nic.counters.add(Counter::rx_dropped_pkey);
     return;
   }

@@ -62,7 +62,6 @@ bool Nic::port_is_up() const {
 
 namespace {
 
-constexpr std::uint16_t kPkeyMask = 0x7fff;         // the top bit is membership (IBTA 10.9.3)
 constexpr std::uint8_t kCongestionExperienced = 3;  // RFC 3168, of the ECN bits
 constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next one's turn
 
@@ -73,7 +72,7 @@ constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next
   if (qp == nullptr) return Counter::rx_dropped_no_qp;
   if (qp->service->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
   if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
-  if ((packet.bth().pkey & kPkeyMask) != kPkeyMask) return Counter::rx_dropped_pkey;
+  if ((packet.bth().pkey & wire::kPkeyMask) != wire::kPkeyMask) return Counter::rx_dropped_pkey;
   if (qp->service->is_connected && !packet.ip().is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;

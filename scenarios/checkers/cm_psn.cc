@@ -16,11 +16,11 @@ namespace verbena::checkers {
 namespace {
 
 /// Packets that go to one QP, and from where.
-struct StreamKey {
+struct CmStreamKey {
   wire::Gid source;
   wire::Gid destination;
   wire::Qpn destination_qpn;
-  bool operator<(const StreamKey& other) const {
+  bool operator<(const CmStreamKey& other) const {
     return std::tuple(source, destination, destination_qpn.value()) <
            std::tuple(other.source, other.destination, other.destination_qpn.value());
   }
@@ -149,7 +149,7 @@ class CmPsn final : public Rule {
   }
 
   std::map<ConnectionKey, CmConnection> connections_;
-  std::map<StreamKey, Expected> expected_;
+  std::map<CmStreamKey, Expected> expected_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // Solely the seams between the readers: what each is given and what it gives back.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "scenarios/language/yaml_value.h"
 
 namespace verbena::scenarios {
+
+/// The most that can be asked for or expected of anything that is counted.
+inline constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 
 fabric::Topology read_topology(const Value& topology);
 

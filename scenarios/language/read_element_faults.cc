@@ -9,7 +9,6 @@ namespace verbena::scenarios {
 namespace {
 
 using Kind = ElementFault::Kind;
-using Word = ElementFaultWord;
 using Subject = ElementFaultWord::Subject;
 
 constexpr std::uint64_t kTimesMax = 1'000'000;
@@ -58,7 +57,7 @@ void read_heal(const Section& section, const Value& subject, const ElementNames&
   if (!is_known) subject.wrong("no partition above is between these; name one as it is written there, or all");
 }
 
-void read_subject(const Section& section, const Word& word, const Value& subject, const ElementNames& names,
+void read_subject(const Section& section, const ElementFaultWord& word, const Value& subject, const ElementNames& names,
                   const Scenario& scenario, ElementFault& fault) {
   switch (word.subject) {
     case Subject::links:
@@ -162,7 +161,8 @@ std::string subject_text(const Value& subject) {
 
 void read_element_fault(const Value& map, const std::string& kind, const ElementNames& names, Scenario& scenario) {
   const auto words = element_fault_words();
-  const auto word = std::find_if(words.begin(), words.end(), [&](const Word& entry) { return entry.key == kind; });
+  const auto word =
+      std::find_if(words.begin(), words.end(), [&](const ElementFaultWord& entry) { return entry.key == kind; });
   VERBENA_ASSERT(word != words.end());
   const Section section(map, kind);
   const Value subject = *section.find(kind);

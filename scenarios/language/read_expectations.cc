@@ -14,11 +14,10 @@
 namespace verbena::scenarios {
 namespace {
 
-using Kind = Expectation::Kind;
+using ExpectationKind = Expectation::Kind;
 using nic::CompletionStatus;
 using nic::QpState;
 
-constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 constexpr std::size_t kOutputPatternMax = 1000;
 
 constexpr std::array<fabric::Named<CompletionStatus>, 18> kStatuses{
@@ -205,22 +204,23 @@ void read_survivors(const Section& section, const Value& subject, const ElementN
   expectation.value = read_number_bounds(section);
 }
 
-struct Word {
+struct ExpectationWord {
   std::string_view key;
-  Kind kind;
+  ExpectationKind kind;
   void (*read)(const Section&, const Value&, const ElementNames&, const Scenario&, Expectation&);
 };
-constexpr std::array<Word, 11> kWords{{{"completions", Kind::completions, read_completions},
-                                       {"throughput", Kind::throughput, read_throughput},
-                                       {"latency", Kind::latency, read_latency},
-                                       {"counter", Kind::counter, read_counter},
-                                       {"qp-state", Kind::qp_state, read_qp_state},
-                                       {"data-intact", Kind::data_intact, read_data_intact},
-                                       {"silence", Kind::silence, read_silence},
-                                       {"finished", Kind::finished, read_finished},
-                                       {"program", Kind::program, read_program_end},
-                                       {"checker", Kind::checker, read_checker},
-                                       {"survivors", Kind::survivors, read_survivors}}};
+constexpr std::array<ExpectationWord, 11> kExpectationWords{
+    {{"completions", ExpectationKind::completions, read_completions},
+     {"throughput", ExpectationKind::throughput, read_throughput},
+     {"latency", ExpectationKind::latency, read_latency},
+     {"counter", ExpectationKind::counter, read_counter},
+     {"qp-state", ExpectationKind::qp_state, read_qp_state},
+     {"data-intact", ExpectationKind::data_intact, read_data_intact},
+     {"silence", ExpectationKind::silence, read_silence},
+     {"finished", ExpectationKind::finished, read_finished},
+     {"program", ExpectationKind::program, read_program_end},
+     {"checker", ExpectationKind::checker, read_checker},
+     {"survivors", ExpectationKind::survivors, read_survivors}}};
 
 std::string bounds_text(const Section& section) {
   std::string text;
@@ -235,17 +235,17 @@ Expectation read_expectation(const Value& item, const ElementNames& names, const
   Expectation expectation;
   expectation.place = item.place();
   if (item.is_word()) {
-    constexpr std::array<fabric::Named<Kind>, 2> kPlain{
-        {{"data-intact", Kind::data_intact}, {"finished", Kind::finished}}};
+    constexpr std::array<fabric::Named<ExpectationKind>, 2> kPlain{
+        {{"data-intact", ExpectationKind::data_intact}, {"finished", ExpectationKind::finished}}};
     expectation.kind = item.choice(kPlain);
-    if (expectation.kind == Kind::data_intact && !scenario.payload)
+    if (expectation.kind == ExpectationKind::data_intact && !scenario.payload)
       item.wrong("with payload: false there are no data to compare");
     expectation.text = item.word();
     return expectation;
   }
   const auto keys = keys_written(item);
   std::string names_known;
-  for (const Word& word : kWords) {
+  for (const ExpectationWord& word : kExpectationWords) {
     names_known += (names_known.empty() ? "" : ", ") + std::string(word.key);
     if (std::find(keys.begin(), keys.end(), word.key) == keys.end()) continue;
     const Section section(item, word.key);

@@ -10,7 +10,6 @@
 namespace verbena::scenarios {
 namespace {
 
-constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 constexpr std::uint64_t kRangeMax = 1'000'000;
 
 Trigger::Condition read_condition(const Value& value, const ElementNames& names, const Scenario& scenario) {

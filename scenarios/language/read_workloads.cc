@@ -10,7 +10,6 @@
 namespace verbena::scenarios {
 namespace {
 
-constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 constexpr std::uint64_t kQueueDepthMax = 16'384;
 constexpr std::uint64_t kQpsMax = 16'384;
 constexpr std::uint64_t kMessageRateMax = 1'000'000'000;

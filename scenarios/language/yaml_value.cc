@@ -18,7 +18,7 @@ Place place_of(const YAML::Mark& mark) {
   return {static_cast<std::uint32_t>(mark.line) + 1, static_cast<std::uint32_t>(mark.column) + 1};
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string shown(text.substr(0, kShownCharactersMax));
   if (text.size() > kShownCharactersMax) shown += "...";
   std::replace_if(
@@ -82,7 +82,7 @@ std::string Value::shown() const {
   if (is_map()) return "(a map)";
   if (is_list()) return "(a list)";
   if (!is_word()) return "(nothing)";
-  return quoted(node_.Scalar());
+  return in_quotes(node_.Scalar());
 }
 
 void Value::wrong(const std::string& help) const {
@@ -154,8 +154,8 @@ Section::Section(const Value& map, std::string_view section) : section_(section)
     if (!is_known && key == "true" && std::find(known.begin(), known.end(), "on") != known.end())
       complain(place, "unknown key 'true': what wrote this file took the word on for a boolean (YAML 1.1): write link");
     if (!is_known)
-      complain(place, "unknown key " + quoted(key) + " in " + map.name() + ": " + with_nearest(key, known));
-    if (has(key)) complain(place, "key " + quoted(key) + " is written twice in " + map.name());
+      complain(place, "unknown key " + in_quotes(key) + " in " + map.name() + ": " + with_nearest(key, known));
+    if (has(key)) complain(place, "key " + in_quotes(key) + " is written twice in " + map.name());
     const Place value_place = place_of(node.Mark());
     entries_.emplace_back(key, Value(node, key, node.IsNull() || value_place.line == 0 ? place : value_place));
   });

@@ -45,7 +45,7 @@ Json workload_json(const WorkloadOutcome& workload) {
   return json;
 }
 
-std::string_view text_of(Outcome::End end) {
+std::string_view json_word(Outcome::End end) {
   switch (end) {
     case Outcome::End::finished:
       return "finished";
@@ -65,7 +65,7 @@ std::string report_json(const Scenario& scenario, const Outcome& outcome) {
   Json json{{"scenario", scenario.name},
             {"seed", outcome.seed},
             {"held", outcome.held()},
-            {"end", text_of(outcome.end)},
+            {"end", json_word(outcome.end)},
             {"error", outcome.error},
             {"elapsed_ns", outcome.elapsed.ns},
             {"trace_hash", fmt::format("{:016x}", outcome.trace_hash)}};

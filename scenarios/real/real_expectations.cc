@@ -9,22 +9,22 @@
 namespace verbena::scenarios {
 namespace {
 
-using Kind = Expectation::Kind;
+using ExpectationKind = Expectation::Kind;
 
-bool is_about_workloads(Kind kind) {
+bool is_about_workloads(ExpectationKind kind) {
   switch (kind) {
-    case Kind::counter:
-    case Kind::silence:
-    case Kind::program:
-    case Kind::checker:
+    case ExpectationKind::counter:
+    case ExpectationKind::silence:
+    case ExpectationKind::program:
+    case ExpectationKind::checker:
       return false;
-    case Kind::completions:
-    case Kind::throughput:
-    case Kind::latency:
-    case Kind::qp_state:
-    case Kind::data_intact:
-    case Kind::finished:
-    case Kind::survivors:
+    case ExpectationKind::completions:
+    case ExpectationKind::throughput:
+    case ExpectationKind::latency:
+    case ExpectationKind::qp_state:
+    case ExpectationKind::data_intact:
+    case ExpectationKind::finished:
+    case ExpectationKind::survivors:
       return true;
   }
   return true;
@@ -91,7 +91,7 @@ std::optional<Duration> RealExpectations::next_sample(Duration elapsed) const {
   };
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
-    if (expectation.kind != Kind::silence) continue;
+    if (expectation.kind != ExpectationKind::silence) continue;
     const auto found = samples_.find(i);
     if (found == samples_.end())
       take(std::max(begin_of(expectation), elapsed));
@@ -104,7 +104,7 @@ std::optional<Duration> RealExpectations::next_sample(Duration elapsed) const {
 void RealExpectations::sample(Duration elapsed, const nlohmann::json& stat) {
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
-    if (expectation.kind != Kind::silence || elapsed < begin_of(expectation)) continue;
+    if (expectation.kind != ExpectationKind::silence || elapsed < begin_of(expectation)) continue;
     Sample& sample = samples_[i];
     const bool is_over = expectation.time_ns.most && static_cast<double>(elapsed.ns) >= *expectation.time_ns.most;
     if (!sample.first)
@@ -119,13 +119,13 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
   const Expectation& expectation = scenario_.expectations[index];
   ExpectationOutcome outcome{index, expectation.text, expectation.place, false, {}};
   switch (expectation.kind) {
-    case Kind::program:
+    case ExpectationKind::program:
       for (std::size_t i = 0; i < programs.size(); ++i) {
         if (programs[i].outcome.name != expectation.workload) continue;
         judge_program(expectation, programs[i], outcome);
       }
       break;
-    case Kind::counter: {
+    case ExpectationKind::counter: {
       std::uint64_t sum = 0;
       const auto& nodes = stat.at("nodes");
       for (std::uint32_t host = 0; host < nodes.size(); ++host) {
@@ -138,7 +138,7 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
       outcome.observed = std::to_string(sum);
       break;
     }
-    case Kind::silence: {
+    case ExpectationKind::silence: {
       const auto found = samples_.find(index);
       const std::uint64_t last =
           found != samples_.end() && found->second.last ? *found->second.last : frames_on(expectation, stat);
@@ -147,19 +147,19 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
       outcome.observed = std::to_string(frames) + " packets";
       break;
     }
-    case Kind::checker: {
+    case ExpectationKind::checker: {
       const CheckerVerdict verdict = checker_verdict(expectation, reports);
       outcome.held = verdict.held;
       outcome.observed = verdict.observed;
       break;
     }
-    case Kind::completions:
-    case Kind::throughput:
-    case Kind::latency:
-    case Kind::qp_state:
-    case Kind::data_intact:
-    case Kind::finished:
-    case Kind::survivors:
+    case ExpectationKind::completions:
+    case ExpectationKind::throughput:
+    case ExpectationKind::latency:
+    case ExpectationKind::qp_state:
+    case ExpectationKind::data_intact:
+    case ExpectationKind::finished:
+    case ExpectationKind::survivors:
       break;  // refuse() has said so
   }
   return outcome;
@@ -173,7 +173,7 @@ std::vector<ExpectationOutcome> RealExpectations::judge(const std::vector<Progra
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     outcomes.push_back(judge_one(i, programs, stat, reports));
     for (std::size_t program = 0; program < programs.size(); ++program)
-      if (scenario_.expectations[i].kind == Kind::program &&
+      if (scenario_.expectations[i].kind == ExpectationKind::program &&
           scenario_.expectations[i].workload == programs[program].outcome.name)
         is_judged[program] = true;
   }

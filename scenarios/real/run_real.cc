@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "emulator/host/config/launch_environment.h"
+#include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "scenarios/outcome/report_words.h"
@@ -126,7 +127,7 @@ std::optional<std::string> RealRun::open() {
   fabric_ = std::move(*child);
   const auto hello = fabric_->ask({"hello"});
   if (!hello) return hello.error();
-  stats_path_ = Json::parse(*hello).value("stats", std::string());
+  stats_path_ = host::parse_hello(*hello).stats_path;
   started_ = host::clock_now();
   return std::nullopt;
 }

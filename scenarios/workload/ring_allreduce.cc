@@ -10,8 +10,8 @@
 namespace verbena::scenarios {
 namespace {
 
-constexpr Duration kConnectAgain = milliseconds(1);
-constexpr Duration kPostAgain = microseconds(10);
+constexpr Duration kRingConnectAgain = milliseconds(1);
+constexpr Duration kRingPostAgain = microseconds(10);
 
 std::uint64_t chunk_octets_of(const Workload& workload) {
   std::uint64_t octets = 0;
@@ -71,7 +71,7 @@ void RingAllreduce::connect(Time now) {
   for (const auto& connection : connections_)
     if (!connection->initiator_agent().is_running()) return;
   for (const auto& connection : connections_)
-    if (!connection->set_up(now)) return connect_later(now, kConnectAgain);
+    if (!connection->set_up(now)) return connect_later(now, kRingConnectAgain);
   broken_ = false;
   rounds_allowed_ = 0;
   ledger_.outcome().pairs_finished = 0;
@@ -95,7 +95,7 @@ void RingAllreduce::host_crashed(sim::HostId host) {
 void RingAllreduce::host_restarted(sim::HostId host, Time now) {
   if (!started_) return;
   for (const auto& connection : connections_)
-    if (connection->initiator_agent().host() == host) return connect_later(now, kConnectAgain);
+    if (connection->initiator_agent().host() == host) return connect_later(now, kRingConnectAgain);
 }
 
 // -- The algorithm ----------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ bool RingAllreduce::send_step(Rank& rank, Time now) {
       .immediate = step};
   const Connection::Place local{chunk_sent(rank, step) * chunk_octets_, static_cast<std::uint32_t>(chunk_octets_)};
   if (!to_next(rank).post(request, local, step * chunk_octets_, now)) {
-    to_next(rank).initiator_agent().wake_at(now + kPostAgain, to_next(rank).initiator_id());
+    to_next(rank).initiator_agent().wake_at(now + kRingPostAgain, to_next(rank).initiator_id());
     return false;
   }
   ++rank.steps_sent;

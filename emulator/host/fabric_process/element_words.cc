@@ -51,7 +51,7 @@ constexpr bool in_order_of_kinds() {
 }
 static_assert(in_order_of_kinds());
 
-Parsed refuse(std::string text) {
+Parsed no_change(std::string text) {
   return Failure{std::move(text)};
 }
 
@@ -84,19 +84,19 @@ std::vector<std::string> names_of(const Topology& topology, const std::vector<Li
 
 Parsed parse_of_links(const Topology& topology, ElementChange change, const FabricWords& words) {
   auto links = find_links(topology, words[1]);
-  if (!links) return refuse(no_link(words[1]));
+  if (!links) return no_change(no_link(words[1]));
   change.links = std::move(*links);
   if (change.kind == Kind::link_rate) {
     const auto rate = parse_rate(words[2]);
     if (!rate)
-      return refuse("'" + words[2] + "' is no rate: write 10Gbps or 100Mbps, or 0 for frames that take no time");
+      return no_change("'" + words[2] + "' is no rate: write 10Gbps or 100Mbps, or 0 for frames that take no time");
     change.rate_bits_per_second = *rate;
   }
   if (change.kind == Kind::link_delay) {
     const auto delay = parse_time_span(words[2]);
     const auto jitter = words.size() > 3 ? parse_time_span(words[3]) : Duration{0};
     if (!delay || !jitter)
-      return refuse("'" + words[delay ? 3 : 2] + "' is no time: write at most 60s, such as 500ns, 10us or 2ms");
+      return no_change("'" + words[delay ? 3 : 2] + "' is no time: write at most 60s, such as 500ns, 10us or 2ms");
     change.delay = *delay;
     change.jitter = *jitter;
   }
@@ -107,11 +107,11 @@ Parsed parse_of_links(const Topology& topology, ElementChange change, const Fabr
 Parsed parse_between(const Topology& topology, ElementChange change, const ElementWord& word,
                      const FabricWords& words) {
   if (words.size() == 1) return std::vector{std::move(change)};
-  if (words.size() == 2) return refuse("that is not how it goes: " + std::string(word.usage));
+  if (words.size() == 2) return no_change("that is not how it goes: " + std::string(word.usage));
   auto from = find_vertices(topology, words[1], true);
   auto to = find_vertices(topology, words[2], true);
-  if (!from || !to) return refuse(not_a_node(words[from ? 2 : 1]));
-  if (words.size() > 3 && words[3] != "one-way") return refuse("unknown word '" + words[3] + "': one-way is right");
+  if (!from || !to) return no_change(not_a_node(words[from ? 2 : 1]));
+  if (words.size() > 3 && words[3] != "one-way") return no_change("unknown word '" + words[3] + "': one-way is right");
   change.hosts = std::move(*from);
   change.peers = std::move(*to);
   std::vector<ElementChange> ways{change};
@@ -149,19 +149,19 @@ Parsed parse_element(const Topology& topology, const ElementWord& word, const Fa
     case Kind::switch_crash:
     case Kind::switch_restart: {
       auto switches = find_vertices(topology, words[1], false);
-      if (!switches) return refuse("'" + words[1] + "' is not a switch of this fabric, nor several with commas");
+      if (!switches) return no_change("'" + words[1] + "' is not a switch of this fabric, nor several with commas");
       change.switches = std::move(*switches);
       return std::vector{std::move(change)};
     }
     case Kind::port_error:
     case Kind::port_active: {
       auto hosts = find_vertices(topology, words[1], true);
-      if (!hosts) return refuse(not_a_node(words[1]));
+      if (!hosts) return no_change(not_a_node(words[1]));
       change.hosts = std::move(*hosts);
       return std::vector{std::move(change)};
     }
   }
-  return refuse("unknown word");
+  return no_change("unknown word");
 }
 
 std::vector<FabricWords> words_of(const Topology& topology, const ElementChange& change) {

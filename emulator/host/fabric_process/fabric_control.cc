@@ -16,8 +16,8 @@
 namespace verbena::host {
 namespace {
 
-constexpr int kBacklog = 64;
-constexpr int kEventsAtOnce = 16;
+constexpr int kQuestionsWaitingMax = 64;
+constexpr int kQuestionsAtOnce = 16;
 
 std::string kernel_error(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
@@ -42,15 +42,16 @@ Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::str
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = listener;
-  if (listen(listener, kBacklog) != 0 || epoll_ctl(control->epoll_.get(), EPOLL_CTL_ADD, listener, &event) != 0)
+  if (listen(listener, kQuestionsWaitingMax) != 0 ||
+      epoll_ctl(control->epoll_.get(), EPOLL_CTL_ADD, listener, &event) != 0)
     return Failure{kernel_error("cannot listen on a control socket")};
   return control;
 }
 
 void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)>& answer,
                             const std::function<bool()>& is_done) {
-  std::array<epoll_event, kEventsAtOnce> events{};
-  const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, 0);
+  std::array<epoll_event, kQuestionsAtOnce> events{};
+  const int count = epoll_wait(epoll_.get(), events.data(), kQuestionsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
     const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
     if (descriptor == listener_.get())

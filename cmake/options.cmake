@@ -30,10 +30,9 @@ function(verbena_optimise_whole target)
 endfunction()
 
 # verbena_together(OUT NAME SOURCES ... [APART ...]): in OUT, units NAME_1.cc, NAME_2.cc, ... that include so many of the sources
-# each: most of what compiling a short file costs is its headers. A file that stands APART, by its name, is compiled by itself: it
-# has properties of its own, or words that another file uses otherwise. On the data path only where it is optimised as a whole
-# anyway (the shim): else who is in one unit with whom would decide what is inlined. That every file includes what it uses is seen by clang-tidy, which takes each by itself (the preset
-# tidy). The units name files as includes do, so that the compiler's cache knows them in every folder.
+# each: most of what compiling a short file costs is its headers. A file that stands APART, by its name, is compiled by itself,
+# for it has properties of its own. That every file includes what it uses is seen by clang-tidy, which takes each by itself (the
+# preset tidy). The units name files as includes do, so that the compiler's cache knows them in every folder.
 option(VERBENA_TOGETHER "compile short files together" ON)
 set(VERBENA_FILES_TOGETHER 10)
 function(verbena_together out name)
@@ -48,7 +47,8 @@ function(verbena_together out name)
       list(APPEND units ${source})
       continue()
     endif()
-    file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
+    cmake_path(ABSOLUTE_PATH source)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
     string(APPEND text "#include \"${source}\"\n")
     math(EXPR files "${files} + 1")
     if(files EQUAL VERBENA_FILES_TOGETHER)
@@ -68,25 +68,42 @@ function(verbena_together out name)
   set(${out} ${units} PARENT_SCOPE)
 endfunction()
 
-# verbena_library(NAME SOURCES ... LINK ... [ONCE_COMPILED]): a static library named NAME, reachable as verbena::NAME.
-# ONCE_COMPILED: no packet passes through it. An object that can be optimised with others is compiled twice.
+# What runs a few times in a process: optimising it takes as long as all the rest of compiling it. A little in what is released and
+# not with the rest of the program, under sanitizers not at all; the checks are the same.
+if(VERBENA_SANITIZE AND NOT VERBENA_FUZZ)
+  set(VERBENA_SELDOM_COMPILE -O0)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(VERBENA_SELDOM_COMPILE -O1 $<$<CXX_COMPILER_ID:GNU>:-fno-lto>)
+endif()
+
+# verbena_library(NAME SOURCES ... LINK ... [DATA_PATH] [APART ...] [SELDOM_RUNS ALL | FILE...]): a static library named NAME,
+# reachable as verbena::NAME. Its files are compiled together, but those that stand APART.
+# DATA_PATH: packets pass through it. Each file by itself, for who is in a unit with whom would decide what is inlined (8 to 20 %
+# more instructions for a packet were seen), and so that it can be optimised with the rest of the program, for which it is compiled
+# twice.
+# SELDOM_RUNS: all of it, or files by their names, run a few times in a process.
 function(verbena_library name)
-  cmake_parse_arguments(ARG "ONCE_COMPILED" "" "SOURCES;LINK" ${ARGN})
-  add_library(verbena_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "DATA_PATH" "" "SOURCES;LINK;APART;SELDOM_RUNS" ${ARGN})
+  set(seldom "")
+  foreach(source ${ARG_SOURCES})
+    get_filename_component(file ${source} NAME)
+    if(ARG_SELDOM_RUNS STREQUAL "ALL" OR file IN_LIST ARG_SELDOM_RUNS)
+      list(APPEND seldom ${source})
+    endif()
+  endforeach()
+  list(REMOVE_ITEM ARG_SOURCES ${seldom})
+  if(ARG_DATA_PATH)
+    set(often_units ${ARG_SOURCES})
+  else()
+    verbena_together(often_units ${name} SOURCES ${ARG_SOURCES} APART ${ARG_APART})
+  endif()
+  verbena_together(seldom_units ${name}_seldom SOURCES ${seldom} APART ${ARG_APART})
+  set_property(SOURCE ${seldom_units} APPEND PROPERTY COMPILE_OPTIONS ${VERBENA_SELDOM_COMPILE})  # behind the target's own
+  add_library(verbena_${name} STATIC ${often_units} ${seldom_units})
   add_library(verbena::${name} ALIAS verbena_${name})
   target_link_libraries(verbena_${name} PUBLIC verbena_options ${ARG_LINK})
-  if(NOT ARG_ONCE_COMPILED)
+  if(ARG_DATA_PATH)
     target_compile_options(verbena_${name} PRIVATE ${VERBENA_WHOLE_PROGRAM_COMPILE})
-  endif()
-endfunction()
-
-# verbena_seldom_runs(SOURCE...): code that runs a few times in a process. Optimising it takes as long as all the rest of compiling
-# it: a little in what is released, under sanitizers not at all; the checks are the same.
-function(verbena_seldom_runs)
-  if(VERBENA_SANITIZE AND NOT VERBENA_FUZZ)
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O0)
-  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
-    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O1)
   endif()
 endfunction()
 

@@ -1,5 +1,7 @@
 #include "wire/packet_builder.h"
 
+#include "wire/crc32_polynomial.h"
+
 namespace verbena::wire {
 namespace {
 
@@ -12,9 +14,7 @@ struct LengthShares {
 
   static constexpr std::uint32_t share(std::uint32_t octet, std::size_t octets_after) {
     std::uint32_t state = octet;
-    for (std::size_t bit = 0; bit < 8 * (octets_after + 1); ++bit) {
-      state = (state & 1) != 0 ? (state >> 1 ^ 0xedb88320) : state >> 1;
-    }
+    for (std::size_t bit = 0; bit < 8 * (octets_after + 1); ++bit) state = crc32_times_x(state);
     return state;
   }
   constexpr LengthShares() {

@@ -26,8 +26,8 @@ struct FabricError {
 };
 Result<std::string, FabricError> ask_fabric(std::string_view fabric, const FabricWords& words);
 
-/// The answer to `hello`: what a program has to know to take its place. No JSON, which would come with libibverbs into every
-/// program.
+/// The answer to `hello`: what a program has to know to take its place. No JSON, which libibverbs would bring into
+/// every program.
 struct FabricHello {
   std::uint32_t nodes = 0;
   std::string stats_path;  // of the counters that processes write; empty: none

@@ -5,11 +5,12 @@
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
 #   make interop  programs between Verbena and the kernel's rxe in an emulated machine; writes docs/interop.md (half an hour)
+#   make test-systems  UCX, libfabric, fio and other systems on emulated nodes, under faults; writes docs/systems.md
 #   make bench   the benchmark table, each figure beside its limit and its peer; QUICK=1: the rows that matter most, in two minutes;
 #                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup demo test soak conformance interop bench format tidy clean
+.PHONY: build setup demo test soak conformance interop test-systems bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -39,6 +40,11 @@ interop: setup
 	@scripts/setup.sh interop
 	@scripts/build.sh release product
 	@/usr/bin/python3 tests/interop/interop.py --verbena build/verbena --kernel build/interop/kernel --write docs/interop.md
+
+test-systems: setup
+	@scripts/setup.sh systems
+	@scripts/build.sh release product
+	@/usr/bin/python3 tests/systems/systems.py --verbena build/verbena --write docs/systems.md $(SYSTEMS_ARGS)
 
 bench: setup
 	@scripts/setup.sh bench

@@ -2,7 +2,7 @@
 # Installs the Debian packages that the named groups need, and only those that are missing.
 # When nothing is missing it needs neither root nor the network, and prints nothing.
 # The group interop also has a package that is fetched and unpacked below build/, not installed: the kernel that its guest boots.
-#   scripts/setup.sh build [demo] [test] [bench] [interop]
+#   scripts/setup.sh build [demo] [test] [bench] [interop] [systems-short] [systems]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,11 +11,13 @@ packages_of() {
     build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
                  libibverbs-dev libibverbs1 librdmacm-dev ccache python3" ;;
     demo)  echo "perftest ibverbs-utils ibverbs-providers python3" ;;
-    test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs tshark strace iproute2 git valgrind
+    test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs python3-yaml tshark strace iproute2 git valgrind
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     interop) echo "qemu-system-x86 busybox-static perftest ibverbs-utils ibverbs-providers rdmacm-utils iproute2 python3" ;;
-    *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench, interop" >&2; exit 2 ;;
+    systems-short) echo "ucx-utils iproute2 python3 python3-yaml" ;;
+    systems) echo "$(packages_of systems-short)" ;;
+    *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench, interop, systems-short, systems" >&2; exit 2 ;;
   esac
 }
 

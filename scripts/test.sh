@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(format release core style instructions programs interop fuzz asan tsan tidy leftovers)
+all_stages=(format release core style instructions programs interop systems fuzz asan tsan tidy leftovers)
 jobs="$(nproc)"
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"; }
@@ -20,6 +20,9 @@ stage_programs() { ctest_of build -L programs -j "$jobs"; }  # each says how man
 stage_interop() {
   scripts/setup.sh interop &&
     /usr/bin/python3 -B tests/interop/interop.py --verbena build/verbena --kernel build/interop/kernel --short
+}
+stage_systems() {
+  scripts/setup.sh systems-short && /usr/bin/python3 -B tests/systems/systems.py --verbena build/verbena --short
 }
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }

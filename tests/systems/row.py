@@ -1,0 +1,55 @@
+"""What a row of the catalogue says of a system."""
+from dataclasses import dataclass, field
+
+import conditions
+
+
+@dataclass(frozen=True)
+class End:
+    """How a program that survives its peer ends."""
+    says: str        # a regular expression of its output
+    status: int = 1
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What is to come of the crash of a node in mid run."""
+    ends: dict             # of the programs on the nodes that survive: {name: End}
+    within_s: float        # after the crash: the program's own bound
+    bound: str             # where that bound comes from, for the page
+    file: str = ""         # the scenario whose programs run long enough to be killed, where the row's own is too short
+    node: str = "n1"
+    link: str = "n1-s1"    # the node crashes when this cable has carried so many frames
+    carried: int = 1000
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A condition under which the program itself fails, and why. Such a run must fail as it says, or the row is wrong."""
+    condition: str
+    says: str   # a regular expression of the failure
+    why: str
+
+
+@dataclass(frozen=True)
+class System:
+    name: str            # of scenarios/systems/NAME.yaml
+    title: str           # the program, as the page calls it
+    packages: tuple      # the first one's version is the program's; all of them are in scripts/setup.sh, group systems
+    exercises: str
+    killed: Killed = None
+    without: dict = field(default_factory=dict)   # {condition: why it has no run}
+    deviations: tuple = ()
+    short: tuple = ()    # the conditions that belong to the short form
+    timeout_s: float = 60
+    flaps: str = "n1-s1"
+    carried: int = 500   # frames on that cable before it flaps
+    verified: str = ""   # who compares the data: the program, a checker of ours, nobody (then why)
+
+    def conditions(self):
+        if not self.killed and "killed" not in self.without:
+            raise ValueError(f"{self.name}: say what comes of a killed peer, or why there is no such run")
+        return [one for one in conditions.CONDITIONS if one not in self.without]
+
+    def deviation(self, condition):
+        return next((one for one in self.deviations if one.condition == condition), None)

@@ -200,7 +200,7 @@ std::span<std::byte> ShmPeers::reserve_in_full_ring(ShmChannel& channel, std::si
     channel.full_since = now;
     channel.full_tail = tail;
   }
-  if (now - channel.full_since < kStallMax) return {};
+  if (now - channel.full_since < options_.stall_max) return {};
   return vanish(statistics_.vanished_stalled, bytes);
 }
 

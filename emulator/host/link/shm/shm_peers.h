@@ -30,9 +30,11 @@ namespace verbena::host {
 
 class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
  public:
+  static constexpr Duration kStallMax = milliseconds(200);
   struct Options {
     std::size_t publish_bytes = kPublishBytes;  // a longer batch becomes visible in parts
     std::size_t depth_bytes = kRingBytes;       // of what waits for a peer
+    Duration stall_max = kStallMax;             // a full ring that nobody empties for so long is a dead network
     PeerWatch::Options watch{};
   };
   /// Takes a seat at `address`. The error is one line for the user.
@@ -107,7 +109,6 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
   static constexpr std::size_t kRoutesMax = 1 << 16;
   static constexpr Duration kRetryInterval = milliseconds(20);
   static constexpr Duration kConnectMax = seconds(1);
-  static constexpr Duration kStallMax = milliseconds(200);
 
  private:
   struct PeerHash {

@@ -13,8 +13,11 @@ constexpr Duration kTurn = microseconds(100);
 }  // namespace
 
 Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConfig& config) {
+  // There is no other destination that would starve behind this one: its frames wait as long as timers wait for a
+  // fabric process that the machine does not run.
   auto peers =
-      ShmPeers::open(config.fabric, config.address, {.depth_bytes = kDepthBytes, .watch = {.rings_the_stuck = false}});
+      ShmPeers::open(config.fabric, config.address,
+                     {.depth_bytes = kDepthBytes, .stall_max = kRelayPatience, .watch = {.rings_the_stuck = false}});
   if (!peers) return Failure{peers.error()};
   const auto route = (*peers)->route_to(kFabricPort);
   VERBENA_ASSERT(route == kPortRoute);

@@ -3,9 +3,11 @@
 A row is data: what it exercises, its packages, what its survivors say when the peer is killed, what belongs to the short form, and
 what does not work, with its cause. Rows of one project stand in a file of their own beside this one.
 """
+import rows_io
+import rows_libfabric
 import rows_ucx
 
-ROWS = (*rows_ucx.ROWS,)
+ROWS = (*rows_ucx.ROWS, *rows_libfabric.ROWS, *rows_io.ROWS)
 
 
 def by_name():

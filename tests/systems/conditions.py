@@ -28,7 +28,7 @@ def seconds_of(text):
 def faults_of(condition, system):
     """The faults that a condition appends."""
     if condition == "lossy":
-        return [{"packet": LOSS, "link": "all"}]
+        return [{"packet": system.loss, "link": "all"}]
     if condition == "flapping":
         link = system.flaps
         return [{"link-flap": link, "down": DOWN, "up": UP, "times": TIMES, "when": {"link": link, "carried": system.carried}}]

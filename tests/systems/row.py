@@ -40,8 +40,10 @@ class System:
     killed: Killed = None
     without: dict = field(default_factory=dict)   # {condition: why it has no run}
     deviations: tuple = ()
+    build: tuple = ()    # the command that makes its program, from the top of the tree, where the distribution has none
     short: tuple = ()    # the conditions that belong to the short form
     timeout_s: float = 60
+    loss: str = conditions.LOSS   # another where the program cannot survive that, on hardware either: say why beside the row
     flaps: str = "n1-s1"
     carried: int = 500   # frames on that cable before it flaps
     verified: str = ""   # who compares the data: the program, a checker of ours, nobody (then why)

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +32,7 @@ import page  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SCENARIOS = os.path.join("scenarios", "systems")
 CAPTURE = {"snap": 128, "limit": "16MiB"}  # the beginning of each cable, for whoever looks into a failure
+BUILD_S = 300
 LEAVES_S = 20  # `verbena run` ends by itself at the scenario's timeout; this is for what it then has to clear up
 
 Outcome = collections.namedtuple("Outcome", "row condition problem seconds")
@@ -132,6 +134,15 @@ def run_all(options, runs):
     return outcomes
 
 
+def build_programs(runs):
+    """Those that the distribution does not have, once each; harness.Failure says why one cannot be made."""
+    os.makedirs(os.path.join(ROOT, "build", "systems"), exist_ok=True)
+    for words in dict.fromkeys(row.build for row, _ in runs if row.build):
+        done = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_S, check=False)
+        if done.returncode != 0:
+            raise harness.Failure(f"{' '.join(words)} ends with {done.returncode}\n{done.stderr}")
+
+
 def missing_packages(runs):
     packages = dict.fromkeys(package for row, _ in runs for package in row.packages)
     return [package for package in packages if not page.version_of(package)]
@@ -157,6 +168,11 @@ def main():
         print(f"systems: packages are missing: {' '.join(missing)}; scripts/setup.sh systems installs them", file=sys.stderr)
         return 1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the temporary folders go, too
+    try:
+        build_programs(runs)
+    except harness.Failure as failure:
+        print(f"systems: {failure}", file=sys.stderr)
+        return 1
     outcomes = run_all(options, runs)
     wrong = [outcome for outcome in outcomes if complaint(outcome)]
     for outcome in wrong:

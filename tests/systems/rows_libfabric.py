@@ -1,0 +1,25 @@
+"""libfabric, its verbs provider: the rows of the catalogue."""
+from row import End, Killed, System
+
+PACKAGES = ("libfabric-bin",)
+PROGRAM = "the program (-c)"
+UNRELIABLE = "fi_pingpong sends no datagram twice and waits for its answer without a bound: a lost one ends it, on hardware too."
+# The provider asks rdma_cm for no timeout of its own, so the bound is the device's: an ACK timer of 537 ms, eight times.
+ROWS = (
+    System("libfabric-msg", "fi_pingpong -e msg", PACKAGES, "FI_EP_MSG of verbs, by rdma_cm, to 1 MiB", verified=PROGRAM,
+           short=("clean", "lossy", "flapping", "udp", "killed"),
+           killed=Killed({"client": End("transport retry counter exceeded", 5)}, file="libfabric-endless-msg", within_s=12,
+                         bound="the ACK timer that rdma_cm gives a connection, eight times")),
+    System("libfabric-rxm", "fi_pingpong -e rdm", PACKAGES, "FI_EP_RDM of ofi_rxm over verbs, to 1 MiB", verified=PROGRAM,
+           killed=Killed({"client": End("Work Request Flushed Error|transport retry counter exceeded", 125)}, file="libfabric-endless-rxm",
+                         within_s=12, bound="the ACK timer that rdma_cm gives a connection, eight times")),
+    System("libfabric-rxm-tagged", "fi_pingpong -e rdm -m tagged", PACKAGES, "tagged messages of ofi_rxm over verbs, to 1 MiB", verified=PROGRAM,
+           without={"killed": "As libfabric-rxm."}),
+    System("libfabric-dgram", "fi_pingpong -e dgram", PACKAGES, "FI_EP_DGRAM of verbs, over UD", verified=PROGRAM,
+           without={"lossy": UNRELIABLE, "flapping": UNRELIABLE, "killed": UNRELIABLE}, short=("clean",)),
+    System("libfabric-go", "a Go program over cgo", ("libfabric-dev", "libfabric1", "golang-go"), "messages of 1 B to 256 KiB over ofi_rxm and verbs",
+           verified="the program", build=("env", "GO111MODULE=off", "go", "build", "-o", "build/systems/messages",
+                                          "scenarios/systems/libfabric/messages.go"),
+           killed=Killed({"client": End("completion: |fi_send: |fi_cq_sread: ", 1)}, file="libfabric-endless-go", within_s=12,
+                         bound="the ACK timer that rdma_cm gives a connection, eight times")),
+)

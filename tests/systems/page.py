@@ -66,8 +66,8 @@ def notes(rows):
     for row in rows:
         for deviation in row.deviations:
             yield f"- {row.name}, {deviation.condition}: {deviation.why}"
-        for condition, why in row.without.items():
-            yield f"- {row.name}, {condition}: no run. {why}"
+        for why in dict.fromkeys(row.without.values()):
+            yield f"- {row.name}, {', '.join(one for one in row.without if row.without[one] == why)}: no run. {why}"
 
 
 def killed(rows):

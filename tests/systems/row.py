@@ -42,8 +42,10 @@ class System:
     deviations: tuple = ()
     build: tuple = ()    # the command that makes its program, from the top of the tree, where the distribution has none
     short: tuple = ()    # the conditions that belong to the short form
+    sends: bool = True   # RoCE packets: a run without any has failed
     timeout_s: float = 60
     loss: str = conditions.LOSS   # another where the program cannot survive that, on hardware either: say why beside the row
+    flapping: str = ""   # the scenario that runs while the cable flaps, where the row's own cannot
     flaps: str = "n1-s1"
     carried: int = 500   # frames on that cable before it flaps
     verified: str = ""   # who compares the data: the program, a checker of ours, nobody (then why)

@@ -6,6 +6,8 @@ PROGRAM = "the program (-c)"
 UNRELIABLE = "fi_pingpong sends no datagram twice and waits for its answer without a bound: a lost one ends it, on hardware too."
 # The provider asks rdma_cm for no timeout of its own, so the bound is the device's: an ACK timer of 537 ms, eight times.
 ROWS = (
+    System("libfabric-info", "fi_info", PACKAGES, "what libfabric finds: MSG, DGRAM, RDM by rxm", sends=False, verified="there are none",
+           without={one: "It sends nothing: a network makes no difference." for one in ("lossy", "flapping", "udp", "killed")}, short=("clean",)),
     System("libfabric-msg", "fi_pingpong -e msg", PACKAGES, "FI_EP_MSG of verbs, by rdma_cm, to 1 MiB", verified=PROGRAM,
            short=("clean", "lossy", "flapping", "udp", "killed"),
            killed=Killed({"client": End("transport retry counter exceeded", 5)}, file="libfabric-endless-msg", within_s=12,

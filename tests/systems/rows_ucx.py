@@ -11,18 +11,23 @@ UD_KILLED = Killed({"client": End("unhandled timeout error", 134)}, file="ucx-en
                    bound="UCX_UD_VERBS_TIMEOUT (5 s), then UCX aborts")
 IO_KILLED = Killed({"client": End("connection retries exceeded", 255)}, file="ucx-endless-io", within_s=30,
                    bound="UCX_RC_VERBS_TIMEOUT as above, then -c 1 attempt to connect again, of at most UCX_RDMA_CM_TIMEOUT (10 s)")
-AS_TAG = {"killed": "As ucx-tag: the transport and its error are the same."}
+# Each test of a batch opens the device anew, and UCX finds none while its port is down, on hardware too: one test runs while the cable flaps.
+AS_TAG = {"flapping": "As ucx-tag.", "killed": "As ucx-tag: the transport and its error are the same."}
 
 
 def tests(name, words, **of):
     yield System(f"ucx-{name}-rc", f"ucx_perftest {name}", PACKAGES, f"{words}, over RC (rc_verbs)", verified=NOBODY, timeout_s=90,
-                 short=of.get("short", ()), killed=RC_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
+                 short=of.get("short", ()), flapping="ucx-endless-rc" if name == "tag" else "", killed=RC_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
     yield System(f"ucx-{name}-ud", f"ucx_perftest {name}", PACKAGES, f"{words}, over UD (ud_verbs): UCX itself sends again", verified=NOBODY,
-                 timeout_s=90, killed=UD_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
+                 timeout_s=90, flapping="ucx-endless-ud" if name == "tag" else "", killed=UD_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
 
+
+SENDS_NOTHING = {one: "It sends nothing: a network makes no difference." for one in ("lossy", "flapping", "udp", "killed")}
 
 ROWS = (
-    *tests("tag", "tag matching: eager and rendezvous, synchronous, 8 B to 4 MiB", short=("clean", "killed")),
+    System("ucx-info", "ucx_info", PACKAGES, "what UCX finds: rc_verbs and ud_verbs on the device", sends=False, without=SENDS_NOTHING,
+           verified="there are none", short=("clean",)),
+    *tests("tag", "tag matching: eager and rendezvous, synchronous, 8 B to 4 MiB", short=("clean", "flapping", "killed")),
     *tests("am", "active messages, 8 B to 4 MiB"),
     *tests("stream", "streams, 8 B to 4 MiB"),
     *tests("rma", "puts and gets, 8 B to 4 MiB"),

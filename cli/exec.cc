@@ -1,6 +1,7 @@
 // `verbena exec`: checks what the user wants and runs the program on a node (exec/launch.h does the running).
 #include <net/if.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/nic_tuning.h"
+#include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/link/capture_file.h"
 #include "emulator/host/node/fabric_question.h"
@@ -25,7 +27,8 @@ namespace {
 
 struct ExecOptions {
   std::string fabric = host::kFabricDefault;
-  std::string node = "1";
+  std::string node;   // empty: 1, or by rank if there are several
+  std::string nodes;  // empty: not said
   std::string link;  // empty: whatever the fabric has
   std::string pcap;
   std::string pcap_snap = "0";
@@ -39,7 +42,13 @@ struct ExecOptions {
 
 void declare(CommandLine& line, ExecOptions& options) {
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
-  line.option("--node", options.node, "K|ADDRESS", "the node to run on: 1..254 is 127.47.91.K, or an IP address");
+  line.option("--node", options.node, "K|ADDRESS|auto",
+              "the node to run on: 1..254 is 127.47.91.K, or an IP address; auto: each process of an mpirun or srun on "
+              "the node that its rank gives it, as with --nodes [1]");
+  line.option("--nodes", options.nodes, "N",
+              "the program is an mpirun, srun or the like: the process of rank R runs on node 1 + R modulo N "
+              "(OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, else SLURM_PROCID); [with --node auto: as many as the "
+              "fabric has, else 254]");
   line.option("--link", options.link, "KIND",
               "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
               "raw:INTERFACE (CAP_NET_RAW) [fabric where one is running, else shm]");
@@ -62,6 +71,23 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.flag("--stats", options.stats, "print the node's counters to stderr at the end");
 }
 
+bool is_by_rank(const ExecOptions& options) {
+  return !options.nodes.empty() || options.node == host::kAutoNode;
+}
+
+std::optional<std::string> wrong_node(const ExecOptions& options) {
+  if (!options.nodes.empty() && !parse_number(options.nodes, 1, host::kNodesMax))
+    return fmt::format("--nodes {}: not a number from 1 to {}", options.nodes, host::kNodesMax);
+  if (!options.nodes.empty() && !options.node.empty() && options.node != host::kAutoNode)
+    return fmt::format("--nodes {}: the ranks choose the nodes, so not with --node {}", options.nodes, options.node);
+  if (is_by_rank(options) && !options.pcap.empty())
+    return "--pcap: one file is of one node, and with --nodes or --node auto there are several (`verbena fabric` "
+           "captures every link)";
+  if (!is_by_rank(options) && !options.node.empty() && !host::parse_node(options.node.c_str()))
+    return fmt::format("--node {}: not a number from 1 to 254 nor an IP address nor auto", options.node);
+  return std::nullopt;
+}
+
 std::optional<std::string> wrong_link(const std::string& link) {
   if (link.empty()) return std::nullopt;
   if (link == "raw" || link == "raw:") return "--link raw: needs an interface, as in raw:eth0";
@@ -77,8 +103,7 @@ std::optional<std::string> wrong_link(const std::string& link) {
 std::optional<std::string> find_error(const ExecOptions& options) {
   if (!host::is_fabric_name(options.fabric))
     return fmt::format("--fabric '{}': a name has {}", options.fabric, host::fabric_name_rule());
-  if (!host::parse_node(options.node.c_str()))
-    return fmt::format("--node {}: not a number from 1 to 254 nor an IP address", options.node);
+  if (auto error = wrong_node(options)) return error;
   if (auto error = wrong_link(options.link)) return error;
   if (!options.seed.empty() && !parse_number(options.seed, 0, UINT64_MAX))
     return fmt::format("--seed {}: not a whole number", options.seed);
@@ -109,6 +134,16 @@ std::optional<host::FileError> prepare_capture(const ExecOptions& options, std::
   return std::nullopt;
 }
 
+std::string auto_node(std::uint64_t nodes) {
+  return fmt::format("{}:{}", host::kAutoNode, nodes);
+}
+
+/// For the user: "node 1", "nodes 1 to 4".
+std::string words_of_nodes(const std::string& node) {
+  const std::string prefix = fmt::format("{}:", host::kAutoNode);
+  return node.starts_with(prefix) ? "nodes 1 to " + node.substr(prefix.size()) : "node " + node;
+}
+
 /// Plugs the program in where a fabric process serves the fabric. An error is one line.
 std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchEnvironment& plan) {
   if (plan.link.empty()) plan.link = host::kLinkKindDefault.name;
@@ -116,10 +151,17 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
   const auto hello = host::greet_fabric(options.fabric);
   if (!hello && !hello.error().served && options.link.empty()) return std::nullopt;
   if (!hello) return hello.error().text;
-  const auto address = host::parse_node(options.node.c_str());
-  const auto node = address ? host::node_number(*address) : std::nullopt;
-  if (!node || *node > hello->nodes)
-    return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", options.node, options.fabric, hello->nodes);
+  const std::uint32_t nodes = hello->nodes;
+  if (is_by_rank(options)) {
+    if (options.nodes.empty()) plan.node = auto_node(std::min(nodes, host::kNodesMax));
+    if (!options.nodes.empty() && !parse_number(options.nodes, 1, nodes))
+      return fmt::format("--nodes {}: fabric '{}' has {}", options.nodes, options.fabric, nodes);
+  } else {
+    const auto address = host::parse_node(plan.node.c_str());
+    const auto node = address ? host::node_number(*address) : std::nullopt;
+    if (!node || *node > nodes)
+      return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
+  }
   plan.link = "fabric";
   if (!options.stats) plan.stats_path = hello->stats_path;
   return std::nullopt;
@@ -128,7 +170,8 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
 host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& capture_path) {
   host::LaunchEnvironment plan;
   plan.fabric = options.fabric;
-  plan.node = options.node;
+  plan.node = options.node.empty() ? std::to_string(host::kNodeDefault) : options.node;
+  if (is_by_rank(options)) plan.node = auto_node(parse_number(options.nodes, 1, host::kNodesMax).value_or(host::kNodesMax));
   plan.link = options.link;
   plan.capture_path = capture_path;
   if (options.pcap_snap != "0") plan.capture_snap_bytes = options.pcap_snap;
@@ -175,7 +218,7 @@ int run_exec(const Arguments& arguments) {
   if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
-  fmt::print(stderr, "{}", report.text(options.node));
+  fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node)));
   return status;
 }
 

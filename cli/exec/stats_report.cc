@@ -26,10 +26,10 @@ bool StatsReport::open(const std::string& fabric) {
   return setenv(host::kStatsVariable, fmt::format("/proc/{}/fd/{}", getpid(), descriptor_).c_str(), 1) == 0;
 }
 
-std::string StatsReport::text(std::string_view node) const {
+std::string StatsReport::text(std::string_view nodes) const {
   const auto& file = *static_cast<const host::StatsFile*>(mapping_);
   const std::size_t blocks = std::min(file.used(), host::StatsFile::kBlocks);
-  std::string text = fmt::format("verbena: counters of node {}, {} process{}\n", node, blocks, blocks == 1 ? "" : "es");
+  std::string text = fmt::format("verbena: counters of {}, {} process{}\n", nodes, blocks, blocks == 1 ? "" : "es");
   std::size_t width = 0;
   for (std::size_t i = 0; i < nic::kCounters; ++i)
     width = std::max(width, nic::to_string(static_cast<nic::Counter>(i)).size());

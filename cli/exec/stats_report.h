@@ -15,8 +15,8 @@ class StatsReport {
 
   /// Makes the file (a memfd: nothing can stay behind) and sets the variable that names it. False: errno says why.
   bool open(const std::string& fabric);
-  /// Counters that are not zero, summed over the processes, one a line.
-  std::string text(std::string_view node) const;
+  /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1".
+  std::string text(std::string_view nodes) const;
 
  private:
   int descriptor_ = -1;

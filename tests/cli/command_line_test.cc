@@ -132,6 +132,48 @@ BOOST_AUTO_TEST_CASE(exec_sets_the_environment_and_nesting_does_not_pile_it_up) 
   BOOST_TEST((line.find("libibverbs.so.1") != std::string::npos));
 }
 
+BOOST_AUTO_TEST_CASE(exec_leaves_the_node_to_the_rank_where_there_are_several) {
+  const auto node_of = [](const Words& options, const char* rank) {
+    Words words{"exec", "--fabric", "ranks"};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const char* word : {"--", "env", rank, "cat", "/sys/class/infiniband/verbena0/ports/1/lid"})
+      words.emplace_back(word);
+    return verbena_command(words).out;
+  };
+  BOOST_TEST(node_of({"--nodes", "3"}, "PMI_RANK=4") == "0x5b02\n");
+  BOOST_TEST(node_of({"--nodes", "3", "--node", "auto"}, "OMPI_COMM_WORLD_RANK=2") == "0x5b03\n");
+  BOOST_TEST(node_of({"--node", "auto"}, "SLURM_PROCID=9") == "0x5b0a\n");
+  BOOST_TEST(node_of({"--nodes", "3"}, "NO_RANK=1") == "");
+  const auto error_of = [](const Words& options) {
+    Words words{"exec"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("true");
+    const Finished finished = verbena_command(words);
+    BOOST_TEST(finished.status == 2);
+    return finished.err;
+  };
+  for (const char* nodes : {"0", "255", "x"}) BOOST_TEST(error_of({"--nodes", nodes}).starts_with("verbena exec: --nodes"));
+  BOOST_TEST((error_of({"--nodes", "3", "--node", "2"}).find("not with --node 2") != std::string::npos));
+  BOOST_TEST((error_of({"--nodes", "3", "--pcap", "x.pcapng"}).find("one file is of one node") != std::string::npos));
+}
+
+BOOST_AUTO_TEST_CASE(exec_tells_ucx_its_device_unless_the_user_has) {
+  const auto ucx_of = [](const Words& before, const Words& options) {
+    Words words{"env", "-u", "UCX_TLS", "-u", "UCX_NET_DEVICES"};
+    words.insert(words.end(), before.begin(), before.end());
+    words.insert(words.end(), {VERBENA_COMMAND, "exec"});
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "sh", "-c", "echo \"$UCX_NET_DEVICES $UCX_TLS\""});
+    return verbena::test::run_command(words, {}).out;
+  };
+  BOOST_TEST(ucx_of({}, {}) == "verbena0:1 ^shm\n");
+  BOOST_TEST(ucx_of({}, {"--device-name", "mlx5_0"}) == "mlx5_0:1 ^shm\n");
+  BOOST_TEST(ucx_of({"UCX_TLS=tcp"}, {}) == " tcp\n");
+  BOOST_TEST(ucx_of({"UCX_NET_DEVICES=lo"}, {}) == "lo \n");
+  // Nested: the outer one's is not the user's.
+  BOOST_TEST(ucx_of({}, {"--device-name", "mlx5_0", "--", VERBENA_COMMAND, "exec"}) == "verbena0:1 ^shm\n");
+}
+
 BOOST_AUTO_TEST_CASE(exec_with_stats_passes_signals_on_and_prints_counters_to_stderr) {
   const Finished finished = verbena_command(
       {"exec", "--stats", "--", "sh", "-c", "trap 'exit 7' TERM; kill -TERM $PPID; while :; do :; done"});

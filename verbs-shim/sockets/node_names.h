@@ -38,9 +38,9 @@ inline unsigned node_of(const void* name, socklen_t bytes) {
   return node_of(gid);
 }
 
-/// This process's node; 0: it is none of those that share the loopback interface.
+/// This process's node; 0: it is on none of those that share the loopback interface.
 inline unsigned own_node() {
-  return node_of(node_gid());
+  return has_device() ? node_of(node_gid()) : 0;
 }
 
 inline in_addr address_of_node(unsigned node) {

@@ -168,11 +168,12 @@ constexpr Answerer kAnswerers[] = {
 
 void fill(Answer& answer, const nlmsghdr& question) {
   const bool is_list = (question.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
+  const bool is_there = has_device();
   bool is_known = false;
   for (const Answerer& answerer : kAnswerers) {
     if (question.nlmsg_type != RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, answerer.command)) continue;
     is_known = true;
-    if (is_list && !answerer.is_listed) continue;
+    if (!is_there || (is_list && !answerer.is_listed)) continue;
     answer.begin(question.nlmsg_type, is_list ? NLM_F_MULTI : 0);
     answerer.tell(answer);
     answer.end();
@@ -182,8 +183,9 @@ void fill(Answer& answer, const nlmsghdr& question) {
     answer.begin(NLMSG_DONE, NLM_F_MULTI);
     answer.append(&none, sizeof none);
     answer.end();
-  } else if (!is_known || (question.nlmsg_flags & NLM_F_ACK) != 0) {
-    const nlmsgerr error{.error = is_known ? 0 : -EOPNOTSUPP, .msg = question};
+  } else if (!is_known || !is_there || (question.nlmsg_flags & NLM_F_ACK) != 0) {
+    const int code = !is_known ? -EOPNOTSUPP : is_there ? 0 : -ENODEV;
+    const nlmsgerr error{.error = code, .msg = question};
     answer.begin(NLMSG_ERROR);
     answer.append(&error, sizeof error);
     answer.end();

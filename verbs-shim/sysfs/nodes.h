@@ -44,26 +44,31 @@ constexpr Node link(const char* path, const char* target) {
 constexpr Node character_device(const char* path) {
   return {path, NodeKind::character_device, nullptr, nullptr};
 }
+/// What leads to the device: not there in a process that has none. All that lies behind it need not say so.
+constexpr Node of_device(Node node) {
+  node.exists = [](unsigned) { return has_device(); };
+  return node;
+}
 
 // Every node's directory stands before it.
 constexpr Node kNodes[] = {
     passage(""),
     passage("/dev"),
     directory("/dev/infiniband"),
-    character_device("/dev/infiniband/uverbs0"),
-    character_device("/dev/infiniband/rdma_cm"),
+    of_device(character_device("/dev/infiniband/uverbs0")),
+    of_device(character_device("/dev/infiniband/rdma_cm")),
     passage("/sys"),
     passage("/sys/class"),
     directory("/sys/class/infiniband"),
-    link("/sys/class/infiniband/%", "../../devices/virtual/verbena/%/infiniband/%"),
+    of_device(link("/sys/class/infiniband/%", "../../devices/virtual/verbena/%/infiniband/%")),
     directory("/sys/class/infiniband_verbs"),
     file("/sys/class/infiniband_verbs/abi_version", "6\n"),
-    link("/sys/class/infiniband_verbs/uverbs0", "../../devices/virtual/verbena/%/infiniband_verbs/uverbs0"),
+    of_device(link("/sys/class/infiniband_verbs/uverbs0", "../../devices/virtual/verbena/%/infiniband_verbs/uverbs0")),
 
     passage("/sys/devices"),
     passage("/sys/devices/virtual"),
     directory("/sys/devices/virtual/verbena"),
-    directory(DEVICE),
+    of_device(directory(DEVICE)),
     file(DEVICE "/class", "0x020700\n"),
     file(DEVICE "/vendor", "0xffff\n"),
     file(DEVICE "/device", "0xffff\n"),

@@ -15,6 +15,7 @@
 
 #include "emulator/fabric/scaled_number.h"
 #include "emulator/host/config/link_kind.h"
+#include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/node/identity.h"
 #include "emulator/host/node/network_device.h"
@@ -25,9 +26,12 @@
 namespace verbena::path {
 
 wire::Gid node_gid() {
-  const char* const text = host::variable(host::kNodeVariable);
-  const auto gid = text == nullptr ? std::nullopt : host::parse_node(text);
-  return gid.value_or(host::node_address(host::kNodeDefault));
+  return host::own_node().address;
+}
+
+bool has_device() {
+  const auto kind = host::own_node().kind;
+  return kind == host::OwnNode::Kind::known || kind == host::OwnNode::Kind::wrong_value;
 }
 
 namespace {

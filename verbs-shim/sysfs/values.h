@@ -13,6 +13,9 @@
 
 namespace verbena::path {
 
+/// False: on which node the process stands is left to its rank, and it has none (own_node.h): it has no device. That is
+/// so for mpirun itself.
+bool has_device();
 /// The node's GID. A wrong environment gives node 1: libibverbs tells the user what is wrong with it.
 wire::Gid node_gid();
 /// Of the link that the process has; the default one if the environment is wrong.

@@ -9,6 +9,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/host/config/own_node.h"
 #include "emulator/host/node/node_directory.h"
 
 namespace verbena::host {
@@ -31,6 +32,37 @@ std::string complaint(const char* name, std::string_view value, std::string_view
   return std::string(name) + "='" + std::string(value) + "': " + std::string(right);
 }
 
+/// "OMPI_COMM_WORLD_RANK=3, PMI_RANK=1": those that are set.
+std::string ranks_text() {
+  std::string text;
+  const auto add = [&](const char* name) {
+    if (const auto value = setting(name))
+      text += (text.empty() ? "" : ", ") + std::string(name) + "=" + std::string(*value);
+  };
+  for (const char* name : kRankVariables) add(name);
+  add(kTaskVariable);
+  return text;
+}
+
+Result<wire::Gid, std::string> node_from_environment() {
+  const OwnNode node = own_node();
+  const std::string_view value = setting(kNodeVariable).value_or("");
+  switch (node.kind) {
+    case OwnNode::Kind::known:
+      return node.address;
+    case OwnNode::Kind::wrong_value:
+      return Failure{
+          complaint(kNodeVariable, value, "want a node number from 1 to 254, an IP address, auto or auto:NODES")};
+    case OwnNode::Kind::no_rank:
+      return Failure{complaint(kNodeVariable, value, "the process has no rank, by which its node is found: " + rank_rule())};
+    case OwnNode::Kind::wrong_rank:
+      return Failure{complaint(kNodeVariable, value, "the rank is not a number: " + ranks_text())};
+    case OwnNode::Kind::ranks_differ:
+      return Failure{complaint(kNodeVariable, value, "launchers differ in the process's rank: " + ranks_text())};
+  }
+  return wire::Gid{};
+}
+
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -41,6 +73,12 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 }  // namespace
+
+std::string rank_rule() {
+  std::string text = "its launcher (mpirun, srun) sets none of ";
+  for (const char* name : kRankVariables) text += name + std::string(", ");
+  return text + kTaskVariable;
+}
 
 std::string link_rule() {
   std::string text;
@@ -92,11 +130,9 @@ Result<EngineConfig, std::string> config_from_environment() {
     if (!is_fabric_name(*value)) return Failure{complaint(kFabricVariable, *value, "want " + fabric_name_rule())};
     config.fabric = *value;
   }
-  if (const auto value = setting(kNodeVariable)) {
-    const auto node = parse_node(value->data());
-    if (!node) return Failure{complaint(kNodeVariable, *value, "want a node number from 1 to 254 or an IP address")};
-    config.address = *node;
-  }
+  const auto node = node_from_environment();
+  if (!node) return Failure{node.error()};
+  config.address = *node;
   if (const auto value = setting(kLinkVariable)) {
     if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want " + link_rule())};
     config.link = *value;

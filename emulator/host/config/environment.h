@@ -21,6 +21,8 @@ Result<EngineConfig, std::string> config_from_environment();
 /// Nothing: there is none, or it is no number.
 std::optional<std::uint64_t> seed_from_environment();
 
+/// By which variables a process may be told its rank, in words, for messages that one is missing.
+std::string rank_rule();
 /// The links that there are, in words, for messages: "shm, fabric, udp or raw:INTERFACE".
 std::string link_rule();
 /// find_link_kind(), and an interface that may exist.

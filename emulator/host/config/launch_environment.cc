@@ -36,6 +36,30 @@ std::string join_lines(const std::vector<std::string>& lines) {
   return text;
 }
 
+// Two nodes stand for two machines. UCX would find out that they are one, and go through its memory.
+constexpr const char* kUcxDevicesVariable = "UCX_NET_DEVICES";
+constexpr const char* kUcxTransportsVariable = "UCX_TLS";
+constexpr const char* kUcxTransports = "^shm";
+
+std::string port_of(const std::string& device_name) {
+  return (device_name.empty() ? kDeviceNameDefault : device_name) + ":1";
+}
+
+/// What an outer `verbena exec` has set is not the user's.
+bool is_users(const char* name, const std::string& ours) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && (value != ours || variable(kFabricVariable) == nullptr);
+}
+
+/// Before the device's name is set anew.
+void tell_ucx(const std::string& device_name) {
+  if (is_users(kUcxDevicesVariable, port_of(variable(kDeviceNameVariable, ""))) ||
+      is_users(kUcxTransportsVariable, kUcxTransports))
+    return;
+  setenv(kUcxDevicesVariable, port_of(device_name).c_str(), 1);
+  setenv(kUcxTransportsVariable, kUcxTransports, 1);
+}
+
 bool has_library(const std::string& directory) {
   return access((directory + kVerbsLibrary).c_str(), R_OK) == 0;
 }
@@ -63,6 +87,7 @@ Result<std::string, std::string> find_library_directory() {
 }
 
 void set_environment(const LaunchEnvironment& plan, const std::string& library_directory) {
+  tell_ucx(plan.device_name);
   set_or_unset(kFabricVariable, plan.fabric);
   set_or_unset(kNodeVariable, plan.node);
   set_or_unset(kLinkVariable, plan.link);

@@ -14,7 +14,7 @@ namespace verbena::host {
 /// Already validated. An empty text or vector is a variable that is not set.
 struct LaunchEnvironment {
   std::string fabric;
-  std::string node;
+  std::string node;  // own_node.h
   std::string link;
   std::string capture_path;  // absolute
   std::string capture_snap_bytes;
@@ -29,7 +29,8 @@ struct LaunchEnvironment {
 /// The directory with Verbena's libibverbs.so.1, found from where this executable lies.
 Result<std::string, std::string> find_library_directory();
 
-/// Sets what the libraries read, in this process, for exec() to pass on.
+/// Sets what the libraries read, in this process, for exec() to pass on; and what UCX needs in order to use the device,
+/// unless the user has told UCX anything of that kind (UCX_NET_DEVICES, UCX_TLS).
 void set_environment(const LaunchEnvironment& plan, const std::string& library_directory);
 
 }  // namespace verbena::host

@@ -3,7 +3,8 @@
 // Solely the names, what an unset one means, and how one is read; what is in them is understood by environment.h and,
 // as far as files below /sys show it, by the path shim. libc only: that one includes it.
 //   VERBENA_FABRIC       name                          VERBENA_SEED         number, seeds faults, QPNs, keys and PSNs
-//   VERBENA_NODE         K or an address               VERBENA_DEVICE_NAME  what ibv_devices shows
+//   VERBENA_NODE         K, an address or auto:N (own_node.h)
+//   VERBENA_DEVICE_NAME  what ibv_devices shows
 //   VERBENA_LINK         shm | fabric | udp | raw:IFACE  VERBENA_PCAP         file for the capture
 //   VERBENA_FAULTS       one fault per line            VERBENA_PCAP_SNAP    octets kept per frame
 //   VERBENA_STATS        file of counters (stats_file.h)

@@ -70,6 +70,24 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
   BOOST_TEST(config->nic.mtu_bytes.value_or(0) == 1024u);
 }
 
+BOOST_AUTO_TEST_CASE(a_process_whose_rank_does_not_give_a_node_is_told_which_variables_would) {
+  setenv(kNodeVariable, "auto:3", 1);
+  setenv("PMI_RANK", "4", 1);
+  BOOST_REQUIRE(config_from_environment().ok());
+  BOOST_TEST(address_text(config_from_environment()->address) == "127.47.91.2");
+  setenv("PMIX_RANK", "1", 1);
+  const auto differ = config_from_environment();
+  BOOST_REQUIRE(!differ.ok());
+  BOOST_TEST(differ.error() == "VERBENA_NODE='auto:3': launchers differ in the process's rank: PMIX_RANK=1, PMI_RANK=4");
+  unsetenv("PMIX_RANK");
+  unsetenv("PMI_RANK");
+  const auto none = config_from_environment();
+  BOOST_REQUIRE(!none.ok());
+  BOOST_TEST(none.error() ==
+             "VERBENA_NODE='auto:3': the process has no rank, by which its node is found: its launcher (mpirun, srun) "
+             "sets none of OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID");
+}
+
 BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
   const std::array<std::pair<const char*, const char*>, 19> wrong{
       {{kFabricVariable, "a/b"},

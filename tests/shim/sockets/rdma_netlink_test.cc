@@ -10,10 +10,10 @@ using verbena::test::run_command;
 
 namespace {
 
-Finished rdma(std::vector<std::string> words) {
+Finished rdma(std::vector<std::string> words, const char* node = "7") {
   words.insert(words.begin(), "rdma");
   return run_command(words, {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
-                             {"VERBENA_NODE", "7"},
+                             {"VERBENA_NODE", node},
                              {"VERBENA_FABRIC", "path-netlink"},
                              {"VERBENA_DEVICE_NAME", "mlx5_7"}});
 }
@@ -34,6 +34,12 @@ BOOST_AUTO_TEST_CASE(the_device_and_its_port_are_those_of_sysfs) {
   check({"link"}, "link mlx5_7/1 state ACTIVE physical_state LINK_UP netdev lo ");
   check({"link", "show", "mlx5_7/1"}, "link mlx5_7/1 state ACTIVE");
   check({"statistic", "show", "link", "mlx5_7/1"}, "link mlx5_7/1 tx_packets 0 tx_bytes 0");
+}
+
+BOOST_AUTO_TEST_CASE(a_process_without_a_node_has_none) {
+  BOOST_TEST(rdma({"dev"}, "auto:3").out == "");
+  BOOST_TEST(rdma({"link"}, "auto:3").out == "");
+  BOOST_TEST(rdma({"dev", "show", "mlx5_7"}, "auto:3").status != 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_kernel_keeps_no_objects_of_it) {

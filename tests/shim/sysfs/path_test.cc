@@ -76,6 +76,21 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/device/vendor"}) == "0xffff\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_process_whose_node_is_left_to_a_rank_that_it_has_not_has_no_device) {
+  const auto ranked = [](const Words& words) {
+    Words all{"env", "VERBENA_NODE=auto:4"};
+    all.insert(all.end(), words.begin(), words.end());
+    return preloaded(all);
+  };
+  BOOST_TEST(ranked({"PMI_RANK=2", "cat", kDevice + "/ports/1/lid"}).out == "0x5b03\n");
+  for (const std::string& path : {kDevice, kReal, std::string("/dev/infiniband/rdma_cm"), std::string("/dev/infiniband/uverbs0"),
+                                  std::string("/sys/class/infiniband_verbs/uverbs0")}) {
+    BOOST_TEST(ranked({"PMI_RANK=2", "test", "-e", path}).status == 0, path);
+    BOOST_TEST(ranked({"test", "-e", path}).status == 1, path);
+  }
+  BOOST_TEST(ranked({"ls", "/sys/class/infiniband"}).out == "");
+}
+
 BOOST_AUTO_TEST_CASE(counters_are_the_sum_of_the_nodes_processes_at_that_moment) {
   using namespace verbena;
   const std::string fabric = "path." + std::to_string(getpid());

@@ -29,7 +29,7 @@ struct ExecOptions {
   std::string fabric = host::kFabricDefault;
   std::string node;   // empty: 1, or by rank if there are several
   std::string nodes;  // empty: not said
-  std::string link;  // empty: whatever the fabric has
+  std::string link;   // empty: whatever the fabric has
   std::string pcap;
   std::string pcap_snap = "0";
   std::vector<std::string> faults;
@@ -171,7 +171,8 @@ host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& c
   host::LaunchEnvironment plan;
   plan.fabric = options.fabric;
   plan.node = options.node.empty() ? std::to_string(host::kNodeDefault) : options.node;
-  if (is_by_rank(options)) plan.node = auto_node(parse_number(options.nodes, 1, host::kNodesMax).value_or(host::kNodesMax));
+  if (is_by_rank(options))
+    plan.node = auto_node(parse_number(options.nodes, 1, host::kNodesMax).value_or(host::kNodesMax));
   plan.link = options.link;
   plan.capture_path = capture_path;
   if (options.pcap_snap != "0") plan.capture_snap_bytes = options.pcap_snap;

@@ -41,7 +41,7 @@ constexpr Word kWorkload[] = {"name",  "verb",  "transport", "pattern",       "f
                               "among", "size",  "count",     "duration",      "depth",        "qps",
                               "rate",  "check", "start",     "receive-depth", "receive-delay"};
 constexpr Word kSize[] = {"size", "from", "to", "weight"};
-constexpr Word kProgram[] = {"name", "exec", "node", "start", "after", "status", "background"};
+constexpr Word kProgram[] = {"name", "exec", "node", "nodes", "start", "after", "status", "background"};
 constexpr Word kCondition[] = {"workload", "completed", "link", "carried"};
 constexpr Word kPacketFault[] = {"packet", "link", "on", "from", "until", "for", "when", "after"};
 constexpr Word kLuminaFault[] = {"data-pkt-events", "link", "on", "from", "until", "for", "when", "after"};

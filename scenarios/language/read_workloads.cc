@@ -225,7 +225,11 @@ Program read_program(const Value& item, const ElementNames& names, const Scenari
   program.place = item.place();
   const Value command = section.need("exec", "ib_write_bw ${n1}");
   if (scenario.clock != Clock::real_time) command.wrong("a program needs clock: real");
-  program.host = names.host(section.need("node", "n1"));
+  section.exclude("nodes", "node");
+  if (const auto value = section.find("nodes"))
+    program.nodes = static_cast<std::uint32_t>(value->number(1, names.topology().hosts));
+  else
+    program.host = names.host(section.need("node", "n1"));
   if (command.is_list())
     for (const Value& argument : command.items()) program.arguments.push_back(argument.text());
   else

@@ -103,11 +103,12 @@ struct Workload {
   Duration receive_delay{0};
 };
 
-/// `exec:`: an unmodified program on a node, real time only.
+/// `exec:`: an unmodified program on a node, or a launcher of ranks on several, real time only.
 struct Program {
   std::string name;
   Place place;
   std::uint32_t host = 0;
+  std::uint32_t nodes = 0;             // not 0: from the first on; each process on that of its rank, and `host` is 0
   std::vector<std::string> arguments;  // [0] is the program; ${n1} was replaced by the address of host n1
   Duration start{0};
   std::vector<std::string> after;  // programs that must listen or have printed something first; empty: none

@@ -152,6 +152,19 @@ void ProgramChild::send_signal(int number) const {
   }
 }
 
+void ProgramChild::send_signal_on(const wire::Gid& node, int number) const {
+  if (process_ <= 0) return;
+  std::set<pid_t> told;
+  for (bool is_more = true; is_more;) {
+    is_more = false;
+    for (const pid_t one : mark_.wearers_on(node))
+      if (told.insert(one).second) {
+        is_more = true;
+        kill(one, number);
+      }
+  }
+}
+
 void ProgramChild::end() {
   if (process_ <= 0) return;
   const timespec step{0, kEndStepNs};

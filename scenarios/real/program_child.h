@@ -40,6 +40,8 @@ class ProgramChild {
   bool is_ready(Time now) const;
   /// To all the program's processes, and those that they make meanwhile.
   void send_signal(int number) const;
+  /// To those that stand on the node by their rank, not to their launcher.
+  void send_signal_on(const wire::Gid& node, int number) const;
   /// SIGTERM, patience, SIGKILL; waits. Also for what the program left running.
   void end();
   /// What it wrote to both.

@@ -9,8 +9,10 @@
 #include <cctype>
 #include <cstdlib>
 #include <ctime>
+#include <functional>
 #include <string_view>
 
+#include "emulator/host/config/own_node.h"
 #include "emulator/host/link/shm/shm_channel.h"
 
 namespace verbena::scenarios {
@@ -28,13 +30,28 @@ std::string contents_of(const std::string& path) {
   return all;
 }
 
-bool has_entry(std::string_view environment, std::string_view entry) {
-  for (std::size_t at = environment.find(entry); at != environment.npos; at = environment.find(entry, at + 1)) {
-    const std::size_t end = at + entry.size();
-    const bool begins = at == 0 || environment[at - 1] == '\0';
-    if (begins && (end == environment.size() || environment[end] == '\0')) return true;
+/// The variable in the octets of an environment; null: it is not there, or empty.
+const char* find_variable(const std::string& environment, std::string_view name) {
+  for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
+    const std::string_view entry = environment.c_str() + at;
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return entry.size() == name.size() + 1 ? nullptr : environment.c_str() + at + name.size() + 1;
+    if (environment.find('\0', at) == environment.npos) break;
   }
-  return false;
+  return nullptr;
+}
+
+std::vector<pid_t> processes_with(const std::function<bool(const std::string& environment)>& is_wanted) {
+  std::vector<pid_t> found;
+  DIR* const processes = opendir("/proc");
+  if (processes == nullptr) return found;
+  while (const dirent* entry = readdir(processes)) {
+    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
+    if (is_wanted(contents_of(std::string("/proc/") + entry->d_name + "/environ")))
+      found.push_back(static_cast<pid_t>(std::atoi(entry->d_name)));
+  }
+  closedir(processes);
+  return found;
 }
 
 }  // namespace
@@ -52,17 +69,21 @@ void ProgramMark::put_on() const {
   setenv(std::string(kVariable).c_str(), entry_.c_str() + kVariable.size() + 1, 1);
 }
 
+bool ProgramMark::is_on(const std::string& environment) const {
+  const char* const value = find_variable(environment, kVariable);
+  return value != nullptr && std::string_view(value) == std::string_view(entry_).substr(kVariable.size() + 1);
+}
+
 std::vector<pid_t> ProgramMark::wearers() const {
-  std::vector<pid_t> found;
-  DIR* const processes = opendir("/proc");
-  if (processes == nullptr) return found;
-  while (const dirent* entry = readdir(processes)) {
-    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
-    if (has_entry(contents_of(std::string("/proc/") + entry->d_name + "/environ"), entry_))
-      found.push_back(static_cast<pid_t>(std::atoi(entry->d_name)));
-  }
-  closedir(processes);
-  return found;
+  return processes_with([this](const std::string& environment) { return is_on(environment); });
+}
+
+std::vector<pid_t> ProgramMark::wearers_on(const wire::Gid& node) const {
+  return processes_with([&](const std::string& environment) {
+    if (!is_on(environment)) return false;
+    const auto own = host::own_node_by([&](const char* name) { return find_variable(environment, name); });
+    return own.kind == host::OwnNode::Kind::known && own.address == node;
+  });
 }
 
 }  // namespace verbena::scenarios

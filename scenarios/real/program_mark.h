@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "wire/types.h"
+
 namespace verbena::scenarios {
 
 class ProgramMark {
@@ -22,8 +24,12 @@ class ProgramMark {
   void put_on() const;
   /// Those who live and can be looked at.
   std::vector<pid_t> wearers() const;
+  /// Those of them that stand on the node, by their environment (own_node.h).
+  std::vector<pid_t> wearers_on(const wire::Gid& node) const;
 
  private:
+  bool is_on(const std::string& environment) const;
+
   std::string entry_;  // NAME=VALUE
 };
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "emulator/host/config/launch_environment.h"
+#include "emulator/host/config/own_node.h"
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
@@ -83,6 +84,7 @@ class RealRun final : private FaultTarget {
   std::optional<std::string> tell_fabric(const std::vector<std::string>& words) override;
   std::uint64_t carried(const std::string& cable) override;
   void change_node(std::uint32_t host, NodeChange change) override;
+  static void change_ranks(const ProgramChild& launcher, std::uint32_t host, NodeChange change);
   void set_power(std::uint32_t host, const char* power);
 
   void start_programs(Duration elapsed);
@@ -155,6 +157,21 @@ void RealRun::set_power(std::uint32_t host, const char* power) {
   tell_fabric({"node-power", scenario_.topology.vertices[host].name, power});
 }
 
+/// The launcher stands on no node, and lives on; it is its to say what that does to the program. Nobody starts a rank
+/// again.
+void RealRun::change_ranks(const ProgramChild& launcher, std::uint32_t host, NodeChange change) {
+  const wire::Gid node = host::node_address(host + 1);
+  switch (change) {
+    case NodeChange::crash:
+    case NodeChange::restart:
+      return launcher.send_signal_on(node, SIGKILL);
+    case NodeChange::freeze:
+      return launcher.send_signal_on(node, SIGSTOP);
+    case NodeChange::thaw:
+      return launcher.send_signal_on(node, SIGCONT);
+  }
+}
+
 void RealRun::change_node(std::uint32_t host, NodeChange change) {
   // First: what the kernel would say in the name of programs that are killed, a machine without power does not say.
   if (change == NodeChange::crash || change == NodeChange::restart) set_power(host, "crashing");
@@ -162,7 +179,13 @@ void RealRun::change_node(std::uint32_t host, NodeChange change) {
   std::vector<std::size_t> to_start;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     Running& running = programs_[i];
-    if (scenario_.programs[i].host != host || !running.child) continue;
+    const Program& program = scenario_.programs[i];
+    if (!running.child) continue;
+    if (program.nodes != 0) {
+      if (host < program.nodes) change_ranks(*running.child, host, change);
+      continue;
+    }
+    if (program.host != host) continue;
     switch (change) {
       case NodeChange::crash:
         running.is_crashed = !running.child->ended();
@@ -211,7 +234,8 @@ void RealRun::start(std::size_t index) {
   options.arguments = program.arguments;
   options.library_directory = libraries_;
   options.environment.fabric = fabric_->name();
-  options.environment.node = std::to_string(program.host + 1);
+  options.environment.node = program.nodes != 0 ? std::string(host::kAutoNode) + ":" + std::to_string(program.nodes)
+                                                : std::to_string(program.host + 1);
   options.environment.link = "fabric";
   options.environment.seed = std::to_string(scenario_.seed + index);
   options.environment.stats_path = stats_path_;
@@ -355,6 +379,11 @@ std::optional<std::string> refuse(const Scenario& scenario) {
   if (scenario.topology.hosts > host::kNodesMax)
     return "1:1: `clock: real` has at most " + std::to_string(host::kNodesMax) + " nodes, not " +
            std::to_string(scenario.topology.hosts);
+  for (const Program& program : scenario.programs)
+    for (std::uint32_t other = 1; other < program.nodes; ++other)
+      if (host::text_of(real_tuning(scenario, other)) != host::text_of(real_tuning(scenario, 0)))
+        return place_text(program.place) + ": nodes: one program has one environment: give n1 and n" +
+               std::to_string(other + 1) + " the same nic:";
   if (auto reason = FaultSchedule::refuse(scenario)) return reason;
   return RealExpectations::refuse(scenario);
 }

@@ -152,7 +152,8 @@ BOOST_AUTO_TEST_CASE(exec_leaves_the_node_to_the_rank_where_there_are_several) {
     BOOST_TEST(finished.status == 2);
     return finished.err;
   };
-  for (const char* nodes : {"0", "255", "x"}) BOOST_TEST(error_of({"--nodes", nodes}).starts_with("verbena exec: --nodes"));
+  for (const char* nodes : {"0", "255", "x"})
+    BOOST_TEST(error_of({"--nodes", nodes}).starts_with("verbena exec: --nodes"));
   BOOST_TEST((error_of({"--nodes", "3", "--node", "2"}).find("not with --node 2") != std::string::npos));
   BOOST_TEST((error_of({"--nodes", "3", "--pcap", "x.pcapng"}).find("one file is of one node") != std::string::npos));
 }

@@ -54,7 +54,8 @@ Result<wire::Gid, std::string> node_from_environment() {
       return Failure{
           complaint(kNodeVariable, value, "want a node number from 1 to 254, an IP address, auto or auto:NODES")};
     case OwnNode::Kind::no_rank:
-      return Failure{complaint(kNodeVariable, value, "the process has no rank, by which its node is found: " + rank_rule())};
+      return Failure{
+          complaint(kNodeVariable, value, "the process has no rank, by which its node is found: " + rank_rule())};
     case OwnNode::Kind::wrong_rank:
       return Failure{complaint(kNodeVariable, value, "the rank is not a number: " + ranks_text())};
     case OwnNode::Kind::ranks_differ:

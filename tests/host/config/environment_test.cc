@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_CASE(a_process_whose_rank_does_not_give_a_node_is_told_which_var
   setenv("PMIX_RANK", "1", 1);
   const auto differ = config_from_environment();
   BOOST_REQUIRE(!differ.ok());
-  BOOST_TEST(differ.error() == "VERBENA_NODE='auto:3': launchers differ in the process's rank: PMIX_RANK=1, PMI_RANK=4");
+  BOOST_TEST(differ.error() ==
+             "VERBENA_NODE='auto:3': launchers differ in the process's rank: PMIX_RANK=1, PMI_RANK=4");
   unsetenv("PMIX_RANK");
   unsetenv("PMI_RANK");
   const auto none = config_from_environment();

@@ -252,6 +252,11 @@ BOOST_AUTO_TEST_CASE(programs_run_on_the_real_clock_and_must_be_there) {
   check_error(real("- {exec: ^\"ls 'x\", node: n1}\n"), "a quotation mark is not closed");
   check_error(real("- {exec: ls, node: ^n3}\n"), "there is no such node");
   check_error(real("- {exec: ls, node: n1, after: ^late}\n"), "no program of this name");
+  BOOST_TEST(good(real("- {exec: ls, nodes: 2}\n")).programs[0].nodes == 2u);
+  BOOST_TEST(scenario.programs[0].nodes == 0u);
+  check_error(real("- {exec: ls, nodes: ^3}\n"), "from 1 to 2");
+  check_error(real("- {exec: ls, nodes: ^0}\n"), "from 1 to 2");
+  check_error(real("- {exec: ls, nodes: 2, node: ^n1}\n"), "exclude each other");
   const auto expecting = [&](const std::string& item) {
     return real("- {name: p, exec: ls, node: n1}\nexpect:\n- " + item + "\n");
   };

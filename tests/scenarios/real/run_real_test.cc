@@ -103,6 +103,42 @@ BOOST_AUTO_TEST_CASE(programs_run_in_their_order_and_their_output_is_judged) {
   BOOST_TEST(std::filesystem::exists(folder.path() + "/n1-s1.pcapng"));
 }
 
+BOOST_AUTO_TEST_CASE(a_launchers_ranks_are_on_nodes_of_their_own_and_one_nodes_crash_is_its_ranks_end) {
+  Scenario scenario = scenario_of(2);
+  // Ranks as an mpirun makes them: the launcher waits and tells how each has ended.
+  const std::string rank = "'echo $0 on $(cat /sys/class/infiniband/verbena0/ports/1/lid); exec sleep 20'";
+  scenario.programs.push_back(program_of("ranks", 0,
+                                         "PMI_RANK=0 sh -c " + rank + " first & one=$!; PMI_RANK=1 sh -c " + rank +
+                                             " second & two=$!; wait $two; echo second $?; kill $one; wait $one; "
+                                             "echo first $?; ls /sys/class/infiniband; exit 5"));
+  scenario.programs.back().nodes = 2;
+  scenario.programs.back().expected_status = 5;
+  Fault crash;
+  crash.text = "node-crash n2";
+  crash.what = ElementFault{.kind = ElementFault::Kind::node_crash, .hosts = {1}};
+  crash.trigger.at = milliseconds(1500);
+  scenario.faults.push_back(crash);
+  for (const char* output : {"first on 0x5b01", "second on 0x5b02", "second 137", "first 143"})
+    scenario.expectations.push_back(program_expectation("ranks", output));
+  scenario.expectations.push_back(program_expectation("ranks", "verbena0"));  // what a launcher has not
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST(outcome.error == "");
+  BOOST_TEST(outcome.programs.at(0).text == "exit status 5");
+  for (std::size_t i = 0; i < 4; ++i)
+    BOOST_TEST(outcome.expectations.at(i).held, outcome.expectations[i].text + ": " + outcome.expectations[i].observed);
+  BOOST_TEST(!outcome.expectations.at(4).held);
+}
+
+BOOST_AUTO_TEST_CASE(programs_on_several_nodes_need_nics_of_one_kind) {
+  Scenario scenario = scenario_of(2);
+  scenario.programs.push_back(program_of("ranks", 0, "true"));
+  scenario.programs.back().nodes = 2;
+  BOOST_TEST(run_real(scenario, {}).error == "");
+  scenario.nics.resize(2);
+  scenario.nics[1].mtu_bytes = 1024;
+  BOOST_TEST((run_real(scenario, {}).error.find("give n1 and n2 the same nic:") != std::string::npos));
+}
+
 BOOST_AUTO_TEST_CASE(a_client_starts_when_its_server_listens_by_rdma_cm) {
   // rping's server says nothing and opens no TCP port.
   Scenario scenario = scenario_of(2);

@@ -83,8 +83,9 @@ BOOST_AUTO_TEST_CASE(a_process_whose_node_is_left_to_a_rank_that_it_has_not_has_
     return preloaded(all);
   };
   BOOST_TEST(ranked({"PMI_RANK=2", "cat", kDevice + "/ports/1/lid"}).out == "0x5b03\n");
-  for (const std::string& path : {kDevice, kReal, std::string("/dev/infiniband/rdma_cm"), std::string("/dev/infiniband/uverbs0"),
-                                  std::string("/sys/class/infiniband_verbs/uverbs0")}) {
+  for (const std::string& path :
+       {kDevice, kReal, std::string("/dev/infiniband/rdma_cm"), std::string("/dev/infiniband/uverbs0"),
+        std::string("/sys/class/infiniband_verbs/uverbs0")}) {
     BOOST_TEST(ranked({"PMI_RANK=2", "test", "-e", path}).status == 0, path);
     BOOST_TEST(ranked({"test", "-e", path}).status == 1, path);
   }

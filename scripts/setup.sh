@@ -15,8 +15,10 @@ packages_of() {
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     interop) echo "qemu-system-x86 busybox-static perftest ibverbs-utils ibverbs-providers rdmacm-utils iproute2 python3" ;;
-    systems-short) echo "ucx-utils libfabric-bin fio iperf3 librdmacm1 iproute2 python3 python3-yaml" ;;
-    systems) echo "$(packages_of systems-short) dapl2-utils libdapl2 libfabric-dev libfabric1 golang-go gcc libc6-dev" ;;
+    systems-short) echo "ucx-utils libfabric-bin fio iperf3 librdmacm1 openmpi-bin libopenmpi-dev netpipe-openmpi gcc iproute2 util-linux python3
+                     python3-yaml" ;;
+    systems) echo "$(packages_of systems-short) dapl2-utils libdapl2 libfabric-dev libfabric1 golang-go gcc libc6-dev mpich libmpich-dev netpipe-mpich2
+                     hpcc" ;;
     *)     echo "setup: no group of packages is called '$1'; there are build, demo, test, bench, interop, systems-short, systems" >&2; exit 2 ;;
   esac
 }

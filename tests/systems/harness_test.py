@@ -26,6 +26,7 @@ import catalogue  # noqa: E402
 import conditions  # noqa: E402
 import namespaces  # noqa: E402
 import page  # noqa: E402
+import ranks  # noqa: E402
 import systems  # noqa: E402
 from row import Deviation, End, Killed, System  # noqa: E402
 
@@ -73,7 +74,7 @@ class Conditions(unittest.TestCase):
 
 class Namespaces(unittest.TestCase):
     def problems(self, client, scenario=None, server=None):
-        return list(namespaces.problems(scenario or SCENARIO, {"server": server or ended(0), "client": client}))
+        return list(namespaces.problems(scenario or SCENARIO, {"server": server or ended(0), "client": client}, folder=""))
 
     def test_good_ends_are_good(self):
         self.assertEqual(self.problems(ended(0, "done")), [])
@@ -95,6 +96,30 @@ class Namespaces(unittest.TestCase):
     def test_commands_name_the_nodes_that_are_there(self):
         nodes = [namespaces.Node(place, None) for place in (1, 2)]
         self.assertEqual(namespaces.words_of("ask ${n1} 'two words'", nodes), ["ask", "10.47.0.1", "two words"])
+
+
+class Ranks(unittest.TestCase):
+    """A scenario whose one workload is an mpirun on two nodes."""
+
+    MPI = {"workloads": [{"name": "ranks", "nodes": 2, "exec": "mpirun -n 2 true"}], "expect": [{"counter": "tx_bytes", "of": "n2", "min": 30}]}
+
+    def problems(self, *counters):
+        with tempfile.TemporaryDirectory() as folder:
+            for number, (place, octets) in enumerate(counters):
+                with open(os.path.join(folder, f"counters.{place}.{number}"), "w", encoding="utf-8") as file:
+                    file.write(f"verbena: counters of node 10.47.0.{place + 1}, 1 process\n  tx_packets {octets // 5}\n  tx_bytes {octets}\n")
+            return list(namespaces.problems(self.MPI, {"ranks": ended(0)}, folder))
+
+    def test_counters_are_those_of_the_nodes_own_ranks(self):
+        self.assertEqual(self.problems((0, 5), (1, 10), (1, 20)), [])
+        self.assertRegex(self.problems((0, 50), (1, 10), (1, 15))[0], "25 is not within")
+        self.assertIn("no packet was sent", self.problems())
+
+    def test_the_program_is_what_stands_behind_the_options(self):
+        words = ["env", "A=1", "mpirun.openmpi", "--mca", "pml", "ucx", "-n", "4", "sh", "-c", "true"]
+        self.assertEqual(ranks.program_at(words), 8)
+        with self.assertRaises(namespaces.harness.Failure):
+            ranks.program_at(["mpirun", "-n", "2", "no-such-program"])
 
 
 class Known(unittest.TestCase):
@@ -145,7 +170,7 @@ class Catalogue(unittest.TestCase):
         for row in catalogue.ROWS:
             self.assertLessEqual({*row.short, *row.without, *(one.condition for one in row.deviations)}, set(conditions.CONDITIONS))
             if row.killed:
-                workloads = {one["name"]: one["node"] for one in systems.read(row, "killed")["workloads"]}
+                workloads = {one["name"]: one.get("node") for one in systems.read(row, "killed")["workloads"]}
                 self.assertLessEqual(set(row.killed.ends), {name for name, node in workloads.items() if node != row.killed.node})
                 self.assertTrue(row.killed.ends, row.name)
 

@@ -6,11 +6,13 @@ there: exit status, output, counters. Others are an error, not a check that is l
 import re
 import shlex
 import sys
+import tempfile
 import time
 
 import conditions
 import harness
 import network
+import ranks
 
 PREFIX = "10.47.0"
 BRIDGE, INTERFACE, MTU = "lab0", "v0", 9000
@@ -85,7 +87,7 @@ def is_ready(program, node, before):
     return time.monotonic() - program.started > SPEECH_IS_ENOUGH_S and bool(program.out + program.err)
 
 
-def start_all(nets, scenario, deadline):
+def start_all(nets, scenario, deadline, folder):
     """{name: program}, started in the order that `after:` and `start:` ask for."""
     nodes = {node.name: node for node in nets.nodes}
     began, programs, before = time.monotonic(), {}, {}
@@ -97,9 +99,13 @@ def start_all(nets, scenario, deadline):
             ready = all(name in programs and is_ready(programs[name], *before[name]) for name in after)
             if not ready or time.monotonic() - began < conditions.seconds_of(workload.get("start", "0s")):
                 continue
-            node, name = nodes[workload["node"]], workload["name"]
+            node, name = nodes[workload.get("node", "n1")], workload["name"]
             before[name] = (node, node.listeners())
-            programs[name] = nets.start(node, words_of(workload["exec"], nets.nodes), name, stats=True)
+            words = words_of(workload["exec"], nets.nodes)
+            if "nodes" in workload:
+                programs[name] = ranks.start(nets, workload, words, folder)
+            else:
+                programs[name] = nets.start(node, words, name, stats=True)
             waiting.remove(workload)
         if waiting and time.monotonic() > min(deadline, began + READY_S + 60):
             raise harness.Failure("not all programs could start\n" + "".join(one.describe() for one in programs.values()))
@@ -134,15 +140,26 @@ def program_problem(expectation, program):
     return ""
 
 
-def counter_problem(expectation, scenario, programs):
+def count(scenario, programs, counter, of, folder):
+    """What the processes on these nodes have counted."""
+    total = 0
+    for workload in scenario["workloads"]:
+        if "nodes" in workload:
+            places = [place for place in range(workload["nodes"]) if of is None or f"n{place + 1}" in of]
+            total += sum(ranks.counters(folder, place).get(counter, 0) for place in places)
+        elif of is None or workload["node"] in of:
+            total += programs[workload["name"]].counters().get(counter, 0)
+    return total
+
+
+def counter_problem(expectation, scenario, programs, folder):
     of = expectation.get("of")
     of = [of] if isinstance(of, str) else of
-    chosen = [workload["name"] for workload in scenario["workloads"] if of is None or workload["node"] in of]
-    total = sum(programs[name].counters().get(expectation["counter"], 0) for name in chosen)
+    total = count(scenario, programs, expectation["counter"], of, folder)
     return "" if within(total, expectation) else f"{total} is not within its bounds"
 
 
-def problems(scenario, programs):
+def problems(scenario, programs, folder):
     """What is wrong with the ends of these programs, a line each."""
     judged = set()
     for expectation in scenario.get("expect", []):
@@ -150,7 +167,7 @@ def problems(scenario, programs):
             judged.add(expectation["program"])
             problem = program_problem(expectation, programs[expectation["program"]])
         elif "counter" in expectation:
-            problem = counter_problem(expectation, scenario, programs)
+            problem = counter_problem(expectation, scenario, programs, folder)
         else:
             problem = "is not judged between network namespaces"
         if problem:
@@ -162,16 +179,16 @@ def problems(scenario, programs):
             continue
         if program.status != status:
             yield f"{workload['name']}: exit status {program.status} instead of {status}"
-    if not sum(program.counters().get("tx_packets", 0) for program in programs.values()):
+    if not count(scenario, programs, "tx_packets", None, folder):
         yield "no packet was sent"
 
 
 def run(verbena, scenario, timeout_s):
     """Runs it to its end; harness.Failure says what is wrong."""
-    with Network(verbena, hosts_of(scenario)) as nets:
+    with Network(verbena, hosts_of(scenario)) as nets, tempfile.TemporaryDirectory(prefix="verbena-ranks-") as folder:
         deadline = time.monotonic() + timeout_s
-        programs = start_all(nets, scenario, deadline)
+        programs = start_all(nets, scenario, deadline, folder)
         wait_all(scenario, programs, deadline)
-        wrong = list(problems(scenario, programs))
+        wrong = list(problems(scenario, programs, folder))
         if wrong:
             raise harness.Failure("\n".join(wrong) + "\n" + "".join(one.describe() for one in programs.values()))

@@ -58,7 +58,8 @@ def commands(row, scenario):
         words = quoted(workload["exec"])
         for place in range(1, 10):
             words = words.replace(f"${{n{place}}}", f"127.47.91.{place}")
-        lines.append(f"    build/verbena exec --node {workload['node'][1:]} -- {words}")
+        where = f"--nodes {workload['nodes']}" if "nodes" in workload else f"--node {workload['node'][1:]}"
+        lines.append(f"    build/verbena exec {where} -- {words}")
     return f"{row.name}:\n\n" + "\n".join(lines)
 
 

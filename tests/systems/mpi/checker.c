@@ -1,6 +1,8 @@
 // mpi_checker: runs all that MPI has to move data, and compares every octet that arrives.
 //
-//   mpirun -n 4 mpi_checker [--seconds S] [--only messages,collectives,neighbours,reductions,datatypes,windows,replacing]
+//   mpirun -n 4 mpi_checker [--seconds S] [--only PART,...]
+//
+// The parts: messages, collectives, neighbours, reductions, datatypes, windows, replacing.
 //
 // One round at least, more until S seconds have passed. Ends with one line of rank 0, "mpi_checker: 4 ranks, N rounds,
 // M octets right", and status 0; status 1 if anything was wrong, each told on stderr.

@@ -1,8 +1,8 @@
 // Reductions: every built-in operation on every built-in datatype of C that has it, in every collective that reduces,
 // and an operation of our own that does not commute.
 //
-// Each rank works out by itself what is right, in the order of the ranks. Values are small whole numbers, so that no order
-// rounds.
+// Each rank works out by itself what is right, in the order of the ranks. Values are small whole numbers, so that no
+// order rounds.
 #include <complex.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -89,7 +89,8 @@ static void accumulate(MPI_Win window, long long* base, const MPI_Aint* bases) {
   free(mine);
 }
 
-/// Tickets of one counter: nobody gets one twice. And a lock made of compare-and-swap, under which a plain counter holds.
+/// Tickets of one counter: nobody gets one twice. And a lock made of compare-and-swap, under which a plain counter
+/// holds.
 static void atomics(MPI_Win window, long long* base, const MPI_Aint* bases) {
   enum { kTickets = 40, kTurns = 5 };
   const MPI_Aint slot = sizeof(long long);

@@ -108,7 +108,7 @@ function(verbena_library name)
 endfunction()
 
 # These begin first, so that none is left to run alone at the end. Once CTest has measured all tests it knows better.
-set(VERBENA_LONG_TESTS scenarios_virtual_random_runs cli_run nic_random_world nic_loss nic_transfer host_link_udp_udp_link
+set(VERBENA_LONG_TESTS scenarios_virtual_random_runs cli_run nic_random_world nic_credit nic_loss nic_transfer host_link_udp_udp_link
   host_link_raw_raw_link shim_limits scenarios_language_schema scenarios_real_run_real)
 
 # verbena_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT SECONDS]): one Boost.Test program, one CTest entry.
@@ -133,6 +133,9 @@ function(verbena_test name)
   add_test(NAME ${name} COMMAND test_${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)  # the end of one that hangs; a busy machine is slower than ours by 10
+    if(VERBENA_SANITIZE)
+      set(ARG_TIMEOUT 900)  # the same code takes five times as long
+    endif()
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "core;${ARG_LABELS}")
   if(name IN_LIST VERBENA_LONG_TESTS)

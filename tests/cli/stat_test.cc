@@ -1,5 +1,6 @@
 // `verbena stat` of nodes on direct cables: their processes are found, added up and gone again.
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,12 @@ using Json = nlohmann::json;
 namespace {
 
 const std::string kFabric = "stat." + std::to_string(getpid());  // before any child is made
+
+long lines_in(int file) {
+  std::string text(1 << 16, '\0');
+  const ssize_t bytes = pread(file, text.data(), text.size(), 0);
+  return std::count(text.begin(), text.begin() + std::max<ssize_t>(bytes, 0), '\n');
+}
 
 /// Another process with counters of its own, until this object goes.
 class CountingProcess {
@@ -90,14 +97,19 @@ BOOST_AUTO_TEST_CASE(nobody_is_an_error_that_says_what_was_looked_for) {
 
 BOOST_AUTO_TEST_CASE(watching_ends_with_the_last_process) {
   CountingProcess one("3", 5);
+  const int seen = memfd_create("seen", 0);
+  BOOST_REQUIRE(seen >= 0);
   const pid_t ender = fork();
-  if (ender == 0) {
-    usleep(500'000);
+  if (ender == 0) {  // once it was seen twice
+    for (int i = 0; i < 2000 && lines_in(seen) < 2; ++i) usleep(10'000);
     one.end();
     _exit(0);
   }
-  const test::Finished watched = ask({"--watch", "0.1", "--json"});
+  const std::string into = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(seen);
+  const test::Finished watched = test::run_command(
+      {"sh", "-c", R"(exec "$0" stat --fabric "$1" --watch 0.1 --json >"$2")", VERBENA_COMMAND, kFabric, into}, {});
   waitpid(ender, nullptr, 0);
   BOOST_TEST(watched.status == 0, watched.err);
-  BOOST_TEST(std::count(watched.out.begin(), watched.out.end(), '\n') >= 2);
+  BOOST_TEST(lines_in(seen) >= 2);
+  close(seen);
 }

@@ -16,7 +16,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using scenarios::Outcome;
 
-constexpr std::uint64_t kSeedsAtOnce = 64;  // between two looks at the clock
+/// How many seeds are run between two looks at the clock: for half a second or so, on whatever machine.
+class BatchSize {
+ public:
+  explicit BatchSize(std::uint64_t jobs) : least_(jobs), seeds_(jobs) {}
+  std::uint64_t seeds() const { return seeds_; }
+  void took(Clock::duration time) {
+    if (time < std::chrono::milliseconds(250)) seeds_ = std::min(2 * seeds_, std::max(least_, kSeedsMax));
+    if (time > std::chrono::seconds(1)) seeds_ = std::max(seeds_ / 2, least_);
+  }
+
+ private:
+  static constexpr std::uint64_t kSeedsMax = 64;
+
+  std::uint64_t least_;
+  std::uint64_t seeds_;
+};
 
 }  // namespace
 
@@ -40,10 +55,11 @@ int soak(const CommandLine& line, const Options& options, const scenarios::Sweep
   const auto seconds = [&] {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count());
   };
+  BatchSize batch(job_count(options));
   for (std::uint64_t first = range.first;;) {
     scenarios::SweepOptions sweep;
     sweep.first_seed = first;
-    sweep.last_seed = first + std::min(range.last - first, kSeedsAtOnce - 1);
+    sweep.last_seed = first + std::min(range.last - first, batch.seeds() - 1);
     sweep.jobs = job_count(options);
     sweep.stop = &interrupted();
     sweep.run = runner;
@@ -54,7 +70,9 @@ int soak(const CommandLine& line, const Options& options, const scenarios::Sweep
                                      sweep.first_seed, sweep.last_seed, time_left.text(done + done_now, elapsed)));
     };
     std::fflush(stdout);  // workers must not print it again
+    const auto batch_begin = Clock::now();
     const scenarios::SweepResult result = scenarios::sweep({}, sweep);
+    batch.took(Clock::now() - batch_begin);
     done += result.seeds_done;
     if (!result.error.empty()) return line.fail(kExitInternal, result.error);
     if (!result.failed.empty()) progress_line.clear();

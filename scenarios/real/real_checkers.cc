@@ -43,8 +43,12 @@ void RealCheckers::learn(const wire::PacketView& packet) {
   const wire::OpcodeInfo& info = packet.opcode();
   if (info.is_request)
     stream.requests.note(packet);
-  else if (stream.peer == kNone && stream.attempts < kAttemptsMax)
+  else if (stream.attempts < kAttemptsMax && !is_answered_by(stream, packet.bth().psn))
     pair(number, packet.bth().psn);
+}
+
+bool RealCheckers::is_answered_by(const Stream& responses, wire::Psn psn) const {
+  return responses.peer != kNone && streams_[responses.peer].requests.may_be_answered_by(psn);
 }
 
 std::size_t RealCheckers::stream_of(const wire::PacketView& packet) {
@@ -77,6 +81,7 @@ void RealCheckers::pair(std::size_t responses, wire::Psn psn) {
   if (found == kNone) return;
   Stream& requests = streams_[found];
   stream.peer = found;
+  stream.attempts = 0;
   requests.peer = responses;
   connect(requests);
 }

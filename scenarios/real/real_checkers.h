@@ -46,6 +46,9 @@ class RealCheckers final : public fabric::Observer {
 
   void learn(const wire::PacketView& packet);
   std::size_t stream_of(const wire::PacketView& packet);
+  /// A QP may have gone and another have got its number (a program that is run again, its peer still there): its
+  /// answers then fit requests to a QP that nobody answers yet, and no longer those that they were paired with.
+  bool is_answered_by(const Stream& responses, wire::Psn psn) const;
   void pair(std::size_t responses, wire::Psn psn);
   void connect(const Stream& one);
 

@@ -95,6 +95,29 @@ BOOST_AUTO_TEST_CASE(answers_that_may_belong_to_several_are_not_held_against_any
   BOOST_TEST(watched.outcome().violations_total == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_qp_that_has_the_number_of_an_earlier_one_is_paired_with_the_requests_that_it_answers) {
+  Watched watched;
+  watched.send(100);
+  watched.acknowledge(100, 1);
+  watched.send(9000, true, wire::Qpn{0x33});
+  watched.acknowledge(9000, 1);
+  watched.send(9001, true, wire::Qpn{0x33});
+  watched.acknowledge(9001, 2);
+  const Outcome outcome = watched.outcome();
+  BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
+}
+
+BOOST_AUTO_TEST_CASE(a_qp_with_the_number_of_an_earlier_one_is_judged_by_what_it_answers) {
+  Watched watched;
+  watched.send(100);
+  watched.acknowledge(100, 1);
+  watched.send(9000, true, wire::Qpn{0x33});
+  watched.acknowledge(9000, 1);
+  watched.send(9001, false, wire::Qpn{0x33});
+  watched.acknowledge(9001, 2);
+  BOOST_TEST(watched.outcome().violations_total >= 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_skipped_psn_is_reported_without_any_answer) {
   Watched watched;
   watched.send(100);

@@ -6,9 +6,10 @@ what does not work, with its cause. Rows of one project stand in a file of their
 import rows_io
 import rows_libfabric
 import rows_mpi
+import rows_storage
 import rows_ucx
 
-ROWS = (*rows_ucx.ROWS, *rows_libfabric.ROWS, *rows_mpi.ROWS, *rows_io.ROWS)
+ROWS = (*rows_ucx.ROWS, *rows_libfabric.ROWS, *rows_mpi.ROWS, *rows_io.ROWS, *rows_storage.ROWS)
 
 
 def by_name():

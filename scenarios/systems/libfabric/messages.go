@@ -115,7 +115,10 @@ func (e *endpoint) post(what string, call func() C.ssize_t) {
 
 func wait(queue *C.struct_fid_cq) int {
 	var entry C.struct_fi_cq_msg_entry
-	code := C.fi_cq_sread(queue, unsafe.Pointer(&entry), 1, nil, waitMs)
+	code := C.ssize_t(-C.FI_EINTR)
+	for code == -C.FI_EINTR { // Go's scheduler interrupts its threads by signals
+		code = C.fi_cq_sread(queue, unsafe.Pointer(&entry), 1, nil, waitMs)
+	}
 	if code == -C.FI_EAVAIL {
 		var failed C.struct_fi_cq_err_entry
 		C.fi_cq_readerr(queue, &failed, 0)

@@ -132,8 +132,10 @@ void note_arrival(CheckedStream& flow, const Observation& seen) {
   const Psn behind = seen.psn + seen.span;
   if (!flow.arrives && !flow.expected_is_sure) {
     flow.expected = flow.highest_arrived = behind;
+    flow.expected_has_arrived = true;
   } else if (seen.psn == flow.expected) {
     flow.expected = behind;
+    flow.expected_has_arrived = true;
   }
   flow.arrives = true;
   raise_to(flow.highest_arrived, behind);
@@ -166,7 +168,9 @@ bool is_sequence_error(const wire::Syndrome& syndrome) {
 void note_answer_departure(Connection& connection, CheckedStream& flow, const Observation& seen) {
   const Psn behind = acknowledged_by(seen);
   if (!flow.expected_is_sure && flow.arrives) {
-    flow.expected_is_sure = behind == flow.expected;
+    // A response has its request's PSN, new or sent again; what an answer was believed to show, its copy shows as well.
+    flow.expected_is_sure = seen.is_acknowledge() && flow.expected_has_arrived && behind == flow.expected;
+    if (distance(flow.expected, behind) > 0) flow.expected_has_arrived = false;
     raise_to(flow.expected, behind);
   }
   if (!seen.is_acknowledge()) return;

@@ -104,9 +104,10 @@ struct CheckedStream {
 
   // What its receiver has seen and said.
   bool arrives = false;
-  bool expected_is_sure = false;  // false: the stream began before us, no answer has confirmed it
-  wire::Psn expected;             // one behind what it may have executed, at most
-  wire::Psn highest_arrived;      // one behind
+  bool expected_is_sure = false;      // false: the stream began before us, no answer has confirmed it
+  bool expected_has_arrived = false;  // false: an answer showed it
+  wire::Psn expected;                 // one behind what it may have executed, at most
+  wire::Psn highest_arrived;          // one behind
   bool has_answered = false;
   wire::Psn answered;                 // one behind what it has acknowledged
   std::optional<wire::Psn> nak_sent;  // a sequence error; nothing: what was missing has come since

@@ -118,6 +118,29 @@ BOOST_AUTO_TEST_CASE(a_qp_with_the_number_of_an_earlier_one_is_judged_by_what_it
   BOOST_TEST(watched.outcome().violations_total >= 1u);
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_that_comes_again_does_not_confirm_what_it_was_believed_to_show) {
+  Watched watched;
+  test::PacketSpec read{.opcode = rc(OperationCode::read_request), .psn = 100, .dest_qp = wire::Qpn{0x22}};
+  read.reth.length = 10 * 1024;
+  watched.frame(kOne, kTwo, read);
+  const auto respond = [&](std::uint32_t from, std::uint32_t to) {
+    for (std::uint32_t psn = from; psn < to; ++psn) {
+      const OperationCode opcode =
+          psn == 100 ? OperationCode::read_response_first : OperationCode::read_response_middle;
+      test::PacketSpec spec{.opcode = rc(opcode), .psn = psn, .dest_qp = wire::Qpn{0x11}};
+      spec.payload.resize(1024);
+      watched.frame(kTwo, kOne, spec);
+    }
+  };
+  respond(100, 103);
+  watched.send(98);  // again, as the rest is: the responder has had it all long ago
+  respond(103, 106);
+  respond(105, 106);
+  respond(106, 109);
+  const Outcome outcome = watched.outcome();
+  BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
+}
+
 BOOST_AUTO_TEST_CASE(a_skipped_psn_is_reported_without_any_answer) {
   Watched watched;
   watched.send(100);

@@ -45,8 +45,7 @@ void Nic::remove_device(Time now) {
   nic.qps.for_each([&](Qp& qp) {
     // Not even the answers that are owed leave any more.
     qp.responder.acknowledge = Responder::Acknowledge::none;
-    qp.responder.jobs.clear();
-    qp.responder.jobs_head = 0;
+    qp.responder.forget_jobs();
     if (qp.state != QpState::reset) nic.enter_error(qp);
   });
   nic.raise(AsyncEventType::device_fatal, 0, 0);

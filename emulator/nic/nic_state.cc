@@ -143,8 +143,7 @@ void NicState::enter_error(Qp& qp) {
   // A NAK that is due still leaves, behind the answers that were owed before it.
   if (qp.responder.acknowledge != Responder::Acknowledge::nak) {
     qp.responder.acknowledge = Responder::Acknowledge::none;
-    qp.responder.jobs.clear();
-    qp.responder.jobs_head = 0;
+    qp.responder.forget_jobs();
   }
   flush_send_queue(qp);
   flush_receive_queue(qp);

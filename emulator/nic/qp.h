@@ -12,6 +12,7 @@
 
 #include "emulator/nic/attributes.h"
 #include "emulator/nic/completion_queue.h"
+#include "emulator/nic/earlier_octets.h"
 #include "emulator/nic/handles.h"
 #include "emulator/nic/service.h"
 #include "emulator/nic/timer_heap.h"
@@ -107,7 +108,13 @@ struct Responder {
   std::vector<AtomicRecord> atomics;  // ring of max_dest_read_atomic
   std::uint32_t jobs_head = 0;
   std::uint32_t atomics_next = 0;
+  std::unique_ptr<EarlierOctets> earlier;  // for the READs among the jobs; null: as memory is now
 
+  void forget_jobs() {
+    jobs.clear();
+    jobs_head = 0;
+    earlier.reset();
+  }
   bool owes_response() const { return jobs_head < jobs.size() || acknowledge != Acknowledge::none; }
   bool owes_only_acknowledgement() const { return jobs_head == jobs.size() && acknowledge == Acknowledge::ack; }
 };

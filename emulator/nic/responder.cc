@@ -245,6 +245,7 @@ Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
                                kRemoteWrite, to))
       return refusal(nic, Verdict::remote_access);
   }
+  before_write(nic, qp, {packet.bth().psn, responder.write_address, to, payload.size()});
   if (!nic.memory.write(to, payload)) return Verdict::fault;
   responder.write_address += payload.size();
   responder.write_left -= static_cast<std::uint32_t>(payload.size());
@@ -311,6 +312,8 @@ Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::uint64_t address = responder.write_target;
   if (address % kAtomicBytes != 0) return Verdict::invalid_request;
+  const std::uint64_t remote = packet.opcode().has_reth ? packet.reth().address : packet.atomic_eth().address;
+  before_write(nic, qp, {packet.bth().psn, remote, address, kAtomicBytes});
   const auto original = apply_atomic(nic, packet, address);
   if (!original) return Verdict::fault;
   VERBENA_ASSERT(!responder.atomics.empty());

@@ -3,6 +3,9 @@
 #include "emulator/nic/response.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "emulator/nic/nic_state.h"
 #include "emulator/nic/pacing.h"
@@ -48,6 +51,11 @@ OperationCode read_response_code(const ResponseJob& job) {
   return job.started ? OperationCode::read_response_middle : OperationCode::read_response_first;
 }
 
+/// The job at the head is done.
+void finish_job(Responder& responder) {
+  if (++responder.jobs_head == responder.jobs.size()) responder.earlier.reset();
+}
+
 Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitPort& port) {
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::atomic_acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
@@ -56,7 +64,7 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
   builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   builder.append(wire::AtomicAckEth{job.value});
   commit(nic, port, builder);
-  ++qp.responder.jobs_head;
+  finish_job(qp.responder);
   return Sent::packet;
 }
 
@@ -64,13 +72,24 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
 /// here on, a NAK that is due already among it.
 void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
   nic.counters.add(Counter::nak_sent_access);
-  qp.responder.jobs.clear();
-  qp.responder.jobs_head = 0;
+  qp.responder.forget_jobs();
   nic.enter_error(qp);
   nic.raise(AsyncEventType::qp_access_error, qp);
   qp.responder.acknowledge = Responder::Acknowledge::nak;
   qp.responder.nak_syndrome = wire::nak_syndrome(wire::NakCode::remote_access_error);
   qp.responder.acknowledge_psn = psn;
+}
+
+/// The next octets of a READ's data. False: the memory faults.
+bool read_for(NicState& nic, const Qp& qp, wire::Psn psn, std::uint64_t from, std::uint32_t bytes,
+              wire::PacketBuilder& builder) {
+  const EarlierOctets* const earlier = qp.responder.earlier.get();
+  if (earlier == nullptr) [[likely]]
+    return read_payload(nic, from, bytes, builder);
+  const std::span<std::byte> octets = builder.payload(bytes);
+  if (!nic.memory.read(from, octets)) return false;
+  earlier->restore(psn, from, octets);
+  return true;
 }
 
 Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& port) {
@@ -84,7 +103,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   std::uint64_t from;
   if (payload > 0 && (!nic.regions.translate(job.rkey, job.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
-                      !read_payload(nic, from, payload, builder))) {
+                      !read_for(nic, qp, job.psn, from, payload, builder))) {
     port.cancel();
     if (waits_for_pages(nic, qp)) return Sent::nothing;
     fail_read(nic, qp, job.psn);
@@ -95,7 +114,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   ++job.psn;
   job.value += payload;
   job.bytes_left -= payload;
-  if (--job.packets_left == 0) ++qp.responder.jobs_head;
+  if (--job.packets_left == 0) finish_job(qp.responder);
   return Sent::packet;
 }
 
@@ -171,6 +190,25 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
     return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);
   }
   return responder.acknowledge != Responder::Acknowledge::none ? send_acknowledge(nic, qp, port) : Sent::nothing;
+}
+
+void keep_for_reads(NicState& nic, Qp& qp, const Overwritten& overwritten) {
+  Responder& responder = qp.responder;
+  if (!nic.memory_has_octets) return;
+  wire::Psn oldest = overwritten.psn;
+  bool is_owed = false;
+  for (std::size_t i = responder.jobs_head; i < responder.jobs.size(); ++i) {
+    const ResponseJob& job = responder.jobs[i];
+    if (wire::distance(job.psn, oldest) > 0) oldest = job.psn;
+    is_owed = is_owed || (!job.is_atomic && job.value < overwritten.remote_address + overwritten.bytes &&
+                          overwritten.remote_address < job.value + job.bytes_left);
+  }
+  if (responder.earlier) responder.earlier->forget_before(oldest);
+  if (!is_owed || (responder.earlier && responder.earlier->is_full())) return;
+  std::vector<std::byte> octets(overwritten.bytes);
+  if (!nic.memory.read(overwritten.address, octets)) return;
+  if (!responder.earlier) responder.earlier = std::make_unique<EarlierOctets>();
+  responder.earlier->keep(overwritten.psn, overwritten.address, std::move(octets));
 }
 
 bool take_receive(NicState& nic, Qp& qp) {

@@ -155,6 +155,41 @@ BOOST_AUTO_TEST_CASE(a_read_is_answered_with_first_middle_and_last_and_takes_as_
   script.expect_acknowledge(104);
 }
 
+BOOST_AUTO_TEST_CASE(a_read_returns_what_was_there_when_it_came_whatever_was_written_behind_it) {
+  Script script(kOptions);
+  const auto begin = script.buffer.bytes().first(2 * kMtu);
+  const std::vector<std::byte> old(begin.begin(), begin.end());
+  const auto of_old = [&](std::size_t offset) { return std::span(old).subspan(offset, kMtu); };
+  script.peer_batch({read_request(script, 100, 0, 2 * kMtu), write_only(script, 102, kMtu, 0x11),
+                     write_only(script, 103, 8, 0x22), fetch_add(script, 104, 1), read_request(script, 105, 0, kMtu),
+                     write_only(script, 106, kMtu, 0x33), read_request(script, 107, 0, kMtu)});
+  script.expect(rc(OperationCode::read_response_first), 100);
+  BOOST_TEST(payload_is(script, of_old(0)));
+  script.expect(rc(OperationCode::read_response_last), 101);
+  BOOST_TEST(payload_is(script, of_old(kMtu)));
+  script.expect(rc(OperationCode::atomic_acknowledge), 104);
+  BOOST_TEST(original_of(script) == 0x2222222222222222u);
+  script.expect(rc(OperationCode::read_response_only), 105);
+  std::vector<std::byte> between = payload(kMtu, 0x11);
+  std::fill_n(between.begin(), 8, std::byte{0x22});
+  between[0] = std::byte{0x23};  // on a little-endian machine
+  BOOST_TEST(payload_is(script, between));
+  script.expect(rc(OperationCode::read_response_only), 107);
+  BOOST_TEST(payload_is(script, payload(kMtu, 0x33)));
+}
+
+BOOST_AUTO_TEST_CASE(of_what_is_kept_for_a_read_there_is_no_more_than_a_limit) {
+  Script script(kOptions);
+  const auto first = script.buffer.bytes().first(8);
+  const std::vector<std::byte> old(first.begin(), first.end());
+  std::vector<PacketSpec> batch{read_request(script, 100, 0, 8)};
+  for (std::uint32_t i = 0; i < 300; ++i) batch.push_back(write_only(script, 101 + i, 8, static_cast<std::uint8_t>(i)));
+  script.peer_batch(batch);
+  script.expect(rc(OperationCode::read_response_only), 100);
+  BOOST_TEST(payload_is(script, old));  // the oldest is what counts
+  script.expect_acknowledge(400);
+}
+
 BOOST_AUTO_TEST_CASE(a_duplicate_read_is_executed_again_from_where_it_is_asked_for) {
   Script script(kOptions);
   script.peer(read_request(script, 100, 0, 3 * kMtu));

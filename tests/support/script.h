@@ -38,7 +38,7 @@ class Script {
     end.nic().receive(world.now(), make_frame(2, 1, spec));
   }
   /// Several packets that arrive in one batch.
-  void peer_batch(std::initializer_list<PacketSpec> specs) {
+  void peer_batch(const std::vector<PacketSpec>& specs) {
     for (PacketSpec spec : specs) {
       spec.dest_qp = end.qpn();
       world.inject(1, make_frame(2, 1, spec));

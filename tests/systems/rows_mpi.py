@@ -6,8 +6,6 @@ What none of them does, for it goes wrong without Verbena too:
   fails so over shared memory.
 - Open MPI's osc rdma, which it takes by itself beside libfabric: a compare-and-swap over its shared memory ends in a crash (mca_btl_vader). Without
   Verbena, too; the rows ask for osc pt2pt.
-And Open MPI's osc ucx with MPI_Get_accumulate and MPI_REPLACE (`--only replacing`) is wrong over Verbena: a READ and a WRITE of the same place without a
-fence between them, whose order InfiniBand does not promise and hardware mostly keeps (docs/deviations.md).
 """
 from row import End, Killed, System
 

@@ -194,13 +194,13 @@ FabricAnswer FabricCommands::list(Time, const FabricWords&) {
 // -- Faults of links, switches, ports and pairs -----------------------------------------------------------------------
 
 FabricAnswer FabricCommands::change(Time now, const ElementWord& word, const FabricWords& words) {
-  using Kind = fabric::ElementChange::Kind;
   const auto changes = parse_element(topology_, word, words);
   if (!changes) return refuse(changes.error());
   for (const fabric::ElementChange& change : *changes)
-    if (change.kind == Kind::heal && !change.hosts.empty() && !elements_.has_partition(change.hosts, change.peers))
+    if (change.kind == fabric::ElementChange::Kind::heal && !change.hosts.empty() &&
+        !elements_.has_partition(change.hosts, change.peers))
       return refuse("no partition is between these; name one as it was said, or heal all with none");
-  if (word.kind == Kind::partition && elements_.partitions() + changes->size() > kPartitionsMax)
+  if (word.kind == fabric::ElementChange::Kind::partition && elements_.partitions() + changes->size() > kPartitionsMax)
     return refuse("there are " + std::to_string(kPartitionsMax) + " partitions already");
   for (const fabric::ElementChange& change : *changes) elements_.apply(now, change);
   return tell_sockets(now);

@@ -32,11 +32,11 @@ std::string contents_of(const std::string& path) {
 
 /// The variable in the octets of an environment; null: it is not there, or empty.
 const char* find_variable(const std::string& environment, std::string_view name) {
-  for (std::size_t at = 0; at < environment.size(); at = environment.find('\0', at) + 1) {
+  for (std::size_t at = 0; at < environment.size();) {
     const std::string_view entry = environment.c_str() + at;
-    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
-      return entry.size() == name.size() + 1 ? nullptr : environment.c_str() + at + name.size() + 1;
-    if (environment.find('\0', at) == environment.npos) break;
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+      return entry.size() == name.size() + 1 ? nullptr : entry.data() + name.size() + 1;
+    at += entry.size() + 1;
   }
   return nullptr;
 }

@@ -12,10 +12,6 @@ import rows_ucx
 ROWS = (*rows_ucx.ROWS, *rows_libfabric.ROWS, *rows_mpi.ROWS, *rows_io.ROWS, *rows_storage.ROWS)
 
 
-def by_name():
-    return {row.name: row for row in ROWS}
-
-
 def runs(short):
     """(row, condition) of every run, in the order of the catalogue."""
     for row in ROWS:

@@ -5,13 +5,6 @@ Owns: what a condition does to a scenario, and what shows that it did anything. 
 import copy
 
 CONDITIONS = ("clean", "lossy", "flapping", "udp", "killed")
-MEANING = {
-    "clean": "the file as it stands",
-    "lossy": "0.5 % of all packets are dropped on every cable",
-    "flapping": "a cable goes down for 100 ms and up again, three times, once packets have crossed it",
-    "udp": "the same commands between network namespaces, `verbena exec --link udp`, without a fabric process",
-    "killed": "the peer's node crashes in mid run: its programs are killed, its NIC vanishes without a word",
-}
 LOSS = "drop 0.5%"
 DOWN, UP, TIMES = "100ms", "400ms", 3
 

@@ -183,10 +183,10 @@ def problems(scenario, programs, folder):
         yield "no packet was sent"
 
 
-def run(verbena, scenario, timeout_s):
+def run(verbena, scenario):
     """Runs it to its end; harness.Failure says what is wrong."""
     with Network(verbena, hosts_of(scenario)) as nets, tempfile.TemporaryDirectory(prefix="verbena-ranks-") as folder:
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + conditions.seconds_of(scenario["timeout"])
         programs = start_all(nets, scenario, deadline, folder)
         wait_all(scenario, programs, deadline)
         wrong = list(problems(scenario, programs, folder))

@@ -65,6 +65,8 @@ def commands(row, scenario):
 
 def notes(rows):
     for row in rows:
+        if row.loss_why:
+            yield f"- {row.name}, lossy: `{row.loss}`. {row.loss_why}"
         for deviation in row.deviations:
             yield f"- {row.name}, {deviation.condition}: {deviation.why}"
         for why in dict.fromkeys(row.without.values()):

@@ -43,8 +43,8 @@ class System:
     build: tuple = ()    # the command that makes its program, from the top of the tree, where the distribution has none
     short: tuple = ()    # the conditions that belong to the short form
     sends: bool = True   # RoCE packets: a run without any has failed
-    timeout_s: float = 60
-    loss: str = conditions.LOSS   # another where the program cannot survive that, on hardware either: say why beside the row
+    loss: str = conditions.LOSS   # another where the program cannot survive that, on hardware either
+    loss_why: str = ""   # then: the reason, for the page
     flapping: str = ""   # the scenario that runs while the cable flaps, where the row's own cannot
     flaps: str = "n1-s1"
     carried: int = 500   # frames on that cable before it flaps
@@ -53,6 +53,8 @@ class System:
     def conditions(self):
         if not self.killed and "killed" not in self.without:
             raise ValueError(f"{self.name}: say what comes of a killed peer, or why there is no such run")
+        if (self.loss != conditions.LOSS) != bool(self.loss_why):
+            raise ValueError(f"{self.name}: a loss of its own has a reason")
         return [one for one in conditions.CONDITIONS if one not in self.without]
 
     def deviation(self, condition):

@@ -3,7 +3,7 @@ from row import Deviation, End, Killed, System
 
 ROWS = (
     System("fio-write", "fio, ioengine=rdma", ("fio",), "RDMA WRITE", carried=200, verified="nobody: the receiver has no notice of what is written",
-           timeout_s=25, short=("clean", "lossy"),
+           short=("clean", "lossy"),
            killed=Killed({"client": End("err=", 1)}, 20, "none", file="fio-endless", carried=3000),
            deviations=(Deviation("killed", r"it hung and was ended[\s\S]*transport retry counter exceeded",
                                  "fio is told of the failed WRITE and says so, and then waits for ever: its engine takes an error for "
@@ -11,9 +11,10 @@ ROWS = (
                                  "goto again`)."),)),
     System("fio-read", "fio, ioengine=rdma", ("fio",), "RDMA READ", carried=200, verified="nobody: fio compares nothing of a READ",
            without={"killed": "As fio-write."}),
-    # Its receiver leaves with no word when it has all: a sender whose last acknowledgement was lost fails, on hardware too.
     System("fio-send", "fio, ioengine=rdma", ("fio",), "SEND, verify=crc32c", carried=200, verified="the program (crc32c)", short=("clean", "udp"),
-           loss="drop 0.5% opcode=data", without={"killed": "As fio-write."}),
+           loss="drop 0.5% opcode=data",
+           loss_why="Its receiver leaves with no word when it has all: a sender whose last acknowledgement was lost fails, on hardware too.",
+           without={"killed": "As fio-write."}),
     System("rsockets-iperf3", "iperf3 over librspreload", ("iperf3", "librdmacm1"), "sockets of a program for TCP taken to RDMA",
            verified="nobody: iperf3 compares nothing", short=("clean", "lossy"),
            without={"killed": "A writer that waits for the credits of a dead peer has nothing under way, and rsockets have no keep-alive unless "

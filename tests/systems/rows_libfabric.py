@@ -3,22 +3,22 @@ from row import End, Killed, System
 
 PACKAGES = ("libfabric-bin",)
 PROGRAM = "the program (-c)"
-# Who has its last message leaves: a sender whose last acknowledgement was lost is told of flushed work, on hardware too.
-DATA_LOSS = "drop 0.5% opcode=data"
+DATA_LOSS = {"loss": "drop 0.5% opcode=data",
+             "loss_why": "Who has its last message leaves: a sender whose last acknowledgement was lost is told of flushed work, on hardware too."}
 UNRELIABLE = "fi_pingpong sends no datagram twice and waits for its answer without a bound: a lost one ends it, on hardware too."
 # The provider asks rdma_cm for no timeout of its own, so the bound is the device's: an ACK timer of 537 ms, eight times.
 ROWS = (
     System("libfabric-info", "fi_info", PACKAGES, "what libfabric finds: MSG, DGRAM, RDM by rxm", sends=False, verified="there are none",
            without={one: "It sends nothing: a network makes no difference." for one in ("lossy", "flapping", "udp", "killed")}, short=("clean",)),
-    System("libfabric-msg", "fi_pingpong -e msg", PACKAGES, "FI_EP_MSG of verbs, by rdma_cm, to 1 MiB", verified=PROGRAM, loss=DATA_LOSS,
+    System("libfabric-msg", "fi_pingpong -e msg", PACKAGES, "FI_EP_MSG of verbs, by rdma_cm, to 1 MiB", verified=PROGRAM, **DATA_LOSS,
            short=("clean", "lossy", "flapping", "udp", "killed"),
            killed=Killed({"client": End("transport retry counter exceeded", 5)}, file="libfabric-endless-msg", within_s=12,
                          bound="the ACK timer that rdma_cm gives a connection, eight times")),
-    System("libfabric-rxm", "fi_pingpong -e rdm", PACKAGES, "FI_EP_RDM of ofi_rxm over verbs, to 1 MiB", verified=PROGRAM, loss=DATA_LOSS,
+    System("libfabric-rxm", "fi_pingpong -e rdm", PACKAGES, "FI_EP_RDM of ofi_rxm over verbs, to 1 MiB", verified=PROGRAM, **DATA_LOSS,
            killed=Killed({"client": End("Work Request Flushed Error|transport retry counter exceeded", 125)}, file="libfabric-endless-rxm",
                          within_s=12, bound="the ACK timer that rdma_cm gives a connection, eight times")),
     System("libfabric-rxm-tagged", "fi_pingpong -e rdm -m tagged", PACKAGES, "tagged messages of ofi_rxm over verbs, to 1 MiB", verified=PROGRAM,
-           loss=DATA_LOSS,
+           **DATA_LOSS,
            without={"killed": "As libfabric-rxm."}),
     System("libfabric-dgram", "fi_pingpong -e dgram", PACKAGES, "FI_EP_DGRAM of verbs, over UD", verified=PROGRAM,
            without={"lossy": UNRELIABLE, "flapping": UNRELIABLE, "killed": UNRELIABLE}, short=("clean",)),

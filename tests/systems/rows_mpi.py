@@ -22,11 +22,11 @@ WINDOWS = "one-sided put, get, accumulate, fetch-and-op, compare-and-swap under 
 
 
 def openmpi(name, title, exercises, **more):
-    return System(name, title, OPENMPI, exercises, killed=OPENMPI_KILLED, verified=CHECKER, timeout_s=90, carried=3000, flaps="n2-s1", **more)
+    return System(name, title, OPENMPI, exercises, killed=OPENMPI_KILLED, verified=CHECKER, carried=3000, flaps="n2-s1", **more)
 
 
 def mpich(name, nodes, **more):
-    return System(name, "MPICH (ch4:ucx)", MPICH, f"4 ranks on {nodes} nodes: {ALL}; {WINDOWS}", killed=MPICH_KILLED, verified=CHECKER, timeout_s=150,
+    return System(name, "MPICH (ch4:ucx)", MPICH, f"4 ranks on {nodes} nodes: {ALL}; {WINDOWS}", killed=MPICH_KILLED, verified=CHECKER,
                   carried=3000, flaps="n2-s1", **more)
 
 
@@ -42,5 +42,5 @@ ROWS = (
     System("netpipe-mpich", "NetPIPE", ("netpipe-mpich2",), "messages of 1 octet to 3 MiB, back and forth, over MPICH and UCX", killed=MPICH_KILLED,
            flaps="n2-s1", verified="the program (-i)"),
     System("hpcc", "HPCC", ("hpcc", "openmpi-bin"), "HPL, PTRANS, RandomAccess, STREAM, FFT, latency and bandwidth on 4 nodes, over Open MPI and UCX",
-           killed=OPENMPI_KILLED, flaps="n2-s1", carried=3000, timeout_s=180, verified="the program: residuals, and errors counted"),
+           killed=OPENMPI_KILLED, flaps="n2-s1", carried=3000, verified="the program: residuals, and errors counted"),
 )

@@ -16,10 +16,9 @@ AS_TAG = {"flapping": "As ucx-tag.", "killed": "As ucx-tag: the transport and it
 
 
 def tests(name, words, **of):
-    yield System(f"ucx-{name}-rc", f"ucx_perftest {name}", PACKAGES, f"{words}, over RC (rc_verbs)", verified=NOBODY, timeout_s=90,
+    yield System(f"ucx-{name}-rc", f"ucx_perftest {name}", PACKAGES, f"{words}, over RC (rc_verbs)", verified=NOBODY,
                  short=of.get("short", ()), flapping="ucx-endless-rc" if name == "tag" else "", killed=RC_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
-    yield System(f"ucx-{name}-ud", f"ucx_perftest {name}", PACKAGES, f"{words}, over UD (ud_verbs): UCX itself sends again", verified=NOBODY,
-                 timeout_s=180, flapping="ucx-endless-ud" if name == "tag" else "", killed=UD_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
+    yield System(f"ucx-{name}-ud", f"ucx_perftest {name}", PACKAGES, f"{words}, over UD (ud_verbs): UCX itself sends again", verified=NOBODY, flapping="ucx-endless-ud" if name == "tag" else "", killed=UD_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
 
 
 SENDS_NOTHING = {one: "It sends nothing: a network makes no difference." for one in ("lossy", "flapping", "udp", "killed")}

@@ -58,13 +58,12 @@ def outputs_in(folder):
 def run_scenario(verbena, scenario, row, condition, folder):
     """Over a fabric process; harness.Failure says what is wrong."""
     path, summary_path = os.path.join(folder, f"{row.name}.yaml"), os.path.join(folder, "summary.json")
-    scenario["timeout"] = f"{row.timeout_s}s"
     scenario["capture"] = CAPTURE
     with open(path, "w", encoding="utf-8") as file:
         yaml.safe_dump(scenario, file, sort_keys=False, width=1000)
     program = harness.Program([verbena, "run", path, "--json", summary_path, "--out", folder], "verbena run")
     try:
-        status = program.wait(time.monotonic() + row.timeout_s + LEAVES_S)
+        status = program.wait(time.monotonic() + conditions.seconds_of(scenario["timeout"]) + LEAVES_S)
         if status is None or status not in (0, 1):
             raise harness.Failure(f"verbena run does not end as it should\n{program.describe()}")
         with open(summary_path, encoding="utf-8") as file:
@@ -85,7 +84,7 @@ def run_one(verbena, row, condition, folder):
     try:
         scenario = conditions.laid_over(read(row, condition), condition, row)
         if condition == "udp":
-            namespaces.run(verbena, scenario, row.timeout_s)
+            namespaces.run(verbena, scenario)
         else:
             run_scenario(verbena, scenario, row, condition, folder)
     except harness.Failure as failure:

@@ -5,7 +5,7 @@
 #   ceph.sh check FOLDER                   a pool, rados bench, objects that are put and got and compared
 set -eu
 role=$1
-folder=$2
+folder=$(realpath -m "$2")
 export CEPH_CONF="$folder/ceph.conf"
 # With one seed all the short-lived commands below would begin with the same QPN, and Ceph with the same PSN: no checker could tell their
 # connections apart.

@@ -7,12 +7,13 @@ set -eu
 action=$1
 shift
 if [ "$action" = serve ]; then
-  rm -rf "$2"
-  mkdir -p "$2"
-  export TGT_IPC_SOCKET="$2/ipc"
+  folder=$(realpath -m "$2")
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  export TGT_IPC_SOCKET="$folder/ipc"
   exec tgtd -f --iscsi "portal=$1:3260"
 fi
-folder=$1
+folder=$(realpath -m "$1")
 shift
 export TGT_IPC_SOCKET="$folder/ipc"
 tries=50

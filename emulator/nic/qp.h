@@ -66,6 +66,8 @@ struct ResponseJob {
 };
 static_assert(sizeof(ResponseJob) <= 32);  // a QP has up to 24
 
+inline constexpr std::size_t kAtomicBytes = sizeof(std::uint64_t);
+
 /// The result of an executed atomic, kept so that a duplicate is answered and not executed again (IBTA 9.7.5.1.5).
 struct AtomicRecord {
   static constexpr std::uint32_t kNone = UINT32_MAX;  // no MSN: the place is empty
@@ -115,8 +117,9 @@ struct Responder {
     jobs_head = 0;
     earlier.reset();
   }
-  bool owes_response() const { return jobs_head < jobs.size() || acknowledge != Acknowledge::none; }
-  bool owes_only_acknowledgement() const { return jobs_head == jobs.size() && acknowledge == Acknowledge::ack; }
+  bool owes_jobs() const { return jobs_head != jobs.size(); }
+  bool owes_response() const { return owes_jobs() || acknowledge != Acknowledge::none; }
+  bool owes_only_acknowledgement() const { return !owes_jobs() && acknowledge == Acknowledge::ack; }
 };
 
 /// A rate limit at work (modify_qp_rate_limit): requests leave at `next` at the earliest.

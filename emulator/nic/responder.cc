@@ -23,8 +23,6 @@ using wire::Psn;
 using Message = Responder::Message;
 using Acknowledge = Responder::Acknowledge;
 
-constexpr std::size_t kAtomicBytes = sizeof(std::uint64_t);
-
 enum class Verdict : std::uint8_t {
   pass,
   drop,                // says nothing
@@ -223,7 +221,7 @@ Verdict first_objection(NicState& nic, Qp& qp, const PacketView& packet) {
 
 // -- Execution ----------------------------------------------------------------------------------------------------
 
-Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
+[[gnu::always_inline]] inline Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::span<const std::byte> payload = packet.payload();
   if (packet.opcode().operation == Operation::send) {
@@ -245,7 +243,8 @@ Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
                                kRemoteWrite, to))
       return refusal(nic, Verdict::remote_access);
   }
-  before_write(nic, qp, {packet.bth().psn, responder.write_address, to, payload.size()});
+  if (responder.owes_jobs()) [[unlikely]]
+    keep_for_reads(nic, qp, packet, to);
   if (!nic.memory.write(to, payload)) return Verdict::fault;
   responder.write_address += payload.size();
   responder.write_left -= static_cast<std::uint32_t>(payload.size());
@@ -266,7 +265,7 @@ void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
 /// for the requests before it still leaves, as the QP's last word.
 [[gnu::cold]] void refuse_invalidation(NicState& nic, Qp& qp, Psn psn) {
   const Responder& responder = qp.responder;
-  if (responder.acknowledge != Acknowledge::none || responder.jobs_head != responder.jobs.size())
+  if (responder.acknowledge != Acknowledge::none || responder.owes_jobs())
     schedule_nak(nic, qp, wire::ack_syndrome(wire::kUnlimitedCredits), psn - 1);
   fail_receive(nic, qp, CompletionStatus::remote_invalid_request);
   nic.enter_error(qp);
@@ -312,8 +311,7 @@ Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::uint64_t address = responder.write_target;
   if (address % kAtomicBytes != 0) return Verdict::invalid_request;
-  const std::uint64_t remote = packet.opcode().has_reth ? packet.reth().address : packet.atomic_eth().address;
-  before_write(nic, qp, {packet.bth().psn, remote, address, kAtomicBytes});
+  if (responder.owes_jobs()) keep_for_reads(nic, qp, packet, address);
   const auto original = apply_atomic(nic, packet, address);
   if (!original) return Verdict::fault;
   VERBENA_ASSERT(!responder.atomics.empty());

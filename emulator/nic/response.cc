@@ -192,23 +192,28 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
   return responder.acknowledge != Responder::Acknowledge::none ? send_acknowledge(nic, qp, port) : Sent::nothing;
 }
 
-void keep_for_reads(NicState& nic, Qp& qp, const Overwritten& overwritten) {
+void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, std::uint64_t address) {
   Responder& responder = qp.responder;
   if (!nic.memory_has_octets) return;
-  wire::Psn oldest = overwritten.psn;
+  const bool is_atomic = packet.opcode().has_atomic_eth;
+  const std::uint64_t remote = is_atomic                  ? packet.atomic_eth().address
+                               : packet.opcode().has_reth ? packet.reth().address
+                                                          : responder.write_address;
+  const std::size_t bytes = is_atomic ? kAtomicBytes : packet.payload().size();
+  const wire::Psn psn = packet.bth().psn;
+  wire::Psn oldest = psn;
   bool is_owed = false;
   for (std::size_t i = responder.jobs_head; i < responder.jobs.size(); ++i) {
     const ResponseJob& job = responder.jobs[i];
     if (wire::distance(job.psn, oldest) > 0) oldest = job.psn;
-    is_owed = is_owed || (!job.is_atomic && job.value < overwritten.remote_address + overwritten.bytes &&
-                          overwritten.remote_address < job.value + job.bytes_left);
+    is_owed = is_owed || (!job.is_atomic && job.value < remote + bytes && remote < job.value + job.bytes_left);
   }
   if (responder.earlier) responder.earlier->forget_before(oldest);
   if (!is_owed || (responder.earlier && responder.earlier->is_full())) return;
-  std::vector<std::byte> octets(overwritten.bytes);
-  if (!nic.memory.read(overwritten.address, octets)) return;
+  std::vector<std::byte> octets(bytes);
+  if (!nic.memory.read(address, octets)) return;
   if (!responder.earlier) responder.earlier = std::make_unique<EarlierOctets>();
-  responder.earlier->keep(overwritten.psn, overwritten.address, std::move(octets));
+  responder.earlier->keep(psn, address, std::move(octets));
 }
 
 bool take_receive(NicState& nic, Qp& qp) {

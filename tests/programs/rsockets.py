@@ -84,8 +84,18 @@ def went_by_rdma(program):
         raise harness.Failure(f"nothing was sent by RDMA\n{program.describe()}")
 
 
+@contextlib.contextmanager
+def without_semaphore():
+    """librspreload's, for forking servers, outlives them."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink("/dev/shm/sem.rsocket_fork")
+
+
 def run_preloaded(context, case, **environment):
-    with context.fabric() as fabric:
+    with without_semaphore() if environment else contextlib.nullcontext(), context.fabric() as fabric:
         options = {"faults": context.faults, "stats": True}
         server = fabric.start(fabric.nodes[0], preloaded(rdma_cm.filled(fabric, case.server), **environment), "server", **options)
         if environment:  # until a connection comes, it listens by TCP
@@ -97,9 +107,6 @@ def run_preloaded(context, case, **environment):
             require(program, 0, time.monotonic() + TIMEOUT)
         require_words(client, case.says)
         went_by_rdma(client)
-    if environment:  # librspreload's semaphore for forking servers outlives them
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink("/dev/shm/sem.rsocket_fork")
 
 
 def carries_tcp(context):

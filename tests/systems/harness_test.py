@@ -3,6 +3,7 @@
 nor kept when they are gone, and the catalogue, the scenarios and the packages agree.
 """
 import copy
+import dataclasses
 import glob
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -140,6 +142,21 @@ class Known(unittest.TestCase):
     def test_a_row_says_what_comes_of_a_kill(self):
         with self.assertRaises(ValueError):
             System("three", "a program", (), "something").conditions()
+
+
+class Leavings(unittest.TestCase):
+    def test_what_a_program_leaves_is_taken_away_also_after_a_failure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            left = os.path.join(folder, "left")
+            row = dataclasses.replace(ROW, name="libfabric-info", leaves=(left, os.path.join(folder, "never-there")))
+
+            def fails(*_):
+                with open(left, "w", encoding="utf-8"):
+                    raise systems.harness.Failure("it failed")
+            with unittest.mock.patch.object(systems, "run_scenario", fails):
+                outcome = systems.run_one("verbena", row, "clean", folder)
+            self.assertEqual(outcome.problem, "it failed")
+            self.assertFalse(os.path.exists(left))
 
 
 class Catalogue(unittest.TestCase):

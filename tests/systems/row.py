@@ -42,6 +42,7 @@ class System:
     deviations: tuple = ()
     build: tuple = ()    # the command that makes its program, from the top of the tree, where the distribution has none
     short: tuple = ()    # the conditions that belong to the short form
+    leaves: tuple = ()   # files that the program leaves on the machine: taken away after a run
     sends: bool = True   # RoCE packets: a run without any has failed
     loss: str = conditions.LOSS   # another where the program cannot survive that, on hardware either
     loss_why: str = ""   # then: the reason, for the page

@@ -7,6 +7,7 @@ Needs scripts/setup.sh systems (--short: systems-short). Exit status 0: every ru
 """
 import argparse
 import collections
+import contextlib
 import json
 import os
 import re
@@ -89,6 +90,10 @@ def run_one(verbena, row, condition, folder):
             run_scenario(verbena, scenario, row, condition, folder)
     except harness.Failure as failure:
         problem = str(failure)
+    finally:
+        for path in row.leaves:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
     return Outcome(row, condition, problem, time.monotonic() - started)
 
 

@@ -100,6 +100,7 @@ void note_request_content(CheckedStream& flow, const Observation& seen) {
   flow.last_psn = seen.psn;
   flow.last_span = seen.span;
   flow.last_info = &seen.info;
+  if (distance(flow.next, seen.psn + seen.span) > 0) flow.next_is_of_answer = false;
   raise_to(flow.next, seen.psn + seen.span);
   constexpr std::int32_t kHalf = 1 << 22;
   if (flow.first_psn && distance(*flow.first_psn, flow.next) > kHalf) flow.has_come_around = true;
@@ -202,6 +203,12 @@ void note_data_arrival(const Observation& seen) {
 void note_answer_arrival(Connection& connection, CheckedStream& flow, const Observation& seen) {
   note_data_arrival(seen);
   const Psn behind = acknowledged_by(seen);
+  // Of a stream that goes back when we first see it, what it acknowledges had been sent before.
+  if (const auto ahead = distance(flow.next, behind);
+      flow.started && !flow.sent_is_sure && ahead > 0 && ahead <= kRestartPackets) {
+    flow.next = behind;
+    flow.next_is_of_answer = true;
+  }
   if (!flow.acked_known) {
     // To requests from before we saw any: it says nothing of the later ones, and may itself be late.
     if (!flow.started || distance(behind, flow.next) < 0) return;
@@ -290,7 +297,7 @@ void take_note(Observation& seen) {
     if (seen.views.content) note_request_content(flow, seen);
     return;
   }
-  if (flow.departs && acknowledged_by(seen) == flow.next) flow.sent_is_sure = true;
+  if (flow.departs && !flow.next_is_of_answer && acknowledged_by(seen) == flow.next) flow.sent_is_sure = true;
   if (seen.views.content) note_answer_content(flow, seen);
   if (seen.views.departs) note_answer_departure(*seen.connection, flow, seen);
   if (seen.views.arrives) note_answer_arrival(*seen.connection, flow, seen);

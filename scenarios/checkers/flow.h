@@ -80,7 +80,8 @@ struct CheckedStream {
 
   // The stream itself, wherever it was seen first: what a PSN stands for does not depend on the place.
   bool started = false;
-  wire::Psn next;  // one behind the highest
+  wire::Psn next;                  // one behind the highest
+  bool next_is_of_answer = false;  // which was not seen itself, but an answer to it
   wire::Psn last_psn;
   std::uint32_t last_span = 1;
   const wire::OpcodeInfo* last_info = nullptr;

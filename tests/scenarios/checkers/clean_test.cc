@@ -62,6 +62,35 @@ void check_from_the_way(const std::vector<Sighting>& sightings, std::uint64_t se
   }
 }
 
+/// What node 1 sends and gets, as one who knows nothing of the connection sees it from a moment on: for many of them.
+/// Returns how many answers were judged.
+std::uint64_t check_one_end(const Traffic& traffic, std::uint64_t seed) {
+  checkers::Checkers unused;
+  const auto sightings = record(traffic, seed, unused);
+  checkers::CheckedConnection connection;
+  connection.path_mtu_bytes = 1024;
+  std::optional<wire::Qpn> of_node[2];
+  for (const Sighting& sighting : sightings)
+    if (const auto view = wire::parse_frame(sighting.frame); view && !sighting.corrupted)
+      of_node[view->ip().is_to(node_gid(1)) ? 0 : 1] = view->bth().dest_qp;
+  for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), of_node[end], {}, {}};
+  std::uint64_t judged = 0;
+  for (std::size_t begin = 0; begin < sightings.size(); begin += sightings.size() / 40 + 1) {
+    checkers::Checkers checkers;
+    checkers.connect(connection);
+    for (std::size_t i = begin; i < sightings.size(); ++i) {
+      const auto view = wire::parse_frame(sightings[i].frame);
+      if (!view) continue;
+      const bool is_out = sightings[i].seen == checkers::Seen::sent;
+      if (is_out == view->ip().is_from(node_gid(1))) observe(checkers, sightings[i], i);
+    }
+    checkers.finish();
+    check_clean(checkers);
+    judged += judged_by(checkers, "answer-psn");
+  }
+  return judged;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(our_nics_break_no_rule_under_any_fault) {
@@ -103,31 +132,33 @@ BOOST_AUTO_TEST_CASE(our_nics_break_no_rule_under_any_fault) {
 
 BOOST_AUTO_TEST_CASE(one_end_of_a_conversation_from_any_moment_on_is_clean) {
   std::uint64_t judged = 0;
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    checkers::Checkers unused;
-    const auto sightings = record({.faults = {"drop 4%", "duplicate 3%", "reorder 3% by=4"}}, seed, unused);
-    for (std::size_t begin = 0; begin < sightings.size(); begin += sightings.size() / 40 + 1) {
-      checkers::Checkers checkers;
-      checkers::CheckedConnection connection;
-      connection.path_mtu_bytes = 1024;
-      std::optional<wire::Qpn> of_node[2];
-      for (const Sighting& sighting : sightings)
-        if (const auto view = wire::parse_frame(sighting.frame); view && !sighting.corrupted)
-          of_node[view->ip().is_to(node_gid(1)) ? 0 : 1] = view->bth().dest_qp;
-      for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), of_node[end], {}, {}};
-      checkers.connect(connection);
-      for (std::size_t i = begin; i < sightings.size(); ++i) {
-        const auto view = wire::parse_frame(sightings[i].frame);
-        if (!view) continue;
-        const bool is_out = sightings[i].seen == checkers::Seen::sent;
-        if (is_out == view->ip().is_from(node_gid(1))) observe(checkers, sightings[i], i);
-      }
-      checkers.finish();
-      check_clean(checkers);
-      judged += judged_by(checkers, "answer-psn");
-    }
-  }
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
+    judged += check_one_end({.faults = {"drop 4%", "duplicate 3%", "reorder 3% by=4"}}, seed);
   BOOST_TEST(judged > 1000u);
+}
+
+BOOST_AUTO_TEST_CASE(a_requester_that_goes_back_after_a_long_silence_may_go_on_where_the_answer_says) {
+  checkers::CheckedConnection connection;
+  for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), wire::Qpn(0x11), {}, {}};
+  checkers::Checkers checkers;
+  checkers.connect(connection);
+  wire::FramePath there{.source = node_gid(1), .destination = node_gid(2)};
+  wire::FramePath back{.source = node_gid(2), .destination = node_gid(1)};
+  Time now{};
+  const auto send = [&](std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t psn = first; psn <= last; ++psn)
+      observe(checkers, {now = now + microseconds(1), make_frame(wire::FrameTemplate(there), {.psn = psn}),
+                         checkers::Seen::sent});
+  };
+  send(1, 10);
+  now = now + seconds(2);  // all ten have arrived, and their answers were lost
+  send(3, 5);
+  const PacketSpec answer{.opcode = rc(OperationCode::acknowledge), .psn = 10};
+  observe(checkers, {now, make_frame(wire::FrameTemplate(back), answer), checkers::Seen::delivered});
+  send(11, 12);
+  check_clean(checkers);
+  send(14, 14);
+  BOOST_TEST(violations_of(checkers, "psn-order") == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(rules_on_recovery_are_judged_where_there_is_something_to_recover) {

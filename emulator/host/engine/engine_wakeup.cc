@@ -105,10 +105,14 @@ void Engine::expect_sleep() {
   bool kick = false;
   {
     const std::lock_guard guard(lock_);
-    acknowledge_locked(clock_.now());
-    const bool asleep = thread_sleeps_until_ns_.load(std::memory_order_relaxed) != kAwake;
+    const Time now = clock_.now();
+    acknowledge_locked(now);
+    const Time until{thread_sleeps_until_ns_.load(std::memory_order_relaxed)};
     const bool armed = arm();
-    kick = asleep && !armed;
+    // Such as the rest of a message that the link has no room for.
+    kick = until.ns != kAwake &&
+           (!armed || SleepPlan::must_wake_for_sleeper(
+                          until, {.deadline = deadline_locked(now), .acknowledgement = acknowledgement_due()}));
     if (kick) thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);
     active_at_sleep_.store(app_polls_.load(std::memory_order_relaxed) + app_calls_.load(std::memory_order_relaxed),
                            std::memory_order_relaxed);

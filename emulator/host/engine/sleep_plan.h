@@ -58,12 +58,16 @@ class SleepPlan {
   /// `deadline()`: as in Due; it is asked only if that decides.
   template <class Deadline>
   bool must_wake(Time until, std::uint64_t polls, Time acknowledgement, Deadline&& deadline) {
-    // One that polls looks after all. It may stop while an acknowledgement waits, and a peer waits for that one.
-    const bool app_polls = until != kNever && polls != polls_at_sleep_;
-    const Time first = app_polls ? acknowledgement : std::min(acknowledgement, deadline());
-    if (first == kNever || (until != kNever && first + kSlack >= until)) return false;
+    // One that polls looks after all, and the thread looks soon whether it still does, unless it rests: its timers may
+    // be seconds away. It may stop while an acknowledgement waits, and a peer waits for that one.
+    const bool app_polls = !rests_ && polls != polls_at_sleep_;
+    if (!ends_too_late(until, app_polls ? acknowledgement : std::min(acknowledgement, deadline()))) return false;
     watches_answers_ = app_polls;
     return true;
+  }
+  /// The same as the application goes to sleep.
+  static bool must_wake_for_sleeper(Time until, const Due& due) {
+    return ends_too_late(until, std::min(due.acknowledgement, due.deadline));
   }
 
   static constexpr Duration kResumesWithin = WaitPolicy::kWatchMin;  // longer than that nobody relies on it
@@ -74,6 +78,8 @@ class SleepPlan {
  private:
   /// resumes_polling: it had stopped, and has posted since.
   enum class AppRole : std::uint8_t { polls, stopped_polling, resumes_polling };
+
+  static bool ends_too_late(Time until, Time due) { return due != kNever && (until == kNever || due + kSlack < until); }
 
   AppRole app_role_ = AppRole::polls;
   Time resumes_until_{};

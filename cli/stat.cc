@@ -48,13 +48,13 @@ std::string links_text(const Json& stat, const Json& before, double seconds) {
 }
 
 std::string nodes_text(const Json& stat) {
-  std::string text = fmt::format("\n{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10}\n", "node", "address", "port",
-                                 "processes", "frames in", "frames out", "nobody", "overflowed");
+  std::string text = fmt::format("\n{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", "node", "address",
+                                 "port", "processes", "frames in", "frames out", "nobody", "overflowed", "pauses");
   for (const Json& node : stat.at("nodes")) {
-    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10}\n", node.value("name", ""),
+    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", node.value("name", ""),
                         node.value("address", ""), node.value("up", true) ? "up" : "down", number(node, "processes"),
                         number(node, "frames_in"), number(node, "frames_out"), number(node, "nobody"),
-                        number(node, "overflowed"));
+                        number(node, "overflowed"), number(node, "pauses"));
     const Json counters = node.value("counters", Json::object());
     for (const auto& [name, value] : counters.items()) text += fmt::format("    {:32} {:>12}\n", name, value.dump());
   }

@@ -96,6 +96,20 @@ FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool
   return look;
 }
 
+std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame) {
+  const auto [ip, type] = find_ip(frame);
+  wire::Gid source;
+  if (type == wire::kEtherTypeIpv4 && frame.size() >= ip + wire::Ipv4Layout::bytes) {
+    source.octets[10] = source.octets[11] = 0xff;
+    std::memcpy(source.octets.data() + 12, frame.data() + ip + 12, 4);
+  } else if (type == wire::kEtherTypeIpv6 && frame.size() >= ip + wire::Ipv6Layout::bytes) {
+    std::memcpy(source.octets.data(), frame.data() + ip + 8, 16);
+  } else {
+    return std::nullopt;
+  }
+  return source;
+}
+
 std::optional<wire::Qpn> look_at_uncommon_destination_qpn(std::span<const std::byte> frame) {
   constexpr std::size_t kOffset = 5;  // in the BTH, three octets
   const auto [ip, type] = find_ip(frame);

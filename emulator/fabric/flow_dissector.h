@@ -69,4 +69,7 @@ inline std::optional<wire::Qpn> look_at_destination_qpn(std::span<const std::byt
   return wire::Qpn{__builtin_bswap32(octets) & 0xffffff};
 }
 
+/// Nothing: it is no IP packet.
+std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame);
+
 }  // namespace verbena::fabric

@@ -47,6 +47,21 @@ BOOST_AUTO_TEST_CASE(a_frame_that_ends_before_its_bth_or_is_no_ip_has_no_destina
   BOOST_TEST(!look_at_destination_qpn(other));
 }
 
+BOOST_AUTO_TEST_CASE(the_source_is_found_behind_every_form_of_headers_and_only_there) {
+  for (const bool ipv6 : {false, true})
+    for (const bool vlan : {false, true}) {
+      const auto whole = frame(ipv6, vlan);
+      wire::Gid source = test::node_gid(1);
+      if (ipv6) source.octets[0] = 0xfd;
+      BOOST_TEST((look_at_source(whole) == source));
+      const std::size_t ip = wire::EthernetLayout::bytes + (vlan ? wire::VlanLayout::bytes : 0);
+      const std::size_t header = ipv6 ? wire::Ipv6Layout::bytes : wire::Ipv4Layout::bytes;
+      BOOST_TEST(look_at_source(std::span(whole).first(ip + header)).has_value());
+      for (std::size_t bytes = 0; bytes < ip + header; ++bytes)
+        BOOST_TEST(!look_at_source(std::span(whole).first(bytes)).has_value());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(without_a_digest_the_rest_of_a_look_is_the_same) {
   for (const bool ipv6 : {false, true}) {
     const auto whole = frame(ipv6, true);

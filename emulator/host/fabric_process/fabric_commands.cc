@@ -269,7 +269,8 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
                  {"frames_out", seen.frames_out},
                  {"octets_out", seen.octets_out},
                  {"nobody", seen.nobody},
-                 {"overflowed", seen.overflowed}};
+                 {"overflowed", seen.overflowed},
+                 {"pauses", seen.pauses}};
     if (setup_.counters != nullptr) node["counters"] = counters_of(*setup_.counters, node_address(host + 1));
     nodes.push_back(std::move(node));
   }

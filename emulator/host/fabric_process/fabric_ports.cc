@@ -64,6 +64,7 @@ bool FabricPorts::pass(Time now) {
   room_at_ = kNever;
   moved_ = 0;
   calls_taken_ = false;
+  holds_back_ = false;
   network_.run(now, *this);  // first what was due before these frames come
   const std::size_t taken = shm_->receive(now, *this, kPassFrames);
   if (taken != 0) network_.run(now, *this);  // where nothing takes time, they are there already
@@ -79,7 +80,7 @@ bool FabricPorts::pass(Time now) {
 /// Processes run no timer over what we have not handed on. Frames that come faster than they are taken do not put that
 /// off for ever: once as many have passed as a ring holds, what lay there has been taken.
 void FabricPorts::tell_look(Time now, std::size_t taken) {
-  if (taken < kPassFrames) {
+  if (taken < kPassFrames && !holds_back_) {
     backlog_frames_ = 0;
     return shm_->has_looked(now);
   }
@@ -118,6 +119,7 @@ bool FabricPorts::arm(Time now) {
 std::size_t FabricPorts::turn(const PeerName& peer) {
   sender_ = host_of(peer.address);
   if (sender_ == kNoHost) return SIZE_MAX;
+  if (Node& sender = nodes_[sender_]; sender.pause && is_still_paused(sender)) return 0;
   const fabric::Room room = network_.room_on_every_way(now_, sender_);
   if (room.octets == 0) room_at_ = std::min(room_at_, room.more_at);
   return room.octets;
@@ -150,7 +152,7 @@ void FabricPorts::frame(std::span<const std::byte> frame, wire::IcrcState icrc) 
     ++node.statistics.nobody;
     return false;
   }
-  hand_over(node, arrival, *room);
+  hand_over(slot_of(*qpn), arrival, *room);
   return true;
 }
 
@@ -163,15 +165,38 @@ bool FabricPorts::take_calls() {
   return true;
 }
 
-void FabricPorts::hand_over(Node& node, const fabric::Arrival& arrival, std::span<std::byte> room) {
+void FabricPorts::hand_over(std::uint8_t slot, const fabric::Arrival& arrival, std::span<std::byte> room) {
+  NodeStatistics& statistics = nodes_[arrival.host].statistics;
   if (room.empty()) {
-    ++node.statistics.overflowed;
+    ++statistics.overflowed;
     return;
   }
   std::memcpy(room.data(), arrival.frame.data(), arrival.frame.size());
   shm_->commit(arrival.frame.size(), arrival.icrc);
-  ++node.statistics.frames_out;
-  node.statistics.octets_out += arrival.frame.size();
+  ++statistics.frames_out;
+  statistics.octets_out += arrival.frame.size();
+  if (shm_->is_behind(kPauseRoom)) pause_sender({arrival.host, slot}, arrival.frame);
+}
+
+void FabricPorts::pause_sender(const Process& behind, std::span<const std::byte> frame) {
+  const auto source = fabric::look_at_source(frame);
+  const std::uint32_t host = source ? host_of(node_of(*source)) : kNoHost;
+  if (host == kNoHost || nodes_[host].pause) return;
+  nodes_[host].pause = {behind, now_ + kPauseMax};
+  ++nodes_[host].statistics.pauses;
+}
+
+bool FabricPorts::is_still_paused(Node& node) {
+  const auto [host, slot] = node.pause->behind;
+  Node& behind = nodes_[host];
+  if (now_ >= node.pause->until ||
+      !shm_->is_behind({behind.address, qpn_base_of(slot), behind.route_hints[slot]}, kGoOnRoom)) {
+    node.pause.reset();
+    return false;
+  }
+  holds_back_ = true;
+  room_at_ = std::min(room_at_, now_ + kPauseLook);
+  return true;
 }
 
 /// Which of the node's processes has joined the group, or takes a datagram of QP1, is known to them.
@@ -186,7 +211,7 @@ bool FabricPorts::arrived_for_all(const fabric::Arrival& arrival) {
     const auto room = shm_->reserve(destination, arrival.frame.size());
     if (!room) continue;
     is_taken = true;
-    hand_over(node, arrival, *room);
+    hand_over(peer.slot, arrival, *room);
   }
   if (!is_taken) ++node.statistics.nobody;
   return is_taken;

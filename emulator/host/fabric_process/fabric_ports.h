@@ -3,9 +3,12 @@
 //
 // Solely responsible for moving frames between the rings of the processes (shm_ports.h) and the network, for knowing
 // which process stands where, and for telling the processes of a node when its port goes down or up. One copy in, one
-// copy out. A node's frames are taken only as its port has room, so that they wait in the node's own ring, as in a NIC;
-// a process that does not take its frames loses what its ring does not hold. It does not decide when to look or sleep
-// (fabric_process.h) and knows no commands (fabric_commands.h).
+// copy out. A node's frames are taken only as its port has room, so that they wait in the node's own ring, as in a NIC.
+// A NIC takes what comes as fast as the cable brings it; a process may not be run. So a node whose frames wait in the
+// ring of such a process hands nothing over until they have been taken, as with global pause (IEEE 802.3 annex 31B): a
+// network without faults loses nothing. What is on its way by then, and what is for a process that has stopped, is lost where
+// the ring does not hold it. It does not decide when to look or sleep (fabric_process.h) and knows no commands
+// (fabric_commands.h).
 #pragma once
 
 #include <array>
@@ -52,7 +55,9 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   /// Asks to be woken by the next frame that pass() would take. False: there is one.
   bool arm(Time now);
   /// After arm(): the next pass() is not before then, if no frame comes.
-  void rests(Time until) { shm_->rests(until); }
+  void rests(Time until) {
+    if (!holds_back_) shm_->rests(until);
+  }
   void disarm() { shm_->disarm(); }
   void service() { shm_->service(); }
   /// Of service() only what a frame that arrived during sleep wants.
@@ -66,6 +71,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
     std::uint64_t octets_out = 0;
     std::uint64_t nobody = 0;      // for a process that is not there
     std::uint64_t overflowed = 0;  // the process did not take its frames
+    std::uint64_t pauses = 0;  // times when it was to hand nothing over, for a process did not take what it had sent
   };
   const NodeStatistics& node(std::uint32_t host) const { return nodes_[host].statistics; }
   /// Frames of processes that stand on no node of this fabric, and frames that are no packets.
@@ -87,11 +93,26 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   static constexpr Duration kGather = microseconds(1);
   static constexpr Duration kGatherMax = microseconds(50);  // in all
   static constexpr Duration kGatherMaxForYielder = microseconds(10);
+  // Nodes pause while the way to a process has less room than this, which is for what is on its way by then: a pass's
+  // frames at least. They go on once there is much, while the process still has enough to take until the next look.
+  static constexpr std::size_t kPauseRoom = 5 * kRingBytes / 16;
+  static constexpr std::size_t kGoOnRoom = 3 * kRingBytes / 4;
+  static constexpr Duration kPauseLook = microseconds(100);
+  // Then a turn's worth goes on, however slowly the process takes it: less than kRelayPatience, for to its processes a
+  // fabric process that takes nothing for that long is dead.
+  static constexpr Duration kPauseMax{kRelayPatience.ns / 4};
+  static_assert(kPauseRoom >= kPassFrames * ring_record_bytes(wire::kFrameBytesMax));
+  static_assert(kPauseRoom < ShmPorts::kRewindRoom);
   static constexpr std::uint32_t kNoHost = UINT32_MAX;
 
+  struct Pause {
+    Process behind;  // has not taken its frames
+    Time until;
+  };
   struct Node {
     wire::Gid address;
     NodeStatistics statistics;
+    std::optional<Pause> pause;                           // it hands nothing over
     HeldName dead_port;                                   // while its port has no signal
     std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
   };
@@ -112,7 +133,10 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   void tell_look(Time now, std::size_t taken);
   void ring_in_time(Time now);
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
-  void hand_over(Node& node, const fabric::Arrival& arrival, std::span<std::byte> room);
+  void hand_over(std::uint8_t slot, const fabric::Arrival& arrival, std::span<std::byte> room);
+  [[gnu::noinline]] void pause_sender(const Process& behind, std::span<const std::byte> frame);
+  /// Of a node with frames to hand over.
+  [[gnu::noinline]] bool is_still_paused(Node& node);
 
   const std::string fabric_;
   std::unique_ptr<ShmPorts> shm_;
@@ -120,7 +144,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   fabric::Network network_;
   std::vector<Node> nodes_;
   Time now_{};
-  Time room_at_ = kNever;           // when a port has room again that had none when it was last its turn
+  Time room_at_ = kNever;           // when a port has room again that had none at its last turn
   std::uint32_t sender_ = kNoHost;  // whose turn it is
   std::size_t moved_ = 0;           // in this pass
   Time moved_at_{};                 // when any frame last did
@@ -128,6 +152,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   Time backlog_since_{};
   std::size_t backlog_frames_ = 0;  // taken since then by passes that left some; 0: none was left
   bool calls_taken_ = false;        // in this pass
+  bool holds_back_ = false;         // in this pass, frames of a node that waits for a process
   std::uint64_t strays_ = 0;
   std::vector<PeerName> peers_;  // whom a group's frame is handed to
 };

@@ -10,7 +10,8 @@ namespace verbena::host {
 
 Result<std::unique_ptr<ShmPorts>, std::string> ShmPorts::open(const std::string& fabric) {
   auto peers =
-      ShmPeers::open(fabric, kFabricSeat, {.publish_bytes = kPublishBytes, .watch = {.trusts_the_rung = true}});
+      ShmPeers::open(fabric, kFabricSeat,
+                     {.publish_bytes = kPublishBytes, .rewind_room = kRewindRoom, .watch = {.trusts_the_rung = true}});
   if (!peers) return Failure{peers.error()};
   if ((*peers)->own_name() != kFabricPort)
     return Failure{"fabric '" + fabric + "' is served by another process already" +
@@ -29,7 +30,15 @@ std::optional<std::span<std::byte>> ShmPorts::reserve(const nic::Destination& de
   if (!route) return std::nullopt;
   ShmChannel* const channel = peers_->routes()[*route].tx.get();
   if (channel == nullptr) return std::nullopt;
+  reserved_in_ = channel;
   return peers_->reserve_in(*channel, bytes);
+}
+
+bool ShmPorts::is_behind(const nic::Destination& destination, std::size_t bytes) {
+  const auto route = peers_->route_to(destination);
+  if (!route) return false;
+  ShmChannel* const channel = peers_->routes()[*route].tx.get();
+  return channel != nullptr && channel->is_behind(bytes, ShmPeers::kStallMax);
 }
 
 void ShmPorts::publish() {

@@ -35,6 +35,10 @@ class ShmPorts {
   std::optional<std::span<std::byte>> reserve(const nic::Destination& destination, std::size_t bytes);
   void commit(std::size_t bytes, wire::IcrcState icrc) { peers_->commit(bytes, icrc); }
   void publish();
+  /// There is room for less than `bytes` on the way to that process, which takes frames from time to time.
+  bool is_behind(const nic::Destination& destination, std::size_t bytes);
+  /// The process for which room was reserved just now.
+  bool is_behind(std::size_t bytes) { return reserved_in_->is_behind(bytes, ShmPeers::kStallMax); }
   /// Asks the sink how much of each process's it takes.
   std::size_t receive(Time now, PeerSink& sink, std::size_t budget);
   bool flush() { return peers_->flush(); }
@@ -75,6 +79,8 @@ class ShmPorts {
 
   const ShmStatistics& statistics() const { return peers_->statistics(); }
 
+  // Frames come in passes, in which nobody waits for a process: more than one of them has room at any time.
+  static constexpr std::size_t kRewindRoom = kRingBytes / 2;
   static constexpr std::size_t kPublishBytes = 4096;  // batches are long here, and the receiver has nothing to do
 
  private:
@@ -85,6 +91,7 @@ class ShmPorts {
 
   std::unique_ptr<ShmPeers> peers_;
   YieldedCores yielded_cores_{*peers_};
+  ShmChannel* reserved_in_ = nullptr;
   std::vector<ShmChannel*> held_;  // those whose doorbells are kept back
 };
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "emulator/host/os/clock.h"
 #include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/shortage.h"
 
@@ -61,6 +62,22 @@ void ShmChannel::meet(SharedMapping page, Descriptor of_peer) {
   doorbell_descriptor = std::move(of_peer);
   doorbell.store(doorbell_descriptor.get(), std::memory_order_release);
   peer_page.store(reinterpret_cast<ProcessPage*>(peer_page_memory.base()), std::memory_order_seq_cst);
+}
+
+bool ShmChannel::stands_still(Duration for_as_long_as) {
+  // The clock itself: the time of the last pass may be from long before this burst of posts.
+  const Time now = clock_now();
+  const std::uint64_t tail = tx.read_tail();
+  if (full_since == Time{} || tail != full_tail) {
+    full_since = now;
+    full_tail = tail;
+  }
+  return now - full_since >= for_as_long_as;
+}
+
+bool ShmChannel::is_still_behind(std::size_t room, Duration patience) {
+  const bool has_stopped = stands_still(patience);
+  return tx.used_bytes() > kRingBytes - room && !has_stopped && !dead.load(std::memory_order_relaxed);
 }
 
 void ShmChannel::rewind_if_slow(Time now) {

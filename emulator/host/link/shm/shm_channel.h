@@ -92,6 +92,12 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
     tx.read_tail();
     return tx.drained();
   }
+  /// The peer has taken nothing for so long, as far as such looks have seen it.
+  bool stands_still(Duration for_as_long_as);
+  /// There is less than `room` on the way to the peer, which takes frames from time to time: within `patience`.
+  bool is_behind(std::size_t room, Duration patience) {
+    return tx.used_bytes() > kRingBytes - room && is_still_behind(room, patience);
+  }
   /// Little traffic need not go round the whole ring and make its memory resident.
   void rewind_if_slow(Time now);
 
@@ -102,6 +108,8 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   bool peer_sleeps_per_message() const;
   /// The scheduler does not always let a thread that is woken go first.
   bool peer_sleeps_on_our_cpu() const;
+
+  [[gnu::noinline]] bool is_still_behind(std::size_t room, Duration patience);
 
   // Less than this much in this time goes on at the start of the ring (RingWriter::rewind).
   static constexpr std::size_t kLapBytes = 128 * 1024;

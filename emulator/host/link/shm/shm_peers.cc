@@ -94,6 +94,7 @@ void ShmPeers::take_in(ShmControl::Change& change, std::uint32_t index) {
     case Kind::accepted:
       change.channel->route = index;
       change.channel->tx.set_depth(options_.depth_bytes);
+      change.channel->tx.set_rewind_room(options_.rewind_room);
       if (change.kind == Kind::opened) route.connecting = false;
       // One direction stays on one channel for as long as it lives, so that frames keep their order.
       if (route.tx == nullptr) route.tx = change.channel;
@@ -193,14 +194,7 @@ std::span<std::byte> ShmPeers::reserve_without_channel(Route& route, std::size_t
 
 std::span<std::byte> ShmPeers::reserve_in_full_ring(ShmChannel& channel, std::size_t bytes) {
   // A paused wire is paused for some time only: behind a process that is stopped, other destinations must not starve.
-  // The clock itself: the time of the last pass may be from long before this burst of posts.
-  const Time now = clock_now();
-  const std::uint64_t tail = channel.tx.read_tail();
-  if (channel.full_since == Time{} || tail != channel.full_tail) {
-    channel.full_since = now;
-    channel.full_tail = tail;
-  }
-  if (now - channel.full_since < options_.stall_max) return {};
+  if (!channel.stands_still(options_.stall_max)) return {};
   return vanish(statistics_.vanished_stalled, bytes);
 }
 

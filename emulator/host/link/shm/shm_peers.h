@@ -32,9 +32,10 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
  public:
   static constexpr Duration kStallMax = milliseconds(200);
   struct Options {
-    std::size_t publish_bytes = kPublishBytes;  // a longer batch becomes visible in parts
-    std::size_t depth_bytes = kRingBytes;       // of what waits for a peer
-    Duration stall_max = kStallMax;             // a full ring that nobody empties for so long is a dead network
+    std::size_t publish_bytes = kPublishBytes;      // a longer batch becomes visible in parts
+    std::size_t depth_bytes = kRingBytes;           // of what waits for a peer
+    std::size_t rewind_room = kRingRewindBytesMin;  // RingWriter
+    Duration stall_max = kStallMax;                 // a full ring that nobody empties for so long is a dead network
     PeerWatch::Options watch{};
   };
   /// Takes a seat at `address`. The error is one line for the user.

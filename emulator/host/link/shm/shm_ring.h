@@ -60,6 +60,9 @@ class RingWriter {
     depth_ = bytes;
   }
 
+  /// From now on at least so many octets of frames fit after a rewind().
+  void set_rewind_room(std::size_t bytes) { rewind_room_ = bytes; }
+
   /// Room for one frame, or an empty span: the ring is full.
   std::span<std::byte> reserve(std::size_t bytes) {
     VERBENA_ASSERT(bytes != 0 && bytes <= wire::kFrameBytesMax);
@@ -83,6 +86,8 @@ class RingWriter {
     append(static_cast<RingWord>(bytes | flag), ring_record_bytes(bytes));
   }
 
+  /// What there is no room for, as far as is known: what waits for the consumer and what it has not let go of yet.
+  std::size_t used_bytes() const { return static_cast<std::size_t>(head_ - tail_); }
   std::size_t unpublished_bytes() const { return pending_word_ == 0 ? 0 : static_cast<std::size_t>(head_ - pending_); }
 
   /// Makes all committed frames visible with one store. `fenced`: loads that follow see what the consumer stored before
@@ -104,7 +109,7 @@ class RingWriter {
   void rewind() {
     VERBENA_ASSERT(pending_word_ == 0);
     const std::size_t offset = head_ & (kRingBytes - 1);
-    if (offset < kRingRewindBytesMin || tail_ != head_) return;
+    if (offset < rewind_room_ || tail_ != head_) return;
     if (depth_ != kRingBytes) return;  // a short ring would count what is skipped
     append(kRingSkip, kRingBytes - offset);
     publish(false);
@@ -142,6 +147,7 @@ class RingWriter {
 
   RingMemory memory_;
   std::size_t depth_ = kRingBytes;
+  std::size_t rewind_room_ = kRingRewindBytesMin;
   std::uint64_t head_ = 0;     // octets written, published or not
   std::uint64_t tail_ = 0;     // octets consumed, as last read
   std::uint64_t pending_ = 0;  // the first unpublished record ...

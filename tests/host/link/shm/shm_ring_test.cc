@@ -67,6 +67,23 @@ BOOST_AUTO_TEST_CASE(frames_are_invisible_until_published_and_then_all_at_once) 
   BOOST_TEST(!writer.publish(true));
 }
 
+BOOST_AUTO_TEST_CASE(there_is_as_much_room_after_a_rewind_as_was_asked_for) {
+  const std::size_t record = ring_record_bytes(1000);
+  const std::size_t asked = 100 * record;
+  writer.set_rewind_room(asked);
+  for (std::size_t sent = 0; writer.position() < kRingBytes; ++sent) {
+    BOOST_TEST_REQUIRE(sent <= 100u);
+    BOOST_TEST_REQUIRE(send(1000, 1));
+    writer.publish(false);
+    take();
+    writer.read_tail();
+    BOOST_TEST(writer.used_bytes() == 0u);
+    writer.rewind();
+  }
+  BOOST_TEST(writer.used_bytes() <= kRingBytes - asked);
+  BOOST_TEST(writer.used_bytes() > kRingBytes - asked - record);
+}
+
 BOOST_AUTO_TEST_CASE(a_rewind_leaves_room_for_frames_to_wake_a_consumer_that_sleeps) {
   std::size_t rewound = 0;
   for (std::size_t frames = 1; frames <= 100; ++frames) {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include "cli/command.h"
 #include "cli/explain/capture.h"
 #include "cli/explain/conversations.h"
 #include "cli/explain/flow_tracker.h"
 #include "cli/explain/ladder.h"
+#include "cli/explain/packet_json.h"
 #include "cli/explain/summary.h"
 
 namespace verbena::cli {
@@ -26,6 +28,7 @@ struct ExplainOptions {
   bool only_summary = false;
   bool only_problems = false;
   bool all = false;
+  bool json = false;
   std::string qp;
   std::string width;
 };
@@ -35,6 +38,9 @@ void declare(CommandLine& line, ExplainOptions& options) {
   line.flag("--summary", options.only_summary, "only the numbers of each conversation");
   line.flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it");
   line.flag("--all", options.all, "each packet on a line of its own: fold no runs");
+  line.flag("--json", options.json,
+            "for programs: JSON, a line for each packet in the file's order with all its headers, then one for each "
+            "conversation and one for the file");
   line.option("--qp", options.qp, "QPN", "only conversations of this queue pair (17, 0x11)");
   line.option("--width", options.width, "N", "columns of the output; the terminal's, or 120");
 }
@@ -86,6 +92,34 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
   flush(text);
 }
 
+/// Conversation by conversation would not be the file's order: all are followed at once.
+void tell_json(const explain::Capture& capture, const std::vector<explain::Conversation>& conversations,
+               const std::vector<bool>& is_wanted, const ExplainOptions& options) {
+  std::vector<std::size_t> conversation_of(capture.packets().size());
+  std::vector<std::unique_ptr<explain::FlowTracker>> trackers;
+  for (std::size_t i = 0; i < conversations.size(); ++i) {
+    for (const std::uint32_t packet : conversations[i].packets) conversation_of[packet] = i;
+    trackers.push_back(std::make_unique<explain::FlowTracker>(capture, conversations[i]));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < capture.packets().size(); ++i) {
+    const explain::Packet& packet = capture.packets()[i];
+    const std::size_t conversation = conversation_of[i];
+    const auto view = wire::parse_captured(packet.captured);
+    if (!view || !is_wanted[conversation]) continue;
+    const explain::Step& step = trackers[conversation]->step(packet, *view);
+    const bool has_problem =
+        std::any_of(step.notes.begin(), step.notes.end(), [](const explain::Note& note) { return note.is_problem; });
+    if (options.only_summary || (options.only_problems && !has_problem)) continue;
+    text += explain::packet_json(packet, *view, step, conversation + 1) + "\n";
+    if (text.size() > kWriteBytes) flush(text);
+  }
+  for (std::size_t i = 0; i < conversations.size(); ++i)
+    if (is_wanted[i]) text += explain::conversation_json(conversations[i], i + 1, *trackers[i]) + "\n";
+  text += explain::file_json(capture) + "\n";
+  flush(text);
+}
+
 }  // namespace
 
 int run_explain(const Arguments& arguments) {
@@ -106,16 +140,23 @@ int run_explain(const Arguments& arguments) {
   if (!options.qp.empty() && !(qpn = parse_qpn(options.qp)))
     return line.fail(kExitUsage, fmt::format("--qp {}: not a queue pair number (24 bits)", options.qp));
 
+  if (options.json && (options.all || !options.width.empty()))
+    return line.fail(kExitUsage, "--json has a line for each packet: leave --all and --width out");
+
   const auto capture = explain::Capture::open(options.file);
   if (!capture) return line.fail(kExitUsage, fmt::format("{}: {}", options.file, capture.error()));
   const auto conversations = explain::find_conversations(*capture);
-  std::size_t told = 0;
-  for (std::size_t i = 0; i < conversations.size(); ++i) {
-    if (qpn && !has_qp(conversations[i], *qpn)) continue;
-    tell(*capture, conversations[i], i + 1, options, ladder_options);
-    ++told;
+  std::vector<bool> is_wanted;
+  for (const explain::Conversation& conversation : conversations)
+    is_wanted.push_back(!qpn || has_qp(conversation, *qpn));
+  if (options.json) {
+    tell_json(*capture, conversations, is_wanted, options);
+    return capture->damage().empty() ? 0 : 1;
   }
-  if (qpn && told == 0) fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
+  for (std::size_t i = 0; i < conversations.size(); ++i)
+    if (is_wanted[i]) tell(*capture, conversations[i], i + 1, options, ladder_options);
+  if (qpn && std::find(is_wanted.begin(), is_wanted.end(), true) == is_wanted.end())
+    fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
   fmt::print("{}", explain::summary(*capture));
   return capture->damage().empty() ? 0 : 1;
 }

@@ -178,6 +178,13 @@ class Layout {
     return octets;
   }
 
+  /// Calls `see.template operator()<Field>(value)` for each field, in wire order.
+  template <class See>
+  static constexpr void visit(const Header& header, See&& see) {
+    see.template operator()<First>(header.*(First::member));
+    (see.template operator()<Rest>(header.*(Rest::member)), ...);
+  }
+
   /// Whether each bit of the octets survives parse and emit at its place: no field overlaps, none is cut. Both only
   /// copy bits, so it is enough that for each binary digit of a bit's number the octets in which exactly the bits with
   /// that digit 1 (or 0) are set come back: any two bits differ in some digit, so a bit that came out elsewhere would

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kMarginColumns = 22;  // time and packet number
 
+}  // namespace
+
 std::string_view transport_name(wire::Transport transport) {
   switch (transport) {
     case wire::Transport::rc:
@@ -30,8 +32,6 @@ std::string_view transport_name(wire::Transport transport) {
   }
   return "?";
 }
-
-}  // namespace
 
 std::string to_text(const End& end) {
   const std::string address = wire::to_text(end.address);

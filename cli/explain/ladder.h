@@ -12,6 +12,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/explain/flow_tracker.h"
 
@@ -68,5 +69,7 @@ class Ladder {
 
 /// "127.47.91.1 qp 0x000011".
 std::string to_text(const End& end);
+/// "RC".
+std::string_view transport_name(wire::Transport transport);
 
 }  // namespace verbena::explain

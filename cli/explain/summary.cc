@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/explain/ladder.h"
+#include "wire/member_name.h"
 
 namespace verbena::explain {
 
@@ -12,39 +13,42 @@ namespace {
 
 constexpr std::size_t kMalformedShown = 10;
 
-struct Row {
-  std::string_view name;
-  std::uint64_t Totals::* value;
-  bool always = false;
-};
+template <std::uint64_t Totals::* kMember>
+constexpr TotalRow row(std::string_view words, bool always = false) {
+  return {words, wire::member_name<kMember>(), kMember, always};
+}
 
-constexpr Row kRows[] = {
-    {"packets", &Totals::packets, true},
-    {"bytes", &Totals::bytes, true},
-    {"payload bytes", &Totals::payload_bytes, true},
-    {"retransmitted packets", &Totals::retransmitted_packets},
-    {"  runs (go-back-N)", &Totals::go_backs},
-    {"  of these timeouts", &Totals::timeouts},
-    {"  of these READ re-requests", &Totals::read_re_requests},
-    {"  of these unexplained", &Totals::unexplained_go_backs},
-    {"READ responses again", &Totals::repeated_responses},
-    {"gaps", &Totals::gaps},
-    {"  packets missing in them", &Totals::missing_packets},
-    {"late packets", &Totals::late_packets},
-    {"duplicates", &Totals::duplicates},
-    {"duplicates or late", &Totals::seen_before},
-    {"answers once more", &Totals::repeated_answers},
-    {"answers to nothing sent", &Totals::unasked_answers},
-    {"NAK sequence error sent", &Totals::nak_sequence_errors},
-    {"RNR NAK sent", &Totals::rnr_naks},
-    {"other NAK sent", &Totals::other_naks},
-    {"bad ICRC", &Totals::bad_icrc},
-    {"dropped by a fault", &Totals::dropped_by_fault},
-    {"ECN-marked", &Totals::ecn_marked},
-    {"CNP sent", &Totals::cnps},
+constexpr TotalRow kRows[] = {
+    row<&Totals::packets>("packets", true),
+    row<&Totals::bytes>("bytes", true),
+    row<&Totals::payload_bytes>("payload bytes", true),
+    row<&Totals::retransmitted_packets>("retransmitted packets"),
+    row<&Totals::go_backs>("  runs (go-back-N)"),
+    row<&Totals::timeouts>("  of these timeouts"),
+    row<&Totals::read_re_requests>("  of these READ re-requests"),
+    row<&Totals::unexplained_go_backs>("  of these unexplained"),
+    row<&Totals::repeated_responses>("READ responses again"),
+    row<&Totals::gaps>("gaps"),
+    row<&Totals::missing_packets>("  packets missing in them"),
+    row<&Totals::late_packets>("late packets"),
+    row<&Totals::duplicates>("duplicates"),
+    row<&Totals::seen_before>("duplicates or late"),
+    row<&Totals::repeated_answers>("answers once more"),
+    row<&Totals::unasked_answers>("answers to nothing sent"),
+    row<&Totals::nak_sequence_errors>("NAK sequence error sent"),
+    row<&Totals::rnr_naks>("RNR NAK sent"),
+    row<&Totals::other_naks>("other NAK sent"),
+    row<&Totals::bad_icrc>("bad ICRC"),
+    row<&Totals::dropped_by_fault>("dropped by a fault"),
+    row<&Totals::ecn_marked>("ECN-marked"),
+    row<&Totals::cnps>("CNP sent"),
 };
 
 }  // namespace
+
+std::span<const TotalRow> total_rows() {
+  return kRows;
+}
 
 std::string summary(const Conversation& conversation, std::size_t number, const FlowTracker& tracker) {
   const std::string left = to_text(conversation.ends[0]);
@@ -52,11 +56,11 @@ std::string summary(const Conversation& conversation, std::size_t number, const 
   std::string text = fmt::format("Summary of conversation {}, {}\n", number, to_text(tracker.duration()));
   const std::size_t width = std::max({left.size(), right.size(), std::size_t{12}});
   text += fmt::format("  {:28} {:>{}}  {:>{}}\n", "sent by", left, width, right, width);
-  for (const Row& row : kRows) {
+  for (const TotalRow& row : kRows) {
     const std::uint64_t a = tracker.totals()[0].*row.value;
     const std::uint64_t b = tracker.totals()[1].*row.value;
     if (a == 0 && b == 0 && !row.always) continue;
-    text += fmt::format("  {:28} {:>{}}  {:>{}}\n", row.name, a, width, b, width);
+    text += fmt::format("  {:28} {:>{}}  {:>{}}\n", row.words, a, width, b, width);
   }
   return text;
 }

@@ -1,11 +1,22 @@
 // The closing lines of a conversation: what each end sent, and what went wrong, in numbers.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/explain/flow_tracker.h"
 
 namespace verbena::explain {
+
+/// One of the sums of each end: in words, and as its member is called.
+struct TotalRow {
+  std::string_view words;
+  std::string_view name;
+  std::uint64_t Totals::* value;
+  bool always = false;  // shown even if it is 0
+};
+std::span<const TotalRow> total_rows();
 
 std::string summary(const Conversation& conversation, std::size_t number, const FlowTracker& tracker);
 

@@ -1,0 +1,26 @@
+// A capture for programs: each packet with all its headers and what is said of it, each conversation with its sums.
+//
+// Solely the JSON. Headers and their fields are those of the layouts in wire/, called as they are there; judgement
+// comes from flow_tracker.h, sentences from packet_words.h.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "cli/explain/capture.h"
+#include "cli/explain/conversations.h"
+#include "cli/explain/flow_tracker.h"
+
+namespace verbena::explain {
+
+/// {"kind": "packet", "number": 13, ..., "headers": {"ethernet": {...}, "ipv4": {...}, ...}}, without a line feed.
+/// `conversation`: its number, from 1.
+std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step, std::size_t conversation);
+
+/// {"kind": "conversation", "number": 1, ..., "ends": [{...}, {...}]}: what each end sent, and what went wrong.
+std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker);
+
+/// {"kind": "file", ...}: what the file holds besides conversations, and where it is damaged.
+std::string file_json(const Capture& capture);
+
+}  // namespace verbena::explain

@@ -20,6 +20,7 @@
 #include "emulator/host/link/capture_file.h"
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
+#include "scenarios/outcome/buffered_file.h"
 
 namespace verbena::cli {
 
@@ -38,6 +39,9 @@ struct ExecOptions {
   std::string nic;
   std::string icrc;  // empty: offload
   bool stats = false;
+  std::string stats_json;
+
+  bool counts() const { return stats || !stats_json.empty(); }
 };
 
 void declare(CommandLine& line, ExecOptions& options) {
@@ -69,6 +73,7 @@ void declare(CommandLine& line, ExecOptions& options) {
               "when the ICRC of a packet is computed: offload (once it leaves the memory that the user's processes "
               "share: for a socket, a capture, a fault or checker that looks at it) or always, by the NIC [offload]");
   line.flag("--stats", options.stats, "print the node's counters to stderr at the end");
+  line.option("--stats-json", options.stats_json, "FILE", "write the node's counters to FILE at the end (JSON)");
 }
 
 bool is_by_rank(const ExecOptions& options) {
@@ -163,7 +168,7 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
   }
   plan.link = "fabric";
-  if (!options.stats) plan.stats_path = hello->stats_path;
+  if (!options.counts()) plan.stats_path = hello->stats_path;
   return std::nullopt;
 }
 
@@ -200,6 +205,10 @@ int run_exec(const Arguments& arguments) {
     if (const auto error = prepare_capture(options, capture_path))
       return line.fail(error->is_shortage ? kExitInternal : kExitUsage, "--pcap: " + error->text);
 
+  if (!options.stats_json.empty())
+    if (const auto made = scenarios::write_file(options.stats_json, ""); !made)
+      return line.fail(made.error().is_shortage ? kExitInternal : kExitUsage, "--stats-json " + made.error().text);
+
   const auto libraries = host::find_library_directory();
   if (!libraries) return line.fail(kExitInternal, libraries.error());
   const auto path = find_program(split.program[0]);
@@ -211,7 +220,7 @@ int run_exec(const Arguments& arguments) {
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
   host::set_environment(plan, *libraries);
   std::string error;
-  if (!options.stats) {
+  if (!options.counts()) {
     const int failed = replace_process(split.program, error);
     return line.fail(failed, error);
   }
@@ -219,7 +228,10 @@ int run_exec(const Arguments& arguments) {
   if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
-  fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node)));
+  if (options.stats) fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node)));
+  if (!options.stats_json.empty())
+    if (const auto written = scenarios::write_file(options.stats_json, report.json()); !written)
+      return line.fail(kExitInternal, "--stats-json " + written.error().text);
   return status;
 }
 

@@ -1,10 +1,13 @@
 // `verbena fabric`: makes the topology that the user wants and serves it until Ctrl-C
 // (emulator/host/fabric_process/fabric_process.h).
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "cli/command.h"
 #include "emulator/fabric/quantity.h"
@@ -35,6 +38,7 @@ struct ServeOptions {
   std::string sockets;
   std::string capture_snap = "0";
   std::string capture_limit;
+  bool until_eof = false;
 };
 
 void declare(CommandLine& line, ServeOptions& options) {
@@ -58,6 +62,8 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option("--pcap", options.capture, "DIRECTORY", "write what every cable carries to a file in DIRECTORY (pcapng)");
   line.option("--pcap-snap", options.capture_snap, "BYTES", "keep only the first BYTES of each packet; 0 keeps all");
   line.option("--pcap-limit", options.capture_limit, "SIZE", "end all captures once they have SIZE, such as 1GiB");
+  line.flag("--until-eof", options.until_eof,
+            "end as well when nobody holds the other end of standard input (a pipe) any more");
 }
 
 using Error = std::optional<std::string>;
@@ -145,13 +151,21 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   return std::nullopt;
 }
 
-/// Readable once the user wants the end.
-int stop_descriptor() {
+/// Readable once the user wants the end, or, with `until_eof`, the pipe at standard input has hung up: a fabric that a
+/// program has started then goes with that program, however it ends.
+int stop_descriptor(bool until_eof) {
   sigset_t ends;
   sigemptyset(&ends);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
-  return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+  const int signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (!until_eof) return signals;
+  const int either = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event signal_came{.events = EPOLLIN, .data = {}};
+  epoll_event hung_up{.events = 0, .data = {}};  // EPOLLHUP comes unasked
+  const bool watches = epoll_ctl(either, EPOLL_CTL_ADD, signals, &signal_came) == 0 &&
+                       epoll_ctl(either, EPOLL_CTL_ADD, STDIN_FILENO, &hung_up) == 0;
+  return watches ? either : -1;
 }
 
 }  // namespace
@@ -171,7 +185,9 @@ int run_fabric(const Arguments& arguments) {
     if (const auto prepared = scenarios::prepare_directory(wanted.capture_directory); !prepared)
       return line.fail(prepared.error().is_shortage ? kExitInternal : kExitUsage, "--pcap " + prepared.error().text);
 
-  const int stop = stop_descriptor();
+  const int stop = stop_descriptor(options.until_eof);
+  if (stop < 0)
+    return line.fail(kExitUsage, fmt::format("--until-eof: standard input is no pipe ({})", std::strerror(errno)));
   auto process = host::FabricProcess::open(wanted);
   if (!process) return line.fail(kExitUsage, process.error());
   fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,

@@ -1,5 +1,7 @@
 // `verbena fault`: passes what the user wants on to the running fabric, which knows the words
 // (emulator/host/fabric_process/fabric_commands.h), and shows its answer.
+#include <nlohmann/json.hpp>
+
 #include "cli/command.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
@@ -8,6 +10,8 @@
 namespace verbena::cli {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string words_text() {
   std::string text = "Words:\n";
@@ -19,6 +23,35 @@ std::string words_text() {
          "`verbena help fault` explains each word, and all that RULE can be.\n";
 }
 
+void show(const std::string& word, const std::string& answer) {
+  if (word == "add")
+    fmt::print("fault {}\n", answer);
+  else if (word == "remove")
+    fmt::print("it had hit {} packets\n", answer);
+  else
+    fmt::print("{}", answer);
+}
+
+/// What `list` shows is part of what the fabric says of itself.
+Json list_json(const std::string& stat) {
+  const Json all = Json::parse(stat);
+  Json down = Json::array();
+  for (const Json& link : all.at("links"))
+    if (!link.at("up").get<bool>()) down.push_back(link.at("name"));
+  return {{"faults", all.at("faults")}, {"down", down}, {"crashed", all.at("crashed")}, {"cut_off", all.at("cut_off")}};
+}
+
+void show_json(const std::string& word, const std::string& answer) {
+  Json json = Json::object();
+  if (word == "add")
+    json["fault"] = std::stoull(answer);
+  else if (word == "remove")
+    json["hits"] = std::stoull(answer);
+  else if (word == "list")
+    json = list_json(answer);
+  fmt::print("{}\n", json.dump());
+}
+
 }  // namespace
 
 int run_fault(const Arguments& arguments) {
@@ -26,18 +59,20 @@ int run_fault(const Arguments& arguments) {
                    "Changes the faults of a running fabric (`verbena fabric`, or a scenario with `clock: real`).\n");
   std::string fabric = host::kFabricDefault;
   line.option("--fabric", fabric, "NAME", "name of the fabric");
+  bool json = false;
+  line.flag("--json", json, "the answer as JSON, one line: the fault's number, its hits, what `list` lists");
   line.footer(words_text());
   const SplitArguments split = line.split_program(arguments);
   if (const auto status = line.parse(split.options)) return *status;
   if (split.program.empty()) return line.fail(kExitUsage, "a word is missing: add, list, link-down, ... (see --help)");
-  const auto answer = host::ask_fabric(fabric, split.program);
+  const std::string& word = split.program.front();
+  const bool lists = json && word == "list" && split.program.size() == 1;
+  const auto answer = host::ask_fabric(fabric, lists ? host::FabricWords{"stat"} : split.program);
   if (!answer) return line.fail(kExitUsage, answer.error().text);
-  if (split.program.front() == "add")
-    fmt::print("fault {}\n", *answer);
-  else if (split.program.front() == "remove")
-    fmt::print("it had hit {} packets\n", *answer);
+  if (json)
+    show_json(word, *answer);
   else
-    fmt::print("{}", *answer);
+    show(word, *answer);
   return 0;
 }
 

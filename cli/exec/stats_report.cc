@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/node/stats_file.h"
@@ -26,23 +27,40 @@ bool StatsReport::open(const std::string& fabric) {
   return setenv(host::kStatsVariable, fmt::format("/proc/{}/fd/{}", getpid(), descriptor_).c_str(), 1) == 0;
 }
 
-std::string StatsReport::text(std::string_view nodes) const {
+std::size_t StatsReport::processes() const {
+  return std::min(static_cast<const host::StatsFile*>(mapping_)->used(), host::StatsFile::kBlocks);
+}
+
+std::vector<std::pair<std::string_view, std::uint64_t>> StatsReport::sums() const {
   const auto& file = *static_cast<const host::StatsFile*>(mapping_);
-  const std::size_t blocks = std::min(file.used(), host::StatsFile::kBlocks);
+  std::vector<std::pair<std::string_view, std::uint64_t>> sums;
+  for (std::size_t i = 0; i < nic::kCounters; ++i) {
+    const auto counter = static_cast<nic::Counter>(i);
+    std::uint64_t sum = 0;
+    for (std::size_t block = 0; block < processes(); ++block)
+      sum = host::add_count(counter, sum, file.blocks[block].counters);
+    sums.emplace_back(nic::to_string(counter), sum);
+  }
+  return sums;
+}
+
+std::string StatsReport::text(std::string_view nodes) const {
+  const std::size_t blocks = processes();
   std::string text = fmt::format("verbena: counters of {}, {} process{}\n", nodes, blocks, blocks == 1 ? "" : "es");
   std::size_t width = 0;
   for (std::size_t i = 0; i < nic::kCounters; ++i)
     width = std::max(width, nic::to_string(static_cast<nic::Counter>(i)).size());
-  for (std::size_t i = 0; i < nic::kCounters; ++i) {
-    const auto counter = static_cast<nic::Counter>(i);
-    std::uint64_t sum = 0;
-    for (std::size_t block = 0; block < blocks; ++block)
-      sum = host::add_count(counter, sum, file.blocks[block].counters);
-    if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", nic::to_string(counter), width, sum);
-  }
-  if (file.claimed.load() > host::StatsFile::kBlocks)
+  for (const auto& [name, sum] : sums())
+    if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", name, width, sum);
+  if (static_cast<const host::StatsFile*>(mapping_)->claimed.load() > host::StatsFile::kBlocks)
     text += fmt::format("  (only the first {} processes are counted)\n", host::StatsFile::kBlocks);
   return text;
+}
+
+std::string StatsReport::json() const {
+  nlohmann::ordered_json json{{"processes", processes()}, {"counters", nlohmann::ordered_json::object()}};
+  for (const auto& [name, sum] : sums()) json["counters"][std::string(name)] = sum;
+  return json.dump() + "\n";
 }
 
 }  // namespace verbena::cli

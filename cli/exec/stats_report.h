@@ -1,8 +1,11 @@
 // The counters that `verbena exec --stats` prints: the file that the program's processes write, and its text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace verbena::cli {
 
@@ -17,8 +20,12 @@ class StatsReport {
   bool open(const std::string& fabric);
   /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1".
   std::string text(std::string_view nodes) const;
+  /// All of them, for programs: {"processes": 1, "counters": {"tx_packets": 5, ...}}, one line.
+  std::string json() const;
 
  private:
+  std::size_t processes() const;
+  std::vector<std::pair<std::string_view, std::uint64_t>> sums() const;
   int descriptor_ = -1;
   void* mapping_ = nullptr;
 };

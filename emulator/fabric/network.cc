@@ -252,7 +252,10 @@ LinkStatistics Network::link_statistics(Time now, LinkId link) const {
           direction.lost,
           direction.overflowed,
           direction.octets_of(direction.backlog(now)),
-          std::max(direction.queue_octets_max, direction.octets_of(direction.backlog_max))};
+          std::max(direction.queue_octets_max, direction.octets_of(direction.backlog_max)),
+          direction.rate,
+          direction.propagation,
+          direction.jitter};
 }
 
 void Network::observe(Observer* observer) {

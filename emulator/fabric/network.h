@@ -121,6 +121,9 @@ struct LinkStatistics {
   std::uint64_t overflowed = 0;
   std::uint32_t queue_octets = 0;  // now, the rest of the frame that is being sent included
   std::uint32_t queue_octets_max = 0;
+  std::uint64_t rate_bits_per_second = 0;  // now; 0: frames take no time
+  Duration propagation{};
+  Duration jitter{};
 };
 
 class Network {

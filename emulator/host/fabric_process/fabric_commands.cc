@@ -252,7 +252,10 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
                        {"lost", seen.lost},
                        {"overflowed", seen.overflowed},
                        {"queue_octets", seen.queue_octets},
-                       {"queue_octets_max", seen.queue_octets_max}});
+                       {"queue_octets_max", seen.queue_octets_max},
+                       {"rate_bits_per_second", seen.rate_bits_per_second},
+                       {"delay_ns", seen.propagation.ns},
+                       {"jitter_ns", seen.jitter.ns}});
     }
   }
   std::vector<std::uint32_t> processes(topology_.hosts, 0);
@@ -280,11 +283,24 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
                       {"link", fault.where},
                       {"rule", fault.text},
                       {"hits", elements_.hits(fault.number)}});
+  Json crashed = Json::array();
+  for (const std::uint32_t vertex : elements_.dead_switches()) crashed.push_back(topology_.vertices[vertex].name);
+  Json cut_off = Json::array();
+  for (const auto& [from, to] : elements_.cut_pairs())
+    cut_off.push_back(topology_.vertices[from].name + "->" + topology_.vertices[to].name);
   const fabric::NetworkStatistics& all = ports_.network().statistics();
-  Json stat = {{"fabric", setup_.fabric},   {"uptime_ns", (now - started_).ns}, {"arrivals", all.arrivals},
-               {"lost", all.lost},          {"overflowed", all.overflowed},     {"vanished", all.vanished},
-               {"marked", all.marked},      {"strays", ports_.strays()},        {"links", std::move(links)},
-               {"nodes", std::move(nodes)}, {"faults", std::move(faults)}};
+  Json stat = {{"fabric", setup_.fabric},      {"uptime_ns", (now - started_).ns},
+               {"arrivals", all.arrivals},     {"lost", all.lost},
+               {"overflowed", all.overflowed}, {"vanished", all.vanished},
+               {"marked", all.marked},         {"strays", ports_.strays()},
+               {"links", std::move(links)},    {"nodes", std::move(nodes)},
+               {"faults", std::move(faults)},  {"crashed", std::move(crashed)},
+               {"cut_off", std::move(cut_off)}};
+  stat["counter_names"] = Json::array();
+  for (std::size_t i = 0; i < nic::kCounters; ++i)
+    stat["counter_names"].push_back(nic::to_string(static_cast<nic::Counter>(i)));
+  // Counters of processes that ended are kept, but not of any number of them.
+  stat["counters_complete"] = setup_.counters != nullptr && setup_.counters->claimed.load() <= StatsFile::kBlocks;
   if (setup_.capture != nullptr) {
     const FabricCapture::Missing& missing = setup_.capture->missing();
     stat["capture"] = {{"frames_missing", missing.frames},

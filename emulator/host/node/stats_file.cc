@@ -54,7 +54,7 @@ std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const std:
   if (file == nullptr) return block;
   const bool usable = file->magic.load(std::memory_order_acquire) == StatsFile::kMagic &&
                       file->counters.load(std::memory_order_relaxed) == nic::kCounters &&
-                      file->claimed.load(std::memory_order_relaxed) < StatsFile::kBlocks;
+                      file->claimed.load(std::memory_order_relaxed) <= StatsFile::kBlocks;  // one too many is seen
   const std::uint32_t index = usable ? file->claimed.fetch_add(1, std::memory_order_acq_rel) : StatsFile::kBlocks;
   if (index >= StatsFile::kBlocks) {
     munmap(file, kStatsFileBytes);

@@ -21,7 +21,7 @@ namespace verbena::host {
 
 struct StatsFile {
   static constexpr std::uint64_t kMagic = 0x3173'7461'7473'6276;  // "vbstats1" in memory
-  static constexpr std::size_t kBlocks = 64;
+  static constexpr std::size_t kBlocks = 1024;                    // unused ones have no memory
 
   struct Block {
     std::atomic<std::uint32_t> process_id{0};  // 0: free

@@ -11,7 +11,8 @@ packages_of() {
     build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
                  libibverbs-dev libibverbs1 librdmacm-dev ccache python3" ;;
     demo)  echo "perftest ibverbs-utils ibverbs-providers python3" ;;
-    test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs python3-yaml tshark strace iproute2 git valgrind
+    test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs python3-yaml python3-pytest
+                 python3-pytest-xdist mypy tshark strace iproute2 git valgrind
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     interop) echo "qemu-system-x86 busybox-static perftest ibverbs-utils ibverbs-providers rdmacm-utils iproute2 python3" ;;

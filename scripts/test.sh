@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(format release core style instructions programs interop systems fuzz asan tsan tidy leftovers)
+all_stages=(format release core style instructions programs python interop systems fuzz asan tsan tidy leftovers)
 jobs="$(nproc)"
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"; }
@@ -16,6 +16,10 @@ stage_core()     { ctest_of build -L core -j "$jobs"; }
 stage_style()    { ctest_of build -L style; }
 stage_instructions() { ctest_of build -L instructions; }
 stage_programs() { ctest_of build -L programs -j "$jobs"; }  # each says how many processors it needs
+# Two workers, as users have them: their fabrics must not meet. pytest's own folder is emptied by the next run.
+stage_python() {
+  /usr/bin/python3 -B -m pytest -p no:cacheprovider -q -n 2 --basetemp build/python --durations 5 python/tests
+}
 # Alone, and with a set-up of its own: who cannot have an emulated machine still has all other stages.
 stage_interop() {
   scripts/setup.sh interop &&

@@ -1,0 +1,104 @@
+"""Scenarios: one call runs a file (or a dict) to its verdicts, under virtual time or with real programs.
+
+What a scenario says is in scenarios/README.md; what came of it is the command's JSON.
+"""
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+
+from .command import Word, ask
+from .errors import NotHeld
+
+EXIT_NOT_HELD = 1
+EXIT_INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One line below `expect:`, or what every run is held against."""
+
+    text: str
+    line: int  # of the file; 0: it stands in none
+    held: bool
+    observed: str
+
+
+@dataclass(frozen=True)
+class ScenarioRun:
+    """What came of one run."""
+
+    name: str
+    seed: int
+    held: bool  # all of it: expectations, checkers, programs
+    end: str  # "finished", "timed_out"
+    elapsed_ns: int
+    trace_hash: str  # of the same scenario and seed the same, under virtual time
+    expect: Tuple[Expectation, ...]
+    workloads: Mapping[str, Mapping[str, Any]]  # by name: "octets", "completions", "latency_ns", ...
+    programs: Mapping[str, Mapping[str, Any]]  # under the real clock, by name: "status", "held", "text"
+    faults: Tuple[Mapping[str, Any], ...]  # "text", "time_ns", "packets_hit"
+    packets: Mapping[str, int]  # "arrivals", "lost", "overflowed", "vanished"
+    report: str  # for people
+    summary: Mapping[str, Any]  # all that the command's JSON says
+
+    def check(self) -> "ScenarioRun":
+        """Itself, if all of it held. Raises NotHeld, with the report."""
+        if not self.held:
+            raise NotHeld(self.report)
+        return self
+
+
+def _by_name(rows: List[Dict[str, Any]]) -> Dict[str, Dict[str, Any]]:
+    return {str(row["name"]): row for row in rows}
+
+
+def _run_of(summary: Dict[str, Any], report: str) -> ScenarioRun:
+    return ScenarioRun(
+        summary["scenario"],
+        summary["seed"],
+        summary["held"],
+        summary["end"],
+        summary["elapsed_ns"],
+        summary["trace_hash"],
+        tuple(Expectation(**one) for one in summary["expectations"]),
+        _by_name(summary["workloads"]),
+        _by_name(summary["programs"]),
+        tuple(summary["faults"]),
+        summary["packets"],
+        report,
+        summary,
+    )
+
+
+def run(
+    scenario: Union[Word, Mapping[str, Any]],
+    *,
+    seed: Optional[int] = None,
+    out: Optional[Word] = None,
+    timeout: Optional[float] = None,
+) -> ScenarioRun:
+    """Runs a scenario: a file's path, or what would stand in one, as a dict.
+
+    `seed` in place of the file's; `out`: a folder for captures, counters over time and the event trace; `timeout` in
+    seconds of this machine's clock (subprocess.TimeoutExpired). Raises CommandError for a scenario that is wrong; one
+    whose expectations do not hold is no error: see ScenarioRun.held and check().
+    """
+    with tempfile.TemporaryDirectory(prefix="verbena-python.") as folder:
+        if isinstance(scenario, Mapping):
+            path = os.path.join(folder, "scenario.yaml")  # JSON is YAML
+            Path(path).write_text(json.dumps(scenario), encoding="utf-8")
+        else:
+            path = os.fspath(scenario)
+        summary = os.path.join(folder, "summary.json")
+        words = ["run", "--json", summary]
+        words += [] if seed is None else ["--seed", str(seed)]
+        words += [] if out is None else ["--out", os.fspath(out)]
+        done = ask([*words, path], accept=(0, EXIT_NOT_HELD, EXIT_INTERRUPTED), timeout=timeout)
+        if done.returncode == EXIT_INTERRUPTED:
+            raise KeyboardInterrupt
+        return _run_of(json.loads(Path(summary).read_text(encoding="utf-8")), done.stdout)

@@ -191,6 +191,24 @@ def test_two_fabrics_at_one_time_do_not_meet():
         assert other.counters()["tx_packets"] == 0 < one.counters()["tx_packets"]
 
 
+# What a launcher does as far as nodes go: starts processes that find their rank in a variable.
+LAUNCHER = "for rank in 0 1 2 3; do PMI_RANK=$rank ibv_devinfo -v | grep GID.*127 || exit 1; done"
+
+
+def test_processes_of_a_launcher_stand_on_nodes_by_their_ranks():
+    with Fabric(nodes=3, capture=True) as fabric:
+        said = fabric.ranks.run(["sh", "-c", LAUNCHER]).stdout.split()
+        gids = [word for word in said if word.startswith("::ffff:")]
+        assert [gid.rstrip(",") for gid in gids] == [f"::ffff:127.47.91.{node}" for node in (1, 2, 3, 1)]
+        assert fabric.ranks.counters().names == fabric.counters().names
+        with pytest.raises(ValueError, match="a capture is of one node"):
+            fabric.ranks.popen(["true"], capture=True)
+        with pytest.raises(ProgramError, match="on ranks ended with 1"):
+            fabric.ranks.run(["false"])
+    with Fabric(topology=None) as fabric, pytest.raises(VerbenaError, match="ranks need a fabric with a topology"):
+        fabric.ranks.run(["true"])
+
+
 def test_the_interpreter_of_the_user_runs_on_a_node():
     with Fabric() as fabric:
         script = "import pyverbs.device as d; print([x.name.decode() for x in d.get_device_list()])"

@@ -95,6 +95,20 @@ def test_seeds_make_a_test_of_each_and_a_failure_names_its_replay(suite):
     suite(text, "--verbena-seed", "7").assert_outcomes(passed=1)
 
 
+def test_a_world_under_virtual_time_names_its_replay_too(suite):
+    result = suite(
+        """
+    import pytest, verbena
+
+    @pytest.mark.verbena(seeds=[41, 42])
+    def test_world(verbena_seed):
+        assert verbena_seed != 42
+    """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*- verbena: replay -*", "pytest --verbena-seed 42 *::test_world[[]seed42[]]'"])
+
+
 def test_a_replay_is_from_where_pytest_was_started(suite, pytester, monkeypatch):
     pytester.mkdir("below").joinpath("test_it.py").write_text(
         "def test_it(verbena_fabric):\n    assert verbena_fabric.seed == 2\n"

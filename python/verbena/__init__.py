@@ -14,7 +14,7 @@ from .counters import Counters
 from .errors import CommandError, CommandNotFound, NotHeld, ProgramError, RemoteError, VerbenaError
 from .fabric import Fabric
 from .fault import Fault
-from .node import Node
+from .node import Node, Ranks
 from .program import Program
 from .scenario import Expectation, ScenarioRun, run
 
@@ -33,6 +33,7 @@ __all__ = [
     "Packet",
     "Program",
     "ProgramError",
+    "Ranks",
     "RemoteError",
     "ScenarioRun",
     "VerbenaError",

@@ -26,7 +26,7 @@ from .command import TIMEOUT_S, Word, ask, ask_json, find_command, last_line
 from .counters import Counters
 from .errors import CommandError, VerbenaError
 from .fault import Fault, is_on_fabric
-from .node import Node
+from .node import Node, Ranks
 from .ports import reserve_port
 from .program import Program, counters_written, option_words
 from .times import TimeSpan
@@ -72,6 +72,7 @@ class Fabric:
         texts = [faults] if isinstance(faults, str) else list(faults)
         self.packet_faults = [text for text in texts if not is_on_fabric(text)]
         self.nodes: List[Node] = []
+        self._ranks = Ranks(self)
         self.programs: List[Program] = []
         self.faults: List[Fault] = []
         self._owner, self._lock, self._count, self._is_open = os.getpid(), threading.RLock(), itertools.count(1), True
@@ -194,6 +195,14 @@ class Fabric:
         if not 1 <= number <= len(self.nodes):
             raise IndexError(f"fabric {self.name} has the nodes 1 to {len(self.nodes)}, not {number}")
         return self.nodes[number - 1]
+
+    @property
+    def ranks(self) -> Ranks:
+        """Where an mpirun or srun runs: each of its processes on a node, by its rank. Not on direct cables, where nobody
+        would keep the nodes' counters apart."""
+        if self.topology is None:
+            raise VerbenaError("ranks need a fabric with a topology, which keeps the counters of each node")
+        return self._ranks
 
     def start(
         self, node: Node, argv: Sequence[Word], options: List[str], capture: bool, arguments: Dict[str, Any]

@@ -162,3 +162,32 @@ class Node:
     def counters(self) -> Counters:
         """The NIC's counters, over all programs that have run here, those that run included."""
         return self.fabric.counters_of(self)
+
+
+class Ranks(Node):
+    """All nodes of a fabric, for an mpirun, srun or the like: the process of rank R stands on node 1 + R modulo their number.
+
+    What Node does, but captures, which are of one node. Its counters are those of the whole fabric.
+    """
+
+    def __init__(self, fabric: "Fabric") -> None:
+        super().__init__(fabric, 0, "ranks", "")
+
+    @property
+    def exec_words(self) -> List[str]:
+        """The command line, up to options of one program."""
+        count = str(len(self.fabric.nodes))
+        return [
+            *[self.fabric.command, "exec", "--fabric", self.fabric.name, "--nodes", count],
+            *["--seed", str(self.fabric.seed)],
+        ]
+
+    def popen(self, argv: Sequence[Word], *, capture: Optional[bool] = None, **arguments: Any) -> Program:
+        """Starts a launcher, such as ["mpirun", "-n", "4", "./program"]; arguments as Node.popen() has them."""
+        if capture:
+            raise ValueError("a capture is of one node, and ranks stand on several: cable_captures=True has them all")
+        return super().popen(argv, capture=False, **arguments)
+
+    def counters(self) -> Counters:
+        """The sums of all nodes' counters."""
+        return self.fabric.counters()

@@ -163,7 +163,6 @@ def replay_command(item: pytest.Item, seed: int) -> str:
 def _sections(item: pytest.Item, fabric: Fabric) -> Iterator[Tuple[str, str]]:
     keep = item.config.getoption("--verbena-keep")
     name = "".join(letter if letter.isalnum() else "_" for letter in item.nodeid)
-    yield "replay", replay_command(item, fabric.seed)
     yield "faults", _faults_text(fabric)
     yield "programs", _programs_text(fabric)
     yield "counters", _counters_text(fabric)
@@ -177,11 +176,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     outcome = yield
     report = outcome.get_result()
     fabric = item.stash.get(_FABRIC, None)
-    if not report.failed or fabric is None:
+    seed = getattr(item, "funcargs", {}).get("verbena_seed") if fabric is None else fabric.seed
+    if not report.failed or seed is None:
         return
-    sections: List[Tuple[str, str]] = []
+    sections = [("replay", replay_command(item, seed))]
     try:
-        sections += [(title, text) for title, text in _sections(item, fabric) if text]
+        if fabric is not None:
+            sections += [(title, text) for title, text in _sections(item, fabric) if text]
     except (VerbenaError, OSError) as error:  # the test's own failure is what matters
         sections.append(("report", f"cut short: {error}"))
     report.sections.extend((f"verbena: {title}", text) for title, text in sections)

@@ -79,6 +79,7 @@ def test_pyverbs_sees_the_nodes_nic(fabric):
     assert fabric.node(1).call(loopback_write, "words", capture=True) == (0, b"words")
     assert fabric.node(1).counters()["rx_write_requests"] == 1
     assert any(packet.opcode == "RC RDMA WRITE Only" for packet in fabric.captures()[0].packets())
+    assert repr(fabric.programs[-1]) == "<Program call of loopback_write on n1, ended with 0>"
 
 
 def test_what_a_function_raises_is_raised_here(fabric):
@@ -89,7 +90,7 @@ def test_what_a_function_raises_is_raised_here(fabric):
         fabric.node(1).call(fail, "odd")
     with pytest.raises(RemoteError, match="cannot be brought here"):
         fabric.node(1).call(fail, "lambda")
-    with pytest.raises(ProgramError, match="fail on n1 ended with 9"):
+    with pytest.raises(ProgramError, match="^call of fail on n1 ended with 9"):
         fabric.node(1).call(fail, "exit")
     with pytest.raises(subprocess.TimeoutExpired):
         fabric.node(1).call(os.read, 0, 1, timeout=0.3, stdin=subprocess.PIPE)

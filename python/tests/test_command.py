@@ -86,6 +86,11 @@ def test_errors_travel_between_processes():
         assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
+def test_the_package_has_the_version_of_the_command():
+    said = verbena.command.ask(["--version"]).stdout.split()[1]
+    assert f'version = "{said}"' in (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+
+
 def test_types_are_whole():
     mypy = shutil.which("mypy", path="/usr/bin:/bin")
     assert mypy, "the package mypy is missing (scripts/setup.sh test)"

@@ -92,7 +92,7 @@ def test_popen_is_subprocess_popen_with_pipes_and_a_node():
                 isinstance(program, subprocess.Popen) and program.node is fabric.node(2) and program.args[-1] == "cat"
             )
             assert program.communicate("verbs\n") == ("verbs\n", None)
-        assert fabric.node(1).run(["cat"], input=b"\0\1", text=False).stdout == b"\0\1"
+        assert fabric.node(1).run(["cat"], input=b"\0\1", text=False, capture_output=True).stdout == b"\0\1"
         assert (
             fabric.node(1).run(["sh", "-c", "echo $VERBENA_NODE $X"], env={"X": "y", "PATH": "/bin"}).stdout == "1 y\n"
         )

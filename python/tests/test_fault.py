@@ -94,6 +94,9 @@ def test_what_cannot_be_undone_has_no_time(fabric):
         fabric.fault("device-removal n1", for_="1s")
     with pytest.raises(ValueError, match="'link-up n1-s1' cannot be undone"):
         fabric.fault("link-up n1-s1").undo()
+    with pytest.raises(ValueError, match="'clear' cannot be undone"):
+        with fabric.fault("clear"):
+            pytest.fail("the block ran")
     for bad in ("200", "fast", "-1s", "1 min"):
         with pytest.raises(ValueError, match="is no time"):
             fabric.fault("link-down n1-s1", for_=bad)

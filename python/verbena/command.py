@@ -16,7 +16,7 @@ from .errors import CommandError, CommandNotFound, ended_text
 
 VARIABLE = "VERBENA"
 TIMEOUT_S = 30.0  # of a question; each takes some ten milliseconds
-FOLDERS_UP = 5  # PREFIX/lib/python3.11/site-packages/verbena is four below PREFIX
+FOLDERS_UP = 4  # PREFIX/lib/python3.11/site-packages/verbena is four below PREFIX
 
 Word = Union[str, "os.PathLike[str]"]
 

@@ -154,6 +154,8 @@ class Fault:
             self._ended.set()
 
     def __enter__(self) -> "Fault":
+        if self._undo is None:
+            raise ValueError(f"'{self.text}' cannot be undone, so it cannot last as long as a block")
         return self
 
     def __exit__(

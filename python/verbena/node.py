@@ -89,6 +89,7 @@ class Node:
         subprocess.TimeoutExpired after `timeout` seconds (None: never); it is ended then, with all that it has
         started.
         """
+        arguments.pop("capture_output", None)  # it is so anyway
         for stream in ("stdout", "stderr"):
             arguments.setdefault(stream, subprocess.PIPE)
         arguments.setdefault("stdin", subprocess.DEVNULL if input is None else subprocess.PIPE)
@@ -126,13 +127,14 @@ class Node:
         program = self.popen(
             [sys.executable, "-B", os.path.join(os.path.dirname(__file__), "remote.py"), given, result], **options
         )
+        program.title = f"call of {getattr(function, '__qualname__', function)}"
         try:
             status = program.wait(timeout)
         except BaseException:
             program.end(grace=0)
             raise
         if status != 0 or not os.path.exists(result):
-            raise ProgramError([getattr(function, "__qualname__", str(function))], self.name, status, "", "")
+            raise ProgramError([program.title], self.name, status, "", "")
         with open(result, "rb") as file:
             held, value, trace = pickle.load(file)
         if held:

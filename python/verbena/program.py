@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -42,6 +43,7 @@ class Program(subprocess.Popen):  # type: ignore[type-arg]
     ) -> None:
         self.node = node
         self.program_argv = [os.fspath(word) for word in argv]
+        self.title = shlex.join(self.program_argv)  # for reports
         self.capture = Capture(capture) if capture else None  # of all packets that it sends and gets
         self.stats_path = stats
         environment: Mapping[str, str] = arguments.pop("env", None) or os.environ
@@ -98,7 +100,7 @@ class Program(subprocess.Popen):  # type: ignore[type-arg]
 
     def __repr__(self) -> str:
         how = "running" if self.returncode is None else ended_text(self.returncode)
-        return f"<Program {' '.join(self.program_argv)} on {self.node.name}, {how}>"
+        return f"<Program {self.title} on {self.node.name}, {how}>"
 
 
 def exec_error(words: Any, status: int, stderr: Any) -> Optional[CommandError]:

@@ -122,9 +122,7 @@ def _programs_text(fabric: Fabric) -> str:
     def how(status: Optional[int]) -> str:
         return "was still running, and was ended" if status is None else ended_text(status)
 
-    return "\n".join(
-        f"{program.node.name}: {shlex.join(program.program_argv)}: {how(program.poll())}" for program in fabric.programs
-    )
+    return "\n".join(f"{program.node.name}: {program.title}: {how(program.poll())}" for program in fabric.programs)
 
 
 def _faults_text(fabric: Fabric) -> str:
@@ -145,7 +143,7 @@ def _capture_texts(fabric: Fabric, keep: Optional[str], name: str) -> Iterator[s
         left_out = [f"... {len(lines) - LINES_SHOWN} lines before"] if len(lines) > LINES_SHOWN else []
         yield "\n".join(
             [
-                f"{program.node.name}: {shlex.join(program.program_argv)}{'  ' if kept else ''}{kept}",
+                f"{program.node.name}: {program.title}{'  ' if kept else ''}{kept}",
                 *left_out,
                 *lines[-LINES_SHOWN:],
                 "",

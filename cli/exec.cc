@@ -19,6 +19,7 @@
 #include "emulator/host/config/variables.h"
 #include "emulator/host/link/capture_file.h"
 #include "emulator/host/node/fabric_question.h"
+#include "emulator/host/node/host_address.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/outcome/buffered_file.h"
 
@@ -46,9 +47,10 @@ struct ExecOptions {
 
 void declare(CommandLine& line, ExecOptions& options) {
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
-  line.option("--node", options.node, "K|ADDRESS|auto",
-              "the node to run on: 1..254 is 127.47.91.K, or an IP address; auto: each process of an mpirun or srun on "
-              "the node that its rank gives it, as with --nodes [1]");
+  line.option("--node", options.node, "K|ADDRESS|HOST|auto",
+              "the node to run on: 1..254 is 127.47.91.K, or an IP address; SUBNET/BITS, an interface's name or "
+              "hosts:FILE: the address of this machine in it, so that one line suits many machines; auto: each process "
+              "of an mpirun or srun on the node that its rank gives it, as with --nodes [1]");
   line.option("--nodes", options.nodes, "N",
               "the program is an mpirun, srun or the like: the process of rank R runs on node 1 + R modulo N "
               "(OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, else SLURM_PROCID); [with --node auto: as many as the "
@@ -88,8 +90,15 @@ std::optional<std::string> wrong_node(const ExecOptions& options) {
   if (is_by_rank(options) && !options.pcap.empty())
     return "--pcap: one file is of one node, and with --nodes or --node auto there are several (`verbena fabric` "
            "captures every link)";
-  if (!is_by_rank(options) && !options.node.empty() && !host::parse_node(options.node.c_str()))
-    return fmt::format("--node {}: not a number from 1 to 254 nor an IP address nor auto", options.node);
+  return std::nullopt;
+}
+
+/// A node that is this machine, in words, becomes its address. An error is one line.
+std::optional<std::string> find_machine(std::string& node) {
+  if (node.empty() || node == host::kAutoNode || host::parse_node(node.c_str())) return std::nullopt;
+  const auto address = host::host_address(node, host::own_addresses());
+  if (!address) return fmt::format("--node: {}", address.error());
+  node = host::address_text(*address);
   return std::nullopt;
 }
 
@@ -200,6 +209,7 @@ int run_exec(const Arguments& arguments) {
   if (const auto status = line.parse(split.options)) return *status;
   if (split.program.empty()) return line.fail(kExitUsage, "the program to run is missing (see verbena exec --help)");
   if (const auto error = find_error(options)) return line.fail(kExitUsage, *error);
+  if (const auto error = find_machine(options.node)) return line.fail(kExitUsage, *error);
   std::string capture_path;
   if (!options.pcap.empty())
     if (const auto error = prepare_capture(options, capture_path))

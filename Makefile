@@ -45,6 +45,7 @@ test-systems: setup
 	@scripts/setup.sh systems
 	@scripts/build.sh release product
 	@/usr/bin/python3 tests/systems/systems.py --verbena build/verbena --write docs/systems.md $(SYSTEMS_ARGS)
+	@/usr/bin/python3 tests/systems/hosts/hosts.py --verbena build/verbena
 
 bench: setup
 	@scripts/setup.sh bench

@@ -26,7 +26,8 @@ stage_interop() {
     /usr/bin/python3 -B tests/interop/interop.py --verbena build/verbena --kernel build/interop/kernel --short
 }
 stage_systems() {
-  scripts/setup.sh systems-short && /usr/bin/python3 -B tests/systems/systems.py --verbena build/verbena --short
+  scripts/setup.sh systems-short && /usr/bin/python3 -B tests/systems/systems.py --verbena build/verbena --short &&
+    /usr/bin/python3 -B tests/systems/hosts/hosts.py --verbena build/verbena
 }
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }

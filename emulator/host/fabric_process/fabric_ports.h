@@ -6,8 +6,8 @@
 // copy out. A node's frames are taken only as its port has room, so that they wait in the node's own ring, as in a NIC.
 // A NIC takes what comes as fast as the cable brings it; a process may not be run. So a node whose frames wait in the
 // ring of such a process hands nothing over until they have been taken, as with global pause (IEEE 802.3 annex 31B): a
-// network without faults loses nothing. What is on its way by then, and what is for a process that has stopped, is lost where
-// the ring does not hold it. It does not decide when to look or sleep (fabric_process.h) and knows no commands
+// network without faults loses nothing. What is on its way by then, and what is for a process that has stopped, is lost
+// where the ring does not hold it. It does not decide when to look or sleep (fabric_process.h) and knows no commands
 // (fabric_commands.h).
 #pragma once
 

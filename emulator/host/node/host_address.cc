@@ -133,8 +133,7 @@ Result<wire::Gid, std::string> in_file(const std::string& path, const std::vecto
     ++hosts;
     if (const auto address = own_address_of(host, own)) return *address;
   }
-  return Failure{path + ": none of its " + std::to_string(hosts) + " hosts is this machine, which has " +
-                 list_of(own)};
+  return Failure{path + ": none of its " + std::to_string(hosts) + " hosts is this machine, which has " + list_of(own)};
 }
 
 }  // namespace

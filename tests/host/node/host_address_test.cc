@@ -25,7 +25,7 @@ const wire::Gid kLoopback = wire::Gid::from_ipv4(0x7f000001);
 const wire::Gid kFirst = wire::Gid::from_ipv4(0x0a4d0007);   // 10.77.0.7
 const wire::Gid kSecond = wire::Gid::from_ipv4(0xc0a80105);  // 192.168.1.5
 const std::vector<InterfaceAddress> kOwn = {
-    {"lo", kLoopback},          {"eth0", ipv6("fe80::1")}, {"eth0", ipv6("fd77::7")}, {"eth0", kFirst},
+    {"lo", kLoopback},         {"eth0", ipv6("fe80::1")}, {"eth0", ipv6("fd77::7")}, {"eth0", kFirst},
     {"eth1", ipv6("fd78::7")}, {"eth2", ipv6("fe80::2")}, {"eth1", kSecond},
 };
 
@@ -56,7 +56,8 @@ BOOST_AUTO_TEST_CASE(a_subnet_is_the_address_in_it) {
   BOOST_TEST((found("0.0.0.0/0") == kLoopback));  // the first
   BOOST_TEST((found("fd77::/64") == ipv6("fd77::7")));
   BOOST_TEST((found("fd00::/8") == ipv6("fd77::7")));
-  BOOST_TEST(error_of("10.77.0.8/29").starts_with("this machine has no address in 10.77.0.8/29; it has lo 127.0.0.1, "));
+  BOOST_TEST(
+      error_of("10.77.0.8/29").starts_with("this machine has no address in 10.77.0.8/29; it has lo 127.0.0.1, "));
   for (const char* const wrong : {"10.77.0.0/33", "10.77.0.0/", "10.77.0.0/x", "fd77::/129", "10.77.0.0/-1"})
     BOOST_TEST(error_of(wrong).find("the number of bits is one from 0 to ") != std::string::npos, wrong);
   BOOST_TEST(error_of("10.77/24") == "10.77/24: want an address and a number of bits, as 10.77.0.0/24");
@@ -68,7 +69,8 @@ BOOST_AUTO_TEST_CASE(an_interface_is_its_ipv4_address_or_its_ipv6_address) {
   const auto only_ipv6 = host_address("eth0", {{"eth0", ipv6("fe80::1")}, {"eth0", ipv6("fd77::7")}});
   BOOST_TEST((only_ipv6 && *only_ipv6 == ipv6("fd77::7")));
   BOOST_TEST(error_of("eth2") == "interface eth2 has a link-local address only");
-  BOOST_TEST(error_of("eth9").starts_with("'eth9' is no number from 1 to 254, no IP address, no subnet and no interface"));
+  BOOST_TEST(
+      error_of("eth9").starts_with("'eth9' is no number from 1 to 254, no IP address, no subnet and no interface"));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_of_hosts_is_the_first_that_is_this_machine) {

@@ -1,6 +1,7 @@
 # The commands of the project. Each sets up what it needs first; see scripts/ for what they do.
 #   make         builds; the command is then build/verbena
 #   make demo    two unmodified RDMA programs on two emulated nodes, clean and under packet loss
+#   make install PREFIX=/usr/local DESTDIR=   the command, its libraries, scenarios and pages; make uninstall takes them away
 #   make test    every test, as CI runs them
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
@@ -10,13 +11,21 @@
 #                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup demo test soak conformance interop test-systems bench format tidy clean
+.PHONY: build setup install uninstall demo test soak conformance interop test-systems bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
 
 build: setup
 	@scripts/build.sh release product
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+install: build
+	@scripts/install.sh install '$(PREFIX)' '$(DESTDIR)'
+
+uninstall:
+	@scripts/install.sh uninstall '$(PREFIX)' '$(DESTDIR)'
 
 demo: setup
 	@scripts/setup.sh demo

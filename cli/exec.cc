@@ -15,6 +15,7 @@
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/nic_tuning.h"
+#include "emulator/host/config/own_files.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/link/capture_file.h"

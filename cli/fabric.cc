@@ -10,13 +10,13 @@
 #include <cstring>
 
 #include "cli/command.h"
+#include "cli/scenario_file.h"
 #include "emulator/fabric/quantity.h"
 #include "emulator/fabric/shape_table.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/fabric_process.h"
 #include "emulator/host/node/node_directory.h"
-#include "scenarios/language/read_scenario.h"
 #include "scenarios/outcome/buffered_file.h"
 
 namespace verbena::cli {
@@ -101,7 +101,7 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
 
 Error read_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it";
-  const auto scenario = scenarios::read_scenario_file(options.file);
+  const auto scenario = read_named_scenario(options.file);
   if (!scenario) return scenario.error().line();
   into.topology = scenario->topology;
   into.detection = scenario->detection;

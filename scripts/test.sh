@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(format release core style instructions programs python interop systems fuzz asan tsan tidy leftovers)
+all_stages=(format release core style instructions programs python package interop systems fuzz asan tsan tidy leftovers)
 jobs="$(nproc)"
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"; }
@@ -20,6 +20,7 @@ stage_programs() { ctest_of build -L programs -j "$jobs"; }  # each says how man
 stage_python() {
   /usr/bin/python3 -B -m pytest -p no:cacheprovider -q -n 2 --basetemp build/python --durations 5 python/tests
 }
+stage_package()  { ctest_of build -L package -j "$jobs"; }
 # Alone, and with a set-up of its own: who cannot have an emulated machine still has all other stages.
 stage_interop() {
   scripts/setup.sh interop &&

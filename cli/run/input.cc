@@ -1,5 +1,6 @@
 #include "cli/run/input.h"
 
+#include "cli/scenario_file.h"
 #include "scenarios/language/random_scenario.h"
 
 namespace verbena::cli::run {
@@ -15,7 +16,7 @@ Result<scenarios::Scenario, scenarios::ReadError> make_random(std::uint64_t seed
 }
 
 Result<scenarios::Scenario, scenarios::ReadError> read_input(const Options& options, const std::string& file) {
-  if (!options.random) return scenarios::read_scenario_file(file);
+  if (!options.random) return read_named_scenario(file);
   return make_random(parse_number(options.seed, 0, UINT64_MAX).value_or(0));
 }
 

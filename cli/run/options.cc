@@ -22,7 +22,8 @@ std::optional<SeedRange> parse_seeds(const std::string& text) {
 }  // namespace
 
 void declare(CommandLine& line, Options& options) {
-  line.arguments("FILE", options.files, "scenarios; after several a table compares them");
+  line.arguments("FILE", options.files,
+                 "scenarios, or names of those that came with Verbena; after several a table compares them");
   line.option("--seed", options.seed, "N", "seed of this run, instead of the file's");
   line.option("--seeds", options.seeds, "A..B", "run once with each seed from A to B and name those that fail");
   line.option("--jobs", options.jobs, "J", "so many runs at one time with --seeds; the number of processors");

@@ -6,7 +6,7 @@
 #include "cli/run/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
-#include "scenarios/language/read_scenario.h"
+#include "cli/scenario_file.h"
 #include "scenarios/search/sweep.h"
 
 namespace verbena::cli::run {
@@ -29,7 +29,7 @@ int sweep_files(const CommandLine& line, const Options& options) {
   install_interrupt();
   bool held = true;
   for (const std::string& file : options.files) {
-    auto read = scenarios::read_scenario_file(file);
+    auto read = read_named_scenario(file);
     if (!read) return line.fail(kExitUsage, read.error().line());
     const SeedRange range = seed_range(options);
     const std::uint64_t seeds = range.last - range.first + 1;

@@ -61,8 +61,6 @@ NicProfile read_profile(const Value& value, const std::string& file_name, const 
   const std::filesystem::path beside = std::filesystem::path(file_name).parent_path();
   std::vector<std::filesystem::path> folders{beside, beside / "profiles"};
   for (const std::string& folder : options.profile_folders) folders.emplace_back(folder);
-  folders.emplace_back(VERBENA_PROFILES_INSTALLED);
-  folders.emplace_back(VERBENA_PROFILES_SOURCE);
   std::string looked_in;
   for (const auto& folder : folders) {
     const std::filesystem::path path = folder / (name + ".yaml");

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "emulator/host/config/launch_environment.h"
+#include "emulator/host/config/own_files.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-FOLDERS = ["wire", "emulator", "verbs-shim", "scenarios", "cli", "python", "bench", "tests", "scripts", "docs", "cmake", ".ci"]
+FOLDERS = ["wire", "emulator", "verbs-shim", "scenarios", "cli", "python", "bench", "tests", "scripts", "docs", "cmake", "packaging", ".ci"]
 SOURCE_SUFFIXES = (".cc", ".h", ".c")
 TEXT_SUFFIXES = SOURCE_SUFFIXES + (".py", ".sh", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml")
 LINES_SOFT_MAX = 500

@@ -1,11 +1,6 @@
 #include "emulator/host/config/launch_environment.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <climits>
 #include <cstdlib>
-#include <cstring>
 
 #include "emulator/host/config/environment.h"
 
@@ -60,31 +55,7 @@ void tell_ucx(const std::string& device_name) {
   setenv(kUcxTransportsVariable, kUcxTransports, 1);
 }
 
-bool has_library(const std::string& directory) {
-  return access((directory + kVerbsLibrary).c_str(), R_OK) == 0;
-}
-
 }  // namespace
-
-Result<std::string, std::string> find_library_directory() {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-  if (size <= 0)
-    return Failure{std::string("/proc/self/exe cannot be read (") + std::strerror(errno) +
-                   "): Verbena needs /proc, mount it"};
-  std::string directory(path, static_cast<std::size_t>(size));
-  directory.erase(directory.rfind('/'));
-  // In the build tree libraries lie below the executable; installed, beside bin/, maybe in a directory of their own
-  // (so that a package does not shadow the distribution's libibverbs).
-  for (const char* below : {"/lib", "/../lib/verbena", "/../lib"}) {
-    const std::string candidate = directory + below;
-    if (!has_library(candidate) || access((candidate + kPathLibrary).c_str(), R_OK) != 0) continue;
-    char resolved[PATH_MAX];
-    return realpath(candidate.c_str(), resolved) != nullptr ? std::string(resolved) : candidate;
-  }
-  return Failure{"libibverbs.so.1 and libverbena-path.so are not where they belong: neither in " + directory +
-                 "/lib nor in " + directory + "/../lib/verbena"};
-}
 
 void set_environment(const LaunchEnvironment& plan, const std::string& library_directory) {
   tell_ucx(plan.device_name);

@@ -1,13 +1,11 @@
 // LaunchEnvironment: what a program is given so that it runs on a node of a fabric: variables and libraries.
 //
-// Solely responsible for writing the environment (environment.h names and reads it) and for finding Verbena's own
-// libraries. It starts nothing: `verbena exec` and the runner of scenarios do.
+// Solely responsible for writing the environment (environment.h names and reads it). Where the libraries lie is
+// own_files.h's. It starts nothing: `verbena exec` and the runner of scenarios do.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "wire/result.h"
 
 namespace verbena::host {
 
@@ -25,9 +23,6 @@ struct LaunchEnvironment {
   std::string nic;   // nic_tuning.h
   std::string icrc;  // parse_icrc()
 };
-
-/// The directory with Verbena's libibverbs.so.1, found from where this executable lies.
-Result<std::string, std::string> find_library_directory();
 
 /// Sets what the libraries read, in this process, for exec() to pass on; and what UCX needs in order to use the device,
 /// unless the user has told UCX anything of that kind (UCX_NET_DEVICES, UCX_TLS).

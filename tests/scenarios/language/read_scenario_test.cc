@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_nic_has_a_default_own_words_and_a_profile) {
   BOOST_TEST(scenario.nics[2].mtu_bytes == 1024u);
 }
 
-BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_installed_one_and_its_errors_name_its_file) {
+BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_given_folder_and_its_errors_name_its_file) {
   namespace files = std::filesystem;
   const files::path folder = files::temp_directory_path() / "verbena-read-scenario-test";
   files::create_directories(folder / "profiles");
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_installed_one
     return "topology: {shape: star, hosts: 2}\nnic: {profile: " + profile +
            "}\nworkloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n";
   };
-  const auto read = read_scenario(text("rxe"), (folder / "s.yaml").string());
+  const auto read = read_scenario(text("rxe"), (folder / "s.yaml").string(), test::own_profiles());
   BOOST_REQUIRE(read.ok());
   BOOST_TEST(read->nics[0].profile.nak_latency.ns == 77'000);
   const auto odd = read_scenario(text("odd"), (folder / "s.yaml").string());

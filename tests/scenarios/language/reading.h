@@ -7,17 +7,22 @@
 #include <string_view>
 
 #include "scenarios/language/read_scenario.h"
+#include "tests/support/places.h"
 
 namespace verbena::test {
 
+inline scenarios::ReadOptions own_profiles() {
+  return {.profile_folders = {source_file("scenarios/profiles")}};
+}
+
 inline scenarios::Scenario good(const std::string& text) {
-  auto read = scenarios::read_scenario(text, "test.yaml");
+  auto read = scenarios::read_scenario(text, "test.yaml", own_profiles());
   BOOST_REQUIRE_MESSAGE(read.ok(), (read.ok() ? "" : read.error().line()) << "\n" << text);
   return *read;
 }
 
 inline std::string error_of(const std::string& text) {
-  const auto read = scenarios::read_scenario(text, "test.yaml");
+  const auto read = scenarios::read_scenario(text, "test.yaml", own_profiles());
   BOOST_REQUIRE_MESSAGE(!read.ok(), "this was accepted:\n" << text);
   BOOST_TEST(read.error().line().find('\n') == std::string::npos);
   return read.error().line();

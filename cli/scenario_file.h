@@ -1,0 +1,16 @@
+// A scenario that the command line names: a file, or one of those that came with Verbena, by its name.
+//
+// Solely responsible for where it is looked for; scenarios/language reads it.
+#pragma once
+
+#include <string>
+
+#include "scenarios/language/read_scenario.h"
+
+namespace verbena::cli {
+
+/// `name`: a path; or, where no such file is there, that of a scenario of Verbena's own, as in "topology-ring-link",
+/// with or without .yaml. Profiles are looked for beside the file and then among Verbena's own.
+Result<scenarios::Scenario, scenarios::ReadError> read_named_scenario(const std::string& name);
+
+}  // namespace verbena::cli

@@ -1,0 +1,30 @@
+# What is installed, and where: the one list, for `make install`, the Debian package and the tarball.
+#   bin/verbena
+#   lib/verbena/              the libraries that it puts before a program, where no linker looks: they must not become everybody's libibverbs
+#   share/verbena/scenarios/  those that need nothing of a source tree, and the profiles of NICs
+#   share/doc/verbena/
+# The command finds the rest from where it lies (emulator/host/config/own_files.h), so these places stand to one another as they do
+# here, whatever the prefix. What is for programs that use Verbena rather than run on it has components of its own: `dev` (headers,
+# package files), `python`.
+set(VERBENA_PRIVATE_LIBRARIES lib/verbena)
+install(TARGETS verbena RUNTIME DESTINATION bin COMPONENT verbena)
+if(TARGET verbena_ibverbs)
+  install(TARGETS verbena_ibverbs verbena_ibverbs_stub LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBRARIES} COMPONENT verbena)
+endif()
+install(TARGETS verbena-path LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBRARIES} COMPONENT verbena)
+
+set(library ${PROJECT_SOURCE_DIR}/scenarios)
+file(GLOB scenarios CONFIGURE_DEPENDS ${library}/*.yaml)
+install(FILES ${scenarios} ${library}/README.md DESTINATION share/verbena/scenarios COMPONENT verbena)
+install(DIRECTORY ${library}/profiles DESTINATION share/verbena/scenarios COMPONENT verbena FILES_MATCHING PATTERN *.yaml)
+
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
+install(FILES ${pages} ${PROJECT_SOURCE_DIR}/docs/scenario.schema.json DESTINATION share/doc/verbena/docs COMPONENT verbena)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/verbena COMPONENT verbena)
+
+# In the build folder the same command has the same files below it.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/verbena)
+file(CREATE_LINK ${library} ${CMAKE_BINARY_DIR}/share/verbena/scenarios SYMBOLIC)
+
+# Man pages (share/man/man1) and completions (share/bash-completion/completions) belong here, of the component verbena, once the
+# command prints them.

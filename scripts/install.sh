@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Puts what the release build has made below a prefix, and takes it away again. What was put there is listed in
+# PREFIX/lib/verbena/installed-files, relative to PREFIX: `uninstall` needs neither this build folder nor the old place of a moved tree.
+#   scripts/install.sh install|uninstall PREFIX [DESTDIR]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() { echo "usage: scripts/install.sh install|uninstall PREFIX [DESTDIR]" >&2; exit 2; }
+[[ $# -eq 2 || $# -eq 3 ]] || usage
+prefix="${2%/}"
+destination="${3-}"
+[[ "$prefix" == /?* ]] || { echo "install: PREFIX '$2' is not an absolute folder below /" >&2; exit 2; }
+root="$destination$prefix"
+list="$root/lib/verbena/installed-files"
+
+take_away() {
+  local path
+  while IFS= read -r path; do
+    case "/$path/" in
+      */../* | *//*) echo "uninstall: $list names '$path', which is not below $root" >&2; exit 1 ;;
+    esac
+    rm -f -- "$root/$path"
+  done < "$list"
+  rm -f -- "$list"
+  # Folders that others use stay, even when they are empty: bin, lib and share are the prefix's.
+  local folder
+  for folder in lib/verbena share/verbena share/doc/verbena; do
+    [[ ! -d "$root/$folder" ]] || find "$root/$folder" -depth -type d -empty -delete
+  done
+}
+
+case "$1" in
+  install)
+    [[ ! -e "$list" ]] || take_away  # of an earlier version, which may have had other files
+    log="$(DESTDIR="$destination" cmake --install build --prefix "$prefix" --component verbena --strip 2>&1)" ||
+      { echo "$log" >&2; exit 1; }
+    sed "s|^$prefix/||" build/install_manifest_verbena.txt > "$list"
+    echo >> "$list"
+    sed -i '/^$/d' "$list"
+    echo "installed $(wc -l < "$list") files below $root" ;;
+  uninstall)
+    [[ -f "$list" ]] || { echo "uninstall: nothing of Verbena's is installed below $root: there is no $list" >&2; exit 1; }
+    files="$(wc -l < "$list")"
+    take_away
+    echo "took away $files files below $root" ;;
+  *) usage ;;
+esac

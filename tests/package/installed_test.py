@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""`make install`: what is installed works from where it lies, also when it was moved, looks at nothing of the source tree or the
+build folder, and goes away without taking anybody else's files along."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import pairs
+
+INSTALL = os.path.join(pairs.ROOT, "scripts", "install.sh")
+PREFIX = "/opt/verbena-test"
+PROFILED = """topology: {shape: star, hosts: 2}
+nic: {profile: connectx}
+workloads: [{verb: write, from: n1, to: n2, size: 4KiB, count: 10}]
+expect: [data-intact]
+"""
+
+
+def run(argv, **options):
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, **options)
+
+
+def files_below(folder):
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+
+
+class Installed(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.mkdtemp(prefix="verbena-install.")
+        self.addCleanup(shutil.rmtree, self.place)
+        self.root = self.place + PREFIX
+        self.command = self.root + "/bin/verbena"
+        self.install()
+
+    def install(self):
+        done = run([INSTALL, "install", PREFIX, self.place])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_list_names_every_file_and_no_other(self):
+        with open(self.root + "/lib/verbena/installed-files", encoding="utf-8") as file:
+            listed = sorted(file.read().split("\n")[:-1])
+        self.assertEqual(listed, sorted(set(files_below(self.root)) - {"lib/verbena/installed-files"}))
+        self.assertIn("bin/verbena", listed)
+        self.assertNotIn("lib/libibverbs.so.1", listed)  # where a linker looks it would be everybody's
+
+    def test_a_pair_runs_from_a_moved_tree(self):
+        moved = self.place + "/somewhere else"
+        os.rename(self.root, moved)
+        self.assertGreater(pairs.write_bw(moved + "/bin/verbena"), 0)
+
+    def test_scenarios_are_found_by_name_and_profiles_by_theirs(self):
+        scenario = self.place + "/profiled.yaml"
+        with open(scenario, "w", encoding="utf-8") as file:
+            file.write(PROFILED)
+        for name in ("topology-star-switch", "topology-star-switch.yaml", scenario):
+            done = run([self.command, "run", "--quiet", name], cwd=self.place)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        wrong = run([self.command, "run", "no-such-scenario"], cwd=self.place)
+        self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (2, 1), wrong.stderr)
+
+    def test_it_looks_at_nothing_of_the_source_tree_or_the_build_folder(self):
+        trace = self.place + "/trace"
+        scenario = self.place + "/profiled.yaml"
+        with open(scenario, "w", encoding="utf-8") as file:
+            file.write(PROFILED)
+        for arguments in (["exec", "--", "ibv_devinfo", "-v"], ["run", "--quiet", scenario], ["run", "--quiet", "topology-star-link"]):
+            done = run(["strace", "-f", "-qq", "-e", "trace=%file", "-o", trace, self.command, *arguments], cwd=self.place)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(trace, encoding="utf-8", errors="replace") as file:
+                calls = file.read()
+            self.assertIn(self.root, calls)  # the trace does see where files are looked for
+            self.assertEqual(re.findall(rf".*{re.escape(pairs.ROOT)}.*", calls), [])
+
+    def test_without_its_libraries_it_says_where_they_belong(self):
+        os.remove(self.root + "/lib/verbena/libverbena-path.so")
+        done = run([self.command, "exec", "--", "true"])
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (125, 1), done.stderr)
+        self.assertIn(self.root + "/bin/../lib/verbena", done.stderr)
+
+    def test_uninstall_leaves_what_others_have(self):
+        for name in ("/bin/other", "/share/verbena/scenarios/mine.yaml"):
+            with open(self.root + name, "w", encoding="utf-8") as file:
+                file.write("mine\n")
+        done = run([INSTALL, "uninstall", PREFIX, self.place])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(files_below(self.root), ["bin/other", "share/verbena/scenarios/mine.yaml"])
+        again = run([INSTALL, "uninstall", PREFIX, self.place])
+        self.assertEqual((again.returncode, len(again.stderr.splitlines())), (1, 1), again.stderr)
+
+    def test_a_new_version_takes_files_of_the_old_one_away(self):
+        with open(self.root + "/bin/verbena-of-old", "w", encoding="utf-8") as file:
+            file.write("old\n")
+        with open(self.root + "/lib/verbena/installed-files", "a", encoding="utf-8") as file:
+            file.write("bin/verbena-of-old\n")
+        before = files_below(self.root)
+        self.install()
+        self.assertEqual(files_below(self.root), sorted(set(before) - {"bin/verbena-of-old"}))
+
+    def test_a_list_cannot_lead_out_of_the_prefix(self):
+        outside = self.place + "/outside"
+        with open(outside, "w", encoding="utf-8") as file:
+            file.write("precious\n")
+        with open(self.root + "/lib/verbena/installed-files", "a", encoding="utf-8") as file:
+            file.write("../../outside\n")
+        self.assertNotEqual(run([INSTALL, "uninstall", PREFIX, self.place]).returncode, 0)
+        self.assertTrue(os.path.exists(outside))
+
+    def test_wrong_arguments_are_told(self):
+        for arguments in ([], ["install"], ["install", "relative", self.place], ["install", "/", self.place], ["remove", PREFIX]):
+            done = run([INSTALL, *arguments])
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), f"{arguments}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

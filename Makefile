@@ -2,6 +2,7 @@
 #   make         builds; the command is then build/verbena
 #   make demo    two unmodified RDMA programs on two emulated nodes, clean and under packet loss
 #   make install PREFIX=/usr/local DESTDIR=   the command, its libraries, scenarios and pages; make uninstall takes them away
+#   make package Debian packages in build/package, from the release build
 #   make test    every test, as CI runs them
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
@@ -11,7 +12,7 @@
 #                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup install uninstall demo test soak conformance interop test-systems bench format tidy clean
+.PHONY: build setup install uninstall package demo test soak conformance interop test-systems bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -23,6 +24,11 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 install: build
 	@scripts/install.sh install '$(PREFIX)' '$(DESTDIR)'
+
+package: setup
+	@scripts/setup.sh package
+	@scripts/build.sh release product
+	@scripts/package.sh
 
 uninstall:
 	@scripts/install.sh uninstall '$(PREFIX)' '$(DESTDIR)'

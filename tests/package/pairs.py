@@ -6,7 +6,8 @@ import os
 import re
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "programs"))
 
 import harness  # noqa: E402
@@ -23,3 +24,10 @@ def write_bw(verbena, **options):
         if not row or float(row.group(1)) <= 0:
             raise harness.Failure("no result\n" + done.describe())
         return float(row.group(1))
+
+
+if __name__ == "__main__":  # pairs.py VERBENA: one pair, its average in MB/s; for where this file is all that there is of the tests
+    try:
+        print(f"{write_bw(sys.argv[1]):.1f}")
+    except harness.Failure as failure:
+        sys.exit(str(failure))

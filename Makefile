@@ -3,6 +3,7 @@
 #   make demo    two unmodified RDMA programs on two emulated nodes, clean and under packet loss
 #   make install PREFIX=/usr/local DESTDIR=   the command, its libraries, scenarios and pages; make uninstall takes them away
 #   make package Debian packages in build/package, from the release build
+#   make tarball the command for any x86-64 Linux with glibc 2.31 or later, in build/portable
 #   make test    every test, as CI runs them
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
@@ -12,7 +13,7 @@
 #                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup install uninstall package demo test soak conformance interop test-systems bench format tidy clean
+.PHONY: build setup install uninstall package tarball demo test soak conformance interop test-systems bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -29,6 +30,10 @@ package: setup
 	@scripts/setup.sh package
 	@scripts/build.sh release product
 	@scripts/package.sh
+
+tarball: setup
+	@scripts/setup.sh tarball
+	@packaging/tarball/make.sh
 
 uninstall:
 	@scripts/install.sh uninstall '$(PREFIX)' '$(DESTDIR)'

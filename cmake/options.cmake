@@ -23,10 +23,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release" 
   set(VERBENA_WHOLE_PROGRAM_LINK -flto=auto)
   set(VERBENA_AS_IT_IS_LINK -fno-lto)
 endif()
-# verbena_optimise_whole(TARGET): links the target so.
+# verbena_optimise_whole(TARGET): links the target so. For what a user runs, which is also what the tarball is made of.
 function(verbena_optimise_whole target)
   target_compile_options(${target} PRIVATE ${VERBENA_WHOLE_PROGRAM_COMPILE})
   target_link_options(${target} PRIVATE ${VERBENA_WHOLE_PROGRAM_LINK})
+  if(VERBENA_PORTABLE)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/packaging/tarball/older_libc.c)
+    target_link_options(${target} PRIVATE -static-libstdc++ -shared-libgcc)
+  endif()
 endfunction()
 
 # verbena_together(OUT NAME SOURCES ... [APART ...]): in OUT, units NAME_1.cc, NAME_2.cc, ... that include so many of the sources

@@ -39,4 +39,8 @@ for attempt in 1 2 3; do
   rm -rf --one-file-system "$folder"
   [[ $attempt -lt 3 ]] || exit 1
 done
+# For who looks at it from outside, links have to stay inside.
+[[ "$variant" != extract ]] || find "$folder" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
+  ln -sfn "$(realpath -m --no-symlinks --relative-to="$(dirname "$link")" "$folder$(readlink "$link")")" "$link"
+done
 echo "$wanted" > "$folder.made"

@@ -1,12 +1,16 @@
 #include "wire/crc32.h"
 
+#if defined(VERBENA_HAS_ISAL)
 #include <isa-l/crc.h>
+#endif
 
 #include <atomic>
 
-#include "wire/crc32_fold.h"
+#include "wire/crc32_kernels.h"
 
 namespace verbena::wire {
+
+#if defined(VERBENA_HAS_ISAL)
 namespace crc32_detail {
 
 std::uint32_t update_isal(std::uint32_t crc, const std::byte* from, std::size_t size) {
@@ -14,6 +18,7 @@ std::uint32_t update_isal(std::uint32_t crc, const std::byte* from, std::size_t 
 }
 
 }  // namespace crc32_detail
+#endif
 
 namespace {
 
@@ -22,20 +27,27 @@ using Update = decltype(Crc32Kernel::update);
 
 // The best first. A processor that can run one can run those behind it.
 constexpr Crc32Kernel kKernels[] = {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(VERBENA_HAS_ISAL)
     {"vpclmulqdq+isa-l", update_vpclmulqdq_isal},
     {"vpclmulqdq", update_vpclmulqdq},
     {"pclmulqdq+isa-l", update_pclmulqdq},
+#elif defined(__x86_64__)
+    {"vpclmulqdq", update_vpclmulqdq},
+    {"pclmulqdq", update_pclmulqdq},
 #endif
+#if defined(VERBENA_HAS_ISAL)
     {"isa-l", update_isal},
+#endif
+    {"table", update_table},
 };
 
 /// How many of them this processor cannot run, or should not.
 std::size_t kernels_left_out() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("avx")) return 3;
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("vpclmulqdq")) return 2;
+  if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("avx")) return kHasIsal ? 3 : 2;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("vpclmulqdq")) return kHasIsal ? 2 : 1;
+  if (!kHasIsal) return 0;
   // What ISA-L asks for before it takes its kernel for AVX-512. Without it the first one would be slow.
   const bool isal_takes_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&

@@ -1,7 +1,8 @@
 // The CRC-32 of Ethernet (IEEE 802.3, reflected, 0xedb88320), computed by what this processor does best.
 //
 // Solely responsible for which code computes it: ISA-L's, or a kernel of our own where that is faster by measurement
-// (decisions.md). What is covered by a packet's ICRC is icrc.h's. The choice is made once, at the first call.
+// (decisions.md) or where there is no ISA-L. What is covered by a packet's ICRC is icrc.h's. The choice is made once,
+// at the first call.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct Crc32Kernel {
   std::uint32_t (*update)(std::uint32_t crc, const std::byte* from, std::size_t size);
 };
 
-/// Those that this processor can run. The first is the one in use, the last is ISA-L by itself.
+/// Those that this processor can run. The first is the one in use, the last is any processor's.
 std::span<const Crc32Kernel> crc32_kernels();
 
 /// The name of the one in use, for reports.

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "wire/crc32_kernels.h"
 #include "wire/crc32_polynomial.h"
 
 // Functions of these become part of whatever kernel calls them, with its instruction set, which must hold theirs.
@@ -149,14 +150,6 @@ VERBENA_CRC32_INLINE std::uint32_t fold_partial(std::uint32_t state, const std::
 VERBENA_CRC32_INLINE std::uint32_t update_short(std::uint32_t crc, const std::byte* from, std::size_t size) {
   return ~(size < kBlockBytes ? fold_partial(~crc, from, size) : fold_short(~crc, from, size));
 }
-
-/// The kernels, each for a processor that has the instructions of its name.
-std::uint32_t update_pclmulqdq(std::uint32_t crc, const std::byte* from, std::size_t size);
-std::uint32_t update_vpclmulqdq(std::uint32_t crc, const std::byte* from, std::size_t size);
-/// For processors on which ISA-L takes AVX-512, which is faster once there is enough to do.
-std::uint32_t update_vpclmulqdq_isal(std::uint32_t crc, const std::byte* from, std::size_t size);
-/// Every processor's, what ISA-L chooses.
-std::uint32_t update_isal(std::uint32_t crc, const std::byte* from, std::size_t size);
 
 }  // namespace verbena::wire::crc32_detail
 

@@ -103,6 +103,7 @@ VERBENA_CRC32_WIDE_INLINE std::uint32_t fold_long(std::uint32_t state, const std
   return reduce(_mm_xor_si128(close(step, from, blocks), partial));
 }
 
+#if defined(VERBENA_HAS_ISAL)
 /// ISA-L 2.30 returns with the upper halves of AVX-512's registers in use, and from then on every instruction of the
 /// SSE kind in this thread, the application's too, has to keep them: a packet of 1 KiB took three times as long.
 /// By itself, so that short messages have no registers to save.
@@ -112,6 +113,7 @@ VERBENA_CRC32_WIDE_INLINE std::uint32_t fold_long(std::uint32_t state, const std
   _mm256_zeroupper();
   return updated;
 }
+#endif
 
 }  // namespace
 
@@ -123,12 +125,14 @@ VERBENA_CRC32_WIDE_INLINE std::uint32_t fold_long(std::uint32_t state, const std
   return updated;
 }
 
+#if defined(VERBENA_HAS_ISAL)
 [[gnu::target("avx2,vpclmulqdq,pclmul")]] std::uint32_t update_vpclmulqdq_isal(std::uint32_t crc, const std::byte* from,
                                                                                std::size_t size) {
   if (size < kWideBytesMin) return update_short(crc, from, size);
   if (size < kShortBytesMax) return update_vpclmulqdq(crc, from, size);
   return isal_with_registers_freed(crc, from, size);
 }
+#endif
 
 }  // namespace verbena::wire::crc32_detail
 

@@ -11,6 +11,7 @@ import unittest
 import pairs
 
 INSTALL = os.path.join(pairs.ROOT, "scripts", "install.sh")
+CHECK_PORTABLE = os.path.join(pairs.ROOT, "packaging", "tarball", "check.py")
 PREFIX = "/opt/verbena-test"
 PROFILED = """topology: {shape: star, hosts: 2}
 nic: {profile: connectx}
@@ -73,6 +74,15 @@ class Installed(unittest.TestCase):
                 calls = file.read()
             self.assertIn(self.root, calls)  # the trace does see where files are looked for
             self.assertEqual(re.findall(rf".*{re.escape(pairs.ROOT)}.*", calls), [])
+
+    def test_it_would_not_do_for_the_tarball_and_the_check_of_that_says_why(self):
+        done = run([CHECK_PORTABLE, self.root])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for library in ("libfmt", "libstdc++", "libyaml-cpp", "libisal"):
+            self.assertRegex(done.stdout, rf"/bin/verbena: needs {re.escape(library)}")
+        self.assertRegex(done.stdout, r"needs GLIBC_2\.3[2-9]")
+        self.assertRegex(done.stdout, r"needs GLIBCXX_")
+        self.assertRegex(run([CHECK_PORTABLE, self.root + "/share"]).stdout, r"^0 binaries, not 4")
 
     def test_without_its_libraries_it_says_where_they_belong(self):
         os.remove(self.root + "/lib/verbena/libverbena-path.so")

@@ -1,7 +1,6 @@
-// Every kernel of the CRC-32 that this processor can run, against ISA-L's and against the definition, bit by bit.
+// Every kernel of the CRC-32 that this processor can run, against the definition, bit by bit, and where that would take too
+// long against the kernel of tables.
 #include "wire/crc32.h"
-
-#include <isa-l/crc.h>
 
 #include <algorithm>
 #include <random>
@@ -22,8 +21,8 @@ Bytes random_bytes(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-std::uint32_t of_isal(std::uint32_t crc, std::span<const std::byte> bytes) {
-  return crc32_gzip_refl(crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+std::uint32_t of_tables(std::uint32_t crc, std::span<const std::byte> bytes) {
+  return crc32_kernels().back().update(crc, bytes.data(), bytes.size());
 }
 
 std::uint32_t of_definition(std::uint32_t crc, std::span<const std::byte> bytes) {
@@ -65,10 +64,10 @@ BOOST_AUTO_TEST_CASE(the_check_value_of_the_standard) {
   for (const Crc32Kernel& kernel : crc32_kernels()) BOOST_TEST(of(kernel, 0, digits) == 0xcbf43926, kernel.name);
 }
 
-BOOST_AUTO_TEST_CASE(the_kernel_in_use_is_the_first_and_isal_is_the_last) {
+BOOST_AUTO_TEST_CASE(the_kernel_in_use_is_the_first_and_the_one_for_any_processor_the_last) {
   BOOST_REQUIRE(!crc32_kernels().empty());
   BOOST_TEST(crc32_kernel_name() == crc32_kernels().front().name);
-  BOOST_TEST(crc32_kernels().back().name == "isa-l");
+  BOOST_TEST(crc32_kernels().back().name == "table");
   BOOST_TEST_MESSAGE("in use: " << crc32_kernel_name() << ", of " << crc32_kernels().size());
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -76,18 +75,18 @@ BOOST_AUTO_TEST_CASE(the_kernel_in_use_is_the_first_and_isal_is_the_last) {
   const bool folds_pairs = folds_here && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq");
   BOOST_TEST(crc32_kernels().size() >= (folds_pairs ? 3u : folds_here ? 2u : 1u));
 #else
-  BOOST_TEST(crc32_kernels().size() == 1u);
+  BOOST_TEST(crc32_kernels().size() <= 2u);
 #endif
 }
 
-BOOST_AUTO_TEST_CASE(every_length_at_every_alignment_gives_what_isal_gives) {
+BOOST_AUTO_TEST_CASE(every_length_at_every_alignment_gives_the_same) {
   const Bytes bytes = random_bytes(kBytesMax + 2 * kAlignments, 1);
   const std::size_t first = kAlignments - reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignments;
   std::uint32_t crc = 0x12345678;
   for (std::size_t size = 0; size <= kBytesMax; ++size) {
     for (std::size_t alignment = 0; alignment < kAlignments; ++alignment) {
       const std::span message = std::span(bytes).subspan(first + alignment, size);
-      const std::uint32_t expected = of_isal(crc, message);
+      const std::uint32_t expected = of_tables(crc, message);
       for (const Crc32Kernel& kernel : crc32_kernels()) {
         if (of(kernel, crc, message) == expected) continue;
         BOOST_FAIL(kernel.name << ": " << size << " octets at alignment " << alignment << ", going on from " << crc);
@@ -125,7 +124,7 @@ BOOST_AUTO_TEST_CASE(each_octet_alone_counts_wherever_it_lies) {
 
 BOOST_AUTO_TEST_CASE(a_message_in_pieces_has_the_crc_of_the_whole) {
   const Bytes bytes = random_bytes(kBytesMax, 3);
-  const std::uint32_t whole = of_isal(0, bytes);
+  const std::uint32_t whole = of_tables(0, bytes);
   std::mt19937 generator(4);
   for (const Crc32Kernel& kernel : crc32_kernels()) {
     for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
@@ -151,7 +150,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_read_beside_the_message) {
   for (std::size_t size = 0; size <= kBytesMax; ++size) {
     const std::span<std::byte> message = walled.last(size);
     const Bytes alone(message.begin(), message.end());  // AddressSanitizer watches both ends of this one
-    const std::uint32_t expected = of_isal(0, alone);
+    const std::uint32_t expected = of_tables(0, alone);
     for (const Crc32Kernel& kernel : crc32_kernels()) {
       BOOST_REQUIRE(of(kernel, 0, message) == expected);
       BOOST_REQUIRE(of(kernel, 0, alone) == expected);

@@ -10,6 +10,17 @@
 #include <memory>
 
 namespace verbena::host {
+namespace {
+
+std::size_t free_octets_of_heap() {
+#if __GLIBC_PREREQ(2, 33)
+  return mallinfo2().fordblks;
+#else
+  return static_cast<unsigned>(mallinfo().fordblks);
+#endif
+}
+
+}  // namespace
 
 bool prefer_huge_pages(std::size_t bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -17,7 +28,7 @@ bool prefer_huge_pages(std::size_t bytes) {
   constexpr int kMapAbove = 32 << 20;  // what is larger gets a mapping of its own: mallopt's own maximum
   bytes = std::min(bytes, kBytesMax);
   // One request that the heap cannot hold makes it grow by `bytes` more than was asked; what is freed stays with it.
-  const std::size_t request = std::max(mallinfo2().fordblks + 1, std::size_t{128} << 10);
+  const std::size_t request = std::max(free_octets_of_heap() + 1, std::size_t{128} << 10);
   if (mallopt(M_MMAP_THRESHOLD, kMapAbove) == 0 || mallopt(M_TRIM_THRESHOLD, static_cast<int>(kBytesMax)) == 0 ||
       mallopt(M_TOP_PAD, static_cast<int>(bytes)) == 0)
     return false;

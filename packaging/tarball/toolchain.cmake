@@ -1,0 +1,16 @@
+# This machine's compiler with another release's libc: SYSROOT, as packaging/chroot.sh --files-only has made it.
+# The linker would take what lies in this machine's folders first, the objects that a program starts with among them: -B and -L.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES SYSROOT)
+set(CMAKE_C_COMPILER gcc)
+set(CMAKE_CXX_COMPILER g++)
+set(CMAKE_SYSROOT ${SYSROOT})
+set(libraries ${SYSROOT}/usr/lib/x86_64-linux-gnu)
+foreach(kind EXE SHARED MODULE)
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-B${libraries} -L${libraries} -L${SYSROOT}/lib/x86_64-linux-gnu")
+endforeach()
+set(CMAKE_LIBRARY_ARCHITECTURE x86_64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

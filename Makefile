@@ -9,11 +9,12 @@
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
 #   make interop  programs between Verbena and the kernel's rxe in an emulated machine; writes docs/interop.md (half an hour)
 #   make test-systems  UCX, libfabric, fio and other systems on emulated nodes, under faults; writes docs/systems.md
+#   make test-distributions  the tarball with the programs of Debian 11, 12 and 13; writes docs/distributions.md; needs root
 #   make bench   the benchmark table, each figure beside its limit and its peer; QUICK=1: the rows that matter most, in two minutes;
 #                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup install uninstall package tarball demo test soak conformance interop test-systems bench format tidy clean
+.PHONY: build setup install uninstall package tarball demo test soak conformance interop test-systems test-distributions bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -66,6 +67,13 @@ test-systems: setup
 	@scripts/build.sh release product
 	@/usr/bin/python3 tests/systems/systems.py --verbena build/verbena --write docs/systems.md $(SYSTEMS_ARGS)
 	@/usr/bin/python3 tests/systems/hosts/hosts.py --verbena build/verbena
+
+test-distributions: setup
+	@scripts/setup.sh distributions
+	@scripts/build.sh release product
+	@scripts/package.sh
+	@packaging/tarball/make.sh
+	@/usr/bin/python3 -B tests/distributions/distributions.py --write docs/distributions.md
 
 bench: setup
 	@scripts/setup.sh bench

@@ -1,5 +1,5 @@
-/* What the compiler's own archives expect of libc and an older libc does not have. Only the tarball's binaries have it. Hidden: each
- * binary has its own, and no newer libc's is touched. */
+/* What the compiler's own archives expect of libc and an older libc does not have. Only the tarball's binaries have it.
+ * Hidden: each binary has its own, and no newer libc's is touched. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #define OWN __attribute__((visibility("hidden")))
 
-/* glibc 2.32: tells libstdc++ that it may count references without atomic instructions, when it is not zero. Zero is always true
- * enough. */
+/* glibc 2.32: tells libstdc++ that it may count references without atomic instructions, when it is not zero. Zero is
+ * always true enough. */
 OWN char __libc_single_threaded = 0;
 
 /* glibc 2.36: what std::random_device draws from. We do not use that, but libstdc++'s strings bring it along. */

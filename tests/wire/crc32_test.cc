@@ -1,5 +1,5 @@
-// Every kernel of the CRC-32 that this processor can run, against the definition, bit by bit, and where that would take too
-// long against the kernel of tables.
+// Every kernel of the CRC-32 that this processor can run, against the definition, bit by bit, and where that would take
+// too long against the kernel of tables.
 #include "wire/crc32.h"
 
 #include <algorithm>

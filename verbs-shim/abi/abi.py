@@ -14,14 +14,14 @@ import subprocess
 import sys
 
 # Nodes of other releases of rdma-core: a provider of such a release binds them at load. They carry the same private names.
-OTHER_PRIVATE_NODES = ["IBVERBS_PRIVATE_25", "IBVERBS_PRIVATE_57", "IBVERBS_PRIVATE_59", "IBVERBS_PRIVATE_64",
-                       "IBVERBS_PRIVATE_65"]
+OTHER_PRIVATE_NODES = ["IBVERBS_PRIVATE_25", "IBVERBS_PRIVATE_33", "IBVERBS_PRIVATE_57", "IBVERBS_PRIVATE_59",
+                       "IBVERBS_PRIVATE_64", "IBVERBS_PRIVATE_65"]
 # Private names with a body in verbs-shim/verbs/*.cc.
 IMPLEMENTED_PRIVATE = {"ibv_query_gid_type"}
 # What a stub returns, where it is not the errno value of a function that returns int.
 RETURNS_POINTER = {"_verbs_init_and_alloc_context", "verbs_open_device", "ibv_get_device_list", "ibv_get_device_name",
                    "ibv_open_device", "ibv_alloc_pd", "ibv_reg_mr", "ibv_create_cq", "ibv_create_srq", "ibv_create_qp",
-                   "ibv_create_ah"}
+                   "ibv_create_ah", "ibv_wr_opcode_str"}
 RETURNS_ZERO = {"ibv_get_device_guid", "__ioctl_final_num_attrs"}
 RETURNS_NOTHING = re.compile(r"verbs_register_driver_\d+|verbs_set_ops|verbs_uninit_context|verbs_init_cq|__verbs_log|"
                              r"ibv_register_driver|ibv_free_device_list|ibv_ack_async_event|ibv_ack_cq_events")

@@ -139,6 +139,8 @@ function(verbena_test name)
     set(ARG_TIMEOUT 300)  # the end of one that hangs; a busy machine is slower than ours by 10
     if(VERBENA_SANITIZE)
       set(ARG_TIMEOUT 900)  # the same code takes five times as long
+    elseif(CMAKE_CROSSCOMPILING)
+      set(ARG_TIMEOUT 2400)  # and twenty times as long on an emulated processor
     endif()
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "core;${ARG_LABELS}")

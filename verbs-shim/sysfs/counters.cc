@@ -64,7 +64,7 @@ class CounterSum {
 /// Whether a descriptor of some process is a file of counters of our fabric.
 bool is_counters(const char* path, const char* wanted, std::size_t wanted_bytes) {
   char target[PATH_MAX];
-  const ssize_t length = syscall(SYS_readlink, path, target, sizeof target);
+  const ssize_t length = syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof target);
   return length >= static_cast<ssize_t>(wanted_bytes) && std::memcmp(target, wanted, wanted_bytes) == 0;
 }
 

@@ -1,0 +1,20 @@
+# The cross compiler for arm64, and an arm64 release: SYSROOT, as packaging/chroot.sh --files-only --arch arm64 has made it. Programs run by
+# qemu's emulation of a user's process, with that release's libraries.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES SYSROOT)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_SYSROOT ${SYSROOT})
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${SYSROOT})
+# The compiler has folders with an arm64 libc of its own; what is linked is the release's.
+set(libraries ${SYSROOT}/usr/lib/aarch64-linux-gnu)
+foreach(kind EXE SHARED MODULE)
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-B${libraries} -L${libraries} -L${SYSROOT}/lib/aarch64-linux-gnu -Wl,-rpath-link,${libraries}")
+endforeach()
+set(CMAKE_FIND_ROOT_PATH ${SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

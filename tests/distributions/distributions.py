@@ -58,6 +58,7 @@ def lay_out(place):
     os.makedirs(place + "/tests")
     shutil.copytree(os.path.join(ROOT, "tests", "programs"), place + "/tests/programs", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(os.path.join(HERE, "inside.py"), place + "/tests/inside.py")
+    shutil.copy(os.path.join(ROOT, "packaging", "debian", "tests", "pairs"), place + "/tests/pairs")
     os.chmod(place, 0o755)
     return "/opt/verbena/" + os.path.basename(tarball).removesuffix(".tar.gz") + "/bin/verbena"
 

@@ -118,6 +118,11 @@ def outcome(verbena, check):
         return str(failure)
 
 
+def of_package():
+    done = subprocess.run(["/opt/verbena/tests/pairs"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return "passed" if done.returncode == 0 else f"exit status {done.returncode}\n{done.stdout}"
+
+
 def versions():
     """Since Debian 13 some libraries have names that end with t64."""
     def version(package):
@@ -151,6 +156,7 @@ def main(arguments):
         if rows[name] == "passed" and took > MINUTE_S:
             rows[name] = f"passed, but took {took:.1f} s"
         print(f"{name}: took {took:.1f} s", file=sys.stderr)
+        rows["debian/tests of the package"] = of_package()
     for name, check in ROWS.items():
         if wanted in ("all", name):
             rows[name] = outcome(verbena, check)

@@ -28,4 +28,5 @@ ln -s /proc/self/fd "$place/fd"
 mount --rbind "$place" /dev
 ip link set lo up
 cd /
+unset TMPDIR  # may be a folder that only who starts this can reach
 exec unshare --user --map-user=1000 --map-group=1000 /usr/bin/python3 -B "$here/seccomp_exec.py" "$@"

@@ -12,13 +12,14 @@ import unittest
 import pairs
 
 MAKE = os.path.join(pairs.ROOT, "scripts", "package.sh")
-CONTAINER_FILES = ["tests/package/container.sh", "tests/package/seccomp_exec.py", "tests/package/pairs.py", "tests/programs/harness.py"]
+CONTAINER_FILES = ["tests/package/container.sh", "tests/package/seccomp_exec.py", "tests/package/pairs.py", "tests/programs/harness.py",
+                   "packaging/debian/tests/pairs"]
 MINUTE_S = 15  # what a newcomer waits for the first result
 SHOW = "grep -E '^(Uid|CapEff|Seccomp):' /proc/self/status; df --output=size -k /dev/shm; ls /dev; ip -o link"
 
 
 def run(argv, **options):
-    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, **{"timeout": 60, "text": True, **options})
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, **{"timeout": 150, "text": True, **options})
 
 
 class Packed(unittest.TestCase):
@@ -88,6 +89,12 @@ class Packed(unittest.TestCase):
         self.assertGreater(float(done.stdout), 0)
         self.assertLess(took, MINUTE_S)
         print(f"from the package to a pair's result: {took:.1f} s")
+
+    def test_its_own_tests_pass_in_a_rootless_container(self):
+        place, _ = self.unpack()
+        done = self.in_container(place, place + "/packaging/debian/tests/pairs")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("all pairs passed\n", done.stdout)
 
     def test_without_the_package_there_is_no_pair(self):
         place, _ = self.unpack()

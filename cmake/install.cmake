@@ -3,6 +3,7 @@
 #   lib/verbena/              the libraries that it puts before a program, where no linker looks: they must not become everybody's libibverbs
 #   share/verbena/scenarios/  those that need nothing of a source tree, and the profiles of NICs
 #   share/doc/verbena/
+#   lib/cmake/Verbena/        for find_package(Verbena)
 # The command finds the rest from where it lies (emulator/host/config/own_files.h), so these places stand to one another as they do
 # here, whatever the prefix. What is for programs that use Verbena rather than run on it has components of its own: `dev` (headers,
 # package files), `python`.
@@ -21,6 +22,11 @@ install(DIRECTORY ${library}/profiles DESTINATION share/verbena/scenarios COMPON
 file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
 install(FILES ${pages} ${PROJECT_SOURCE_DIR}/docs/scenario.schema.json DESTINATION share/doc/verbena/docs COMPONENT verbena)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/verbena COMPONENT verbena)
+
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/VerbenaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/cmake/VerbenaConfig.cmake ${CMAKE_BINARY_DIR}/VerbenaConfigVersion.cmake
+  DESTINATION lib/cmake/Verbena COMPONENT verbena)
 
 # In the build folder the same command has the same files below it.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/verbena)

@@ -24,7 +24,7 @@ take_away() {
   rm -f -- "$list"
   # Folders that others use stay, even when they are empty: bin, lib and share are the prefix's.
   local folder
-  for folder in lib/verbena share/verbena share/doc/verbena; do
+  for folder in lib/verbena lib/cmake/Verbena share/verbena share/doc/verbena; do
     [[ ! -d "$root/$folder" ]] || find "$root/$folder" -depth -type d -empty -delete
   done
 }

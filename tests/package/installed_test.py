@@ -4,6 +4,7 @@ build folder, and goes away without taking anybody else's files along."""
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -20,6 +21,14 @@ expect: [data-intact]
 """
 
 
+PROJECT = r"""cmake_minimum_required(VERSION 3.18)
+project(user LANGUAGES NONE)
+enable_testing()
+find_package(Verbena 0.1 REQUIRED)
+"""
+PINGPONG = "ibv_rc_pingpong -g 0 -n 200 -c -p {port}"
+
+
 def run(argv, **options):
     return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, **options)
 
@@ -28,7 +37,7 @@ def files_below(folder):
     return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
 
 
-class Installed(unittest.TestCase):
+class Installation(unittest.TestCase):
     def setUp(self):
         self.place = tempfile.mkdtemp(prefix="verbena-install.")
         self.addCleanup(shutil.rmtree, self.place)
@@ -40,6 +49,8 @@ class Installed(unittest.TestCase):
         done = run([INSTALL, "install", PREFIX, self.place])
         self.assertEqual(done.returncode, 0, done.stderr)
 
+
+class Installed(Installation):
     def test_the_list_names_every_file_and_no_other(self):
         with open(self.root + "/lib/verbena/installed-files", encoding="utf-8") as file:
             listed = sorted(file.read().split("\n")[:-1])
@@ -122,6 +133,51 @@ class Installed(unittest.TestCase):
         for arguments in ([], ["install"], ["install", "relative", self.place], ["install", "/", self.place], ["remove", PREFIX]):
             done = run([INSTALL, *arguments])
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), f"{arguments}: {done.stderr}")
+
+
+class FindPackage(Installation):
+    """A project of a user, with CTest."""
+
+    def configure(self, tests):
+        project = self.place + "/a project"
+        os.makedirs(project, exist_ok=True)
+        with open(project + "/CMakeLists.txt", "w", encoding="utf-8") as file:
+            file.write(PROJECT + tests)
+        with open(project + "/mine.yaml", "w", encoding="utf-8") as file:
+            file.write(PROFILED)
+        return run(["cmake", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={self.root}"])
+
+    def test_programs_on_nodes_are_tests_of_ctest(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        pingpong = PINGPONG.format(port=port)
+        done = self.configure(f"""
+verbena_add_test(NAME lossy FAULT "drop 2% opcode=send" COMMAND {pingpong} COMMAND {pingpong} @n1@)
+verbena_add_test(NAME fails NODES 3 TOPOLOGY ring COMMAND false)
+verbena_add_test(NAME quoted NODES 1 COMMAND sh -c [[test "$1" = 'a "\\ b' && test "$2" = 127.47.91.1]] sh [[a "\ b]] @n1@)
+verbena_add_test(NAME ranks NODES 2 COMMAND sh -c "OMPI_COMM_WORLD_RANK=1 ibv_devinfo -v | grep -q 127.47.91.2")
+verbena_add_test(NAME written SCENARIO mine.yaml SEED 7)
+set_tests_properties(fails PROPERTIES WILL_FAIL ON)
+""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        tested = run(["ctest", "--test-dir", self.place + "/a project/build", "--output-on-failure"])
+        self.assertEqual(tested.returncode, 0, tested.stdout)
+        self.assertIn("100% tests passed, 0 tests failed out of 5", tested.stdout)
+
+    def test_what_is_wrong_is_said_when_it_is_configured(self):
+        for tests, message in (("verbena_add_test(COMMAND true)", "NAME is missing"),
+                               ("verbena_add_test(NAME t NODES 2)", "COMMAND is missing, or SCENARIO"),
+                               ("verbena_add_test(NAME t NODES 1 COMMAND true COMMAND true)", "2 commands on 1 nodes"),
+                               ("verbena_add_test(NAME t true)", "'true' belongs to no keyword"),
+                               ("verbena_add_test(NAME t SCENARIO mine.yaml NODES 2)", "SCENARIO says everything")):
+            done = self.configure(tests)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(message, " ".join(done.stderr.split()))
+        os.remove(self.command)
+        done = self.configure("")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no command", " ".join(done.stderr.split()))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ uninstall:
 demo: setup
 	@scripts/setup.sh demo
 	@scripts/build.sh release product
-	@/usr/bin/python3 scripts/demo.py
+	@build/verbena demo --out demo
 
 test:
 	@scripts/test.sh $(STAGES)

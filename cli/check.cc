@@ -6,6 +6,7 @@
 
 #include "cli/check/capture_check.h"
 #include "cli/command.h"
+#include "cli/style.h"
 
 namespace verbena::cli {
 
@@ -19,7 +20,7 @@ struct CheckOptions {
   std::string at;
   std::string show;
   bool trust_cut = false;
-  bool json = false;
+  Reporting reporting;
   bool list = false;
 };
 
@@ -37,8 +38,11 @@ void declare(CommandLine& line, CheckOptions& options) {
   line.flag(
       "--trust-cut", options.trust_cut,
       "take packets that a snap length has cut as undamaged; else nothing is judged by them on the way or on arrival");
-  line.flag("--json", options.json, "a report for programs");
+  line.reporting(options.reporting, "print nothing where no rule is broken", "a report for programs");
   line.flag("--list", options.list, "the checkers, the clauses they check, and what they say");
+  line.exit_status("0", "no rule is broken");
+  line.exit_status("1", "rules are broken");
+  line.example("verbena check lost.pcapng", "of a capture that `verbena exec --pcap lost.pcapng` has made");
 }
 
 std::optional<wire::Gid> parse_address(const std::string& text) {
@@ -119,16 +123,16 @@ void print_report(const CheckedFile& file, std::uint64_t shown_max) {
                violation.checker, violation.clause, violation.text);
   }
   if (verdict.violation_count > shown_max) fmt::print("... and {} more\n", verdict.violation_count - shown_max);
-  fmt::print("{}\n",
-             verdict.violation_count == 0 ? "No violations." : fmt::format("{} violations.", verdict.violation_count));
+  const Style style(stdout);
+  fmt::print("{}\n", verdict.violation_count == 0 ? style.good("No violations.")
+                                                  : style.bad(fmt::format("{} violations.", verdict.violation_count)));
 }
 
 }  // namespace
 
 int run_check(const Arguments& arguments) {
-  CommandLine line(
-      "verbena check", "verbena check [OPTIONS] FILE...",
-      "Checks captures against the rules of the RDMA transport.\n\nExit status: 0 none broken, 1 violations.\n");
+  CommandLine line("verbena check", "verbena check [OPTIONS] FILE...",
+                   "Checks captures against the rules of the RDMA transport.\n");
   CheckOptions options;
   declare(line, options);
   if (const auto status = line.parse(arguments)) return *status;
@@ -139,7 +143,7 @@ int run_check(const Arguments& arguments) {
   if (options.files.empty()) return line.fail(kExitUsage, "FILE is required (see verbena check --help)");
   check::Vantage vantage;
   if (!options.at.empty() && !(vantage.host = parse_address(options.at)))
-    return line.fail(kExitUsage, fmt::format("--at {}: not an IP address", options.at));
+    return line.fail(kExitUsage, fmt::format("--at {}: not an IP address such as 127.47.91.1", options.at));
   vantage.trusts_cut_packets = options.trust_cut;
   std::uint64_t shown_max = kShownDefault;
   if (!options.show.empty()) {
@@ -161,12 +165,12 @@ int run_check(const Arguments& arguments) {
   auto json = nlohmann::ordered_json::array();
   for (const CheckedFile& file : files) {
     is_clean = is_clean && file.verdict.violation_count == 0;
-    if (options.json)
+    if (options.reporting.json)
       json.push_back(to_json(file));
-    else
+    else if (!options.reporting.quiet || file.verdict.violation_count != 0)
       print_report(file, shown_max);
   }
-  if (options.json) fmt::print("{}\n", json.dump(2));
+  if (options.reporting.json) fmt::print("{}\n", json.dump(2));
   return is_clean ? 0 : kExitViolated;
 }
 

@@ -6,6 +6,8 @@
 #include <memory>
 #include <set>
 
+#include "cli/style.h"
+
 namespace verbena::cli {
 
 namespace {
@@ -62,6 +64,9 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// Where describe() wants to know it: parse() tells it instead of parsing. One thread parses a command line.
+help::Description* described = nullptr;
+
 }  // namespace
 
 struct CommandLine::Parser {
@@ -71,48 +76,88 @@ struct CommandLine::Parser {
 
 CommandLine::CommandLine(std::string name, std::string usage, std::string description)
     : name_(std::move(name)), parser_(std::make_unique<Parser>(description, name_)) {
+  description_.name = name_;
+  description_.usage = usage;
+  description_.text = one_line(std::move(description));
   parser_->app.formatter(std::make_shared<UsageFormatter>(std::move(usage)));
 }
 CommandLine::~CommandLine() = default;
 
 void CommandLine::option(const char* option, std::string& into, const char* type, const char* text) {
   parser_->app.add_option(option, into, text)->type_name(type)->capture_default_str();
+  description_.options.push_back({option, type, text, into, false});
 }
 void CommandLine::option(const char* option, std::vector<std::string>& into, const char* type, const char* text) {
   parser_->app.add_option(option, into, text)->type_name(type)->allow_extra_args(false);
+  description_.options.push_back({option, type, text, {}, true});
 }
 void CommandLine::flag(const char* option, bool& into, const char* text) {
   parser_->app.add_flag(option, into, text)->disable_flag_override();
+  description_.options.push_back({option, {}, text, {}, false});
+}
+void CommandLine::add_argument(const char* argument, const char* text, bool is_list) {
+  description_.arguments.push_back({argument, argument, text, {}, is_list});
 }
 void CommandLine::required_argument(const char* argument, std::string& into, const char* text) {
   parser_->app.add_option(argument, into, text)->required();
+  add_argument(argument, text, false);
 }
 void CommandLine::argument(const char* argument, std::string& into, const char* text) {
   parser_->app.add_option(argument, into, text);
+  add_argument(argument, text, false);
 }
 void CommandLine::arguments(const char* argument, std::vector<std::string>& into, const char* text) {
   parser_->app.add_option(argument, into, text);
+  add_argument(argument, text, true);
+}
+void CommandLine::reporting(Reporting& into, const char* quiet_text, const char* json_text) {
+  flag("--json", into.json, json_text);
+  flag("--quiet", into.quiet, quiet_text);
+  reporting_ = &into;
+}
+void CommandLine::exit_status(std::string status, std::string text) {
+  description_.statuses.push_back({std::move(status), std::move(text)});
+}
+void CommandLine::example(std::string command, std::string text) {
+  description_.examples.push_back({std::move(command), std::move(text)});
 }
 void CommandLine::footer(std::string text) {
-  parser_->app.footer(std::move(text));
+  description_.footer = std::move(text);
+}
+
+/// CLI11's, and what it has no place for.
+std::string CommandLine::help() const {
+  std::string text = parser_->app.help();
+  if (!description_.footer.empty()) text += "\n" + description_.footer;
+  std::string statuses;
+  for (const help::StatusText& status : description_.statuses)
+    statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", status.status, status.text);
+  text += "\nExit status: " + statuses + "\n";
+  for (const help::ExampleText& example : description_.examples)
+    text += fmt::format("Example, {}:\n  {}\n", example.text, example.command);
+  return text;
 }
 
 int CommandLine::fail(int status, std::string_view text) const {
-  fmt::print(stderr, "{}: {}\n", name_, text);
+  fmt::print(stderr, "{}: {}\n", Style(stderr).bad(name_), text);
   return status;
 }
 
 std::optional<int> CommandLine::parse(const Arguments& arguments) {
+  if (described != nullptr) {
+    *described = description_;
+    return 0;
+  }
   CLI::App& app = parser_->app;
   if (const auto repeated = find_repeated(app, arguments))
-    return fail(kExitUsage, fmt::format("{} is given more than once", *repeated));
+    return fail(kExitUsage, fmt::format("{} is given more than once: leave one of them out", *repeated));
   if (const auto empty = find_empty(app, arguments))
-    return fail(kExitUsage, fmt::format("{} has an empty value", *empty));
+    return fail(kExitUsage, fmt::format("{} has an empty value: give one, or leave the option out", *empty));
   Arguments reversed(arguments.rbegin(), arguments.rend());  // the order that CLI11 wants
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", Style(stdout).headings(help()));
     return 0;
   } catch (const CLI::ExtrasError&) {
     const Arguments unknown = app.remaining();
@@ -122,7 +167,17 @@ std::optional<int> CommandLine::parse(const Arguments& arguments) {
   } catch (const CLI::ParseError& error) {
     return fail(kExitUsage, fmt::format("{} (see {} --help)", one_line(error.what()), name_));
   }
+  if (reporting_ != nullptr && reporting_->quiet && reporting_->json)
+    return fail(kExitUsage, "--quiet and --json exclude each other: leave one of them out");
   return std::nullopt;
+}
+
+help::Description describe(int (*run)(const Arguments&)) {
+  help::Description description;
+  described = &description;
+  run({});
+  described = nullptr;
+  return description;
 }
 
 SplitArguments CommandLine::split_program(const Arguments& arguments) const {

@@ -1,7 +1,7 @@
 // What every subcommand of `verbena` shares: how a command line is parsed, and how a wrong one is answered.
 //
-// A subcommand is one function from its arguments to an exit status, in one file; main.cc holds their table. Nothing
-// here knows what a subcommand does.
+// A subcommand is one function from its arguments to an exit status, in one file; subcommands.cc holds their table.
+// Nothing here knows what a subcommand does.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/help/description.h"
 
 namespace verbena::cli {
 
@@ -24,12 +26,22 @@ inline constexpr int kExitNotFound = 127;
 using Arguments = std::vector<std::string>;
 
 int run_check(const Arguments& arguments);
+int run_completion(const Arguments& arguments);
+int run_demo(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
 int run_exec(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
-int run_run(const Arguments& arguments);
 int run_fabric(const Arguments& arguments);
 int run_fault(const Arguments& arguments);
+int run_init(const Arguments& arguments);
+int run_run(const Arguments& arguments);
 int run_stat(const Arguments& arguments);
+
+/// How a command that reports is to do it. The two exclude each other.
+struct Reporting {
+  bool quiet = false;  // nothing on stdout where nothing is wrong: the exit status says it
+  bool json = false;
+};
 
 /// Splits `OPTIONS [--] PROGRAM ARGUMENTS`.
 struct SplitArguments {
@@ -58,6 +70,11 @@ class CommandLine {
   void required_argument(const char* argument, std::string& into, const char* text);
   void argument(const char* argument, std::string& into, const char* text);
   void arguments(const char* argument, std::vector<std::string>& into, const char* text);
+  /// --quiet and --json, of every command that reports. `json_text`: what the JSON is.
+  void reporting(Reporting& into, const char* quiet_text, const char* json_text);
+  /// What a status says; "0" and such that only this command has. Those of all commands are added.
+  void exit_status(std::string status, std::string text);
+  void example(std::string command, std::string text);
   /// Text at the end of the help.
   void footer(std::string text);
 
@@ -70,9 +87,17 @@ class CommandLine {
 
  private:
   struct Parser;  // CLI11's, whose headers take longer to compile than all that uses it
+  void add_argument(const char* argument, const char* text, bool is_list);
+  std::string help() const;
+
   std::string name_;
+  help::Description description_;
+  const Reporting* reporting_ = nullptr;
   std::unique_ptr<Parser> parser_;
 };
+
+/// What a subcommand says of itself: it is called, and does nothing but declare its command line.
+help::Description describe(int (*run)(const Arguments&));
 
 /// A whole decimal number in [least, most].
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most);

@@ -10,6 +10,7 @@
 #include "cli/exec/launch.h"
 #include "cli/exec/program.h"
 #include "cli/exec/stats_report.h"
+#include "cli/fabric_advice.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/host/config/environment.h"
 #include "emulator/host/config/launch_environment.h"
@@ -42,6 +43,7 @@ struct ExecOptions {
   std::string icrc;  // empty: offload
   bool stats = false;
   std::string stats_json;
+  bool quiet = false;
 
   bool counts() const { return stats || !stats_json.empty(); }
 };
@@ -72,11 +74,16 @@ void declare(CommandLine& line, ExecOptions& options) {
               "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
               "cnp-interval=4us page-fault-delay=50us "
               "nak-latency=10us acknowledge-latency=500ns removed-after=2s', any of them");
-  line.option("--icrc", options.icrc, "WHEN",
+  line.option("--icrc", options.icrc, "offload|always",
               "when the ICRC of a packet is computed: offload (once it leaves the memory that the user's processes "
               "share: for a socket, a capture, a fault or checker that looks at it) or always, by the NIC [offload]");
   line.flag("--stats", options.stats, "print the node's counters to stderr at the end");
   line.option("--stats-json", options.stats_json, "FILE", "write the node's counters to FILE at the end (JSON)");
+  line.flag("--quiet", options.quiet, "no warnings of Verbena's own on stderr (VERBENA_QUIET=1)");
+  line.exit_status("the program's", "it ran; 128 + N: signal N ended it");
+  line.exit_status("126", "the program cannot be run");
+  line.exit_status("127", "there is no such program");
+  line.example("verbena exec --node 1 -- ib_write_bw", "and in another shell --node 2 -- ib_write_bw 127.47.91.1");
 }
 
 bool is_by_rank(const ExecOptions& options) {
@@ -110,7 +117,7 @@ std::optional<std::string> wrong_link(const std::string& link) {
     return fmt::format("--link {}: unknown kind, try {}", link, host::link_rule());
   const std::string interface(host::interface_of(link));
   if (!interface.empty() && if_nametoindex(interface.c_str()) == 0)
-    return fmt::format("--link {}: no interface '{}'", link, interface);
+    return fmt::format("--link {}: no interface '{}' (`ip link` lists them)", link, interface);
   return std::nullopt;
 }
 
@@ -121,12 +128,12 @@ std::optional<std::string> find_error(const ExecOptions& options) {
   if (auto error = wrong_node(options)) return error;
   if (auto error = wrong_link(options.link)) return error;
   if (!options.seed.empty() && !parse_number(options.seed, 0, UINT64_MAX))
-    return fmt::format("--seed {}: not a whole number", options.seed);
+    return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   if (!parse_number(options.pcap_snap, 0, UINT32_MAX))
-    return fmt::format("--pcap-snap {}: not a number of bytes", options.pcap_snap);
-  if (options.pcap_snap != "0" && options.pcap.empty()) return "--pcap-snap needs --pcap";
+    return fmt::format("--pcap-snap {}: not a number of bytes such as 128", options.pcap_snap);
+  if (options.pcap_snap != "0" && options.pcap.empty()) return "--pcap-snap needs --pcap: name the file of the capture";
   for (const auto& fault : options.faults) {
-    if (fault.find('\n') != fault.npos) return "--fault: one fault is one line";
+    if (fault.find('\n') != fault.npos) return "--fault: one fault is one line: give --fault once for each";
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
   if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return fmt::format("--nic: {}", tuning.error());
@@ -165,12 +172,12 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
   if (!options.link.empty() && options.link != "fabric") return std::nullopt;
   const auto hello = host::greet_fabric(options.fabric);
   if (!hello && !hello.error().served && options.link.empty()) return std::nullopt;
-  if (!hello) return hello.error().text;
+  if (!hello) return with_advice(hello.error(), options.fabric);
   const std::uint32_t nodes = hello->nodes;
   if (is_by_rank(options)) {
     if (options.nodes.empty()) plan.node = auto_node(std::min(nodes, host::kNodesMax));
     if (!options.nodes.empty() && !parse_number(options.nodes, 1, nodes))
-      return fmt::format("--nodes {}: fabric '{}' has {}", options.nodes, options.fabric, nodes);
+      return fmt::format("--nodes {}: fabric '{}' has {}: not more than these", options.nodes, options.fabric, nodes);
   } else {
     const auto address = host::parse_node(plan.node.c_str());
     const auto node = address ? host::node_number(*address) : std::nullopt;
@@ -223,8 +230,13 @@ int run_exec(const Arguments& arguments) {
   const auto libraries = host::find_library_directory();
   if (!libraries) return line.fail(kExitInternal, libraries.error());
   const auto path = find_program(split.program[0]);
-  if (!path) return line.fail(kExitNotFound, fmt::format("program not found: {}", split.program[0]));
-  if (const auto reason = why_not_preloadable(*path))
+  if (!path)
+    return line.fail(kExitNotFound, fmt::format("program not found: {}: {}", split.program[0],
+                                                split.program[0].find('/') == std::string::npos
+                                                    ? "it is in no folder of PATH; install it, or give its path"
+                                                    : "there is no such file"));
+  if (options.quiet) setenv(host::kQuietVariable, "1", 1);
+  if (const auto reason = why_not_preloadable(*path); reason && !options.quiet)
     fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", line.name(), *path, *reason);
 
   host::LaunchEnvironment plan = plan_of(options, capture_path);

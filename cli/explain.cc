@@ -13,6 +13,7 @@
 #include "cli/explain/ladder.h"
 #include "cli/explain/packet_json.h"
 #include "cli/explain/summary.h"
+#include "cli/style.h"
 
 namespace verbena::cli {
 
@@ -28,7 +29,7 @@ struct ExplainOptions {
   bool only_summary = false;
   bool only_problems = false;
   bool all = false;
-  bool json = false;
+  Reporting reporting;
   std::string qp;
   std::string width;
 };
@@ -38,11 +39,14 @@ void declare(CommandLine& line, ExplainOptions& options) {
   line.flag("--summary", options.only_summary, "only the numbers of each conversation");
   line.flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it");
   line.flag("--all", options.all, "each packet on a line of its own: fold no runs");
-  line.flag("--json", options.json,
-            "for programs: JSON, a line for each packet in the file's order with all its headers, then one for each "
-            "conversation and one for the file");
+  line.reporting(options.reporting, "print nothing: the exit status says whether the file is whole",
+                 "for programs: JSON, a line for each packet in the file's order with all its headers, then one for "
+                 "each conversation and one for the file");
   line.option("--qp", options.qp, "QPN", "only conversations of this queue pair (17, 0x11)");
   line.option("--width", options.width, "N", "columns of the output; the terminal's, or 120");
+  line.exit_status("0", "the capture was told");
+  line.exit_status("1", "the file is damaged: told up to there");
+  line.example("verbena explain --only-problems lost.pcapng", "what went wrong, and what was around it");
 }
 
 std::optional<wire::Qpn> parse_qpn(const std::string& text) {
@@ -68,7 +72,10 @@ bool has_qp(const explain::Conversation& conversation, wire::Qpn qpn) {
                      [&](const explain::End& end) { return end.qpn == qpn; });
 }
 
+/// Whole lines.
 void flush(std::string& text) {
+  static const Style style(stdout);
+  text = style.report(text);
   std::fwrite(text.data(), 1, text.size(), stdout);
   text.clear();
 }
@@ -138,9 +145,10 @@ int run_explain(const Arguments& arguments) {
   }
   std::optional<wire::Qpn> qpn;
   if (!options.qp.empty() && !(qpn = parse_qpn(options.qp)))
-    return line.fail(kExitUsage, fmt::format("--qp {}: not a queue pair number (24 bits)", options.qp));
+    return line.fail(kExitUsage,
+                     fmt::format("--qp {}: not a queue pair number (24 bits) such as 17 or 0x11", options.qp));
 
-  if (options.json && (options.all || !options.width.empty()))
+  if (options.reporting.json && (options.all || !options.width.empty()))
     return line.fail(kExitUsage, "--json has a line for each packet: leave --all and --width out");
 
   const auto capture = explain::Capture::open(options.file);
@@ -149,7 +157,8 @@ int run_explain(const Arguments& arguments) {
   std::vector<bool> is_wanted;
   for (const explain::Conversation& conversation : conversations)
     is_wanted.push_back(!qpn || has_qp(conversation, *qpn));
-  if (options.json) {
+  if (options.reporting.quiet) return capture->damage().empty() ? 0 : 1;
+  if (options.reporting.json) {
     tell_json(*capture, conversations, is_wanted, options);
     return capture->damage().empty() ? 0 : 1;
   }

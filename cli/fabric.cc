@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/scenario_file.h"
@@ -39,6 +40,7 @@ struct ServeOptions {
   std::string capture_snap = "0";
   std::string capture_limit;
   bool until_eof = false;
+  Reporting reporting;
 };
 
 void declare(CommandLine& line, ServeOptions& options) {
@@ -64,6 +66,10 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option("--pcap-limit", options.capture_limit, "SIZE", "end all captures once they have SIZE, such as 1GiB");
   line.flag("--until-eof", options.until_eof,
             "end as well when nobody holds the other end of standard input (a pipe) any more");
+  line.reporting(options.reporting, "print nothing once the fabric is there",
+                 "say that the fabric is there as JSON, one line: its name, nodes and first address");
+  line.exit_status("0", "it was ended");
+  line.example("verbena fabric --topology ring --nodes 4", "four nodes on a ring of switches");
 }
 
 using Error = std::optional<std::string>;
@@ -89,9 +95,9 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
   const auto delay = host::parse_time_span(options.delay);
   if (!delay) return fmt::format("--delay {}: not a time such as 500ns or 5us", options.delay);
   const auto queue = parse_number(options.queue, 1, UINT32_MAX);
-  if (!queue) return fmt::format("--queue {}: not a number of bytes", options.queue);
+  if (!queue) return fmt::format("--queue {}: not a number of bytes such as 1048576", options.queue);
   const auto ecn = parse_number(options.ecn, 0, UINT32_MAX);
-  if (!ecn) return fmt::format("--ecn {}: not a number of bytes", options.ecn);
+  if (!ecn) return fmt::format("--ecn {}: not a number of bytes such as 100000; 0: no marks", options.ecn);
   const fabric::CableParameters cable{.rate_bits_per_second = *rate,
                                       .propagation = *delay,
                                       .queue_bytes = static_cast<std::uint32_t>(*queue),
@@ -100,7 +106,7 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
 }
 
 Error read_topology(const ServeOptions& options, host::FabricOptions& into) {
-  if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it";
+  if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it, leave one of them out";
   const auto scenario = read_named_scenario(options.file);
   if (!scenario) return scenario.error().line();
   into.topology = scenario->topology;
@@ -134,19 +140,20 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   into.detection = *detection;
   if (auto error = options.file.empty() ? make_topology(options, into) : read_topology(options, into)) return error;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
-  if (!seed) return fmt::format("--seed {}: not a whole number", options.seed);
+  if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   into.seed = *seed;
   if (auto error = read_sockets(options, into)) return error;
   const auto snap = parse_number(options.capture_snap, 0, UINT32_MAX);
-  if (!snap) return fmt::format("--pcap-snap {}: not a number of bytes", options.capture_snap);
+  if (!snap) return fmt::format("--pcap-snap {}: not a number of bytes such as 128", options.capture_snap);
   into.capture_snap_bytes = static_cast<std::uint32_t>(*snap);
   const auto limit = options.capture_limit.empty() ? std::optional<std::uint64_t>(UINT64_MAX)
                                                    : fabric::parse_octets(options.capture_limit);
   if (!limit) return fmt::format("--pcap-limit {}: not a size such as 64MiB or 1GiB", options.capture_limit);
   into.capture_octets_max = *limit;
   if (options.capture.empty())
-    return *snap != 0 || !options.capture_limit.empty() ? Error("--pcap-snap and --pcap-limit need --pcap")
-                                                        : std::nullopt;
+    return *snap != 0 || !options.capture_limit.empty()
+               ? Error("--pcap-snap and --pcap-limit need --pcap: name the folder of the captures")
+               : std::nullopt;
   into.capture_directory = options.capture;
   return std::nullopt;
 }
@@ -168,6 +175,21 @@ int stop_descriptor(bool until_eof) {
   return watches ? either : -1;
 }
 
+void tell_ready(const ServeOptions& options, const host::FabricOptions& wanted) {
+  const std::string first = host::address_text(host::node_address(1));
+  if (options.reporting.json)
+    fmt::print(
+        "{}\n",
+        nlohmann::ordered_json{{"fabric", wanted.fabric}, {"nodes", wanted.topology.hosts}, {"first_address", first}}
+            .dump());
+  else if (!options.reporting.quiet)
+    fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
+               options.file.empty() ? options.topology : options.file, wanted.topology.hosts,
+               wanted.topology.hosts == 1 ? "" : "s", first,
+               host::address_text(host::node_address(wanted.topology.hosts)));
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int run_fabric(const Arguments& arguments) {
@@ -187,14 +209,12 @@ int run_fabric(const Arguments& arguments) {
 
   const int stop = stop_descriptor(options.until_eof);
   if (stop < 0)
-    return line.fail(kExitUsage, fmt::format("--until-eof: standard input is no pipe ({})", std::strerror(errno)));
+    return line.fail(
+        kExitUsage, fmt::format("--until-eof: standard input is no pipe ({}): leave it out, or start it from a program",
+                                std::strerror(errno)));
   auto process = host::FabricProcess::open(wanted);
   if (!process) return line.fail(kExitUsage, process.error());
-  fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
-             options.file.empty() ? options.topology : options.file, wanted.topology.hosts,
-             wanted.topology.hosts == 1 ? "" : "s", host::address_text(host::node_address(1)),
-             host::address_text(host::node_address(wanted.topology.hosts)));
-  std::fflush(stdout);
+  tell_ready(options, wanted);
   (*process)->run(stop);
   const std::uint64_t missing = (*process)->capture_missing();
   if (missing != 0)

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/fabric_advice.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
 #include "emulator/host/node/fabric_question.h"
@@ -59,19 +60,22 @@ int run_fault(const Arguments& arguments) {
                    "Changes the faults of a running fabric (`verbena fabric`, or a scenario with `clock: real`).\n");
   std::string fabric = host::kFabricDefault;
   line.option("--fabric", fabric, "NAME", "name of the fabric");
-  bool json = false;
-  line.flag("--json", json, "the answer as JSON, one line: the fault's number, its hits, what `list` lists");
+  Reporting reporting;
+  line.reporting(reporting, "print no answer",
+                 "the answer as JSON, one line: the fault's number, its hits, what `list` lists");
+  line.exit_status("0", "the fabric has done it");
+  line.example("verbena fault link-down n1-s1", "a cable is dead until link-up");
   line.footer(words_text());
   const SplitArguments split = line.split_program(arguments);
   if (const auto status = line.parse(split.options)) return *status;
   if (split.program.empty()) return line.fail(kExitUsage, "a word is missing: add, list, link-down, ... (see --help)");
   const std::string& word = split.program.front();
-  const bool lists = json && word == "list" && split.program.size() == 1;
+  const bool lists = reporting.json && word == "list" && split.program.size() == 1;
   const auto answer = host::ask_fabric(fabric, lists ? host::FabricWords{"stat"} : split.program);
-  if (!answer) return line.fail(kExitUsage, answer.error().text);
-  if (json)
+  if (!answer) return line.fail(kExitUsage, with_advice(answer.error(), fabric));
+  if (reporting.json)
     show_json(word, *answer);
-  else
+  else if (!reporting.quiet)
     show(word, *answer);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/fabric_advice.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
@@ -22,7 +23,7 @@ constexpr double kWatchMax = 86'400;
 
 struct StatOptions {
   std::string fabric = host::kFabricDefault;
-  bool json = false;
+  Reporting reporting;
   std::string watch;
 };
 
@@ -70,7 +71,8 @@ std::string faults_text(const Json& stat) {
 }
 
 void show(const StatOptions& options, const std::string& answer, Json& before) {
-  if (options.json) {
+  if (options.reporting.quiet) return;
+  if (options.reporting.json) {
     fmt::print("{}\n", answer);
   } else {
     const Json stat = Json::parse(answer);
@@ -115,7 +117,8 @@ std::string found_text(const Json& stat) {
 }
 
 void show_found(const StatOptions& options, const Json& stat) {
-  if (options.json)
+  if (options.reporting.quiet) return;
+  if (options.reporting.json)
     fmt::print("{}\n", stat.dump());
   else
     fmt::print("fabric '{}': direct cables, no fabric process serves it\n{}{}", options.fabric, found_text(stat),
@@ -135,7 +138,8 @@ std::optional<int> show_once(const CommandLine& line, const StatOptions& options
   if (!nodes) return line.fail(kExitInternal, nodes.error());
   if (nodes->empty() && !first) return 0;  // it has ended
   if (nodes->empty())
-    return line.fail(kExitUsage, answer.error().text + ", and no process of yours has a device open on it");
+    return line.fail(kExitUsage,
+                     "no process of yours has a device open on it, and " + with_advice(answer.error(), options.fabric));
   show_found(options, nodes_found(options.fabric, *nodes));
   return std::nullopt;
 }
@@ -149,13 +153,16 @@ int run_stat(const Arguments& arguments) {
       "nodes where programs are on direct cables.\n");
   StatOptions options;
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
-  line.flag("--json", options.json, "as JSON, one line");
+  line.reporting(options.reporting, "print nothing: the exit status says whether the fabric is there",
+                 "as JSON, one line");
   line.option("--watch", options.watch, "SECONDS", "again every so many seconds, until Ctrl-C or the fabric's end");
+  line.exit_status("0", "shown");
+  line.example("verbena stat --watch 1", "rates of the cables, every second");
   if (const auto status = line.parse(arguments)) return *status;
   char* end = nullptr;
   const double interval = std::strtod(options.watch.c_str(), &end);
   if (!options.watch.empty() && (*end != '\0' || !(interval > 0) || interval > kWatchMax))
-    return line.fail(kExitUsage, fmt::format("--watch {}: not a number of seconds", options.watch));
+    return line.fail(kExitUsage, fmt::format("--watch {}: not a number of seconds such as 1 or 0.5", options.watch));
 
   Json before;
   for (bool first = true;; first = false) {

@@ -15,9 +15,9 @@ packages_of() {
     tarball) echo "$(packages_of build) mmdebstrap debian-archive-keyring binutils python3" ;;
     distributions) echo "$(packages_of tarball) $(packages_of package)" ;;
     arm64) echo "$(packages_of build) g++-aarch64-linux-gnu qemu-user-static mmdebstrap debian-archive-keyring" ;;
-    demo)  echo "perftest ibverbs-utils ibverbs-providers python3" ;;
+    demo)  echo "perftest ibverbs-utils ibverbs-providers" ;;
     test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs python3-yaml python3-pytest
-                 python3-pytest-xdist mypy tshark strace iproute2 git valgrind
+                 python3-pytest-xdist mypy tshark strace iproute2 git valgrind groff-base zsh fish
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     interop) echo "qemu-system-x86 busybox-static perftest ibverbs-utils ibverbs-providers rdmacm-utils iproute2 python3" ;;

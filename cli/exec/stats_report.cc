@@ -24,7 +24,11 @@ bool StatsReport::open(const std::string& fabric) {
   void* mapping = mmap(nullptr, host::kStatsFileBytes, PROT_READ, MAP_SHARED, descriptor_, 0);
   if (mapping == MAP_FAILED) return false;
   mapping_ = mapping;
-  return setenv(host::kStatsVariable, fmt::format("/proc/{}/fd/{}", getpid(), descriptor_).c_str(), 1) == 0;
+  return setenv(host::kStatsVariable, path().c_str(), 1) == 0;
+}
+
+std::string StatsReport::path() const {
+  return fmt::format("/proc/{}/fd/{}", getpid(), descriptor_);
 }
 
 std::size_t StatsReport::processes() const {

@@ -22,10 +22,13 @@ class StatsReport {
   std::string text(std::string_view nodes) const;
   /// All of them, for programs: {"processes": 1, "counters": {"tx_packets": 5, ...}}, one line.
   std::string json() const;
+  /// All of them, summed over the processes.
+  std::vector<std::pair<std::string_view, std::uint64_t>> sums() const;
+  /// The file's name, for the programs; while this object lives.
+  std::string path() const;
 
  private:
   std::size_t processes() const;
-  std::vector<std::pair<std::string_view, std::uint64_t>> sums() const;
   int descriptor_ = -1;
   void* mapping_ = nullptr;
 };

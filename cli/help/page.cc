@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/help/roff.h"
+
 namespace verbena::cli::help {
 namespace {
 
@@ -117,6 +119,32 @@ std::string Page::markdown() const {
     }
   }
   return text;
+}
+
+void Page::add_to(Roff& roff) const {
+  for (const Block& block : blocks_) {
+    std::string text = block.text;
+    if (!block.example.empty()) text += " Example: `" + block.example + "`";
+    std::string lines;
+    switch (block.kind) {
+      case Block::Kind::heading:
+        roff.heading(block.text);
+        break;
+      case Block::Kind::paragraph:
+        roff.paragraph(block.text);
+        break;
+      case Block::Kind::word:
+        roff.item(block.term, block.value, text);
+        break;
+      case Block::Kind::part:
+        roff.sub_item(block.term, block.value, text);
+        break;
+      case Block::Kind::lines:
+        for (const std::string& line : block.lines) lines += (lines.empty() ? "" : "\n") + line;
+        roff.lines(lines);
+        break;
+    }
+  }
 }
 
 }  // namespace verbena::cli::help

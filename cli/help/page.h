@@ -1,6 +1,6 @@
-// Page: a page of help as headings, paragraphs and explained words, shown on a terminal or as Markdown.
+// Page: a page of help as headings, paragraphs and explained words, shown on a terminal, as Markdown or as a man page.
 //
-// Solely the two ways of showing it. What the page says is its maker's work.
+// Solely the ways of showing it. What the page says is its maker's work.
 #pragma once
 
 #include <string>
@@ -8,6 +8,8 @@
 #include <vector>
 
 namespace verbena::cli::help {
+
+class Roff;
 
 class Page {
  public:
@@ -24,6 +26,7 @@ class Page {
 
   std::string terminal() const;
   std::string markdown() const;
+  void add_to(Roff& roff) const;
 
  private:
   struct Block {

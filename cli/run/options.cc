@@ -34,28 +34,36 @@ void declare(CommandLine& line, Options& options) {
   line.option("--json", options.json, "FILE", "write the summary to FILE");
   line.flag("--shrink", options.shrink, "of a run that fails, find the fewest faults that still make it fail");
   line.flag("--quiet", options.quiet, "print nothing where all expectations hold");
+  line.exit_status("0", "all expectations held");
+  line.exit_status("1", "one did not");
+  line.exit_status("130", "Ctrl-C");
+  line.example("verbena run topology-ring-link", "one of Verbena's own; FILE is a file of yours, or such a name");
 }
 
 std::optional<std::string> find_error(const Options& options) {
   if (!options.random && options.files.empty()) return "FILE is required (see verbena run --help)";
   if (options.random && !options.files.empty()) return "--random makes its own scenarios: leave FILE out";
-  if (options.random && options.seed.empty() && options.seeds.empty()) return "--random needs --seed or --seeds";
+  if (options.random && options.seed.empty() && options.seeds.empty())
+    return "--random needs --seed or --seeds: --seeds 1..1000, for example";
   if (options.soaks() && options.shrink) return "--shrink needs a single run: give --seed";
-  if (!options.seconds.empty() && !options.soaks()) return "--for needs --random and --seeds";
+  if (!options.seconds.empty() && !options.soaks())
+    return "--for needs --random and --seeds: give both, or leave it out";
   if (!options.seconds.empty() && !soak_seconds(options))
     return fmt::format("--for {}: not a number of seconds from 1 to {}", options.seconds, kSecondsMax);
-  if (!options.seed.empty() && !options.seeds.empty()) return "--seed and --seeds exclude each other";
+  if (!options.seed.empty() && !options.seeds.empty())
+    return "--seed and --seeds exclude each other: leave one of them out";
   if (!options.seed.empty() && !parse_number(options.seed, 0, UINT64_MAX))
-    return fmt::format("--seed {}: not a whole number", options.seed);
+    return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   if (!options.seeds.empty()) {
     const auto range = parse_seeds(options.seeds);
     if (!range) return fmt::format("--seeds {}: not a range such as 1..1000", options.seeds);
     if (range->last - range->first >= kSeedsMax)
-      return fmt::format("--seeds {}: more than {} seeds", options.seeds, kSeedsMax);
+      return fmt::format("--seeds {}: more than {} seeds: take fewer, and the rest in another run", options.seeds,
+                         kSeedsMax);
     if (!options.out.empty()) return "--out needs a single run: leave --seeds out";
     if (!options.json.empty()) return "--json needs a single run: leave --seeds out";
   }
-  if (!options.jobs.empty() && options.seeds.empty()) return "--jobs needs --seeds";
+  if (!options.jobs.empty() && options.seeds.empty()) return "--jobs needs --seeds: a range such as 1..1000";
   if (!options.jobs.empty() && !parse_number(options.jobs, 1, kJobsMax))
     return fmt::format("--jobs {}: not a number from 1 to {}", options.jobs, kJobsMax);
   return std::nullopt;

@@ -1,5 +1,6 @@
 #include "cli/run/run_files.h"
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "cli/run/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
+#include "cli/style.h"
 #include "scenarios/language/read_scenario.h"
 #include "scenarios/outcome/buffered_file.h"
 #include "scenarios/outcome/outcome.h"
@@ -45,8 +47,14 @@ std::optional<int> run_file(const CommandLine& line, const Options& options, con
   scenarios::RunOptions run;
   run.out_directory = out_directory(options, file);
   run.stop = &interrupted();
-  run.progress = [&progress_line](const scenarios::RunProgress& progress) {
-    if (progress_line.is_due()) progress_line.show(scenarios::progress_text(progress));
+  const auto begin = std::chrono::steady_clock::now();
+  run.progress = [&progress_line, begin](const scenarios::RunProgress& progress) {
+    if (!progress_line.is_due()) return;
+    std::string text = scenarios::progress_text(progress);
+    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (progress.completions_wanted != 0)
+      text += "  " + TimeLeft(progress.completions_wanted, std::nullopt).text(progress.completions, elapsed);
+    progress_line.show(text);
   };
   if (!run.out_directory.empty())
     if (const auto prepared = scenarios::prepare_directory(run.out_directory); !prepared)
@@ -57,7 +65,8 @@ std::optional<int> run_file(const CommandLine& line, const Options& options, con
   if (outcome.end == Outcome::End::failed && outcome.is_users_error)
     return line.fail(kExitUsage, fmt::format("{}:{}", file, outcome.error));
   if (outcome.end == Outcome::End::failed) return line.fail(kExitInternal, outcome.error);
-  if (!options.quiet || !outcome.held()) fmt::print("{}", scenarios::report_text(*finished.scenario, outcome));
+  if (!options.quiet || !outcome.held())
+    fmt::print("{}", Style(stdout).report(scenarios::report_text(*finished.scenario, outcome)));
   if (!run.out_directory.empty())
     if (const auto written = scenarios::write_file(run.out_directory + "/summary.json",
                                                    scenarios::report_json(*finished.scenario, outcome));

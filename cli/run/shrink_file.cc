@@ -34,7 +34,10 @@ std::optional<int> shrink_file(const CommandLine& line, const Scenario& scenario
   scenarios::RunOptions run;
   run.stop = &interrupted();
   const std::vector<std::string> original = not_held(run_scenario(scenario, run));
-  if (original.empty()) return line.fail(kExitInternal, file + ": --shrink: the run does not fail when it is repeated");
+  if (original.empty())
+    return line.fail(
+        kExitInternal,
+        file + ": --shrink: the run does not fail when it is repeated: give the --seed with which it does");
   scenarios::ShrinkOptions options;
   options.fails = [&](const Scenario& candidate) {
     if (interrupted()) return false;

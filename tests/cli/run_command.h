@@ -24,7 +24,8 @@ struct Finished {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-inline Finished run_command(const std::vector<std::string>& command, const Environment& environment = {}) {
+inline Finished run_command(const std::vector<std::string>& command, const Environment& environment = {},
+                            std::chrono::seconds patience = std::chrono::seconds(30)) {
   int out[2];
   int err[2];
   Finished finished;
@@ -44,7 +45,7 @@ inline Finished run_command(const std::vector<std::string>& command, const Envir
   }
   close(out[1]);
   close(err[1]);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   std::array<pollfd, 2> waiting{pollfd{out[0], POLLIN, 0}, pollfd{err[0], POLLIN, 0}};
   while (waiting[0].fd >= 0 || waiting[1].fd >= 0) {
     const auto left =

@@ -113,6 +113,12 @@ void add_delay(std::string_view opcode, Duration delay, std::vector<fabric::Faul
 
 }  // namespace
 
+std::vector<std::string_view> nic_tuning_words() {
+  std::vector<std::string_view> names;
+  for (const Word& word : kWords) names.push_back(word.name);
+  return names;
+}
+
 Result<NicTuning, std::string> parse_nic_tuning(std::string_view text) {
   NicTuning tuning;
   std::array<bool, std::size(kWords)> seen{};

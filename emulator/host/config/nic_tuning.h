@@ -58,6 +58,8 @@ struct NicTuning {
 
 /// The error is one line: the word, and what would be right.
 Result<NicTuning, std::string> parse_nic_tuning(std::string_view text);
+/// The settings by name, for whoever offers them.
+std::vector<std::string_view> nic_tuning_words();
 /// What parse_nic_tuning() reads back; empty if nothing is wanted.
 std::string text_of(const NicTuning& tuning);
 

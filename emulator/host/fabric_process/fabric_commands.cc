@@ -154,7 +154,8 @@ FabricAnswer FabricCommands::add_prepared(Time, const FabricWords& words) {
 }
 
 FabricAnswer FabricCommands::add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule) {
-  if (faults_.size() >= kFaultsMax) return refuse("there are " + std::to_string(kFaultsMax) + " faults already");
+  if (faults_.size() >= kFaultsMax)
+    return refuse("there are " + std::to_string(kFaultsMax) + " faults already: end some first (remove NUMBER, clear)");
   const std::uint32_t number = next_number_++;
   faults_.push_back({number, std::move(where), rule.text});
   elements_.add_rule(number, std::move(links), std::move(rule));
@@ -201,7 +202,7 @@ FabricAnswer FabricCommands::change(Time now, const ElementWord& word, const Fab
         !elements_.has_partition(change.hosts, change.peers))
       return refuse("no partition is between these; name one as it was said, or heal all with none");
   if (word.kind == fabric::ElementChange::Kind::partition && elements_.partitions() + changes->size() > kPartitionsMax)
-    return refuse("there are " + std::to_string(kPartitionsMax) + " partitions already");
+    return refuse("there are " + std::to_string(kPartitionsMax) + " partitions already: heal some first");
   for (const fabric::ElementChange& change : *changes) elements_.apply(now, change);
   return tell_sockets(now);
 }

@@ -80,12 +80,14 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
   if (!is_fabric_name(fabric)) return Failure{FabricError{false, "'" + name + "' is no name of a fabric"}};
   std::string question;
   for (const std::string& word : words) (question += word) += kWordEnd;
-  if (question.size() > kFabricQuestionBytesMax) return Failure{FabricError{true, "that is too long"}};
+  if (question.size() > kFabricQuestionBytesMax)
+    return Failure{FabricError{true, "that is too long: say it in several commands"}};
 
   const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket || !fabric_control_address(fabric).connect(socket.get()) || !peer_is_same_user(socket.get()))
     return Failure{FabricError{false, "no fabric '" + name + "' is running"}};
-  const Failure silent{FabricError{true, "fabric '" + name + "' does not answer"}};
+  const Failure silent{
+      FabricError{true, "fabric '" + name + "' does not answer: if its process hangs, end it and start it anew"}};
   if (send(socket.get(), question.data(), question.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(question.size()))
     return silent;
 

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <utility>
 
 #include "emulator/host/os/name_holder.h"
@@ -68,6 +69,20 @@ std::vector<SeatTaken> seats_taken(std::string_view fabric) {
     if (address && error == std::errc() && stopped == end && slot < kSlots) seats.push_back({*address, slot});
   }
   return seats;
+}
+
+std::vector<std::string> fabrics_present() {
+  const std::string prefix = "@verbena/" + std::to_string(own_user()) + "/";
+  std::set<std::string> names;
+  std::ifstream table("/proc/net/unix");
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t at = line.find(prefix);
+    if (at == std::string::npos) continue;
+    const std::string rest = line.substr(at + prefix.size());
+    const std::string name = rest.substr(0, rest.find('/'));
+    if (name.size() < rest.size() && is_fabric_name(name)) names.insert(name);
+  }
+  return {names.begin(), names.end()};
 }
 
 Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, const wire::Gid& address) {

@@ -54,6 +54,8 @@ struct SeatTaken {
 };
 /// The seats of a fabric that processes of this user hold at the moment; reads /proc/net/unix.
 std::vector<SeatTaken> seats_taken(std::string_view fabric);
+/// The fabrics in which this user's processes hold a seat or serve, sorted; reads /proc/net/unix.
+std::vector<std::string> fabrics_present();
 
 /// A seat that this process holds: movable, closes its socket at the end (the slot is free at once).
 class NodeDirectory {

@@ -1,0 +1,13 @@
+// What somebody is told who asks a fabric that nobody serves: which are there, and how to start one.
+#pragma once
+
+#include <string>
+
+#include "emulator/host/node/fabric_question.h"
+
+namespace verbena::cli {
+
+/// The error in one line, with what to do about it.
+std::string with_advice(const host::FabricError& error, const std::string& fabric);
+
+}  // namespace verbena::cli

@@ -75,11 +75,14 @@ class Demo {
       : line_(line), options_(options), progress_(options.reporting.quiet || options.reporting.json) {}
 
   int run() {
+    const auto place = capture_folder();
+    if (!place)
+      return line_.fail(place.error().is_shortage ? kExitInternal : kExitUsage, "--out " + place.error().text);
     run::install_interrupt();
     if (!options_.reporting.quiet && !options_.reporting.json) print_introduction();
     for (const Program& program : {demo::write_bandwidth(), demo::send_latency()})
       if (const auto status = compare(program)) return *status;
-    if (const auto status = validate()) return *status;
+    if (const auto status = validate(*place)) return *status;
     if (options_.reporting.json) fmt::print("{}\n", json_.dump());
     return 0;
   }
@@ -153,10 +156,8 @@ class Demo {
     }
   }
 
-  std::optional<int> validate() {
-    const auto place = capture_folder();
-    if (!place) return line_.fail(kExitUsage, "--out " + place.error().text);
-    const auto result = run_one(demo::pingpong(), false, *place);
+  std::optional<int> validate(const std::string& place) {
+    const auto result = run_one(demo::pingpong(), false, place);
     if (!result) return fail(result.error());
     if (demo::has_damage(result->output)) return fail("the data were damaged:\n" + result->output);
     const std::uint64_t again = sum_of(counter_rows()[1], *result);
@@ -164,7 +165,7 @@ class Demo {
     if (options_.reporting.quiet || options_.reporting.json) return std::nullopt;
     fmt::print("\nibv_rc_pingpong -c, 300 x 64 KiB both ways under the same loss: {}, {} packets sent again.\n",
                Style(stdout).good("data intact"), again);
-    if (!place->empty()) tell_capture();
+    if (!place.empty()) tell_capture();
     return std::nullopt;
   }
 

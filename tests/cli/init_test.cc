@@ -109,6 +109,9 @@ BOOST_AUTO_TEST_CASE(without_programs_demo_names_their_packages_and_shows_a_scen
   BOOST_TEST((shown.err.find("ib_write_bw (package perftest)") != std::string::npos));
   BOOST_TEST((shown.out.find("fc62ed81c532b203") != std::string::npos));  // the trace that docs/usage.md shows
   BOOST_TEST(run_command({VERBENA_COMMAND, "demo", "--virtual", "--out", "x"}).status == 2);
+  const test::Finished nowhere = run_command({VERBENA_COMMAND, "demo", "--out", "/proc/nowhere"});
+  BOOST_TEST(nowhere.status == 2);
+  BOOST_TEST(nowhere.out == "");
 }
 
 BOOST_AUTO_TEST_CASE(the_row_of_results_is_the_last_row_of_numbers) {

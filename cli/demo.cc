@@ -1,5 +1,5 @@
-// `verbena demo`: two unmodified RDMA programs on two nodes, clean and under packet loss, side by side with the counters
-// that explain the difference; where such programs are missing, a scenario that needs none.
+// `verbena demo`: two unmodified RDMA programs on two nodes, clean and under packet loss, with the counters that
+// explain the difference; where such programs are missing, a scenario that needs none.
 //
 // Solely the order of the runs and their table; the parts are demo/'s.
 #include <unistd.h>

@@ -28,7 +28,7 @@ const char* name_of(State state) {
 }
 
 std::string painted(const Style& style, State state) {
-  const std::string name = fmt::format("{:8}", name_of(state));
+  std::string name = fmt::format("{:8}", name_of(state));
   switch (state) {
     case State::ok:
       return style.good(name);

@@ -139,7 +139,8 @@ std::optional<int> show_once(const CommandLine& line, const StatOptions& options
   if (nodes->empty() && !first) return 0;  // it has ended
   if (nodes->empty())
     return line.fail(kExitUsage,
-                     "no process of yours has a device open on it, and " + with_advice(answer.error(), options.fabric));
+                     with_advice({false, answer.error().text + ", and no process of yours has a device open on it"},
+                                 options.fabric));
   show_found(options, nodes_found(options.fabric, *nodes));
   return std::nullopt;
 }

@@ -2,8 +2,8 @@
 #   bin/verbena
 #   lib/verbena/              the libraries that it puts before a program, where no linker looks: they must not become everybody's libibverbs
 #   share/verbena/scenarios/  those that need nothing of a source tree, and the profiles of NICs
-#   share/doc/verbena/
 #   lib/cmake/Verbena/        for find_package(Verbena)
+#   share/doc/verbena/, share/man/ and what each shell completes by
 # The command finds the rest from where it lies (emulator/host/config/own_files.h), so these places stand to one another as they do
 # here, whatever the prefix. What is for programs that use Verbena rather than run on it has components of its own: `dev` (headers,
 # package files), `python`.
@@ -32,5 +32,13 @@ install(FILES ${PROJECT_SOURCE_DIR}/packaging/cmake/VerbenaConfig.cmake ${CMAKE_
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/verbena)
 file(CREATE_LINK ${library} ${CMAKE_BINARY_DIR}/share/verbena/scenarios SYMBOLIC)
 
-# Man pages (share/man/man1) and completions (share/bash-completion/completions) belong here, of the component verbena, once the
-# command prints them.
+# The command prints its man pages and completions itself: written when it is built, unless this machine cannot run it.
+if(VERBENA_SANITIZE OR NOT CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
+  return()
+endif()
+set(written ${CMAKE_BINARY_DIR}/written)
+add_custom_command(OUTPUT ${written}/stamp DEPENDS verbena ${CMAKE_CURRENT_LIST_DIR}/write_pages.cmake
+  COMMAND ${CMAKE_COMMAND} -DVERBENA=$<TARGET_FILE:verbena> -DINTO=${written} -P ${CMAKE_CURRENT_LIST_DIR}/write_pages.cmake)
+add_custom_target(written_pages ALL DEPENDS ${written}/stamp)
+add_dependencies(product written_pages)
+install(DIRECTORY ${written}/share/ DESTINATION share COMPONENT verbena)

@@ -58,6 +58,18 @@ class Installed(Installation):
         self.assertIn("bin/verbena", listed)
         self.assertNotIn("lib/libibverbs.so.1", listed)  # where a linker looks it would be everybody's
 
+    def test_man_pages_and_completions_are_what_the_command_prints(self):
+        expected = {"bash-completion/completions/verbena": ["completion", "bash"],
+                    "zsh/vendor-completions/_verbena": ["completion", "zsh"],
+                    "fish/vendor_completions.d/verbena.fish": ["completion", "fish"]}
+        for page in run([self.command, "help", "--man"]).stdout.split():
+            name, section = page.rsplit(".", 1)
+            expected[f"man/man{section}/{page}"] = ["help", "--man", name]
+        self.assertGreater(len(expected), 10)
+        for path, words in expected.items():
+            with open(f"{self.root}/share/{path}", encoding="utf-8") as file:
+                self.assertEqual(file.read(), run([self.command, *words]).stdout, path)
+
     def test_a_pair_runs_from_a_moved_tree(self):
         moved = self.place + "/somewhere else"
         os.rename(self.root, moved)

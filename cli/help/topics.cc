@@ -45,7 +45,7 @@ void print_commands() {
 }
 
 int run_help(const Arguments& arguments, std::string_view version) {
-  if (arguments.empty()) {
+  if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
     print_commands();
     return 0;
   }

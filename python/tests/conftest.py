@@ -2,6 +2,7 @@
 load it.
 """
 import os
+import signal
 import sys
 import tempfile
 
@@ -9,6 +10,9 @@ import pytest
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.abspath(PACKAGE))
+
+# Shells start what is in the background with it ignored, and what we start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["verbena.pytest_plugin", "pytester"]
 

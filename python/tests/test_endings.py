@@ -24,7 +24,7 @@ fabric = Fabric(nodes=2, topology=sys.argv[1] or None, capture=True)
 a, b = fabric.nodes
 for script in ("trap '' TERM; while :; do sleep 1; done",
                "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & wait",
-               "env -i sh -c \"trap '' TERM; while :; do sleep 1; done\" & wait", "ibv_rc_pingpong -g 0 -n 3 -p 19999"):
+               "env -i sh -c \"trap '' TERM; while :; do sleep 1; done\" & wait", f"ibv_rc_pingpong -g 0 -n 3 -p {fabric.port()}"):
     a.popen(["sh", "-c", script])
 still = b.popen(["cat"], stdin=-1, stdout=-1)
 still.stdin.write("x\n")

@@ -10,12 +10,13 @@
 #   make interop  programs between Verbena and the kernel's rxe in an emulated machine; writes docs/interop.md (half an hour)
 #   make test-systems  UCX, libfabric, fio and other systems on emulated nodes, under faults; writes docs/systems.md
 #   make test-distributions  the tarball with the programs of Debian 11, 12 and 13; writes docs/distributions.md; needs root
+#   make test-ci  what packaging/ci has for GitHub, GitLab, Docker and Kubernetes, carried out in a Debian 12; needs root
 #   make test-arm64  the command for arm64, cross-compiled, and the tests of wire and NIC on an emulated processor
 #   make bench   the benchmark table, each figure beside its limit and its peer; QUICK=1: the rows that matter most, in two minutes;
 #                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup install uninstall package tarball demo test soak conformance interop test-systems test-distributions test-arm64 bench format tidy clean
+.PHONY: build setup install uninstall package tarball demo test soak conformance interop test-systems test-distributions test-ci test-arm64 bench format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -75,6 +76,13 @@ test-distributions: setup
 	@scripts/package.sh
 	@packaging/tarball/make.sh
 	@/usr/bin/python3 -B tests/distributions/distributions.py --write docs/distributions.md
+
+test-ci: setup
+	@scripts/setup.sh distributions ci
+	@scripts/build.sh release product
+	@scripts/package.sh
+	@packaging/tarball/make.sh
+	@/usr/bin/python3 -B packaging/ci/real.py
 
 test-arm64: setup
 	@scripts/setup.sh arm64

@@ -45,13 +45,6 @@ test::Finished init(std::vector<std::string> words, const test::Environment& env
   return run_command(words, environment);
 }
 
-/// A PATH with one of the programs alone.
-test::Environment path_with(const Project& project, const char* program) {
-  fs::create_directories(project.file("bin"));
-  fs::create_symlink(std::string("/usr/bin/") + program, project.file(std::string("bin/") + program));
-  return {{"PATH", project.file("bin")}};
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_new_project_gets_a_scenario_and_a_workflow_and_a_second_call_changes_nothing) {
@@ -123,6 +116,17 @@ BOOST_AUTO_TEST_CASE(the_row_of_results_is_the_last_row_of_numbers) {
 }
 
 #if defined(VERBENA_HAS_LIBRARIES)
+namespace {
+
+/// A PATH with one of the programs alone.
+test::Environment path_with(const Project& project, const char* program) {
+  fs::create_directories(project.file("bin"));
+  fs::create_symlink(std::string("/usr/bin/") + program, project.file(std::string("bin/") + program));
+  return {{"PATH", project.file("bin")}};
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(the_scenario_that_was_written_holds_as_it_is_with_either_program) {
   for (const char* program : {"ibv_rc_pingpong", "ib_write_bw"}) {
     const Project project;

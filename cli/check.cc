@@ -6,6 +6,7 @@
 
 #include "cli/check/capture_check.h"
 #include "cli/command.h"
+#include "cli/progress_line.h"
 #include "cli/style.h"
 
 namespace verbena::cli {
@@ -54,6 +55,17 @@ std::optional<wire::Gid> parse_address(const std::string& text) {
 
 void print_list() {
   for (const auto& row : checkers::all_checkers()) fmt::print("{:18}{:18}{}\n", row.name, row.clause, row.what);
+}
+
+Result<CheckedFile, std::string> check_file(const std::string& name, const check::Vantage& vantage, bool quiet) {
+  std::optional<LongWork> work;
+  const auto reached = [&work](std::uint64_t done, std::uint64_t total) { work->reached(done, total); };
+  work.emplace(quiet, "reading " + name);
+  auto capture = explain::Capture::open(name, reached);
+  if (!capture) return Failure{capture.error()};
+  work.emplace(quiet, "checking " + name);
+  auto verdict = check::check_capture(*capture, vantage, reached);
+  return CheckedFile{name, std::move(*capture), std::move(verdict)};
 }
 
 nlohmann::ordered_json to_json(const CheckedFile& file) {
@@ -156,10 +168,9 @@ int run_check(const Arguments& arguments) {
 
   std::vector<CheckedFile> files;
   for (const std::string& name : options.files) {
-    auto capture = explain::Capture::open(name);
-    if (!capture) return line.fail(kExitUsage, fmt::format("{}: {}", name, capture.error()));
-    auto verdict = check::check_capture(*capture, vantage);
-    files.push_back({name, std::move(*capture), std::move(verdict)});
+    auto file = check_file(name, vantage, options.reporting.quiet);
+    if (!file) return line.fail(kExitUsage, fmt::format("{}: {}", name, file.error()));
+    files.push_back(std::move(*file));
   }
   bool is_clean = true;
   auto json = nlohmann::ordered_json::array();

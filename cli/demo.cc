@@ -13,9 +13,9 @@
 #include "cli/demo/pair.h"
 #include "cli/demo/programs.h"
 #include "cli/explain/capture.h"
+#include "cli/progress_line.h"
 #include "cli/run/interrupt.h"
 #include "cli/run/options.h"
-#include "cli/run/progress_line.h"
 #include "cli/scenario_file.h"
 #include "cli/style.h"
 #include "scenarios/outcome/buffered_file.h"
@@ -193,8 +193,8 @@ class Demo {
   const CommandLine& line_;
   const DemoOptions& options_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  run::TimeLeft time_left_{kRuns, std::nullopt};
-  run::ProgressLine progress_;
+  TimeLeft time_left_{kRuns, std::nullopt};
+  ProgressLine progress_;
   std::size_t done_ = 0;
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };

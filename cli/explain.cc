@@ -1,5 +1,6 @@
 // `verbena explain`: a capture as a story. Reads the options and puts the parts of explain/ together.
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "cli/explain/ladder.h"
 #include "cli/explain/packet_json.h"
 #include "cli/explain/summary.h"
+#include "cli/progress_line.h"
 #include "cli/style.h"
 
 namespace verbena::cli {
@@ -72,6 +74,24 @@ bool has_qp(const explain::Conversation& conversation, wire::Qpn qpn) {
                      [&](const explain::End& end) { return end.qpn == qpn; });
 }
 
+/// How much of the story is told, for those who cannot see it: a terminal or a pager shows the story itself.
+class Telling {
+ public:
+  Telling(const explain::Capture& capture, bool quiet)
+      : total_(capture.packets().size()), work_(quiet || !goes_to_file(), "telling") {}
+  void packet() { work_.reached(++done_, total_); }
+
+ private:
+  static bool goes_to_file() {
+    struct stat status{};
+    return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+  }
+
+  std::uint64_t total_;
+  std::uint64_t done_ = 0;
+  LongWork work_;
+};
+
 /// Whole lines.
 void flush(std::string& text) {
   static const Style style(stdout);
@@ -81,12 +101,13 @@ void flush(std::string& text) {
 }
 
 void tell(const explain::Capture& capture, const explain::Conversation& conversation, std::size_t number,
-          const ExplainOptions& options, const explain::LadderOptions& ladder_options) {
+          const ExplainOptions& options, const explain::LadderOptions& ladder_options, Telling& telling) {
   std::string text;
   explain::FlowTracker tracker(capture, conversation);
   explain::Ladder ladder(ladder_options, text);
   if (!options.only_summary) ladder.header(conversation, number);
   for (const std::uint32_t index : conversation.packets) {
+    telling.packet();
     const explain::Packet& packet = capture.packets()[index];
     const auto view = wire::parse_captured(packet.captured);
     if (!view) continue;  // parsed before, and the file may have changed under us
@@ -101,7 +122,7 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
 
 /// Conversation by conversation would not be the file's order: all are followed at once.
 void tell_json(const explain::Capture& capture, const std::vector<explain::Conversation>& conversations,
-               const std::vector<bool>& is_wanted, const ExplainOptions& options) {
+               const std::vector<bool>& is_wanted, const ExplainOptions& options, Telling& telling) {
   std::vector<std::size_t> conversation_of(capture.packets().size());
   std::vector<std::unique_ptr<explain::FlowTracker>> trackers;
   for (std::size_t i = 0; i < conversations.size(); ++i) {
@@ -110,6 +131,7 @@ void tell_json(const explain::Capture& capture, const std::vector<explain::Conve
   }
   std::string text;
   for (std::size_t i = 0; i < capture.packets().size(); ++i) {
+    telling.packet();
     const explain::Packet& packet = capture.packets()[i];
     const std::size_t conversation = conversation_of[i];
     const auto view = wire::parse_captured(packet.captured);
@@ -125,6 +147,12 @@ void tell_json(const explain::Capture& capture, const std::vector<explain::Conve
     if (is_wanted[i]) text += explain::conversation_json(conversations[i], i + 1, *trackers[i]) + "\n";
   text += explain::file_json(capture) + "\n";
   flush(text);
+}
+
+Result<explain::Capture, std::string> read_capture(const ExplainOptions& options) {
+  LongWork work(options.reporting.quiet, "reading " + options.file);
+  return explain::Capture::open(options.file,
+                                [&work](std::uint64_t done, std::uint64_t total) { work.reached(done, total); });
 }
 
 }  // namespace
@@ -151,19 +179,20 @@ int run_explain(const Arguments& arguments) {
   if (options.reporting.json && (options.all || !options.width.empty()))
     return line.fail(kExitUsage, "--json has a line for each packet: leave --all and --width out");
 
-  const auto capture = explain::Capture::open(options.file);
+  const auto capture = read_capture(options);
   if (!capture) return line.fail(kExitUsage, fmt::format("{}: {}", options.file, capture.error()));
   const auto conversations = explain::find_conversations(*capture);
   std::vector<bool> is_wanted;
   for (const explain::Conversation& conversation : conversations)
     is_wanted.push_back(!qpn || has_qp(conversation, *qpn));
   if (options.reporting.quiet) return capture->damage().empty() ? 0 : 1;
+  Telling telling(*capture, options.reporting.quiet);
   if (options.reporting.json) {
-    tell_json(*capture, conversations, is_wanted, options);
+    tell_json(*capture, conversations, is_wanted, options, telling);
     return capture->damage().empty() ? 0 : 1;
   }
   for (std::size_t i = 0; i < conversations.size(); ++i)
-    if (is_wanted[i]) tell(*capture, conversations[i], i + 1, options, ladder_options);
+    if (is_wanted[i]) tell(*capture, conversations[i], i + 1, options, ladder_options, telling);
   if (qpn && std::find(is_wanted.begin(), is_wanted.end(), true) == is_wanted.end())
     fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
   fmt::print("{}", explain::summary(*capture));

@@ -29,11 +29,14 @@ class CaptureCheck {
         vantage_(vantage),
         checkers_({.trusts_cut_packets = vantage.trusts_cut_packets, .clock_tolerance = kClockTolerance}) {}
 
-  CaptureVerdict run() {
+  CaptureVerdict run(const explain::Reached& reached) {
     for (const explain::Conversation& conversation : explain::find_conversations(capture_)) connect(conversation);
     look_for_faults();
-    for (const explain::Packet& packet : capture_.packets())
+    std::uint64_t count = 0;
+    for (const explain::Packet& packet : capture_.packets()) {
       if (const auto view = wire::parse_captured(packet.captured)) observe(packet, *view);
+      if (reached) reached(++count, capture_.packets().size());
+    }
     checkers_.finish();
     verdict_.totals = checkers_.totals();
     verdict_.violations.assign(checkers_.violations().begin(), checkers_.violations().end());
@@ -100,8 +103,8 @@ class CaptureCheck {
 
 }  // namespace
 
-CaptureVerdict check_capture(const explain::Capture& capture, const Vantage& vantage) {
-  return CaptureCheck(capture, vantage).run();
+CaptureVerdict check_capture(const explain::Capture& capture, const Vantage& vantage, const explain::Reached& reached) {
+  return CaptureCheck(capture, vantage).run(reached);
 }
 
 }  // namespace verbena::check

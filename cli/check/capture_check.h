@@ -36,6 +36,8 @@ struct CaptureVerdict {
   bool arrivals_disturbed = false;
 };
 
-CaptureVerdict check_capture(const explain::Capture& capture, const Vantage& vantage);
+/// `reached`: packets, after each.
+CaptureVerdict check_capture(const explain::Capture& capture, const Vantage& vantage,
+                             const explain::Reached& reached = {});
 
 }  // namespace verbena::check

@@ -67,18 +67,18 @@ bool is_foreign(wire::ParseError error) {
 
 }  // namespace
 
-Result<Capture, std::string> Capture::open(const std::string& path) {
+Result<Capture, std::string> Capture::open(const std::string& path, const Reached& reached) {
   auto mapping = Mapping::map(path);
   if (!mapping) return Failure{mapping.error()};
   auto reader = wire::CaptureReader::open((*mapping)->bytes());
   if (!reader) return Failure{std::string(reader.error().what)};
   Capture capture;
   capture.mapping_ = *mapping;
-  capture.read(*reader);
+  capture.read(*reader, reached);
   return capture;
 }
 
-void Capture::read(wire::CaptureReader& reader) {
+void Capture::read(wire::CaptureReader& reader, const Reached& reached) {
   Time begin;
   for (;;) {
     const auto next = reader.next();
@@ -89,6 +89,7 @@ void Capture::read(wire::CaptureReader& reader) {
     if (!next->has_value()) return;
     if (total_count_++ == 0) begin = (*next)->time;
     sort_in(**next, begin);
+    if (reached) reached((*next)->file_offset, mapping_->bytes().size());
   }
 }
 

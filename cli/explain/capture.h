@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,9 @@
 #include "wire/result.h"
 
 namespace verbena::explain {
+
+/// How far something is that takes long with a large file: so many units of so many.
+using Reached = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// A packet of the file. Its octets, and those of the comment, belong to the Capture.
 struct Packet {
@@ -38,8 +42,8 @@ class Capture {
  public:
   static constexpr std::size_t kMalformedKept = 1000;
 
-  /// Maps and reads FILE. The error is one line, without the file's name.
-  static Result<Capture, std::string> open(const std::string& path);
+  /// Maps and reads FILE. The error is one line, without the file's name. `reached`: octets, after each packet.
+  static Result<Capture, std::string> open(const std::string& path, const Reached& reached = {});
 
   const std::vector<Packet>& packets() const { return packets_; }
   const std::vector<MalformedPacket>& malformed() const { return malformed_; }  // the first kMalformedKept
@@ -54,7 +58,7 @@ class Capture {
 
  private:
   class Mapping;
-  void read(wire::CaptureReader& reader);
+  void read(wire::CaptureReader& reader, const Reached& reached);
   void sort_in(const wire::CapturedPacket& captured, Time begin);
 
   std::shared_ptr<const Mapping> mapping_;

@@ -6,7 +6,7 @@
 
 #include "cli/run/input.h"
 #include "cli/run/interrupt.h"
-#include "cli/run/progress_line.h"
+#include "cli/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "cli/style.h"

@@ -5,7 +5,7 @@
 
 #include "cli/run/input.h"
 #include "cli/run/interrupt.h"
-#include "cli/run/progress_line.h"
+#include "cli/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "scenarios/search/sweep.h"
 #include "scenarios/virtual/run_virtual.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "cli/run/interrupt.h"
-#include "cli/run/progress_line.h"
+#include "cli/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "cli/scenario_file.h"

@@ -10,28 +10,26 @@
 #include <cstdlib>
 #include <regex>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "cli/run/progress_line.h"
+#include "cli/progress_line.h"
 
-using namespace verbena::cli::run;
+using namespace verbena::cli;
 
 namespace {
 
-/// What a command prints to a terminal.
-std::string on_a_terminal(std::vector<std::string> words) {
+/// What a process prints to a terminal that is its `stream` (a descriptor).
+template <class Body>
+std::string on_a_terminal(int stream, Body body) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   BOOST_REQUIRE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
   const std::string name = ptsname(terminal);
-  words.insert(words.begin(), VERBENA_COMMAND);
   const pid_t child = fork();
   if (child == 0) {
     const int end = open(name.c_str(), O_RDWR | O_NOCTTY);
-    dup2(end, STDOUT_FILENO);
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    execv(arguments[0], arguments.data());
+    dup2(end, stream);
+    body();
     _exit(127);
   }
   std::string said;
@@ -52,6 +50,26 @@ std::string on_a_terminal(std::vector<std::string> words) {
   waitpid(child, nullptr, 0);
   close(terminal);
   return said;
+}
+
+std::string command_on_a_terminal(std::vector<std::string> words) {
+  words.insert(words.begin(), VERBENA_COMMAND);
+  return on_a_terminal(STDOUT_FILENO, [&words] {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execv(arguments[0], arguments.data());
+  });
+}
+
+/// What work says that takes so long before the first of its packets and is then a quarter done.
+std::string work_on_a_terminal(std::chrono::milliseconds first, bool quiet) {
+  return on_a_terminal(STDERR_FILENO, [first, quiet] {
+    LongWork work(quiet, "reading lost.pcapng");
+    work.reached(0, 4096);
+    std::this_thread::sleep_for(first);
+    for (std::uint64_t done = 1; done <= 1024; ++done) work.reached(done, 4096);  // looks at the clock once more
+  });
 }
 
 }  // namespace
@@ -81,12 +99,20 @@ BOOST_AUTO_TEST_CASE(spans_are_said_as_people_say_them) {
 
 BOOST_AUTO_TEST_CASE(a_terminal_sees_the_time_that_is_left_and_quiet_nothing) {
   const std::vector<std::string> soak{"run", "--random", "--seeds", "1..1000000", "--for", "2", "--jobs", "1"};
-  const std::string said = on_a_terminal(soak);
+  const std::string said = command_on_a_terminal(soak);
   BOOST_TEST(
       std::regex_search(said, std::regex("random scenarios held, seeds [0-9]+ to [0-9]+ run, [0-9]+ s, [0-9]+ s left")),
       said);
   BOOST_TEST(said.find("\r\x1b[Krandom: ") != std::string::npos, said);  // the line has gone when the result comes
   std::vector<std::string> quiet = soak;
   quiet.push_back("--quiet");
-  BOOST_TEST(on_a_terminal(quiet) == "");
+  BOOST_TEST(command_on_a_terminal(quiet) == "");
+}
+
+BOOST_AUTO_TEST_CASE(work_of_more_than_a_second_says_how_far_it_is_where_errors_go) {
+  const std::string said = work_on_a_terminal(std::chrono::milliseconds(1100), false);
+  BOOST_TEST(std::regex_search(said, std::regex("reading lost.pcapng: 25 %  1 s, about [3-9] s left")), said);
+  BOOST_TEST(said.ends_with("\r\x1b[K"), said);  // gone when the result comes
+  BOOST_TEST(work_on_a_terminal(std::chrono::milliseconds(1100), true) == "");
+  BOOST_TEST(work_on_a_terminal({}, false) == "");
 }

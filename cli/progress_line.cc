@@ -1,4 +1,4 @@
-#include "cli/run/progress_line.h"
+#include "cli/progress_line.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -7,16 +7,21 @@
 #include <cmath>
 #include <cstdio>
 
-namespace verbena::cli::run {
+namespace verbena::cli {
 namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(100);
+/// What is over sooner needs no line.
+constexpr auto kLongWork = std::chrono::seconds(1);
 /// The first things done take their share of starting everything: their rate is no measure.
 constexpr double kSettledSeconds = 1;
 
 }  // namespace
 
-ProgressLine::ProgressLine(bool quiet) : shown_(!quiet && isatty(STDOUT_FILENO) == 1) {}
+ProgressLine::ProgressLine(bool quiet, std::FILE* stream, std::chrono::milliseconds patience)
+    : stream_(stream),
+      shown_(!quiet && isatty(fileno(stream)) == 1),
+      next_(std::chrono::steady_clock::now() + patience) {}
 
 bool ProgressLine::is_due() const {
   return shown_ && std::chrono::steady_clock::now() >= next_;
@@ -25,15 +30,15 @@ bool ProgressLine::is_due() const {
 void ProgressLine::show(const std::string& text) {
   if (!is_due()) return;
   next_ = std::chrono::steady_clock::now() + kInterval;
-  fmt::print("\r{}\033[K", text);
-  std::fflush(stdout);
+  fmt::print(stream_, "\r{}\033[K", text);
+  std::fflush(stream_);
   has_text_ = true;
 }
 
 void ProgressLine::clear() {
   if (!has_text_) return;
-  fmt::print("\r\033[K");
-  std::fflush(stdout);
+  fmt::print(stream_, "\r\033[K");
+  std::fflush(stream_);
   has_text_ = false;
 }
 
@@ -54,6 +59,15 @@ std::string TimeLeft::text(std::uint64_t done, double elapsed_seconds) const {
   return text + fmt::format(", {}{} left", is_limit ? "" : "about ", seconds_text(*left));
 }
 
+LongWork::LongWork(bool quiet, std::string what) : line_(quiet, stderr, kLongWork), what_(std::move(what)) {}
+
+void LongWork::reached(std::uint64_t done, std::uint64_t total) {
+  if (calls_++ % kUnitsBetweenLooks != 0 || !line_.is_due()) return;
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  line_.show(fmt::format("{}: {} %  {}", what_, total == 0 ? 100 : std::min(done, total) * 100 / total,
+                         TimeLeft(total, std::nullopt).text(done, elapsed)));
+}
+
 std::string seconds_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
   constexpr std::uint64_t kMinute = 60;
@@ -63,4 +77,4 @@ std::string seconds_text(double seconds) {
   return fmt::format("{} h {} min", whole / kHour, whole % kHour / kMinute);
 }
 
-}  // namespace verbena::cli::run
+}  // namespace verbena::cli

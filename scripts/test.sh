@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
 # Every test of the project, in stages. A stage that fails does not stop the others; the table at the end says how each
-# went, and the exit status is 0 only when all passed.
+# went, the last line how many tests passed and failed, and the exit status is 0 only when all passed. JUnit files for CI
+# services are in build/test-results.
 #   scripts/test.sh [STAGE...]      all of them when none is named
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 all_stages=(format release core style instructions programs python package interop systems fuzz asan tsan tidy leftovers)
 jobs="$(nproc)"
+results="$PWD/build/test-results"
 
-ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error "${@:2}"; }
+# How long each takes on two processors of 2026, seconds, after its set-up: only to say how much is left.
+declare -A usual_seconds=([format]=2 [release]=240 [core]=100 [style]=1 [instructions]=11 [programs]=750 [python]=30 [package]=60
+                          [interop]=30 [systems]=70 [fuzz]=90 [asan]=230 [tsan]=230 [tidy]=330 [leftovers]=1)
+
+ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error --output-junit "$results/$stage.xml" "${@:2}"; }
 
 stage_format()   { scripts/format.sh check; }
 stage_release()  { scripts/build.sh release; }
@@ -18,17 +24,22 @@ stage_instructions() { ctest_of build -L instructions; }
 stage_programs() { ctest_of build -L programs -j "$jobs"; }  # each says how many processors it needs
 # Two workers, as users have them: their fabrics must not meet. pytest's own folder is emptied by the next run.
 stage_python() {
-  /usr/bin/python3 -B -m pytest -p no:cacheprovider -q -n 2 --basetemp build/python --durations 5 python/tests
+  /usr/bin/python3 -B -m pytest -p no:cacheprovider -q -n 2 --basetemp build/python --durations 5 \
+    --junitxml "$results/python.xml" python/tests
 }
 stage_package()  { scripts/setup.sh package && ctest_of build -L package -j "$jobs"; }
 # Alone, and with a set-up of its own: who cannot have an emulated machine still has all other stages.
 stage_interop() {
   scripts/setup.sh interop &&
-    /usr/bin/python3 -B tests/interop/interop.py --verbena build/verbena --kernel build/interop/kernel --short
+    /usr/bin/python3 -B tests/interop/interop.py --verbena build/verbena --kernel build/interop/kernel --short \
+      --junit "$results/interop.xml"
 }
 stage_systems() {
-  scripts/setup.sh systems-short && /usr/bin/python3 -B tests/systems/systems.py --verbena build/verbena --short &&
-    /usr/bin/python3 -B tests/systems/hosts/hosts.py --verbena build/verbena
+  scripts/setup.sh systems-short || return
+  local failed=0
+  /usr/bin/python3 -B tests/systems/systems.py --verbena build/verbena --short --junit "$results/systems.xml" || failed=1
+  /usr/bin/python3 -B tests/systems/hosts/hosts.py --verbena build/verbena --junit "$results/systems-hosts.xml" || failed=1
+  return $failed
 }
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
@@ -58,14 +69,36 @@ before="build/leftovers-before.json"
 trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 143' TERM INT
 
+# "4 min": whole minutes, of seconds.
+minutes() { echo "$((($1 + 30) / 60)) min"; }
+
+# What the stages from the one with this index on usually take, at the speed that this run has had so far.
+seconds_left() {
+  local index usual_done=0 usual_left=0
+  for index in "${!stages[@]}"; do
+    local usual="${usual_seconds[${stages[index]}]}"
+    if ((index < $1)); then ((usual_done += usual)); else ((usual_left += usual)); fi
+  done
+  # A machine is judged by its first minutes; before that it is taken to be as fast as most.
+  if ((usual_done >= 120)); then usual_left=$((usual_left * SECONDS / usual_done)); fi
+  echo "$usual_left"
+}
+
+rm -rf "$results"
+mkdir -p "$results"
 failed=0
 table=""
-for stage in "${stages[@]}"; do
-  printf '\n==== %s\n' "$stage"
+verdicts=()
+for index in "${!stages[@]}"; do
+  stage="${stages[index]}"
+  printf '\n==== %s (%d of %d; %s so far, about %s left)\n' "$stage" $((index + 1)) ${#stages[@]} \
+    "$(minutes $SECONDS)" "$(minutes "$(seconds_left "$index")")"
   started=$SECONDS
   if "stage_$stage" </dev/null; then verdict=passed; else verdict=FAILED; failed=1; fi
+  verdicts+=("$stage=$verdict")
   table+="$(printf '%-12s %-7s %5d s' "$stage" "$verdict" $((SECONDS - started)))"$'\n'
 done
 
 printf '\n==== summary\n%s%-12s %-7s %5d s\n' "$table" total "$([[ $failed -eq 0 ]] && echo passed || echo FAILED)" "$SECONDS"
+/usr/bin/python3 -B scripts/test_totals.py "$results" "${verdicts[@]}"
 exit $failed

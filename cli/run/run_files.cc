@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/progress_line.h"
 #include "cli/run/input.h"
 #include "cli/run/interrupt.h"
-#include "cli/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "cli/style.h"

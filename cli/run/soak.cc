@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cli/progress_line.h"
 #include "cli/run/input.h"
 #include "cli/run/interrupt.h"
-#include "cli/progress_line.h"
 #include "cli/run/run_scenario.h"
 #include "scenarios/search/sweep.h"
 #include "scenarios/virtual/run_virtual.h"

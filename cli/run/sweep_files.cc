@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "cli/run/interrupt.h"
 #include "cli/progress_line.h"
+#include "cli/run/interrupt.h"
 #include "cli/run/run_scenario.h"
 #include "cli/run/shrink_file.h"
 #include "cli/scenario_file.h"

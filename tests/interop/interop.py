@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs between Verbena and the Linux kernel's rxe, which runs in an emulated machine, and judges what they say and every ICRC.
 
-  interop.py --verbena build/verbena --kernel build/interop/kernel [--short] [--only REGEX] [--list] [--write docs/interop.md]
+  interop.py --verbena build/verbena --kernel build/interop/kernel [--short] [--only REGEX] [--list] [--write docs/interop.md] [--junit FILE]
 
 Exit status 0: every row worked, but for those that rxe is known to fail (deviations.py), and every ICRC of either side was right.
 Captures of rows that failed are kept in --failed.
@@ -25,6 +25,7 @@ import ends  # noqa: E402
 import guest  # noqa: E402
 import harness  # noqa: E402
 import image  # noqa: E402
+import junit  # noqa: E402
 import page  # noqa: E402
 import roce_check  # noqa: E402
 import rows  # noqa: E402
@@ -164,6 +165,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--write", metavar="PAGE", help="write the table into this page")
     parser.add_argument("--failed", default="build/interop/failed", help="where captures of rows that failed are kept")
+    parser.add_argument("--junit", metavar="FILE", help="write the outcomes for CI services")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     cases = [(row, place) for row, place in (rows.short_table() if options.short else rows.table())
@@ -184,6 +186,9 @@ def main():
     print("\n".join(complaints + [page.summary(outcomes)]))
     if options.write:
         page.rewrite(options.write, outcomes, release)
+    if options.junit:
+        junit.write(options.junit, "interop", [(f"{outcome.row.name}: {outcome.place}", outcome.seconds,
+                                                "" if deviations.reason_of(outcome) else outcome.problem) for outcome in outcomes])
     return 0 if outcomes and not complaints else 1
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs real systems (UCX, libfabric, MPI, storage) on emulated nodes: the scenarios of scenarios/systems, under each condition.
 
-  systems.py --verbena build/verbena [--short] [--only REGEX] [--repeat N] [--list] [--write docs/systems.md]
+  systems.py --verbena build/verbena [--short] [--only REGEX] [--repeat N] [--list] [--write docs/systems.md] [--junit FILE]
 
 Needs scripts/setup.sh systems (--short: systems-short). Exit status 0: every run did what the catalogue says of it. Captures and outputs of runs that failed are kept in --failed.
 """
@@ -27,6 +27,7 @@ sys.path.insert(1, os.path.join(HERE, "..", "programs"))
 import catalogue  # noqa: E402
 import conditions  # noqa: E402
 import harness  # noqa: E402
+import junit  # noqa: E402
 import namespaces  # noqa: E402
 import page  # noqa: E402
 
@@ -161,6 +162,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=1, help="so many times each")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--write", metavar="PAGE", help="write the table into this page")
+    parser.add_argument("--junit", metavar="FILE", type=os.path.abspath, help="write the outcomes for CI services")
     parser.add_argument("--failed", default="build/systems/failed", help="where what runs left that failed is kept")
     options = parser.parse_args()
     options.verbena, options.failed = os.path.abspath(options.verbena), os.path.abspath(options.failed)
@@ -183,6 +185,9 @@ def main():
     for outcome in wrong:
         print(f"failed: {outcome.row.name}: {outcome.condition}: {complaint(outcome).splitlines()[0]}")
     print(page.summary(outcomes))
+    if options.junit:
+        junit.write(options.junit, "systems", [(f"{outcome.row.name}: {outcome.condition}", outcome.seconds, complaint(outcome))
+                                               for outcome in outcomes])
     if options.write:
         page.rewrite(options.write, outcomes, {row.name: read(row) for row in catalogue.ROWS})
     return 0 if outcomes and not wrong else 1

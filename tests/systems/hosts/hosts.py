@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One command line on several machines: Open MPI's mpirun starts `verbena exec --link udp --node SUBNET -- PROGRAM` on four hosts.
 
-  hosts.py --verbena build/verbena
+  hosts.py --verbena build/verbena [--junit FILE]
 
 A host is a network namespace with a host name of its own; mpirun reaches it as it reaches machines, by an agent that takes ssh's place.
 The program is a ring allreduce over UCX (rc_verbs), whose elements are all compared; each way of saying which address a host has is
@@ -22,6 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path[1:1] = [os.path.dirname(HERE), os.path.join(ROOT, "tests", "programs")]
 
 import harness  # noqa: E402
+import junit  # noqa: E402
 import namespaces  # noqa: E402
 
 HOSTS = 4
@@ -88,25 +89,34 @@ def judge(launcher):
         raise harness.Failure(f"{len(reports)} processes on {sorted(nodes)} have sent packets\n" + launcher.describe())
 
 
+def run_one(verbena, folder, node, program):
+    """What is wrong; empty: nothing."""
+    try:
+        with namespaces.Network(verbena, HOSTS) as nets:
+            launcher = run_on_hosts(nets, verbena, folder, node, program)
+            judge(launcher)
+    except harness.Failure as failure:
+        return str(failure)
+    return ""
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--verbena", required=True)
-    verbena = os.path.abspath(parser.parse_args().verbena)
+    parser.add_argument("--verbena", required=True, type=os.path.abspath)
+    parser.add_argument("--junit", metavar="FILE", type=os.path.abspath)
+    options = parser.parse_args()
+    cases = []
     with tempfile.TemporaryDirectory(prefix="verbena-hosts-") as folder:
         os.environ["TMPDIR"] = folder  # Open MPI's sessions
         program = compile_program(folder)
         for node in NODES:
             began = time.monotonic()
-            try:
-                with namespaces.Network(verbena, HOSTS) as nets:
-                    launcher = run_on_hosts(nets, verbena, folder, node, program)
-                    judge(launcher)
-                    said = launcher.out.strip()
-            except harness.Failure as failure:
-                print(f"FAILED  {HOSTS} hosts, --node {node}\n{failure}")
-                return 1
-            print(f"ok      {HOSTS} hosts, --node {node} ({time.monotonic() - began:.1f} s): {said}", flush=True)
-    return 0
+            problem = run_one(options.verbena, folder, node, program)
+            cases.append((f"{HOSTS} hosts, --node {node}", time.monotonic() - began, problem))
+            print(f"{'FAILED ' if problem else 'ok     '} {cases[-1][0]} ({cases[-1][1]:.1f} s)\n{problem}".rstrip(), flush=True)
+    if options.junit:
+        junit.write(options.junit, "hosts", cases)
+    return 1 if any(problem for _, _, problem in cases) else 0
 
 
 if __name__ == "__main__":

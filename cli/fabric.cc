@@ -54,7 +54,9 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
   line.option("--delay", options.delay, "TIME", "of every cable, such as 5us");
   line.option("--queue", options.queue, "BYTES", "of every port; what does not fit is lost");
-  line.option("--ecn", options.ecn, "BYTES", "packets are marked (ECN) while the queue is longer; 0: never");
+  line.option("--ecn", options.ecn, "BYTES|KMIN..KMAX,PMAX",
+              "packets are marked (ECN) while the queue is longer, 0: never; or with a probability that grows to PMAX "
+              "between two lengths, such as 5KB..200KB,1%");
   line.option("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
   line.option("--seed", options.seed, "N", "seed of the faults");
   line.option(
@@ -73,6 +75,25 @@ void declare(CommandLine& line, ServeOptions& options) {
 }
 
 using Error = std::optional<std::string>;
+
+std::optional<fabric::EcnMarking> parse_ecn(std::string_view text) {
+  constexpr std::string_view kRange = "..";
+  const std::size_t dots = text.find(kRange);
+  const auto kmin = fabric::parse_octets(text.substr(0, dots));
+  fabric::EcnMarking ecn;
+  if (!kmin || *kmin > UINT32_MAX) return std::nullopt;
+  ecn.kmin_bytes = ecn.kmax_bytes = static_cast<std::uint32_t>(*kmin);
+  if (dots == text.npos) return ecn;
+  const std::size_t comma = text.find(',', dots);
+  if (comma == text.npos) return std::nullopt;
+  const std::size_t kmax_at = dots + kRange.size();
+  const auto kmax = fabric::parse_octets(text.substr(kmax_at, comma - kmax_at));
+  const auto pmax = fabric::parse_probability(text.substr(comma + 1));
+  if (!kmax || !pmax || *kmax > UINT32_MAX || *kmax < *kmin || *kmax == 0) return std::nullopt;
+  ecn.kmax_bytes = static_cast<std::uint32_t>(*kmax);
+  ecn.pmax_ppb = *pmax;
+  return ecn;
+}
 
 Error make_shape(const std::string& name, std::uint32_t nodes, const fabric::ShapeParameters& cables,
                  fabric::Topology& into) {
@@ -96,12 +117,16 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (!delay) return fmt::format("--delay {}: not a time such as 500ns or 5us", options.delay);
   const auto queue = parse_number(options.queue, 1, UINT32_MAX);
   if (!queue) return fmt::format("--queue {}: not a number of bytes such as 1048576", options.queue);
-  const auto ecn = parse_number(options.ecn, 0, UINT32_MAX);
-  if (!ecn) return fmt::format("--ecn {}: not a number of bytes such as 100000; 0: no marks", options.ecn);
+  const auto ecn = parse_ecn(options.ecn);
+  if (!ecn)
+    return fmt::format(
+        "--ecn {}: not a number of bytes such as 100000 (0: no marks), nor KMIN..KMAX,PMAX such as 5KB..200KB,1% with "
+        "KMIN not above KMAX",
+        options.ecn);
   const fabric::CableParameters cable{.rate_bits_per_second = *rate,
                                       .propagation = *delay,
                                       .queue_bytes = static_cast<std::uint32_t>(*queue),
-                                      .ecn_threshold_bytes = static_cast<std::uint32_t>(*ecn)};
+                                      .ecn = *ecn};
   return make_shape(options.topology, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 

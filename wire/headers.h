@@ -18,6 +18,11 @@ inline constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr std::uint16_t kEtherTypeVlan = 0x8100;
 inline constexpr std::uint8_t kIpProtocolUdp = 17;
 
+/// The low bits of the traffic class (RFC 3168, section 5).
+inline constexpr std::uint8_t kEcnMask = 3;
+inline constexpr std::uint8_t kEcnCapable = 2;  // ECT(0): a switch may mark the packet
+inline constexpr std::uint8_t kEcnCongestionExperienced = 3;
+
 struct Ethernet {
   MacAddress destination;
   MacAddress source;

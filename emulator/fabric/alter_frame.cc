@@ -11,7 +11,6 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr std::uint8_t kEcnMask = 3;
 constexpr std::size_t kIpv4ChecksumOffset = 10;
 
 std::uint32_t load_little_endian(std::span<const std::byte> bytes) {
@@ -81,14 +80,14 @@ std::optional<EcnPlace> find_ecn(std::span<const std::byte> frame) {
 
 bool is_ecn_capable(std::span<const std::byte> frame) {
   const auto place = find_ecn(frame);
-  return place && (static_cast<unsigned>(frame[place->octet]) >> place->shift & kEcnMask) != 0;
+  return place && (static_cast<unsigned>(frame[place->octet]) >> place->shift & wire::kEcnMask) != 0;
 }
 
 bool mark_congestion(std::span<std::byte> frame) {
   const auto place = find_ecn(frame);
   if (!place) return false;
   const auto before = static_cast<std::uint32_t>(frame[place->octet]);
-  const std::uint32_t after = before | static_cast<std::uint32_t>(kEcnMask) << place->shift;
+  const std::uint32_t after = before | static_cast<std::uint32_t>(wire::kEcnMask) << place->shift;
   frame[place->octet] = static_cast<std::byte>(after);
   if (!place->ipv4_at || after == before) return true;
   // RFC 1624: the new checksum is ~(~old + ~before + after), each a word; the octet is the low one of its word.

@@ -2,6 +2,7 @@
 #include "emulator/fabric/network.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "emulator/fabric/network_state.h"
@@ -29,8 +30,8 @@ std::vector<LinkDirection> make_directions(const Topology& topology) {
     // A host's own queue holds what its NIC hands over while there is room (has_room_at), and is no switch's.
     const bool from_host = topology.is_host(from);
     direction.queue_bytes = from_host ? std::max(parameters.queue_bytes, kHostQueueBytesMin) : parameters.queue_bytes;
-    direction.marks = parameters.ecn_threshold_bytes != 0 && !from_host;
-    direction.mark_bytes = parameters.ecn_threshold_bytes;
+    direction.marks = parameters.ecn.kmax_bytes != 0 && !from_host;
+    direction.ecn = parameters.ecn;
     if (parameters.mtu_bytes != 0)
       direction.frame_bytes_max = static_cast<std::uint16_t>(
           std::min<std::uint32_t>(parameters.mtu_bytes + wire::EthernetLayout::bytes, UINT16_MAX));
@@ -62,8 +63,23 @@ void LinkDirection::set_rate(std::uint64_t bits_per_second) {
   known_bytes = 0;
   known_time = {};
   largest_frame = time_of(wire::kFrameBytesMax);
-  queue_max = time_of(std::min(queue_bytes, 2'000'000'000u));
-  mark_above = time_of(std::min(mark_bytes, 2'000'000'000u));
+  constexpr std::uint32_t kOctetsMax = 2'000'000'000;
+  queue_max = time_of(std::min(queue_bytes, kOctetsMax));
+  mark_above = time_of(std::min(ecn.kmin_bytes, kOctetsMax));
+  mark_all_above = time_of(std::min(ecn.kmax_bytes, kOctetsMax));
+}
+
+bool LinkDirection::is_marked_behind(Duration waiting, std::uint64_t draw) const {
+  if (waiting <= mark_above) return false;
+  if (waiting > mark_all_above) return true;
+  auto above = static_cast<std::uint64_t>((waiting - mark_above).ns);
+  auto span = static_cast<std::uint64_t>((mark_all_above - mark_above).ns);
+  constexpr std::uint64_t kBillion = 1'000'000'000;
+  constexpr int kBitsMax = 34;  // times a billion, they fit
+  const int excess = std::max(0, static_cast<int>(std::bit_width(span)) - kBitsMax);
+  above >>= excess;
+  span >>= excess;
+  return draw % kBillion < above * ecn.pmax_ppb / span;
 }
 
 Time LinkDirection::has_room_at(Time now) const {

@@ -11,6 +11,11 @@
 #include "wire/packet_view.h"
 
 namespace verbena::fabric {
+namespace {
+
+constexpr std::uint64_t kMarkDraw = 0xec;  // apart from the draws of the same frame for other things
+
+}  // namespace
 
 bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber frame,
                                       std::span<const std::byte> octets) {
@@ -92,7 +97,9 @@ void Network::State::enqueue_with_care(Time now, DirectionNumber number, FrameNu
     end(now, number, frame, FrameEvent::overflowed);
     return;
   }
-  if (direction.marks && info.ecn_capable && waiting > direction.mark_above) mark(frame);
+  if (direction.marks && info.ecn_capable && waiting > direction.mark_above &&
+      direction.is_marked_behind(waiting, mix_all({options.seed, number, direction.frames, kMarkDraw})))
+    mark(frame);
   if (!direction.is_up || info.bytes > direction.frame_bytes_max) {
     direction.wire_free = now + waiting + direction.time_for(info.bytes);
     end(now, number, frame, FrameEvent::vanished);

@@ -60,8 +60,9 @@ struct alignas(64) LinkDirection {
   std::uint64_t frames = 0;
   std::uint64_t octets = 0;
   Duration backlog_max{};
-  Duration queue_max{};  // octets as time at this rate
-  Duration mark_above{};
+  Duration queue_max{};       // octets as time at this rate
+  Duration mark_above{};      // Kmin
+  Duration mark_all_above{};  // Kmax
   Duration jitter{};
   std::uint64_t rate = 0;    // bits per second; 0: frames take no time
   Duration largest_frame{};  // the time that it takes
@@ -69,7 +70,7 @@ struct alignas(64) LinkDirection {
   std::uint64_t lost = 0;
   std::uint64_t overflowed = 0;
   std::uint32_t queue_bytes = 0;
-  std::uint32_t mark_bytes = 0;
+  EcnMarking ecn;
   std::uint32_t queue_octets_max = 0;  // before the last change of the rate
   std::uint32_t from = 0;
   LinkId link;
@@ -88,6 +89,8 @@ struct alignas(64) LinkDirection {
   }
   /// All that can happen to a frame is that it waits and goes, or that there are too many.
   void find_plain() { is_plain = is_up && !marks && !faults && jitter.ns == 0; }
+  /// Whether the switch marks a frame that finds so much before it. `draw`: 64 random bits.
+  bool is_marked_behind(Duration waiting, std::uint64_t draw) const;
   Duration backlog(Time now) const { return wire_free > now ? wire_free - now : Duration{}; }
   std::uint32_t octets_of(Duration time) const;
   /// Of a host's way out: when it has room for one more frame.

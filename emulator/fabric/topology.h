@@ -18,13 +18,24 @@ inline constexpr std::uint32_t kVerticesMax = 65'536;
 inline constexpr std::uint32_t kCablesMax = 262'144;
 inline constexpr std::uint64_t kRoutesMax = std::uint64_t{1} << 26;  // switches times switches
 
+/// When a switch marks packets (ECN congestion experienced), after random early detection (Floyd and Jacobson 1993; the
+/// congestion point of DCQCN): none while the queue has Kmin or less, all above Kmax, and between them with a
+/// probability that grows from 0 to Pmax. Kmin = Kmax is one step, as DCTCP has it.
+struct EcnMarking {
+  std::uint32_t kmin_bytes = 0;
+  std::uint32_t kmax_bytes = 0;            // 0: nothing is marked
+  std::uint32_t pmax_ppb = 1'000'000'000;  // parts per billion
+
+  bool operator==(const EcnMarking&) const = default;
+};
+
 /// What one cable is like, the same in both directions.
 struct CableParameters {
   std::uint64_t rate_bits_per_second = 100'000'000'000;  // 0: frames take no time
   Duration propagation = nanoseconds(500);
-  std::uint32_t queue_bytes = 1 << 20;    // of each egress port; what does not fit is lost
-  std::uint32_t ecn_threshold_bytes = 0;  // mark (ECN CE) above this queue; 0: never
-  std::uint32_t mtu_bytes = 0;            // of an IP packet; larger ones are lost; 0: no limit
+  std::uint32_t queue_bytes = 1 << 20;  // of each egress port; what does not fit is lost
+  EcnMarking ecn;
+  std::uint32_t mtu_bytes = 0;  // of an IP packet; larger ones are lost; 0: no limit
 };
 
 enum class VertexKind : std::uint8_t { host, network_switch };

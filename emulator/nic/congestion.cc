@@ -2,7 +2,7 @@
 //
 // IBTA annex A17.9: the packet may be a request, a response or an acknowledgement of any transport; one CNP may stand
 // for several marks on a QP. The CNP goes to the QP that sent the packet: BECN set, PSN 0, 16 octets of zeros, no ECN
-// of its own. The reaction point only counts: nothing here lowers a rate (docs/deviations.md).
+// of its own. What the reaction point does with it is congestion_control.h's.
 #include "emulator/nic/congestion.h"
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 namespace verbena::nic {
 namespace {
 
-constexpr std::uint8_t kEcnMask = 3;
 constexpr std::size_t kReservedBytes = 16;  // A17.9.3
 
 /// The way back to the packet's sender.
@@ -44,7 +43,7 @@ void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
                                   [&](const CongestionNotice& notice) { return notice.from == qp.qpn; });
   if (is_due) return;
   AddressVector path = way_back(nic, qp, packet);
-  path.traffic_class &= static_cast<std::uint8_t>(~kEcnMask);
+  path.traffic_class &= static_cast<std::uint8_t>(~wire::kEcnMask);
   nic.notices.push_back({.from = qp.qpn,
                          .to = qp.service->is_connected ? qp.attributes.dest_qpn : packet.deth().source_qp,
                          .address = path.destination,

@@ -202,7 +202,8 @@ bool is_ready_only_when_it_lives(const NicState&, const Qp& qp) {
 }
 
 bool answers_what_it_owes(const NicState& nic, const Qp& qp) {
-  return !qp.responder.owes_response() || qp.ready || is_held(nic, qp) || qp.timers.runs(Timer::pages);
+  const bool is_paced = qp.pace.control != nullptr && qp.responder.owes_jobs() && qp.timers.runs(Timer::pace);
+  return !qp.responder.owes_response() || qp.ready || is_held(nic, qp) || qp.timers.runs(Timer::pages) || is_paced;
 }
 
 bool sends_what_it_may(const NicState&, const Qp& qp) {
@@ -302,10 +303,10 @@ constexpr std::array kQpInvariants{
     QpInvariant{"no timer runs in RESET and INIT", times_nothing_before_it_lives},
     QpInvariant{"the ACK timer runs while something is outstanding", times_what_is_outstanding},
     QpInvariant{"the RNR timer holds back a requester with nothing sent", waits_for_the_responder_with_nothing_sent},
-    QpInvariant{"the pace timer runs only with a rate limit, until the next request", waits_for_its_pace_only_with_one},
+    QpInvariant{"the pace timer runs only with a rate, until the next packet", waits_for_its_pace_only_with_one},
     QpInvariant{"in RESET and INIT nothing is to be sent", is_ready_only_when_it_lives},
-    QpInvariant{"who owes a response is ready, held or waits for pages", answers_what_it_owes},
-    QpInvariant{"who may send is ready or waits for its rate limit or pages", sends_what_it_may},
+    QpInvariant{"who owes a response is ready, held or waits for pages or for its rate", answers_what_it_owes},
+    QpInvariant{"who may send is ready or waits for its rate or pages", sends_what_it_may},
     QpInvariant{"a response is owed only by a reliable QP that lives, or with a NAK", owes_only_what_its_state_allows},
     QpInvariant{"the responder keeps to its resources", keeps_to_its_resources},
     QpInvariant{"responses are owed in the order of PSNs", answers_in_order},

@@ -175,7 +175,9 @@ std::uint16_t flow_port(const Qp& qp) {
 }
 
 void take_path(NicState& nic, Qp& qp) {
-  qp.frame_template = wire::FrameTemplate(nic.frame_path(qp.attributes.address_vector, flow_port(qp)));
+  wire::FramePath path = nic.frame_path(qp.attributes.address_vector, flow_port(qp));
+  if (nic.config.congestion.policy != CongestionPolicy::none) path.traffic_class |= wire::kEcnCapable;
+  qp.frame_template = wire::FrameTemplate(path);
   qp.route_hint = 0;
 }
 
@@ -187,6 +189,7 @@ void start_responder(NicState& nic, Qp& qp) {
   }
   qp.mtu = qp.attributes.path_mtu_bytes;
   take_path(nic, qp);
+  start_congestion_control(nic, qp);
   if (!qp.service->is_reliable) return;
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
   qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));

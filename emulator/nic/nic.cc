@@ -61,8 +61,7 @@ bool Nic::port_is_up() const {
 
 namespace {
 
-constexpr std::uint8_t kCongestionExperienced = 3;  // RFC 3168, of the ECN bits
-constexpr std::size_t kQuantumPackets = 16;         // of one QP before the next one's turn
+constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's turn
 
 /// Why a frame is not for `qp`, if it is not (IBTA 9.6.1: packet header validation).
 [[gnu::always_inline]] inline std::optional<Counter> objection(const NicState& nic, const Qp* qp,
@@ -105,9 +104,20 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   return sent;
 }
 
+/// Congestion control holds back the data of reads as it does that of requests; acknowledgements go.
+[[gnu::noinline]] Sent send_response_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  if (qp.pace.bits_per_second == 0 || !qp.responder.owes_jobs()) return send_response(nic, qp, port);
+  if (!pace_allows(nic, qp, now)) return Sent::nothing;
+  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const Sent sent = send_response(nic, qp, port);
+  charge_pace(qp, now, nic.counters.get(Counter::tx_bytes) - bytes_before);
+  return sent;
+}
+
 Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (qp.responder.owes_response() && !nic.hold(qp)) {
-    const Sent response = send_response(nic, qp, port);
+    const Sent response = qp.pace.control == nullptr ? send_response(nic, qp, port)  //
+                                                     : send_response_paced(nic, qp, now, port);
     if (response != Sent::nothing) return response;
   }
   return qp.pace.bits_per_second == 0 ? send_work(nic, qp, now, port) : send_paced(nic, qp, now, port);
@@ -137,12 +147,13 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   if (packet.opcode().operation == wire::Operation::congestion_notification) {
     const bool is_ours = qp != nullptr && qp->accepts_packets() && nic.is_addressee(packet);
     nic.counters.add(is_ours ? Counter::rp_cnp_handled : Counter::rp_cnp_ignored);
+    if (is_ours) slow_down(*qp, now);
     return;
   }
   if (const auto reason = objection(nic, qp, packet)) {
     return take_without_qp(nic, packet, *reason, now);
   }
-  if ((packet.ip().traffic_class() & kCongestionExperienced) == kCongestionExperienced)
+  if ((packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced)
     notice_congestion(nic, *qp, packet);
   if (!qp->service->is_connected)
     receive_datagram(nic, *qp, packet);

@@ -1,5 +1,5 @@
-// What waits for the clock besides the transport's timers: QPs with a rate limit or without their pages, CQs with
-// moderated events.
+// What waits for the clock besides the transport's timers: QPs with a rate limit, under congestion control or without
+// their pages, CQs with moderated events.
 #include "emulator/nic/pacing.h"
 
 #include <algorithm>
@@ -13,6 +13,14 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 Duration time_of(std::uint64_t bytes, std::uint64_t bits_per_second) {
   return {static_cast<std::int64_t>(bytes * 8 * kNsPerSecond / bits_per_second)};
+}
+
+/// The lower of what the program and the network allow.
+void find_pace(Pace& pace) {
+  const bool is_held = pace.control != nullptr && !pace.control->is_at_line_rate();
+  pace.bits_per_second = pace.limit_bits_per_second;
+  if (is_held && (pace.bits_per_second == 0 || pace.control->rate() < pace.bits_per_second))
+    pace.bits_per_second = pace.control->rate();
 }
 
 }  // namespace
@@ -32,10 +40,22 @@ VerbsResult<void> Nic::limit_rate(QpHandle handle, const RateLimit& limit) {
 }
 
 void set_pace(Qp& qp, const RateLimit& limit) {
-  qp.pace = {};
   qp.timers.stop(Timer::pace);
-  qp.pace.bits_per_second = std::uint64_t{limit.kbps} * 1000;
-  if (limit.kbps != 0) qp.pace.burst = time_of(limit.burst_bytes, qp.pace.bits_per_second);
+  qp.pace.limit_bits_per_second = std::uint64_t{limit.kbps} * 1000;
+  qp.pace.burst = limit.kbps == 0 ? Duration{} : time_of(limit.burst_bytes, qp.pace.limit_bits_per_second);
+  qp.pace.next = {};
+  find_pace(qp.pace);
+}
+
+void start_congestion_control(const NicState& nic, Qp& qp) {
+  qp.pace.control = make_congestion_control(nic.config.congestion);
+  find_pace(qp.pace);
+}
+
+void slow_down(Qp& qp, Time now) {
+  if (qp.pace.control == nullptr) return;
+  qp.pace.control->notified(now);
+  find_pace(qp.pace);
 }
 
 bool pace_allows(NicState& nic, Qp& qp, Time now) {
@@ -48,6 +68,11 @@ bool pace_allows(NicState& nic, Qp& qp, Time now) {
 }
 
 void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
+  if (qp.pace.control != nullptr) {
+    qp.pace.control->sent(now, bytes);
+    find_pace(qp.pace);
+    if (qp.pace.bits_per_second == 0) return;  // at line rate again
+  }
   qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + time_of(bytes, qp.pace.bits_per_second);
   // An acknowledgement may be asked for many packets later: what the limit holds back is not lost.
   qp.timers.postpone(Timer::ack, qp.pace.next + qp.requester.ack_timeout);

@@ -6,8 +6,13 @@
 
 namespace verbena::nic {
 
+/// The program's limit.
 void set_pace(Qp& qp, const RateLimit& limit);
-/// Whether the next request may leave; if not, the QP's timer is set.
+/// The NIC's congestion control begins with the connection.
+void start_congestion_control(const NicState& nic, Qp& qp);
+/// A CNP came for the QP: the reaction point.
+[[gnu::cold]] void slow_down(Qp& qp, Time now);
+/// Whether the next packet may leave; if not, the QP's timer is set.
 bool pace_allows(NicState& nic, Qp& qp, Time now);
 void charge_pace(Qp& qp, Time now, std::uint64_t bytes);
 /// The QP's timer came: what its rate limit or missing pages held back may go on, or waits on.

@@ -12,6 +12,7 @@
 
 #include "emulator/nic/attributes.h"
 #include "emulator/nic/completion_queue.h"
+#include "emulator/nic/congestion_control.h"
 #include "emulator/nic/earlier_octets.h"
 #include "emulator/nic/handles.h"
 #include "emulator/nic/service.h"
@@ -122,11 +123,14 @@ struct Responder {
   bool owes_only_acknowledgement() const { return !owes_jobs() && acknowledge == Acknowledge::ack; }
 };
 
-/// A rate limit at work (modify_qp_rate_limit): requests leave at `next` at the earliest.
+/// A rate at work: packets leave at `next` at the earliest. What a program limits (modify_qp_rate_limit) are requests;
+/// what congestion control holds back are responses with payload as well.
 struct Pace {
-  std::uint64_t bits_per_second = 0;  // 0: no limit
-  Duration burst{};                   // how far `next` may lag behind
+  std::uint64_t bits_per_second = 0;        // the lower of the two that follow; 0: as fast as the port goes
+  std::uint64_t limit_bits_per_second = 0;  // the program's; 0: none
+  Duration burst{};                         // how far `next` may lag behind
   Time next{};
+  std::unique_ptr<CongestionControl> control;  // null: none
 };
 
 struct Qp {

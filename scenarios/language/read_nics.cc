@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "emulator/fabric/congestion_words.h"
 #include "scenarios/language/parts.h"
 
 namespace verbena::scenarios {
@@ -20,6 +21,11 @@ void read_behaviour(const Section& section, NicProfile& profile) {
   if (const auto value = section.find("acknowledge-latency")) profile.acknowledge_latency = value->duration();
   if (const auto value = section.find("timeout-min")) profile.timeout_min = value->duration();
   if (const auto value = section.find("cnp-interval")) profile.cnp_interval = value->duration();
+  for (const fabric::CongestionWord& word : fabric::congestion_words())
+    if (const auto value = section.find(word.name); value && !word.take(value->word(), profile.congestion))
+      value->wrong(std::string(word.right));
+  if (profile.congestion.policy != nic::CongestionPolicy::none && profile.cnp_interval.ns == 0)
+    profile.cnp_interval = fabric::kCnpIntervalDefault;
   if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();
   if (const auto value = section.find("acknowledge-every"))
     profile.acknowledge_every = static_cast<std::uint32_t>(value->number(0, kAcknowledgeEveryMax));

@@ -18,17 +18,38 @@ constexpr std::uint64_t kMtuMin = 256 + 60;  // the smallest path MTU and its he
 constexpr std::uint64_t kMtuMax = 65'535;
 constexpr std::size_t kNameCharactersMax = 40;
 
+/// `ecn: 100KB`, or `ecn: {kmin: 5KB, kmax: 200KB, pmax: 1%}`.
+fabric::EcnMarking read_ecn(const Value& value) {
+  fabric::EcnMarking ecn;
+  const auto octets = [](const Value& of) { return static_cast<std::uint32_t>(of.size(0, kQueueBytesMax)); };
+  if (!value.is_map()) {
+    ecn.kmin_bytes = ecn.kmax_bytes = octets(value);
+    return ecn;
+  }
+  const Section section(value, "ecn");
+  const Value kmin = section.need("kmin", "5KB");
+  const Value kmax = section.need("kmax", "200KB");
+  ecn.kmin_bytes = octets(kmin);
+  ecn.kmax_bytes = octets(kmax);
+  if (ecn.kmin_bytes > ecn.kmax_bytes) kmin.wrong("kmin is above kmax, " + std::to_string(ecn.kmax_bytes));
+  if (ecn.kmax_bytes == 0) kmax.wrong("with 0 nothing is marked: leave ecn out");
+  const Value pmax = section.need("pmax", "1%");
+  const auto probability = fabric::parse_probability(pmax.word());
+  if (!probability) pmax.wrong("a probability, such as 1% or 0.01");
+  ecn.pmax_ppb = *probability;
+  return ecn;
+}
+
 void read_cable(const Section& section, CableParameters& cable) {
   if (const auto value = section.find("rate")) cable.rate_bits_per_second = value->rate();
   if (const auto value = section.find("delay")) cable.propagation = value->duration();
   if (const auto value = section.find("queue"))
     cable.queue_bytes = static_cast<std::uint32_t>(value->size(2048, kQueueBytesMax));
-  if (const auto value = section.find("ecn"))
-    cable.ecn_threshold_bytes = static_cast<std::uint32_t>(value->size(0, kQueueBytesMax));
+  if (const auto value = section.find("ecn")) cable.ecn = read_ecn(*value);
   if (const auto value = section.find("mtu"))
     cable.mtu_bytes = static_cast<std::uint32_t>(value->size(kMtuMin, kMtuMax));
-  if (cable.ecn_threshold_bytes > cable.queue_bytes)
-    complain(section.place(), "ecn " + std::to_string(cable.ecn_threshold_bytes) + " is above queue " +
+  if (cable.ecn.kmin_bytes > cable.queue_bytes)
+    complain(section.place(), "ecn " + std::to_string(cable.ecn.kmin_bytes) + " is above queue " +
                                   std::to_string(cable.queue_bytes) + ": nothing would ever be marked");
 }
 

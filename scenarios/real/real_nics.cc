@@ -1,27 +1,10 @@
 #include "scenarios/real/real_nics.h"
 
-#include <algorithm>
-
 namespace verbena::scenarios {
-
-fabric::Topology real_topology(const Scenario& scenario) {
-  fabric::Topology topology = scenario.topology;
-  for (fabric::Cable& cable : topology.cables) {
-    std::uint64_t& rate = cable.parameters.rate_bits_per_second;
-    for (const std::uint32_t end : {cable.a, cable.b}) {
-      const std::uint64_t speed = end < scenario.nics.size() ? scenario.nics[end].rate_bits_per_second : 0;
-      if (speed != 0) rate = rate == 0 ? speed : std::min(rate, speed);
-    }
-  }
-  return topology;
-}
 
 host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   host::NicTuning tuning;
-  const fabric::Topology topology = real_topology(scenario);
-  std::uint64_t speed = 0;  // of the fastest cable: without switches a host has several
-  for (const fabric::Cable& cable : topology.cables)
-    if (cable.a == host || cable.b == host) speed = std::max(speed, cable.parameters.rate_bits_per_second);
+  const std::uint64_t speed = port_rate(topology_at_nic_speeds(scenario), host);
   if (speed != 0) tuning.speed_bits_per_second = speed;
   if (host >= scenario.nics.size()) return tuning;
   const NicSettings& settings = scenario.nics[host];
@@ -36,6 +19,7 @@ host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   tuning.timeout_min = settings.profile.timeout_min;
   tuning.acknowledge_every = settings.profile.acknowledge_every;
   tuning.cnp_interval = settings.profile.cnp_interval;
+  tuning.congestion = settings.profile.congestion;
   tuning.page_fault_delay = settings.profile.page_fault_delay;
   tuning.nak_latency = settings.profile.nak_latency;
   tuning.acknowledge_latency = settings.profile.acknowledge_latency;

@@ -1,16 +1,12 @@
-// What the `nic:` of a scenario means under the real clock: for the NICs of its programs, and for their cables.
+// What the `nic:` of a scenario means under the real clock for the NICs of its programs.
 //
 // Solely the translation; the words that a program's NIC is told are emulator/host/config/nic_tuning.h's.
 #pragma once
 
-#include "emulator/fabric/topology.h"
 #include "emulator/host/config/nic_tuning.h"
 #include "scenarios/language/scenario.h"
 
 namespace verbena::scenarios {
-
-/// The scenario's topology, with cables no faster than the NICs at their ends.
-fabric::Topology real_topology(const Scenario& scenario);
 
 /// What the NIC of the host's programs is told. Timeouts, retries and the read depth stay the programs' choice where
 /// the scenario does not write them.

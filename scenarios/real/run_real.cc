@@ -115,7 +115,7 @@ class RealRun final : private FaultTarget {
 std::optional<std::string> RealRun::open() {
   host::FabricOptions fabric;
   fabric.fabric = "run-" + std::to_string(getpid());
-  fabric.topology = real_topology(scenario_);
+  fabric.topology = topology_at_nic_speeds(scenario_);
   fabric.seed = scenario_.seed;
   fabric.detection = scenario_.detection;
   fabric.sockets = {.is_on = scenario_.cuts_sockets, .timeout = scenario_.socket_timeout};

@@ -21,13 +21,19 @@ constexpr std::uint32_t kLooksBetweenProgress = 16;
 
 std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
   std::vector<nic::NicConfig> configs;
-  for (const NicSettings& settings : scenario.nics) {
+  const fabric::Topology topology = topology_at_nic_speeds(scenario);
+  for (std::uint32_t host = 0; host < scenario.nics.size(); ++host) {
+    const NicSettings& settings = scenario.nics[host];
     nic::NicConfig config;
     config.port_mtu_bytes = settings.mtu_bytes;
     config.window_bytes = settings.window_bytes;
     config.seed = scenario.seed;
     config.acknowledge_every = settings.profile.acknowledge_every;
     config.cnp_interval = settings.profile.cnp_interval;
+    config.congestion = settings.profile.congestion;
+    // What is infinitely fast is not slowed down by halves.
+    if (const std::uint64_t rate = port_rate(topology, host); rate != 0)
+      config.congestion.line_rate_bits_per_second = rate;
     config.page_fault_delay = settings.profile.page_fault_delay;
     configs.push_back(config);
   }

@@ -8,7 +8,6 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::uint32_t kQkey = 0x11111111;
-constexpr std::uint8_t kEcnCapable = 2;  // ECT(0), RFC 3168: a NIC with congestion management
 constexpr std::uint32_t kAccess = nic::kLocalWrite | nic::kRemoteWrite | nic::kRemoteRead | nic::kRemoteAtomic;
 constexpr std::uint64_t kAddressBase = std::uint64_t{1} << 44;  // of all connections; the same in every run
 constexpr unsigned kAddressBits = 36;                           // of one end
@@ -106,7 +105,7 @@ nic::AddressVector Connection::path(const End& from, const End& to) const {
   nic::AddressVector path;
   path.destination = sim::host_address(to.side.agent.host());
   path.destination_mac = to.side.agent.nic().config().mac;
-  if (from.side.settings.profile.cnp_interval.ns != 0) path.traffic_class = kEcnCapable;
+  if (from.side.settings.profile.cnp_interval.ns != 0) path.traffic_class = wire::kEcnCapable;
   return path;
 }
 

@@ -98,7 +98,7 @@ inline ShapeParameters slow(std::uint32_t queue_bytes = 1 << 20, std::uint32_t e
   const CableParameters cable{.rate_bits_per_second = 1'000'000'000,
                               .propagation = nanoseconds(1000),
                               .queue_bytes = queue_bytes,
-                              .ecn_threshold_bytes = ecn};
+                              .ecn = {ecn, ecn}};
   return {cable, cable};
 }
 inline constexpr std::int64_t kAckNs = kAckBytes * 8;

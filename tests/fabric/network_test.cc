@@ -112,6 +112,35 @@ BOOST_AUTO_TEST_CASE(frames_behind_a_long_queue_are_marked_if_they_are_ecn_capab
   }
 }
 
+BOOST_AUTO_TEST_CASE(between_two_queues_the_share_of_marked_frames_grows_to_its_greatest_and_a_seed_says_which) {
+  // Two hosts send at the rate of the third one's cable each: the queue grows by a frame with each pair of frames.
+  constexpr std::uint32_t kFrames = 4000;
+  ShapeParameters parameters = slow(1 << 20);
+  parameters.host_cable.ecn = {1000 * kAckBytes, 3000 * kAckBytes, 200'000'000};  // to 20 %
+  const auto marked = [&](std::uint64_t seed) {
+    Net net(star(3, parameters), {.seed = seed});
+    for (std::uint32_t i = 0; i < kFrames; ++i)
+      for (const std::uint32_t from : {0u, 1u})
+        net.network.submit(Time{i * kAckNs}, from, Net::frame(from, 2, i, 0, wire::kEcnCapable));
+    net.run();
+    return net.ecn;
+  };
+  const std::vector<int> ecn = marked(1);
+  BOOST_TEST_REQUIRE(ecn.size() == 2 * kFrames);
+  const auto count = [&ecn](std::uint32_t from, std::uint32_t until) {
+    return std::count(ecn.begin() + 2 * from, ecn.begin() + 2 * until, 3);
+  };
+  BOOST_TEST(count(0, 1000) == 0);
+  // 1000 frames each, of which 2.5 %, 7.5 %, 12.5 % and 17.5 %; three standard deviations.
+  const std::pair<int, int> expected[] = {{25, 15}, {75, 25}, {125, 32}, {175, 37}};
+  for (std::uint32_t i = 0; i < 4; ++i)
+    BOOST_TEST(std::abs(static_cast<int>(count(1000 + 500 * i, 1500 + 500 * i)) - expected[i].first) <=
+               expected[i].second);
+  BOOST_TEST(count(3010, kFrames) == 2 * (kFrames - 3010));
+  BOOST_TEST((marked(1) == ecn));
+  BOOST_TEST((marked(2) != ecn));
+}
+
 BOOST_AUTO_TEST_CASE(a_new_rate_holds_for_what_has_not_begun_to_leave) {
   Net net(star(2, slow()));
   for (std::uint32_t psn = 0; psn < 3; ++psn) net.send(0, 0, 1, psn);

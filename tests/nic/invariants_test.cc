@@ -159,15 +159,16 @@ const std::vector<Case> kCases{
        s.qp.timers.stop(Timer::ack);
        s.nic.start_timer(s.qp, Timer::rnr, kNow);
      }},
-    {"the pace timer runs only with a rate limit, until the next request",
+    {"the pace timer runs only with a rate, until the next packet",
      [](Subject& s) { s.nic.start_timer(s.qp, Timer::pace, kNow); }},
     {"in RESET and INIT nothing is to be sent",
      [](Subject& s) {
        s.empty(QpState::init);
        s.nic.ready.push_back(s.qp);
      }},
-    {"who owes a response is ready, held or waits for pages", [](Subject& s) { s.nic.unschedule(s.qp); }},
-    {"who may send is ready or waits for its rate limit or pages",
+    {"who owes a response is ready, held or waits for pages or for its rate",
+     [](Subject& s) { s.nic.unschedule(s.qp); }},
+    {"who may send is ready or waits for its rate or pages",
      [](Subject& s) {
        s.qp.responder.jobs.clear();
        s.nic.unschedule(s.qp);

@@ -33,6 +33,7 @@ struct WorldOptions {
   std::uint32_t port_frames = 64;  // that one call of transmit() finds room for
   std::uint32_t acknowledge_every = 0;
   Duration cnp_interval{};
+  CongestionConfig congestion;
   Duration page_fault_delay{};
 };
 
@@ -149,6 +150,7 @@ class World {
       config.seed = options.seed;
       config.acknowledge_every = options.acknowledge_every;
       config.cnp_interval = options.cnp_interval;
+      config.congestion = options.congestion;
       config.page_fault_delay = options.page_fault_delay;
       return config;
     }

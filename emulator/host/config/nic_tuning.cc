@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "emulator/fabric/congestion_words.h"
 #include "emulator/fabric/quantity.h"
+#include "emulator/host/node/port_speed.h"
 #include "wire/assert.h"
 
 namespace verbena::host {
@@ -98,9 +100,18 @@ constexpr Word kWords[] = {
     {"removed-after", take_removed_after, kTimeIsRight},
 };
 
+/// Nothing: there is no such setting. Else what its value should be, if it is none such; empty: it is taken.
+std::optional<std::string_view> take(std::string_view name, std::optional<std::string_view> value, NicTuning& into) {
+  for (const Word& word : kWords)
+    if (word.name == name) return value && word.take(*value, into) ? std::string_view{} : word.right;
+  for (const fabric::CongestionWord& word : fabric::congestion_words())
+    if (word.name == name) return value && word.take(*value, into.congestion) ? std::string_view{} : word.right;
+  return std::nullopt;
+}
+
 std::string known_words() {
   std::string names;
-  for (const Word& word : kWords) names += (names.empty() ? "" : ", ") + std::string(word.name);
+  for (const std::string_view word : nic_tuning_words()) names += (names.empty() ? "" : ", ") + std::string(word);
   return names;
 }
 
@@ -116,26 +127,27 @@ void add_delay(std::string_view opcode, Duration delay, std::vector<fabric::Faul
 std::vector<std::string_view> nic_tuning_words() {
   std::vector<std::string_view> names;
   for (const Word& word : kWords) names.push_back(word.name);
+  for (const fabric::CongestionWord& word : fabric::congestion_words()) names.push_back(word.name);
   return names;
 }
 
 Result<NicTuning, std::string> parse_nic_tuning(std::string_view text) {
   NicTuning tuning;
-  std::array<bool, std::size(kWords)> seen{};
+  std::vector<std::string_view> seen;
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     if (text.empty()) return tuning;
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(word.size());
     const std::string_view name = word.substr(0, word.find('='));
-    const auto row = std::find_if(std::begin(kWords), std::end(kWords), [&](const Word& w) { return w.name == name; });
+    const bool has_value = name.size() != word.size();
+    const auto right = take(name, has_value ? std::optional(word.substr(name.size() + 1)) : std::nullopt, tuning);
     const std::string shown = "'" + std::string(word) + "': ";
-    if (row == std::end(kWords)) return Failure{shown + "unknown setting, known are " + known_words()};
-    bool& was_seen = seen[static_cast<std::size_t>(row - std::begin(kWords))];
-    if (was_seen) return Failure{shown + std::string(name) + " is given twice"};
-    was_seen = true;
-    if (name.size() == word.size() || !row->take(word.substr(name.size() + 1), tuning))
-      return Failure{shown + std::string(row->right)};
+    if (!right) return Failure{shown + "unknown setting, known are " + known_words()};
+    if (std::find(seen.begin(), seen.end(), name) != seen.end())
+      return Failure{shown + std::string(name) + " is given twice"};
+    seen.push_back(name);
+    if (!right->empty()) return Failure{shown + std::string(*right)};
   }
 }
 
@@ -162,6 +174,8 @@ std::string text_of(const NicTuning& tuning) {
   add_time("nak-latency", tuning.nak_latency);
   add_time("acknowledge-latency", tuning.acknowledge_latency);
   if (tuning.removed_after) add("removed-after", static_cast<std::uint64_t>(tuning.removed_after->ns), "ns");
+  if (const std::string congestion = fabric::text_of(tuning.congestion); !congestion.empty())
+    text += (text.empty() ? "" : " ") + congestion;
   return text;
 }
 
@@ -171,6 +185,10 @@ void NicTuning::apply(nic::NicConfig& config) const {
   if (window_bytes) config.window_bytes = std::min(config.window_bytes, *window_bytes);
   config.acknowledge_every = acknowledge_every;
   config.cnp_interval = cnp_interval;
+  config.congestion = congestion;
+  config.congestion.line_rate_bits_per_second = speed_bits_per_second.value_or(kPortRateDefault);
+  if (congestion.policy != nic::CongestionPolicy::none && cnp_interval.ns == 0)
+    config.cnp_interval = fabric::kCnpIntervalDefault;
   config.page_fault_delay = page_fault_delay;
 }
 

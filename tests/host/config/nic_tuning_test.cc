@@ -13,7 +13,9 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
   const auto tuning = parse_nic_tuning(
       "mtu=1024 read-depth=8  speed=2.5Gbps window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
       "timeout-min=4ms acknowledge-every=16 cnp-interval=4us page-fault-delay=50us nak-latency=10us "
-      "acknowledge-latency=500ns removed-after=2s ");
+      "acknowledge-latency=500ns removed-after=2s congestion-control=dcqcn dcqcn-g=1/100 dcqcn-alpha-timer=1us "
+      "dcqcn-timer=300us dcqcn-byte-counter=32KiB dcqcn-fast-recovery=1 dcqcn-additive-increase=5Mbps "
+      "dcqcn-hyper-increase=50Mbps dcqcn-min-rate=1Mbps dcqcn-decrease-interval=4us dcqcn-clamp-target-rate=false ");
   BOOST_REQUIRE(tuning.ok());
   BOOST_TEST(*tuning->mtu_bytes == 1024u);
   BOOST_TEST(*tuning->speed_bits_per_second == 2'500'000'000u);
@@ -40,6 +42,12 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       {"window=1", "want 4096 to 1GiB"},
       {"timeout-min=2h", "want a time"},
       {"nak-latency=61s", "want a time"},
+      {"congestion-control=reno", "want none or dcqcn"},
+      {"congestion-control=dcqcn congestion-control=none", "congestion-control is given twice"},
+      {"dcqcn-g=0", "want a share above 0"},
+      {"dcqcn-g=3/2", "want a share above 0"},
+      {"dcqcn-timer=999ns", "want a time from 1us"},
+      {"dcqcn-min-rate=0bps", "want a rate"},
   };
   for (const auto& [text, error] : wrong) {
     const auto tuning = parse_nic_tuning(text);
@@ -64,6 +72,16 @@ BOOST_AUTO_TEST_CASE(limits_are_lowered_and_never_raised) {
   BOOST_TEST((config.cnp_interval == microseconds(4)));
   BOOST_TEST(config.port_mtu_bytes == 512u);
   BOOST_TEST(config.window_bytes == 1u << 16);
+}
+
+BOOST_AUTO_TEST_CASE(congestion_control_begins_at_the_ports_speed_and_brings_cnps_along) {
+  nic::NicConfig config;
+  parse_nic_tuning("congestion-control=dcqcn speed=25Gbps")->apply(config);
+  BOOST_TEST(config.congestion.line_rate_bits_per_second == 25'000'000'000u);
+  BOOST_TEST((config.cnp_interval == microseconds(50)));
+  parse_nic_tuning("congestion-control=dcqcn cnp-interval=4us")->apply(config);
+  BOOST_TEST(config.congestion.line_rate_bits_per_second == kPortRateDefault);
+  BOOST_TEST((config.cnp_interval == microseconds(4)));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_program_asks_for_is_replaced_where_the_user_says_so) {

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(links_have_exact_units_a_default_a_trunk_and_overrides) {
     BOOST_TEST(cable.parameters.rate_bits_per_second == (host ? 2'500'000'000u : 1'000'000'000u));
     changed += cable.parameters.propagation.ns == 7 ? 1 : 0;
     BOOST_TEST(cable.parameters.queue_bytes == 65536u);
-    BOOST_TEST(cable.parameters.ecn_threshold_bytes == 10'000u);
+    BOOST_TEST(cable.parameters.ecn.kmax_bytes == 10'000u);
     BOOST_TEST(cable.parameters.mtu_bytes == 1500u);
   }
   BOOST_TEST(trunks == 1u);
@@ -94,6 +94,29 @@ BOOST_AUTO_TEST_CASE(a_nic_has_a_default_own_words_and_a_profile) {
   BOOST_TEST(scenario.nics[1].timeout == 18);
   BOOST_TEST(scenario.nics[2].rate_bits_per_second == 25'000'000'000u);
   BOOST_TEST(scenario.nics[2].mtu_bytes == 1024u);
+}
+
+BOOST_AUTO_TEST_CASE(congestion_control_has_the_papers_parameters_unless_the_file_says_others) {
+  const Scenario scenario = good(
+      "topology: {shape: star, hosts: 3, link: {ecn: {kmin: 5KB, kmax: 200KB, pmax: 1%}}}\n"
+      "nics: {n1: {congestion-control: dcqcn}, n2: {congestion-control: dcqcn, dcqcn-g: 5/1024, dcqcn-byte-counter: "
+      "1MB,"
+      " dcqcn-clamp-target-rate: false, cnp-interval: 4us}}\n"
+      "workloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n");
+  const fabric::EcnMarking& ecn = scenario.topology.cables[0].parameters.ecn;
+  BOOST_TEST(ecn.kmin_bytes == 5'000u);
+  BOOST_TEST(ecn.kmax_bytes == 200'000u);
+  BOOST_TEST(ecn.pmax_ppb == 10'000'000u);
+  const NicProfile& paper = scenario.nics[0].profile;
+  BOOST_CHECK(paper.congestion.policy == nic::CongestionPolicy::dcqcn);
+  BOOST_CHECK(paper.congestion.dcqcn == nic::DcqcnParameters{});
+  BOOST_TEST(paper.cnp_interval.ns == 50'000);
+  const NicProfile& own = scenario.nics[1].profile;
+  BOOST_TEST(own.congestion.dcqcn.g == nic::kWhole / 1024 * 5);
+  BOOST_TEST(own.congestion.dcqcn.byte_counter == 1'000'000u);
+  BOOST_TEST(!own.congestion.dcqcn.clamp_target_rate);
+  BOOST_TEST(own.cnp_interval.ns == 4'000);
+  BOOST_CHECK(scenario.nics[2].profile.congestion == nic::CongestionConfig{});
 }
 
 BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_given_folder_and_its_errors_name_its_file) {
@@ -178,6 +201,11 @@ BOOST_AUTO_TEST_CASE(each_wrong_value_is_refused_at_its_place) {
   check_error("topology: {shape: star, hosts: 3, link: {queue: ^64kib}}\nworkloads: []\n", "write a size");
   check_error("topology: {shape: star, hosts: 3}\nnic: {mtu: ^1500}\nworkloads: []\n", "use one of 256, 512");
   check_error("topology: {shape: star, hosts: 3}\nnic: {timeout: ^32}\nworkloads: []\n", "from 0 to 31");
+  check_error("topology: {shape: star, hosts: 3}\nnic: {congestion-control: ^bbr}\nworkloads: []\n",
+              "want none or dcqcn");
+  check_error("topology: {shape: star, hosts: 3}\nnic: {dcqcn-timer: ^0ns}\nworkloads: []\n", "want a time from 1us");
+  check_error("topology: {shape: star, hosts: 3}\nnic: {^dcqcn-timr: 1us}\nworkloads: []\n",
+              "did you mean 'dcqcn-timer'?");
 }
 
 BOOST_AUTO_TEST_CASE(an_impossible_topology_is_refused) {
@@ -196,6 +224,10 @@ BOOST_AUTO_TEST_CASE(an_impossible_topology_is_refused) {
   wrong("{shape: star, hosts: 3, links: [{between: ^[n1, n2], rate: 1Gbps}]}", "no link between n1 and n2");
   wrong("{shape: star, hosts: 3, links: [{between: [n1, ^n9]}]}", "no node or switch of this name");
   wrong("{shape: star, hosts: 3, link: ^{queue: 4KiB, ecn: 8KiB}}", "nothing would ever be marked");
+  wrong("{shape: star, hosts: 3, link: {ecn: {kmin: ^9KB, kmax: 8KB, pmax: 1%}}}", "kmin is above kmax");
+  wrong("{shape: star, hosts: 3, link: {ecn: {kmin: 5KB, kmax: 8KB, pmax: ^2}}}", "a probability");
+  wrong("{shape: star, hosts: 3, link: {ecn: {kmin: 0, kmax: ^0, pmax: 1%}}}", "leave ecn out");
+  wrong("{shape: star, hosts: 3, link: {ecn: ^{kmin: 5KB, kmax: 8KB}}}", "'pmax' is missing");
   wrong("{nodes: [a, ^a], switches: [x], links: [{between: [a, x]}]}", "the name is used twice");
   wrong("{nodes: [^a-b], switches: [x], links: [{between: [a-b, x]}]}", "a name has up to 40");
   wrong("{nodes: [^all], switches: [x], links: [{between: [all, x]}]}", "use another name");

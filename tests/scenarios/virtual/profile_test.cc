@@ -37,6 +37,29 @@ BOOST_AUTO_TEST_CASE(without_one_nothing_is_marked) {
   BOOST_TEST(outcome.held(), test::story(outcome));
 }
 
+/// Eight senders, one port: without congestion control what they have in flight does not fit into its queue, and the
+/// time goes into repeating it.
+BOOST_AUTO_TEST_CASE(with_dcqcn_an_incast_fills_the_port_and_shares_it_and_without_it_does_neither) {
+  const auto run = [](const std::string& nic, const std::string& expect) {
+    return test::run(
+        "name: t\ntimeout: 5s\npayload: false\nnic: {mtu: 1024, " + nic +
+        "}\n"
+        "topology: {shape: star, hosts: 9, link: {rate: 40Gbps, delay: 1us, queue: 1MiB, "
+        "ecn: {kmin: 5KB, kmax: 200KB, pmax: 1%}}}\n"
+        "workloads:\n  - {name: w, verb: write, pattern: incast, from: [n1, n2, n3, n4, n5, n6, n7, n8], to: n9, "
+        "size: 256KiB, duration: 20ms, depth: 4}\n"
+        "expect:\n" +
+        expect);
+  };
+  const Outcome without = run("congestion-control: none", "  - {throughput: w, max: 20Gbps}\n");
+  BOOST_TEST(without.held(), test::story(without));
+  const Outcome with = run("congestion-control: dcqcn",
+                           "  - {throughput: w, min: 30Gbps}\n"
+                           "  - {counter: rp_cnp_handled, of: n1, min: 5}\n"
+                           "  - {counter: rp_cnp_handled, of: n8, min: 5}\n");
+  BOOST_TEST(with.held(), test::story(with));
+}
+
 BOOST_AUTO_TEST_CASE(acknowledge_every_bounds_the_packets_between_acknowledgements) {
   for (const auto& [nic, least, most] : {std::tuple{"mtu: 1024, acknowledge-every: 4", 320, 1280},
                                          std::tuple{"mtu: 1024, acknowledge-every: 0", 20, 60}}) {

@@ -1,0 +1,15 @@
+#include "emulator/nic/congestion_control.h"
+
+namespace verbena::nic {
+
+std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config) {
+  switch (config.policy) {
+    case CongestionPolicy::none:
+      return nullptr;
+    case CongestionPolicy::dcqcn:
+      return make_dcqcn(config);
+  }
+  return nullptr;
+}
+
+}  // namespace verbena::nic

@@ -1,0 +1,83 @@
+// CongestionControl: how fast one QP may send, as a policy: the reaction point of congestion management.
+//
+// A policy hears what its QP hears of the network and says a rate; pacing.cc keeps the QP to it. Pure: time is an
+// argument, and a policy needs no timer of its own, because what would have happened meanwhile is caught up with when
+// the rate matters next. Adding one: a file like dcqcn.cc, a row in congestion_control.cc, and its parameters here and
+// in fabric/congestion_words.cc. Marks and CNPs, the notification point, are congestion.h's.
+// Private to emulator/nic, but for the configuration.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "wire/time.h"
+
+namespace verbena::nic {
+
+enum class CongestionPolicy : std::uint8_t { none, dcqcn };
+
+/// A share of one, as parts of 2^30.
+using Share = std::uint32_t;
+inline constexpr Share kWhole = 1u << 30;
+
+/// Names and values of Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015 (section 5 and
+/// figure 14); the increases and the least rate, which it does not say, are those of its authors' simulator
+/// (github.com/bobzhuyb/ns3-rdma, mix/config.txt). ConnectX calls the parameters by the names in brackets.
+struct DcqcnParameters {
+  Share g = kWhole / 256;                                        // [1 - dce_tcp_g / 1024] weight of the newest sample
+  Duration alpha_timer = microseconds(55);                       // [dce_tcp_rtt] alpha decays once in it without a CNP
+  Duration timer = microseconds(55);                             // [rpg_time_reset] rate increase
+  std::uint64_t byte_counter = 10'000'000;                       // [rpg_byte_reset] rate increase, octets
+  std::uint32_t fast_recovery = 5;                               // [rpg_threshold] F
+  std::uint64_t additive_increase_bits_per_second = 40'000'000;  // [rpg_ai_rate] R_AI
+  std::uint64_t hyper_increase_bits_per_second = 200'000'000;    // [rpg_hai_rate] R_HAI
+  std::uint64_t min_rate_bits_per_second = 100'000'000;          // [rpg_min_rate]
+  Duration decrease_interval{};  // [rate_reduce_monitor_period] least time between two cuts
+  /// [clamp_tgt_rate] Each cut makes the rate before it the target; else only one after an increase does.
+  bool clamp_target_rate = true;
+
+  bool operator==(const DcqcnParameters&) const = default;
+};
+
+struct CongestionConfig {
+  CongestionPolicy policy = CongestionPolicy::none;
+  /// Of the port: what a QP begins with, and goes back to.
+  std::uint64_t line_rate_bits_per_second = 100'000'000'000;
+  DcqcnParameters dcqcn;
+
+  bool operator==(const CongestionConfig&) const = default;
+};
+
+class CongestionControl {
+ public:
+  explicit CongestionControl(std::uint64_t line_rate_bits_per_second)
+      : rate_(line_rate_bits_per_second), line_rate_(line_rate_bits_per_second) {}
+  virtual ~CongestionControl() = default;
+  CongestionControl(const CongestionControl&) = delete;
+  CongestionControl& operator=(const CongestionControl&) = delete;
+
+  /// Bits per second, frames as on the wire. Changes in the calls below.
+  std::uint64_t rate() const { return rate_; }
+  /// Nothing holds the QP back, so nobody has to pace it, nor to call sent().
+  bool is_at_line_rate() const { return rate_ >= line_rate_; }
+
+  /// A CNP came for the QP.
+  virtual void notified(Time now) = 0;
+  /// So many octets left since the last call; also when time has passed, before the rate is used.
+  virtual void sent(Time now, std::uint64_t octets) = 0;
+
+ protected:
+  std::uint64_t line_rate() const { return line_rate_; }
+  void set_rate(std::uint64_t bits_per_second) { rate_ = bits_per_second; }
+
+ private:
+  std::uint64_t rate_;
+  std::uint64_t line_rate_;
+};
+
+/// Null: the policy is `none`.
+std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config);
+
+std::unique_ptr<CongestionControl> make_dcqcn(const CongestionConfig& config);  // dcqcn.cc
+
+}  // namespace verbena::nic

@@ -8,6 +8,7 @@
 namespace verbena::fabric {
 namespace {
 
+using nic::CnpScope;
 using nic::CongestionConfig;
 using nic::CongestionPolicy;
 using nic::DcqcnParameters;
@@ -22,6 +23,8 @@ constexpr std::uint64_t kBillion = 1'000'000'000;
 
 constexpr std::array<Named<CongestionPolicy>, 2> kPolicies{
     {{"none", CongestionPolicy::none}, {"dcqcn", CongestionPolicy::dcqcn}}};
+constexpr std::array<Named<CnpScope>, 3> kScopes{
+    {{"qp", CnpScope::qp}, {"destination", CnpScope::destination}, {"port", CnpScope::port}}};
 constexpr std::array<Named<bool>, 2> kAnswers{{{"true", true}, {"false", false}}};
 
 template <auto member>
@@ -29,14 +32,16 @@ auto& dcqcn(auto& config) {
   return config.dcqcn.*member;
 }
 
-bool take_policy(std::string_view text, CongestionConfig& into) {
-  const auto policy = find_named(kPolicies, text);
-  if (policy) into.policy = *policy;
-  return policy.has_value();
+template <const auto& table, auto member>
+bool take_named(std::string_view text, CongestionConfig& into) {
+  const auto value = find_named(table, text);
+  if (value) into.*member = *value;
+  return value.has_value();
 }
-std::string policy_text(const CongestionConfig& of) {
-  for (const auto& row : kPolicies)
-    if (row.value == of.policy) return std::string(row.name);
+template <const auto& table, auto member>
+std::string named_text(const CongestionConfig& of) {
+  for (const auto& row : table)
+    if (row.value == of.*member) return std::string(row.name);
   return {};
 }
 
@@ -125,7 +130,10 @@ constexpr CongestionWord rate_word(std::string_view name) {
 }
 
 constexpr std::array kWords{
-    CongestionWord{"congestion-control", "want none or dcqcn", take_policy, policy_text},
+    CongestionWord{"congestion-control", "want none or dcqcn", take_named<kPolicies, &CongestionConfig::policy>,
+                   named_text<kPolicies, &CongestionConfig::policy>},
+    CongestionWord{"cnp-scope", "want qp, destination or port", take_named<kScopes, &CongestionConfig::cnp_scope>,
+                   named_text<kScopes, &CongestionConfig::cnp_scope>},
     CongestionWord{"dcqcn-g", "want a share above 0, as in 1/256 or 0.4%", take_g, g_text},
     timer_word<&DcqcnParameters::alpha_timer>("dcqcn-alpha-timer"),
     timer_word<&DcqcnParameters::timer>("dcqcn-timer"),

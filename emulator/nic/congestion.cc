@@ -29,6 +29,32 @@ AddressVector way_back(const NicState& nic, const Qp& qp, const wire::PacketView
   return path;
 }
 
+/// From when on the next CNP may go to where the packet came from. Null: too many others were told of late.
+Time* next_notice(NicState& nic, Qp& qp, const wire::Gid& to) {
+  switch (nic.config.congestion.cnp_scope) {
+    case CnpScope::qp:
+      return &qp.next_notice;
+    case CnpScope::port:
+      return &nic.next_notice_of_port;
+    case CnpScope::destination:
+      break;
+  }
+  auto& told = nic.told;
+  const auto found = std::find_if(told.begin(), told.end(), [&](const ToldPeer& peer) { return peer.address == to; });
+  if (found != told.end()) return &found->next_notice;
+  std::erase_if(told, [&](const ToldPeer& peer) { return peer.next_notice <= nic.now; });
+  if (told.size() == kNoticesMax) return nullptr;
+  return &told.emplace_back(to).next_notice;
+}
+
+/// A CNP that is due already stands for this mark as well.
+bool is_due(const NicState& nic, const Qp& qp, const wire::Gid& to) {
+  const CnpScope scope = nic.config.congestion.cnp_scope;
+  return std::any_of(nic.notices.begin(), nic.notices.end(), [&](const CongestionNotice& notice) {
+    return scope == CnpScope::port || (scope == CnpScope::qp ? notice.from == qp.qpn : notice.address == to);
+  });
+}
+
 std::uint16_t notice_port(const Qp& qp) {
   return static_cast<std::uint16_t>(0xc000 | (qp.qpn.value() & 0x3fff));
 }
@@ -37,11 +63,10 @@ std::uint16_t notice_port(const Qp& qp) {
 
 void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   nic.counters.add(Counter::np_ecn_marked_roce_packets);
-  if (nic.config.cnp_interval.ns == 0 || nic.now < qp.next_notice || nic.notices.size() == kNoticesMax) return;
+  if (nic.config.cnp_interval.ns == 0 || nic.notices.size() == kNoticesMax) return;
   if (!qp.service->is_connected && !packet.opcode().has_deth) return;
-  const bool is_due = std::any_of(nic.notices.begin(), nic.notices.end(),
-                                  [&](const CongestionNotice& notice) { return notice.from == qp.qpn; });
-  if (is_due) return;
+  const Time* const next = next_notice(nic, qp, packet.source());
+  if (next == nullptr || nic.now < *next || is_due(nic, qp, packet.source())) return;
   AddressVector path = way_back(nic, qp, packet);
   path.traffic_class &= static_cast<std::uint8_t>(~wire::kEcnMask);
   nic.notices.push_back({.from = qp.qpn,
@@ -69,7 +94,8 @@ std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) 
     nic.counters.add(Counter::tx_packets);
     nic.counters.add(Counter::tx_bytes, bytes);
     nic.counters.add(Counter::np_cnp_sent);
-    if (Qp* const qp = nic.qpns.find(notice.from)) qp->next_notice = nic.now + nic.config.cnp_interval;
+    if (Qp* const qp = nic.qpns.find(notice.from))
+      if (Time* const next = next_notice(nic, *qp, notice.address)) *next = nic.now + nic.config.cnp_interval;
   }
   nic.notices.erase(nic.notices.begin(), nic.notices.begin() + static_cast<std::ptrdiff_t>(sent));
   return sent;

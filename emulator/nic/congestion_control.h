@@ -14,6 +14,10 @@
 
 namespace verbena::nic {
 
+/// What has a time between CNPs of its own: a QP, an address that marked packets come from, or the port. NICs differ
+/// (Yu et al., "Understanding the Micro-Behaviors of Hardware Offloaded Network Stacks with Lumina", SIGCOMM 2023).
+enum class CnpScope : std::uint8_t { qp, destination, port };
+
 enum class CongestionPolicy : std::uint8_t { none, dcqcn };
 
 /// A share of one, as parts of 2^30.
@@ -41,6 +45,7 @@ struct DcqcnParameters {
 
 struct CongestionConfig {
   CongestionPolicy policy = CongestionPolicy::none;
+  CnpScope cnp_scope = CnpScope::qp;
   /// Of the port: what a QP begins with, and goes back to.
   std::uint64_t line_rate_bits_per_second = 100'000'000'000;
   DcqcnParameters dcqcn;

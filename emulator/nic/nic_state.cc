@@ -24,6 +24,7 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
       flows(nic_config.limits.max_flows),
       qps(nic_config.limits.max_qp) {
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
+  if (config.congestion.cnp_scope == CnpScope::destination) told.reserve(kNoticesMax);
 }
 
 void NicState::unschedule(Qp& qp) {

@@ -40,6 +40,12 @@ struct CongestionNotice {
   wire::FrameTemplate frame_template;
   std::uint32_t route_hint = 0;
 };
+/// Whoever packets came from that were marked, where the time between CNPs is a destination's.
+struct ToldPeer {
+  explicit ToldPeer(const wire::Gid& of) : address(of) {}
+  wire::Gid address;
+  Time next_notice{};
+};
 inline constexpr std::size_t kHeldMax = 4;      // QPs whose acknowledgements wait; those of others leave at once
 inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
 
@@ -58,6 +64,8 @@ struct alignas(64) NicState {
   TimerHeap timers;
   Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
   std::vector<CongestionNotice> notices;  // in the order in which they became due
+  std::vector<ToldPeer> told;             // with CnpScope::destination
+  Time next_notice_of_port{};             // with CnpScope::port
   Memory& memory;
   Counters& counters;
   const bool memory_has_octets;

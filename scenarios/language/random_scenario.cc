@@ -23,9 +23,14 @@ std::string joined(std::initializer_list<std::string> pieces) {
   return text;
 }
 
+constexpr std::uint64_t kCongestion = 0xcc;
+
 class Writer {
  public:
-  explicit Writer(std::uint64_t seed) : dice_(seed), seed_(seed) {}
+  explicit Writer(std::uint64_t seed)
+      : dice_(seed), congestion_dice_(fabric::mix_all({seed, kCongestion})), seed_(seed) {
+    is_congestion_controlled_ = congestion_dice_.below(100) < 30;
+  }
 
   std::string write() {
     text_ = "name: random-" + number(seed_) + "\nseed: " + number(seed_ % 1'000'000) + "\ntimeout: 60s\n";
@@ -82,7 +87,26 @@ class Writer {
     }
     constexpr std::array<std::string_view, 4> kRates{"1Gbps", "10Gbps", "25Gbps", "100Gbps"};
     text_ += joined({"  link: {rate: ", std::string(one_of(kRates)), ", delay: ", number(between(100, 5000)),
-                     "ns, queue: ", number(between(64, 1024)), "KiB}\n"});
+                     "ns, queue: ", number(between(64, 1024)), "KiB", ecn(), "}\n"});
+  }
+
+  /// With dice of its own, so that a seed's network and traffic are the same with and without it.
+  std::string ecn() {
+    if (!is_congestion_controlled_) return {};
+    const std::uint64_t kmin = congestion_dice_.below(32);
+    const std::uint64_t kmax = kmin + 1 + congestion_dice_.below(30);
+    return joined({", ecn: {kmin: ", number(kmin), "KiB, kmax: ", number(kmax),
+                   "KiB, pmax: ", number(1 + congestion_dice_.below(100)), "%}"});
+  }
+  std::string congestion_control() {
+    if (!is_congestion_controlled_) return {};
+    constexpr std::array<std::string_view, 3> kScopes{"qp", "destination", "port"};
+    return joined({", congestion-control: dcqcn, cnp-interval: ", number(1 + congestion_dice_.below(50)),
+                   "us, cnp-scope: ", std::string(kScopes[congestion_dice_.below(3)]),
+                   ", dcqcn-timer: ", number(10 + congestion_dice_.below(300)),
+                   "us, dcqcn-byte-counter: ", number(16 + congestion_dice_.below(4096)),
+                   "KiB, dcqcn-min-rate: ", number(20 + congestion_dice_.below(200)),
+                   "Mbps, dcqcn-clamp-target-rate: ", congestion_dice_.below(2) == 0 ? "true" : "false"});
   }
 
   void nic() {
@@ -90,7 +114,7 @@ class Writer {
     // The largest timeout code here is 137 ms.
     text_ += joined({"nic: {mtu: ", std::string(one_of(kMtus)), ", timeout: ", number(between(14, 15)),
                      ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)),
-                     ", read-depth: ", number(between(1, 16)), "}\n"});
+                     ", read-depth: ", number(between(1, 16)), congestion_control(), "}\n"});
   }
 
   // -- Traffic
@@ -208,6 +232,8 @@ class Writer {
   }
 
   Dice dice_;
+  Dice congestion_dice_;
+  bool is_congestion_controlled_ = false;
   std::uint64_t seed_;
   std::uint64_t hosts_ = 2;
   std::uint64_t workloads_ = 1;

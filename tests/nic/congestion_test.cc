@@ -14,8 +14,10 @@ constexpr Duration kInterval = microseconds(4);
 constexpr wire::Opcode kCnp = wire::Opcode::cnp;
 
 struct Notifier : Script {
-  explicit Notifier(const QpOptions& options = {.mtu = 256}, Duration interval = kInterval)
-      : Script(options, 1 << 16, {.latency = nanoseconds(0), .cnp_interval = interval}) {}
+  explicit Notifier(const QpOptions& options = {.mtu = 256}, Duration interval = kInterval,
+                    CnpScope scope = CnpScope::qp)
+      : Script(options, 1 << 16,
+               {.latency = nanoseconds(0), .cnp_interval = interval, .congestion = {.cnp_scope = scope}}) {}
 
   void marked(PacketSpec spec) {
     spec.dest_qp = end.qpn();
@@ -80,6 +82,38 @@ BOOST_AUTO_TEST_CASE(qps_are_notified_for_each_by_itself) {
   BOOST_REQUIRE(fabric::mark_congestion(frame));
   script.raw(std::move(frame));
   BOOST_TEST(script.expect(kCnp, 0).dest_qp.value() == 0x020088u);
+}
+
+BOOST_AUTO_TEST_CASE(one_interval_may_stand_for_a_destination_or_for_the_port) {
+  // Marked, one after the other: a packet of a peer, one of the same peer's other QP, one of another peer.
+  const std::pair<CnpScope, std::vector<std::uint32_t>> expected[] = {
+      {CnpScope::qp, {Script::kPeerQpn, 0x020088, 0x030099}},
+      {CnpScope::destination, {Script::kPeerQpn, 0x030099}},
+      {CnpScope::port, {Script::kPeerQpn}}};
+  for (const auto& [scope, told] : expected) {
+    Notifier script({.mtu = 256}, kInterval, scope);
+    Endpoint second(script.end, {.mtu = 256});
+    second.connect(2, wire::Qpn(0x020088));
+    Endpoint third(script.end, {.mtu = 256});
+    third.connect(3, wire::Qpn(0x030099));
+    const auto send_all = [&](std::uint32_t own_psn, std::uint32_t psn) {
+      script.marked(script.write(own_psn));
+      for (const auto& [from, to] : {std::pair{2u, &second}, std::pair{3u, &third}}) {
+        PacketSpec spec = script.write(psn);
+        spec.dest_qp = to->qpn();
+        auto frame = make_frame(from, 1, spec);
+        BOOST_REQUIRE(fabric::mark_congestion(frame));
+        script.raw(std::move(frame));
+      }
+      for (const std::uint32_t qpn : told) BOOST_TEST(script.expect(kCnp, 0).dest_qp.value() == qpn);
+      script.expect_silence();
+    };
+    send_all(100, 100);
+    script.marked(script.write(101));
+    script.expect_silence();
+    script.world.run_for(kInterval);
+    send_all(102, 101);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(without_an_interval_marks_are_counted_and_nothing_is_sent) {

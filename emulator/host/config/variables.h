@@ -1,34 +1,37 @@
 // The names of the environment variables that `verbena exec` sets for the programs it runs.
 //
 // Solely the names, what an unset one means, and how one is read; what is in them is understood by environment.h and,
-// as far as files below /sys show it, by the path shim. libc only: that one includes it.
-//   VERBENA_FABRIC       name                          VERBENA_SEED         number, seeds faults, QPNs, keys and PSNs
-//   VERBENA_NODE         K, an address or auto:N (own_node.h)
-//   VERBENA_DEVICE_NAME  what ibv_devices shows
-//   VERBENA_LINK         shm | fabric | udp | raw:IFACE  VERBENA_PCAP         file for the capture
-//   VERBENA_FAULTS       one fault per line            VERBENA_PCAP_SNAP    octets kept per frame
-//   VERBENA_STATS        file of counters (stats_file.h)
-//   VERBENA_NIC          what is wanted of the NIC (nic_tuning.h)
-//   VERBENA_ICRC         offload | always             (icrc_rule in environment.h)
+// as far as files below /sys show it, by the path shim. libc only: that one includes it. The remark before each name is
+// its row in docs/reference/environment.md.
 #pragma once
 
 #include <cstdlib>
 
 namespace verbena::host {
 
+/// --fabric: the name of the fabric
 inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";
+/// --node, --nodes: a number K, an address, or auto:N (own_node.h)
 inline constexpr const char* kNodeVariable = "VERBENA_NODE";
+/// --link: shm, fabric, udp or raw:INTERFACE
 inline constexpr const char* kLinkVariable = "VERBENA_LINK";
+/// --pcap: the file of the capture
 inline constexpr const char* kPcapVariable = "VERBENA_PCAP";
+/// --pcap-snap: octets kept of each packet
 inline constexpr const char* kPcapSnapVariable = "VERBENA_PCAP_SNAP";
+/// --fault: one fault a line
 inline constexpr const char* kFaultsVariable = "VERBENA_FAULTS";
+/// --seed: a number, for faults, QPNs, keys and starting PSNs
 inline constexpr const char* kSeedVariable = "VERBENA_SEED";
+/// --device-name: what ibv_devices shows
 inline constexpr const char* kDeviceNameVariable = "VERBENA_DEVICE_NAME";
+/// --stats, --stats-json: a file of counters (stats_file.h)
 inline constexpr const char* kStatsVariable = "VERBENA_STATS";
+/// --nic: what the NIC is like (nic_tuning.h)
 inline constexpr const char* kNicVariable = "VERBENA_NIC";
+/// --icrc: offload or always (icrc_rule in environment.h)
 inline constexpr const char* kIcrcVariable = "VERBENA_ICRC";
-/// Set to anything: no remarks on stderr about peers that cannot be reached (reach_hint.h). The user's, not the
-/// launcher's.
+/// --quiet: set to anything, no remarks on stderr about peers that cannot be reached (reach_hint.h); a user's own
 inline constexpr const char* kQuietVariable = "VERBENA_QUIET";
 
 inline constexpr const char* kFabricDefault = "default";

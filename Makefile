@@ -12,11 +12,12 @@
 #   make test-distributions  the tarball with the programs of Debian 11, 12 and 13; writes docs/distributions.md; needs root
 #   make test-ci  what packaging/ci has for GitHub, GitLab, Docker and Kubernetes, carried out in a Debian 12; needs root
 #   make test-arm64  the command for arm64, cross-compiled, and the tests of wire and NIC on an emulated processor
+#   make site    the documentation as a site in build/site; SOURCE_URL=...: where its links to source files lead
 #   make bench   the benchmark table, each figure beside its limit and its peer; QUICK=1: the rows that matter most, in two minutes;
 #                COMPARE=FILE: beside what an earlier run has left in build/bench/DATE-COMMIT.json
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: build setup install uninstall package tarball demo test soak conformance interop test-systems test-distributions test-ci test-arm64 bench format tidy clean
+.PHONY: build setup install uninstall package tarball demo test soak conformance interop test-systems test-distributions test-ci test-arm64 bench site format tidy clean
 
 setup:
 	@scripts/setup.sh build
@@ -92,6 +93,12 @@ bench: setup
 	@scripts/setup.sh bench
 	@scripts/build.sh release benchmarks
 	@/usr/bin/python3 bench/bench.py $(if $(QUICK),--quick) $(if $(COMPARE),--compare '$(COMPARE)') $(BENCH_ARGS)
+
+SOURCE_URL ?=
+site:
+	@scripts/setup.sh site
+	@SOURCE_URL='$(SOURCE_URL)' /usr/bin/python3 -B -m mkdocs build --quiet --clean
+	@echo 'build/site/index.html'
 
 format:
 	@scripts/setup.sh test

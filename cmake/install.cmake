@@ -19,8 +19,8 @@ file(GLOB scenarios CONFIGURE_DEPENDS ${library}/*.yaml)
 install(FILES ${scenarios} ${library}/README.md DESTINATION share/verbena/scenarios COMPONENT verbena)
 install(DIRECTORY ${library}/profiles DESTINATION share/verbena/scenarios COMPONENT verbena FILES_MATCHING PATTERN *.yaml)
 
-file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
-install(FILES ${pages} ${PROJECT_SOURCE_DIR}/docs/scenario.schema.json DESTINATION share/doc/verbena/docs COMPONENT verbena)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION share/doc/verbena/docs COMPONENT verbena
+  FILES_MATCHING PATTERN *.md PATTERN scenario.schema.json)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/verbena COMPONENT verbena)
 
 include(CMakePackageConfigHelpers)

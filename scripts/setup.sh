@@ -2,7 +2,7 @@
 # Installs the Debian packages that the named groups need, and only those that are missing.
 # When nothing is missing it needs neither root nor the network, and prints nothing.
 # The group interop also has a package that is fetched and unpacked below build/, not installed: the kernel that its guest boots.
-#   scripts/setup.sh build [package] [tarball] [distributions] [ci] [arm64] [demo] [test] [bench] [interop] [systems-short] [systems]
+#   scripts/setup.sh build [package] [tarball] [distributions] [ci] [arm64] [demo] [test] [bench] [site] [interop] [systems-short] [systems]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,13 +21,14 @@ packages_of() {
                  python3-pytest-xdist mypy tshark strace iproute2 git valgrind groff-base zsh fish
                  clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
+    site)  echo "mkdocs" ;;
     interop) echo "qemu-system-x86 busybox-static perftest ibverbs-utils ibverbs-providers rdmacm-utils iproute2 python3" ;;
     systems-short) echo "ucx-utils libfabric-bin fio iperf3 librdmacm1 openmpi-bin libopenmpi-dev netpipe-openmpi gcc iproute2 util-linux python3
                      python3-yaml" ;;
     systems) echo "$(packages_of systems-short) dapl2-utils libdapl2 libfabric-dev libfabric1 golang-go libc6-dev mpich libmpich-dev netpipe-mpich2
                      hpcc tgt libiscsi-bin qemu-utils qemu-block-extra qemu-system-x86 ceph-osd ceph-mon ceph-common libgloo-dev libibverbs-dev g++
                      python3-torch" ;;
-    *)     echo "setup: no group of packages is called '$1'; there are build, package, tarball, distributions, ci, arm64, demo, test, bench, interop, systems-short, systems" >&2; exit 2 ;;
+    *)     echo "setup: no group of packages is called '$1'; there are build, package, tarball, distributions, ci, arm64, demo, test, bench, site, interop, systems-short, systems" >&2; exit 2 ;;
   esac
 }
 

@@ -11,7 +11,7 @@ jobs="$(nproc)"
 results="$PWD/build/test-results"
 
 # How long each takes on two processors of 2026, seconds, after its set-up: only to say how much is left.
-declare -A usual_seconds=([format]=2 [release]=240 [core]=100 [style]=1 [instructions]=11 [programs]=750 [python]=30 [package]=60
+declare -A usual_seconds=([format]=2 [release]=240 [core]=100 [style]=6 [instructions]=11 [programs]=750 [python]=30 [package]=60
                           [interop]=30 [systems]=70 [fuzz]=90 [asan]=230 [tsan]=230 [tidy]=330 [leftovers]=1)
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error --output-junit "$results/$stage.xml" "${@:2}"; }
@@ -19,7 +19,7 @@ ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error --output
 stage_format()   { scripts/format.sh check; }
 stage_release()  { scripts/build.sh release; }
 stage_core()     { ctest_of build -L core -j "$jobs"; }
-stage_style()    { ctest_of build -L style; }
+stage_style()    { scripts/setup.sh site && ctest_of build -L style; }
 stage_instructions() { ctest_of build -L instructions; }
 stage_programs() { ctest_of build -L programs -j "$jobs"; }  # each says how many processors it needs
 # Two workers, as users have them: their fabrics must not meet. pytest's own folder is emptied by the next run.

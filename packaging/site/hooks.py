@@ -33,6 +33,8 @@ def on_page_markdown(markdown, page, config, files):
     lines = markdown.split("\n")
     for number, line in pages.prose_lines(markdown):
         lines[number] = pages.outside_of_code(line, lambda part: with_links_of_the_site(part, path, config["extra"]["source_url"]))
+        if line.startswith("|"):  # GitHub wants a backslash before a bar in code within a table, mkdocs shows it
+            lines[number] = re.sub(r"`[^`]*`", lambda code: code.group(0).replace("\\|", "|"), lines[number])
     return "\n".join(with_lists(lines))
 
 

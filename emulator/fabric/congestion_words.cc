@@ -12,6 +12,7 @@ using nic::CnpScope;
 using nic::CongestionConfig;
 using nic::CongestionPolicy;
 using nic::DcqcnParameters;
+using nic::TimelyParameters;
 
 constexpr Duration kTimeMax = seconds(60);
 constexpr Duration kTimerMin = microseconds(1);
@@ -21,15 +22,16 @@ constexpr std::uint64_t kByteCounterMax = std::uint64_t{1} << 40;
 constexpr std::uint64_t kRoundsMax = 1000;
 constexpr std::uint64_t kBillion = 1'000'000'000;
 
-constexpr std::array<Named<CongestionPolicy>, 2> kPolicies{
-    {{"none", CongestionPolicy::none}, {"dcqcn", CongestionPolicy::dcqcn}}};
+constexpr std::array<Named<CongestionPolicy>, 3> kPolicies{
+    {{"none", CongestionPolicy::none}, {"dcqcn", CongestionPolicy::dcqcn}, {"timely", CongestionPolicy::timely}}};
 constexpr std::array<Named<CnpScope>, 3> kScopes{
     {{"qp", CnpScope::qp}, {"destination", CnpScope::destination}, {"port", CnpScope::port}}};
 constexpr std::array<Named<bool>, 2> kAnswers{{{"true", true}, {"false", false}}};
 
-template <auto member>
-auto& dcqcn(auto& config) {
-  return config.dcqcn.*member;
+/// A parameter of one policy: `&CongestionConfig::dcqcn, &DcqcnParameters::timer`.
+template <auto policy, auto member>
+auto& of_policy(auto& config) {
+  return config.*policy.*member;
 }
 
 template <const auto& table, auto member>
@@ -45,32 +47,33 @@ std::string named_text(const CongestionConfig& of) {
   return {};
 }
 
-template <auto member, std::int64_t least_ns>
+template <auto policy, auto member, std::int64_t least_ns>
 bool take_time(std::string_view text, CongestionConfig& into) {
   const auto time = parse_duration(text, kTimeMax);
   if (!time || time->ns < least_ns) return false;
-  dcqcn<member>(into) = *time;
+  of_policy<policy, member>(into) = *time;
   return true;
 }
-template <auto member>
+template <auto policy, auto member>
 std::string time_text(const CongestionConfig& of) {
-  return std::to_string(dcqcn<member>(of).ns) + "ns";
+  return std::to_string(of_policy<policy, member>(of).ns) + "ns";
 }
 
-template <auto member>
+template <auto policy, auto member>
 bool take_rate(std::string_view text, CongestionConfig& into) {
   const auto rate = parse_rate(text);
   if (!rate || *rate == 0 || *rate > kRateMax) return false;
-  dcqcn<member>(into) = *rate;
+  of_policy<policy, member>(into) = *rate;
   return true;
 }
-template <auto member>
+template <auto policy, auto member>
 std::string rate_text(const CongestionConfig& of) {
-  return std::to_string(dcqcn<member>(of)) + "bps";
+  return std::to_string(of_policy<policy, member>(of)) + "bps";
 }
 
 /// As "1/256", or as a probability is written; more than 0 and at most 1.
-bool take_g(std::string_view text, CongestionConfig& into) {
+template <auto policy, auto member>
+bool take_share(std::string_view text, CongestionConfig& into) {
   const std::size_t slash = text.find('/');
   std::uint64_t numerator = 0;
   std::uint64_t denominator = kBillion;
@@ -81,11 +84,13 @@ bool take_g(std::string_view text, CongestionConfig& into) {
     numerator = parse_probability(text).value_or(0);
   }
   if (numerator == 0 || numerator > denominator || denominator > kBillion * 2) return false;
-  into.dcqcn.g = static_cast<nic::Share>(numerator * nic::kWhole / denominator);
-  return into.dcqcn.g != 0;
+  const auto share = static_cast<nic::Share>(numerator * nic::kWhole / denominator);
+  if (share != 0) of_policy<policy, member>(into) = share;
+  return share != 0;
 }
-std::string g_text(const CongestionConfig& of) {
-  return std::to_string(of.dcqcn.g) + "/" + std::to_string(nic::kWhole);
+template <auto policy, auto member>
+std::string share_text(const CongestionConfig& of) {
+  return std::to_string(of_policy<policy, member>(of)) + "/" + std::to_string(nic::kWhole);
 }
 
 bool take_byte_counter(std::string_view text, CongestionConfig& into) {
@@ -98,14 +103,16 @@ std::string byte_counter_text(const CongestionConfig& of) {
   return std::to_string(of.dcqcn.byte_counter);
 }
 
-bool take_fast_recovery(std::string_view text, CongestionConfig& into) {
+template <auto policy, auto member>
+bool take_rounds(std::string_view text, CongestionConfig& into) {
   const auto rounds = parse_number(text);
   if (!rounds || *rounds > kRoundsMax) return false;
-  into.dcqcn.fast_recovery = static_cast<std::uint32_t>(*rounds);
+  of_policy<policy, member>(into) = static_cast<std::uint32_t>(*rounds);
   return true;
 }
-std::string fast_recovery_text(const CongestionConfig& of) {
-  return std::to_string(of.dcqcn.fast_recovery);
+template <auto policy, auto member>
+std::string rounds_text(const CongestionConfig& of) {
+  return std::to_string(of_policy<policy, member>(of));
 }
 
 bool take_clamp(std::string_view text, CongestionConfig& into) {
@@ -117,36 +124,53 @@ std::string clamp_text(const CongestionConfig& of) {
   return of.dcqcn.clamp_target_rate ? "true" : "false";
 }
 
-constexpr std::string_view kTimerIsRight = "want a time from 1us to 60s, as in 55us";
-constexpr std::string_view kRateIsRight = "want a rate up to 100Tbps, as in 40Mbps";
-
-template <auto member>
+template <auto policy, auto member>
 constexpr CongestionWord timer_word(std::string_view name) {
-  return {name, kTimerIsRight, take_time<member, kTimerMin.ns>, time_text<member>};
+  return {name, "want a time from 1us to 60s, as in 55us", take_time<policy, member, kTimerMin.ns>,
+          time_text<policy, member>};
 }
-template <auto member>
+template <auto policy, auto member>
 constexpr CongestionWord rate_word(std::string_view name) {
-  return {name, kRateIsRight, take_rate<member>, rate_text<member>};
+  return {name, "want a rate up to 100Tbps, as in 40Mbps", take_rate<policy, member>, rate_text<policy, member>};
 }
+template <auto policy, auto member>
+constexpr CongestionWord share_word(std::string_view name) {
+  return {name, "want a share above 0, as in 1/256 or 0.4%", take_share<policy, member>, share_text<policy, member>};
+}
+template <auto policy, auto member>
+constexpr CongestionWord rounds_word(std::string_view name) {
+  return {name, "want a number of rounds up to 1000, as in 5", take_rounds<policy, member>,
+          rounds_text<policy, member>};
+}
+constexpr auto kDcqcn = &CongestionConfig::dcqcn;
+constexpr auto kTimely = &CongestionConfig::timely;
 
 constexpr std::array kWords{
-    CongestionWord{"congestion-control", "want none or dcqcn", take_named<kPolicies, &CongestionConfig::policy>,
+    CongestionWord{"congestion-control", "want none, dcqcn or timely", take_named<kPolicies, &CongestionConfig::policy>,
                    named_text<kPolicies, &CongestionConfig::policy>},
     CongestionWord{"cnp-scope", "want qp, destination or port", take_named<kScopes, &CongestionConfig::cnp_scope>,
                    named_text<kScopes, &CongestionConfig::cnp_scope>},
-    CongestionWord{"dcqcn-g", "want a share above 0, as in 1/256 or 0.4%", take_g, g_text},
-    timer_word<&DcqcnParameters::alpha_timer>("dcqcn-alpha-timer"),
-    timer_word<&DcqcnParameters::timer>("dcqcn-timer"),
+    share_word<kDcqcn, &DcqcnParameters::g>("dcqcn-g"),
+    timer_word<kDcqcn, &DcqcnParameters::alpha_timer>("dcqcn-alpha-timer"),
+    timer_word<kDcqcn, &DcqcnParameters::timer>("dcqcn-timer"),
     CongestionWord{"dcqcn-byte-counter", "want octets from 1KiB to 1TiB, as in 10MB", take_byte_counter,
                    byte_counter_text},
-    CongestionWord{"dcqcn-fast-recovery", "want a number of rounds up to 1000, as in 5", take_fast_recovery,
-                   fast_recovery_text},
-    rate_word<&DcqcnParameters::additive_increase_bits_per_second>("dcqcn-additive-increase"),
-    rate_word<&DcqcnParameters::hyper_increase_bits_per_second>("dcqcn-hyper-increase"),
-    rate_word<&DcqcnParameters::min_rate_bits_per_second>("dcqcn-min-rate"),
+    rounds_word<kDcqcn, &DcqcnParameters::fast_recovery>("dcqcn-fast-recovery"),
+    rate_word<kDcqcn, &DcqcnParameters::additive_increase_bits_per_second>("dcqcn-additive-increase"),
+    rate_word<kDcqcn, &DcqcnParameters::hyper_increase_bits_per_second>("dcqcn-hyper-increase"),
+    rate_word<kDcqcn, &DcqcnParameters::min_rate_bits_per_second>("dcqcn-min-rate"),
     CongestionWord{"dcqcn-decrease-interval", "want a time up to 60s, as in 4us",
-                   take_time<&DcqcnParameters::decrease_interval, 0>, time_text<&DcqcnParameters::decrease_interval>},
+                   take_time<kDcqcn, &DcqcnParameters::decrease_interval, 0>,
+                   time_text<kDcqcn, &DcqcnParameters::decrease_interval>},
     CongestionWord{"dcqcn-clamp-target-rate", "want true or false", take_clamp, clamp_text},
+    share_word<kTimely, &TimelyParameters::alpha>("timely-alpha"),
+    share_word<kTimely, &TimelyParameters::beta>("timely-beta"),
+    timer_word<kTimely, &TimelyParameters::t_low>("timely-t-low"),
+    timer_word<kTimely, &TimelyParameters::t_high>("timely-t-high"),
+    timer_word<kTimely, &TimelyParameters::min_rtt>("timely-min-rtt"),
+    rate_word<kTimely, &TimelyParameters::additive_increase_bits_per_second>("timely-additive-increase"),
+    rounds_word<kTimely, &TimelyParameters::hyper_increase>("timely-hyper-increase"),
+    rate_word<kTimely, &TimelyParameters::min_rate_bits_per_second>("timely-min-rate"),
 };
 
 }  // namespace

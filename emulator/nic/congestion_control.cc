@@ -8,6 +8,8 @@ std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfi
       return nullptr;
     case CongestionPolicy::dcqcn:
       return make_dcqcn(config);
+    case CongestionPolicy::timely:
+      return make_timely(config);
   }
   return nullptr;
 }

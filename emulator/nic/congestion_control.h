@@ -2,7 +2,7 @@
 //
 // A policy hears what its QP hears of the network and says a rate; pacing.cc keeps the QP to it. Pure: time is an
 // argument, and a policy needs no timer of its own, because what would have happened meanwhile is caught up with when
-// the rate matters next. Adding one: a file like dcqcn.cc, a row in congestion_control.cc, and its parameters here and
+// the rate matters next. Adding one: a file like timely.cc, a row in congestion_control.cc, and its parameters here and
 // in fabric/congestion_words.cc. Marks and CNPs, the notification point, are congestion.h's.
 // Private to emulator/nic, but for the configuration.
 #pragma once
@@ -18,7 +18,7 @@ namespace verbena::nic {
 /// (Yu et al., "Understanding the Micro-Behaviors of Hardware Offloaded Network Stacks with Lumina", SIGCOMM 2023).
 enum class CnpScope : std::uint8_t { qp, destination, port };
 
-enum class CongestionPolicy : std::uint8_t { none, dcqcn };
+enum class CongestionPolicy : std::uint8_t { none, dcqcn, timely };
 
 /// A share of one, as parts of 2^30.
 using Share = std::uint32_t;
@@ -43,12 +43,31 @@ struct DcqcnParameters {
   bool operator==(const DcqcnParameters&) const = default;
 };
 
+/// Names of Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, algorithm 1; values
+/// as in the TIMELY sender of github.com/bobzhuyb/ns3-rdma. The paper paces segments of up to 64 KB, this NIC packets.
+struct TimelyParameters {
+  Share alpha = kWhole / 8 * 7;  // weight of the newest RTT difference
+  Share beta = kWhole / 5 * 4;   // multiplicative decrease
+  Duration t_low = microseconds(50);
+  Duration t_high = microseconds(500);
+  Duration min_rtt = microseconds(20);                           // what RTT differences are measured by
+  std::uint64_t additive_increase_bits_per_second = 10'000'000;  // delta
+  std::uint32_t hyper_increase = 5;                              // N: increments, after as many falls of the RTT
+  std::uint64_t min_rate_bits_per_second = 100'000'000;
+
+  bool operator==(const TimelyParameters&) const = default;
+};
+
 struct CongestionConfig {
   CongestionPolicy policy = CongestionPolicy::none;
   CnpScope cnp_scope = CnpScope::qp;
   /// Of the port: what a QP begins with, and goes back to.
   std::uint64_t line_rate_bits_per_second = 100'000'000'000;
   DcqcnParameters dcqcn;
+  TimelyParameters timely;
+
+  /// The policy lives on what switches mark: packets say that they may, and marks are answered with CNPs.
+  bool uses_marks() const { return policy == CongestionPolicy::dcqcn; }
 
   bool operator==(const CongestionConfig&) const = default;
 };
@@ -63,16 +82,20 @@ class CongestionControl {
 
   /// Bits per second, frames as on the wire. Changes in the calls below.
   std::uint64_t rate() const { return rate_; }
-  /// Nothing holds the QP back, so nobody has to pace it, nor to call sent().
+  std::uint64_t line_rate() const { return line_rate_; }
   bool is_at_line_rate() const { return rate_ >= line_rate_; }
+  /// Whether it hears of round trips: then the QP is paced at line rate as well. Else nobody has to pace it there, nor
+  /// to call sent().
+  virtual bool wants_round_trips() const { return false; }
 
   /// A CNP came for the QP.
-  virtual void notified(Time now) = 0;
+  virtual void notified(Time) {}
   /// So many octets left since the last call; also when time has passed, before the rate is used.
-  virtual void sent(Time now, std::uint64_t octets) = 0;
+  virtual void sent(Time, std::uint64_t /*octets*/) {}
+  /// From when a request had left the NIC to when its acknowledgement came; of requests that were sent once.
+  virtual void round_trip(Duration) {}
 
  protected:
-  std::uint64_t line_rate() const { return line_rate_; }
   void set_rate(std::uint64_t bits_per_second) { rate_ = bits_per_second; }
 
  private:
@@ -80,9 +103,19 @@ class CongestionControl {
   std::uint64_t line_rate_;
 };
 
+/// `share` of it.
+constexpr std::uint64_t times(std::uint64_t value, Share share) {
+  // In two parts, so that no product is too large: rates have up to 47 bits.
+  constexpr unsigned kHalfBits = 15;
+  const std::uint64_t high = share >> kHalfBits;
+  const std::uint64_t low = share & ((1u << kHalfBits) - 1);
+  return ((value * high) + (value * low >> kHalfBits)) >> kHalfBits;
+}
+
 /// Null: the policy is `none`.
 std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfig& config);
 
-std::unique_ptr<CongestionControl> make_dcqcn(const CongestionConfig& config);  // dcqcn.cc
+std::unique_ptr<CongestionControl> make_dcqcn(const CongestionConfig& config);   // dcqcn.cc
+std::unique_ptr<CongestionControl> make_timely(const CongestionConfig& config);  // timely.cc
 
 }  // namespace verbena::nic

@@ -9,14 +9,6 @@
 namespace verbena::nic {
 namespace {
 
-constexpr std::uint64_t times(std::uint64_t value, Share share) {
-  // In two parts, so that no product is too large: rates have up to 47 bits.
-  constexpr unsigned kHalfBits = 15;
-  const std::uint64_t high = share >> kHalfBits;
-  const std::uint64_t low = share & ((1u << kHalfBits) - 1);
-  return ((value * high) + (value * low >> kHalfBits)) >> kHalfBits;
-}
-
 class Dcqcn final : public CongestionControl {
  public:
   explicit Dcqcn(const CongestionConfig& config)

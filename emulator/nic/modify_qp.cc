@@ -176,7 +176,7 @@ std::uint16_t flow_port(const Qp& qp) {
 
 void take_path(NicState& nic, Qp& qp) {
   wire::FramePath path = nic.frame_path(qp.attributes.address_vector, flow_port(qp));
-  if (nic.config.congestion.policy != CongestionPolicy::none) path.traffic_class |= wire::kEcnCapable;
+  if (nic.config.congestion.uses_marks()) path.traffic_class |= wire::kEcnCapable;
   qp.frame_template = wire::FrameTemplate(path);
   qp.route_hint = 0;
 }

@@ -87,6 +87,11 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
     nic.counters.add(reason);
 }
 
+void receive_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+  receive_response(nic, qp, packet, now);
+  if (qp.pace.is_measuring) end_round_trip(qp, now);
+}
+
 /// What is not a request of a connection.
 [[gnu::noinline]] Sent send_unconnected(NicState& nic, Qp& qp, TransmitPort& port) {
   return qp.service->type == QpType::ud ? send_datagram(nic, qp, port) : send_raw(nic, qp, port);
@@ -99,8 +104,14 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 [[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
   const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const wire::Psn psn = qp.requester.next_psn;
   const Sent sent = send_work(nic, qp, now, port);
-  charge_pace(qp, now, nic.counters.get(Counter::tx_bytes) - bytes_before);
+  const std::uint64_t bytes = nic.counters.get(Counter::tx_bytes) - bytes_before;
+  // What is answered by data comes later than its acknowledgement would: a READ's request takes all PSNs of its answer.
+  if (sent == Sent::packet && qp.pace.control != nullptr && qp.pace.control->wants_round_trips() &&
+      qp.service->is_reliable && qp.requester.packets_since_ack_request == 0 && qp.requester.next_psn == psn + 1)
+    measure_round_trip(qp, psn, now, bytes);
+  charge_pace(qp, now, bytes);
   return sent;
 }
 
@@ -160,7 +171,7 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   else if (packet.opcode().is_request && qp->service->responds)
     receive_request(nic, *qp, packet);
   else if (!packet.opcode().is_request && qp->service->takes_responses)
-    receive_response(nic, *qp, packet, now);
+    receive_answer(nic, *qp, packet, now);
   else
     nic.counters.add(Counter::rx_dropped_wrong_transport);
 }

@@ -65,7 +65,7 @@ struct NicConfig {
   std::uint32_t acknowledge_every = 0;
   /// Least time between two CNPs that answer marked packets of one QP. 0: none are sent.
   Duration cnp_interval{};
-  /// With a policy, connected QPs say that switches may mark their packets (ECT), and slow down for the CNPs that come.
+  /// Of connected QPs.
   CongestionConfig congestion;
   /// What it takes until a page of an on-demand region is there that the NIC meets for the first time. Until then it
   /// refuses requests of peers with RNR NAKs, drops datagrams and read responses, and holds back what is to be sent.

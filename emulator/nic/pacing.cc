@@ -17,7 +17,8 @@ Duration time_of(std::uint64_t bytes, std::uint64_t bits_per_second) {
 
 /// The lower of what the program and the network allow.
 void find_pace(Pace& pace) {
-  const bool is_held = pace.control != nullptr && !pace.control->is_at_line_rate();
+  const bool is_held =
+      pace.control != nullptr && (!pace.control->is_at_line_rate() || pace.control->wants_round_trips());
   pace.bits_per_second = pace.limit_bits_per_second;
   if (is_held && (pace.bits_per_second == 0 || pace.control->rate() < pace.bits_per_second))
     pace.bits_per_second = pace.control->rate();
@@ -55,6 +56,20 @@ void start_congestion_control(const NicState& nic, Qp& qp) {
 void slow_down(Qp& qp, Time now) {
   if (qp.pace.control == nullptr) return;
   qp.pace.control->notified(now);
+  find_pace(qp.pace);
+}
+
+void measure_round_trip(Qp& qp, wire::Psn psn, Time now, std::uint64_t bytes) {
+  if (qp.pace.is_measuring) return;
+  qp.pace.is_measuring = true;
+  qp.pace.measured_psn = psn;
+  qp.pace.measured_from = now + time_of(bytes, qp.pace.control->line_rate());
+}
+
+void end_round_trip(Qp& qp, Time now) {
+  if (!qp.pace.is_measuring || wire::distance(qp.pace.measured_psn, qp.requester.una_psn) <= 0) return;
+  qp.pace.is_measuring = false;
+  qp.pace.control->round_trip(now - qp.pace.measured_from);
   find_pace(qp.pace);
 }
 

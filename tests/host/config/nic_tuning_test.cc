@@ -16,7 +16,10 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
       "acknowledge-latency=500ns removed-after=2s congestion-control=dcqcn cnp-scope=port dcqcn-g=1/100 "
       "dcqcn-alpha-timer=1us "
       "dcqcn-timer=300us dcqcn-byte-counter=32KiB dcqcn-fast-recovery=1 dcqcn-additive-increase=5Mbps "
-      "dcqcn-hyper-increase=50Mbps dcqcn-min-rate=1Mbps dcqcn-decrease-interval=4us dcqcn-clamp-target-rate=false ");
+      "dcqcn-hyper-increase=50Mbps dcqcn-min-rate=1Mbps dcqcn-decrease-interval=4us dcqcn-clamp-target-rate=false "
+      "timely-alpha=1/2 timely-beta=50% timely-t-low=10us timely-t-high=1ms timely-min-rtt=2us "
+      "timely-additive-increase=1Mbps "
+      "timely-hyper-increase=3 timely-min-rate=1Mbps ");
   BOOST_REQUIRE(tuning.ok());
   BOOST_TEST(*tuning->mtu_bytes == 1024u);
   BOOST_TEST(*tuning->speed_bits_per_second == 2'500'000'000u);
@@ -43,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       {"window=1", "want 4096 to 1GiB"},
       {"timeout-min=2h", "want a time"},
       {"nak-latency=61s", "want a time"},
-      {"congestion-control=reno", "want none or dcqcn"},
+      {"congestion-control=reno", "want none, dcqcn or timely"},
       {"congestion-control=dcqcn congestion-control=none", "congestion-control is given twice"},
       {"dcqcn-g=0", "want a share above 0"},
       {"dcqcn-g=3/2", "want a share above 0"},

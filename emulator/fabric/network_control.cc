@@ -29,6 +29,18 @@ void NetworkControl::set_faults(LinkId link, const std::vector<FaultRule>& rules
   }
 }
 
+void NetworkControl::intercept(LinkId link, Interceptor* interceptor) {
+  VERBENA_ASSERT(state_.options.payload);
+  LinkDirection& direction = state_.directions[state_.direction_of(link)];
+  if (!direction.faults) {
+    if (interceptor == nullptr) return;
+    FaultPlan plan({}, state_.options.seed, direction_name(state_.topology, link));
+    direction.faults = std::make_unique<DirectionFaults>(DirectionFaults{std::move(plan), {}, {}, {}, 0});
+    direction.find_plain();
+  }
+  direction.faults->interceptor = interceptor;
+}
+
 RuleCounters NetworkControl::rule_counters(LinkId link, std::size_t rule) const {
   const LinkDirection& direction = state_.directions[state_.direction_of(link)];
   if (direction.faults == nullptr || rule >= direction.faults->plan.rules()) return {};

@@ -6,12 +6,30 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/network.h"
 
 namespace verbena::fabric {
+
+/// Decides about each frame of a link, one by one, where rules decide by conditions: a packet script. Called when the
+/// frame is about to be queued there; what the link's rules say comes on top, unless it is dropped. It may not change
+/// the network.
+class Interceptor {
+ public:
+  virtual ~Interceptor() = default;
+  struct Decision {
+    bool drop = false;
+    bool duplicate = false;
+    Duration delay{};
+    bool has_changed = false;  // octets of `frame`, in place
+    std::string comment;       // what was done, as a rule's; empty: nothing
+  };
+  virtual Decision intercept(Time now, LinkId link, std::span<std::byte> frame) = 0;
+};
 
 class NetworkControl {
  public:
@@ -22,6 +40,8 @@ class NetworkControl {
   void set_faults(LinkId link, const std::vector<FaultRule>& rules);
   /// Of the rule with this index among those that set_faults() gave the link, since it was first among them.
   RuleCounters rule_counters(LinkId link, std::size_t rule) const;
+  /// Null: nobody. It outlives the network, or is replaced. Only in a network that carries payload.
+  void intercept(LinkId link, Interceptor* interceptor);
   /// A dead link loses what is on it and in its queue. Routes change after NetworkOptions::detection.
   void set_link_up(Time now, LinkId link, bool up);
   /// Frames whose transmission has not begun go at the new rate. 0: frames take no time.

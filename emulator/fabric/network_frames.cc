@@ -103,7 +103,7 @@ void Network::State::enqueue_with_care(Time now, DirectionNumber number, FrameNu
   if (!direction.is_up || info.bytes > direction.frame_bytes_max) {
     direction.wire_free = now + waiting + direction.time_for(info.bytes);
     end(now, number, frame, FrameEvent::vanished);
-  } else if (direction.faults && !direction.faults->plan.empty()) {
+  } else if (direction.faults && direction.faults->decides()) {
     judge_and_launch(now, number, frame);
   } else {
     launch(now, number, frame, {});
@@ -132,15 +132,35 @@ struct Way {
 };
 }  // namespace
 
+FaultVerdict Network::State::judge(Time now, DirectionNumber number, FrameNumber frame) {
+  const LinkDirection& direction = directions[number];
+  DirectionFaults& faults = *direction.faults;
+  Interceptor::Decision decision;
+  FrameInfo& info = pool.info(frame);
+  if (faults.interceptor != nullptr) {
+    complete(frame);
+    const std::span<std::byte> octets = pool.octets(frame).first(info.bytes);
+    decision = faults.interceptor->intercept(now, direction.link, octets);
+    if (decision.has_changed) {
+      info.corrupted = true;
+      info.icrc = wire::IcrcState::present;
+      info.digest = look_at(octets, info.bytes, options.trace).digest;
+    }
+  }
+  FaultVerdict verdict;
+  if (!decision.drop && !faults.plan.empty())
+    if (const auto packet = wire::parse_frame(view(frame)); packet) verdict = faults.plan.judge(*packet);
+  verdict.drop = verdict.drop || decision.drop;
+  verdict.duplicate = verdict.duplicate || decision.duplicate;
+  verdict.delay = verdict.delay + decision.delay;
+  const std::string_view comment = verdict.comment.empty() ? std::string_view(decision.comment) : verdict.comment;
+  if (!comment.empty()) info.comment = comment_number(comment);
+  return verdict;
+}
+
 void Network::State::judge_and_launch(Time now, DirectionNumber number, FrameNumber frame) {
   LinkDirection& direction = directions[number];
-  const auto packet = wire::parse_frame(view(frame));
-  if (!packet) {
-    launch(now, number, frame, {});
-    return;
-  }
-  const FaultVerdict verdict = direction.faults->plan.judge(*packet);
-  if (!verdict.comment.empty()) pool.info(frame).comment = comment_number(verdict.comment);
+  const FaultVerdict verdict = judge(now, number, frame);
   if (!verdict.drop) {
     direction.faults->carrier.carry_out(now, frame, verdict, Way{*this, direction, number});
     schedule(number);

@@ -15,6 +15,7 @@
 #include "emulator/fabric/flow_dissector.h"
 #include "emulator/fabric/frame_pool.h"
 #include "emulator/fabric/network.h"
+#include "emulator/fabric/network_control.h"
 #include "emulator/fabric/routing.h"
 #include "emulator/fabric/spanning_tree.h"
 
@@ -36,6 +37,9 @@ struct DirectionFaults {
   FaultCounters counters;
   std::vector<Stray> strays;
   std::uint64_t next_sequence = 0;
+  Interceptor* interceptor = nullptr;
+
+  bool decides() const { return interceptor != nullptr || !plan.empty(); }
 };
 
 /// One direction of a cable: the egress queue before it and the frames on it, as one queue in the order of arrival. The
@@ -209,6 +213,8 @@ struct Network::State {
   bool find_destination(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
   void enqueue(Time now, DirectionNumber number, FrameNumber frame);
   [[gnu::noinline]] void enqueue_with_care(Time now, DirectionNumber number, FrameNumber frame);
+  /// What the interceptor says, and what the rules do.
+  FaultVerdict judge(Time now, DirectionNumber number, FrameNumber frame);
   [[gnu::noinline]] void judge_and_launch(Time now, DirectionNumber number, FrameNumber frame);
   void occupy_wire(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time);
   /// The frame is on its way; what it takes to arrive, beside the time of the wire itself, is `flight`.

@@ -11,6 +11,7 @@
 
 #include "emulator/fabric/network.h"
 #include "emulator/nic/nic.h"
+#include "emulator/sim/packet_control.h"
 #include "emulator/sim/world.h"
 
 namespace verbena::sim {
@@ -38,6 +39,7 @@ struct alignas(64) Host {
   // What every packet needs lies together.
   std::optional<nic::Nic> nic;  // nothing: crashed
   Application* application = nullptr;
+  StandIn* stand_in = nullptr;  // where there is no NIC; PacketControl
   std::uint8_t reasons = 0;
   bool is_frozen = false;
   bool may_keep = false;       // frames, in `leaving`

@@ -3,6 +3,7 @@
 #include "emulator/fabric/chance.h"
 #include "emulator/fabric/deadline_queue.h"
 #include "emulator/sim/host.h"
+#include "emulator/sim/packet_control.h"
 #include "emulator/sim/payload_free_memory.h"
 #include "wire/assert.h"
 
@@ -51,6 +52,7 @@ struct World::State final : fabric::Sink, fabric::PortListener {
   void transmit(Host& host, HostId id);
   void arm(Host& host, HostId id);
   void build_nic(Host& host);
+  void crash(HostId id);
   void port_changed(std::uint32_t host, bool is_up) override;
   /// A cable or switch at `vertex` has changed: a host there may have room, or none, at another time than it was told.
   void look_at_end(std::uint32_t vertex) {
@@ -118,7 +120,10 @@ void World::State::port_changed(std::uint32_t host, bool is_up) {
 
 bool World::State::arrived(const fabric::Arrival& arrival) {
   Host& host = hosts[arrival.host];
-  if (!host.nic) return false;
+  if (!host.nic) {
+    if (host.stand_in != nullptr) host.stand_in->arrived(arrival.time, arrival.frame);
+    return host.stand_in != nullptr;
+  }
   if (host.is_frozen) {
     if (host.waiting_bytes + arrival.frame.size() > kFrozenBytesMax) return false;
     host.waiting_bytes += arrival.frame.size();
@@ -329,8 +334,8 @@ void World::State::look_at_neighbours(const fabric::ElementChange& change) {
   }
 }
 
-void World::crash(HostId id) {
-  Host& host = state_->hosts[id];
+void World::State::crash(HostId id) {
+  Host& host = hosts[id];
   host.nic.reset();
   host.is_frozen = false;
   host.wake_ups.clear();
@@ -338,7 +343,10 @@ void World::crash(HostId id) {
   host.waiting.clear();
   host.waiting_bytes = 0;
   host.timer = host.room = kNever;
-  state_->queue.set(id, kNever);
+  queue.set(id, kNever);
+}
+void World::crash(HostId id) {
+  state_->crash(id);
 }
 
 void World::remove_device(HostId id) {
@@ -399,6 +407,17 @@ fabric::NetworkStatistics World::statistics() const {
   fabric::NetworkStatistics statistics = state_->network.statistics();
   statistics.events += state_->events;
   return statistics;
+}
+
+void PacketControl::replace_nic(HostId host, StandIn* stand_in) {
+  state_.crash(host);
+  state_.hosts[host].stand_in = stand_in;
+}
+void PacketControl::send(HostId host, std::span<const std::byte> frame) {
+  state_.network.submit(state_.now, host, frame);
+}
+void PacketControl::intercept(LinkId link, fabric::Interceptor* interceptor) {
+  fabric::NetworkControl(state_.network).intercept(link, interceptor);
 }
 
 }  // namespace verbena::sim

@@ -118,6 +118,7 @@ class World {
   fabric::NetworkStatistics statistics() const;
 
  private:
+  friend class PacketControl;  // packets that no NIC has made: packet_control.h
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,0 +1,8 @@
+// All of libverbena's public headers. Holds nothing of its own.
+#pragma once
+
+#include <verbena/nic.h>
+#include <verbena/packet.h>
+#include <verbena/result.h>
+#include <verbena/script.h>
+#include <verbena/world.h>

@@ -1,0 +1,138 @@
+// World: how one is made, its clock, and what can be seen of it.
+#include <algorithm>
+#include <utility>
+
+#include "libverbena/state.h"
+
+namespace libverbena {
+namespace {
+
+constexpr std::uint64_t kRateMax = 100'000'000'000'000;
+
+std::string_view wrong_with(const CableOptions& cable) {
+  if (cable.rate_bits_per_second > kRateMax) return "its rate is above 100 Tbit/s";
+  if (cable.delay < Duration(0) || cable.delay > kDelayMax) return "its delay is not between 0 and 60 s";
+  return {};
+}
+
+/// Cables as they are by themselves: one between each two.
+std::vector<CableOptions> cables_of(const WorldOptions& options, const fabric::Topology& topology) {
+  std::vector<CableOptions> cables = options.cables;
+  if (!cables.empty() || !options.switches.empty()) return cables;
+  for (std::uint32_t a = 0; a < topology.hosts; ++a)
+    for (std::uint32_t b = a + 1; b < topology.hosts; ++b)
+      cables.push_back({.a = topology.vertices[a].name, .b = topology.vertices[b].name});
+  return cables;
+}
+
+Result<fabric::Topology> topology_of(const WorldOptions& options) {
+  fabric::Topology topology;
+  for (const auto* names : {&options.nics, &options.peers, &options.switches})
+    for (const std::string& name : *names) {
+      if (name.empty() || name.find_first_of(" \t\n#>=") != std::string::npos)
+        return invalid("'" + name + "' is no name: it is empty or has a space, '#', '>' or '='");
+      topology.vertices.push_back(
+          {name, names == &options.switches ? fabric::VertexKind::network_switch : fabric::VertexKind::host});
+    }
+  topology.hosts = static_cast<std::uint32_t>(options.nics.size() + options.peers.size());
+  for (const CableOptions& cable : cables_of(options, topology)) {
+    fabric::Cable made;
+    for (auto [name, end] : {std::pair(&cable.a, &made.a), std::pair(&cable.b, &made.b)}) {
+      const auto found = std::find_if(topology.vertices.begin(), topology.vertices.end(),
+                                      [&](const fabric::Vertex& vertex) { return vertex.name == *name; });
+      if (found == topology.vertices.end()) return invalid("a cable ends at '" + *name + "', which there is not");
+      *end = static_cast<std::uint32_t>(found - topology.vertices.begin());
+    }
+    if (const std::string_view wrong = wrong_with(cable); !wrong.empty())
+      return invalid("cable " + cable.a + "-" + cable.b + ": " + std::string(wrong));
+    made.parameters = {.rate_bits_per_second = cable.rate_bits_per_second,
+                       .propagation = to_internal(cable.delay),
+                       .queue_bytes = cable.queue_bytes,
+                       .ecn_threshold_bytes = cable.ecn_threshold_bytes};
+    topology.cables.push_back(made);
+  }
+  if (const auto checked = fabric::check(topology); !checked) return invalid(checked.error());
+  return topology;
+}
+
+}  // namespace
+
+Result<World> World::make(const WorldOptions& options) {
+  auto topology = topology_of(options);
+  if (!topology) return topology.error();
+  return World(std::make_unique<WorldState>(options, std::move(topology).value()));
+}
+
+World::World(std::unique_ptr<WorldState> state) : state_(std::move(state)) {}
+World::~World() = default;
+World::World(World&&) noexcept = default;
+World& World::operator=(World&&) noexcept = default;
+
+Result<Nic> World::nic(std::string_view name) const {
+  const auto vertex = state_->vertex_named(name);
+  if (!vertex || *vertex >= state_->nics) return invalid("there is no NIC '" + std::string(name) + "'");
+  return Nic(state_.get(), *vertex);
+}
+
+Time World::now() const {
+  return to_public(state_->world.now());
+}
+void World::run_for(Duration time) {
+  state_->world.run_until(state_->world.now() + to_internal(time));
+}
+
+Result<void> World::run_until_idle(Duration within) {
+  const verbena::Time limit = state_->world.now() + to_internal(within);
+  while (state_->world.step(limit)) {
+  }
+  if (state_->is_idle()) return {};
+  state_->world.run_until(limit);
+  return Error{ErrorKind::timed_out, "after the time given there is still something to happen"};
+}
+
+Result<void> World::run_until(const std::function<bool()>& is_done, Duration within) {
+  if (state_->run_until(is_done, within)) return {};
+  return Error{ErrorKind::timed_out, "it has not come true within the time given"};
+}
+
+void World::observe(std::function<void(const Sighting&)> observer) {
+  state_->observer = std::move(observer);
+}
+
+Result<void> World::capture(const Link& cable, const std::string& path) {
+  const auto link = state_->find(cable);
+  if (!link) return link.error();
+  const Link forward = state_->link_of({link.value().cable, false});
+  auto capture = std::make_unique<Capture>(path, forward.from + ">" + forward.to, forward.to + ">" + forward.from);
+  if (!capture->is_good()) return Error{ErrorKind::io, "cannot write '" + path + "'"};
+  state_->captures.emplace_back(link.value().cable, std::move(capture));
+  return {};
+}
+
+Result<void> World::finish_captures() {
+  std::string failed;
+  for (const auto& [cable, capture] : state_->captures)
+    if (!capture->finish()) failed += (failed.empty() ? "" : ", ") + capture->path();
+  state_->captures.clear();
+  if (!failed.empty()) return Error{ErrorKind::io, "could not write all of " + failed};
+  return {};
+}
+
+CheckReport World::check_report() {
+  CheckReport report;
+  if (!state_->checkers) return report;
+  if (!std::exchange(state_->checks_ended, true)) state_->checkers->finish();
+  for (const verbena::checkers::CheckerTotals& totals : state_->checkers->totals())
+    report.rules.push_back(
+        {std::string(totals.row.name), std::string(totals.row.clause), totals.judged, totals.violations});
+  for (const verbena::checkers::Violation& violation : state_->checkers->violations())
+    report.violations.push_back(std::string(violation.checker) + ": " + violation.text + " (IBTA " +
+                                std::string(violation.clause) + ")");
+  return report;
+}
+
+std::uint64_t World::trace_hash() const {
+  return state_->world.network().trace_hash();
+}
+
+}  // namespace libverbena

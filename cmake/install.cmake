@@ -1,12 +1,15 @@
-# What is installed, and where: the one list, for `make install`, the Debian package and the tarball.
+# What is installed, and where: the one list, for `make install`, the Debian packages and the tarball.
+# Component verbena, all that the tarball has:
 #   bin/verbena
 #   lib/verbena/              the libraries that it puts before a program, where no linker looks: they must not become everybody's libibverbs
 #   share/verbena/scenarios/  those that need nothing of a source tree, and the profiles of NICs
 #   lib/cmake/Verbena/        for find_package(Verbena)
 #   share/doc/verbena/, share/man/ and what each shell completes by
+# Component libverbena: lib/libverbena.so.0, which programs that embed Verbena are linked with.
+# Component dev: include/verbena/, lib/libverbena.so, lib/pkgconfig/, lib/cmake/Verbena/VerbenaLibrary.cmake, share/doc/verbena/examples/
+# Component python: lib/python3/dist-packages/, where Debian's Python looks if the prefix is /usr
 # The command finds the rest from where it lies (emulator/host/config/own_files.h), so these places stand to one another as they do
-# here, whatever the prefix. What is for programs that use Verbena rather than run on it has components of its own: `dev` (headers,
-# package files), `python`.
+# here, whatever the prefix; so does what is for programs that use Verbena rather than run on it.
 set(VERBENA_PRIVATE_LIBRARIES lib/verbena)
 install(TARGETS verbena RUNTIME DESTINATION bin COMPONENT verbena)
 if(TARGET verbena_ibverbs)
@@ -27,6 +30,27 @@ include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/VerbenaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/cmake/VerbenaConfig.cmake ${CMAKE_BINARY_DIR}/VerbenaConfigVersion.cmake
   DESTINATION lib/cmake/Verbena COMPONENT verbena)
+
+if(TARGET libverbena)
+  install(TARGETS libverbena LIBRARY DESTINATION lib COMPONENT libverbena NAMELINK_COMPONENT dev)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/libverbena/include/verbena DESTINATION include COMPONENT dev)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION share/doc/verbena COMPONENT dev)
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/cmake/VerbenaLibrary.cmake DESTINATION lib/cmake/Verbena COMPONENT dev)
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/libverbena.pc.in ${CMAKE_BINARY_DIR}/libverbena.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/libverbena.pc DESTINATION lib/pkgconfig COMPONENT dev)
+
+  # With its metadata, by which pytest finds the plugin.
+  set(python_packages lib/python3/dist-packages)
+  set(python_metadata ${CMAKE_BINARY_DIR}/verbena-${PROJECT_VERSION}.dist-info)
+  set(pyproject ${PROJECT_SOURCE_DIR}/python/pyproject.toml)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pyproject})
+  find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+  execute_process(COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/packaging/dist_info.py ${pyproject} ${python_metadata}
+    COMMAND_ERROR_IS_FATAL ANY)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/verbena DESTINATION ${python_packages} COMPONENT python
+    PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY ${python_metadata} DESTINATION ${python_packages} COMPONENT python)
+endif()
 
 # In the build folder the same command has the same files below it.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/verbena)

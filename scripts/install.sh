@@ -23,20 +23,24 @@ take_away() {
   done < "$list"
   rm -f -- "$list"
   # Folders that others use stay, even when they are empty: bin, lib and share are the prefix's.
-  local folder
-  for folder in lib/verbena lib/cmake/Verbena share/verbena share/doc/verbena; do
+  local folder modules="$root/lib/python3/dist-packages"
+  rm -rf -- "$modules/verbena/__pycache__"  # what Python has made of the files that are gone
+  for folder in lib/verbena lib/cmake/Verbena share/verbena share/doc/verbena include/verbena "${modules#"$root/"}/verbena"; do
     [[ ! -d "$root/$folder" ]] || find "$root/$folder" -depth -type d -empty -delete
   done
+  [[ ! -d "$modules" ]] || find "$modules" -maxdepth 1 -name 'verbena-*.dist-info' -type d -empty -delete
 }
 
 case "$1" in
   install)
     [[ ! -e "$list" ]] || take_away  # of an earlier version, which may have had other files
-    log="$(DESTDIR="$destination" cmake --install build --prefix "$prefix" --component verbena --strip 2>&1)" ||
-      { echo "$log" >&2; exit 1; }
-    sed "s|^$prefix/||" build/install_manifest_verbena.txt > "$list"
-    echo >> "$list"
-    sed -i '/^$/d' "$list"
+    installed=""
+    for component in verbena libverbena dev python; do
+      log="$(DESTDIR="$destination" cmake --install build --prefix "$prefix" --component "$component" --strip 2>&1)" ||
+        { echo "$log" >&2; exit 1; }
+      installed+="$(cat "build/install_manifest_$component.txt")"$'\n'
+    done
+    sed "s|^$prefix/||; /^\$/d" <<< "$installed" > "$list"
     echo "installed $(wc -l < "$list") files below $root" ;;
   uninstall)
     [[ -f "$list" ]] || { echo "uninstall: nothing of Verbena's is installed below $root: there is no $list" >&2; exit 1; }

@@ -10,7 +10,7 @@ packages_of() {
   case "$1" in
     build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
                  libibverbs-dev libibverbs1 librdmacm-dev ccache python3" ;;
-    package) echo "debhelper dpkg-dev lintian dwz perftest ibverbs-utils ibverbs-providers strace util-linux iproute2 python3 python3-seccomp
+    package) echo "debhelper dh-python dpkg-dev lintian dwz perftest ibverbs-utils ibverbs-providers strace util-linux iproute2 python3 python3-seccomp python3-pytest pkg-config cmake g++ make
                    golang-github-containers-common" ;;
     tarball) echo "$(packages_of build) mmdebstrap debian-archive-keyring binutils python3" ;;
     distributions) echo "$(packages_of tarball) $(packages_of package)" ;;

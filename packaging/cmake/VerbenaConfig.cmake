@@ -1,4 +1,5 @@
-# find_package(Verbena): the command, as the target Verbena::verbena, and tests of CTest that run programs on emulated nodes.
+# find_package(Verbena): the command, as the target Verbena::command, tests of CTest that run programs on emulated nodes, and, where it is
+# installed, the library that programs embed (docs/embedding.md), as the target Verbena::verbena. `COMPONENTS library` insists on it.
 #
 #   verbena_add_test(NAME t NODES 2 FAULT "drop 1%" COMMAND server COMMAND client @n1@)
 #   verbena_add_test(NAME t NODES 4 COMMAND mpirun -n 8 $<TARGET_FILE:program>)
@@ -17,16 +18,28 @@
 #
 # What a test ran is CMAKE_CURRENT_BINARY_DIR/verbena/NAME.yaml: `verbena run` runs it by hand.
 get_filename_component(_verbena_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
-if(NOT TARGET Verbena::verbena)
+if(NOT TARGET Verbena::command)
   if(NOT EXISTS "${_verbena_prefix}/bin/verbena")
     set(Verbena_FOUND FALSE)
     set(Verbena_NOT_FOUND_MESSAGE "there is no command ${_verbena_prefix}/bin/verbena beside this package file")
     return()
   endif()
-  add_executable(Verbena::verbena IMPORTED)
-  set_target_properties(Verbena::verbena PROPERTIES IMPORTED_LOCATION "${_verbena_prefix}/bin/verbena")
+  add_executable(Verbena::command IMPORTED)
+  set_target_properties(Verbena::command PROPERTIES IMPORTED_LOCATION "${_verbena_prefix}/bin/verbena")
 endif()
+include("${CMAKE_CURRENT_LIST_DIR}/VerbenaLibrary.cmake" OPTIONAL)
 unset(_verbena_prefix)
+set(Verbena_library_FOUND FALSE)
+if(TARGET Verbena::verbena)
+  set(Verbena_library_FOUND TRUE)
+endif()
+foreach(_verbena_component IN LISTS Verbena_FIND_COMPONENTS)
+  if(Verbena_FIND_REQUIRED_${_verbena_component} AND NOT Verbena_${_verbena_component}_FOUND)
+    set(Verbena_FOUND FALSE)
+    set(Verbena_NOT_FOUND_MESSAGE "there is no component '${_verbena_component}' here; 'library' is Debian's package libverbena-dev")
+  endif()
+endforeach()
+unset(_verbena_component)
 
 # A word of YAML that means these characters.
 function(_verbena_quoted text out)
@@ -103,7 +116,7 @@ function(verbena_add_test)
     set(file "${CMAKE_CURRENT_BINARY_DIR}/verbena/${NAME}.yaml")
     file(GENERATE OUTPUT "${file}" CONTENT "${text}")
   endif()
-  add_test(NAME ${NAME} COMMAND Verbena::verbena run --seed ${SEED} "${file}")
+  add_test(NAME ${NAME} COMMAND Verbena::command run --seed ${SEED} "${file}")
   math(EXPR limit "${TIMEOUT} + 30")  # the command ends by itself before
   set_tests_properties(${NAME} PROPERTIES TIMEOUT ${limit})
 endfunction()

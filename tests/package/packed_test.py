@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Debian package: made of the release build, free of what lintian warns of, and good for a pair of ib_write_bw in a rootless
-container within 15 s of being unpacked."""
+"""The Debian packages: made of the release build, free of what lintian warns of, and good for a pair of ib_write_bw in a rootless
+container within 15 s of being unpacked, for programs that embed the library, and for pytest."""
 import os
 import re
 import shutil
@@ -14,6 +14,7 @@ import pairs
 MAKE = os.path.join(pairs.ROOT, "scripts", "package.sh")
 CONTAINER_FILES = ["tests/package/container.sh", "tests/package/seccomp_exec.py", "tests/package/pairs.py", "tests/programs/harness.py",
                    "packaging/debian/tests/pairs"]
+TRIPLET = "x86_64-linux-gnu"
 MINUTE_S = 15  # what a newcomer waits for the first result
 SHOW = "grep -E '^(Uid|CapEff|Seccomp):' /proc/self/status; df --output=size -k /dev/shm; ls /dev; ip -o link"
 
@@ -22,18 +23,44 @@ def run(argv, **options):
     return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, **{"timeout": 150, "text": True, **options})
 
 
-class Packed(unittest.TestCase):
+# In the container: the examples by CMake and by pkg-config, as a user of the packages compiles them.
+EMBED = r"""set -eu
+cmake -S /usr/share/doc/verbena/examples -B "$1/by-cmake" > "$1/log" || { cat "$1/log"; exit 1; }
+cmake --build "$1/by-cmake" > "$1/log" || { cat "$1/log"; exit 1; }
+ctest --test-dir "$1/by-cmake" --output-on-failure
+g++ -std=c++20 /usr/share/doc/verbena/examples/go_back_n.cc -o "$1/program" $(pkg-config --cflags --libs libverbena)
+"$1/program"
+"""
+SUITE = """def test_it_has_the_packages_command_and_plugin(verbena_fabric):
+    import verbena
+    assert verbena.find_command() == "/usr/bin/verbena"
+    verbena_fabric.node(1).run(["ibv_devinfo"])
+"""
+PYTEST = ["/usr/bin/python3", "-B", "-m", "pytest", "-p", "no:cacheprovider", "-q"]
+
+
+class Packages(unittest.TestCase):
+    """What the tests below have in common: the packages, made once, and a place to unpack some of them in."""
+    packages = {}
+
     @classmethod
     def setUpClass(cls):
+        if Packages.packages:
+            return
         done = run([MAKE], timeout=240)
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
-        cls.packages = {os.path.basename(path).split("_")[0]: path for path in done.stdout.split() if path.endswith(".deb")}
+        Packages.packages = {os.path.basename(path).split("_")[0]: path for path in done.stdout.split() if path.endswith(".deb")}
 
-    def field(self, name):
-        return run(["dpkg-deb", "-f", self.packages["verbena"], name]).stdout.strip()
+    def field(self, name, package="verbena"):
+        return run(["dpkg-deb", "-f", self.packages[package], name]).stdout.strip()
 
-    def unpack(self):
+    def contents(self, package):
+        """Paths of files and links, from /usr on."""
+        lines = run(["dpkg-deb", "-c", self.packages[package]]).stdout.splitlines()
+        return [line.split()[5][len("./usr/"):] for line in lines if not line.startswith("d")]
+
+    def unpack(self, *packages):
         """In /tmp itself, for a user without privileges has to reach it, and with what the container needs beside it."""
         place = tempfile.mkdtemp(prefix="verbena-packed.", dir="/tmp")
         self.addCleanup(shutil.rmtree, place)
@@ -44,13 +71,17 @@ class Packed(unittest.TestCase):
         os.mkdir(place + "/device")
         os.chmod(place + "/device", 0o777)
         started = time.monotonic()
-        self.assertEqual(run(["dpkg-deb", "-x", self.packages["verbena"], place + "/root"]).returncode, 0)
+        for package in packages or ("verbena",):
+            self.assertEqual(run(["dpkg-deb", "-x", self.packages[package], place + "/root"]).returncode, 0)
         return place, started
 
     @staticmethod
     def in_container(place, *argv):
-        return run([place + "/tests/package/container.sh", place + "/root/usr", place + "/device", *argv])
+        return run([place + "/tests/package/container.sh", place + "/root/usr", place + "/device", *argv],
+                   env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"})
 
+
+class Packed(Packages):
     def test_it_needs_nobody_elses_verbs_and_is_nobodys(self):
         depends = self.field("Depends")
         self.assertIn("libc6 (>= ", depends)
@@ -101,6 +132,65 @@ class Packed(unittest.TestCase):
         shutil.rmtree(place + "/root/usr/lib")
         done = self.in_container(place, "/usr/bin/python3", "-B", place + "/tests/package/pairs.py", "/usr/bin/verbena")
         self.assertNotEqual(done.returncode, 0)
+
+
+class PackedForProgrammers(Packages):
+    """libverbena0, libverbena-dev and python3-verbena."""
+
+    def place_with(self, *packages):
+        place, _ = self.unpack(*packages)
+        os.mkdir(place + "/work")
+        os.chmod(place + "/work", 0o777)
+        return place
+
+    def test_each_package_has_its_files_and_no_other(self):
+        self.assertEqual(sorted(path for path in self.contents("libverbena0") if not path.startswith("share/doc/")),
+                         [f"lib/{TRIPLET}/libverbena.so.0", f"lib/{TRIPLET}/libverbena.so.0.1.0"])
+        development = self.contents("libverbena-dev")
+        for path in ("include/verbena/verbena.h", f"lib/{TRIPLET}/libverbena.so", f"lib/{TRIPLET}/pkgconfig/libverbena.pc",
+                     "lib/cmake/Verbena/VerbenaLibrary.cmake", "share/doc/verbena/examples/go_back_n.cc"):
+            self.assertIn(path, development)
+        for path in self.contents("python3-verbena"):
+            self.assertRegex(path, r"^(lib/python3/dist-packages/verbena(-0\.1\.0\.dist-info)?/[^/]+|share/doc/python3-verbena/[^/]+)$")
+        everything = [path for package in ("verbena", "libverbena0", "libverbena-dev", "python3-verbena") for path in self.contents(package)]
+        self.assertEqual(len(everything), len(set(everything)))
+
+    def test_they_depend_on_one_another_as_debian_has_it(self):
+        version = self.field("Version")
+        self.assertIn(f"libverbena0 (= {version})", self.field("Depends", "libverbena-dev"))
+        self.assertIn(f"verbena (= {version})", self.field("Depends", "libverbena-dev").replace("libverbena0 (", ""))
+        self.assertNotIn("verbs", self.field("Depends", "libverbena0"))
+        self.assertIn(f"verbena (>= {version})", self.field("Depends", "python3-verbena"))
+        self.assertEqual(self.field("Recommends", "python3-verbena"), "python3-pytest")
+        self.assertEqual(self.field("Architecture", "python3-verbena"), "all")
+        self.assertIn(b"libverbena 0 libverbena0",
+                      run(["dpkg-deb", "-I", self.packages["libverbena0"], "shlibs"], text=False).stdout)
+
+    def test_the_examples_are_built_and_run_with_what_is_in_the_packages(self):
+        place = self.place_with("verbena", "libverbena0", "libverbena-dev")
+        done = self.in_container(place, "sh", "-c", EMBED, "embed", place + "/work")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("100% tests passed, 0 tests failed out of 4", done.stdout)
+        self.assertIn("4096 octets, intact", done.stdout)
+
+    def test_without_the_development_package_they_are_not(self):
+        place = self.place_with("verbena", "libverbena0")
+        shutil.copytree(os.path.join(pairs.ROOT, "examples"), place + "/root/usr/share/doc/verbena/examples")
+        done = self.in_container(place, "sh", "-c", EMBED, "embed", place + "/work")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("there is no component 'library' here", " ".join(done.stderr.split()))
+
+    def test_python_finds_the_module_and_pytest_the_plugin(self):
+        place = self.place_with("verbena", "python3-verbena")
+        with open(place + "/work/test_mine.py", "w", encoding="utf-8") as file:
+            file.write(SUITE)
+        done = self.in_container(place, *PYTEST, place + "/work")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("1 passed", done.stdout)
+        shutil.rmtree(place + "/root/usr/lib/python3/dist-packages/verbena-0.1.0.dist-info")
+        done = self.in_container(place, *PYTEST, place + "/work")  # by its metadata alone: this is what finds it
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("fixture 'verbena_fabric' not found", done.stdout)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ int main() {
   }
   const Completion received = b.cq().next().value(), sent = a.cq().next().value();
   const bool is_intact = std::memcmp(room.bytes().data(), message.bytes().data(), 4096) == 0;
-  std::printf("%u octets, %s; %u packet again\n", received.byte_count, is_intact ? "intact" : "damaged",
+  std::printf("%u octets, %s; %u packets again\n", received.byte_count, is_intact ? "intact" : "damaged",
               static_cast<unsigned>(a.counter("tx_retransmitted_packets").value()));
   return received.status == Status::success && sent.status == Status::success && is_intact ? 0 : 1;
 }

@@ -12,6 +12,8 @@ constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 std::string_view wrong_with(const CableOptions& cable) {
   if (cable.rate_bits_per_second > kRateMax) return "its rate is above 100 Tbit/s";
   if (cable.delay < Duration(0) || cable.delay > kDelayMax) return "its delay is not between 0 and 60 s";
+  if (cable.ecn.kmin_bytes > cable.ecn.kmax_bytes) return "its kmin_bytes are more than its kmax_bytes";
+  if (cable.ecn.pmax_ppb > 1'000'000'000) return "its pmax_ppb is above 1'000'000'000, which is all";
   return {};
 }
 
@@ -45,10 +47,12 @@ Result<fabric::Topology> topology_of(const WorldOptions& options) {
     }
     if (const std::string_view wrong = wrong_with(cable); !wrong.empty())
       return invalid("cable " + cable.a + "-" + cable.b + ": " + std::string(wrong));
-    made.parameters = {.rate_bits_per_second = cable.rate_bits_per_second,
-                       .propagation = to_internal(cable.delay),
-                       .queue_bytes = cable.queue_bytes,
-                       .ecn_threshold_bytes = cable.ecn_threshold_bytes};
+    made.parameters = {
+        .rate_bits_per_second = cable.rate_bits_per_second,
+        .propagation = to_internal(cable.delay),
+        .queue_bytes = cable.queue_bytes,
+        .ecn = {
+            .kmin_bytes = cable.ecn.kmin_bytes, .kmax_bytes = cable.ecn.kmax_bytes, .pmax_ppb = cable.ecn.pmax_ppb}};
     topology.cables.push_back(made);
   }
   if (const auto checked = fabric::check(topology); !checked) return invalid(checked.error());

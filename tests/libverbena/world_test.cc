@@ -47,6 +47,8 @@ BOOST_AUTO_TEST_CASE(what_no_world_can_be_made_of_is_said) {
   BOOST_TEST(wrong({.nics = {"a", "b"}, .switches = {"s"}, .cables = {{.a = "a", .b = "s"}}}) != "no error");
   BOOST_TEST(wrong({.nics = {"a", "b"}, .cables = {{.a = "a", .b = "b", .delay = -1ns}}}) ==
              "cable a-b: its delay is not between 0 and 60 s");
+  BOOST_TEST(wrong({.nics = {"a", "b"}, .cables = {{.a = "a", .b = "b", .ecn = {.kmin_bytes = 2, .kmax_bytes = 1}}}}) ==
+             "cable a-b: its kmin_bytes are more than its kmax_bytes");
   BOOST_TEST(wrong({}) != "no error");
 }
 
@@ -122,6 +124,34 @@ BOOST_AUTO_TEST_CASE(a_cable_has_the_rate_and_the_delay_that_it_is_given) {
   const Time took = pair.b.cq().next().value().time - begin;
   BOOST_TEST(took.count() == (1000 + 14 + 20 + 8 + 12 + 4) * 8);
   BOOST_TEST(error_of(pair.world.set_cable_delay({"a", "b"}, -1ns)) == "a delay and its jitter are between 0 and 60 s");
+}
+
+BOOST_AUTO_TEST_CASE(a_switch_marks_when_its_queue_is_longer_than_it_was_told) {
+  for (const std::uint32_t kmax_bytes : {0U, 10'000U}) {
+    World world = World::make({.nics = {"a", "b"},
+                               .switches = {"s"},
+                               .cables = {{.a = "a", .b = "s"},
+                                          {.a = "b",
+                                           .b = "s",
+                                           .rate_bits_per_second = 1'000'000'000,
+                                           .ecn = {.kmin_bytes = kmax_bytes, .kmax_bytes = kmax_bytes}}}})
+                      .value();
+    int marked = 0;
+    world.observe([&marked](const Sighting& sighting) {
+      constexpr std::size_t kTypeOfService = 14 + 1;
+      if (sighting.event == Event::delivered && sighting.link.to == "b")
+        marked += std::to_integer<int>(sighting.frame[kTypeOfService] & std::byte{3}) == 3 ? 1 : 0;
+    });
+    const Nic a = world.nic("a").value();
+    const Nic b = world.nic("b").value();
+    const Qp qp = a.create_qp().value();
+    world.connect(qp, b.create_qp().value(), {.traffic_class = 2}).value();
+    const Mr source = a.register_memory(65536).value();
+    const Remote target = b.register_memory(65536).value().remote();
+    qp.post_send({.opcode = SendOpcode::rdma_write, .local = {source.slice()}, .remote = target}).value();
+    BOOST_CHECK(a.cq().next().value().status == Status::success);
+    BOOST_TEST((marked != 0) == (kmax_bytes != 0));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(over_a_dead_cable_a_request_fails_and_the_qp_is_in_error) {

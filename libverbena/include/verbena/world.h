@@ -20,13 +20,21 @@
 
 namespace libverbena {
 
+/// When a switch's egress queue marks packets (congestion experienced): none up to kmin, all above kmax, and between them
+/// a share that grows to pmax (random early detection, Floyd and Jacobson 1993).
+struct EcnMarking {
+  std::uint32_t kmin_bytes = 0;
+  std::uint32_t kmax_bytes = 0;            // 0: never
+  std::uint32_t pmax_ppb = 1'000'000'000;  // parts per billion
+};
+
 struct CableOptions {
   std::string a{};  // names of NICs, peers or switches
   std::string b{};
   std::uint64_t rate_bits_per_second = 100'000'000'000;  // 0: packets take no time
   Duration delay = std::chrono::nanoseconds(500);        // propagation
   std::uint32_t queue_bytes = 1 << 20;                   // of each egress port of a switch
-  std::uint32_t ecn_threshold_bytes = 0;                 // marks above it; 0: never
+  EcnMarking ecn{};
 };
 
 struct WorldOptions {
@@ -47,6 +55,7 @@ struct ConnectOptions {
   std::uint8_t rnr_retry = 7;      // 7: for ever
   std::uint8_t min_rnr_timer = 1;  // code of IBTA table 46; 1: 10 us
   std::uint8_t max_read_atomic = 16;
+  std::uint8_t traffic_class = 0;      // of IP; 2 in its lower two bits: switches may mark (RFC 3168)
   std::optional<std::uint32_t> psn{};  // the first of both directions; nothing: two that the seed gives
 };
 

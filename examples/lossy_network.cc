@@ -1,5 +1,5 @@
-// Four NICs at two switches, 2 % loss between these: all READs complete, no rule of the transport is broken, the same seed gives
-// the same packets and another seed others. Given a file name, the trunk's packets are written there for Wireshark.
+// Four NICs at two switches, 2 % loss between these: all READs complete, no rule of the transport is broken, the same
+// seed gives the same packets and another seed others. Given a file name, the trunk's packets are written there.
 #include <verbena/verbena.h>
 
 #include <cstdint>

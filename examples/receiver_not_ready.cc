@@ -1,5 +1,5 @@
-// A SEND for which no receive is posted, as two packet scripts: the responder answers with an RNR NAK, and when it has a
-// receive, the requester's next try goes through.
+// A SEND for which no receive is posted, as two packet scripts: the responder answers with an RNR NAK, and when it has
+// a receive, the requester's next try goes through.
 #include <verbena/verbena.h>
 
 #include <cstdio>

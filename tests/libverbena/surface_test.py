@@ -69,6 +69,14 @@ class Surface(unittest.TestCase):
                                       check=False)
                 self.assertEqual(done.returncode, 0, f"{compiler} {header}\n{done.stderr}")
 
+    def test_the_page_shows_the_example_that_is_built(self):
+        with open(os.path.join(ROOT, "docs", "embedding.md"), encoding="utf-8") as file:
+            shown = re.search(r"```cpp\n(.*?)  // \.\.\. ", file.read(), re.S).group(1)
+        with open(os.path.join(ROOT, "examples", "go_back_n.cc"), encoding="utf-8") as file:
+            built = file.read()
+        self.assertGreater(shown.count("\n"), 30)
+        self.assertIn(shown, built)
+
     def test_few_classes_are_all_that_there_is(self):
         classes = set()
         for header in HEADERS:

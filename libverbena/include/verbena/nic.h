@@ -1,4 +1,4 @@
-// The objects of an emulated NIC and the work that is posted to them, as the verbs have them (IBTA vol 1, ch. 10 and 11).
+// The objects of an emulated NIC and the work that is posted to them, as the verbs have them (IBTA vol 1, ch. 10, 11).
 //
 // Nic, Pd, Mr, Cq and Qp are names of objects: small, copied as pointers are, valid as long as their World. Numbers
 // have the verbs' values (infiniband/verbs.h). Posting only enqueues: packets leave when the world's clock runs.

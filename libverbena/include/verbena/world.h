@@ -20,8 +20,8 @@
 
 namespace libverbena {
 
-/// When a switch's egress queue marks packets (congestion experienced): none up to kmin, all above kmax, and between them
-/// a share that grows to pmax (random early detection, Floyd and Jacobson 1993).
+/// When a switch's egress queue marks packets (congestion experienced): none up to kmin, all above kmax, and between
+/// them a share that grows to pmax (random early detection, Floyd and Jacobson 1993).
 struct EcnMarking {
   std::uint32_t kmin_bytes = 0;
   std::uint32_t kmax_bytes = 0;            // 0: never

@@ -1,5 +1,5 @@
-// A NIC with nothing at the other end but this program: a responder that refuses, and one that says nothing. Each has to
-// end the request with the error that the verbs name.
+// A NIC with nothing at the other end but this program: a responder that refuses, and one that says nothing. Each has
+// to end the request with the error that the verbs name.
 #include <verbena/verbena.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A lost packet between two NICs, as a packet script: the third of a SEND is lost, the responder answers with a NAK, and
-// the requester goes back.
+// A lost packet between two NICs, as a packet script: the third of a SEND is lost, the responder answers with a NAK,
+// and the requester goes back.
 #include <verbena/verbena.h>
 
 #include <cstdio>

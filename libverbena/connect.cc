@@ -66,6 +66,7 @@ Result<void> join(WorldState& state, std::size_t a, std::size_t b, const Connect
   if (a == b || one.host == two.host) return invalid("connect: both ends are on the same NIC");
   if (one.other || two.other) return invalid("connect: an end is connected already");
   if (one.type != two.type) return invalid("connect: the ends are of different types");
+  if (options.psn.value_or(0) > wire::Psn::kMask) return invalid("connect: a PSN has 24 bits");
   const std::uint64_t draw = fabric::mix_all({state.seed, a, b});
   one.first_psn = wire::Psn(options.psn.value_or(static_cast<std::uint32_t>(draw)));
   two.first_psn = wire::Psn(options.psn.value_or(static_cast<std::uint32_t>(draw >> 32)));
@@ -73,6 +74,7 @@ Result<void> join(WorldState& state, std::size_t a, std::size_t b, const Connect
   two.other = a;
   for (End* end : {&one, &two}) {
     if (end->is_peer) continue;
+    state.world.touch(end->host);  // it looks at a QP that may send, and finds nothing yet
     if (const auto done = bring_up(state, *end, options); !done) {
       one.other = two.other = std::nullopt;
       return to_error(done.error(), "connect: modify_qp");

@@ -44,6 +44,7 @@ Result<void> World::set_cable_up(const Link& cable, bool up) {
 Result<void> World::set_cable_rate(const Link& cable, std::uint64_t bits_per_second) {
   const auto id = state_->find(cable);
   if (!id) return id.error();
+  if (bits_per_second > kRateMax) return invalid("a rate is at most 100 Tbit/s");
   fabric::ElementChange change = of_cable(fabric::ElementChange::Kind::link_rate, id.value());
   change.rate_bits_per_second = bits_per_second;
   state_->world.change(change);

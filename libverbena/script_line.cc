@@ -87,6 +87,21 @@ std::optional<Opcode> opcode_named(std::string_view name) {
   return std::nullopt;
 }
 
+/// A packet with all the headers that its opcode carries.
+Packet whole_packet(Opcode opcode) {
+  const wire::OpcodeInfo& info = wire::opcode_info(static_cast<wire::Opcode>(opcode));
+  Packet packet{.opcode = opcode};
+  if (info.has_aeth) packet.aeth.emplace();
+  if (info.has_reth) packet.reth.emplace();
+  if (info.has_atomic_eth) packet.atomic.emplace();
+  if (info.has_atomic_ack_eth) packet.atomic_original = 0;
+  if (info.has_immediate) packet.immediate = 0;
+  if (info.has_invalidate) packet.invalidated_rkey = 0;
+  if (info.has_deth) packet.qkey = 0;
+  packet.payload.resize(info.has_payload ? 1 : 0);
+  return packet;
+}
+
 std::optional<std::uint64_t> read_number(std::string_view text, std::uint64_t most) {
   const bool is_hexadecimal = text.starts_with("0x");
   if (is_hexadecimal) text.remove_prefix(2);
@@ -129,9 +144,10 @@ class LineReader {
     const auto found = opcode_named(opcode);
     if (!found) return quoted(opcode) + " is no opcode";
     line_.opcode = *found;
+    whole_ = whole_packet(*found);
     while (next_ < words_.size()) {
       const std::string_view word = take();
-      std::string wrong = word == "then" ? read_action() : read_field(word);
+      std::string wrong = word == "then" ? read_action() : read_once(word);
       if (!wrong.empty()) return wrong;
     }
     return "";
@@ -166,6 +182,17 @@ class LineReader {
     return "";
   }
 
+  std::string read_once(std::string_view word) {
+    std::string_view name = word.substr(0, word.find('='));
+    if (name.starts_with("no-")) name.remove_prefix(3);
+    if (std::find(named_.begin(), named_.end(), name) != named_.end()) return std::string(name) + " stands there twice";
+    named_.push_back(name);
+    return read_field(word);
+  }
+  std::string not_carried(std::string_view name) const {
+    return to_string(line_.opcode) + " carries no " + std::string(name);
+  }
+
   std::string read_field(std::string_view word) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) return read_flag(word);
@@ -182,7 +209,8 @@ class LineReader {
     }
     if (name == "len") {
       line_.payload_bytes = read_number(value, 4096);
-      return line_.payload_bytes ? "" : not_a_number(word, 4096);
+      if (!line_.payload_bytes) return not_a_number(word, 4096);
+      return *line_.payload_bytes == 0 || !whole_.payload.empty() ? "" : not_carried("payload");
     }
     if (name == "syndrome") return read_syndrome(value);
     if (name == kDestQp.name) return read_number_field(kDestQp, value, word);
@@ -195,12 +223,14 @@ class LineReader {
     return quoted(word) + " wants a number up to " + std::to_string(most);
   }
   std::string read_number_field(const NumberField& field, std::string_view value, std::string_view word) {
+    if (!field.get(whole_)) return not_carried(field.name);
     const auto number = read_number(value, field.most);
     if (!number) return not_a_number(word, field.most);
     line_.numbers.emplace_back(&field, *number);
     return "";
   }
   std::string read_syndrome(std::string_view value) {
+    if (!whole_.aeth) return not_carried("syndrome");
     for (const SyndromeWord& word : kSyndromes)
       if (word.name == value) line_.syndrome = word;
     const auto octet = read_number(value, UINT8_MAX);
@@ -221,6 +251,8 @@ class LineReader {
   ScriptLine& line_;
   std::vector<std::string_view> words_;
   std::size_t next_ = 0;
+  std::vector<std::string_view> named_;
+  Packet whole_;
 };
 
 }  // namespace
@@ -235,18 +267,13 @@ std::string ScriptLine::differences(const Packet& packet, std::int64_t relative_
   if (psn) compare("psn", relative_psn, *psn);
   if (payload_bytes)
     compare("len", static_cast<std::int64_t>(packet.payload.size()), static_cast<std::int64_t>(*payload_bytes));
-  if (syndrome) {
-    if (!packet.aeth)
-      say("it has no syndrome");
-    else if ((packet.aeth->syndrome & syndrome->mask) != (syndrome->octet & syndrome->mask))
-      say("syndrome is " + syndrome_name(packet.aeth->syndrome) + ", not " + syndrome_name(syndrome->octet));
-  }
+  // The opcode carries what the line names, or the line would not have been read.
+  if (const Aeth aeth = packet.aeth.value_or(Aeth{});
+      syndrome && (aeth.syndrome & syndrome->mask) != (syndrome->octet & syndrome->mask))
+    say("syndrome is " + syndrome_name(aeth.syndrome) + ", not " + syndrome_name(syndrome->octet));
   for (const auto& [field, wanted] : numbers) {
-    const auto is = field->get(packet);
-    if (!is)
-      say("it has no " + std::string(field->name));
-    else if (*is != wanted)
-      say(std::string(field->name) + " is " + std::to_string(*is) + ", not " + std::to_string(wanted));
+    const std::uint64_t is = field->get(packet).value_or(0);
+    if (is != wanted) say(std::string(field->name) + " is " + std::to_string(is) + ", not " + std::to_string(wanted));
   }
   for (const auto& [field, wanted] : flags)
     if (packet.*field->flag != wanted) say(std::string(field->name) + (wanted ? " is not set" : " is set"));

@@ -170,6 +170,8 @@ bool WorldState::run_until(const std::function<bool()>& is_done, Duration within
 Result<std::vector<std::byte>> WorldState::make_frame(const End& from, const Packet& packet) const {
   const wire::OpcodeInfo& info = wire::opcode_info(static_cast<wire::Opcode>(packet.opcode));
   if (!info.defined) return invalid("there is no opcode " + std::to_string(static_cast<unsigned>(packet.opcode)));
+  if (std::max({packet.psn, packet.dest_qp, packet.aeth.value_or(Aeth{}).msn}) > wire::Psn::kMask)
+    return invalid("psn, dest_qp and msn have 24 bits");
   if (packet.payload.size() > wire::kPayloadBytesMax || (!info.has_payload && !packet.payload.empty()))
     return invalid(to_string(packet.opcode) + " cannot have a payload of " + std::to_string(packet.payload.size()) +
                    " octets");
@@ -203,7 +205,7 @@ Result<std::vector<std::byte>> WorldState::make_frame(const End& from, const Pac
   }
   if (info.has_aeth) {
     const Aeth aeth = packet.aeth.value_or(Aeth{});
-    builder.append(wire::Aeth{aeth.syndrome, aeth.msn & wire::Psn::kMask});
+    builder.append(wire::Aeth{aeth.syndrome, aeth.msn});
   }
   if (info.has_atomic_ack_eth) builder.append(wire::AtomicAckEth{packet.atomic_original.value_or(0)});
   if (info.has_immediate) builder.append(wire::ImmDt{packet.immediate.value_or(0)});

@@ -31,6 +31,7 @@ namespace wire = verbena::wire;
 class ScriptRun;
 
 inline constexpr Duration kDelayMax = std::chrono::seconds(60);  // of a cable
+inline constexpr std::uint64_t kRateMax = 100'000'000'000'000;   // bits per second
 
 inline constexpr std::uint32_t kDatagramQkey = 0x11111111;  // of all UD queue pairs
 

@@ -7,8 +7,6 @@
 namespace libverbena {
 namespace {
 
-constexpr std::uint64_t kRateMax = 100'000'000'000'000;
-
 std::string_view wrong_with(const CableOptions& cable) {
   if (cable.rate_bits_per_second > kRateMax) return "its rate is above 100 Tbit/s";
   if (cable.delay < Duration(0) || cable.delay > kDelayMax) return "its delay is not between 0 and 60 s";
@@ -95,6 +93,7 @@ Result<void> World::run_until_idle(Duration within) {
 }
 
 Result<void> World::run_until(const std::function<bool()>& is_done, Duration within) {
+  if (!is_done) return invalid("run_until: there is nothing to ask");
   if (state_->run_until(is_done, within)) return {};
   return Error{ErrorKind::timed_out, "it has not come true within the time given"};
 }

@@ -124,6 +124,7 @@ BOOST_AUTO_TEST_CASE(a_cable_has_the_rate_and_the_delay_that_it_is_given) {
   const Time took = pair.b.cq().next().value().time - begin;
   BOOST_TEST(took.count() == (1000 + 14 + 20 + 8 + 12 + 4) * 8);
   BOOST_TEST(error_of(pair.world.set_cable_delay({"a", "b"}, -1ns)) == "a delay and its jitter are between 0 and 60 s");
+  BOOST_TEST(error_of(pair.world.set_cable_rate({"a", "b"}, UINT64_MAX)) == "a rate is at most 100 Tbit/s");
 }
 
 BOOST_AUTO_TEST_CASE(a_switch_marks_when_its_queue_is_longer_than_it_was_told) {
@@ -221,6 +222,7 @@ BOOST_AUTO_TEST_CASE(what_the_verbs_refuse_comes_back_with_their_errno) {
   const Qp free = pair.b.create_qp().value();
   const auto refused = pair.world.connect(other, free, {.path_mtu = 1000});
   BOOST_CHECK(refused.error().kind == ErrorKind::invalid_argument);
+  BOOST_TEST(error_of(pair.world.connect(other, free, {.psn = 1 << 24})) == "connect: a PSN has 24 bits");
   BOOST_TEST(error_of(other.post_send({})).find("post_send: invalid argument (EINVAL)") == 0);
   BOOST_CHECK(pair.a.create_cq(1 << 30).error().kind == ErrorKind::invalid_argument);
   BOOST_CHECK(!pair.a.register_memory(0));
@@ -235,16 +237,31 @@ BOOST_AUTO_TEST_CASE(what_the_verbs_refuse_comes_back_with_their_errno) {
 
 BOOST_AUTO_TEST_CASE(waiting_ends_when_the_time_is_over) {
   Pair pair;
+  pair.world.run_until_idle().value();
+  BOOST_TEST(pair.world.now().count() == 0);
   BOOST_CHECK(pair.b.cq().next(3ms).error().kind == ErrorKind::timed_out);
   BOOST_TEST(pair.world.now().count() == 3'000'000);
   BOOST_CHECK(pair.world.run_until([] { return false; }, 1ms).error().kind == ErrorKind::timed_out);
   BOOST_TEST(pair.world.now().count() == 4'000'000);
+  BOOST_CHECK(pair.world.run_until({}).error().kind == ErrorKind::invalid_argument);
   pair.from.post_send({.local = {pair.source.slice()}}).value();  // no receive: it is tried for ever
   BOOST_CHECK(pair.world.run_until_idle(5ms).error().kind == ErrorKind::timed_out);
   BOOST_TEST(pair.world.now().count() == 9'000'000);
   pair.to.post_receive(1, pair.target.slice()).value();
   pair.world.run_until_idle().value();
   BOOST_TEST(pair.a.cq().poll().size() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_cannot_send_what_has_no_place_in_a_packet) {
+  Lone lone;
+  const auto sends = [&](const Packet& packet) { return error_of(lone.peer.send(packet)); };
+  BOOST_TEST(sends({.opcode = Opcode{0x3f}}) == "there is no opcode 63");
+  BOOST_TEST(sends({.payload = std::vector<std::byte>(4097)}) == "send-only cannot have a payload of 4097 octets");
+  for (const Packet& packet : {Packet{.psn = 1 << 24}, Packet{.dest_qp = 1 << 24},
+                               Packet{.opcode = Opcode::rc_acknowledge, .aeth = Aeth{kAck, 1 << 24}}})
+    BOOST_TEST(sends(packet) == "psn, dest_qp and msn have 24 bits");
+  BOOST_CHECK(lone.world.run_until_idle());
+  BOOST_TEST(lone.world.now().count() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_peer_that_breaks_the_rules_is_reported) {

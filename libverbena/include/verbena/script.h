@@ -18,7 +18,7 @@
 //     Neither end sends anything for so long.
 //
 // OPCODE as to_string(Opcode) has it: "send-only", "uc-write-first"; those of RC without "rc-".
-// FIELDS
+// FIELDS, each once, of those that the opcode carries
 //     psn=N            relative to the first PSN of the requester that the packet belongs to: of FROM for a request, of
 //                      TO for a response; may be negative
 //     len=N            octets of payload

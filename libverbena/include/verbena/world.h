@@ -106,7 +106,8 @@ class LIBVERBENA_PUBLIC PeerQp {
   std::uint32_t number() const;
   /// Of its requests, as the QP at the other end was told.
   std::uint32_t first_psn() const;
-  /// The packet leaves now, with a right ICRC. invalid_argument: no such opcode, or a payload that it cannot have.
+  /// The packet leaves now, with a right ICRC. invalid_argument: no such opcode, a payload that it cannot have, or more
+  /// bits than a field has.
   Result<void> send(const Packet& packet) const;
   /// Octets of one's own, as they are: at most 4224.
   Result<void> send_frame(std::span<const std::byte> frame) const;
@@ -139,7 +140,7 @@ class LIBVERBENA_PUBLIC World {
   /// Until nothing more is to happen: no packet is on its way and no timer runs. timed_out: there is still something
   /// after that time.
   Result<void> run_until_idle(Duration within = std::chrono::seconds(10));
-  /// Until `is_done()`, which is asked after each instant at which something happens.
+  /// Until `is_done()`, which is asked after each instant at which something happens. invalid_argument: it is empty.
   Result<void> run_until(const std::function<bool()>& is_done, Duration within = std::chrono::seconds(10));
 
   // -- What goes wrong ------------------------------------------------------------------------------------------------

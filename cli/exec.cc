@@ -167,6 +167,19 @@ std::string words_of_nodes(const std::string& node) {
   return node.starts_with(prefix) ? "nodes 1 to " + node.substr(prefix.size()) : "node " + node;
 }
 
+/// The settings of the NIC, whose port is as fast as its cable unless they say otherwise. Of nodes that ranks choose, all
+/// have to have the same one.
+std::string at_speed_of_cable(const host::LaunchEnvironment& plan, std::vector<std::uint64_t> rates) {
+  const auto address = host::parse_node(plan.node.c_str());
+  const auto node = address ? host::node_number(*address) : std::nullopt;
+  if (node) rates = {rates.at(*node - 1)};
+  const bool is_one = std::adjacent_find(rates.begin(), rates.end(), std::not_equal_to<>()) == rates.end();
+  auto tuning = host::parse_nic_tuning(plan.nic);
+  if (!is_one || rates.empty() || rates[0] == 0 || !tuning || tuning->speed_bits_per_second) return plan.nic;
+  tuning->speed_bits_per_second = rates[0];
+  return host::text_of(*tuning);
+}
+
 /// Plugs the program in where a fabric process serves the fabric. An error is one line.
 std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchEnvironment& plan) {
   if (plan.link.empty()) plan.link = host::kLinkKindDefault.name;
@@ -186,6 +199,7 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
   }
   plan.link = "fabric";
+  plan.nic = at_speed_of_cable(plan, hello->port_rates);
   if (!options.counts()) plan.stats_path = hello->stats_path;
   return std::nullopt;
 }

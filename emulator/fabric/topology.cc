@@ -123,6 +123,15 @@ std::vector<std::uint32_t> Topology::cables_of(std::uint32_t vertex) const {
   return found;
 }
 
+std::uint64_t Topology::port_rate(std::uint32_t host) const {
+  std::uint64_t rate = 0;
+  for (const std::uint32_t cable : cables_of(host)) {
+    if (cables[cable].parameters.rate_bits_per_second == 0) return 0;
+    rate = std::max(rate, cables[cable].parameters.rate_bits_per_second);
+  }
+  return rate;
+}
+
 Result<void, std::string> check(const Topology& topology) {
   for (const auto part : {check_sizes, check_vertices, check_cables, check_reach}) {
     Outcome outcome = part(topology);

@@ -16,11 +16,4 @@ fabric::Topology topology_at_nic_speeds(const Scenario& scenario) {
   return topology;
 }
 
-std::uint64_t port_rate(const fabric::Topology& at_nic_speeds, std::uint32_t host) {
-  std::uint64_t rate = 0;
-  for (const fabric::Cable& cable : at_nic_speeds.cables)
-    if (cable.a == host || cable.b == host) rate = std::max(rate, cable.parameters.rate_bits_per_second);
-  return rate;
-}
-
 }  // namespace verbena::scenarios

@@ -38,7 +38,7 @@ struct NicProfile {
   /// Least time between two CNPs that answer marked packets of a QP. 0: no CNPs are sent, and what is sent cannot be
   /// marked by switches.
   Duration cnp_interval{0};
-  nic::CongestionConfig congestion;  // the line rate in it is not used: see port_rate()
+  nic::CongestionConfig congestion;  // the line rate in it is not used: it is the port's
   /// Until a page is there that the NIC meets for the first time. 0: memory is pinned; else the regions of workloads
   /// are on-demand ones.
   Duration page_fault_delay{0};
@@ -264,8 +264,5 @@ struct Scenario {
 
 /// The topology with cables that are no faster than the NICs at their ends.
 fabric::Topology topology_at_nic_speeds(const Scenario& scenario);
-/// What the port of a host can send, bits per second: the rate of its fastest cable in such a topology. 0: frames take
-/// no time.
-std::uint64_t port_rate(const fabric::Topology& at_nic_speeds, std::uint32_t host);
 
 }  // namespace verbena::scenarios

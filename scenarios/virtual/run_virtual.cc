@@ -32,7 +32,7 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
     config.cnp_interval = settings.profile.cnp_interval;
     config.congestion = settings.profile.congestion;
     // What is infinitely fast is not slowed down by halves.
-    if (const std::uint64_t rate = port_rate(topology, host); rate != 0)
+    if (const std::uint64_t rate = topology.port_rate(host); rate != 0)
       config.congestion.line_rate_bits_per_second = rate;
     config.page_fault_delay = settings.profile.page_fault_delay;
     configs.push_back(config);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/fabric/topology.h"
 #include "tests/cli/run_command.h"
+#include "tests/host/fabric_process/served.h"
 #include "tests/support/places.h"
 
 using verbena::test::Finished;
@@ -94,6 +96,25 @@ BOOST_AUTO_TEST_CASE(explain_tells_a_capture_and_ends_well) {
 #ifdef VERBENA_HAS_LIBRARIES
 BOOST_AUTO_TEST_CASE(exec_joins_a_fabric_of_every_name_that_can_be_served) {
   BOOST_TEST(verbena_command({"exec", "--fabric", std::string(40, 'f'), "true"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(exec_gives_the_port_the_speed_of_its_cable_unless_the_user_says_another) {
+  using verbena::fabric::CableParameters;
+  const CableParameters fast{.rate_bits_per_second = 25'000'000'000};
+  verbena::fabric::Topology topology = verbena::fabric::star(3, {fast, fast});
+  topology.cables[1].parameters.rate_bits_per_second = 10'000'000'000;  // of the second node
+  topology.cables[2].parameters.rate_bits_per_second = 0;
+  const verbena::host::test::Served fabric(topology);
+  const auto rate = [&fabric](Words options) {
+    options.insert(options.begin(), {"exec", "--fabric", fabric.name});
+    options.insert(options.end(), {"--", "cat", "/sys/class/infiniband/verbena0/ports/1/rate"});
+    return verbena_command(options).out;
+  };
+  BOOST_TEST(rate({"--node", "1"}) == "25 Gb/sec (1X EDR)\n");
+  BOOST_TEST(rate({"--node", "2"}) == "10 Gb/sec (1X FDR10)\n");
+  BOOST_TEST(rate({"--node", "3"}) == "100 Gb/sec (4X EDR)\n");
+  BOOST_TEST(rate({"--node", "1", "--nic", "speed=40Gbps"}) == "40 Gb/sec (4X FDR10)\n");
+  BOOST_TEST(rate({"--node", "1", "--link", "shm"}) == "100 Gb/sec (4X EDR)\n");
 }
 
 BOOST_AUTO_TEST_CASE(exec_passes_the_status_on) {

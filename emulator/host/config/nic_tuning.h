@@ -4,7 +4,7 @@
 // clock) and for what each of them changes:
 //   mtu=1024                  the port's MTU; longer path MTUs are refused
 //   read-depth=16             reads and atomics in flight that a QP may have; more are refused
-//   speed=25Gbps              the rate that the port shows; what limits it is the link
+//   speed=25Gbps              the rate that the port shows; what limits it is the link. `verbena exec` says its cable's
 //   window=1MiB               octets that a QP has in flight
 //   timeout=14 retry-count=7 rnr-retry=7 min-rnr-timer=12    instead of what the program gives ibv_modify_qp
 //   timeout-min=4ms           shorter local ACK timeouts are rounded up to it

@@ -105,15 +105,28 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
 }
 
 std::string to_text(const FabricHello& hello) {
-  return std::to_string(hello.nodes) + " " + hello.stats_path;
+  std::string rates;
+  for (const std::uint64_t rate : hello.port_rates) rates += (rates.empty() ? "" : ",") + std::to_string(rate);
+  return std::to_string(hello.nodes) + " " + rates + " " + hello.stats_path;
 }
 
 FabricHello parse_hello(std::string_view text) {
   FabricHello hello;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hello.nodes);
-  const auto digits = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc() || digits == text.size() || text[digits] != ' ') return {};
-  hello.stats_path = text.substr(digits + 1);
+  const char* const end = text.data() + text.size();
+  // Each number ends in the character that is given; what comes behind that is the rest.
+  const auto take_number = [&text, end](auto& into, std::string_view ends_in) {
+    const auto [behind, error] = std::from_chars(text.data(), end, into);
+    if (error != std::errc() || behind == end || ends_in.find(*behind) == ends_in.npos) return '\0';
+    text.remove_prefix(static_cast<std::size_t>(behind - text.data()) + 1);
+    return *behind;
+  };
+  if (take_number(hello.nodes, " ") == '\0') return {};
+  for (char behind = ','; behind == ',';) {
+    behind = take_number(hello.port_rates.emplace_back(), ", ");
+    if (behind == '\0' || hello.port_rates.size() > hello.nodes) return {};
+  }
+  if (hello.port_rates.size() != hello.nodes) return {};
+  hello.stats_path = text;
   return hello;
 }
 

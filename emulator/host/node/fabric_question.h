@@ -30,7 +30,8 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
 /// every program.
 struct FabricHello {
   std::uint32_t nodes = 0;
-  std::string stats_path;  // of the counters that processes write; empty: none
+  std::vector<std::uint64_t> port_rates;  // of each node, bits per second, when the fabric began; 0: no limit
+  std::string stats_path;                 // of the counters that processes write; empty: none
 };
 std::string to_text(const FabricHello& hello);
 /// What is no such text has no nodes.

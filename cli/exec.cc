@@ -167,8 +167,8 @@ std::string words_of_nodes(const std::string& node) {
   return node.starts_with(prefix) ? "nodes 1 to " + node.substr(prefix.size()) : "node " + node;
 }
 
-/// The settings of the NIC, whose port is as fast as its cable unless they say otherwise. Of nodes that ranks choose, all
-/// have to have the same one.
+/// The settings of the NIC, whose port is as fast as its cable unless they say otherwise. Of nodes that ranks choose,
+/// all have to have the same one.
 std::string at_speed_of_cable(const host::LaunchEnvironment& plan, std::vector<std::uint64_t> rates) {
   const auto address = host::parse_node(plan.node.c_str());
   const auto node = address ? host::node_number(*address) : std::nullopt;

@@ -12,7 +12,7 @@ results="$PWD/build/test-results"
 
 # How long each takes on two processors of 2026, seconds, after its set-up: only to say how much is left.
 declare -A usual_seconds=([format]=2 [release]=240 [core]=100 [style]=6 [instructions]=11 [programs]=750 [python]=30 [package]=60
-                          [interop]=30 [systems]=70 [fuzz]=90 [asan]=230 [tsan]=230 [tidy]=330 [leftovers]=1)
+                          [interop]=30 [systems]=70 [fuzz]=120 [asan]=400 [tsan]=230 [tidy]=330 [leftovers]=1)
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error --output-junit "$results/$stage.xml" "${@:2}"; }
 

@@ -123,6 +123,8 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
         "--ecn {}: not a number of bytes such as 100000 (0: no marks), nor KMIN..KMAX,PMAX such as 5KB..200KB,1% with "
         "KMIN not above KMAX",
         options.ecn);
+  if (ecn->kmin_bytes > *queue)
+    return fmt::format("--ecn {}: above --queue {}, so that nothing would ever be marked", options.ecn, options.queue);
   const fabric::CableParameters cable{.rate_bits_per_second = *rate,
                                       .propagation = *delay,
                                       .queue_bytes = static_cast<std::uint32_t>(*queue),

@@ -1,5 +1,6 @@
 // Nic, Mr, Cq, Qp: the public names of a NIC's objects, translated into calls of the NIC.
 #include <array>
+#include <new>
 
 #include "libverbena/state.h"
 
@@ -153,7 +154,9 @@ Result<Mr> Nic::register_memory(std::size_t length, std::uint32_t access, std::o
     const Region& last = state_->regions.back();
     iova = (last.iova + last.length + 2 * 4096 - 1) / 4096 * 4096;
   }
-  Region region{.host = host_, .iova = iova, .octets = std::make_unique<std::byte[]>(length), .length = length};
+  Region region{.host = host_, .iova = iova, .octets = nullptr, .length = length};
+  region.octets.reset(new (std::nothrow) std::byte[length]());
+  if (!region.octets) return Error{ErrorKind::no_memory, "register_memory: the process has no room for the region"};
   const auto place = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(region.octets.get()));
   const auto made =
       state_->nic_of(host_).register_memory({.pd = pd ? nic::PdHandle{pd->handle_} : state_->own[host_].pd,

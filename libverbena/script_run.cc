@@ -49,11 +49,10 @@ Result<void> ScriptRun::check_names() const {
   return {};
 }
 
-/// Of a request: how far it is from the first of its sender's; of a response: from the first of who is answered.
-std::int64_t ScriptRun::relative_psn(const Packet& packet, const End& from) const {
-  const bool is_request = wire::opcode_info(static_cast<wire::Opcode>(packet.opcode)).is_request;
-  const wire::Psn first = is_request ? from.first_psn : state_.ends[*from.other].first_psn;
-  return wire::distance(first, wire::Psn(packet.psn));
+/// What scripts count PSNs from. A request has a PSN of its sender's; a response that of whom it answers.
+wire::Psn ScriptRun::first_psn(Opcode opcode, const End& from) const {
+  const bool is_request = wire::opcode_info(static_cast<wire::Opcode>(opcode)).is_request;
+  return is_request ? from.first_psn : state_.ends[*from.other].first_psn;
 }
 
 Result<void> ScriptRun::run() {
@@ -103,9 +102,7 @@ void ScriptRun::advance(verbena::Time now) {
 
 void ScriptRun::inject(const ScriptLine& line, verbena::Time now) {
   const End& from = end_named(line.from);
-  const bool is_request = wire::opcode_info(static_cast<wire::Opcode>(line.opcode)).is_request;
-  const wire::Psn first = is_request ? from.first_psn : state_.ends[*from.other].first_psn;
-  auto frame = state_.make_frame(from, line.packet(first.value()));
+  auto frame = state_.make_frame(from, line.packet(first_psn(line.opcode, from).value()));
   if (!frame) {
     fail(frame.error().text);
     return;
@@ -140,7 +137,7 @@ void ScriptRun::intercept(verbena::Time now, fabric::LinkId link, std::span<std:
   if (view->bth().dest_qp != (from_one ? two : one).qpn) return;
   SeenPacket seen{.time = now, .link = {state_.name_of(from.host), state_.name_of((from_one ? two : one).host)}};
   seen.packet = packet_of(*view);
-  seen.relative_psn = relative_psn(seen.packet, from);
+  seen.relative_psn = wire::distance(first_psn(seen.packet.opcode, from), view->bth().psn);
   if (line() == nullptr && !error_) {
     state_.rest.push_back(std::move(seen));
     state_.rest_of = end_;

@@ -42,7 +42,7 @@ class ScriptRun {
   verbena::Time deadline() const;
   void deadline_is_over();
   const End& end_named(std::string_view name) const;
-  std::int64_t relative_psn(const Packet& packet, const End& from) const;
+  wire::Psn first_psn(Opcode opcode, const End& from) const;
 
   WorldState& state_;
   std::size_t end_;

@@ -9,7 +9,6 @@ namespace libverbena {
 namespace {
 
 constexpr std::uint32_t kCqEntries = 4096;
-constexpr std::uint64_t kWindowBytes = 2 << 20;
 
 /// A NIC may have decided to send what waits behind a window of another QP at the slowest rate: rules on what it knew
 /// then are that much laxer.
@@ -17,8 +16,8 @@ verbena::Duration departure_delay_max(const fabric::Topology& topology) {
   std::uint64_t slowest = UINT64_MAX;
   for (const fabric::Cable& cable : topology.cables)
     if (const std::uint64_t rate = cable.parameters.rate_bits_per_second; rate != 0) slowest = std::min(slowest, rate);
-  return verbena::microseconds(
-      static_cast<std::int64_t>(4 * kWindowBytes * 8 / std::max<std::uint64_t>(1, slowest / 1'000'000)));
+  constexpr std::uint64_t kBitsNs = 4 * std::uint64_t{nic::NicConfig{}.window_bytes} * 8 * 1'000'000'000;
+  return verbena::nanoseconds(static_cast<std::int64_t>(kBitsNs / slowest));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
   test_totals.py FOLDER STAGE=passed|FAILED...
 
 FOLDER has a JUnit file for each stage that consists of tests: STAGE.xml, or STAGE-SOMETHING.xml. A stage without one (a build, a format check) counts
-as one test; so does a failure of which no test knows.
+as one test; so does a failure of which no test knows. What was skipped has not passed, and is said.
 """
 import glob
 import os
@@ -18,24 +18,29 @@ def suites(path):
 
 
 def counts(paths):
-    """Tests, and those of them that did not pass: (total, failed)."""
+    """Tests that have (passed, failed, been skipped)."""
     found = [suite for path in paths for suite in suites(path)]
-    total, *not_passed = (sum(int(suite.get(name) or 0) for suite in found) for name in ("tests", "failures", "errors"))
-    return total, sum(not_passed)
+    total, failures, errors, skipped, disabled = (sum(int(suite.get(name) or 0) for suite in found)
+                                                  for name in ("tests", "failures", "errors", "skipped", "disabled"))
+    failed, skipped = failures + errors, skipped + disabled
+    return total - failed - skipped, failed, skipped
 
 
 def of_stage(folder, stage, verdict):
     paths = [path for pattern in (f"{stage}.xml", f"{stage}-*.xml") for path in glob.glob(os.path.join(glob.escape(folder), pattern))]
-    total, failed = counts(paths)
-    if total == 0 or (failed == 0 and verdict != "passed"):
-        total, failed = total + 1, failed + (verdict != "passed")
-    return total - failed, failed
+    passed, failed, skipped = counts(paths)
+    if verdict != "passed" and failed == 0:
+        failed = 1
+    elif verdict == "passed" and passed == 0:
+        passed = 1
+    return passed, failed, skipped
 
 
 def main():
     folder, *stages = sys.argv[1:]
     rows = [of_stage(folder, *stage.split("=", 1)) for stage in stages]
-    print(f"{sum(passed for passed, _ in rows)} passed, {sum(failed for _, failed in rows)} failed")
+    passed, failed, skipped = (sum(row[place] for row in rows) for place in range(3))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ using nic::CongestionPolicy;
 using nic::DcqcnParameters;
 using nic::TimelyParameters;
 
-constexpr Duration kTimeMax = seconds(60);
+constexpr Duration kTimeMax = seconds(10);
 constexpr Duration kTimerMin = microseconds(1);
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 constexpr std::uint64_t kByteCounterMin = 1024;
@@ -126,7 +126,7 @@ std::string clamp_text(const CongestionConfig& of) {
 
 template <auto policy, auto member>
 constexpr CongestionWord timer_word(std::string_view name) {
-  return {name, "want a time from 1us to 60s, as in 55us", take_time<policy, member, kTimerMin.ns>,
+  return {name, "want a time from 1us to 10s, as in 55us", take_time<policy, member, kTimerMin.ns>,
           time_text<policy, member>};
 }
 template <auto policy, auto member>
@@ -159,7 +159,7 @@ constexpr std::array kWords{
     rate_word<kDcqcn, &DcqcnParameters::additive_increase_bits_per_second>("dcqcn-additive-increase"),
     rate_word<kDcqcn, &DcqcnParameters::hyper_increase_bits_per_second>("dcqcn-hyper-increase"),
     rate_word<kDcqcn, &DcqcnParameters::min_rate_bits_per_second>("dcqcn-min-rate"),
-    CongestionWord{"dcqcn-decrease-interval", "want a time up to 60s, as in 4us",
+    CongestionWord{"dcqcn-decrease-interval", "want a time up to 10s, as in 4us",
                    take_time<kDcqcn, &DcqcnParameters::decrease_interval, 0>,
                    time_text<kDcqcn, &DcqcnParameters::decrease_interval>},
     CongestionWord{"dcqcn-clamp-target-rate", "want true or false", take_clamp, clamp_text},
@@ -177,6 +177,11 @@ constexpr std::array kWords{
 
 std::span<const CongestionWord> congestion_words() {
   return kWords;
+}
+
+std::string_view contradiction(const CongestionConfig& config) {
+  if (config.timely.t_low > config.timely.t_high) return "timely-t-low is above timely-t-high";
+  return {};
 }
 
 std::string text_of(const CongestionConfig& config) {

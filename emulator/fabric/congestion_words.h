@@ -13,7 +13,7 @@ namespace verbena::fabric {
 
 struct CongestionWord {
   std::string_view name;   // dcqcn-timer
-  std::string_view right;  // what its value may be: "want a time from 1us to 60s, as in 55us"
+  std::string_view right;  // what its value may be: "want a time from 1us to 10s, as in 55us"
   /// False: the text is no such value.
   bool (*take)(std::string_view text, nic::CongestionConfig& into);
   /// What `take` reads back.
@@ -21,6 +21,9 @@ struct CongestionWord {
 };
 
 std::span<const CongestionWord> congestion_words();
+
+/// What is wrong with the settings together, though each may be by itself; empty: nothing.
+std::string_view contradiction(const nic::CongestionConfig& config);
 
 /// "dcqcn-timer=300us dcqcn-g=..": of each setting that is not as by default. Without the port's rate.
 std::string text_of(const nic::CongestionConfig& config);

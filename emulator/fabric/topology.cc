@@ -123,13 +123,16 @@ std::vector<std::uint32_t> Topology::cables_of(std::uint32_t vertex) const {
   return found;
 }
 
-std::uint64_t Topology::port_rate(std::uint32_t host) const {
-  std::uint64_t rate = 0;
-  for (const std::uint32_t cable : cables_of(host)) {
-    if (cables[cable].parameters.rate_bits_per_second == 0) return 0;
-    rate = std::max(rate, cables[cable].parameters.rate_bits_per_second);
+std::vector<std::uint64_t> Topology::port_rates() const {
+  constexpr std::uint64_t kUnlimited = UINT64_MAX;
+  std::vector<std::uint64_t> rates(hosts, 0);
+  for (const Cable& cable : cables) {
+    const std::uint64_t rate = cable.parameters.rate_bits_per_second;
+    for (const std::uint32_t end : {cable.a, cable.b})
+      if (is_host(end)) rates[end] = std::max(rates[end], rate != 0 ? rate : kUnlimited);
   }
-  return rate;
+  std::replace(rates.begin(), rates.end(), kUnlimited, std::uint64_t{0});
+  return rates;
 }
 
 Result<void, std::string> check(const Topology& topology) {

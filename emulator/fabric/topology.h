@@ -64,8 +64,8 @@ struct Topology {
   }
   /// Indices of cables, ascending.
   std::vector<std::uint32_t> cables_of(std::uint32_t vertex) const;
-  /// What the port of a host can send, bits per second: the rate of its fastest cable. 0: frames take no time.
-  std::uint64_t port_rate(std::uint32_t host) const;
+  /// What the port of each host can send, bits per second: the rate of its fastest cable. 0: frames take no time.
+  std::vector<std::uint64_t> port_rates() const;
 };
 
 /// Parameters of the cables to hosts, and of those between switches.

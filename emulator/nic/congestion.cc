@@ -44,7 +44,8 @@ Time* next_notice(NicState& nic, Qp& qp, const wire::Gid& to) {
   if (found != told.end()) return &found->next_notice;
   std::erase_if(told, [&](const ToldPeer& peer) { return peer.next_notice <= nic.now; });
   if (told.size() == kNoticesMax) return nullptr;
-  return &told.emplace_back(to).next_notice;
+  told.push_back({.address = to});
+  return &told.back().next_notice;
 }
 
 /// A CNP that is due already stands for this mark as well.

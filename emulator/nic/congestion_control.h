@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "wire/time.h"
+#include "wire/types.h"
 
 namespace verbena::nic {
 
@@ -24,9 +26,10 @@ enum class CongestionPolicy : std::uint8_t { none, dcqcn, timely };
 using Share = std::uint32_t;
 inline constexpr Share kWhole = 1u << 30;
 
-/// Names and values of Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015 (section 5 and
-/// figure 14); the increases and the least rate, which it does not say, are those of its authors' simulator
-/// (github.com/bobzhuyb/ns3-rdma, mix/config.txt). ConnectX calls the parameters by the names in brackets.
+/// Names and values of Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015; the increases
+/// and the least rate, which the paper does not say, are those of its authors' simulator
+/// (github.com/bobzhuyb/ns3-rdma: mix/config.txt, and MinRate of qbb-net-device.cc). ConnectX calls the parameters by
+/// the names in brackets.
 struct DcqcnParameters {
   Share g = kWhole / 256;                                        // [1 - dce_tcp_g / 1024] weight of the newest sample
   Duration alpha_timer = microseconds(55);                       // [dce_tcp_rtt] alpha decays once in it without a CNP
@@ -94,6 +97,13 @@ class CongestionControl {
   virtual void sent(Time, std::uint64_t /*octets*/) {}
   /// From when a request had left the NIC to when its acknowledgement came; of requests that were sent once.
   virtual void round_trip(Duration) {}
+
+  /// pacing.cc's: the request whose round trip is being measured.
+  struct Measurement {
+    wire::Psn psn;
+    Time left;
+  };
+  std::optional<Measurement> measurement;
 
  protected:
   void set_rate(std::uint64_t bits_per_second) { rate_ = bits_per_second; }

@@ -89,7 +89,7 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
 
 void receive_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
   receive_response(nic, qp, packet, now);
-  if (qp.pace.is_measuring) end_round_trip(qp, now);
+  if (qp.pace.control != nullptr) end_round_trip(qp, now);
 }
 
 /// What is not a request of a connection.
@@ -104,13 +104,12 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 [[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
   const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const bool may_measure = may_measure_round_trip(qp);
   const wire::Psn psn = qp.requester.next_psn;
   const Sent sent = send_work(nic, qp, now, port);
   const std::uint64_t bytes = nic.counters.get(Counter::tx_bytes) - bytes_before;
-  // What is answered by data comes later than its acknowledgement would: a READ's request takes all PSNs of its answer.
-  if (sent == Sent::packet && qp.pace.control != nullptr && qp.pace.control->wants_round_trips() &&
-      qp.service->is_reliable && qp.requester.packets_since_ack_request == 0 && qp.requester.next_psn == psn + 1)
-    measure_round_trip(qp, psn, now, bytes);
+  const bool asks = sent == Sent::packet && qp.requester.packets_since_ack_request == 0;
+  if (may_measure && asks) begin_round_trip(qp, psn, now, bytes);
   charge_pace(qp, now, bytes);
   return sent;
 }

@@ -42,7 +42,6 @@ struct CongestionNotice {
 };
 /// Whoever packets came from that were marked, where the time between CNPs is a destination's.
 struct ToldPeer {
-  explicit ToldPeer(const wire::Gid& of) : address(of) {}
   wire::Gid address;
   Time next_notice{};
 };
@@ -64,8 +63,6 @@ struct alignas(64) NicState {
   TimerHeap timers;
   Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
   std::vector<CongestionNotice> notices;  // in the order in which they became due
-  std::vector<ToldPeer> told;             // with CnpScope::destination
-  Time next_notice_of_port{};             // with CnpScope::port
   Memory& memory;
   Counters& counters;
   const bool memory_has_octets;
@@ -86,6 +83,8 @@ struct alignas(64) NicState {
   ObjectTable<Flow, FlowTag> flows;
   ObjectTable<Qp, QpTag> qps;
   std::uint32_t timers_made = 0;
+  std::vector<ToldPeer> told;  // with CnpScope::destination
+  Time next_notice_of_port{};  // with CnpScope::port
   EventQueue<AsyncEvent> async_events;
   EventQueue<CompletionEvent> completion_events;
   ManagementSink* management = nullptr;

@@ -59,17 +59,24 @@ void slow_down(Qp& qp, Time now) {
   find_pace(qp.pace);
 }
 
-void measure_round_trip(Qp& qp, wire::Psn psn, Time now, std::uint64_t bytes) {
-  if (qp.pace.is_measuring) return;
-  qp.pace.is_measuring = true;
-  qp.pace.measured_psn = psn;
-  qp.pace.measured_from = now + time_of(bytes, qp.pace.control->line_rate());
+bool may_measure_round_trip(const Qp& qp) {
+  const CongestionControl* const control = qp.pace.control.get();
+  if (control == nullptr || !control->wants_round_trips() || control->measurement) return false;
+  const SendQueue& queue = qp.send_queue;
+  return qp.service->is_reliable && queue.next != queue.tail && !queue.at(queue.next).awaits_data() &&
+         qp.requester.next_psn == qp.requester.sent_psn;
+}
+
+void begin_round_trip(Qp& qp, wire::Psn psn, Time now, std::uint64_t bytes) {
+  CongestionControl& control = *qp.pace.control;
+  control.measurement = {psn, now + time_of(bytes, control.line_rate())};
 }
 
 void end_round_trip(Qp& qp, Time now) {
-  if (!qp.pace.is_measuring || wire::distance(qp.pace.measured_psn, qp.requester.una_psn) <= 0) return;
-  qp.pace.is_measuring = false;
-  qp.pace.control->round_trip(now - qp.pace.measured_from);
+  CongestionControl& control = *qp.pace.control;
+  if (!control.measurement || wire::distance(control.measurement->psn, qp.requester.una_psn) <= 0) return;
+  control.round_trip(now - control.measurement->left);
+  control.measurement.reset();
   find_pace(qp.pace);
 }
 

@@ -12,10 +12,12 @@ void set_pace(Qp& qp, const RateLimit& limit);
 void start_congestion_control(const NicState& nic, Qp& qp);
 /// A CNP came for the QP: the reaction point.
 [[gnu::cold]] void slow_down(Qp& qp, Time now);
-/// A request that asks for an acknowledgement leaves: its round trip may be measured. Only of a QP with a policy that
-/// wants round trips.
-void measure_round_trip(Qp& qp, wire::Psn psn, Time now, std::uint64_t bytes);
-/// Responses have come.
+/// Whether the acknowledgement of the QP's next packet, if it asks for one, says how long a round trip takes: not that
+/// of what goes out again, whose answer may be the first one's, nor what is answered by data.
+bool may_measure_round_trip(const Qp& qp);
+/// Such a packet leaves, and asks for an acknowledgement.
+void begin_round_trip(Qp& qp, wire::Psn psn, Time now, std::uint64_t bytes);
+/// Responses have come, for a QP under congestion control.
 void end_round_trip(Qp& qp, Time now);
 /// Whether the next packet may leave; if not, the QP's timer is set.
 bool pace_allows(NicState& nic, Qp& qp, Time now);

@@ -131,10 +131,6 @@ struct Pace {
   Duration burst{};                         // how far `next` may lag behind
   Time next{};
   std::unique_ptr<CongestionControl> control;  // null: none
-  /// The request whose round trip is being measured: when it had left.
-  bool is_measuring = false;
-  wire::Psn measured_psn;
-  Time measured_from{};
 };
 
 struct Qp {

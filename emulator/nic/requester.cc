@@ -193,7 +193,7 @@ void go_back(Qp& qp, Psn psn) {
   SendQueue& queue = qp.send_queue;
   Requester& requester = qp.requester;
   VERBENA_ASSERT(wire::distance(requester.una_psn, psn) >= 0 && wire::distance(psn, requester.sent_psn) >= 0);
-  qp.pace.is_measuring = false;  // whose answer would come is not known
+  if (qp.pace.control != nullptr) qp.pace.control->measurement.reset();  // whose answer would come is not known
   requester.outstanding_reads = 0;
   requester.packets_since_ack_request = 0;
   requester.next_psn = psn;

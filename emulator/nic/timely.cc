@@ -38,8 +38,11 @@ class Timely final : public CongestionControl {
     return value < 0 ? -size : size;
   }
   std::int64_t gradient_of(Duration difference) const {
-    constexpr std::int64_t kMost = 1'000'000'000;  // a second: beyond it all are as bad
-    return std::clamp(difference.ns, -kMost, kMost) * std::int64_t{kWhole} / parameters_.min_rtt.ns;
+    constexpr std::int64_t kSecond = 1'000'000'000;             // beyond it all are as bad
+    constexpr std::int64_t kMost = std::int64_t{kWhole} << 16;  // so that times() has room for a difference of two
+    const std::int64_t gradient =
+        std::clamp(difference.ns, -kSecond, kSecond) * std::int64_t{kWhole} / parameters_.min_rtt.ns;
+    return std::clamp(gradient, -kMost, kMost);
   }
 
   void increase(std::uint64_t steps) {

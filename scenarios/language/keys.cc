@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/fabric/congestion_words.h"
 #include "wire/assert.h"
 
 namespace verbena::scenarios {
@@ -21,69 +22,12 @@ constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-pe
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu"};
-constexpr Word kNic[] = {"profile",
-                         "mtu",
-                         "timeout",
-                         "retry-count",
-                         "rnr-retry",
-                         "min-rnr-timer",
-                         "read-depth",
-                         "speed",
-                         "window",
-                         "nak-latency",
-                         "acknowledge-latency",
-                         "timeout-min",
-                         "cnp-interval",
-                         "congestion-control",
-                         "cnp-scope",
-                         "dcqcn-g",
-                         "dcqcn-alpha-timer",
-                         "dcqcn-timer",
-                         "dcqcn-byte-counter",
-                         "dcqcn-fast-recovery",
-                         "dcqcn-additive-increase",
-                         "dcqcn-hyper-increase",
-                         "dcqcn-min-rate",
-                         "dcqcn-decrease-interval",
-                         "dcqcn-clamp-target-rate",
-                         "timely-alpha",
-                         "timely-beta",
-                         "timely-t-low",
-                         "timely-t-high",
-                         "timely-min-rtt",
-                         "timely-additive-increase",
-                         "timely-hyper-increase",
-                         "timely-min-rate",
-                         "page-fault-delay",
-                         "acknowledge-every"};
-constexpr Word kProfile[] = {"name",
-                             "description",
-                             "nak-latency",
-                             "acknowledge-latency",
-                             "timeout-min",
-                             "cnp-interval",
-                             "congestion-control",
-                             "cnp-scope",
-                             "dcqcn-g",
-                             "dcqcn-alpha-timer",
-                             "dcqcn-timer",
-                             "dcqcn-byte-counter",
-                             "dcqcn-fast-recovery",
-                             "dcqcn-additive-increase",
-                             "dcqcn-hyper-increase",
-                             "dcqcn-min-rate",
-                             "dcqcn-decrease-interval",
-                             "dcqcn-clamp-target-rate",
-                             "timely-alpha",
-                             "timely-beta",
-                             "timely-t-low",
-                             "timely-t-high",
-                             "timely-min-rtt",
-                             "timely-additive-increase",
-                             "timely-hyper-increase",
-                             "timely-min-rate",
-                             "page-fault-delay",
-                             "acknowledge-every"};
+constexpr Word kNic[] = {"profile",       "mtu",        "timeout", "retry-count", "rnr-retry",
+                         "min-rnr-timer", "read-depth", "speed",   "window"};
+constexpr Word kProfile[] = {"name", "description"};
+/// Of a NIC and of a profile, with the words of congestion control.
+constexpr Word kBehaviour[] = {"nak-latency",  "acknowledge-latency", "timeout-min",
+                               "cnp-interval", "page-fault-delay",    "acknowledge-every"};
 constexpr Word kWorkload[] = {"name",  "verb",  "transport", "pattern",       "from",         "to",
                               "among", "size",  "count",     "duration",      "depth",        "qps",
                               "rate",  "check", "start",     "receive-depth", "receive-delay"};
@@ -125,15 +69,24 @@ constexpr Word kProgramEnds[] = {"program", "status", "output", "is", "min", "ma
 constexpr Word kChecker[] = {"checker", "is", "min", "max"};
 constexpr Word kSurvivors[] = {"survivors", "is", "min", "max"};
 
-constexpr std::array kSections{
+std::vector<Word> with_behaviour(std::span<const Word> own) {
+  std::vector<Word> all(own.begin(), own.end());
+  all.insert(all.end(), std::begin(kBehaviour), std::end(kBehaviour));
+  for (const fabric::CongestionWord& word : fabric::congestion_words()) all.push_back(word.name);
+  return all;
+}
+const std::vector<Word> kWholeNic = with_behaviour(kNic);
+const std::vector<Word> kWholeProfile = with_behaviour(kProfile);
+
+const std::array kSections{
     SectionKeys{"scenario", kScenario},
     SectionKeys{"capture", kCapture},
     SectionKeys{"topology", kTopology},
     SectionKeys{"ecn", kEcn},
     SectionKeys{"cable", kCable},
     SectionKeys{"link", kLink},
-    SectionKeys{"nic", kNic},
-    SectionKeys{"profile", kProfile},
+    SectionKeys{"nic", kWholeNic},
+    SectionKeys{"profile", kWholeProfile},
     SectionKeys{"workload", kWorkload},
     SectionKeys{"size", kSize},
     SectionKeys{"exec", kProgram},

@@ -24,8 +24,8 @@ void read_behaviour(const Section& section, NicProfile& profile) {
   for (const fabric::CongestionWord& word : fabric::congestion_words())
     if (const auto value = section.find(word.name); value && !word.take(value->word(), profile.congestion))
       value->wrong(std::string(word.right));
-  if (profile.congestion.timely.t_low > profile.congestion.timely.t_high)
-    complain(section.place(), "timely-t-low is above timely-t-high");
+  if (const std::string_view wrong = fabric::contradiction(profile.congestion); !wrong.empty())
+    complain(section.place(), std::string(wrong));
   if (profile.congestion.uses_marks() && profile.cnp_interval.ns == 0)
     profile.cnp_interval = fabric::kCnpIntervalDefault;
   if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();

@@ -4,7 +4,7 @@ namespace verbena::scenarios {
 
 host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   host::NicTuning tuning;
-  const std::uint64_t speed = topology_at_nic_speeds(scenario).port_rate(host);
+  const std::uint64_t speed = topology_at_nic_speeds(scenario).port_rates()[host];
   if (speed != 0) tuning.speed_bits_per_second = speed;
   if (host >= scenario.nics.size()) return tuning;
   const NicSettings& settings = scenario.nics[host];

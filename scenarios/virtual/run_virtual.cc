@@ -21,7 +21,7 @@ constexpr std::uint32_t kLooksBetweenProgress = 16;
 
 std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
   std::vector<nic::NicConfig> configs;
-  const fabric::Topology topology = topology_at_nic_speeds(scenario);
+  const std::vector<std::uint64_t> port_rates = topology_at_nic_speeds(scenario).port_rates();
   for (std::uint32_t host = 0; host < scenario.nics.size(); ++host) {
     const NicSettings& settings = scenario.nics[host];
     nic::NicConfig config;
@@ -32,8 +32,7 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
     config.cnp_interval = settings.profile.cnp_interval;
     config.congestion = settings.profile.congestion;
     // What is infinitely fast is not slowed down by halves.
-    if (const std::uint64_t rate = topology.port_rate(host); rate != 0)
-      config.congestion.line_rate_bits_per_second = rate;
+    if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
     config.page_fault_delay = settings.profile.page_fault_delay;
     configs.push_back(config);
   }

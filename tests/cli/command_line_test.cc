@@ -50,6 +50,9 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_s
   check_refused({"exec", "--fabric", "a/b", "true"}, "--fabric");
   for (const std::string& name : {std::string(41, 'f'), std::string(".."), std::string("f g")})
     check_refused({"exec", "--fabric", name, "true"}, "a name has 1 to 40");
+  for (const char* ecn : {"x", "100..50,1%", "5KB..200KB", "5KB..200KB,2", "0..0,1%"})
+    check_refused({"fabric", "--topology", "star", "--ecn", ecn}, "not a number of bytes");
+  check_refused({"fabric", "--topology", "star", "--ecn", "2000000"}, "nothing would ever be marked");
   check_refused({"exec", "--link", "tcp", "true"}, "shm, fabric, udp or raw:");
   check_refused({"exec", "--link", "raw:", "true"}, "interface");
   check_refused({"exec", "--link", "raw:no-such-if", "true"}, "no-such-if");

@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATIENCE_SECONDS = 120
-ATTEMPTS = 5  # of a live session: a busy machine may have added a retransmission of its own
+ATTEMPTS = 3  # of a live session: a busy machine may have added a retransmission of its own
 INSIDE = "VERBENA_DOCS_INSIDE"
 
 

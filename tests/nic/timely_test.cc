@@ -70,6 +70,20 @@ BOOST_AUTO_TEST_CASE(round_trips_that_explode_stop_at_the_least_rate_and_calm_on
   BOOST_TEST(control->is_at_line_rate());
 }
 
+BOOST_AUTO_TEST_CASE(the_most_extreme_parameters_and_round_trips_stay_within_their_numbers) {
+  CongestionConfig extreme = config();
+  extreme.timely.min_rtt = microseconds(1);
+  extreme.timely.t_high = seconds(10);
+  const auto control = nic::make_congestion_control(extreme);
+  control->round_trip(microseconds(1));
+  control->round_trip(seconds(9));  // below t_high, and the steepest gradient that there is
+  BOOST_TEST(control->rate() == 100'000'000u);
+  for (int i = 0; i < 2000; ++i) control->round_trip(microseconds(1));
+  BOOST_TEST(control->is_at_line_rate());
+  control->round_trip(seconds(20));  // twice t_high: 0.8 of a half
+  BOOST_TEST(is_near(control->rate(), 6e9));
+}
+
 namespace {
 
 constexpr std::uint64_t kSlowLine = 1'000'000'000;  // 8 ns an octet
@@ -117,7 +131,24 @@ BOOST_AUTO_TEST_CASE(the_answer_to_what_was_sent_twice_measures_nothing) {
                .psn = 100,
                .aeth = {wire::nak_syndrome(wire::NakCode::psn_sequence_error), 0}});
   script.expect(rc(OperationCode::write_only), 100, milliseconds(1));
+  script.world.run_for(milliseconds(50));  // since the second time as well
   script.acknowledge(100, 1);
+  script.write(512);
+  const Traced first = script.expect(rc(OperationCode::write_first), 101, milliseconds(1));
+  const Traced second = script.expect(rc(OperationCode::write_last), 102, milliseconds(1));
+  BOOST_TEST((second.at - first.at).ns < 3000);  // at line rate
+}
+
+BOOST_AUTO_TEST_CASE(the_answer_to_a_read_measures_nothing_of_one_packet_either) {
+  Reaction script;
+  const Sge sge = script.buffer.sge(0, 64);
+  script.end.post(
+      {.opcode = SendOpcode::rdma_read, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 1}}});
+  script.expect(rc(OperationCode::read_request), 100);
+  script.world.run_for(milliseconds(50));
+  PacketSpec response{.opcode = rc(OperationCode::read_response_only), .psn = 100, .aeth = {wire::ack_syndrome(31), 1}};
+  response.payload.resize(64);
+  script.peer(response);
   script.write(512);
   const Traced first = script.expect(rc(OperationCode::write_first), 101, milliseconds(1));
   const Traced second = script.expect(rc(OperationCode::write_last), 102, milliseconds(1));

@@ -95,7 +95,7 @@ class Packed(Packages):
         libraries = [line.split()[5] for line in listed.splitlines() if ".so" in line.split()[5]]
         self.assertEqual(sorted(libraries), ["./usr/lib/verbena/libibverbs.so", "./usr/lib/verbena/libibverbs.so.1",
                                              "./usr/lib/verbena/libverbena-path.so"])
-        self.assertNotIn("/work", listed)
+        self.assertNotIn(pairs.ROOT, listed)
 
     def test_symbols_for_a_debugger_are_in_a_package_of_their_own(self):
         listed = run(["dpkg-deb", "-c", self.packages["verbena-dbgsym"]]).stdout
@@ -139,8 +139,8 @@ class PackedForProgrammers(Packages):
 
     def place_with(self, *packages):
         place, _ = self.unpack(*packages)
-        os.mkdir(place + "/work")
-        os.chmod(place + "/work", 0o777)
+        os.mkdir(place + "/mine")
+        os.chmod(place + "/mine", 0o777)
         return place
 
     def test_each_package_has_its_files_and_no_other(self):
@@ -168,7 +168,7 @@ class PackedForProgrammers(Packages):
 
     def test_the_examples_are_built_and_run_with_what_is_in_the_packages(self):
         place = self.place_with("verbena", "libverbena0", "libverbena-dev")
-        done = self.in_container(place, "sh", "-c", EMBED, "embed", place + "/work")
+        done = self.in_container(place, "sh", "-c", EMBED, "embed", place + "/mine")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("100% tests passed, 0 tests failed out of 4", done.stdout)
         self.assertIn("4096 octets, intact", done.stdout)
@@ -176,19 +176,19 @@ class PackedForProgrammers(Packages):
     def test_without_the_development_package_they_are_not(self):
         place = self.place_with("verbena", "libverbena0")
         shutil.copytree(os.path.join(pairs.ROOT, "examples"), place + "/root/usr/share/doc/verbena/examples")
-        done = self.in_container(place, "sh", "-c", EMBED, "embed", place + "/work")
+        done = self.in_container(place, "sh", "-c", EMBED, "embed", place + "/mine")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("there is no component 'library' here", " ".join(done.stderr.split()))
 
     def test_python_finds_the_module_and_pytest_the_plugin(self):
         place = self.place_with("verbena", "python3-verbena")
-        with open(place + "/work/test_mine.py", "w", encoding="utf-8") as file:
+        with open(place + "/mine/test_mine.py", "w", encoding="utf-8") as file:
             file.write(SUITE)
-        done = self.in_container(place, *PYTEST, place + "/work")
+        done = self.in_container(place, *PYTEST, place + "/mine")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("1 passed", done.stdout)
         shutil.rmtree(place + "/root/usr/lib/python3/dist-packages/verbena-0.1.0.dist-info")
-        done = self.in_container(place, *PYTEST, place + "/work")  # by its metadata alone: this is what finds it
+        done = self.in_container(place, *PYTEST, place + "/mine")  # by its metadata alone: this is what finds it
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("fixture 'verbena_fabric' not found", done.stdout)
 

@@ -136,7 +136,7 @@ Result<NicTuning, std::string> parse_nic_tuning(std::string_view text) {
   std::vector<std::string_view> seen;
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    if (text.empty()) return tuning;
+    if (text.empty()) break;
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(word.size());
     const std::string_view name = word.substr(0, word.find('='));
@@ -149,6 +149,9 @@ Result<NicTuning, std::string> parse_nic_tuning(std::string_view text) {
     seen.push_back(name);
     if (!right->empty()) return Failure{shown + std::string(*right)};
   }
+  if (const std::string_view wrong = fabric::contradiction(tuning.congestion); !wrong.empty())
+    return Failure{std::string(wrong)};
+  return tuning;
 }
 
 std::string text_of(const NicTuning& tuning) {

@@ -237,9 +237,7 @@ FabricAnswer FabricCommands::device_removal(Time, const FabricWords& words) {
 // -- What can be seen -------------------------------------------------------------------------------------------------
 
 FabricAnswer FabricCommands::hello(Time, const FabricWords&) {
-  FabricHello answer{topology_.hosts, {}, setup_.stats_path};
-  for (std::uint32_t host = 0; host < topology_.hosts; ++host) answer.port_rates.push_back(topology_.port_rate(host));
-  return to_text(answer);
+  return to_text(FabricHello{topology_.hosts, topology_.port_rates(), setup_.stats_path});
 }
 
 FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {

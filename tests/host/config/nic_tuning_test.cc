@@ -52,6 +52,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       {"dcqcn-g=3/2", "want a share above 0"},
       {"dcqcn-timer=999ns", "want a time from 1us"},
       {"dcqcn-min-rate=0bps", "want a rate"},
+      {"timely-t-low=600us", "timely-t-low is above timely-t-high"},
   };
   for (const auto& [text, error] : wrong) {
     const auto tuning = parse_nic_tuning(text);

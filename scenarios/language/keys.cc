@@ -13,9 +13,9 @@ namespace {
 
 using Word = std::string_view;
 
-constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    "timeout",  "real-timeout",
-                              "payload", "capture",     "detection", "sockets", "topology", "nic",
-                              "nics",    "workloads",   "faults",    "expect"};
+constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    "timeout", "real-timeout",
+                              "payload", "capture",     "detection", "sockets", "sample",  "topology",
+                              "nic",     "nics",        "workloads", "faults",  "expect"};
 constexpr Word kCapture[] = {"snap", "limit"};
 constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-per-leaf", "k",
                               "nodes", "switches", "link",   "trunk",  "links"};
@@ -28,10 +28,10 @@ constexpr Word kProfile[] = {"name", "description"};
 /// Of a NIC and of a profile, with the words of congestion control.
 constexpr Word kBehaviour[] = {"nak-latency",  "acknowledge-latency", "timeout-min",
                                "cnp-interval", "page-fault-delay",    "acknowledge-every"};
-constexpr Word kWorkload[] = {"name",  "verb",  "transport", "pattern",       "from",         "to",
-                              "among", "size",  "count",     "duration",      "depth",        "qps",
-                              "rate",  "check", "start",     "receive-depth", "receive-delay"};
-constexpr Word kSize[] = {"size", "from", "to", "weight"};
+constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",         "to",   "among",
+                              "size",     "count", "duration",  "depth",         "qps",          "rate", "load",
+                              "qp-reuse", "check", "start",     "receive-depth", "receive-delay"};
+constexpr Word kSize[] = {"size", "from", "to", "weight", "cdf"};
 constexpr Word kProgram[] = {"name", "exec", "node", "nodes", "start", "after", "status", "background"};
 constexpr Word kCondition[] = {"workload", "completed", "link", "carried"};
 constexpr Word kPacketFault[] = {"packet", "link", "on", "from", "until", "for", "when", "after"};
@@ -57,17 +57,19 @@ constexpr Word kRnrStorm[] = {"rnr-storm", "at", "until", "for", "when", "after"
 constexpr Word kCompletionStatus[] = {"completion-status", "status", "times", "at", "when", "after"};
 constexpr Word kRegistrationFailure[] = {"registration-failure", "times", "at", "when", "after"};
 constexpr Word kPostFailure[] = {"post-failure", "times", "at", "when", "after"};
-constexpr Word kCompletions[] = {"completions", "status", "is", "min", "max", "from", "until"};
-constexpr Word kThroughput[] = {"throughput", "min", "max"};
-constexpr Word kLatency[] = {"latency", "percentile", "min", "max"};
-constexpr Word kCounter[] = {"counter", "of", "is", "min", "max"};
-constexpr Word kQpState[] = {"qp-state", "state", "side"};
-constexpr Word kDataIntact[] = {"data-intact"};
-constexpr Word kSilence[] = {"silence", "from", "until"};
-constexpr Word kFinished[] = {"finished", "within"};
-constexpr Word kProgramEnds[] = {"program", "status", "output", "is", "min", "max"};
-constexpr Word kChecker[] = {"checker", "is", "min", "max"};
-constexpr Word kSurvivors[] = {"survivors", "is", "min", "max"};
+constexpr Word kCompletions[] = {"completions", "status", "is", "min", "max", "from", "until", "name"};
+constexpr Word kThroughput[] = {"throughput", "min", "max", "name"};
+constexpr Word kLatency[] = {"latency", "percentile", "mean", "min", "max", "name"};
+constexpr Word kSlowdown[] = {"slowdown", "percentile", "mean", "min", "max", "name"};
+constexpr Word kQueue[] = {"queue", "percentile", "from", "until", "min", "max", "name"};
+constexpr Word kCounter[] = {"counter", "of", "is", "min", "max", "name"};
+constexpr Word kQpState[] = {"qp-state", "state", "side", "name"};
+constexpr Word kDataIntact[] = {"data-intact", "name"};
+constexpr Word kSilence[] = {"silence", "from", "until", "name"};
+constexpr Word kFinished[] = {"finished", "within", "name"};
+constexpr Word kProgramEnds[] = {"program", "status", "output", "is", "min", "max", "name"};
+constexpr Word kChecker[] = {"checker", "is", "min", "max", "name"};
+constexpr Word kSurvivors[] = {"survivors", "is", "min", "max", "name"};
 
 std::vector<Word> with_behaviour(std::span<const Word> own) {
   std::vector<Word> all(own.begin(), own.end());
@@ -117,6 +119,8 @@ const std::array kSections{
     SectionKeys{"completions", kCompletions},
     SectionKeys{"throughput", kThroughput},
     SectionKeys{"latency", kLatency},
+    SectionKeys{"slowdown", kSlowdown},
+    SectionKeys{"queue", kQueue},
     SectionKeys{"counter", kCounter},
     SectionKeys{"qp-state", kQpState},
     SectionKeys{"data-intact", kDataIntact},

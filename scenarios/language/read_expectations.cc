@@ -61,6 +61,12 @@ double read_rate(const Value& value) {
 double read_time(const Value& value) {
   return static_cast<double>(value.duration().ns);
 }
+double read_octets(const Value& value) {
+  return static_cast<double>(value.size(0, UINT32_MAX));
+}
+double read_decimal(const Value& value) {
+  return value.decimal();
+}
 
 Bounds read_bounds(const Section& section, std::string_view least, std::string_view most, const Reading& read) {
   Bounds bounds;
@@ -88,6 +94,13 @@ Bounds need_bounds(const Section& section, const Reading& read) {
   return bounds;
 }
 
+/// `percentile:` or `mean: yes`.
+void read_statistic(const Section& section, Expectation& expectation) {
+  section.exclude("percentile", "mean");
+  if (const auto value = section.find("percentile")) expectation.percentile = value->percentile();
+  if (const auto value = section.find("mean")) expectation.is_mean = value->yes_no();
+}
+
 // -- Kinds
 
 void read_completions(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
@@ -107,8 +120,29 @@ void read_throughput(const Section& section, const Value& subject, const Element
 void read_latency(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                   Expectation& expectation) {
   expectation.workload = read_workload_name(subject, scenario);
-  if (const auto value = section.find("percentile")) expectation.percentile = value->percentile();
+  read_statistic(section, expectation);
   expectation.value = need_bounds(section, read_time);
+}
+
+void read_slowdown(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
+                   Expectation& expectation) {
+  expectation.workload = read_workload_name(subject, scenario);
+  const bool has_flows =
+      std::any_of(scenario.workloads.begin(), scenario.workloads.end(), [&expectation](const Workload& workload) {
+        return workload.name == expectation.workload && workload.load_ppb != 0;
+      });
+  if (!has_flows) subject.wrong("name one workload with load: 50%, whose flows have a slowdown");
+  read_statistic(section, expectation);
+  expectation.value = need_bounds(section, read_decimal);
+}
+
+void read_queue(const Section& section, const Value& subject, const ElementNames& names, const Scenario& scenario,
+                Expectation& expectation) {
+  if (scenario.sample.ns == 0) subject.wrong("queues are known with sample: 10us at the scenario's top level");
+  expectation.links = names.directions(subject, std::nullopt);
+  if (const auto value = section.find("percentile")) expectation.percentile = value->percentile();
+  expectation.time_ns = read_bounds(section, "from", "until", read_time);
+  expectation.value = need_bounds(section, read_octets);
 }
 
 void read_counter(const Section& section, const Value& subject, const ElementNames& names, const Scenario&,
@@ -209,10 +243,12 @@ struct ExpectationWord {
   ExpectationKind kind;
   void (*read)(const Section&, const Value&, const ElementNames&, const Scenario&, Expectation&);
 };
-constexpr std::array<ExpectationWord, 11> kExpectationWords{
+constexpr std::array<ExpectationWord, 13> kExpectationWords{
     {{"completions", ExpectationKind::completions, read_completions},
      {"throughput", ExpectationKind::throughput, read_throughput},
      {"latency", ExpectationKind::latency, read_latency},
+     {"slowdown", ExpectationKind::slowdown, read_slowdown},
+     {"queue", ExpectationKind::queue, read_queue},
      {"counter", ExpectationKind::counter, read_counter},
      {"qp-state", ExpectationKind::qp_state, read_qp_state},
      {"data-intact", ExpectationKind::data_intact, read_data_intact},
@@ -225,10 +261,18 @@ constexpr std::array<ExpectationWord, 11> kExpectationWords{
 std::string bounds_text(const Section& section) {
   std::string text;
   for (const std::string_view key : keys_of(section.section())) {
-    const auto value = key == section.section() ? std::nullopt : section.find(key);
+    const auto value = key == section.section() || key == "name" ? std::nullopt : section.find(key);
     if (value && value->is_word()) text += ", " + std::string(key) + " " + value->text();
   }
   return text;
+}
+
+void read_name(const Section& section, const Scenario& scenario, Expectation& expectation) {
+  const auto name = section.find("name");
+  if (!name) return;
+  expectation.name = name->word();
+  for (const Expectation& other : scenario.expectations)
+    if (other.name == expectation.name) name->wrong("two expectations have this name");
 }
 
 Expectation read_expectation(const Value& item, const ElementNames& names, const Scenario& scenario) {
@@ -253,6 +297,7 @@ Expectation read_expectation(const Value& item, const ElementNames& names, const
     expectation.kind = word.kind;
     word.read(section, subject, names, scenario, expectation);
     expectation.text = std::string(word.key) + (subject.is_word() ? " " + subject.word() : "") + bounds_text(section);
+    read_name(section, scenario, expectation);
     return expectation;
   }
   item.wrong("write data-intact, finished, or a map with one of the keys " + names_known);

@@ -20,9 +20,18 @@ namespace {
 constexpr std::uint64_t kSnapBytesMin = 128;
 constexpr std::uint64_t kCaptureBytesMin = 4096;
 constexpr std::uint64_t kCaptureBytesMax = std::uint64_t{1} << 40;
+constexpr std::int64_t kSamplesMax = 10'000'000;
 constexpr std::uint64_t kSeedMax = 999'999'999'999'999'999;
 /// Nodes of the real clock have addresses 127.47.91.K.
 constexpr std::uint32_t kRealHostsMax = 254;
+
+/// Within the timeout, which is known by then.
+void read_sample(const Value& value, Scenario& scenario) {
+  scenario.sample = value.duration();
+  if (scenario.clock == Clock::real_time) value.wrong("only with clock: virtual");
+  if (scenario.sample.ns == 0 || scenario.timeout.ns / scenario.sample.ns > kSamplesMax)
+    value.wrong("there are at most " + std::to_string(kSamplesMax) + " of them before the timeout: write more");
+}
 
 void read_frame(const Section& section, Scenario& scenario) {
   constexpr std::array<fabric::Named<Clock>, 2> kClocks{{{"virtual", Clock::virtual_time}, {"real", Clock::real_time}}};
@@ -44,6 +53,7 @@ void read_frame(const Section& section, Scenario& scenario) {
       value->wrong("with clock: real programs see their data");
   }
   if (const auto value = section.find("detection")) scenario.detection = value->duration();
+  if (const auto value = section.find("sample")) read_sample(*value, scenario);
 }
 
 /// `cut`, `uncut`, or for how long a connection over a dead cable goes on.

@@ -14,6 +14,7 @@ constexpr std::uint64_t kQueueDepthMax = 16'384;
 constexpr std::uint64_t kQpsMax = 16'384;
 constexpr std::uint64_t kMessageRateMax = 1'000'000'000;
 constexpr std::uint64_t kWeightMax = 1'000'000;
+constexpr std::uint32_t kWholeShare = 1'000'000'000;
 constexpr std::size_t kArgumentsMax = 1000;
 constexpr std::uint32_t kAtomicBytes = 8;
 
@@ -112,6 +113,26 @@ SizeChoice read_size_choice(const Value& value, std::uint32_t most) {
   return choice;
 }
 
+/// [[size, share of all that are no larger], ...]: evenly between one point and the next.
+void read_size_points(const Value& cdf, std::uint32_t most, std::vector<SizeChoice>& sizes) {
+  std::optional<std::uint64_t> size_before;
+  std::uint32_t share_before = 0;
+  for (const Value& point : cdf.items()) {
+    const std::vector<Value> pair = point.is_list() ? point.items() : std::vector<Value>{};
+    if (pair.size() != 2) point.wrong("write points such as [[1KB, 0%], [10KB, 50%], [1MB, 100%]]");
+    const std::uint64_t size = pair[0].size(0, most);
+    const std::uint32_t share = pair[1].probability();
+    if (size_before && size < *size_before) pair[0].wrong("it is below the one before");
+    if (share < share_before) pair[1].wrong("it is below the one before");
+    const std::uint64_t least = std::min(size_before ? *size_before + 1 : size, size);
+    if (share != share_before)
+      sizes.push_back({static_cast<std::uint32_t>(least), static_cast<std::uint32_t>(size), share - share_before});
+    size_before = size;
+    share_before = share;
+  }
+  if (share_before != kWholeShare) cdf.wrong("the last share is to be 100%");
+}
+
 void read_sizes(const Section& section, std::uint32_t datagram_max, Workload& workload) {
   const auto value = section.find("size");
   if (is_atomic(workload.verb)) {
@@ -121,8 +142,35 @@ void read_sizes(const Section& section, std::uint32_t datagram_max, Workload& wo
     return;
   }
   const std::uint32_t most = workload.transport == Transport::ud ? datagram_max : kMessageBytesMax;
-  for (const Value& item : section.need("size", "64KiB").items())
-    workload.sizes.push_back(read_size_choice(item, most));
+  const Value sizes = section.need("size", "64KiB");
+  if (const auto keys = keys_written(sizes); std::find(keys.begin(), keys.end(), "cdf") != keys.end()) {
+    const Section size(sizes, "size");
+    for (const std::string_view other : {"size", "from", "to", "weight"}) size.exclude("cdf", other);
+    return read_size_points(*size.find("cdf"), most, workload.sizes);
+  }
+  for (const Value& item : sizes.items()) workload.sizes.push_back(read_size_choice(item, most));
+}
+
+/// `load:` and what belongs to it.
+void read_flows(const Section& section, Workload& workload) {
+  const auto load = section.find("load");
+  section.exclude("rate", "load");
+  if (load) {
+    workload.load_ppb = load->probability();
+    if (workload.load_ppb == 0) load->wrong("write more than nothing");
+    const bool fits =
+        workload.transport == Transport::rc &&
+        (workload.verb == Verb::send || workload.verb == Verb::write || workload.verb == Verb::write_immediate) &&
+        workload.pattern != Pattern::ring_allreduce;
+    if (!fits) load->wrong("flows are messages on rc, send, write or write-imm, and no ring-allreduce");
+  }
+  const auto reuse = section.find("qp-reuse");
+  if (!reuse) return;
+  workload.reuses_qps = reuse->yes_no();
+  if (!load) reuse->wrong("it is for flows: write load: 50% as well");
+  if (workload.reuses_qps) return;
+  if (const auto depth = section.find("depth")) depth->wrong("with qp-reuse: no a QP has one flow at a time");
+  workload.queue_depth = 1;
 }
 
 void read_amount(const Section& section, Workload& workload) {
@@ -141,6 +189,7 @@ void read_amount(const Section& section, Workload& workload) {
     workload.queue_depth = static_cast<std::uint32_t>(value->number(1, kQueueDepthMax));
   if (const auto value = section.find("qps")) workload.qps = static_cast<std::uint32_t>(value->number(1, kQpsMax));
   if (const auto value = section.find("rate")) workload.messages_per_second = value->number(1, kMessageRateMax);
+  read_flows(section, workload);
   if (const auto value = section.find("start")) workload.start = value->duration();
   if (const auto value = section.find("receive-depth"))
     workload.receive_depth = static_cast<std::uint32_t>(value->number(1, kQueueDepthMax));

@@ -97,7 +97,12 @@ struct Workload {
   std::uint32_t qps = 1;  // per pair of hosts
   /// 0: a closed loop keeps queue_depth requests posted; otherwise an open loop, messages per second and QP.
   std::uint64_t messages_per_second = 0;
-  bool check = true;  // every octet verified at the target, atomics exactly once
+  /// Not 0: an open loop of flows, one message each. They arrive at each source as a Poisson process whose octets are
+  /// so much of its port's rate, and each goes to one of the source's pairs of hosts, drawn evenly, on the QP of the
+  /// pair that has fewest. `count` are the flows of a source then, and `duration` is how long they arrive.
+  std::uint32_t load_ppb = 0;
+  bool reuses_qps = true;  // false: the QP of a flow is connected anew
+  bool check = true;       // every octet verified at the target, atomics exactly once
   Duration start{0};
   /// Receives that the target keeps posted per QP (send, write-imm); fewer than the sender's depth make RNR NAKs.
   std::uint32_t receive_depth = 64;
@@ -204,7 +209,9 @@ struct Expectation {
   enum class Kind : std::uint8_t {
     completions,  // number of completions of `workload` with `status` (success if not said), within `time`
     throughput,   // of `workload`, bits per second
-    latency,      // of `workload`, percentile `percentile`, nanoseconds
+    latency,      // of `workload`, percentile `percentile` or the mean, nanoseconds
+    slowdown,     // of `workload`'s flows: time from arrival to completion by the time that each takes alone
+    queue,        // in front of `links`, percentile `percentile` of all samples in `time`, octets
     counter,      // `counter` of `hosts`, summed
     qp_state,     // of all QPs of `workload` at their `side`
     data_intact,  // of `workload` (empty: all)
@@ -216,9 +223,11 @@ struct Expectation {
   } kind{};
   std::string text;
   Place place;
+  std::string name;  // what its value is called; empty: nothing
   std::string workload;
   std::optional<std::uint8_t> status;
   double percentile = 50;
+  bool is_mean = false;  // instead of the percentile
   std::string counter;
   std::string checker;
   std::string output;  // program: a regular expression that its output must fit; with bounds, of its first group
@@ -252,6 +261,7 @@ struct Scenario {
   bool payload = true;  // false: headers only, no content checks
   fabric::Topology topology;
   CaptureLimits capture;
+  Duration sample{0};                     // 0: none; how often each link's load and queue are looked at
   Duration detection = milliseconds(10);  // until switches route around a dead link or switch
   bool cuts_sockets = true;               // of programs, with the network
   Duration socket_timeout{};              // of their TCP over a dead cable; 0: the kernel's own

@@ -117,6 +117,18 @@ double Value::percentile() const {
   return static_cast<double>(*thousandths) / 1000;
 }
 
+double Value::decimal() const {
+  const auto thousandths = is_word() ? fabric::parse_scaled(node_.Scalar(), 3) : std::nullopt;
+  if (!thousandths) wrong("write a number such as 2 or 1.25");
+  return static_cast<double>(*thousandths) / 1000;
+}
+
+std::uint32_t Value::probability() const {
+  const auto share = is_word() ? fabric::parse_probability(node_.Scalar()) : std::nullopt;
+  if (!share) wrong("write a share such as 70% or 0.7");
+  return *share;
+}
+
 Duration Value::duration() const {
   const auto value = is_word() ? fabric::parse_duration(node_.Scalar(), kScenarioTimeMax) : std::nullopt;
   if (!value) wrong("write a time of at most 86400s such as 500ns, 10us, 1.5ms or 2s");

@@ -41,6 +41,8 @@ class Value {
   bool yes_no() const;
   std::uint64_t number(std::uint64_t least, std::uint64_t most) const;
   double percentile() const;
+  double decimal() const;                                             // up to three digits behind the point
+  std::uint32_t probability() const;                                  // parts per billion
   Duration duration() const;                                          // up to kScenarioTimeMax
   std::uint64_t rate() const;                                         // bits per second, not 0
   std::uint64_t size(std::uint64_t least, std::uint64_t most) const;  // octets

@@ -47,6 +47,8 @@ struct StatusCount {
 };
 inline constexpr std::size_t kStatuses = 22;  // nic::CompletionStatus ends below
 
+inline constexpr std::int64_t kSlowdownUnit = 1000;
+
 struct WorkloadOutcome {
   std::string name;
   std::uint64_t pairs = 0;           // of hosts, times QPs
@@ -57,6 +59,7 @@ struct WorkloadOutcome {
   Duration last_completion{0};
   std::optional<Duration> finished;  // when the last pair was done
   LatencyHistogram latency;          // nanoseconds from the posting (open loop: from when it was due) to the completion
+  LatencyHistogram slowdown;         // of flows, in parts of kSlowdownUnit: latency by the time that each takes alone
   std::array<StatusCount, kStatuses> statuses{};          // by nic::CompletionStatus, of initiators
   std::array<StatusCount, kStatuses> receive_statuses{};  // of targets' receives
   std::uint64_t verified_messages = 0;
@@ -84,7 +87,9 @@ struct ExpectationOutcome {
   std::string text;
   Place place;
   bool held = false;
-  std::string observed;  // the value, with its unit
+  std::string observed;           // the value, with its unit
+  std::string name;               // as the scenario calls the value; empty: it does not
+  std::optional<double> value{};  // as a number: bits per second, nanoseconds, octets, or how many; nothing: it is none
 };
 
 struct AppliedFault {

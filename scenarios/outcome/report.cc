@@ -61,6 +61,20 @@ std::string workloads_text(const Outcome& outcome) {
   return rows.size() == 1 ? "" : table_text(rows) + "\n";
 }
 
+std::string flows_text(const Outcome& outcome) {
+  std::vector<Row> rows{{"flows", "number", "mean", "p50", "p95", "p99", "slowdown", "p50", "p95", "p99"}};
+  for (const WorkloadOutcome& workload : outcome.workloads) {
+    const LatencyHistogram& slowdown = workload.slowdown;
+    if (slowdown.count() == 0) continue;
+    const auto shown = [](double parts) { return fmt::format("{:.2f}", parts / kSlowdownUnit); };
+    const auto percentile = [&](double percent) { return shown(static_cast<double>(slowdown.percentile(percent))); };
+    rows.push_back({workload.name, fmt::format("{}", slowdown.count()), time_text(workload.latency.mean()),
+                    latency_text(workload, 50), latency_text(workload, 95), latency_text(workload, 99),
+                    shown(slowdown.mean()), percentile(50), percentile(95), percentile(99)});
+  }
+  return rows.size() == 1 ? "" : table_text(rows) + "\n";
+}
+
 std::string programs_text(const Outcome& outcome) {
   std::string text;
   for (const ProgramOutcome& program : outcome.programs)
@@ -124,7 +138,7 @@ std::string progress_text(const RunProgress& progress) {
 std::string report_text(const Scenario& scenario, const Outcome& outcome) {
   std::string text = fmt::format("{}: {} after {}, seed {}\n\n", scenario.name, text_of(outcome.end),
                                  time_text(outcome.elapsed), outcome.seed);
-  text += workloads_text(outcome) + programs_text(outcome) + expectations_text(outcome);
+  text += workloads_text(outcome) + flows_text(outcome) + programs_text(outcome) + expectations_text(outcome);
   text += faults_text(scenario, outcome);
   for (const ReportedViolation& violation : outcome.violations)
     text += fmt::format("checker   {} at {}: {} ({})\n", violation.checker, time_text(violation.time), violation.text,

@@ -20,6 +20,17 @@ Json statuses(const std::array<StatusCount, kStatuses>& counts) {
   return all;
 }
 
+/// Of flows: latency by the time that each takes alone.
+Json slowdown_json(const LatencyHistogram& slowdown) {
+  const auto shown = [](auto parts) { return static_cast<double>(parts) / kSlowdownUnit; };
+  return {{"count", slowdown.count()},
+          {"mean", shown(slowdown.mean())},
+          {"p50", shown(slowdown.percentile(50))},
+          {"p95", shown(slowdown.percentile(95))},
+          {"p99", shown(slowdown.percentile(99))},
+          {"most", shown(slowdown.most())}};
+}
+
 Json workload_json(const WorkloadOutcome& workload) {
   Json json{{"name", workload.name},
             {"pairs", workload.pairs},
@@ -30,14 +41,12 @@ Json workload_json(const WorkloadOutcome& workload) {
             {"start_ns", workload.start.ns},
             {"last_completion_ns", workload.last_completion.ns},
             {"finished_ns", workload.finished ? Json(workload.finished->ns) : Json(nullptr)}};
-  json["latency_ns"] = {{"count", workload.latency.count()},
-                        {"least", workload.latency.least()},
-                        {"mean", workload.latency.mean()},
-                        {"p50", workload.latency.percentile(50)},
-                        {"p90", workload.latency.percentile(90)},
-                        {"p99", workload.latency.percentile(99)},
-                        {"p99.9", workload.latency.percentile(99.9)},
+  json["latency_ns"] = {{"count", workload.latency.count()},      {"least", workload.latency.least()},
+                        {"mean", workload.latency.mean()},        {"p50", workload.latency.percentile(50)},
+                        {"p90", workload.latency.percentile(90)}, {"p95", workload.latency.percentile(95)},
+                        {"p99", workload.latency.percentile(99)}, {"p99.9", workload.latency.percentile(99.9)},
                         {"most", workload.latency.most()}};
+  if (workload.slowdown.count() != 0) json["slowdown"] = slowdown_json(workload.slowdown);
   json["completions"] = statuses(workload.statuses);
   json["receives"] = statuses(workload.receive_statuses);
   json["verified"] = {{"messages", workload.verified_messages}, {"octets", workload.verified_octets}};
@@ -82,7 +91,9 @@ std::string report_json(const Scenario& scenario, const Outcome& outcome) {
     json["expectations"].push_back({{"text", expectation.text},
                                     {"line", expectation.place.line},
                                     {"held", expectation.held},
-                                    {"observed", expectation.observed}});
+                                    {"observed", expectation.observed},
+                                    {"name", expectation.name},
+                                    {"value", expectation.value ? Json(*expectation.value) : Json(nullptr)}});
   json["faults"] = Json::array();
   for (const AppliedFault& fault : outcome.faults)
     json["faults"].push_back({{"text", scenario.faults[fault.index].text},

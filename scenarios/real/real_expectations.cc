@@ -21,6 +21,8 @@ bool is_about_workloads(ExpectationKind kind) {
     case ExpectationKind::completions:
     case ExpectationKind::throughput:
     case ExpectationKind::latency:
+    case ExpectationKind::slowdown:
+    case ExpectationKind::queue:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:
     case ExpectationKind::finished:
@@ -156,6 +158,8 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
     case ExpectationKind::completions:
     case ExpectationKind::throughput:
     case ExpectationKind::latency:
+    case ExpectationKind::slowdown:
+    case ExpectationKind::queue:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:
     case ExpectationKind::finished:

@@ -28,6 +28,7 @@ Judge::Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& wor
   for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
     const Expectation& expectation = scenario.expectations[i];
     if (expectation.kind == Expectation::Kind::silence) silences_.push_back(i);
+    if (expectation.kind == Expectation::Kind::queue) queues_[i].links = links_of(expectation.links);
     if (expectation.kind != Expectation::Kind::completions) continue;
     for (std::size_t workload = 0; workload < workloads.size(); ++workload)
       if (expectation.workload.empty() || expectation.workload == scenario.workloads[workload].name)
@@ -61,11 +62,19 @@ void Judge::observe(const sim::ObservedFrame& frame) {
   }
 }
 
+void Judge::sampled(sim::LinkId link, Time time, std::uint32_t queue_octets) {
+  for (auto& [index, samples] : queues_)
+    if (is_within(scenario_.expectations[index].time_ns, time - begin_) &&
+        std::find(samples.links.begin(), samples.links.end(), link) != samples.links.end())
+      samples.octets.add(queue_octets);
+}
+
 void Judge::judge(Outcome& outcome, sim::World& world, const CheckerReports& reports) const {
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
     const Judgement verdict = this->verdict(i, outcome, world, reports);
-    outcome.expectations.push_back({i, expectation.text, expectation.place, verdict.held, verdict.observed});
+    outcome.expectations.push_back(
+        {i, expectation.text, expectation.place, verdict.held, verdict.observed, expectation.name, verdict.value});
   }
   judge_implied(outcome, reports);
 }
@@ -81,13 +90,14 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
     case Expectation::Kind::throughput: {
       if (result == nullptr) return {false, "there is no such workload"};
       const double rate = result->bits_per_second();
-      return {expectation.value.contains(rate), rate_text(rate)};
+      return {expectation.value.contains(rate), rate_text(rate), rate};
     }
-    case Expectation::Kind::latency: {
-      if (result == nullptr || result->latency.count() == 0) return {false, "nothing completed"};
-      const auto value = static_cast<double>(result->latency.percentile(expectation.percentile));
-      return {expectation.value.contains(value), time_text(value)};
-    }
+    case Expectation::Kind::latency:
+      return latency(expectation, result);
+    case Expectation::Kind::slowdown:
+      return slowdown(expectation, result);
+    case Expectation::Kind::queue:
+      return queue(index);
     case Expectation::Kind::counter:
       return counter(expectation, world);
     case Expectation::Kind::qp_state:
@@ -113,10 +123,33 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
   return {};
 }
 
+Judge::Judgement Judge::latency(const Expectation& expectation, const WorkloadOutcome* result) {
+  if (result == nullptr || result->latency.count() == 0) return {false, "nothing completed"};
+  const double value = expectation.is_mean ? result->latency.mean()
+                                           : static_cast<double>(result->latency.percentile(expectation.percentile));
+  return {expectation.value.contains(value), time_text(value), value};
+}
+
+Judge::Judgement Judge::slowdown(const Expectation& expectation, const WorkloadOutcome* result) {
+  if (result == nullptr || result->slowdown.count() == 0) return {false, "no flow completed"};
+  const double parts = expectation.is_mean ? result->slowdown.mean()
+                                           : static_cast<double>(result->slowdown.percentile(expectation.percentile));
+  const double value = parts / kSlowdownUnit;
+  return {expectation.value.contains(value), fmt::format("{:.3g}", value), value};
+}
+
+Judge::Judgement Judge::queue(std::size_t index) const {
+  const Expectation& expectation = scenario_.expectations[index];
+  const LatencyHistogram& octets = queues_.at(index).octets;
+  if (octets.count() == 0) return {false, "no sample in this time"};
+  const std::uint64_t value = octets.percentile(expectation.percentile);
+  return {expectation.value.contains(static_cast<double>(value)), octets_text(value), static_cast<double>(value)};
+}
+
 Judge::Judgement Judge::completions(std::size_t index) const {
   const Bounds& bounds = scenario_.expectations[index].value;
   const bool held = is_bounded(bounds) ? bounds.contains(static_cast<double>(counts_[index])) : counts_[index] > 0;
-  return {held, fmt::format("{}", counts_[index])};
+  return {held, fmt::format("{}", counts_[index]), static_cast<double>(counts_[index])};
 }
 
 Judge::Judgement Judge::data_intact(const Expectation& expectation, const Outcome& outcome) const {
@@ -162,7 +195,7 @@ Judge::Judgement Judge::counter(const Expectation& expectation, sim::World& worl
       if (expectation.hosts.empty() ||
           std::find(expectation.hosts.begin(), expectation.hosts.end(), host) != expectation.hosts.end())
         sum += world.counters(host).get(counter);
-    return {expectation.value.contains(static_cast<double>(sum)), fmt::format("{}", sum)};
+    return {expectation.value.contains(static_cast<double>(sum)), fmt::format("{}", sum), static_cast<double>(sum)};
   }
   return {false, "there is no such counter"};
 }
@@ -178,6 +211,7 @@ Judge::Judgement Judge::finished(const Expectation& expectation, const Outcome& 
   }
   verdict.held = is_within(expectation.time_ns, last);
   verdict.observed = "after " + time_text(last);
+  verdict.value = static_cast<double>(last.ns);
   return verdict;
 }
 

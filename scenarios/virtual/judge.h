@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "scenarios/outcome/checker_verdicts.h"
@@ -20,6 +22,8 @@ class Judge final : public CompletionListener {
 
   void completed(std::size_t workload, const CompletionRecord& record) override;
   void observe(const sim::ObservedFrame& frame);
+  /// The queue in front of a link, at a sample's time.
+  void sampled(sim::LinkId link, Time time, std::uint32_t queue_octets);
   /// Whether observe() needs to be called.
   bool counts_packets() const { return !silences_.empty(); }
 
@@ -30,9 +34,13 @@ class Judge final : public CompletionListener {
   struct Judgement {
     bool held = false;
     std::string observed;
+    std::optional<double> value{};  // as a number
   };
   Judgement verdict(std::size_t index, const Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
   Judgement completions(std::size_t index) const;
+  static Judgement latency(const Expectation& expectation, const WorkloadOutcome* result);
+  static Judgement slowdown(const Expectation& expectation, const WorkloadOutcome* result);
+  Judgement queue(std::size_t index) const;
   Judgement data_intact(const Expectation& expectation, const Outcome& outcome) const;
   Judgement qp_state(const Expectation& expectation) const;
   Judgement counter(const Expectation& expectation, sim::World& world) const;
@@ -46,6 +54,12 @@ class Judge final : public CompletionListener {
   std::vector<std::uint64_t> counts_;                           // by expectation
   std::vector<std::vector<std::size_t>> completions_expected_;  // by workload: expectations
   std::vector<std::size_t> silences_;
+  /// What an expectation has seen of queues.
+  struct QueueSamples {
+    std::vector<sim::LinkId> links;
+    LatencyHistogram octets;
+  };
+  std::map<std::size_t, QueueSamples> queues_;  // by expectation
 };
 
 }  // namespace verbena::scenarios

@@ -55,12 +55,14 @@ OutDirectory::OutDirectory(const Scenario& scenario, const std::string& path, st
   counted_.resize(std::size_t{scenario.topology.hosts} * nic::kCounters, 0);
   events_ = std::make_unique<BufferedFile>(path + "/events.txt");
   counters_ = std::make_unique<BufferedFile>(path + "/counters.csv");
+  if (scenario.sample.ns != 0) links_ = std::make_unique<BufferedFile>(path + "/links.csv");
 }
 
 Result<void, std::string> OutDirectory::begin() {
   if (!open()) return {};
   if (const auto made = events_->flush(); !made) return Failure{made.error().text};
   append(*counters_, "time_ns,host,counter,value\n");
+  if (links_) append(*links_, "time_ns,link,octets,queue_octets\n");
   const auto made = counters_->flush();
   return made ? Result<void, std::string>{} : Failure{made.error().text};
 }
@@ -176,13 +178,20 @@ void OutDirectory::sample(Time now, const sim::World& world) {
   append(*counters_, std::string_view(rows.data(), rows.size()));
 }
 
+void OutDirectory::link_sample(const LinkSample& sample) {
+  if (!links_) return;
+  append(*links_, fmt::format("{},{},{},{}\n", sample.time.ns, sample.link, sample.octets, sample.queue_octets));
+}
+
 Result<void, std::string> OutDirectory::finish(Time now, const sim::World& world) {
   if (!open()) return {};
   next_sample_ = now;
   sample(now, world);
   if (error_.empty())
-    for (BufferedFile* file : {events_.get(), counters_.get()})
+    for (BufferedFile* file : {events_.get(), counters_.get(), links_.get()}) {
+      if (file == nullptr) continue;
       if (const auto flushed = file->flush(); !flushed && error_.empty()) error_ = flushed.error().text;
+    }
   for (const Capture& capture : captures_)
     if (capture.file && error_.empty())
       if (const auto flushed = capture.file->flush(); !flushed) error_ = flushed.error().text;

@@ -1,4 +1,5 @@
-// OutDirectory: the files that a run leaves: a capture of every link, the event trace, the counters over time.
+// OutDirectory: the files that a run leaves: a capture of every link, the event trace, the counters and the links' load
+// and queues over time.
 //
 // Solely responsible for writing them within their limits, and for the one line that says why it could not. A file that
 // takes no more ends the run. Frames are written down as they enter a link; what a fault did to one is its comment.
@@ -29,6 +30,14 @@ class OutDirectory final : public Journal {
   void observe(const sim::ObservedFrame& frame);
   /// Writes a row for each counter that has changed, if it is time to.
   void sample(Time now, const sim::World& world);
+  /// A row of links.csv: what a link accepted since the sample before, and what waits in front of it.
+  struct LinkSample {
+    Duration time{};  // since the start of the run
+    std::string_view link;
+    std::uint64_t octets = 0;
+    std::uint32_t queue_octets = 0;
+  };
+  void link_sample(const LinkSample& sample);
   /// Writes the counters as they are in the end, and what is left.
   Result<void, std::string> finish(Time now, const sim::World& world);
   /// Nothing: all is well.
@@ -58,7 +67,8 @@ class OutDirectory final : public Journal {
   std::vector<std::byte> scratch_;
   std::unique_ptr<BufferedFile> events_;
   std::unique_ptr<BufferedFile> counters_;
-  std::vector<std::uint64_t> counted_;  // by host and counter: as written last
+  std::unique_ptr<BufferedFile> links_;  // null: links are not sampled
+  std::vector<std::uint64_t> counted_;   // by host and counter: as written last
   Time next_sample_{0};
   std::string error_;
   std::vector<std::string> notes_;

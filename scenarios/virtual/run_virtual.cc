@@ -10,6 +10,7 @@
 #include "scenarios/virtual/fault_driver.h"
 #include "scenarios/virtual/hit_recorder.h"
 #include "scenarios/virtual/judge.h"
+#include "scenarios/virtual/link_sampler.h"
 #include "scenarios/virtual/out_directory.h"
 #include "scenarios/workload/workload_set.h"
 
@@ -54,7 +55,8 @@ class Run final : public sim::Observer {
         checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario) : nullptr),
         workloads_(world_, scenario, out_, checkers_.get()),
         faults_(world_, scenario, workloads_, out_),
-        judge_(world_, scenario, workloads_) {}
+        judge_(world_, scenario, workloads_),
+        sampler_(scenario, begin_, judge_, out_) {}
   ~Run() override { world_.observe(nullptr); }
 
   Outcome run();
@@ -63,6 +65,7 @@ class Run final : public sim::Observer {
  private:
   void set_up_nics();
   bool needs_observer() const;
+  bool step(Time limit);
   Outcome::End loop();
   void drain();
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
@@ -79,6 +82,7 @@ class Run final : public sim::Observer {
   WorkloadSet workloads_;
   FaultDriver faults_;
   Judge judge_;
+  LinkSampler sampler_;
 };
 
 void Run::observe(const sim::ObservedFrame& frame) {
@@ -128,13 +132,25 @@ void Run::tell_progress() {
   options_.progress(progress);
 }
 
+/// The next instant at which something happens or links are to be looked at. False: nothing does, up to `limit`.
+bool Run::step(Time limit) {
+  if (!sampler_.is_on()) return world_.step(limit);
+  if (world_.step(std::min(limit, sampler_.next()))) return true;
+  if (workloads_.all_settled() || sampler_.next() > limit) {
+    sampler_.end();
+    return world_.step(limit);
+  }
+  sampler_.take(world_);
+  return true;
+}
+
 Outcome::End Run::loop() {
   const Time limit = begin_ + scenario_.timeout;
   std::uint32_t looks = 0;
   while (true) {
     bool busy = true;
     for (std::uint32_t i = 0; busy && i < kStepsBetweenLooks; ++i) {
-      busy = world_.step(limit);
+      busy = step(limit);
       out_.sample(world_.now(), world_);
     }
     if (!out_.error().empty()) return Outcome::End::failed;

@@ -33,6 +33,7 @@ void Ledger::completed(const CompletionRecord& record) {
     if (record.status == nic::CompletionStatus::success) {
       outcome_.octets += record.octets;
       outcome_.latency.add(record.latency.ns);
+      if (record.alone.ns != 0) outcome_.slowdown.add(record.latency.ns * kSlowdownUnit / record.alone.ns);
     }
   }
   for (CompletionListener* listener : listeners_) listener->completed(number_, record);

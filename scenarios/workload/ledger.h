@@ -20,6 +20,7 @@ struct CompletionRecord {
   bool is_receive = false;
   std::uint32_t octets = 0;
   Duration latency{0};  // of requests
+  Duration alone{0};    // of flows: what the message takes with the network to itself
 };
 
 class CompletionListener {

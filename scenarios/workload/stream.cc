@@ -110,6 +110,7 @@ void Stream::host_crashed(sim::HostId host) {
   broken_ = true;  // what was outstanding never completes
   completed_ = posted_;
   resume_from_ = 0;
+  waiting_.clear();
 }
 
 void Stream::host_restarted(sim::HostId host, Time now) {
@@ -149,6 +150,7 @@ Time Stream::due(std::uint64_t message) const {
 }
 
 bool Stream::wants_more(Time now) const {
+  if (plan_.feed != nullptr) return !waiting_.empty() || !plan_.feed->is_over;
   if (workload_.count != 0) return posted_ < workload_.count;
   const Time then = workload_.messages_per_second == 0 ? now : std::max(now, due(posted_));
   return then < begin_ + workload_.duration;
@@ -156,6 +158,7 @@ bool Stream::wants_more(Time now) const {
 
 void Stream::pump(Time now) {
   if (broken_ || !connection_.is_up()) return;
+  if (plan_.feed != nullptr) return pump_flows(now);
   while (posted_ - completed_ < layout_.depth && wants_more(now)) {
     Time since = now;
     if (workload_.messages_per_second != 0) {
@@ -172,6 +175,31 @@ void Stream::pump(Time now) {
     }
   }
   note_progress(now);
+}
+
+void Stream::pump_flows(Time now) {
+  while (posted_ - completed_ < layout_.depth && !waiting_.empty()) {
+    const bool is_used = posted_ != pace_first_;
+    if (is_used && !workload_.reuses_qps) {
+      resume_from_ = posted_;
+      return connect(now);
+    }
+    if (!post(posted_, waiting_.front(), now)) {
+      connection_.initiator_agent().wake_at(now + kPostAgain, connection_.initiator_id());
+      return;
+    }
+    waiting_.pop_front();
+  }
+  note_progress(now);
+}
+
+void Stream::offer(Time due, Time now) {
+  waiting_.push_back(due);
+  pump(now);
+}
+
+void Stream::flows_over(Time now) {
+  if (!broken_) note_progress(now);
 }
 
 bool Stream::post(std::uint64_t number, Time since, Time now) {
@@ -222,14 +250,18 @@ void Stream::request_completed(const nic::Completion& completion, Time now) {
     broken_ = true;
     resume_from_ = number;
   }
+  if (!success && plan_.feed != nullptr)
+    waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(number - resume_from_), request.since);
   if (ledger_.journal().open())
     ledger_.journal().line(now, fmt::format("{} {} {} {} {} after {}", plan_.name, name_of(request.message.verb),
                                             number, octets_text(request.message.octets), name_of(status),
                                             time_text(completion.time - request.since)));
+  const Duration latency = completion.time - request.since;
   ledger_.completed({.time = completion.time,
                      .status = status,
                      .octets = request.message.octets,
-                     .latency = completion.time - request.since});
+                     .latency = latency,
+                     .alone = plan_.message_time ? plan_.message_time->alone(request.message.octets) : Duration{}});
   if (broken_)
     reconnect_if_possible(now);
   else

@@ -13,16 +13,25 @@
 #include "scenarios/workload/content_check.h"
 #include "scenarios/workload/ledger.h"
 #include "scenarios/workload/message_plan.h"
+#include "scenarios/workload/message_time.h"
 #include "scenarios/workload/shared_counter.h"
 #include "scenarios/workload/traffic.h"
 
 namespace verbena::scenarios {
+
+/// What a source of flows (flow_source.h) tells the streams that send them.
+struct FlowFeed {
+  bool is_over = false;  // no more come
+};
 
 struct StreamPlan {
   std::uint64_t index = 0;  // of the connection in the run
   std::uint64_t seed = 0;   // of its sizes, verbs and octets
   bool payload = true;
   std::string name;  // "n1->n2 qp 0", for reports
+  /// Not null: messages are flows, which come by Stream::offer(); outlives the stream.
+  const FlowFeed* feed = nullptr;
+  std::optional<MessageTime> message_time{};  // of flows
 };
 
 class Stream final : public Traffic {
@@ -41,6 +50,14 @@ class Stream final : public Traffic {
   bool settled() const override;
   std::optional<nic::QpState> state(bool target_side) const override { return connection_.state(target_side); }
   void check_end(Time now) override;
+
+  // -- Flows, called in the initiator's turn
+  /// A flow that arrived at `due`.
+  void offer(Time due, Time now);
+  /// The feed is over.
+  void flows_over(Time now);
+  /// Flows that have come and are not done.
+  std::uint64_t flows() const { return waiting_.size() + (posted_ - completed_); }
 
   /// Of all messages in memory: what the plan takes.
   static std::uint64_t memory_octets(const Workload& workload, const MessagePlan& messages);
@@ -73,6 +90,7 @@ class Stream final : public Traffic {
   bool wants_more(Time now) const;
   Time due(std::uint64_t message) const;
   void pump(Time now);
+  void pump_flows(Time now);
   bool post(std::uint64_t number, Time since, Time now);
   void request_completed(const nic::Completion& completion, Time now);
   void receive_completed(const nic::Completion& completion, Time now);
@@ -107,6 +125,7 @@ class Stream final : public Traffic {
   std::uint64_t receives_posted_ = 0;
   std::uint64_t receives_completed_ = 0;
   std::deque<Time> receives_owed_;  // when each may be posted
+  std::deque<Time> waiting_;        // flows: when each arrived that is not posted
 };
 
 }  // namespace verbena::scenarios

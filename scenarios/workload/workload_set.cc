@@ -7,7 +7,6 @@
 
 #include "emulator/fabric/chance.h"
 #include "scenarios/outcome/report_words.h"
-#include "scenarios/workload/pairs.h"
 #include "scenarios/workload/ring_allreduce.h"
 #include "scenarios/workload/stream.h"
 
@@ -16,7 +15,18 @@ namespace {
 
 constexpr std::uint64_t kMemoryOctetsMax = std::uint64_t{4} << 30;  // of all workloads together
 constexpr std::uint64_t kConnectionsMax = 1 << 19;                  // their addresses must differ
+constexpr std::uint64_t kFlows = 0xf10;
 constexpr std::uint64_t kCounterAddresses = std::uint64_t{1} << 62;
+
+std::optional<std::string> find_error_of_flows(const Scenario& scenario, const Workload& workload,
+                                               const std::vector<HostPair>& pairs) {
+  if (workload.load_ppb == 0) return std::nullopt;
+  if (mean_size(workload.sizes) == 0) return "flows need octets: write a larger size";
+  const std::vector<std::uint64_t> rates = topology_at_nic_speeds(scenario).port_rates();
+  for (const HostPair& pair : pairs)
+    if (rates[pair.from] == 0) return "load is a share of the port's rate: write the link's rate";
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -28,10 +38,13 @@ WorkloadSet::WorkloadSet(sim::World& world, const Scenario& scenario, Journal& j
   }
   std::uint64_t next_index = 0;
   traffic_.resize(scenario.workloads.size());
+  flow_sources_.resize(scenario.workloads.size());
   for (std::size_t i = 0; i < scenario.workloads.size(); ++i) {
     ledgers_.push_back(std::make_unique<Ledger>(i, scenario.workloads[i], world.now(), journal));
     if (scenario.workloads[i].pattern == Pattern::ring_allreduce)
       make_allreduce(i, next_index);
+    else if (scenario.workloads[i].load_ppb != 0)
+      make_flows(i, next_index);
     else
       make_streams(i, next_index);
   }
@@ -56,6 +69,7 @@ std::optional<std::string> WorkloadSet::find_error(const Scenario& scenario) {
     if (ring && (workload.from.size() < 2 || (workload.verb != Verb::send && workload.verb != Verb::write &&
                                               workload.verb != Verb::write_immediate)))
       return at("ring-allreduce needs two hosts or more, and send or write");
+    if (const auto wrong = find_error_of_flows(scenario, workload, pairs)) return at(*wrong);
     const MessagePlan messages(workload, 0);
     const std::uint64_t each = ring ? 0 : Stream::memory_octets(workload, messages) * workload.qps;
     octets += ring ? RingAllreduce::memory_octets(workload) : each * pairs.size();
@@ -96,22 +110,67 @@ void WorkloadSet::make_streams(std::size_t number, std::uint64_t& next_index) {
   const auto pairs = pairs_of(workload, scenario_.seed);
   const bool adds =
       workload.verb == Verb::fetch_add || (workload.verb == Verb::mixed && workload.transport == Transport::rc);
-  Ledger& ledger = *ledgers_[number];
-  ledger.outcome().pairs = pairs.size() * workload.qps;
+  ledgers_[number]->outcome().pairs = pairs.size() * workload.qps;
   for (const HostPair& pair : pairs) {
     SharedCounter* counter = adds ? counter_of(number, pair.to, next_index) : nullptr;
     for (std::uint32_t qp = 0; qp < workload.qps; ++qp) {
-      const auto& vertices = scenario_.topology.vertices;
-      std::string name = fmt::format("{} {}->{}", workload.name, vertices[pair.from].name, vertices[pair.to].name);
-      if (workload.qps > 1) name += fmt::format(" qp {}", qp);
       const StreamPlan plan{.index = next_index++,
                             .seed = fabric::mix_all({scenario_.seed, number, pair.from, pair.to, qp}),
                             .payload = scenario_.payload,
-                            .name = std::move(name)};
-      traffic_[number].push_back(
-          std::make_unique<Stream>(world_, ledger, plan, Stream::Side{*agents_[pair.from], scenario_.nics[pair.from]},
-                                   Stream::Side{*agents_[pair.to], scenario_.nics[pair.to]}, counter));
+                            .name = stream_name(number, pair, qp)};
+      traffic_[number].push_back(make_stream(number, plan, pair, counter));
     }
+  }
+}
+
+std::string WorkloadSet::stream_name(std::size_t number, const HostPair& pair, std::uint32_t qp) const {
+  const auto& vertices = scenario_.topology.vertices;
+  const Workload& workload = scenario_.workloads[number];
+  std::string name = fmt::format("{} {}->{}", workload.name, vertices[pair.from].name, vertices[pair.to].name);
+  if (workload.qps > 1) name += fmt::format(" qp {}", qp);
+  return name;
+}
+
+std::unique_ptr<Stream> WorkloadSet::make_stream(std::size_t number, const StreamPlan& plan, const HostPair& pair,
+                                                 SharedCounter* counter) {
+  return std::make_unique<Stream>(world_, *ledgers_[number], plan,
+                                  Stream::Side{*agents_[pair.from], scenario_.nics[pair.from]},
+                                  Stream::Side{*agents_[pair.to], scenario_.nics[pair.to]}, counter);
+}
+
+void WorkloadSet::make_flows(std::size_t number, std::uint64_t& next_index) {
+  const Workload& workload = scenario_.workloads[number];
+  const fabric::Topology topology = topology_at_nic_speeds(scenario_);
+  const std::vector<std::uint64_t> rates = topology.port_rates();
+  const auto pairs = pairs_of(workload, scenario_.seed);
+  ledgers_[number]->outcome().pairs = pairs.size() * workload.qps;
+  std::vector<FlowSource*> source_of(scenario_.topology.hosts, nullptr);
+  std::vector<std::vector<std::vector<WayCable>>> ways(scenario_.topology.hosts);
+  for (const HostPair& pair : pairs) {
+    FlowSource*& source = source_of[pair.from];
+    if (source == nullptr) {
+      ways[pair.from] = shortest_ways(topology, pair.from);
+      flow_sources_[number].push_back(std::make_unique<FlowSource>(
+          workload, *agents_[pair.from], Arrivals::Load{rates[pair.from], workload.load_ppb, mean_size(workload.sizes)},
+          fabric::mix_all({scenario_.seed, number, pair.from, kFlows})));
+      source = flow_sources_[number].back().get();
+    }
+    const NicSettings& target = scenario_.nics[pair.to];
+    const MessageTime time(ways[pair.from][pair.to], std::min(scenario_.nics[pair.from].mtu_bytes, target.mtu_bytes),
+                           workload.verb, target.profile.acknowledge_latency);
+    std::vector<Stream*> streams;
+    for (std::uint32_t qp = 0; qp < workload.qps; ++qp) {
+      const StreamPlan plan{.index = next_index++,
+                            .seed = fabric::mix_all({scenario_.seed, number, pair.from, pair.to, qp}),
+                            .payload = scenario_.payload,
+                            .name = stream_name(number, pair, qp),
+                            .feed = &source->feed(),
+                            .message_time = time};
+      auto stream = make_stream(number, plan, pair, nullptr);
+      streams.push_back(stream.get());
+      traffic_[number].push_back(std::move(stream));
+    }
+    source->add_pair(std::move(streams));
   }
 }
 
@@ -130,6 +189,7 @@ void WorkloadSet::schedule() {
   for (std::size_t i = 0; i < traffic_.size(); ++i)
     world_.at(world_.now() + scenario_.workloads[i].start, [this, i](Time now) {
       for (const auto& traffic : traffic_[i]) traffic->start(now);
+      for (const auto& source : flow_sources_[i]) source->start(now);
     });
 }
 
@@ -143,6 +203,9 @@ void WorkloadSet::restart(sim::HostId host, Time now) {
   agents_[host]->restarted();
   for (const auto& workload : traffic_)
     for (const auto& traffic : workload) traffic->host_restarted(host, now);
+  for (const auto& workload : flow_sources_)
+    for (const auto& source : workload)
+      if (source->host() == host) source->host_restarted(now);
 }
 
 std::optional<std::size_t> WorkloadSet::find(std::string_view name) const {

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/workload/flow_source.h"
 #include "scenarios/workload/host_agent.h"
 #include "scenarios/workload/ledger.h"
+#include "scenarios/workload/pairs.h"
 #include "scenarios/workload/shared_counter.h"
 #include "scenarios/workload/traffic.h"
 
@@ -41,6 +43,10 @@ class WorkloadSet {
 
  private:
   void make_streams(std::size_t workload, std::uint64_t& next_index);
+  std::unique_ptr<Stream> make_stream(std::size_t workload, const StreamPlan& plan, const HostPair& pair,
+                                      SharedCounter* counter);
+  void make_flows(std::size_t workload, std::uint64_t& next_index);
+  std::string stream_name(std::size_t workload, const HostPair& pair, std::uint32_t qp) const;
   void make_allreduce(std::size_t workload, std::uint64_t& next_index);
   SharedCounter* counter_of(std::size_t workload, sim::HostId target, std::uint64_t& next_index);
 
@@ -49,6 +55,7 @@ class WorkloadSet {
   std::vector<std::unique_ptr<HostAgent>> agents_;
   std::vector<std::unique_ptr<Ledger>> ledgers_;
   std::vector<std::vector<std::unique_ptr<Traffic>>> traffic_;
+  std::vector<std::vector<std::unique_ptr<FlowSource>>> flow_sources_;  // by workload
   struct CounterPlace {
     std::size_t workload;
     sim::HostId target;

@@ -396,3 +396,66 @@ BOOST_AUTO_TEST_CASE(limits_of_captures_are_the_clocks_own_unless_they_are_writt
   check_error(with("capture: {snap: ^64}\n"), "the headers have up to 128 octets");
   check_error(with("capture: {limit: ^1KiB}\n"), "write a size from 4096");
 }
+
+BOOST_AUTO_TEST_CASE(sizes_come_from_points_of_a_distribution) {
+  const auto workload = [](const std::string& size) {
+    return good("topology: {shape: star, hosts: 2}\nworkloads: [{verb: send, from: n1, to: n2, count: 1, size: {cdf: " +
+                size + "}}]\n")
+        .workloads.at(0);
+  };
+  const auto sizes = workload("[[1KB, 10%], [2KB, 0.6], [2KB, 80%], [1MB, 100%]]").sizes;
+  BOOST_REQUIRE_EQUAL(sizes.size(), 4u);
+  BOOST_TEST((sizes[0].least == 1000 && sizes[0].most == 1000 && sizes[0].weight == 100'000'000));
+  BOOST_TEST((sizes[1].least == 1001 && sizes[1].most == 2000 && sizes[1].weight == 500'000'000));
+  BOOST_TEST((sizes[2].least == 2000 && sizes[2].most == 2000 && sizes[2].weight == 200'000'000));
+  BOOST_TEST((sizes[3].least == 2001 && sizes[3].most == 1'000'000 && sizes[3].weight == 200'000'000));
+  const auto from_zero = workload("[[1KB, 0%], [2KB, 100%]]").sizes;
+  BOOST_REQUIRE_EQUAL(from_zero.size(), 1u);
+  BOOST_TEST((from_zero[0].least == 1001 && from_zero[0].most == 2000));
+}
+
+BOOST_AUTO_TEST_CASE(flows_samples_and_names_are_read) {
+  const Scenario scenario = good(
+      "sample: 10us\ntopology: {shape: star, hosts: 3}\n"
+      "workloads: [{name: w, verb: write, pattern: all-to-all, load: 70%, qp-reuse: no, size: 1KB, count: 9}]\n"
+      "expect:\n"
+      "  - {slowdown: w, mean: yes, max: 2.5, name: slow}\n"
+      "  - {queue: s1->n1, percentile: 99, from: 1ms, max: 1MiB}\n"
+      "  - {latency: w, mean: yes, max: 1ms}\n");
+  BOOST_TEST(scenario.sample.ns == 10'000);
+  BOOST_TEST(scenario.workloads[0].load_ppb == 700'000'000u);
+  BOOST_TEST(!scenario.workloads[0].reuses_qps);
+  BOOST_TEST(scenario.workloads[0].queue_depth == 1u);
+  BOOST_TEST(scenario.expectations[0].name == "slow");
+  BOOST_TEST(scenario.expectations[0].is_mean);
+  BOOST_TEST(scenario.expectations[0].value.most.value_or(0) == 2.5);
+  BOOST_TEST(scenario.expectations[0].text == "slowdown w, mean yes, max 2.5");
+  BOOST_TEST(scenario.expectations[1].percentile == 99);
+  BOOST_TEST(scenario.expectations[1].links.size() == 1u);
+  BOOST_TEST(scenario.expectations[2].is_mean);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_with_flows_samples_and_names_is_said) {
+  const auto workload = [](const std::string& keys) {
+    check_error("topology: {shape: star, hosts: 2}\nworkloads:\n  - {from: n1, to: n2, count: 1, " + keys + "}\n", "");
+  };
+  workload("verb: read, size: 1KB, load: ^50%");
+  workload("verb: write, transport: uc, size: 1KB, load: ^50%");
+  workload("verb: write, size: 1KB, load: ^0");
+  workload("verb: write, size: 1KB, load: ^150%");
+  workload("verb: write, size: 1KB, rate: 5, load: ^50%");
+  workload("verb: write, size: 1KB, qp-reuse: ^no");
+  workload("verb: write, size: 1KB, load: 50%, qp-reuse: no, depth: ^4");
+  workload("verb: write, size: {cdf: [[2KB, 10%], [^1KB, 100%]]}");
+  workload("verb: write, size: {cdf: [[1KB, 20%], [2KB, ^10%], [3KB, 100%]]}");
+  workload("verb: write, size: {cdf: ^[[1KB, 20%], [2KB, 90%]]}");
+  workload("verb: write, size: {cdf: [^5]}");
+  workload("verb: write, size: {cdf: [[5, 100%]], from: ^5}");
+  check_error("sample: ^1ns\n" + with(""), "before the timeout");
+  check_error("sample: ^0ns\n" + with(""), "before the timeout");
+  check_error(with("expect: [{queue: ^s1, max: 1}]\n"), "sample:");
+  check_error("sample: 1ms\n" + with("expect: [^{queue: s1}]\n"), "say how much");
+  check_error(with("expect: [{slowdown: ^w, max: 1}]\n"), "load:");
+  check_error(with("expect: [{latency: w, percentile: 5, mean: ^yes, max: 1ms}]\n"), "");
+  check_error(with("expect: [{latency: w, max: 1ms, name: a}, {throughput: w, min: 1Mbps, name: ^a}]\n"), "name");
+}

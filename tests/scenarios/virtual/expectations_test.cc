@@ -32,6 +32,8 @@ BOOST_AUTO_TEST_CASE(each_kind_can_hold_and_can_fail) {
   check("{throughput: w, min: 100Gbps}", false);
   check("{latency: w, percentile: 99, max: 1ms}", true);
   check("{latency: w, percentile: 50, max: 1us}", false);
+  check("{latency: w, mean: yes, max: 1ms, name: mean}", true);
+  check("{latency: w, mean: yes, max: 1us}", false);
   check("{counter: rx_write_requests, of: n2, min: 100}", true);
   check("{counter: rx_read_requests, min: 1}", false);
   check("{qp-state: w, state: rts}", true);
@@ -47,6 +49,20 @@ BOOST_AUTO_TEST_CASE(each_kind_can_hold_and_can_fail) {
   check("{checker: msn, min: 1}", false);
   check("{checker: all, is: 0}", true);
   check("{checker: all, min: 1}", false);
+}
+
+BOOST_AUTO_TEST_CASE(flows_have_a_slowdown_that_can_hold_and_fail) {
+  const auto is_held = [](const std::string& bounds) {
+    return test::held(test::run(test::star(2,
+                                           "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, "
+                                           "count: 100, load: 80%}\nexpect:\n  - {slowdown: w, " +
+                                               bounds + "}\n")),
+                      0);
+  };
+  BOOST_TEST(is_held("mean: yes, min: 1.05, max: 4"));
+  BOOST_TEST(!is_held("mean: yes, max: 1.05"));
+  BOOST_TEST(is_held("percentile: 0, min: 1, max: 1.03"));
+  BOOST_TEST(!is_held("percentile: 99, max: 1.5"));
 }
 
 BOOST_AUTO_TEST_CASE(failures_are_seen_as_what_they_are) {

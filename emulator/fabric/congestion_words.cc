@@ -12,6 +12,8 @@ using nic::CnpScope;
 using nic::CongestionConfig;
 using nic::CongestionPolicy;
 using nic::DcqcnParameters;
+using nic::DctcpParameters;
+using nic::SwiftParameters;
 using nic::TimelyParameters;
 
 constexpr Duration kTimeMax = seconds(10);
@@ -20,10 +22,14 @@ constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 constexpr std::uint64_t kByteCounterMin = 1024;
 constexpr std::uint64_t kByteCounterMax = std::uint64_t{1} << 40;
 constexpr std::uint64_t kRoundsMax = 1000;
+constexpr std::uint64_t kPacketsMax = 1000;
 constexpr std::uint64_t kBillion = 1'000'000'000;
 
-constexpr std::array<Named<CongestionPolicy>, 3> kPolicies{
-    {{"none", CongestionPolicy::none}, {"dcqcn", CongestionPolicy::dcqcn}, {"timely", CongestionPolicy::timely}}};
+constexpr std::array<Named<CongestionPolicy>, 5> kPolicies{{{"none", CongestionPolicy::none},
+                                                            {"dcqcn", CongestionPolicy::dcqcn},
+                                                            {"timely", CongestionPolicy::timely},
+                                                            {"swift", CongestionPolicy::swift},
+                                                            {"dctcp", CongestionPolicy::dctcp}}};
 constexpr std::array<Named<CnpScope>, 3> kScopes{
     {{"qp", CnpScope::qp}, {"destination", CnpScope::destination}, {"port", CnpScope::port}}};
 constexpr std::array<Named<bool>, 2> kAnswers{{{"true", true}, {"false", false}}};
@@ -115,6 +121,14 @@ std::string rounds_text(const CongestionConfig& of) {
   return std::to_string(of_policy<policy, member>(of));
 }
 
+template <auto policy, auto member>
+bool take_packets(std::string_view text, CongestionConfig& into) {
+  const auto packets = parse_number(text);
+  if (!packets || *packets == 0 || *packets > kPacketsMax) return false;
+  of_policy<policy, member>(into) = static_cast<std::uint32_t>(*packets);
+  return true;
+}
+
 bool take_clamp(std::string_view text, CongestionConfig& into) {
   const auto answer = find_named(kAnswers, text);
   if (answer) into.dcqcn.clamp_target_rate = *answer;
@@ -142,12 +156,22 @@ constexpr CongestionWord rounds_word(std::string_view name) {
   return {name, "want a number of rounds up to 1000, as in 5", take_rounds<policy, member>,
           rounds_text<policy, member>};
 }
+template <auto policy, auto member>
+constexpr CongestionWord packets_word(std::string_view name) {
+  return {name, "want packets from 1 to 1000, as in 1", take_packets<policy, member>, rounds_text<policy, member>};
+}
+template <auto policy, auto member>
+constexpr CongestionWord time_word(std::string_view name) {
+  return {name, "want a time up to 10s, as in 4us", take_time<policy, member, 0>, time_text<policy, member>};
+}
 constexpr auto kDcqcn = &CongestionConfig::dcqcn;
 constexpr auto kTimely = &CongestionConfig::timely;
+constexpr auto kSwift = &CongestionConfig::swift;
+constexpr auto kDctcp = &CongestionConfig::dctcp;
 
 constexpr std::array kWords{
-    CongestionWord{"congestion-control", "want none, dcqcn or timely", take_named<kPolicies, &CongestionConfig::policy>,
-                   named_text<kPolicies, &CongestionConfig::policy>},
+    CongestionWord{"congestion-control", "want none, dcqcn, timely, swift or dctcp",
+                   take_named<kPolicies, &CongestionConfig::policy>, named_text<kPolicies, &CongestionConfig::policy>},
     CongestionWord{"cnp-scope", "want qp, destination or port", take_named<kScopes, &CongestionConfig::cnp_scope>,
                    named_text<kScopes, &CongestionConfig::cnp_scope>},
     share_word<kDcqcn, &DcqcnParameters::g>("dcqcn-g"),
@@ -159,9 +183,7 @@ constexpr std::array kWords{
     rate_word<kDcqcn, &DcqcnParameters::additive_increase_bits_per_second>("dcqcn-additive-increase"),
     rate_word<kDcqcn, &DcqcnParameters::hyper_increase_bits_per_second>("dcqcn-hyper-increase"),
     rate_word<kDcqcn, &DcqcnParameters::min_rate_bits_per_second>("dcqcn-min-rate"),
-    CongestionWord{"dcqcn-decrease-interval", "want a time up to 10s, as in 4us",
-                   take_time<kDcqcn, &DcqcnParameters::decrease_interval, 0>,
-                   time_text<kDcqcn, &DcqcnParameters::decrease_interval>},
+    time_word<kDcqcn, &DcqcnParameters::decrease_interval>("dcqcn-decrease-interval"),
     CongestionWord{"dcqcn-clamp-target-rate", "want true or false", take_clamp, clamp_text},
     share_word<kTimely, &TimelyParameters::alpha>("timely-alpha"),
     share_word<kTimely, &TimelyParameters::beta>("timely-beta"),
@@ -171,6 +193,22 @@ constexpr std::array kWords{
     rate_word<kTimely, &TimelyParameters::additive_increase_bits_per_second>("timely-additive-increase"),
     rounds_word<kTimely, &TimelyParameters::hyper_increase>("timely-hyper-increase"),
     rate_word<kTimely, &TimelyParameters::min_rate_bits_per_second>("timely-min-rate"),
+    timer_word<kSwift, &SwiftParameters::base_target>("swift-base-target"),
+    time_word<kSwift, &SwiftParameters::hop_scale>("swift-hop-scale"),
+    CongestionWord{"swift-hops", "want switches on the way up to 1000, as in 3",
+                   take_rounds<kSwift, &SwiftParameters::hops>, rounds_text<kSwift, &SwiftParameters::hops>},
+    time_word<kSwift, &SwiftParameters::fs_range>("swift-fs-range"),
+    share_word<kSwift, &SwiftParameters::fs_min_window>("swift-fs-min-window"),
+    packets_word<kSwift, &SwiftParameters::fs_max_window>("swift-fs-max-window"),
+    packets_word<kSwift, &SwiftParameters::additive_increase>("swift-additive-increase"),
+    share_word<kSwift, &SwiftParameters::beta>("swift-beta"),
+    share_word<kSwift, &SwiftParameters::max_mdf>("swift-max-mdf"),
+    share_word<kSwift, &SwiftParameters::min_window>("swift-min-window"),
+    CongestionWord{"swift-retransmit-reset", "want a number of timeouts from 1 to 1000, as in 5",
+                   take_packets<kSwift, &SwiftParameters::retransmit_reset>,
+                   rounds_text<kSwift, &SwiftParameters::retransmit_reset>},
+    share_word<kDctcp, &DctcpParameters::g>("dctcp-g"),
+    packets_word<kDctcp, &DctcpParameters::additive_increase>("dctcp-additive-increase"),
 };
 
 }  // namespace

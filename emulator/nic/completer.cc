@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/pacing.h"
 #include "emulator/nic/payload.h"
 #include "emulator/nic/requester.h"
 #include "wire/aeth.h"
@@ -70,13 +71,14 @@ void exhaust(NicState& nic, Qp& qp, CompletionStatus status, Counter counter) {
 }
 
 /// Sends again from `psn` on; the retry count guards against doing so for ever without progress.
-void retry_from(NicState& nic, Qp& qp, Psn psn, Time now) {
+void retry_from(NicState& nic, Qp& qp, Psn psn, Loss loss, Time now) {
   Requester& requester = qp.requester;
   if (requester.retries_left == 0) {
     exhaust(nic, qp, CompletionStatus::retry_exceeded, Counter::retry_exceeded_err);
     return;
   }
   --requester.retries_left;
+  note_loss(qp, loss, now);
   go_back(qp, psn);
   restart_ack_timer(nic, qp, now);
   nic.ready.push_back(qp);
@@ -85,7 +87,7 @@ void retry_from(NicState& nic, Qp& qp, Psn psn, Time now) {
 void response_missing(NicState& nic, Qp& qp, Time now) {
   if (qp.requester.read_retry_pending || qp.state == QpState::error) return;
   nic.counters.add(Counter::implied_nak_seq_err);
-  retry_from(nic, qp, qp.requester.una_psn, now);
+  retry_from(nic, qp, qp.requester.una_psn, Loss::sequence_error, now);
   qp.requester.read_retry_pending = true;
 }
 
@@ -138,7 +140,7 @@ void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, Psn psn, Time now) {
   switch (code) {
     case wire::NakCode::psn_sequence_error:
       nic.counters.add(Counter::packet_seq_err);
-      retry_from(nic, qp, psn, now);
+      retry_from(nic, qp, psn, Loss::sequence_error, now);
       return;
     case wire::NakCode::invalid_request:
     case wire::NakCode::invalid_rd_request:
@@ -306,7 +308,7 @@ void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
   if (qp.timers.take_due(Timer::ack, now)) {
     nic.counters.add(Counter::local_ack_timeout_err);
     requester.read_retry_pending = false;
-    retry_from(nic, qp, requester.una_psn, now);
+    retry_from(nic, qp, requester.una_psn, Loss::timeout, now);
   }
 }
 

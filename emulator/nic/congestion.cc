@@ -3,12 +3,16 @@
 // IBTA annex A17.9: the packet may be a request, a response or an acknowledgement of any transport; one CNP may stand
 // for several marks on a QP. The CNP goes to the QP that sent the packet: BECN set, PSN 0, 16 octets of zeros, no ECN
 // of its own. What the reaction point does with it is congestion_control.h's.
+//
+// Where the policy hears of each mark, the acknowledgement of the marked request has BECN (annex A10.4 has it so for
+// InfiniBand: a responder of a connection may tell of FECN by a CNP or by BECN in its acknowledgement).
 #include "emulator/nic/congestion.h"
 
 #include <algorithm>
 #include <array>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/responder.h"
 
 namespace verbena::nic {
 namespace {
@@ -74,6 +78,24 @@ void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
                          .to = qp.service->is_connected ? qp.attributes.dest_qpn : packet.deth().source_qp,
                          .address = path.destination,
                          .frame_template = wire::FrameTemplate(nic.frame_path(path, notice_port(qp)))});
+}
+
+void receive_marked_request(NicState& nic, Qp& qp, const wire::PacketView& packet) {
+  Responder& responder = qp.responder;
+  const MarkEcho::Marked before{
+      .psn = responder.expected_psn, .msn_before = responder.msn, .packets_before = responder.unacknowledged_packets};
+  // What is left of jobs that are done would be taken for answers to come (send_acknowledge).
+  if (!responder.owes_jobs()) responder.forget_jobs();
+  receive_request(nic, qp, packet);
+  const bool is_executed = responder.expected_psn != before.psn && qp.state != QpState::error;
+  if (!is_executed || packet.opcode().takes_resource) return;
+  MarkEcho::Marked marked = before;
+  marked.msn_after = responder.msn;
+  marked.packets_after = responder.unacknowledged_packets;
+  if (!responder.echo->note(marked)) return;
+  // RFC 8257, section 3.2: what was received before it is acknowledged at once.
+  if (responder.acknowledge == Responder::Acknowledge::none) responder.acknowledge = Responder::Acknowledge::ack;
+  nic.ready.push_back(qp);
 }
 
 std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) {

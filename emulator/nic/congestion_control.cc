@@ -10,6 +10,10 @@ std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfi
       return make_dcqcn(config);
     case CongestionPolicy::timely:
       return make_timely(config);
+    case CongestionPolicy::swift:
+      return make_swift(config);
+    case CongestionPolicy::dctcp:
+      return make_dctcp(config);
   }
   return nullptr;
 }

@@ -129,7 +129,11 @@ bool keeps_to_its_window(const NicState&, const Qp& qp) {
     if (work.awaits_data() && into >= 0 && into < static_cast<std::int32_t>(work.packets)) last = work.first_psn;
     return true;
   });
-  return distance(requester.una_psn, last) < requester.window_packets;
+  // What left under a larger window of congestion control may still be outstanding.
+  const bool may_shrink = qp.pace.control != nullptr && qp.pace.control->has_window();
+  const std::int32_t most =
+      may_shrink ? static_cast<std::int32_t>(qp.pace.control->window_limit()) : requester.window_packets;
+  return distance(requester.una_psn, last) < most && requester.window_packets <= most;
 }
 
 bool counts_what_it_reads(const NicState& nic, const Qp& qp) {

@@ -191,6 +191,7 @@ void start_responder(NicState& nic, Qp& qp) {
   take_path(nic, qp);
   start_congestion_control(nic, qp);
   if (!qp.service->is_reliable) return;
+  if (nic.config.congestion.echoes_marks()) qp.responder.echo = std::make_unique<MarkEcho>();
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
   qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
 }
@@ -213,6 +214,7 @@ void start_requester(const NicState& nic, Qp& qp) {
   requester.ack_request_every = std::min(window / 2, every != 0 ? every : kAckRequestEvery);
   requester.una_psn = requester.next_psn = requester.sent_psn = requester.post_psn = qp.attributes.sq_psn;
   take_requester_limits(qp);
+  start_window(qp);
 }
 
 void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask, Time now) {

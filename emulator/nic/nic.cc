@@ -87,9 +87,25 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
     nic.counters.add(reason);
 }
 
-void receive_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+[[gnu::noinline]] void receive_controlled_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+  const wire::Psn una = qp.requester.una_psn;
   receive_response(nic, qp, packet, now);
-  if (qp.pace.control != nullptr) end_round_trip(qp, now);
+  note_answer(nic, qp, packet, una, now);
+}
+
+void receive_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+  if (qp.pace.control == nullptr)
+    receive_response(nic, qp, packet, now);
+  else
+    receive_controlled_answer(nic, qp, packet, now);
+}
+
+/// The packet is marked. True: and with that it is dealt with.
+[[gnu::cold]] bool take_mark(NicState& nic, Qp& qp, const wire::PacketView& packet) {
+  notice_congestion(nic, qp, packet);
+  if (qp.responder.echo == nullptr || !packet.opcode().is_request || !qp.service->responds) return false;
+  receive_marked_request(nic, qp, packet);
+  return true;
 }
 
 /// What is not a request of a connection.
@@ -104,12 +120,10 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 [[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
   const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
-  const bool may_measure = may_measure_round_trip(qp);
-  const wire::Psn psn = qp.requester.next_psn;
+  const Departure departure = next_departure(qp);
   const Sent sent = send_work(nic, qp, now, port);
   const std::uint64_t bytes = nic.counters.get(Counter::tx_bytes) - bytes_before;
-  const bool asks = sent == Sent::packet && qp.requester.packets_since_ack_request == 0;
-  if (may_measure && asks) begin_round_trip(qp, psn, now, bytes);
+  if (sent == Sent::packet && qp.pace.control != nullptr) note_departure(qp, departure, now, bytes);
   charge_pace(qp, now, bytes);
   return sent;
 }
@@ -164,7 +178,7 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
     return take_without_qp(nic, packet, *reason, now);
   }
   if ((packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced)
-    notice_congestion(nic, *qp, packet);
+    if (take_mark(nic, *qp, packet)) return;
   if (!qp->service->is_connected)
     receive_datagram(nic, *qp, packet);
   else if (packet.opcode().is_request && qp->service->responds)

@@ -17,11 +17,32 @@ Duration time_of(std::uint64_t bytes, std::uint64_t bits_per_second) {
 
 /// The lower of what the program and the network allow.
 void find_pace(Pace& pace) {
-  const bool is_held =
-      pace.control != nullptr && (!pace.control->is_at_line_rate() || pace.control->wants_round_trips());
+  const bool is_held = pace.control != nullptr && (!pace.control->is_at_line_rate() || pace.control->is_always_paced());
   pace.bits_per_second = pace.limit_bits_per_second;
   if (is_held && (pace.bits_per_second == 0 || pace.control->rate() < pace.bits_per_second))
     pace.bits_per_second = pace.control->rate();
+}
+
+std::uint32_t packets_between(wire::Psn from, wire::Psn to) {
+  return static_cast<std::uint32_t>(std::max(wire::distance(from, to), 0));
+}
+
+std::uint32_t outstanding(const Requester& requester) {
+  return packets_between(requester.una_psn, requester.sent_psn);
+}
+
+void take_window(Qp& qp) {
+  qp.requester.window_packets = static_cast<std::int32_t>(qp.pace.control->window_packets());
+  find_pace(qp.pace);
+}
+
+/// From when a request's last bit had left to its acknowledgement, if that is being measured.
+void end_round_trip(Qp& qp, Time now) {
+  CongestionControl& control = *qp.pace.control;
+  if (!control.measurement || wire::distance(control.measurement->psn, qp.requester.una_psn) <= 0) return;
+  control.round_trip(now - control.measurement->left);
+  control.measurement.reset();
+  find_pace(qp.pace);
 }
 
 }  // namespace
@@ -59,25 +80,56 @@ void slow_down(Qp& qp, Time now) {
   find_pace(qp.pace);
 }
 
-bool may_measure_round_trip(const Qp& qp) {
-  const CongestionControl* const control = qp.pace.control.get();
-  if (control == nullptr || !control->wants_round_trips() || control->measurement) return false;
+void start_window(Qp& qp) {
+  if (qp.pace.control == nullptr || !qp.service->is_reliable) return;
+  Requester& requester = qp.requester;
+  qp.pace.control->begin(static_cast<std::uint32_t>(requester.window_packets), qp.mtu);
+  if (!qp.pace.control->has_window()) return;
+  requester.ack_request_every = 1;
+  take_window(qp);
+}
+
+Departure next_departure(const Qp& qp) {
   const SendQueue& queue = qp.send_queue;
-  return qp.service->is_reliable && queue.next != queue.tail && !queue.at(queue.next).awaits_data() &&
-         qp.requester.next_psn == qp.requester.sent_psn;
+  const Requester& requester = qp.requester;
+  const bool is_first = requester.next_psn == requester.sent_psn;
+  return {.psn = requester.next_psn,
+          .is_measurable = is_first && queue.next != queue.tail && !queue.at(queue.next).awaits_data()};
 }
 
-void begin_round_trip(Qp& qp, wire::Psn psn, Time now, std::uint64_t bytes) {
+void note_departure(Qp& qp, const Departure& departure, Time now, std::uint64_t bytes) {
   CongestionControl& control = *qp.pace.control;
-  control.measurement = {psn, now + time_of(bytes, control.line_rate())};
+  if (!qp.service->is_reliable) return;
+  const Time left = now + time_of(bytes, control.line_rate());
+  const bool asks = qp.requester.packets_since_ack_request == 0;
+  if (control.wants_round_trips() && departure.is_measurable && asks && !control.measurement)
+    control.measurement = {departure.psn, left};
+  if (control.has_window()) control.left(departure.psn, departure.is_measurable ? left : kNever);
 }
 
-void end_round_trip(Qp& qp, Time now) {
+void note_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, wire::Psn una_before, Time now) {
+  end_round_trip(qp, now);
   CongestionControl& control = *qp.pace.control;
-  if (!control.measurement || wire::distance(control.measurement->psn, qp.requester.una_psn) <= 0) return;
-  control.round_trip(now - control.measurement->left);
-  control.measurement.reset();
-  find_pace(qp.pace);
+  const Requester& requester = qp.requester;
+  const std::uint32_t packets = packets_between(una_before, requester.una_psn);
+  if (!control.has_window() || packets == 0 || qp.state == QpState::error) return;
+  // The data of a READ tells its marks itself; an acknowledgement echoes those of requests.
+  const bool is_data = packet.opcode().operation == wire::Operation::read_response;
+  const bool data_is_marked = (packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced;
+  control.acknowledged({.now = now,
+                        .last = requester.una_psn - 1,
+                        .packets = packets,
+                        .outstanding = outstanding(requester),
+                        .is_marked = is_data ? data_is_marked : packet.bth().becn});
+  take_window(qp);
+  if (qp.send_queue.next != qp.send_queue.tail) nic.ready.push_back(qp);
+}
+
+void note_loss(Qp& qp, Loss loss, Time now) {
+  CongestionControl* const control = qp.pace.control.get();
+  if (control == nullptr || !control->has_window()) return;
+  control->lost(now, loss, outstanding(qp.requester));
+  take_window(qp);
 }
 
 bool pace_allows(NicState& nic, Qp& qp, Time now) {
@@ -95,7 +147,9 @@ void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
     find_pace(qp.pace);
     if (qp.pace.bits_per_second == 0) return;  // at line rate again
   }
-  qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + time_of(bytes, qp.pace.bits_per_second);
+  Duration spacing = time_of(bytes, qp.pace.bits_per_second);
+  if (qp.pace.control != nullptr && bytes != 0) spacing = std::max(spacing, qp.pace.control->gap());
+  qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + spacing;
   // An acknowledgement may be asked for many packets later: what the limit holds back is not lost.
   qp.timers.postpone(Timer::ack, qp.pace.next + qp.requester.ack_timeout);
 }

@@ -15,6 +15,7 @@
 #include "emulator/nic/congestion_control.h"
 #include "emulator/nic/earlier_octets.h"
 #include "emulator/nic/handles.h"
+#include "emulator/nic/mark_echo.h"
 #include "emulator/nic/service.h"
 #include "emulator/nic/timer_heap.h"
 #include "emulator/nic/timer_table.h"
@@ -112,6 +113,7 @@ struct Responder {
   std::uint32_t jobs_head = 0;
   std::uint32_t atomics_next = 0;
   std::unique_ptr<EarlierOctets> earlier;  // for the READs among the jobs; null: as memory is now
+  std::unique_ptr<MarkEcho> echo;          // null: acknowledgements do not tell of marks
 
   void forget_jobs() {
     jobs.clear();

@@ -118,6 +118,29 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   return Sent::packet;
 }
 
+/// What the acknowledgement of all up to `bth.psn` says of marks. False: it acknowledges a first part, and another one
+/// is due. An answer to a READ or an atomic has acknowledged what was before it: marks among that come late.
+bool tell_marks(Responder& responder, wire::Bth& bth, std::uint32_t& msn) {
+  if (responder.acknowledge == Responder::Acknowledge::nak) {
+    bth.becn = responder.echo->forget();
+    return true;
+  }
+  const MarkEcho::Part all{.last = bth.psn, .msn = msn};
+  MarkEcho::Part part = responder.echo->take(all);
+  bool is_late = false;
+  const bool has_answered = !responder.jobs.empty();
+  while (part.last != all.last && has_answered && wire::distance(part.last, responder.jobs.back().psn) > 0) {
+    is_late = is_late || part.is_marked;
+    part = responder.echo->take(all);
+  }
+  bth.psn = part.last;
+  bth.becn = part.is_marked || is_late;
+  msn = part.msn;
+  return part.last == all.last;
+}
+
+/// `tells_marks`: the QP has an echo; those of others cost no more for it.
+template <bool tells_marks>
 Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::acknowledge);
@@ -125,11 +148,15 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   if (room.empty()) return Sent::blocked;
   const bool nak = responder.acknowledge == Responder::Acknowledge::nak;
   // One acknowledgement for everything executed so far: requests of a batch coalesce (9.7.5.1.2).
-  const wire::Psn psn = nak ? responder.acknowledge_psn : responder.expected_psn - 1;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, psn), 0, port.icrc_wanted());
-  builder.append(wire::Aeth{nak ? responder.nak_syndrome : acknowledge_syndrome(qp), responder.msn});
+  wire::Bth bth = response_header(qp, opcode, nak ? responder.acknowledge_psn : responder.expected_psn - 1);
+  std::uint32_t msn = responder.msn;
+  bool is_all = true;
+  if constexpr (tells_marks) is_all = tell_marks(responder, bth, msn);
+  wire::PacketBuilder builder(room, qp.frame_template, bth, 0, port.icrc_wanted());
+  builder.append(wire::Aeth{nak ? responder.nak_syndrome : acknowledge_syndrome(qp), msn});
   commit(nic, port, builder);
   nic.counters.add(Counter::tx_acknowledges);
+  if (!is_all) return Sent::packet;
   responder.acknowledge = Responder::Acknowledge::none;
   responder.unacknowledged_packets = 0;
   return Sent::packet;
@@ -189,7 +216,8 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
     ResponseJob& job = responder.jobs[responder.jobs_head];
     return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);
   }
-  return responder.acknowledge != Responder::Acknowledge::none ? send_acknowledge(nic, qp, port) : Sent::nothing;
+  if (responder.acknowledge == Responder::Acknowledge::none) return Sent::nothing;
+  return responder.echo == nullptr ? send_acknowledge<false>(nic, qp, port) : send_acknowledge<true>(nic, qp, port);
 }
 
 void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, std::uint64_t address) {

@@ -14,6 +14,7 @@ class Timely final : public CongestionControl {
   explicit Timely(const CongestionConfig& config)
       : CongestionControl(config.line_rate_bits_per_second), parameters_(config.timely) {}
 
+  bool is_always_paced() const override { return true; }
   bool wants_round_trips() const override { return true; }
 
   void round_trip(Duration rtt) override {

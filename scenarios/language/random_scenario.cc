@@ -100,6 +100,19 @@ class Writer {
   }
   std::string congestion_control() {
     if (!is_congestion_controlled_) return {};
+    switch (congestion_dice_.below(4)) {
+      case 0:
+        return timely();
+      case 1:
+        return swift();
+      case 2:
+        return joined({", congestion-control: dctcp, dctcp-g: 1/", number(1 + congestion_dice_.below(64)),
+                       ", dctcp-additive-increase: ", number(1 + congestion_dice_.below(4))});
+      default:
+        return dcqcn();
+    }
+  }
+  std::string dcqcn() {
     constexpr std::array<std::string_view, 3> kScopes{"qp", "destination", "port"};
     return joined({", congestion-control: dcqcn, cnp-interval: ", number(1 + congestion_dice_.below(50)),
                    "us, cnp-scope: ", std::string(kScopes[congestion_dice_.below(3)]),
@@ -107,6 +120,22 @@ class Writer {
                    "us, dcqcn-byte-counter: ", number(16 + congestion_dice_.below(4096)),
                    "KiB, dcqcn-min-rate: ", number(20 + congestion_dice_.below(200)),
                    "Mbps, dcqcn-clamp-target-rate: ", congestion_dice_.below(2) == 0 ? "true" : "false"});
+  }
+  std::string timely() {
+    const std::uint64_t t_low = 5 + congestion_dice_.below(100);
+    return joined({", congestion-control: timely, timely-t-low: ", number(t_low),
+                   "us, timely-t-high: ", number(t_low + congestion_dice_.below(500)),
+                   "us, timely-min-rtt: ", number(2 + congestion_dice_.below(50)),
+                   "us, timely-additive-increase: ", number(10 + congestion_dice_.below(200)),
+                   "Mbps, timely-min-rate: ", number(20 + congestion_dice_.below(200)), "Mbps"});
+  }
+  /// With a least window that a message gets through with long before the run's timeout.
+  std::string swift() {
+    return joined({", congestion-control: swift, swift-base-target: ", number(5 + congestion_dice_.below(50)),
+                   "us, swift-hops: ", number(congestion_dice_.below(6)),
+                   ", swift-fs-range: ", number(congestion_dice_.below(200)),
+                   "us, swift-additive-increase: ", number(1 + congestion_dice_.below(4)),
+                   ", swift-min-window: ", number(10 + congestion_dice_.below(90)), "%"});
   }
 
   void nic() {

@@ -26,7 +26,7 @@ void read_behaviour(const Section& section, NicProfile& profile) {
       value->wrong(std::string(word.right));
   if (const std::string_view wrong = fabric::contradiction(profile.congestion); !wrong.empty())
     complain(section.place(), std::string(wrong));
-  if (profile.congestion.uses_marks() && profile.cnp_interval.ns == 0)
+  if (profile.congestion.uses_notifications() && profile.cnp_interval.ns == 0)
     profile.cnp_interval = fabric::kCnpIntervalDefault;
   if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();
   if (const auto value = section.find("acknowledge-every"))

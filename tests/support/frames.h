@@ -36,6 +36,7 @@ struct PacketSpec {
   wire::Qpn dest_qp{0x11};
   bool ack_request = false;
   bool solicited = false;
+  bool becn = false;
   std::uint16_t pkey = 0xffff;
   wire::Reth reth{};
   wire::Aeth aeth{};
@@ -56,6 +57,7 @@ inline std::vector<std::byte> make_frame(const wire::FrameTemplate& flow, const 
   bth.pkey = spec.pkey;
   bth.dest_qp = spec.dest_qp;
   bth.ack_request = spec.ack_request;
+  bth.becn = spec.becn;
   bth.psn = wire::Psn(spec.psn);
   std::vector<std::byte> frame(wire::frame_bytes(flow, spec.opcode, spec.payload.size()));
   wire::PacketBuilder builder(frame, flow, bth, spec.payload.size());

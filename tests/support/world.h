@@ -31,6 +31,7 @@ struct WorldOptions {
   std::uint64_t bits_per_second = 0;  // at which a NIC hands frames over; 0: as fast as it likes
   NicLimits limits = {.max_qp = 64, .max_cq = 64, .max_mr = 256, .max_ah = 64, .max_srq = 16};
   std::uint32_t port_frames = 64;  // that one call of transmit() finds room for
+  std::uint32_t window_bytes = NicConfig{}.window_bytes;
   std::uint32_t acknowledge_every = 0;
   Duration cnp_interval{};
   CongestionConfig congestion;
@@ -148,6 +149,7 @@ class World {
       config.mac = node_mac(index + 1);
       config.gids[0] = node_gid(index + 1);
       config.seed = options.seed;
+      config.window_bytes = options.window_bytes;
       config.acknowledge_every = options.acknowledge_every;
       config.cnp_interval = options.cnp_interval;
       config.congestion = options.congestion;

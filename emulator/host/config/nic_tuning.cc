@@ -190,7 +190,7 @@ void NicTuning::apply(nic::NicConfig& config) const {
   config.cnp_interval = cnp_interval;
   config.congestion = congestion;
   config.congestion.line_rate_bits_per_second = speed_bits_per_second.value_or(kPortRateDefault);
-  if (congestion.uses_marks() && cnp_interval.ns == 0) config.cnp_interval = fabric::kCnpIntervalDefault;
+  if (congestion.uses_notifications() && cnp_interval.ns == 0) config.cnp_interval = fabric::kCnpIntervalDefault;
   config.page_fault_delay = page_fault_delay;
 }
 

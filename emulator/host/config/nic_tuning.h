@@ -11,7 +11,7 @@
 //   acknowledge-every=64      packets of a long message between requests for an acknowledgement
 //   cnp-interval=4us          marked packets are answered with CNPs, no oftener for a QP
 //   congestion-control=dcqcn  slows down for CNPs, lets switches mark its packets, and sends CNPs of its own every 50us
-//                             (cnp-interval); or timely. Their parameters: fabric/congestion_words.cc
+//                             (cnp-interval); or another policy. Their parameters: fabric/congestion_words.cc
 //   page-fault-delay=50us     until a page of an on-demand region is there that is touched for the first time
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
 //   removed-after=2s          the device goes that long after it was opened: IBV_EVENT_DEVICE_FATAL, all QPs flush

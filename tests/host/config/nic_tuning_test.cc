@@ -19,7 +19,9 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
       "dcqcn-hyper-increase=50Mbps dcqcn-min-rate=1Mbps dcqcn-decrease-interval=4us dcqcn-clamp-target-rate=false "
       "timely-alpha=1/2 timely-beta=50% timely-t-low=10us timely-t-high=1ms timely-min-rtt=2us "
       "timely-additive-increase=1Mbps "
-      "timely-hyper-increase=3 timely-min-rate=1Mbps ");
+      "timely-hyper-increase=3 timely-min-rate=1Mbps swift-base-target=5us swift-hop-scale=1us swift-hops=3 "
+      "swift-fs-range=10us swift-fs-min-window=1/2 swift-fs-max-window=50 swift-additive-increase=2 swift-beta=1/2 "
+      "swift-max-mdf=1/4 swift-min-window=1/10 swift-retransmit-reset=3 dctcp-g=1/8 dctcp-additive-increase=2 ");
   BOOST_REQUIRE(tuning.ok());
   BOOST_TEST(*tuning->mtu_bytes == 1024u);
   BOOST_TEST(*tuning->speed_bits_per_second == 2'500'000'000u);
@@ -46,12 +48,15 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       {"window=1", "want 4096 to 1GiB"},
       {"timeout-min=2h", "want a time"},
       {"nak-latency=61s", "want a time"},
-      {"congestion-control=reno", "want none, dcqcn or timely"},
+      {"congestion-control=reno", "want none, dcqcn, timely, swift or dctcp"},
       {"congestion-control=dcqcn congestion-control=none", "congestion-control is given twice"},
       {"dcqcn-g=0", "want a share above 0"},
       {"dcqcn-g=3/2", "want a share above 0"},
       {"dcqcn-timer=999ns", "want a time from 1us"},
       {"dcqcn-min-rate=0bps", "want a rate"},
+      {"swift-hops=1001", "want switches on the way up to 1000"},
+      {"swift-max-mdf=0", "want a share above 0"},
+      {"dctcp-additive-increase=0", "want packets from 1 to 1000"},
       {"timely-t-low=600us", "timely-t-low is above timely-t-high"},
   };
   for (const auto& [text, error] : wrong) {

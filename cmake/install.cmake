@@ -20,6 +20,8 @@ install(TARGETS verbena-path LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBRARIES} CO
 set(library ${PROJECT_SOURCE_DIR}/scenarios)
 file(GLOB scenarios CONFIGURE_DEPENDS ${library}/*.yaml)
 install(FILES ${scenarios} ${library}/README.md DESTINATION share/verbena/scenarios COMPONENT verbena)
+file(GLOB papers CONFIGURE_DEPENDS ${library}/papers/*.yaml)
+install(FILES ${papers} DESTINATION share/verbena/scenarios/papers COMPONENT verbena)
 install(DIRECTORY ${library}/profiles DESTINATION share/verbena/scenarios COMPONENT verbena FILES_MATCHING PATTERN *.yaml)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION share/doc/verbena/docs COMPONENT verbena

@@ -51,8 +51,9 @@ STANDS_ON = {
     "scenarios/workload": ["scenarios/outcome", "emulator/sim"],
     "scenarios/virtual": ["scenarios/workload"],
     "scenarios/search": ["scenarios/virtual"],
+    "scenarios/papers": ["scenarios/virtual"],
     "scenarios/real": ["scenarios/outcome", "emulator/host/fabric_process"],
-    "cli": ["scenarios/search", "scenarios/real"],
+    "cli": ["scenarios/search", "scenarios/papers", "scenarios/real"],
     "libverbena": ["emulator/sim", "scenarios/checkers"],
 }
 

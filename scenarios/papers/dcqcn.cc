@@ -1,0 +1,106 @@
+// Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015.
+#include "scenarios/papers/tables.h"
+
+namespace verbena::scenarios {
+namespace {
+
+constexpr std::string_view kPaper =
+    R"(Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015)";
+
+// -- Thresholds -------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kSection4 =
+    "section 4 of the paper, as translated sentence by sentence in a public repository's notes on RDMA (chapter 21, "
+    "read on 2026-11-25)";
+
+// An Arista 7050QX32 with Broadcom's Trident II.
+constexpr double kBuffer = 12e6;
+constexpr double kPorts = 32;
+constexpr double kPriorities = 8;
+constexpr double kHeadroom = 22.4e3;  // of a port and priority, for 40 Gb/s and an MTU of 1500
+constexpr double kBeta = 8;
+
+/// What is left of the buffer beside the headroom of all ports and priorities.
+constexpr double shared() {
+  return kBuffer - kPriorities * kPorts * kHeadroom;
+}
+double pfc_static() {
+  return shared() / (kPriorities * kPorts);
+}
+double ecn_static() {
+  return pfc_static() / kPorts;
+}
+/// Xoff is beta times what is free by the priorities, and all queues may be at the ECN threshold before it is reached.
+double ecn_dynamic() {
+  return kBeta * shared() / (kPriorities * kPorts * (kBeta + 1));
+}
+
+constexpr ExperimentRow kThresholdRows[] = {
+    {"PFC threshold, static", Unit::octets, Published::value(24.47e3), true, kSection4, {.computed = pfc_static}, {}},
+    {"ECN threshold below the static PFC one",
+     Unit::octets,
+     Published::value(0.85e3),
+     true,
+     kSection4,
+     {.computed = ecn_static},
+     "the paper's own 24.47 KB by its 32 ports are 0.765 KB"},
+    {"ECN threshold below the dynamic PFC one, beta 8",
+     Unit::octets,
+     Published::value(21.75e3),
+     true,
+     kSection4,
+     {.computed = ecn_dynamic},
+     {}},
+};
+
+// -- Incast -----------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kSection6 =
+    "section 6 of the paper, as the issue that asked for this quotes it; the section itself was looked for (index of "
+    "public pages and repositories, 2026-11-25) and could not be read";
+constexpr std::string_view kSwing =
+    "20 flows that add 40 Mb/s each in 55 us make up for more than Pmax takes away: the queue goes beyond Kmax, where "
+    "all "
+    "packets are marked, and swings about it; run r5 has R_AI of 5 Mb/s, ConnectX's default";
+
+constexpr ExperimentRun kIncastRuns[] = {
+    {"k2", "dcqcn-incast-2"}, {"k8", "dcqcn-incast-8"}, {"k20", "dcqcn-incast-20"}, {"r5", "dcqcn-incast-20-rai5"}};
+constexpr ExperimentRow kIncastRows[] = {
+    {"2:1, goodput", Unit::rate, Published::at_least(39e9), false, kSection6, {"k2", "goodput", {}, {}}, {}},
+    {"8:1, goodput", Unit::rate, Published::at_least(39e9), false, kSection6, {"k8", "goodput", {}, {}}, {}},
+    {"20:1, goodput", Unit::rate, Published::at_least(39e9), false, kSection6, {"k20", "goodput", {}, {}}, {}},
+    {"20:1, queue p90", Unit::octets, Published::value(76.6e3), false, kSection6, {"k20", "queue-p90", {}, {}}, kSwing},
+    {"20:1, queue p90, R_AI 5 Mb/s",
+     Unit::octets,
+     Published::value(76.6e3),
+     false,
+     kSection6,
+     {"r5", "queue-p90", {}, {}},
+     kSwing},
+};
+
+}  // namespace
+
+constinit const Experiment kDcqcnIncast{
+    .name = "dcqcn-incast",
+    .paper = kPaper,
+    .what = "K senders into one port of 40 Gb/s with DCQCN",
+    .parameters =
+        "CNPs each 50 us, timers of 55 us and F 5: section 3; Kmax 200 KB and R_AI 40 Mb/s: DCQCN+ (ICNP 2018) of "
+        "DCQCN's defaults; Kmin 5 KB, Pmax 1 %, byte counter 10 MB, g 1/256: "
+        "github.com/sc20anonymous/DCQCN-validation; "
+        "R_HAI 200 Mb/s: github.com/bobzhuyb/ns3-rdma. Of 40 Gb/s 37.6 are payload: 1024 octets in frames of 1090",
+    .runs = kIncastRuns,
+    .rows = kIncastRows,
+    .seconds = 6};
+
+constinit const Experiment kDcqcnThresholds{
+    .name = "dcqcn-thresholds",
+    .paper = kPaper,
+    .what = "thresholds of a switch's buffer at which ECN comes before PFC (arithmetic)",
+    .parameters = "of section 4: 12 MB, 32 ports of 40 Gb/s, 8 priorities, headroom of 22.4 KB, beta 8",
+    .runs = {},
+    .rows = kThresholdRows,
+    .seconds = 0};
+
+}  // namespace verbena::scenarios

@@ -1,0 +1,12 @@
+// The experiments, a file for each paper.
+#pragma once
+
+#include "scenarios/papers/experiment.h"
+
+namespace verbena::scenarios {
+
+// dcqcn.cc
+extern const Experiment kDcqcnThresholds;
+extern const Experiment kDcqcnIncast;
+
+}  // namespace verbena::scenarios

@@ -53,8 +53,13 @@ namespace verbena::nic {
   X(rx_dropped_no_rule)         /* raw packets: nobody wants them */                                     \
   X(np_ecn_marked_roce_packets) /* notification point: packets of our QPs that carry the mark */         \
   X(np_cnp_sent)                                                                                         \
-  X(rp_cnp_handled)     /* reaction point: CNPs for a QP that is connected */                            \
-  X(rp_cnp_ignored)     /* CNPs for another one */                                                       \
+  X(rp_cnp_handled)   /* reaction point: CNPs for a QP that is connected */                              \
+  X(rp_cnp_ignored)   /* CNPs for another one */                                                         \
+  X(roce_adp_retrans) /* of what ConnectX has beside: always 0 (docs/deviations.md) */                   \
+  X(roce_adp_retrans_to)                                                                                 \
+  X(roce_slow_restart)                                                                                   \
+  X(roce_slow_restart_cnps)                                                                              \
+  X(roce_slow_restart_trans)                                                                             \
   X(page_faults)        /* of on-demand regions: pages that the NIC met for the first time */            \
   X(page_invalidations) /* pages that it knew and forgot */                                              \
   X(page_prefetch)      /* pages that advise_mr made known */                                            \

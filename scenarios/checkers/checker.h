@@ -74,6 +74,29 @@ struct CheckedRegion {
   bool remote_atomic = false;
 };
 
+/// DCQCN's reaction point: the parameters of Zhu et al., SIGCOMM 2015; rates in bits per second.
+struct CheckedDcqcn {
+  double line_rate = 0;
+  double g = 0;
+  double additive_increase = 0;
+  double hyper_increase = 0;
+  double min_rate = 0;
+  Duration alpha_timer;
+  Duration timer;
+  Duration decrease_interval;
+  std::uint64_t byte_counter = 0;
+  std::uint32_t fast_recovery = 0;
+  bool clamp_target_rate = true;
+};
+/// How a host's NIC manages congestion.
+struct CheckedCongestion {
+  enum class CnpScope : std::uint8_t { qp, destination, port };
+  wire::Gid host;
+  Duration cnp_interval{};  // 0: not known, or no CNPs
+  CnpScope cnp_scope = CnpScope::qp;
+  std::optional<CheckedDcqcn> dcqcn;  // nothing: its QPs have other rates, or none
+};
+
 struct CheckerOptions {
   bool verify_icrc = true;  // false where payload is not carried
   /// Packets whose end a snap length has cut off are taken as they are. Else nothing is judged by one that was seen on
@@ -112,8 +135,10 @@ class Checkers {
   /// Memory that `host` lets others access. Where a host has named any, every access must lie in one, or be refused.
   void region(const CheckedRegion& region);
   void forget_region(const wire::Gid& host, wire::Rkey rkey);
-  /// A host has begun anew: what it said of regions is void. Its connections are told by connect().
-  void forget_regions(const wire::Gid& host);
+  void congestion(const CheckedCongestion& congestion);
+  /// A host has begun anew: what it said of regions is void, and what its NIC had heard of congestion. Its connections
+  /// are told by connect().
+  void restart(const wire::Gid& host);
 
   void observe(const CheckedPacket& packet);
   /// At the end of the stream: rules that need the whole of it.

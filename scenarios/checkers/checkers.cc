@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "scenarios/checkers/congestion_table.h"
 #include "scenarios/checkers/rule.h"
 #include "wire/packet_text.h"
 
@@ -69,6 +70,7 @@ struct Checkers::State {
 
   CheckerOptions options;
   RegionTable regions;
+  CongestionTable congestion;
   std::vector<RunningRule> rules;
   std::deque<Connection> connections;
   std::unordered_map<StreamKey, Place, StreamKeyHash> places;
@@ -169,7 +171,8 @@ void Checkers::State::observe(const CheckedPacket& sighting) {
   ++packet_count;
   last_time = sighting.time;
   const wire::PacketView& packet = sighting.packet;
-  Observation seen{.sighting = sighting, .options = options, .packet = packet, .info = packet.opcode()};
+  Observation seen{
+      .sighting = sighting, .options = options, .packet = packet, .congestion = congestion, .info = packet.opcode()};
   seen.psn = packet.bth().psn;
   const bool departs = sighting.seen == Seen::sent || sighting.seen == Seen::lost;
   seen.views = {
@@ -259,8 +262,12 @@ void Checkers::region(const CheckedRegion& region) {
 void Checkers::forget_region(const wire::Gid& host, wire::Rkey rkey) {
   state_->regions.remove(host, rkey);
 }
-void Checkers::forget_regions(const wire::Gid& host) {
+void Checkers::congestion(const CheckedCongestion& congestion) {
+  state_->congestion.add(congestion);
+}
+void Checkers::restart(const wire::Gid& host) {
   state_->regions.remove_all(host);
+  state_->congestion.restart(host);
 }
 
 void Checkers::observe(const CheckedPacket& packet) {

@@ -17,6 +17,8 @@
 
 namespace verbena::checkers {
 
+class CongestionTable;
+
 inline constexpr std::size_t kMessagesKept = 1024;
 /// A PSN that is so far off begins a new connection of the same QP numbers, unless connect() has said otherwise.
 inline constexpr std::int32_t kRestartPackets = 1 << 16;
@@ -143,6 +145,7 @@ struct Observation {
   const CheckedPacket& sighting;
   const CheckerOptions& options;
   const wire::PacketView& packet;
+  const CongestionTable& congestion;
   const wire::OpcodeInfo& info;
   Views views;
   wire::Psn psn;

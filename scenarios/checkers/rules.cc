@@ -32,6 +32,9 @@ std::unique_ptr<Rule> make_failed_qp(const RegionTable&);
 std::unique_ptr<Rule> make_uc_order(const RegionTable&);
 std::unique_ptr<Rule> make_ud_form(const RegionTable&);
 std::unique_ptr<Rule> make_cnp_form(const RegionTable&);
+std::unique_ptr<Rule> make_cnp_interval(const RegionTable&);
+std::unique_ptr<Rule> make_qp_rate(const RegionTable&);
+std::unique_ptr<Rule> make_mark_echo(const RegionTable&);
 std::unique_ptr<Rule> make_cm_psn(const RegionTable&);
 
 namespace {
@@ -94,6 +97,15 @@ constexpr std::array kRules = {
     RuleRow{{"uc-order", "IBTA 9.8.2", "an unreliable connection sends nothing again"}, kRequestDeparts, make_uc_order},
     RuleRow{{"ud-form", "IBTA 9.8.3", "a datagram is one packet with a DETH"}, kDatagram, make_ud_form},
     RuleRow{{"cnp-form", "IBTA annex A17", "CNPs: BECN, PSN 0, 16 octets of zeros"}, kCongestion, make_cnp_form},
+    RuleRow{{"cnp-interval", "IBTA annex A17", "CNPs are as far apart as their NIC is set to send them (online only)"},
+            kCongestion,
+            make_cnp_interval},
+    RuleRow{{"qp-rate", "Zhu et al., SIGCOMM 2015", "a QP under DCQCN keeps to its rate (online only)"},
+            kRequestDeparts | kResponseDeparts | kCongestion,
+            make_qp_rate},
+    RuleRow{{"mark-echo", "RFC 8257, 3.2", "BECN in an acknowledgement: a request that it acknowledges was marked"},
+            kRequestArrives | kResponseDeparts,
+            make_mark_echo},
     RuleRow{{"cm-psn", "IBTA 12.7.31", "each side's first request has the PSN that the other side's REQ or REP says"},
             kDatagram | kRequestContent,
             make_cm_psn},

@@ -38,13 +38,51 @@ Duration departure_delay_max(const Scenario& scenario) {
   return latency;
 }
 
+checkers::CheckedDcqcn checked(const nic::DcqcnParameters& dcqcn, std::uint64_t line_rate_bits_per_second) {
+  const auto rate = [](std::uint64_t bits_per_second) { return static_cast<double>(bits_per_second); };
+  return {.line_rate = rate(line_rate_bits_per_second),
+          .g = static_cast<double>(dcqcn.g) / nic::kWhole,
+          .additive_increase = rate(dcqcn.additive_increase_bits_per_second),
+          .hyper_increase = rate(dcqcn.hyper_increase_bits_per_second),
+          .min_rate = rate(dcqcn.min_rate_bits_per_second),
+          .alpha_timer = dcqcn.alpha_timer,
+          .timer = dcqcn.timer,
+          .decrease_interval = dcqcn.decrease_interval,
+          .byte_counter = dcqcn.byte_counter,
+          .fast_recovery = dcqcn.fast_recovery,
+          .clamp_target_rate = dcqcn.clamp_target_rate};
+}
+
+checkers::CheckedCongestion::CnpScope checked(nic::CnpScope scope) {
+  using Checked = checkers::CheckedCongestion::CnpScope;
+  switch (scope) {
+    case nic::CnpScope::qp:
+      return Checked::qp;
+    case nic::CnpScope::destination:
+      return Checked::destination;
+    case nic::CnpScope::port:
+      return Checked::port;
+  }
+  return Checked::qp;
+}
+
 }  // namespace
 
-CheckerFeed::CheckerFeed(const Scenario& scenario)
+CheckerFeed::CheckerFeed(const Scenario& scenario, std::span<const nic::NicConfig> nics)
     : scenario_(scenario),
       checkers_(checkers::CheckerOptions{.verify_icrc = scenario.payload,
                                          .all_atomics_visible = scenario.payload,
-                                         .departure_delay_max = departure_delay_max(scenario)}) {}
+                                         .departure_delay_max = departure_delay_max(scenario)}) {
+  for (sim::HostId host = 0; host < scenario.nics.size(); ++host) {
+    const NicProfile& profile = scenario.nics[host].profile;
+    checkers::CheckedCongestion congestion{.host = sim::host_address(host),
+                                           .cnp_interval = profile.cnp_interval,
+                                           .cnp_scope = checked(profile.congestion.cnp_scope)};
+    if (profile.congestion.policy == nic::CongestionPolicy::dcqcn)
+      congestion.dcqcn = checked(profile.congestion.dcqcn, nics[host].congestion.line_rate_bits_per_second);
+    checkers_.congestion(congestion);
+  }
+}
 
 /// The checkers see what NICs hand over and what reaches them; what happens on the way is the network's.
 void CheckerFeed::observe(const sim::ObservedFrame& frame) {
@@ -84,7 +122,7 @@ void CheckerFeed::deregistered(sim::HostId host, const nic::MemoryRegion& region
 }
 
 void CheckerFeed::restarted(sim::HostId host) {
-  checkers_.forget_regions(sim::host_address(host));
+  checkers_.restart(sim::host_address(host));
 }
 
 CheckerReports CheckerFeed::finish(Outcome& outcome) {

@@ -3,6 +3,8 @@
 // Solely the translation between the world's words and theirs.
 #pragma once
 
+#include <span>
+
 #include "emulator/sim/world.h"
 #include "scenarios/checkers/checker.h"
 #include "scenarios/language/scenario.h"
@@ -14,7 +16,8 @@ namespace verbena::scenarios {
 
 class CheckerFeed final : public SetUpListener {
  public:
-  explicit CheckerFeed(const Scenario& scenario);
+  /// `nics`: what each host's NIC is like.
+  CheckerFeed(const Scenario& scenario, std::span<const nic::NicConfig> nics);
 
   void observe(const sim::ObservedFrame& frame);
   void connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) override;

@@ -52,7 +52,7 @@ class Run final : public sim::Observer {
                 .detection = scenario.detection,
                 .checks_invariants = options.checkers}),
         begin_(world_.now()),
-        checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario) : nullptr),
+        checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario, nic_configs(scenario)) : nullptr),
         workloads_(world_, scenario, out_, checkers_.get()),
         faults_(world_, scenario, workloads_, out_),
         judge_(world_, scenario, workloads_),

@@ -22,6 +22,10 @@ namespace verbena::nic {
 enum class CnpScope : std::uint8_t { qp, destination, port };
 
 enum class CongestionPolicy : std::uint8_t { none, dcqcn, timely, swift, dctcp };
+/// Whether it tells of round trips (RoundTripListener).
+constexpr bool measures_round_trips(CongestionPolicy policy) {
+  return policy == CongestionPolicy::timely || policy == CongestionPolicy::swift;
+}
 
 /// A share of one, as parts of 2^30.
 using Share = std::uint32_t;
@@ -121,6 +125,13 @@ struct Answer {
 /// How the requester heard of a loss.
 enum class Loss : std::uint8_t { sequence_error, timeout };
 
+/// Hears of the round trips that policies measure, of all QPs of a NIC.
+class RoundTripListener {
+ public:
+  virtual ~RoundTripListener() = default;
+  virtual void round_trip(Duration) = 0;
+};
+
 class CongestionControl {
  public:
   explicit CongestionControl(std::uint64_t line_rate_bits_per_second)
@@ -171,7 +182,13 @@ class CongestionControl {
   };
   std::optional<Measurement> measurement;
 
+  /// Null: nobody. It outlives this.
+  void tell(RoundTripListener* listener) { listener_ = listener; }
+
  protected:
+  void measured(Duration round_trip) {
+    if (listener_ != nullptr) listener_->round_trip(round_trip);
+  }
   void set_rate(std::uint64_t bits_per_second) { rate_ = bits_per_second; }
   void set_window(std::uint64_t packets) {
     window_packets_ = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(packets, 1, window_limit_));
@@ -181,6 +198,7 @@ class CongestionControl {
   virtual void start_window(std::uint32_t /*mtu*/) {}
 
  private:
+  RoundTripListener* listener_ = nullptr;
   std::uint64_t rate_;
   std::uint64_t line_rate_;
   std::uint32_t window_packets_ = UINT32_MAX;

@@ -67,6 +67,7 @@ struct NicConfig {
   Duration cnp_interval{};
   /// Of connected QPs.
   CongestionConfig congestion;
+  RoundTripListener* round_trips = nullptr;  // null: nobody wants to hear of them; it outlives the NIC
   /// What it takes until a page of an on-demand region is there that the NIC meets for the first time. Until then it
   /// refuses requests of peers with RNR NAKs, drops datagrams and read responses, and holds back what is to be sent.
   Duration page_fault_delay{};

@@ -71,6 +71,7 @@ void set_pace(Qp& qp, const RateLimit& limit) {
 
 void start_congestion_control(const NicState& nic, Qp& qp) {
   qp.pace.control = make_congestion_control(nic.config.congestion);
+  if (qp.pace.control != nullptr) qp.pace.control->tell(nic.config.round_trips);
   find_pace(qp.pace);
 }
 

@@ -57,6 +57,7 @@ class Swift final : public CongestionControl {
     const Left& left = place_of(answer.last);
     if (left.psn != answer.last || left.when == kNever) return;
     const Duration delay = std::clamp(answer.now - left.when, nanoseconds(1), kDelayMost);
+    measured(delay);
     retransmits_ = 0;
     const Duration target = target_delay();
     if (delay < target)

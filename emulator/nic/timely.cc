@@ -18,6 +18,7 @@ class Timely final : public CongestionControl {
   bool wants_round_trips() const override { return true; }
 
   void round_trip(Duration rtt) override {
+    measured(rtt);
     const Duration difference = previous_.ns == 0 ? Duration{} : rtt - previous_;
     previous_ = rtt;
     gradient_ += weighted(gradient_of(difference) - gradient_, parameters_.alpha);

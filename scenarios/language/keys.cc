@@ -61,6 +61,7 @@ constexpr Word kCompletions[] = {"completions", "status", "is", "min", "max", "f
 constexpr Word kThroughput[] = {"throughput", "min", "max", "name"};
 constexpr Word kLatency[] = {"latency", "percentile", "mean", "min", "max", "name"};
 constexpr Word kSlowdown[] = {"slowdown", "percentile", "mean", "min", "max", "name"};
+constexpr Word kRtt[] = {"rtt", "percentile", "mean", "min", "max", "name"};
 constexpr Word kQueue[] = {"queue", "percentile", "from", "until", "min", "max", "name"};
 constexpr Word kCounter[] = {"counter", "of", "is", "min", "max", "name"};
 constexpr Word kQpState[] = {"qp-state", "state", "side", "name"};
@@ -120,6 +121,7 @@ const std::array kSections{
     SectionKeys{"throughput", kThroughput},
     SectionKeys{"latency", kLatency},
     SectionKeys{"slowdown", kSlowdown},
+    SectionKeys{"rtt", kRtt},
     SectionKeys{"queue", kQueue},
     SectionKeys{"counter", kCounter},
     SectionKeys{"qp-state", kQpState},

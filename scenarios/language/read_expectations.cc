@@ -136,6 +136,16 @@ void read_slowdown(const Section& section, const Value& subject, const ElementNa
   expectation.value = need_bounds(section, read_decimal);
 }
 
+void read_rtt(const Section& section, const Value& subject, const ElementNames& names, const Scenario& scenario,
+              Expectation& expectation) {
+  expectation.hosts = names.hosts(subject);
+  for (const std::uint32_t host : expectation.hosts)
+    if (!nic::measures_round_trips(scenario.nics[host].profile.congestion.policy))
+      subject.wrong("round trips are measured by congestion-control: timely and swift");
+  read_statistic(section, expectation);
+  expectation.value = need_bounds(section, read_time);
+}
+
 void read_queue(const Section& section, const Value& subject, const ElementNames& names, const Scenario& scenario,
                 Expectation& expectation) {
   if (scenario.sample.ns == 0) subject.wrong("queues are known with sample: 10us at the scenario's top level");
@@ -243,11 +253,12 @@ struct ExpectationWord {
   ExpectationKind kind;
   void (*read)(const Section&, const Value&, const ElementNames&, const Scenario&, Expectation&);
 };
-constexpr std::array<ExpectationWord, 13> kExpectationWords{
+constexpr std::array<ExpectationWord, 14> kExpectationWords{
     {{"completions", ExpectationKind::completions, read_completions},
      {"throughput", ExpectationKind::throughput, read_throughput},
      {"latency", ExpectationKind::latency, read_latency},
      {"slowdown", ExpectationKind::slowdown, read_slowdown},
+     {"rtt", ExpectationKind::rtt, read_rtt},
      {"queue", ExpectationKind::queue, read_queue},
      {"counter", ExpectationKind::counter, read_counter},
      {"qp-state", ExpectationKind::qp_state, read_qp_state},

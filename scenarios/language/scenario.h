@@ -211,6 +211,7 @@ struct Expectation {
     throughput,   // of `workload`, bits per second
     latency,      // of `workload`, percentile `percentile` or the mean, nanoseconds
     slowdown,     // of `workload`'s flows: time from arrival to completion by the time that each takes alone
+    rtt,          // that the congestion control of `hosts` has measured, nanoseconds
     queue,        // in front of `links`, percentile `percentile` of all samples in `time`, octets
     counter,      // `counter` of `hosts`, summed
     qp_state,     // of all QPs of `workload` at their `side`

@@ -21,6 +21,13 @@ class LatencyHistogram {
     least_ = std::min(least_, positive);
     most_ = std::max(most_, positive);
   }
+  void add(const LatencyHistogram& other) {
+    for (std::size_t bin = 0; bin < kBins; ++bin) bins_[bin] += other.bins_[bin];
+    count_ += other.count_;
+    sum_ += other.sum_;
+    least_ = std::min(least_, other.least_);
+    most_ = std::max(most_, other.most_);
+  }
   std::uint64_t count() const { return count_; }
   std::uint64_t least() const { return count_ == 0 ? 0 : least_; }
   std::uint64_t most() const { return most_; }

@@ -119,6 +119,7 @@ struct Outcome {
   std::uint64_t seed = 0;
   Duration elapsed{0};
   std::vector<WorkloadOutcome> workloads;
+  LatencyHistogram round_trips;  // that congestion control has measured, of all hosts; nanoseconds
   std::vector<ProgramOutcome> programs;
   std::vector<ExpectationOutcome> expectations;
   std::vector<AppliedFault> faults;

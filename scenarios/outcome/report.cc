@@ -75,6 +75,14 @@ std::string flows_text(const Outcome& outcome) {
   return rows.size() == 1 ? "" : table_text(rows) + "\n";
 }
 
+std::string round_trips_text(const Outcome& outcome) {
+  const LatencyHistogram& all = outcome.round_trips;
+  if (all.count() == 0) return "";
+  const auto percentile = [&all](double percent) { return time_text(static_cast<double>(all.percentile(percent))); };
+  return fmt::format("rtt       {} measured by congestion control: mean {}, p50 {}, p95 {}, p99 {}\n", all.count(),
+                     time_text(all.mean()), percentile(50), percentile(95), percentile(99));
+}
+
 std::string programs_text(const Outcome& outcome) {
   std::string text;
   for (const ProgramOutcome& program : outcome.programs)
@@ -139,7 +147,7 @@ std::string report_text(const Scenario& scenario, const Outcome& outcome) {
   std::string text = fmt::format("{}: {} after {}, seed {}\n\n", scenario.name, text_of(outcome.end),
                                  time_text(outcome.elapsed), outcome.seed);
   text += workloads_text(outcome) + flows_text(outcome) + programs_text(outcome) + expectations_text(outcome);
-  text += faults_text(scenario, outcome);
+  text += faults_text(scenario, outcome) + round_trips_text(outcome);
   for (const ReportedViolation& violation : outcome.violations)
     text += fmt::format("checker   {} at {}: {} ({})\n", violation.checker, time_text(violation.time), violation.text,
                         violation.clause);

@@ -80,6 +80,10 @@ std::string report_json(const Scenario& scenario, const Outcome& outcome) {
             {"trace_hash", fmt::format("{:016x}", outcome.trace_hash)}};
   json["workloads"] = Json::array();
   for (const WorkloadOutcome& workload : outcome.workloads) json["workloads"].push_back(workload_json(workload));
+  if (const LatencyHistogram& all = outcome.round_trips; all.count() != 0)
+    json["round_trips_ns"] = {{"count", all.count()},          {"least", all.least()},      {"mean", all.mean()},
+                              {"p50", all.percentile(50)},     {"p95", all.percentile(95)}, {"p99", all.percentile(99)},
+                              {"p99.9", all.percentile(99.9)}, {"most", all.most()}};
   json["programs"] = Json::array();
   for (const ProgramOutcome& program : outcome.programs)
     json["programs"].push_back({{"name", program.name},

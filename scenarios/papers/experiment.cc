@@ -7,7 +7,7 @@
 namespace verbena::scenarios {
 
 std::span<const Experiment* const> all_experiments() {
-  static constexpr const Experiment* kAll[] = {&kDcqcnThresholds, &kDcqcnIncast};
+  static constexpr const Experiment* kAll[] = {&kDcqcnThresholds, &kDcqcnIncast, &kTimelyIncast, &kSwiftIncast};
   return kAll;
 }
 

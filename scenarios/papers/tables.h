@@ -8,5 +8,8 @@ namespace verbena::scenarios {
 // dcqcn.cc
 extern const Experiment kDcqcnThresholds;
 extern const Experiment kDcqcnIncast;
+// delay_based.cc
+extern const Experiment kTimelyIncast;
+extern const Experiment kSwiftIncast;
 
 }  // namespace verbena::scenarios

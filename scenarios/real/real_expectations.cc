@@ -22,6 +22,7 @@ bool is_about_workloads(ExpectationKind kind) {
     case ExpectationKind::throughput:
     case ExpectationKind::latency:
     case ExpectationKind::slowdown:
+    case ExpectationKind::rtt:
     case ExpectationKind::queue:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:
@@ -159,6 +160,7 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
     case ExpectationKind::throughput:
     case ExpectationKind::latency:
     case ExpectationKind::slowdown:
+    case ExpectationKind::rtt:
     case ExpectationKind::queue:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:

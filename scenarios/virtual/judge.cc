@@ -19,9 +19,11 @@ bool is_bounded(const Bounds& bounds) {
 
 }  // namespace
 
-Judge::Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& workloads)
+Judge::Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& workloads,
+             const RoundTripRecorder& round_trips)
     : scenario_(scenario),
       workloads_(workloads),
+      round_trips_(round_trips),
       begin_(world.now()),
       counts_(scenario.expectations.size(), 0),
       completions_expected_(workloads.size()) {
@@ -96,6 +98,8 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
       return latency(expectation, result);
     case Expectation::Kind::slowdown:
       return slowdown(expectation, result);
+    case Expectation::Kind::rtt:
+      return rtt(expectation);
     case Expectation::Kind::queue:
       return queue(index);
     case Expectation::Kind::counter:
@@ -144,6 +148,13 @@ Judge::Judgement Judge::queue(std::size_t index) const {
   if (octets.count() == 0) return {false, "no sample in this time"};
   const std::uint64_t value = octets.percentile(expectation.percentile);
   return {expectation.value.contains(static_cast<double>(value)), octets_text(value), static_cast<double>(value)};
+}
+
+Judge::Judgement Judge::rtt(const Expectation& expectation) const {
+  const LatencyHistogram all = round_trips_.of(expectation.hosts);
+  if (all.count() == 0) return {false, "none was measured"};
+  const double value = expectation.is_mean ? all.mean() : static_cast<double>(all.percentile(expectation.percentile));
+  return {expectation.value.contains(value), time_text(value), value};
 }
 
 Judge::Judgement Judge::completions(std::size_t index) const {

@@ -11,6 +11,7 @@
 
 #include "scenarios/outcome/checker_verdicts.h"
 #include "scenarios/outcome/outcome.h"
+#include "scenarios/virtual/round_trip_recorder.h"
 #include "scenarios/workload/ledger.h"
 #include "scenarios/workload/workload_set.h"
 
@@ -18,7 +19,8 @@ namespace verbena::scenarios {
 
 class Judge final : public CompletionListener {
  public:
-  Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& workloads);
+  Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& workloads,
+        const RoundTripRecorder& round_trips);
 
   void completed(std::size_t workload, const CompletionRecord& record) override;
   void observe(const sim::ObservedFrame& frame);
@@ -41,6 +43,7 @@ class Judge final : public CompletionListener {
   static Judgement latency(const Expectation& expectation, const WorkloadOutcome* result);
   static Judgement slowdown(const Expectation& expectation, const WorkloadOutcome* result);
   Judgement queue(std::size_t index) const;
+  Judgement rtt(const Expectation& expectation) const;
   Judgement data_intact(const Expectation& expectation, const Outcome& outcome) const;
   Judgement qp_state(const Expectation& expectation) const;
   Judgement counter(const Expectation& expectation, sim::World& world) const;
@@ -50,6 +53,7 @@ class Judge final : public CompletionListener {
 
   const Scenario& scenario_;
   WorkloadSet& workloads_;
+  const RoundTripRecorder& round_trips_;
   Time begin_;
   std::vector<std::uint64_t> counts_;                           // by expectation
   std::vector<std::vector<std::size_t>> completions_expected_;  // by workload: expectations

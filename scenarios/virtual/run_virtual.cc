@@ -12,6 +12,7 @@
 #include "scenarios/virtual/judge.h"
 #include "scenarios/virtual/link_sampler.h"
 #include "scenarios/virtual/out_directory.h"
+#include "scenarios/virtual/round_trip_recorder.h"
 #include "scenarios/workload/workload_set.h"
 
 namespace verbena::scenarios {
@@ -20,7 +21,7 @@ namespace {
 constexpr std::uint32_t kStepsBetweenLooks = 256;  // at whether all is done: it takes time to look
 constexpr std::uint32_t kLooksBetweenProgress = 16;
 
-std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
+std::vector<nic::NicConfig> nic_configs(const Scenario& scenario, RoundTripRecorder& round_trips) {
   std::vector<nic::NicConfig> configs;
   const std::vector<std::uint64_t> port_rates = topology_at_nic_speeds(scenario).port_rates();
   for (std::uint32_t host = 0; host < scenario.nics.size(); ++host) {
@@ -35,6 +36,7 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario) {
     // What is infinitely fast is not slowed down by halves.
     if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
     config.page_fault_delay = settings.profile.page_fault_delay;
+    config.round_trips = round_trips.listener(host);
     configs.push_back(config);
   }
   return configs;
@@ -46,7 +48,8 @@ class Run final : public sim::Observer {
       : scenario_(scenario),
         options_(options),
         out_(scenario, options.out_directory, options.capture_octets_max),
-        world_(scenario.topology, nic_configs(scenario),
+        round_trips_(scenario.topology.hosts),
+        world_(scenario.topology, nic_configs(scenario, round_trips_),
                {.seed = scenario.seed,
                 .payload = scenario.payload,
                 .detection = scenario.detection,
@@ -55,7 +58,7 @@ class Run final : public sim::Observer {
         checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario, nic_configs(scenario)) : nullptr),
         workloads_(world_, scenario, out_, checkers_.get()),
         faults_(world_, scenario, workloads_, out_),
-        judge_(world_, scenario, workloads_),
+        judge_(world_, scenario, workloads_, round_trips_),
         sampler_(scenario, begin_, judge_, out_) {}
   ~Run() override { world_.observe(nullptr); }
 
@@ -76,6 +79,7 @@ class Run final : public sim::Observer {
   const Scenario& scenario_;
   const RunOptions& options_;
   OutDirectory out_;
+  RoundTripRecorder round_trips_;
   sim::World world_;
   Time begin_;
   std::unique_ptr<CheckerFeed> checkers_;
@@ -185,6 +189,7 @@ void Run::collect(Outcome& outcome) {
   for (std::size_t i = 0; i < workloads_.size(); ++i) outcome.workloads.push_back(workloads_.ledger(i).outcome());
   outcome.faults = faults_.applied();
   if (outcome.end == Outcome::End::finished) outcome.elapsed = last_event(outcome);
+  outcome.round_trips = round_trips_.of_all();
   outcome.trace_hash = world_.network().trace_hash();
   const fabric::NetworkStatistics& statistics = world_.statistics();
   outcome.packet_arrivals = statistics.arrivals;

@@ -65,6 +65,26 @@ BOOST_AUTO_TEST_CASE(flows_have_a_slowdown_that_can_hold_and_fail) {
   BOOST_TEST(!is_held("percentile: 99, max: 1.5"));
 }
 
+BOOST_AUTO_TEST_CASE(round_trips_are_those_that_congestion_control_measures) {
+  // Four cables of 1 us, the request of 1098 octets once more at the switch, the acknowledgement of 62 twice: 4.099 us.
+  for (const std::string policy : {"timely", "swift"}) {
+    const Outcome outcome = test::run(
+        "topology: {shape: star, hosts: 3, link: {delay: 1us}}\nnic: {mtu: 1024, congestion-control: " + policy +
+        "}\nworkloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 1KiB, count: 100, depth: 1}\n"
+        "expect:\n"
+        "  - {rtt: n1, percentile: 50, min: 4050ns, max: 4150ns, name: middle}\n"
+        "  - {rtt: all, mean: yes, min: 4050ns, max: 4150ns}\n"
+        "  - {rtt: all, percentile: 99, max: 4us}\n"
+        "  - {rtt: n3, max: 1s}\n");
+    BOOST_TEST(test::held(outcome, 0), test::story(outcome));
+    BOOST_TEST(test::held(outcome, 1), test::story(outcome));
+    BOOST_TEST(!test::held(outcome, 2), test::story(outcome));
+    BOOST_TEST(!test::held(outcome, 3), "n3 has sent nothing");
+    BOOST_TEST(outcome.round_trips.count() > 50u);
+    BOOST_TEST(outcome.expectations[0].value.value_or(0) > 4050);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(failures_are_seen_as_what_they_are) {
   const std::string crash = "faults:\n  - {node-crash: n2, at: 20us}\n";
   check("{completions: w, status: retry_exceeded, is: 1, from: 3ms, until: 10ms}", true, crash);

@@ -55,7 +55,8 @@ class Run final : public sim::Observer {
                 .detection = scenario.detection,
                 .checks_invariants = options.checkers}),
         begin_(world_.now()),
-        checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario, nic_configs(scenario)) : nullptr),
+        checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario, nic_configs(scenario, round_trips_))
+                                   : nullptr),
         workloads_(world_, scenario, out_, checkers_.get()),
         faults_(world_, scenario, workloads_, out_),
         judge_(world_, scenario, workloads_, round_trips_),

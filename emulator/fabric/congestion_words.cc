@@ -174,6 +174,8 @@ constexpr std::array kWords{
                    take_named<kPolicies, &CongestionConfig::policy>, named_text<kPolicies, &CongestionConfig::policy>},
     CongestionWord{"cnp-scope", "want qp, destination or port", take_named<kScopes, &CongestionConfig::cnp_scope>,
                    named_text<kScopes, &CongestionConfig::cnp_scope>},
+    CongestionWord{"cnp-on-nak", "want true or false", take_named<kAnswers, &CongestionConfig::cnp_on_nak>,
+                   named_text<kAnswers, &CongestionConfig::cnp_on_nak>},
     share_word<kDcqcn, &DcqcnParameters::g>("dcqcn-g"),
     timer_word<kDcqcn, &DcqcnParameters::alpha_timer>("dcqcn-alpha-timer"),
     timer_word<kDcqcn, &DcqcnParameters::timer>("dcqcn-timer"),

@@ -64,10 +64,8 @@ std::uint16_t notice_port(const Qp& qp) {
   return static_cast<std::uint16_t>(0xc000 | (qp.qpn.value() & 0x3fff));
 }
 
-}  // namespace
-
-void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
-  nic.counters.add(Counter::np_ecn_marked_roce_packets);
+/// A CNP to where the packet came from, unless one is not yet due, or due already.
+void owe_notice(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   if (nic.config.cnp_interval.ns == 0 || nic.notices.size() == kNoticesMax) return;
   if (!qp.service->is_connected && !packet.opcode().has_deth) return;
   const Time* const next = next_notice(nic, qp, packet.source());
@@ -78,6 +76,17 @@ void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
                          .to = qp.service->is_connected ? qp.attributes.dest_qpn : packet.deth().source_qp,
                          .address = path.destination,
                          .frame_template = wire::FrameTemplate(nic.frame_path(path, notice_port(qp)))});
+}
+
+}  // namespace
+
+void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
+  nic.counters.add(Counter::np_ecn_marked_roce_packets);
+  owe_notice(nic, qp, packet);
+}
+
+void notice_gap(NicState& nic, Qp& qp, const wire::PacketView& packet) {
+  if (nic.config.congestion.cnp_on_nak) owe_notice(nic, qp, packet);
 }
 
 void receive_marked_request(NicState& nic, Qp& qp, const wire::PacketView& packet) {

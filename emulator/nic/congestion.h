@@ -8,7 +8,9 @@ namespace verbena::nic {
 
 /// The packet carries the mark of congestion (ECN CE).
 [[gnu::cold]] void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet);
-/// Such a request, of a QP whose acknowledgements tell of marks.
+/// The packet has shown a gap, and is answered with a NAK.
+[[gnu::cold]] void notice_gap(NicState& nic, Qp& qp, const wire::PacketView& packet);
+/// A marked request, of a QP whose acknowledgements tell of marks.
 [[gnu::cold]] void receive_marked_request(NicState& nic, Qp& qp, const wire::PacketView& packet);
 /// How many of the CNPs that are due went out.
 [[gnu::cold]] std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget);

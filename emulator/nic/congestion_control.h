@@ -96,6 +96,10 @@ struct DctcpParameters {
 struct CongestionConfig {
   CongestionPolicy policy = CongestionPolicy::none;
   CnpScope cnp_scope = CnpScope::qp;
+  /// A gap in requests, which is answered with a NAK, is answered with a CNP as well, within the interval of CNPs, as
+  /// ConnectX-5 and later have it where slow restart is on (Lumina's authors: github.com/lumina-test/lumina,
+  /// analyzer/checker/cnp_check.py).
+  bool cnp_on_nak = false;
   /// Of the port: what a QP begins with, and goes back to.
   std::uint64_t line_rate_bits_per_second = 100'000'000'000;
   DcqcnParameters dcqcn;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "emulator/nic/congestion.h"
 #include "emulator/nic/nic_state.h"
 #include "emulator/nic/receive_buffer.h"
 #include "emulator/nic/response.h"
@@ -451,6 +452,7 @@ void apply_reliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict ver
   } else if (verdict == Verdict::sequence_error) {
     qp.responder.silent = true;
     schedule_nak(nic, qp, wire::nak_syndrome(wire::NakCode::psn_sequence_error), qp.responder.expected_psn);
+    notice_gap(nic, qp, packet);
   } else if (verdict == Verdict::receiver_not_ready) {
     qp.responder.silent = true;
     nic.counters.add(Counter::rnr_nak_sent);

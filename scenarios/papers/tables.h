@@ -8,6 +8,8 @@ namespace verbena::scenarios {
 // dcqcn.cc
 extern const Experiment kDcqcnThresholds;
 extern const Experiment kDcqcnIncast;
+// lumina.cc
+extern const Experiment kLumina;
 // delay_based.cc
 extern const Experiment kTimelyIncast;
 extern const Experiment kSwiftIncast;

@@ -15,9 +15,11 @@ constexpr wire::Opcode kCnp = wire::Opcode::cnp;
 
 struct Notifier : Script {
   explicit Notifier(const QpOptions& options = {.mtu = 256}, Duration interval = kInterval,
-                    CnpScope scope = CnpScope::qp)
+                    CnpScope scope = CnpScope::qp, bool on_nak = false)
       : Script(options, 1 << 16,
-               {.latency = nanoseconds(0), .cnp_interval = interval, .congestion = {.cnp_scope = scope}}) {}
+               {.latency = nanoseconds(0),
+                .cnp_interval = interval,
+                .congestion = {.cnp_scope = scope, .cnp_on_nak = on_nak}}) {}
 
   void marked(PacketSpec spec) {
     spec.dest_qp = end.qpn();
@@ -53,6 +55,21 @@ BOOST_AUTO_TEST_CASE(a_marked_packet_is_answered_with_a_cnp_to_the_qp_that_sent_
   script.expect_silence();
   BOOST_TEST(script.count(np_ecn_marked_roce_packets) == 1u);
   BOOST_TEST(script.count(np_cnp_sent) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_gap_is_answered_with_a_cnp_where_the_nic_is_told_to) {
+  for (const bool on_nak : {true, false}) {
+    Notifier script({.mtu = 256}, kInterval, CnpScope::qp, on_nak);
+    script.peer(script.write(100));
+    script.expect_silence();
+    script.peer(script.write(102));
+    if (on_nak) BOOST_TEST(script.expect(kCnp, 0).dest_qp.value() == Script::kPeerQpn);
+    script.expect_nak(wire::NakCode::psn_sequence_error, 101);
+    script.peer(script.write(103));
+    script.expect_silence();
+    BOOST_TEST(script.count(np_cnp_sent) == (on_nak ? 1u : 0u));
+    BOOST_TEST(script.count(np_ecn_marked_roce_packets) == 0u);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(one_cnp_an_interval_stands_for_all_marks_of_a_qp) {

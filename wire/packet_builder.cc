@@ -90,6 +90,12 @@ FrameTemplate::FrameTemplate(const FramePath& path) {
   icrc_of_length_0_ = wire::icrc_until_bth(std::span(octets_).subspan(ip_offset_), is_ipv4_);
 }
 
+std::uint8_t FrameTemplate::traffic_class() const {
+  if (header_bytes_ == 0) return 0;
+  const std::byte* const ip = octets_.data() + ip_offset_;
+  return std::to_integer<std::uint8_t>(is_ipv4_ ? ip[1] : ip[0] << 4 | ip[1] >> 4);
+}
+
 void FrameTemplate::fit(std::size_t udp_payload_bytes) const {
   fitted_bytes_ = static_cast<std::uint16_t>(udp_payload_bytes);
   const std::size_t udp_bytes = udp_payload_bytes + UdpLayout::bytes;

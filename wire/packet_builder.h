@@ -48,6 +48,8 @@ class FrameTemplate {
   /// Ethernet to UDP.
   std::size_t header_bytes() const { return header_bytes_; }
   bool is_ipv4() const { return is_ipv4_; }
+  /// That octet of the IP header; 0 as well: there are no headers.
+  std::uint8_t traffic_class() const;
 
   /// Writes the headers of a frame whose UDP payload (BTH to ICRC) has this size. `into` must hold header_bytes().
   void emit(std::span<std::byte> into, std::size_t udp_payload_bytes) const {

@@ -96,6 +96,20 @@ FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool
   return look;
 }
 
+FrameMarking look_at_marking(std::span<const std::byte> frame) {
+  constexpr unsigned kPcpShift = 13;
+  constexpr unsigned kDscpShift = 2;
+  const auto [ip, type] = find_ip(frame);
+  FrameMarking marking;
+  if (ip != kEthernet) marking.pcp = static_cast<std::uint8_t>(load_u16(frame.data() + kEthernet) >> kPcpShift);
+  if (frame.size() < ip + wire::Ipv4Layout::bytes) return marking;
+  if (type == wire::kEtherTypeIpv4)
+    marking.dscp = std::to_integer<std::uint8_t>(frame[ip + 1] >> kDscpShift);
+  else if (type == wire::kEtherTypeIpv6)
+    marking.dscp = static_cast<std::uint8_t>((load_u16(frame.data() + ip) >> 4 & 0xff) >> kDscpShift);
+  return marking;
+}
+
 std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame) {
   const auto [ip, type] = find_ip(frame);
   wire::Gid source;

@@ -69,6 +69,13 @@ inline std::optional<wire::Qpn> look_at_destination_qpn(std::span<const std::byt
   return wire::Qpn{__builtin_bswap32(octets) & 0xffffff};
 }
 
+/// What says a frame's traffic class.
+struct FrameMarking {
+  std::uint8_t dscp = 0;  // 0 as well: it is no IP packet
+  std::uint8_t pcp = 0;   // 0 as well: it has no VLAN tag
+};
+FrameMarking look_at_marking(std::span<const std::byte> frame);
+
 /// Nothing: it is no IP packet.
 std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame);
 

@@ -30,6 +30,8 @@ inline constexpr std::size_t kShortBytes = 64;
 inline constexpr std::uint32_t kNoHost = UINT32_MAX;
 /// A destination as well: a group's frame goes to all hosts.
 inline constexpr std::uint32_t kEveryHost = UINT32_MAX - 1;
+/// The other end of the cable: a pause frame.
+inline constexpr std::uint32_t kNeighbour = UINT32_MAX - 2;
 
 /// Half a cache line: the part of a frame that every hop reads.
 struct FrameInfo {

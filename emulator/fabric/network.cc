@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
 #include "wire/headers.h"
@@ -36,6 +37,7 @@ std::vector<LinkDirection> make_directions(const Topology& topology) {
       direction.frame_bytes_max = static_cast<std::uint16_t>(
           std::min<std::uint32_t>(parameters.mtu_bytes + wire::EthernetLayout::bytes, UINT16_MAX));
     direction.link = link;
+    direction.has_classes = topology.qos && from != to;
     direction.set_rate(parameters.rate_bits_per_second);
     direction.find_plain();
   };
@@ -127,7 +129,9 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
   routing = std::make_unique<Routing>(topology, hops, options.seed);
   tree = std::make_unique<SpanningTree>(topology, hops);
   rebuild_routes();
+  if (topology.qos) qos = std::make_unique<NetworkQos>(*this, *topology.qos);
 }
+Network::State::~State() = default;
 
 Network::Network(const Topology& topology, const NetworkOptions& options)
     : state_(std::make_unique<State>(topology, options)) {}
@@ -190,23 +194,24 @@ void Network::submit(Time now, std::uint32_t host, std::span<const std::byte> fr
   commit(now, host, frame.size(), icrc);
 }
 
-Time Network::has_room_at(Time now, std::uint32_t host, const wire::Gid* destination) const {
+Time Network::has_room_at(Time now, std::uint32_t host, const Intent* intent) const {
   DirectionNumber way = state_->single_way[host];
-  if (way == kNoDirection) {
-    const std::uint32_t to = destination != nullptr ? state_->addresses.find(*destination) : kNoHost;
+  if (way == kNoDirection || state_->qos) {
+    const std::uint32_t to = intent != nullptr ? state_->addresses.find(intent->destination) : kNoHost;
     way = to == host ? state_->loopbacks[host] : to == kNoHost ? kNoDirection : state_->routing->first(host, to);
     if (way == kNoDirection) return now;
+    if (state_->directions[way].has_classes) return state_->qos->has_room_at(now, way, intent->traffic_class);
   }
   return state_->directions[way].has_room_at(now);
 }
 
-bool Network::has_several_ways(std::uint32_t host) const {
-  return state_->single_way[host] == kNoDirection;
+bool Network::room_depends(std::uint32_t host) const {
+  return state_->single_way[host] == kNoDirection || state_->qos != nullptr;
 }
 
 std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
   const DirectionNumber way = state_->single_way[host];
-  if (way == kNoDirection) return kHostQueueFrames;
+  if (way == kNoDirection || state_->qos) return kHostQueueFrames;
   const LinkDirection& direction = state_->directions[way];
   const Duration backlog = direction.backlog(now);
   std::uint32_t room = kHostQueueFrames;
@@ -219,6 +224,12 @@ Room Network::room_on_every_way(Time now, std::uint32_t host) const {
   for (const DirectionNumber way : state_->ways_out[host]) {
     const LinkDirection& direction = state_->directions[way];
     if (direction.rate == 0) continue;
+    if (direction.has_classes) {
+      const Room of_way = state_->qos->room(now, way);
+      room.octets = std::min(room.octets, of_way.octets);
+      if (of_way.octets == 0) room.more_at = std::max(room.more_at, of_way.more_at);
+      continue;
+    }
     const Duration backlog = direction.backlog(now);
     if (const Time at = direction.has_room_at(now); at > now) {
       room.octets = 0;
@@ -262,16 +273,30 @@ const NetworkStatistics& Network::statistics() const {
 }
 
 LinkStatistics Network::link_statistics(Time now, LinkId link) const {
-  const LinkDirection& direction = state_->directions[state_->direction_of(link)];
-  return {direction.frames,
-          direction.octets,
-          direction.lost,
-          direction.overflowed,
-          direction.octets_of(direction.backlog(now)),
-          std::max(direction.queue_octets_max, direction.octets_of(direction.backlog_max)),
-          direction.rate,
-          direction.propagation,
-          direction.jitter};
+  const DirectionNumber number = state_->direction_of(link);
+  const LinkDirection& direction = state_->directions[number];
+  LinkStatistics statistics{direction.frames,
+                            direction.octets,
+                            direction.lost,
+                            direction.overflowed,
+                            direction.octets_of(direction.backlog(now)),
+                            std::max(direction.queue_octets_max, direction.octets_of(direction.backlog_max)),
+                            direction.rate,
+                            direction.propagation,
+                            direction.jitter};
+  if (!direction.has_classes) return statistics;
+  const EgressPort& egress = state_->qos->egress(number);
+  statistics.queue_octets += static_cast<std::uint32_t>(egress.octets());
+  statistics.queue_octets_max = std::max(statistics.queue_octets_max, static_cast<std::uint32_t>(egress.octets_max()));
+  return statistics;
+}
+
+PauseStatistics Network::pause_statistics(Time now, LinkId link) const {
+  return state_->qos ? state_->qos->pause_statistics(now, state_->direction_of(link)) : PauseStatistics{};
+}
+
+std::optional<PauseDeadlock> Network::pause_deadlock() const {
+  return state_->qos ? state_->qos->deadlock() : std::nullopt;
 }
 
 void Network::observe(Observer* observer) {

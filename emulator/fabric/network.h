@@ -12,6 +12,7 @@
 // Order: what is due at one time is done by (vertex where it arrives, cable).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -78,12 +79,14 @@ class Sink {
   virtual bool arrived(const Arrival& arrival) = 0;
 };
 
-/// Hears when the port of a host loses its signal, or has it again.
+/// Hears when the port of a host loses its signal, or has it again, and when it is asked to pause.
 class PortListener {
  public:
   virtual ~PortListener() = default;
   /// Called by what changed the network, when it is done. It may not change the network.
   virtual void port_changed(std::uint32_t host, bool is_up) = 0;
+  /// A pause frame came: there may be room for its frames sooner or later than has_room_at() said.
+  virtual void room_changed(std::uint32_t /*host*/) {}
 };
 
 /// What a host may hand over now without having more than a few of the largest frames before it.
@@ -112,6 +115,25 @@ struct NetworkStatistics {
   std::uint64_t vanished = 0;
   std::uint64_t lost = 0;    // by faults
   std::uint64_t marked = 0;  // ECN
+  // With Topology::qos:
+  std::uint64_t lossless_lost = 0;  // of `overflowed` and `lost`: frames of lossless classes, at switches
+  std::uint64_t pause_frames = 0;
+  std::uint64_t pause_storms = 0;  // times that a port stopped to wait (PauseWatchdog)
+};
+
+/// Of one direction of a cable, by traffic class; with global pause all of a port is class 0 where it is told.
+struct PauseStatistics {
+  std::array<std::uint64_t, kTrafficClasses> sent{};      // pause frames from the sending end of the direction
+  std::array<std::uint64_t, kTrafficClasses> received{};  // by it, from the other end
+  std::array<Duration, kTrafficClasses> paused{};         // so long it was not to send
+  ClassMask paused_now = 0;
+};
+
+/// Directions that wait for each other, each for the next one and the last for the first.
+struct PauseDeadlock {
+  Time time;  // when it was found
+  TrafficClass traffic_class = 0;
+  std::vector<LinkId> links;
 };
 
 struct LinkStatistics {
@@ -148,12 +170,17 @@ class Network {
   /// The same with a copy. Frames above kFrameBytesMax are lost.
   void submit(Time now, std::uint32_t host, std::span<const std::byte> frame,
               wire::IcrcState icrc = wire::IcrcState::present);
+  /// What whoever hands over a frame knows of it beforehand.
+  struct Intent {
+    const wire::Gid& destination;
+    std::uint8_t traffic_class = 0;  // that octet of its IP header
+  };
   /// When `host` may hand over its next frame without having more than a few of the largest frames before it: `now` if
-  /// at once. Nothing is enforced: a NIC's port looks before it asks for a frame. `destination` matters only to a host
-  /// with several cables.
-  Time has_room_at(Time now, std::uint32_t host, const wire::Gid* destination = nullptr) const;
-  /// It has a cable to each of several hosts: whether there is room depends on where a frame goes.
-  bool has_several_ways(std::uint32_t host) const;
+  /// at once. Nothing is enforced: a NIC's port looks before it asks for a frame. `intent` matters only where
+  /// room_depends(); without it the answer is `now` there.
+  Time has_room_at(Time now, std::uint32_t host, const Intent* intent = nullptr) const;
+  /// On the frame: the host has a cable to each of several hosts, or a queue for each traffic class.
+  bool room_depends(std::uint32_t host) const;
   /// How many of the largest frames fit before has_room_at says no, at least 1. For a host with one cable.
   std::uint32_t room_frames(Time now, std::uint32_t host) const;
   /// For one who hands over frames without having seen where they go: what the fullest of the host's ways has room for.
@@ -178,6 +205,9 @@ class Network {
   void observe(Observer* observer);
   const NetworkStatistics& statistics() const;
   LinkStatistics link_statistics(Time now, LinkId link) const;
+  PauseStatistics pause_statistics(Time now, LinkId link) const;
+  /// The first deadlock of pauses that was found; it is looked for while a pause lasts.
+  std::optional<PauseDeadlock> pause_deadlock() const;
   /// Of every frame's headers, time and fate, in order; NetworkOptions::trace.
   std::uint64_t trace_hash() const;
   std::uint64_t memory_bytes() const;

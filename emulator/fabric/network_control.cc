@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
 
@@ -54,6 +55,7 @@ void NetworkControl::set_link_up(Time now, LinkId link, bool up) {
   direction.is_up = up;
   direction.find_plain();
   if (!up) state_.lose_all(now, number, true);
+  if (up && direction.has_classes) state_.qos->link_is_up(now, number);
   state_.expect_change(now, false, number, up);
   const Cable& ends = state_.topology.cables[link.cable];
   state_.update_port(ends.a);
@@ -67,6 +69,7 @@ void NetworkControl::set_switch_up(Time now, std::uint32_t vertex, bool up) {
   if (!up)
     for (DirectionNumber number = 0; number < state_.directions.size(); ++number)
       if (state_.directions[number].from == vertex) state_.lose_all(now, number, false);
+  if (!up && state_.qos) state_.qos->forget_pauses_of(now, vertex);
   state_.expect_change(now, true, vertex, up);
   for (const LinkDirection& direction : state_.directions)
     if (direction.from == vertex) state_.update_port(direction.to);
@@ -94,6 +97,11 @@ void Network::State::update_port(std::uint32_t vertex) {
   if (port_up[vertex] == up) return;
   port_up[vertex] = up;
   if (port_listener != nullptr) port_listener->port_changed(vertex, up);
+}
+
+void NetworkControl::set_pause_storm(Time now, std::uint32_t host, ClassMask classes) {
+  VERBENA_ASSERT(state_.qos != nullptr && host < state_.topology.hosts);
+  for (const DirectionNumber way : state_.ways_out[host]) state_.qos->set_pause_storm(now, way, classes);
 }
 
 void NetworkControl::set_partition(std::uint32_t from, std::uint32_t to, bool cut) {
@@ -163,6 +171,7 @@ void Network::State::lose_all(Time now, DirectionNumber number, bool also_on_the
     }
     faults.carrier.clear([&](FrameNumber held) { end(now, number, held, FrameEvent::vanished); });
   }
+  if (direction.has_classes) qos->lose_all(now, number);
   direction.wire_free = now;
   direction.last_due = last_kept != kNoFrame ? pool.info(last_kept).due : Time{};
   schedule(number);

@@ -50,6 +50,9 @@ class NetworkControl {
   void set_link_delay(LinkId link, Duration propagation, Duration jitter);
   /// A dead switch loses what is in its queues and what arrives.
   void set_switch_up(Time now, std::uint32_t vertex, bool up);
+  /// The host asks the other ends of its cables to pause these classes, again and again, until it is told otherwise; 0:
+  /// not at all. With Topology::qos.
+  void set_pause_storm(Time now, std::uint32_t host, ClassMask classes);
   /// Frames from host to host vanish where they enter the network.
   void set_partition(std::uint32_t from, std::uint32_t to, bool cut);
 

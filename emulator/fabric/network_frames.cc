@@ -5,10 +5,12 @@
 #include "emulator/fabric/alter_frame.h"
 #include "emulator/fabric/chance.h"
 #include "emulator/fabric/flow_dissector.h"
+#include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
 #include "wire/icrc.h"
 #include "wire/packet_view.h"
+#include "wire/pause_frame.h"
 
 namespace verbena::fabric {
 namespace {
@@ -37,7 +39,12 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
   info.ecn_capable = look.ecn_capable;
   info.flow_hash = look.flow_hash;
   info.digest = look.digest;
-  if (!look.is_ip) return true;
+  if (!look.is_ip) {
+    // From a program with a raw socket, say.
+    if (qos && wire::parse_pause_frame(octets.first(std::min<std::size_t>(info.bytes, octets.size()))))
+      info.destination = kNeighbour;
+    return true;
+  }
   info.destination = addresses.find(look.destination);
   if (info.destination == kNoHost && look.destination.is_multicast() && !tree->ways(host).empty()) {
     info.destination = kEveryHost;
@@ -59,7 +66,7 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
     way = loopbacks[host];
   } else if (way == kNoDirection) {
     // Nobody's frames have to go somewhere: out of the first cable, if there is one.
-    way = has_destination ? routing->first(host, info.destination) : kNoDirection;
+    way = has_destination && info.destination < kNeighbour ? routing->first(host, info.destination) : kNoDirection;
     if (way == kNoDirection) way = loopbacks[host];
   }
   const bool is_cut =
@@ -89,6 +96,10 @@ void Network::State::enqueue(Time now, DirectionNumber number, FrameNumber frame
 
 void Network::State::enqueue_with_care(Time now, DirectionNumber number, FrameNumber frame) {
   LinkDirection& direction = directions[number];
+  if (direction.has_classes) {
+    qos->enqueue(now, number, frame);
+    return;
+  }
   FrameInfo& info = pool.info(frame);
   const Duration waiting = direction.backlog(now);
   if (waiting.ns > 0 && waiting + direction.time_for(info.bytes) > direction.queue_max) {
@@ -98,16 +109,25 @@ void Network::State::enqueue_with_care(Time now, DirectionNumber number, FrameNu
     return;
   }
   if (direction.marks && info.ecn_capable && waiting > direction.mark_above &&
-      direction.is_marked_behind(waiting, mix_all({options.seed, number, direction.frames, kMarkDraw})))
+      direction.is_marked_behind(waiting, mark_draw(number)))
     mark(frame);
   if (!direction.is_up || info.bytes > direction.frame_bytes_max) {
     direction.wire_free = now + waiting + direction.time_for(info.bytes);
     end(now, number, frame, FrameEvent::vanished);
-  } else if (direction.faults && direction.faults->decides()) {
-    judge_and_launch(now, number, frame);
   } else {
-    launch(now, number, frame, {});
+    transmit(now, number, frame);
   }
+}
+
+void Network::State::transmit(Time now, DirectionNumber number, FrameNumber frame) {
+  if (const auto& faults = directions[number].faults; faults && faults->decides())
+    judge_and_launch(now, number, frame);
+  else
+    launch(now, number, frame, {});
+}
+
+std::uint64_t Network::State::mark_draw(DirectionNumber number) const {
+  return mix_all({options.seed, number, directions[number].frames, kMarkDraw});
 }
 
 /// The octets of a frame that was marked are its own from then on as before: only the wire's header checksum knows.
@@ -225,11 +245,16 @@ void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame,
 void Network::State::schedule(DirectionNumber number) {
   const LinkDirection& direction = directions[number];
   Time next = direction.head != kNoFrame ? pool.info(direction.head).due : kNever;
-  if (direction.faults) {
-    if (!direction.faults->strays.empty()) next = std::min(next, direction.faults->strays.front().due);
-    next = std::min(next, direction.faults->carrier.earliest());
-  }
+  if (!direction.is_plain) next = std::min(next, next_with_care(number));
   queue.set(number, next);
+}
+
+Time Network::State::next_with_care(DirectionNumber number) const {
+  const LinkDirection& direction = directions[number];
+  Time next = direction.has_classes ? qos->due(number) : kNever;
+  if (!direction.faults) return next;
+  if (!direction.faults->strays.empty()) next = std::min(next, direction.faults->strays.front().due);
+  return std::min(next, direction.faults->carrier.earliest());
 }
 
 [[gnu::flatten]] void Network::State::run_direction(Time now, Time until, DirectionNumber number, Sink& sink) {
@@ -246,6 +271,12 @@ void Network::State::schedule(DirectionNumber number) {
     }
     arrive(std::max(now, info.due), number, frame, sink);
   }
+  if (!direction.is_plain) run_with_care(now, number, sink);
+  schedule(number);
+}
+
+void Network::State::run_with_care(Time now, DirectionNumber number, Sink& sink) {
+  LinkDirection& direction = directions[number];
   if (direction.faults) {
     DirectionFaults& faults = *direction.faults;
     while (!faults.strays.empty() && faults.strays.front().due <= now) {
@@ -256,15 +287,15 @@ void Network::State::schedule(DirectionNumber number) {
     }
     faults.carrier.release_expired(now, Way{*this, direction, number});
   }
-  schedule(number);
+  if (direction.has_classes) qos->serve(now, number);
 }
 
 void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink) {
   const LinkDirection& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
   ++statistics.arrivals;
-  if (info.destination == kEveryHost) {
-    arrive_for_group(now, number, frame, sink);
+  if (info.destination >= kNeighbour) {
+    arrive_specially(now, number, frame, sink);
     return;
   }
   if (!topology.is_host(direction.to)) {
@@ -282,6 +313,18 @@ void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame,
   ++statistics.host_arrivals;
   const bool is_taken = sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc});
   end(now, number, frame, is_taken ? FrameEvent::delivered : FrameEvent::vanished);
+}
+
+void Network::State::arrive_specially(Time now, DirectionNumber number, FrameNumber frame, Sink& sink) {
+  if (pool.info(frame).destination == kEveryHost) {
+    arrive_for_group(now, number, frame, sink);
+    return;
+  }
+  const std::uint32_t to = directions[number].to;
+  const bool is_there = is_dead[to] == 0;
+  if (is_there && qos) qos->take_pause_frame(now, number, frame);
+  if (is_there && topology.is_host(to)) sink.arrived({now, to, view(frame), false, wire::IcrcState::present});
+  end(now, number, frame, is_there ? FrameEvent::delivered : FrameEvent::vanished);
 }
 
 void Network::State::end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event) {
@@ -340,6 +383,7 @@ FrameNumber Network::State::copy(FrameNumber frame) {
   pool.info(made) = pool.info(frame);
   const std::span<const std::byte> from = pool.octets(frame);
   std::memcpy(pool.octets(made).data(), from.data(), std::min<std::size_t>(from.size(), pool.info(frame).bytes));
+  if (qos) qos->copied(frame, made);
   return made;
 }
 

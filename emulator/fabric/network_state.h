@@ -56,6 +56,7 @@ struct alignas(64) LinkDirection {
   bool is_up = true;
   bool marks = false;
   bool is_loopback = false;
+  bool has_classes = false;  // its queue is NetworkQos'
   bool is_plain = true;  // see find_plain()
   Duration known_time{};
   Duration propagation{};
@@ -92,7 +93,7 @@ struct alignas(64) LinkDirection {
     return known_time;
   }
   /// All that can happen to a frame is that it waits and goes, or that there are too many.
-  void find_plain() { is_plain = is_up && !marks && !faults && jitter.ns == 0; }
+  void find_plain() { is_plain = is_up && !marks && !faults && jitter.ns == 0 && !has_classes; }
   /// Whether the switch marks a frame that finds so much before it. `draw`: 64 random bits.
   bool is_marked_behind(Duration waiting, std::uint64_t draw) const;
   Duration backlog(Time now) const { return wire_free > now ? wire_free - now : Duration{}; }
@@ -129,6 +130,8 @@ class Prefetcher {
   Duration distance_{1};  // how far to look, so that kSteps x kStep events lie ahead
 };
 
+class NetworkQos;
+
 struct Network::State {
   State(const Topology& of, const NetworkOptions& with);
 
@@ -137,12 +140,20 @@ struct Network::State {
   /// What is due at `now`, and what else of this direction is by `until`.
   void run_direction(Time now, Time until, DirectionNumber number, Sink& sink);
   void schedule(DirectionNumber number);
+  /// Its transmission begins, or it waits for its turn: faults have their say.
+  void transmit(Time now, DirectionNumber number, FrameNumber frame);
   // What a direction's faults do with a frame.
   void launch(Time now, DirectionNumber number, FrameNumber frame, Duration extra);
   void damage(FrameNumber frame, const FaultVerdict& verdict);
   /// Somebody outside is about to see the frame, or a fault to change it: a deferred ICRC is computed.
   void complete(FrameNumber frame);
   FrameNumber copy(FrameNumber frame);
+  void mark(FrameNumber frame);
+  /// For the next frame of this direction that may be marked: 64 random bits.
+  std::uint64_t mark_draw(DirectionNumber number) const;
+  void comment(FrameNumber frame, std::string_view text) { pool.info(frame).comment = comment_number(text); }
+  /// The frame ends here.
+  void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
 
   // -- network_control.cc
   /// The directions that belong to a cable's link.
@@ -206,6 +217,9 @@ struct Network::State {
   std::vector<std::byte> view_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
   std::vector<DirectionNumber> due;
   Prefetcher prefetcher;
+  std::unique_ptr<NetworkQos> qos;  // Topology::qos
+
+  ~State();
 
  private:
   // -- network_frames.cc: a frame's way
@@ -220,6 +234,11 @@ struct Network::State {
   /// The frame is on its way; what it takes to arrive, beside the time of the wire itself, is `flight`.
   void depart(Time now, DirectionNumber number, FrameNumber frame, Duration wire_time, Duration flight);
   void arrive(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+  /// What is no frame for one host.
+  [[gnu::noinline]] void arrive_specially(Time now, DirectionNumber number, FrameNumber frame, Sink& sink);
+  /// Of a direction that is not plain: frames apart from the queue, and those that wait in classes.
+  [[gnu::noinline]] void run_with_care(Time now, DirectionNumber number, Sink& sink);
+  [[gnu::noinline]] Time next_with_care(DirectionNumber number) const;
 
   // -- network_groups.cc: frames for a multicast group
   /// At its sender or at a switch: a copy on every way of the tree but back to where it came from.
@@ -228,11 +247,8 @@ struct Network::State {
   bool is_cut_off(std::uint32_t host, FrameNumber frame);
 
   // -- network_frames.cc again
-  /// The frame ends here.
-  void end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event);
   /// The frame at its full length; valid until the next call.
   std::span<const std::byte> view(FrameNumber frame);
-  void mark(FrameNumber frame);
 
   void note(Time time, DirectionNumber number, const FrameInfo& frame, FrameEvent event) {
     if (!options.trace) return;

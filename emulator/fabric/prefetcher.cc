@@ -33,13 +33,13 @@ void Prefetcher::fetch(const Network::State& network, Time now) {
     if (third.head != kNoFrame) {
       if (network.topology.is_host(third.to))
         network.pool.prefetch_octets(third.head);
-      else if (const FrameInfo& info = network.pool.info(third.head); info.destination < kEveryHost)
+      else if (const FrameInfo& info = network.pool.info(third.head); info.destination < kNeighbour)
         network.routing->prefetch(third.to, info.destination);
     }
     const LinkDirection& fourth = network.directions[line_[fetched_ - 3 * kStep]];
     if (fourth.head == kNoFrame || network.topology.is_host(fourth.to)) continue;
     const FrameInfo& info = network.pool.info(fourth.head);
-    if (info.destination >= kEveryHost) continue;
+    if (info.destination >= kNeighbour) continue;
     const DirectionNumber next = network.routing->next(fourth.to, info.destination, info.flow_hash);
     if (next == kNoDirection) continue;
     __builtin_prefetch(&network.directions[next]);

@@ -114,6 +114,29 @@ Outcome check_reach(const Topology& topology) {
   return {};
 }
 
+/// Pauses are times at the rate of a cable, and the headroom of all ports has to fit into their switch.
+Outcome check_qos(const Topology& topology) {
+  if (!topology.qos) return {};
+  const Qos& qos = *topology.qos;
+  const auto wrong = [](const std::string& text) { return Outcome(Failure{text}); };
+  if (std::ranges::count(qos.weights, 0u) != 0) return wrong("the weight of a traffic class is 0");
+  if (qos.lossless == 0) return {};
+  std::vector<std::uint64_t> headroom(topology.vertices.size());
+  for (std::uint32_t i = 0; i < topology.cables.size(); ++i) {
+    const Cable& cable = topology.cables[i];
+    if (cable.parameters.rate_bits_per_second == 0)
+      return wrong("cable " + topology.cable_name(i) + " has no rate: nobody can be paused on it, and nothing is lossless");
+    for (const std::uint32_t end : {cable.a, cable.b})
+      headroom[end] += qos.lossless_groups() * headroom_of(qos, cable.parameters);
+  }
+  for (std::uint32_t vertex = topology.hosts; vertex < topology.vertices.size(); ++vertex)
+    if (headroom[vertex] >= qos.buffer_bytes)
+      return wrong("the ports of switch " + topology.vertices[vertex].name + " need a headroom of " +
+                   std::to_string(headroom[vertex]) + " octets, and its buffer has " +
+                   std::to_string(qos.buffer_bytes));
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> Topology::cables_of(std::uint32_t vertex) const {
@@ -136,7 +159,7 @@ std::vector<std::uint64_t> Topology::port_rates() const {
 }
 
 Result<void, std::string> check(const Topology& topology) {
-  for (const auto part : {check_sizes, check_vertices, check_cables, check_reach}) {
+  for (const auto part : {check_sizes, check_vertices, check_cables, check_reach, check_qos}) {
     Outcome outcome = part(topology);
     if (!outcome) return outcome;
   }

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "emulator/fabric/qos.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
@@ -55,6 +57,8 @@ struct Topology {
   std::vector<Vertex> vertices;
   std::vector<Cable> cables;
   std::uint32_t hosts = 0;
+  /// Nothing: each egress port is one queue (CableParameters::queue_bytes), and nobody pauses.
+  std::optional<Qos> qos;
 
   std::uint32_t switches() const { return static_cast<std::uint32_t>(vertices.size()) - hosts; }
   bool is_host(std::uint32_t vertex) const { return vertex < hosts; }

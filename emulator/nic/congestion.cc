@@ -112,7 +112,7 @@ std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) 
   for (; sent < budget && sent < nic.notices.size(); ++sent) {
     CongestionNotice& notice = nic.notices[sent];
     const std::span<std::byte> room =
-        port.reserve({notice.address, notice.to, notice.route_hint},
+        port.reserve({notice.address, notice.to, notice.route_hint, &notice.frame_template},
                      wire::frame_bytes(notice.frame_template, wire::Opcode::cnp, kReservedBytes));
     if (room.empty()) break;
     wire::Bth bth;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "wire/packet_builder.h"
 #include "wire/types.h"
 
 namespace verbena::nic {
@@ -18,6 +19,8 @@ struct Destination {
   const wire::Gid& address;
   wire::Qpn qpn;
   std::uint32_t& route_hint;
+  /// For a port with a queue for each traffic class. Null: not known, as of class 0.
+  const wire::FrameTemplate* headers = nullptr;
 };
 
 class TransmitPort {

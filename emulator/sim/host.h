@@ -88,7 +88,7 @@ class Port final : public nic::TransmitPort {
 
   /// When a refused frame would have had room; kNever: none was refused.
   Time room_at() const { return room_at_; }
-  /// The host has several cables: each frame has to ask for room.
+  /// Whether there is room depends on the frame: each has to ask.
   bool asks = false;
 
  private:

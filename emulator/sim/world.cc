@@ -54,6 +54,7 @@ struct World::State final : fabric::Sink, fabric::PortListener {
   void build_nic(Host& host);
   void crash(HostId id);
   void port_changed(std::uint32_t host, bool is_up) override;
+  void room_changed(std::uint32_t host) override { look_at_end(host); }
   /// A cable or switch at `vertex` has changed: a host there may have room, or none, at another time than it was told.
   void look_at_end(std::uint32_t vertex) {
     if (network.topology().is_host(vertex) && hosts[vertex].nic) look_at(vertex, kTouched);
@@ -217,7 +218,7 @@ void World::State::run_wake_ups(Host& host, HostId id, bool& call) {
 
 void World::State::transmit(Host& host, HostId id) {
   Port port(network, host, id, now);
-  port.asks = network.has_several_ways(id);
+  port.asks = network.room_depends(id);
   for (std::size_t sent = 0; host.nic->has_work();) {
     const Time room_at = sent < kFramesAtOnceMax ? network.has_room_at(now, id) : now + nanoseconds(1);
     if (room_at > now) {

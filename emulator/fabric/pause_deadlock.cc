@@ -1,0 +1,84 @@
+#include "emulator/fabric/pause_deadlock.h"
+
+#include <algorithm>
+
+namespace verbena::fabric {
+
+void DeadlockSearch::collect() {
+  const Network::State& network = qos_.network_;
+  for (DirectionNumber number = 0; number < qos_.ports_.size(); ++number) {
+    const LinkDirection& direction = network.directions[number];
+    if (direction.is_loopback || network.topology.is_host(direction.to)) continue;
+    const NetworkQos::Port& port = qos_.ports_[number];
+    for (std::size_t i = 0; i < kTrafficClasses; ++i) {
+      const auto group = static_cast<TrafficClass>(i);
+      if (!port.ingress.groups[group].is_paused) continue;
+      const std::uint64_t xon = qos_.memories_[direction.to - network.topology.hosts].xon_bytes();
+      waiters_.push_back({.direction = number, .group = group, .waits_with = xon, .edges = {}});
+    }
+  }
+}
+
+/// Finds which other waiters keep its frames.
+void DeadlockSearch::join(Waiter& waiter) {
+  const Network::State& network = qos_.network_;
+  for (std::size_t i = 0; i < waiters_.size(); ++i) {
+    const Waiter& other = waiters_[i];
+    if (network.directions[other.direction].from != network.directions[waiter.direction].to ||
+        other.group != waiter.group)
+      continue;
+    const EgressPort& egress = qos_.ports_[other.direction].egress;
+    std::uint64_t octets = 0;
+    for (std::size_t c = 0; c < kTrafficClasses; ++c) {
+      const auto traffic_class = static_cast<TrafficClass>(c);
+      if (qos_.qos_.pause_group(traffic_class) != other.group || !egress.is_paused(now_, traffic_class)) continue;
+      for (FrameNumber frame = egress.first_of(traffic_class); frame != kNoFrame;
+           frame = network.pool.info(frame).next)
+        if (qos_.held_[frame].came_by == waiter.direction) octets += network.pool.info(frame).bytes;
+    }
+    if (octets != 0) waiter.edges.push_back({i, octets});
+  }
+}
+
+bool DeadlockSearch::free_those_that_can_go() {
+  bool has_changed = false;
+  for (Waiter& waiter : waiters_) {
+    if (!waiter.is_stuck) continue;
+    std::uint64_t kept = 0;
+    for (const Waiter::Edge& edge : waiter.edges)
+      if (waiters_[edge.to].is_stuck) kept += edge.octets;
+    if (kept > waiter.waits_with) continue;
+    waiter.is_stuck = false;
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+std::optional<PauseDeadlock> DeadlockSearch::find() {
+  collect();
+  for (Waiter& waiter : waiters_) join(waiter);
+  while (free_those_that_can_go()) {
+  }
+  if (std::none_of(waiters_.begin(), waiters_.end(), [](const Waiter& waiter) { return waiter.is_stuck; }))
+    return std::nullopt;
+  return describe();
+}
+
+/// Who is stuck waits for one that is stuck: from any of them on, somebody comes twice.
+PauseDeadlock DeadlockSearch::describe() const {
+  std::vector<std::size_t> way;
+  std::size_t at = 0;
+  while (!waiters_[at].is_stuck) ++at;
+  while (std::find(way.begin(), way.end(), at) == way.end()) {
+    way.push_back(at);
+    const auto& edges = waiters_[at].edges;
+    at = std::find_if(edges.begin(), edges.end(), [&](const Waiter::Edge& edge) { return waiters_[edge.to].is_stuck; })
+             ->to;
+  }
+  way.erase(way.begin(), std::find(way.begin(), way.end(), at));
+  PauseDeadlock found{.time = now_, .traffic_class = waiters_[at].group, .links = {}};
+  for (const std::size_t waiter : way) found.links.push_back(qos_.network_.directions[waiters_[waiter].direction].link);
+  return found;
+}
+
+}  // namespace verbena::fabric

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/scenario_file.h"
+#include "emulator/fabric/qos_words.h"
 #include "emulator/fabric/quantity.h"
 #include "emulator/fabric/shape_table.h"
 #include "emulator/fabric/topology.h"
@@ -33,6 +34,7 @@ struct ServeOptions {
   std::string delay = "500ns";
   std::string queue = "1048576";
   std::string ecn = "0";
+  std::string qos;
   std::string detection = "10ms";
   std::string seed = "1";
   std::string capture;
@@ -57,6 +59,9 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option("--ecn", options.ecn, "BYTES|KMIN..KMAX,PMAX",
               "packets are marked (ECN) while the queue is longer, 0: never; or with a probability that grows to PMAX "
               "between two lengths, such as 5KB..200KB,1%");
+  line.option("--qos", options.qos, "KEY=VALUE,...",
+              "traffic classes, lossless ones and the memory of switches, by the words of a scenario's qos "
+              "(docs/reference/scenario.md), such as lossless=3,buffer=12MB,xoff=100KB");
   line.option("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
   line.option("--seed", options.seed, "N", "seed of the faults");
   line.option(
@@ -132,6 +137,18 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
   return make_shape(options.topology, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 
+/// The classes that the command line gives, whatever the topology has, and what is to be said of them.
+Error take_qos(const std::string& text, fabric::Topology& topology) {
+  if (!text.empty()) {
+    const auto qos = fabric::parse_qos(text);
+    if (!qos) return "--qos " + qos.error();
+    topology.qos = *qos;
+  }
+  if (const auto checked = fabric::check(topology); !checked) return "--qos: " + checked.error();
+  for (const std::string& warning : fabric::qos_warnings(topology)) fmt::print(stderr, "{}\n", warning);
+  return std::nullopt;
+}
+
 Error read_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it, leave one of them out";
   const auto scenario = read_named_scenario(options.file);
@@ -166,6 +183,7 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   if (!detection) return fmt::format("--detection {}: not a time such as 10ms", options.detection);
   into.detection = *detection;
   if (auto error = options.file.empty() ? make_topology(options, into) : read_topology(options, into)) return error;
+  if (auto error = take_qos(options.qos, into.topology)) return error;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   into.seed = *seed;

@@ -24,8 +24,8 @@ inline constexpr std::uint64_t kPauseQuantumBits = 512;
 
 struct PauseFrame {
   MacAddress source;
-  bool is_by_class = true;                           // false: PAUSE, and only quanta[0] counts
-  std::uint8_t classes = 0;                          // bit c: quanta[c] is for class c
+  bool is_by_class = true;                            // false: PAUSE, and only quanta[0] counts
+  std::uint8_t classes = 0;                           // bit c: quanta[c] is for class c
   std::array<std::uint16_t, kPauseClasses> quanta{};  // 0: go on
 
   constexpr bool operator==(const PauseFrame&) const = default;

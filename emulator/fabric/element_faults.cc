@@ -52,6 +52,9 @@ void ElementFaults::apply(Time now, const ElementChange& change) {
     case Kind::port_error:
     case Kind::port_active:
       return set_ports(now, change.hosts, change.kind == Kind::port_active);
+    case Kind::pause_storm:
+    case Kind::pause_calm:
+      return set_pauses(now, change);
   }
 }
 
@@ -76,6 +79,16 @@ void ElementFaults::set_switches(Time now, const Hosts& switches, bool up) {
       dead_switches_.erase(vertex);
     else
       dead_switches_.insert(vertex);
+  }
+}
+
+void ElementFaults::set_pauses(Time now, const ElementChange& change) {
+  if (!network_.topology().qos) return;  // nobody listens
+  for (const std::uint32_t host : change.hosts) {
+    ClassMask& classes = pause_storms_[host];
+    const int others = classes & ~change.classes;
+    classes = static_cast<ClassMask>(change.kind == Kind::pause_storm ? others | change.classes : others);
+    control_.set_pause_storm(now, host, classes);
   }
 }
 

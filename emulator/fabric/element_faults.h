@@ -31,6 +31,8 @@ struct ElementChange {
     heal,        // ends the latest partition with the same `hosts` and `peers`; without any: all of them
     port_error,  // `hosts`: all their cables are dead
     port_active,
+    pause_storm,  // `hosts` pause `classes` of what comes to them, whatever comes. In a network with classes
+    pause_calm,   // no longer these
   } kind{};
   std::vector<LinkId> links{};
   std::vector<std::uint32_t> hosts{};
@@ -39,6 +41,7 @@ struct ElementChange {
   std::uint64_t rate_bits_per_second = 0;
   Duration delay{};
   Duration jitter{};
+  ClassMask classes = kEveryClass;
   bool operator==(const ElementChange&) const = default;
 };
 
@@ -83,6 +86,7 @@ class ElementFaults {
   void set_link(Time now, LinkId link, bool up);
   void set_ports(Time now, const std::vector<std::uint32_t>& hosts, bool up);
   void set_switches(Time now, const std::vector<std::uint32_t>& switches, bool up);
+  void set_pauses(Time now, const ElementChange& change);
   void cut(const ElementChange& change);
   void heal(const ElementChange& change);
   std::vector<Partition>::const_iterator find_latest(const std::vector<std::uint32_t>& hosts,
@@ -94,8 +98,9 @@ class ElementFaults {
   NetworkControl control_;
   std::set<LinkId> dead_links_;
   std::set<std::uint32_t> dead_switches_;
-  std::vector<Partition> partitions_;    // that have begun and are not healed, the latest last
-  std::map<std::uint32_t, Rule> rules_;  // by id
+  std::map<std::uint32_t, ClassMask> pause_storms_;  // by host
+  std::vector<Partition> partitions_;                // that have begun and are not healed, the latest last
+  std::map<std::uint32_t, Rule> rules_;              // by id
 };
 
 }  // namespace verbena::fabric

@@ -87,6 +87,8 @@ class PortListener {
   virtual void port_changed(std::uint32_t host, bool is_up) = 0;
   /// A pause frame came: there may be room for its frames sooner or later than has_room_at() said.
   virtual void room_changed(std::uint32_t /*host*/) {}
+  /// The host's port asks for a pause of these classes, or for its end.
+  virtual void pause_sent(std::uint32_t /*host*/, ClassMask /*classes*/) {}
 };
 
 /// What a host may hand over now without having more than a few of the largest frames before it.

@@ -207,6 +207,8 @@ void NetworkQos::send_pause_frame(Time now, DirectionNumber number) {
     return;
   }
   ++network_.statistics.pause_frames;
+  if (!is_from_switch(number) && network_.port_listener != nullptr)
+    network_.port_listener->pause_sent(direction.from, pause.is_by_class ? pause.classes : kEveryClass);
   FrameInfo& info = network_.pool.info(frame);
   info = {};
   info.bytes = wire::kPauseFrameBytes;
@@ -256,7 +258,8 @@ void NetworkQos::watch_pauses(Time now, DirectionNumber number) {
   for (std::size_t i = 0; i < kTrafficClasses; ++i) {
     const auto traffic_class = static_cast<TrafficClass>(i);
     if ((port.given_up & bit_of(traffic_class)) != 0) {
-      if (now < port.last_pause[i] + qos_.watchdog.restore || port.egress.is_asked_to_pause(now, traffic_class)) continue;
+      if (now < port.last_pause[i] + qos_.watchdog.restore || port.egress.is_asked_to_pause(now, traffic_class))
+        continue;
       port.given_up &= static_cast<ClassMask>(~bit_of(traffic_class));
       port.egress.ignore_pause(traffic_class, false);
     } else if (const Time since = port.egress.stuck_since(now, traffic_class);
@@ -353,8 +356,8 @@ Room NetworkQos::room(Time now, DirectionNumber way) const {
     const std::uint32_t frames = egress.frames_of(traffic_class);
     room.octets = std::min(room.octets, kHostQueueFrames - std::min(frames, kHostQueueFrames));
     if (frames < kHostQueueFrames) continue;
-    const Time at = egress.is_paused(now, traffic_class) ? egress.paused_until(traffic_class)
-                                                          : network_.directions[way].wire_free;
+    const Time at =
+        egress.is_paused(now, traffic_class) ? egress.paused_until(traffic_class) : network_.directions[way].wire_free;
     room.more_at = std::max({room.more_at, at, now + nanoseconds(1)});
   }
   room.octets *= wire::kFrameBytesMax;

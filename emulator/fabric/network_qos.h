@@ -110,7 +110,7 @@ class NetworkQos {
 
   Network::State& network_;
   const Qos& qos_;
-  std::vector<Port> ports_;  // by direction; those of loopbacks are not used
+  std::vector<Port> ports_;             // by direction; those of loopbacks are not used
   std::vector<SwitchMemory> memories_;  // of each switch
   std::vector<Held> held_;              // by frame
   Time next_deadlock_look_{};

@@ -57,7 +57,7 @@ struct alignas(64) LinkDirection {
   bool marks = false;
   bool is_loopback = false;
   bool has_classes = false;  // its queue is NetworkQos'
-  bool is_plain = true;  // see find_plain()
+  bool is_plain = true;      // see find_plain()
   Duration known_time{};
   Duration propagation{};
   std::unique_ptr<DirectionFaults> faults;

@@ -32,8 +32,7 @@ void DeadlockSearch::join(Waiter& waiter) {
     for (std::size_t c = 0; c < kTrafficClasses; ++c) {
       const auto traffic_class = static_cast<TrafficClass>(c);
       if (qos_.qos_.pause_group(traffic_class) != other.group || !egress.is_paused(now_, traffic_class)) continue;
-      for (FrameNumber frame = egress.first_of(traffic_class); frame != kNoFrame;
-           frame = network.pool.info(frame).next)
+      for (FrameNumber frame = egress.first_of(traffic_class); frame != kNoFrame; frame = network.pool.info(frame).next)
         if (qos_.held_[frame].came_by == waiter.direction) octets += network.pool.info(frame).bytes;
     }
     if (octets != 0) waiter.edges.push_back({i, octets});
@@ -72,8 +71,9 @@ PauseDeadlock DeadlockSearch::describe() const {
   while (std::find(way.begin(), way.end(), at) == way.end()) {
     way.push_back(at);
     const auto& edges = waiters_[at].edges;
-    at = std::find_if(edges.begin(), edges.end(), [&](const Waiter::Edge& edge) { return waiters_[edge.to].is_stuck; })
-             ->to;
+    at = std::find_if(edges.begin(), edges.end(), [&](const Waiter::Edge& edge) {
+           return waiters_[edge.to].is_stuck;
+         })->to;
   }
   way.erase(way.begin(), std::find(way.begin(), way.end(), at));
   PauseDeadlock found{.time = now_, .traffic_class = waiters_[at].group, .links = {}};

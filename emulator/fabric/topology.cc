@@ -125,7 +125,8 @@ Outcome check_qos(const Topology& topology) {
   for (std::uint32_t i = 0; i < topology.cables.size(); ++i) {
     const Cable& cable = topology.cables[i];
     if (cable.parameters.rate_bits_per_second == 0)
-      return wrong("cable " + topology.cable_name(i) + " has no rate: nobody can be paused on it, and nothing is lossless");
+      return wrong("cable " + topology.cable_name(i) +
+                   " has no rate: nobody can be paused on it, and nothing is lossless");
     for (const std::uint32_t end : {cable.a, cable.b})
       headroom[end] += qos.lossless_groups() * headroom_of(qos, cable.parameters);
   }

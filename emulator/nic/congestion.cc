@@ -72,6 +72,7 @@ void owe_notice(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   if (next == nullptr || nic.now < *next || is_due(nic, qp, packet.source())) return;
   AddressVector path = way_back(nic, qp, packet);
   path.traffic_class &= static_cast<std::uint8_t>(~wire::kEcnMask);
+  if (nic.config.cnp_dscp != 0) path.traffic_class = static_cast<std::uint8_t>(nic.config.cnp_dscp << 2);
   nic.notices.push_back({.from = qp.qpn,
                          .to = qp.service->is_connected ? qp.attributes.dest_qpn : packet.deth().source_qp,
                          .address = path.destination,

@@ -64,6 +64,22 @@ namespace verbena::nic {
   X(page_invalidations) /* pages that it knew and forgot */                                              \
   X(page_prefetch)      /* pages that advise_mr made known */                                            \
   X(link_downed)        /* the port's cable lost its signal */                                           \
+  X(rx_prio0_pause)     /* pause frames of this class (802.1Qbb); of the whole port: of each */          \
+  X(rx_prio1_pause)                                                                                      \
+  X(rx_prio2_pause)                                                                                      \
+  X(rx_prio3_pause)                                                                                      \
+  X(rx_prio4_pause)                                                                                      \
+  X(rx_prio5_pause)                                                                                      \
+  X(rx_prio6_pause)                                                                                      \
+  X(rx_prio7_pause)                                                                                      \
+  X(tx_prio0_pause)                                                                                      \
+  X(tx_prio1_pause)                                                                                      \
+  X(tx_prio2_pause)                                                                                      \
+  X(tx_prio3_pause)                                                                                      \
+  X(tx_prio4_pause)                                                                                      \
+  X(tx_prio5_pause)                                                                                      \
+  X(tx_prio6_pause)                                                                                      \
+  X(tx_prio7_pause)                                                                                      \
   X(completions)                                                                                         \
   X(async_events)
 
@@ -75,6 +91,9 @@ enum class Counter : std::uint8_t {
 };
 inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::count_);
 
+static_assert(static_cast<int>(Counter::rx_prio7_pause) - static_cast<int>(Counter::rx_prio0_pause) == 7);
+static_assert(static_cast<int>(Counter::tx_prio7_pause) - static_cast<int>(Counter::tx_prio0_pause) == 7);
+
 std::string_view to_string(Counter counter);
 
 class Counters {
@@ -82,6 +101,11 @@ class Counters {
   void add(Counter counter, std::uint64_t amount = 1) {
     auto& cell = cells_[static_cast<std::size_t>(counter)];
     cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  /// Of the counters of traffic classes 0 to 7, which follow `of_class_0`, those of the bits that are set.
+  void add_by_class(Counter of_class_0, std::uint8_t classes) {
+    for (unsigned i = 0; i < 8; ++i)
+      if ((classes >> i & 1) != 0) add(static_cast<Counter>(static_cast<unsigned>(of_class_0) + i));
   }
   std::uint64_t get(Counter counter) const {
     return cells_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);

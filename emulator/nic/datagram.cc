@@ -57,8 +57,9 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   const bool comes_back = loops_back(nic, ah->address_vector.destination);
   if (comes_back && nic.steering.looped.full()) return Sent::blocked;
   const wire::Opcode opcode = datagram_opcode(work);
-  const std::span<std::byte> room = port.reserve({ah->address_vector.destination, work.remote_qpn, ah->route_hint, &ah->frame_template},
-                                                 wire::frame_bytes(ah->frame_template, opcode, work.length));
+  const std::span<std::byte> room =
+      port.reserve({ah->address_vector.destination, work.remote_qpn, ah->route_hint, &ah->frame_template},
+                   wire::frame_bytes(ah->frame_template, opcode, work.length));
   if (room.empty()) return Sent::blocked;
   wire::Bth bth;
   bth.opcode = opcode;

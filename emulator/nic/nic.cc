@@ -15,6 +15,7 @@
 #include "emulator/nic/responder.h"
 #include "emulator/nic/response.h"
 #include "wire/frame_parser.h"
+#include "wire/pause_frame.h"
 
 namespace verbena::nic {
 
@@ -147,6 +148,15 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   return qp.pace.bits_per_second == 0 ? send_work(nic, qp, now, port) : send_paced(nic, qp, now, port);
 }
 
+/// What is no packet of RoCE v2.
+[[gnu::cold]] void receive_unparsed(NicState& nic, std::span<const std::byte> frame) {
+  // It ends in the MAC, which has stopped what it was to stop.
+  if (const auto pause = wire::parse_pause_frame(frame))
+    return nic.counters.add_by_class(Counter::rx_prio0_pause, pause->classes);
+  const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
+  if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);
+}
+
 }  // namespace
 
 void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc) {
@@ -154,8 +164,7 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   nic.now = now;
   const auto parsed = wire::FrameParser::parse(frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr});
   if (!parsed) {
-    const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
-    if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);
+    receive_unparsed(nic, frame);
     return;
   }
   if (nic.steering.sniffers != 0) sniff_received(nic, frame, icrc);

@@ -63,6 +63,10 @@ struct NicConfig {
   /// responder it sends one unasked. 0: it asks at the end of a message, at half a window and after 64 packets, and
   /// sends none unasked.
   std::uint32_t acknowledge_every = 0;
+  /// Of what has none of its own, as an administrator sets it: the upper six bits of its traffic class. 0: none.
+  std::uint8_t dscp = 0;
+  /// The same for CNPs, whatever the marked packet has. 0: as of that packet.
+  std::uint8_t cnp_dscp = 0;
   /// Least time between two CNPs that answer marked packets of one QP. 0: none are sent.
   Duration cnp_interval{};
   /// Of connected QPs.

@@ -199,6 +199,7 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
   path.source = config.gids[address_vector.source_gid_index];
   path.destination = address_vector.destination;
   path.traffic_class = address_vector.traffic_class;
+  if ((path.traffic_class & ~wire::kEcnMask) == 0) path.traffic_class |= static_cast<std::uint8_t>(config.dscp << 2);
   // As the kernel does for RoCE (ib_resolve_unicast_gid_dmac): how far a packet goes is its route's matter. Programs
   // ask for a hop limit of 1, which ends at the first router, and mean nothing by it. Of a group they mean its scope.
   constexpr std::uint8_t kRouteHopLimit = 64;

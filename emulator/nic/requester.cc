@@ -231,10 +231,9 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   const std::uint32_t offset = packet * qp.mtu;
   const std::uint32_t payload = info.has_payload ? std::min(qp.mtu, work.length - offset) : 0;
 
-  const std::span<std::byte> room =
-      port.reserve({qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint,
-                    &qp.frame_template},
-                   wire::frame_bytes(qp.frame_template, opcode, payload));
+  const std::span<std::byte> room = port.reserve(
+      {qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint, &qp.frame_template},
+      wire::frame_bytes(qp.frame_template, opcode, payload));
   if (room.empty()) return Sent::blocked;
   wire::Bth bth;
   bth.opcode = opcode;

@@ -27,9 +27,9 @@ std::uint8_t acknowledge_syndrome(const Qp& qp) {
 }
 
 std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, std::size_t payload) {
-  return port.reserve({qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint,
-                       &qp.frame_template},
-                      wire::frame_bytes(qp.frame_template, opcode, payload));
+  return port.reserve(
+      {qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint, &qp.frame_template},
+      wire::frame_bytes(qp.frame_template, opcode, payload));
 }
 
 wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn) {

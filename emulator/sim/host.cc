@@ -7,9 +7,8 @@ namespace verbena::sim {
 
 std::span<std::byte> Port::reserve(const nic::Destination& destination, std::size_t bytes) {
   if (asks) {
-    const fabric::Network::Intent intent{destination.address,
-                                         destination.headers != nullptr ? destination.headers->traffic_class()
-                                                                        : std::uint8_t{0}};
+    const fabric::Network::Intent intent{
+        destination.address, destination.headers != nullptr ? destination.headers->traffic_class() : std::uint8_t{0}};
     const Time room_at = network_.has_room_at(now_, id_, &intent);
     if (room_at > now_) {
       room_at_ = std::min(room_at_, room_at);

@@ -55,6 +55,9 @@ struct World::State final : fabric::Sink, fabric::PortListener {
   void crash(HostId id);
   void port_changed(std::uint32_t host, bool is_up) override;
   void room_changed(std::uint32_t host) override { look_at_end(host); }
+  void pause_sent(std::uint32_t host, fabric::ClassMask classes) override {
+    hosts[host].counters.add_by_class(nic::Counter::tx_prio0_pause, classes);
+  }
   /// A cable or switch at `vertex` has changed: a host there may have room, or none, at another time than it was told.
   void look_at_end(std::uint32_t vertex) {
     if (network.topology().is_host(vertex) && hosts[vertex].nic) look_at(vertex, kTouched);
@@ -325,6 +328,8 @@ void World::State::look_at_neighbours(const fabric::ElementChange& change) {
       return;
     case Kind::port_error:
     case Kind::port_active:
+    case Kind::pause_storm:
+    case Kind::pause_calm:
       for (const std::uint32_t host : change.hosts)
         for (const std::uint32_t cable : topology.cables_of(host)) look_at_ends({cable, false});
       return;

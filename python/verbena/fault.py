@@ -17,6 +17,7 @@ ENDED_BY = {
     "switch-crash": "switch-restart",
     "partition": "heal",
     "port-error": "port-active",
+    "pause-storm": "pause-calm",
 }
 # The words of `verbena fault`: what begins with none of them is a rule for packets.
 WORDS = (
@@ -34,6 +35,8 @@ WORDS = (
     "heal",
     "port-error",
     "port-active",
+    "pause-storm",
+    "pause-calm",
     "device-removal",
 )
 

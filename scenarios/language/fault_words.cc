@@ -11,7 +11,7 @@ using Subject = ElementFaultWord::Subject;
 constexpr bool kAnyClock = false;
 constexpr bool kVirtualClock = true;
 
-constexpr std::array<ElementFaultWord, 20> kWords{{
+constexpr std::array<ElementFaultWord, 22> kWords{{
     {"link-down", Kind::link_down, Subject::links, Kind::link_up, kAnyClock,
      "The cables are dead: what is on them is lost, ports at their ends go down, switches find other ways. With an end "
      "they are up again.",
@@ -51,6 +51,12 @@ constexpr std::array<ElementFaultWord, 20> kWords{{
      "port-error: n1, at: 1ms, for: 2ms"},
     {"port-active", Kind::port_active, Subject::hosts, std::nullopt, kAnyClock,
      "All its cables are alive again (IBV_EVENT_PORT_ACTIVE).", "port-active: n1, at: 3ms"},
+    {"pause-storm", Kind::pause_storm, Subject::hosts, Kind::pause_calm, kAnyClock,
+     "The node's NIC asks for a pause of these traffic classes, or of all, again and again, whatever comes to it. The "
+     "topology has qos. With an end it stops.",
+     "pause-storm: n3, class: 3, at: 1ms, for: 10ms"},
+    {"pause-calm", Kind::pause_calm, Subject::hosts, std::nullopt, kAnyClock, "It no longer does.",
+     "pause-calm: n3, at: 11ms"},
     {"rnr-storm", Kind::rnr_storm, Subject::hosts, std::nullopt, kVirtualClock,
      "The node's targets post no receives for this time.", "rnr-storm: n2, at: 1ms, for: 3ms"},
     {"completion-status", Kind::completion_status, Subject::workload, std::nullopt, kVirtualClock,
@@ -69,7 +75,7 @@ constexpr bool in_order_of_kinds() {
 }
 static_assert(in_order_of_kinds());
 
-constexpr std::array<FaultKeyWord, 17> kKeys{{
+constexpr std::array<FaultKeyWord, 18> kKeys{{
     {"link", "names",
      "Of packet faults: n1 (what leaves it; with dir=rx what enters it), n1-s1 (both ways), n1->s1, hosts, trunks, "
      "all, or a list of these; all if not said. `on` means the same, but YAML 1.1 reads that word as the boolean true: "
@@ -90,6 +96,7 @@ constexpr std::array<FaultKeyWord, 17> kKeys{{
     {"jitter", "TIME", "Up to so much more, evenly spread; 0 if not said."},
     {"peers", "names of nodes", "The other side of a partition; all other nodes if not said."},
     {"one-way", "true or false", "Only packets to the peers vanish."},
+    {"class", "traffic classes", "From 0 to 7, one or a list; all if not said."},
     {"status", "a completion status",
      "Such as remote_access_error or retry_exceeded; docs/scenario.schema.json has them all."},
     {"on", "names", "The same as link."},

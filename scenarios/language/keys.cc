@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/fabric/congestion_words.h"
+#include "emulator/fabric/qos_words.h"
 #include "wire/assert.h"
 
 namespace verbena::scenarios {
@@ -18,7 +19,7 @@ constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    
                               "nic",     "nics",        "workloads", "faults",  "expect"};
 constexpr Word kCapture[] = {"snap", "limit"};
 constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-per-leaf", "k",
-                              "nodes", "switches", "link",   "trunk",  "links"};
+                              "nodes", "switches", "link",   "trunk",  "links",          "qos"};
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu"};
@@ -26,11 +27,11 @@ constexpr Word kNic[] = {"profile",       "mtu",        "timeout", "retry-count"
                          "min-rnr-timer", "read-depth", "speed",   "window"};
 constexpr Word kProfile[] = {"name", "description"};
 /// Of a NIC and of a profile, with the words of congestion control.
-constexpr Word kBehaviour[] = {"nak-latency",  "acknowledge-latency", "timeout-min",
-                               "cnp-interval", "page-fault-delay",    "acknowledge-every"};
-constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",         "to",   "among",
-                              "size",     "count", "duration",  "depth",         "qps",          "rate", "load",
-                              "qp-reuse", "check", "start",     "receive-depth", "receive-delay"};
+constexpr Word kBehaviour[] = {"nak-latency",      "acknowledge-latency", "timeout-min", "cnp-interval",
+                               "page-fault-delay", "acknowledge-every",   "dscp",        "cnp-dscp"};
+constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",          "to",   "among",
+                              "size",     "count", "duration",  "depth",         "qps",           "rate", "load",
+                              "qp-reuse", "check", "start",     "receive-depth", "receive-delay", "dscp"};
 constexpr Word kSize[] = {"size", "from", "to", "weight", "cdf"};
 constexpr Word kProgram[] = {"name", "exec", "node", "nodes", "start", "after", "status", "background"};
 constexpr Word kCondition[] = {"workload", "completed", "link", "carried"};
@@ -53,6 +54,8 @@ constexpr Word kNodeRestart[] = {"node-restart", "at", "when", "after"};
 constexpr Word kDeviceRemoval[] = {"device-removal", "at", "until", "for", "when", "after"};
 constexpr Word kPortError[] = {"port-error", "at", "until", "for", "when", "after"};
 constexpr Word kPortActive[] = {"port-active", "at", "when", "after"};
+constexpr Word kPauseStorm[] = {"pause-storm", "class", "at", "until", "for", "when", "after"};
+constexpr Word kPauseCalm[] = {"pause-calm", "class", "at", "when", "after"};
 constexpr Word kRnrStorm[] = {"rnr-storm", "at", "until", "for", "when", "after"};
 constexpr Word kCompletionStatus[] = {"completion-status", "status", "times", "at", "when", "after"};
 constexpr Word kRegistrationFailure[] = {"registration-failure", "times", "at", "when", "after"};
@@ -80,12 +83,19 @@ std::vector<Word> with_behaviour(std::span<const Word> own) {
 }
 const std::vector<Word> kWholeNic = with_behaviour(kNic);
 const std::vector<Word> kWholeProfile = with_behaviour(kProfile);
+std::vector<Word> names_of_qos() {
+  std::vector<Word> all;
+  for (const fabric::QosWord& word : fabric::qos_words()) all.push_back(word.name);
+  return all;
+}
+const std::vector<Word> kQos = names_of_qos();
 
 const std::array kSections{
     SectionKeys{"scenario", kScenario},
     SectionKeys{"capture", kCapture},
     SectionKeys{"topology", kTopology},
     SectionKeys{"ecn", kEcn},
+    SectionKeys{"qos", kQos},
     SectionKeys{"cable", kCable},
     SectionKeys{"link", kLink},
     SectionKeys{"nic", kWholeNic},
@@ -113,6 +123,8 @@ const std::array kSections{
     SectionKeys{"device-removal", kDeviceRemoval},
     SectionKeys{"port-error", kPortError},
     SectionKeys{"port-active", kPortActive},
+    SectionKeys{"pause-storm", kPauseStorm},
+    SectionKeys{"pause-calm", kPauseCalm},
     SectionKeys{"rnr-storm", kRnrStorm},
     SectionKeys{"completion-status", kCompletionStatus},
     SectionKeys{"registration-failure", kRegistrationFailure},

@@ -17,7 +17,10 @@ namespace verbena::scenarios {
 /// The most that can be asked for or expected of anything that is counted.
 inline constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 
+inline constexpr std::uint64_t kDscpMax = 63;
+
 fabric::Topology read_topology(const Value& topology);
+fabric::Qos read_qos(const Value& qos);
 
 /// One for each host.
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,

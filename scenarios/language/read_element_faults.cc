@@ -81,6 +81,14 @@ void read_subject(const Section& section, const ElementFaultWord& word, const Va
   }
 }
 
+void read_classes(const Section& section, ElementFault& fault) {
+  const auto value = section.find("class");
+  if (!value) return;
+  fault.classes = 0;
+  for (const Value& item : value->items())
+    fault.classes |= fabric::bit_of(static_cast<fabric::TrafficClass>(item.number(0, fabric::kTrafficClasses - 1)));
+}
+
 /// The numbers that some kinds have. `lasting` is what `until` or `for` said.
 void read_numbers(const Section& section, const Trigger& trigger, ElementFault& fault) {
   switch (fault.kind) {
@@ -99,6 +107,9 @@ void read_numbers(const Section& section, const Trigger& trigger, ElementFault& 
       fault.delay = section.need("delay", "10us").duration();
       if (const auto value = section.find("jitter")) fault.jitter = value->duration();
       return;
+    case Kind::pause_storm:
+    case Kind::pause_calm:
+      return read_classes(section, fault);
     case Kind::rnr_storm:
       if (!trigger.until && !trigger.lasting) complain(section.place(), "say how long: for: 1ms");
       fault.down = trigger.lasting ? *trigger.lasting : *trigger.until - trigger.at;
@@ -174,6 +185,8 @@ void read_element_fault(const Value& map, const std::string& kind, const Element
   fault.place = map.place();
   fault.trigger = read_trigger(section, "at", names, scenario);
   read_numbers(section, fault.trigger, element);
+  if (element.kind == Kind::pause_storm && !scenario.topology.qos)
+    complain(map.place(), "pause-storm: this topology has no traffic classes, and nobody pauses: write qos: in it");
   if (element.kind == Kind::link_flap) check_flaps(section, fault.trigger, element, scenario);
   const bool is_between = !element.peers.empty();  // partition, and heal unless it is all
   const bool one_way = is_between && section.has("one-way") && section.find("one-way")->yes_no();

@@ -29,6 +29,9 @@ void read_behaviour(const Section& section, NicProfile& profile) {
   if (profile.congestion.uses_notifications() && profile.cnp_interval.ns == 0)
     profile.cnp_interval = fabric::kCnpIntervalDefault;
   if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();
+  if (const auto value = section.find("dscp")) profile.dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
+  if (const auto value = section.find("cnp-dscp"))
+    profile.cnp_dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
   if (const auto value = section.find("acknowledge-every"))
     profile.acknowledge_every = static_cast<std::uint32_t>(value->number(0, kAcknowledgeEveryMax));
 }

@@ -181,6 +181,7 @@ Topology read_topology(const Value& value) {
     complain(section.place(), "topology needs a shape, such as shape: star, or nodes:, switches: and links:");
   Topology topology = has_shape ? read_shape(section, parameters) : read_explicit(section);
   if (const auto links = section.find("links")) read_links(*links, !has_shape, parameters, topology);
+  if (const auto qos = section.find("qos")) topology.qos = read_qos(*qos);
   if (const auto good = fabric::check(topology); !good)
     complain(section.place(), "this topology is impossible: " + good.error());
   return topology;

@@ -216,6 +216,7 @@ Workload read_workload(const Value& item, const ElementNames& names, const Scena
     section.need("transport", "rc").wrong("ring-allreduce needs rc");
   read_sizes(section, datagram_max(workload, scenario), workload);
   read_amount(section, workload);
+  if (const auto value = section.find("dscp")) workload.dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
   workload.check = scenario.payload;
   if (const auto value = section.find("check")) {
     workload.check = value->yes_no();

@@ -45,6 +45,8 @@ struct NicProfile {
   /// Request packets between acknowledgements at most: asked for by the requester, given unasked by the responder; 0:
   /// NIC's own choice.
   std::uint32_t acknowledge_every = 0;
+  std::uint8_t dscp = 0;      // of packets that have none of their own; 0: none
+  std::uint8_t cnp_dscp = 0;  // of CNPs; 0: that of the marked packet
 };
 
 struct NicSettings {
@@ -94,6 +96,7 @@ struct Workload {
   std::uint64_t count = 0;  // messages per QP; 0: until `duration` is over
   Duration duration{0};     // 0: until `count` messages
   std::uint32_t queue_depth = 16;
+  std::uint8_t dscp = 0;  // of its packets; 0: the NIC's
   std::uint32_t qps = 1;  // per pair of hosts
   /// 0: a closed loop keeps queue_depth requests posted; otherwise an open loop, messages per second and QP.
   std::uint64_t messages_per_second = 0;
@@ -171,6 +174,8 @@ struct ElementFault {
     device_removal,  // IBV_EVENT_DEVICE_FATAL: what is outstanding is flushed, the node's software lives on
     port_error,      // IBV_EVENT_PORT_ERR, nothing goes in or out
     port_active,
+    pause_storm,  // its NIC asks for a pause of `classes`, whatever comes
+    pause_calm,
     rnr_storm,             // the node's targets post no receives for `down`
     completion_status,     // the next `times` completions of the workload have `status` (instead of their own)
     registration_failure,  // the next `times` registrations of memory on the node fail with no_memory
@@ -188,6 +193,7 @@ struct ElementFault {
   std::uint32_t times = 1;
   std::uint64_t rate_bits_per_second = 0;
   std::uint8_t status = 0;  // nic::CompletionStatus
+  fabric::ClassMask classes = fabric::kEveryClass;
 };
 struct Fault {
   std::string text;  // for reports: what it is in one line

@@ -36,6 +36,10 @@ Effect effect_of(ElementFault::Kind kind, std::uint32_t step = 0) {
       return Change::port_error;
     case port_active:
       return Change::port_active;
+    case pause_storm:
+      return Change::pause_storm;
+    case pause_calm:
+      return Change::pause_calm;
     case node_crash:
       return NodeChange::crash;
     case node_freeze:
@@ -79,7 +83,8 @@ std::optional<ElementStep> element_step(const ElementFault& fault, std::uint32_t
                  .switches = fault.switches,
                  .rate_bits_per_second = fault.rate_bits_per_second,
                  .delay = fault.delay,
-                 .jitter = fault.jitter};
+                 .jitter = fault.jitter,
+                 .classes = fault.classes};
   return step;
 }
 

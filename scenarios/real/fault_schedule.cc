@@ -140,6 +140,8 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
     case Kind::switch_restart:
     case Kind::port_error:
     case Kind::port_active:
+    case Kind::pause_storm:
+    case Kind::pause_calm:
     case Kind::node_crash:
     case Kind::node_freeze:
     case Kind::node_thaw:

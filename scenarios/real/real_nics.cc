@@ -18,6 +18,8 @@ host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   if (stated.min_rnr_timer) tuning.min_rnr_timer = settings.min_rnr_timer;
   tuning.timeout_min = settings.profile.timeout_min;
   tuning.acknowledge_every = settings.profile.acknowledge_every;
+  tuning.dscp = settings.profile.dscp;
+  tuning.cnp_dscp = settings.profile.cnp_dscp;
   tuning.cnp_interval = settings.profile.cnp_interval;
   tuning.congestion = settings.profile.congestion;
   tuning.page_fault_delay = settings.profile.page_fault_delay;

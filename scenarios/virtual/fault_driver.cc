@@ -158,6 +158,8 @@ void FaultDriver::apply(const ElementFault& fault, Time now) {
     case switch_restart:
     case port_error:
     case port_active:
+    case pause_storm:
+    case pause_calm:
       return take_step(fault, 0, now);
     case device_removal:
       for (const sim::HostId host : fault.hosts) world_.remove_device(host);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "emulator/fabric/qos_words.h"
 #include "emulator/sim/world.h"
 #include "scenarios/virtual/checker_feed.h"
 #include "scenarios/virtual/fault_driver.h"
@@ -31,6 +32,8 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario, RoundTripRecor
     config.window_bytes = settings.window_bytes;
     config.seed = scenario.seed;
     config.acknowledge_every = settings.profile.acknowledge_every;
+    config.dscp = settings.profile.dscp;
+    config.cnp_dscp = settings.profile.cnp_dscp;
     config.cnp_interval = settings.profile.cnp_interval;
     config.congestion = settings.profile.congestion;
     // What is infinitely fast is not slowed down by halves.
@@ -219,6 +222,7 @@ Outcome Run::run() {
   collect(outcome);
   const auto written = out_.finish(world_.now(), world_);
   outcome.notes = out_.notes();
+  for (std::string& warning : fabric::qos_warnings(scenario_.topology)) outcome.notes.push_back(std::move(warning));
   if (!written) return fail(written.error(), false);
   const CheckerReports reports = checkers_ ? checkers_->finish(outcome) : CheckerReports{};
   judge_.judge(outcome, world_, reports);

@@ -106,6 +106,7 @@ nic::AddressVector Connection::path(const End& from, const End& to) const {
   path.destination = sim::host_address(to.side.agent.host());
   path.destination_mac = to.side.agent.nic().config().mac;
   if (from.side.settings.profile.cnp_interval.ns != 0) path.traffic_class = wire::kEcnCapable;
+  path.traffic_class |= static_cast<std::uint8_t>(plan_.dscp << 2);
   return path;
 }
 

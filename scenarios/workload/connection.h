@@ -16,6 +16,7 @@ namespace verbena::scenarios {
 
 struct ConnectionPlan {
   Transport transport = Transport::rc;
+  std::uint8_t dscp = 0;               // 0: the NIC's
   std::uint32_t queue_depth = 0;       // send requests of the initiator
   std::uint32_t receive_depth = 0;     // receive requests of the target
   std::uint64_t initiator_octets = 0;  // of memory

@@ -37,6 +37,7 @@ RingAllreduce::RingAllreduce(sim::World& world, Ledger& ledger, const Plan& plan
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     const std::uint32_t next = (i + 1) % size();
     const ConnectionPlan connection{.transport = Transport::rc,
+                                    .dscp = workload_.dscp,
                                     .queue_depth = steps(),
                                     .receive_depth = steps(),
                                     .initiator_octets = size() * chunk_octets_,

@@ -37,6 +37,7 @@ nic::SendOpcode opcode_of(Verb verb) {
 ConnectionPlan Stream::connection_plan(const Workload& workload, const MessagePlan& messages, const StreamPlan& plan,
                                        const MessageLayout& layout) {
   return {.transport = workload.transport,
+          .dscp = workload.dscp,
           .queue_depth = static_cast<std::uint32_t>(layout.depth),
           .receive_depth = messages.has_receives() ? static_cast<std::uint32_t>(layout.receive_depth) : 0,
           .initiator_octets = layout.initiator_octets,

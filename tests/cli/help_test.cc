@@ -68,7 +68,9 @@ BOOST_AUTO_TEST_CASE(every_word_of_a_packet_fault_has_an_example_that_is_underst
 }
 
 BOOST_AUTO_TEST_CASE(every_word_of_a_running_fabric_has_an_example_that_is_understood) {
-  const host::test::Served fabric(fabric::ring(3, {}));
+  fabric::Topology topology = fabric::ring(3, {});
+  topology.qos.emplace();  // there are words for traffic classes
+  const host::test::Served fabric(topology);
   for (const host::FabricCommands::Explained& word : host::FabricCommands::explained()) {
     const std::vector<std::string> words = words_of(word.example);
     BOOST_TEST(words.front() == word.name);
@@ -83,7 +85,10 @@ BOOST_AUTO_TEST_CASE(every_word_of_a_running_fabric_has_an_example_that_is_under
 
 BOOST_AUTO_TEST_CASE(every_fault_of_a_scenario_has_an_example_that_is_understood) {
   const auto read = [](std::string_view example) {
-    return test::good(test::with("faults: [{" + std::string(example) + "}]\n")).faults.size();
+    std::string text = test::with("faults: [{" + std::string(example) + "}]\n");
+    const std::string_view end = "hosts: 3";
+    text.insert(text.find(end) + end.size(), ", qos: {lossless: 3}");  // there are words for traffic classes
+    return test::good(text).faults.size();
   };
   for (const scenarios::ElementFaultWord& word : scenarios::element_fault_words()) {
     BOOST_TEST(read(word.example) >= 1u);

@@ -207,7 +207,9 @@ BOOST_AUTO_TEST_CASE(a_ring_of_full_ports_is_a_deadlock_that_is_found_and_named)
   BOOST_TEST(int{deadlock->traffic_class} == 3);
   BOOST_TEST(deadlock->links.size() == kHosts);
   // Each waits for the next one: it begins where the one before ends, and none goes to a host.
-  const auto end_of = [&](LinkId link) { return link.backward ? round.cables[link.cable].a : round.cables[link.cable].b; };
+  const auto end_of = [&](LinkId link) {
+    return link.backward ? round.cables[link.cable].a : round.cables[link.cable].b;
+  };
   const auto begin_of = [&](LinkId link) { return end_of({link.cable, !link.backward}); };
   for (std::size_t i = 0; i < deadlock->links.size(); ++i) {
     BOOST_TEST(!round.is_host(end_of(deadlock->links[i])));

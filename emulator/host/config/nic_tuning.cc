@@ -17,6 +17,7 @@ constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 constexpr std::uint64_t kWindowMin = 4096;
 constexpr std::uint64_t kWindowMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kAcknowledgeEveryMax = 1 << 20;
+constexpr std::uint64_t kDscpMax = 63;
 
 /// Each returns whether the value was right.
 template <class Number, class Kept>
@@ -93,6 +94,8 @@ constexpr Word kWords[] = {
     {"min-rnr-timer", take_code<&NicTuning::min_rnr_timer, 0, 31>, "want a code from 0 to 31"},
     {"timeout-min", take_time<&NicTuning::timeout_min>, kTimeIsRight},
     {"acknowledge-every", take_acknowledge_every, "want a number of packets, 0 for the NIC's own choice"},
+    {"dscp", take_code<&NicTuning::dscp, 0, kDscpMax>, "want a number from 0 to 63, 0 for the program's choice"},
+    {"cnp-dscp", take_code<&NicTuning::cnp_dscp, 0, kDscpMax>, "want a number from 0 to 63, 0 for the packet's own"},
     {"cnp-interval", take_time<&NicTuning::cnp_interval>, kTimeIsRight},
     {"page-fault-delay", take_time<&NicTuning::page_fault_delay>, kTimeIsRight},
     {"nak-latency", take_time<&NicTuning::nak_latency>, kTimeIsRight},
@@ -172,6 +175,8 @@ std::string text_of(const NicTuning& tuning) {
   if (tuning.min_rnr_timer) add("min-rnr-timer", *tuning.min_rnr_timer);
   add_time("timeout-min", tuning.timeout_min);
   if (tuning.acknowledge_every != 0) add("acknowledge-every", tuning.acknowledge_every);
+  if (tuning.dscp != 0) add("dscp", tuning.dscp);
+  if (tuning.cnp_dscp != 0) add("cnp-dscp", tuning.cnp_dscp);
   add_time("cnp-interval", tuning.cnp_interval);
   add_time("page-fault-delay", tuning.page_fault_delay);
   add_time("nak-latency", tuning.nak_latency);
@@ -187,6 +192,8 @@ void NicTuning::apply(nic::NicConfig& config) const {
   if (read_depth) config.limits.max_read_atomic = *read_depth;
   if (window_bytes) config.window_bytes = std::min(config.window_bytes, *window_bytes);
   config.acknowledge_every = acknowledge_every;
+  config.dscp = dscp;
+  config.cnp_dscp = cnp_dscp;
   config.cnp_interval = cnp_interval;
   config.congestion = congestion;
   config.congestion.line_rate_bits_per_second = speed_bits_per_second.value_or(kPortRateDefault);

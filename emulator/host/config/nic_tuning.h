@@ -12,6 +12,7 @@
 //   cnp-interval=4us          marked packets are answered with CNPs, no oftener for a QP
 //   congestion-control=dcqcn  slows down for CNPs, lets switches mark its packets, and sends CNPs of its own every 50us
 //                             (cnp-interval); or another policy. Their parameters: fabric/congestion_words.cc
+//   dscp=26 cnp-dscp=48       of packets whose traffic class the program leaves at 0, and of CNPs
 //   page-fault-delay=50us     until a page of an on-demand region is there that is touched for the first time
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
 //   removed-after=2s          the device goes that long after it was opened: IBV_EVENT_DEVICE_FATAL, all QPs flush
@@ -43,6 +44,8 @@ struct NicTuning {
   std::optional<std::uint8_t> min_rnr_timer;
   Duration timeout_min{0};
   std::uint32_t acknowledge_every = 0;
+  std::uint8_t dscp = 0;
+  std::uint8_t cnp_dscp = 0;
   Duration cnp_interval{0};
   nic::CongestionConfig congestion;  // but for the line rate, which is the speed
   Duration page_fault_delay{0};

@@ -17,7 +17,7 @@ using Parsed = Result<std::vector<ElementChange>, std::string>;
 
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 
-constexpr std::array<ElementWord, 10> kWords{{
+constexpr std::array<ElementWord, 12> kWords{{
     {Kind::link_down, "link-down", 2, 2, "link-down LINK",
      "The cable is dead: what is on it is lost, ports at its ends go down, switches find other ways.",
      "link-down n1-s1"},
@@ -42,12 +42,17 @@ constexpr std::array<ElementWord, 10> kWords{{
      "All cables of the nodes are dead: their ports go down (IBV_EVENT_PORT_ERR).", "port-error n1,n2"},
     {Kind::port_active, "port-active", 2, 2, "port-active NODE,...",
      "All their cables are alive again (IBV_EVENT_PORT_ACTIVE).", "port-active n1,n2"},
+    {Kind::pause_storm, "pause-storm", 2, 3, "pause-storm NODE,... [CLASS,...]",
+     "The nodes' NICs ask for a pause of these traffic classes, or of all, again and again, whatever comes to them, as "
+     "a broken one does. In a fabric with traffic classes (--qos).",
+     "pause-storm n3 3"},
+    {Kind::pause_calm, "pause-calm", 2, 3, "pause-calm NODE,... [CLASS,...]", "They no longer do.", "pause-calm n3"},
 }};
 
 constexpr bool in_order_of_kinds() {
   for (std::size_t i = 0; i < kWords.size(); ++i)
     if (kWords[i].kind != static_cast<Kind>(i)) return false;
-  return kWords.back().kind == Kind::port_active;
+  return kWords.back().kind == Kind::pause_calm;
 }
 static_assert(in_order_of_kinds());
 
@@ -122,6 +127,30 @@ Parsed parse_between(const Topology& topology, ElementChange change, const Eleme
   return ways;
 }
 
+Parsed parse_of_pauses(const Topology& topology, ElementChange change, const FabricWords& words) {
+  if (!topology.qos) return no_change("this fabric has no traffic classes, and nobody pauses: serve it with --qos");
+  auto hosts = find_vertices(topology, words[1], true);
+  if (!hosts) return no_change(not_a_node(words[1]));
+  change.hosts = std::move(*hosts);
+  if (words.size() < 3) return std::vector{std::move(change)};
+  change.classes = 0;
+  for (const std::string& name : split(words[2])) {
+    const auto number = fabric::parse_number(name);
+    if (!number || *number >= fabric::kTrafficClasses)
+      return no_change("'" + words[2] + "' is not a traffic class from 0 to 7, nor several with commas");
+    change.classes |= fabric::bit_of(static_cast<fabric::TrafficClass>(*number));
+  }
+  return std::vector{std::move(change)};
+}
+
+std::string class_names(fabric::ClassMask classes) {
+  std::string names;
+  for (std::size_t i = 0; i < fabric::kTrafficClasses; ++i)
+    if ((classes & fabric::bit_of(static_cast<fabric::TrafficClass>(i))) != 0)
+      names += (names.empty() ? "" : ",") + std::to_string(i);
+  return names;
+}
+
 }  // namespace
 
 std::span<const ElementWord> element_words() {
@@ -160,6 +189,9 @@ Parsed parse_element(const Topology& topology, const ElementWord& word, const Fa
       change.hosts = std::move(*hosts);
       return std::vector{std::move(change)};
     }
+    case Kind::pause_storm:
+    case Kind::pause_calm:
+      return parse_of_pauses(topology, std::move(change), words);
   }
   return no_change("unknown word");
 }
@@ -192,6 +224,9 @@ std::vector<FabricWords> words_of(const Topology& topology, const ElementChange&
     case Kind::port_error:
     case Kind::port_active:
       return {{name, join(topology, change.hosts)}};
+    case Kind::pause_storm:
+    case Kind::pause_calm:
+      return {{name, join(topology, change.hosts), class_names(change.classes)}};
   }
   return {};
 }

@@ -321,10 +321,16 @@ void Network::State::arrive_specially(Time now, DirectionNumber number, FrameNum
     return;
   }
   const std::uint32_t to = directions[number].to;
-  const bool is_there = is_dead[to] == 0;
-  if (is_there && qos) qos->take_pause_frame(now, number, frame);
-  if (is_there && topology.is_host(to)) sink.arrived({now, to, view(frame), false, wire::IcrcState::present});
-  end(now, number, frame, is_there ? FrameEvent::delivered : FrameEvent::vanished);
+  if (is_dead[to] != 0) {
+    end(now, number, frame, FrameEvent::vanished);
+    return;
+  }
+  // It is seen before what it lets go.
+  note(now, number, pool.info(frame), FrameEvent::delivered);
+  show(now, number, frame, FrameEvent::delivered);
+  if (qos) qos->take_pause_frame(now, number, frame);
+  if (topology.is_host(to)) sink.arrived({now, to, view(frame), false, wire::IcrcState::present});
+  pool.give_back(frame);
 }
 
 void Network::State::end(Time now, DirectionNumber number, FrameNumber frame, FrameEvent event) {

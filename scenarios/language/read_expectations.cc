@@ -234,6 +234,7 @@ void read_checker(const Section& section, const Value& subject, const ElementNam
   if (name == "all") return;
   std::vector<std::string_view> known;
   for (const checkers::CheckerRow& row : checkers::all_checkers()) known.push_back(row.name);
+  known.insert(known.end(), kFabricChecks.begin(), kFabricChecks.end());
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     const std::string_view like = nearest(name, known);
     subject.wrong("there is no such checker" + (like.empty() ? "; verbena check --list names them, or write all"

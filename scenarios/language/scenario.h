@@ -211,6 +211,9 @@ struct Bounds {
   bool contains(double value) const { return (!least || value >= *least) && (!most || value <= *most); }
 };
 
+/// What is watched in a network with traffic classes; named as checkers are (scenarios/virtual/fabric_checks.h).
+inline constexpr std::array<std::string_view, 3> kFabricChecks{"pause", "lossless", "pause-deadlock"};
+
 struct Expectation {
   enum class Kind : std::uint8_t {
     completions,  // number of completions of `workload` with `status` (success if not said), within `time`

@@ -131,6 +131,8 @@ struct Outcome {
   std::uint64_t packets_lost = 0;
   std::uint64_t packets_overflowed = 0;
   std::uint64_t packets_vanished = 0;
+  std::uint64_t pause_frames = 0;  // of a network with traffic classes
+  std::uint64_t pause_storms = 0;  // times that a switch's watchdog gave a port up
 
   bool held() const {
     for (const ExpectationOutcome& expectation : expectations)

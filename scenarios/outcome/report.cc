@@ -154,6 +154,9 @@ std::string report_text(const Scenario& scenario, const Outcome& outcome) {
   if (outcome.violations_total > outcome.violations.size())
     text += fmt::format("checker   ... and {} more reports\n", outcome.violations_total - outcome.violations.size());
   for (const std::string& note : outcome.notes) text += "note      " + note + "\n";
+  if (outcome.pause_frames != 0)
+    text += fmt::format("pauses    {} pause frames, {} ports given up by the watchdog\n", outcome.pause_frames,
+                        outcome.pause_storms);
   if (scenario.clock == Clock::virtual_time)
     text += fmt::format("packets   {} arrivals, {} lost by faults, {} by full queues, {} vanished\ntrace     {:016x}\n",
                         outcome.packet_arrivals, outcome.packets_lost, outcome.packets_overflowed,

@@ -113,6 +113,7 @@ std::string report_json(const Scenario& scenario, const Outcome& outcome) {
                      {"lost", outcome.packets_lost},
                      {"overflowed", outcome.packets_overflowed},
                      {"vanished", outcome.packets_vanished}};
+  json["pauses"] = {{"frames", outcome.pause_frames}, {"storms", outcome.pause_storms}};
   json["notes"] = outcome.notes;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -13,6 +13,16 @@ LinkSampler::LinkSampler(const Scenario& scenario, Time begin, Judge& judge, Out
       links_.push_back({.name = link_name(scenario.topology, {cable, way})});
 }
 
+Duration LinkSampler::paused_since_last(const sim::World& world, std::uint32_t link) {
+  if (!world.network().topology().qos) return {};
+  const auto now = world.network().pause_statistics(next_, {link / 2, link % 2 != 0}).paused;
+  auto& before = links_[link].paused;
+  Duration most{};
+  for (std::size_t i = 0; i < now.size(); ++i) most = std::max(most, now[i] - before[i]);
+  before = now;
+  return most;
+}
+
 void LinkSampler::take(const sim::World& world) {
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
@@ -20,9 +30,14 @@ void LinkSampler::take(const sim::World& world) {
     const sim::LinkStatistics now = world.network().link_statistics(next_, id);
     judge_.sampled(id, next_, now.queue_octets);
     const std::uint64_t load = now.octets - link.octets;
-    const bool is_idle = load == 0 && now.queue_octets == 0;
+    const Duration paused = paused_since_last(world, i);
+    const bool is_idle = load == 0 && now.queue_octets == 0 && paused.ns == 0;
     if (!is_idle || !link.was_idle)
-      out_.link_sample({.time = next_ - begin_, .link = link.name, .octets = load, .queue_octets = now.queue_octets});
+      out_.link_sample({.time = next_ - begin_,
+                        .link = link.name,
+                        .octets = load,
+                        .queue_octets = now.queue_octets,
+                        .paused = paused});
     link.octets = now.octets;
     link.was_idle = is_idle;
   }

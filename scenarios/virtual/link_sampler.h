@@ -1,9 +1,10 @@
-// LinkSampler: each link's load and queue over time, at the interval that the scenario's `sample:` says.
+// LinkSampler: each link's load, queue and pauses over time, at the interval that the scenario's `sample:` says.
 //
 // Solely responsible for when links are looked at and for what is handed on of each: to the judge, whose expectations
 // are of queues, and to links.csv. It changes nothing in the world, and draws nothing: a sampled run is the same run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,9 +28,11 @@ class LinkSampler {
  private:
   struct Link {
     std::string name;
-    std::uint64_t octets = 0;  // up to the last sample
-    bool was_idle = true;      // and the file says so
+    std::uint64_t octets = 0;                                // up to the last sample
+    bool was_idle = true;                                    // and the file says so
+    std::array<Duration, fabric::kTrafficClasses> paused{};  // in all, up to the last sample
   };
+  Duration paused_since_last(const sim::World& world, std::uint32_t link);
 
   Duration interval_;
   Time begin_;

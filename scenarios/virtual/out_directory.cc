@@ -62,7 +62,7 @@ Result<void, std::string> OutDirectory::begin() {
   if (!open()) return {};
   if (const auto made = events_->flush(); !made) return Failure{made.error().text};
   append(*counters_, "time_ns,host,counter,value\n");
-  if (links_) append(*links_, "time_ns,link,octets,queue_octets\n");
+  if (links_) append(*links_, "time_ns,link,octets,queue_octets,paused_ns\n");
   const auto made = counters_->flush();
   return made ? Result<void, std::string>{} : Failure{made.error().text};
 }
@@ -180,7 +180,8 @@ void OutDirectory::sample(Time now, const sim::World& world) {
 
 void OutDirectory::link_sample(const LinkSample& sample) {
   if (!links_) return;
-  append(*links_, fmt::format("{},{},{},{}\n", sample.time.ns, sample.link, sample.octets, sample.queue_octets));
+  append(*links_, fmt::format("{},{},{},{},{}\n", sample.time.ns, sample.link, sample.octets, sample.queue_octets,
+                              sample.paused.ns));
 }
 
 Result<void, std::string> OutDirectory::finish(Time now, const sim::World& world) {

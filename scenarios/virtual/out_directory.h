@@ -36,6 +36,7 @@ class OutDirectory final : public Journal {
     std::string_view link;
     std::uint64_t octets = 0;
     std::uint32_t queue_octets = 0;
+    Duration paused{};  // of the interval, for the class that was paused longest
   };
   void link_sample(const LinkSample& sample);
   /// Writes the counters as they are in the end, and what is left.

@@ -8,6 +8,7 @@
 #include "emulator/fabric/qos_words.h"
 #include "emulator/sim/world.h"
 #include "scenarios/virtual/checker_feed.h"
+#include "scenarios/virtual/fabric_checks.h"
 #include "scenarios/virtual/fault_driver.h"
 #include "scenarios/virtual/hit_recorder.h"
 #include "scenarios/virtual/judge.h"
@@ -60,6 +61,9 @@ class Run final : public sim::Observer {
         begin_(world_.now()),
         checkers_(options.checkers ? std::make_unique<CheckerFeed>(scenario, nic_configs(scenario, round_trips_))
                                    : nullptr),
+        fabric_checks_(options.checkers && scenario.topology.qos
+                           ? std::make_unique<FabricChecks>(scenario, world_.network(), begin_)
+                           : nullptr),
         workloads_(world_, scenario, out_, checkers_.get()),
         faults_(world_, scenario, workloads_, out_),
         judge_(world_, scenario, workloads_, round_trips_),
@@ -87,6 +91,7 @@ class Run final : public sim::Observer {
   sim::World world_;
   Time begin_;
   std::unique_ptr<CheckerFeed> checkers_;
+  std::unique_ptr<FabricChecks> fabric_checks_;
   WorkloadSet workloads_;
   FaultDriver faults_;
   Judge judge_;
@@ -97,6 +102,7 @@ void Run::observe(const sim::ObservedFrame& frame) {
   faults_.observe(frame);
   if (judge_.counts_packets()) judge_.observe(frame);
   if (checkers_) checkers_->observe(frame);
+  if (fabric_checks_) fabric_checks_->observe(frame);
   if (options_.recorder != nullptr) options_.recorder->observe(frame);
   out_.observe(frame);
 }
@@ -200,6 +206,8 @@ void Run::collect(Outcome& outcome) {
   outcome.packets_lost = statistics.lost;
   outcome.packets_overflowed = statistics.overflowed;
   outcome.packets_vanished = statistics.vanished;
+  outcome.pause_frames = statistics.pause_frames;
+  outcome.pause_storms = statistics.pause_storms;
 }
 
 Outcome Run::run() {
@@ -224,7 +232,8 @@ Outcome Run::run() {
   outcome.notes = out_.notes();
   for (std::string& warning : fabric::qos_warnings(scenario_.topology)) outcome.notes.push_back(std::move(warning));
   if (!written) return fail(written.error(), false);
-  const CheckerReports reports = checkers_ ? checkers_->finish(outcome) : CheckerReports{};
+  CheckerReports reports = checkers_ ? checkers_->finish(outcome) : CheckerReports{};
+  if (fabric_checks_) fabric_checks_->finish(world_.now(), outcome, reports);
   judge_.judge(outcome, world_, reports);
   return outcome;
 }

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(links_csv_has_every_octet_once) {
   std::istringstream lines(content(folder.name + "/links.csv"));
   std::string line;
   std::getline(lines, line);
-  BOOST_TEST(line == "time_ns,link,octets,queue_octets");
+  BOOST_TEST(line == "time_ns,link,octets,queue_octets,paused_ns");
   std::uint64_t octets = 0;
   std::uint64_t rows = 0;
   while (std::getline(lines, line)) {

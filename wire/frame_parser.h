@@ -127,7 +127,7 @@ class FrameParser {
   [[gnu::always_inline]] inline bool parse_transport() {
     constexpr std::size_t kBthAt = kUdpAt + UdpLayout::bytes;
     if (!reaches(kBthAt + BthLayout::bytes) || !check(view_.header<BthLayout>(kBthAt))) return false;
-    const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes;
+    const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes + view_.recovery_bytes_;
     return reaches(payload_at) && parse_payload(kUdpAt, payload_at);
   }
 
@@ -171,6 +171,8 @@ class FrameParser {
     if (bth.version != 0) return fail(ParseError::bad_transport_version);
     pad_bytes_ = bth.pad_bytes;
     view_.info_ = &opcode_info(bth.opcode);
+    if ((bth.reserved7 & kHasRecoveryHeader) != 0) [[unlikely]]
+      view_.recovery_bytes_ = static_cast<std::uint8_t>(recovery_header_bytes(*view_.info_, bth));
     return view_.info_->defined || fail(ParseError::unknown_opcode);
   }
 

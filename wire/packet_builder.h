@@ -21,6 +21,7 @@
 #include "wire/assert.h"
 #include "wire/headers.h"
 #include "wire/icrc.h"
+#include "wire/selective_repeat.h"
 
 namespace verbena::wire {
 
@@ -93,9 +94,9 @@ class FrameTemplate {
 class PacketBuilder {
  public:
   /// `into` must hold frame_bytes(); asserts otherwise. bth.pad_bytes is overwritten from the payload's size. `icrc`:
-  /// present or deferred.
+  /// present or deferred. `recovery_bytes`: as recovery_header_bytes() has it, for packets that may have such a header.
   PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
-                std::size_t payload_bytes, IcrcState icrc = IcrcState::present);
+                std::size_t payload_bytes, IcrcState icrc = IcrcState::present, std::size_t recovery_bytes = 0);
   PacketBuilder(const PacketBuilder&) = delete;
   PacketBuilder& operator=(const PacketBuilder&) = delete;
 
@@ -107,6 +108,8 @@ class PacketBuilder {
   void append(const AtomicAckEth& header) { append_header<AtomicAckEthLayout>(header); }
   void append(const ImmDt& header) { append_header<ImmDtLayout>(header); }
   void append(const Ieth& header) { append_header<IethLayout>(header); }
+  void append(const PlacementEth& header) { append_header<PlacementEthLayout>(header); }
+  void append(const SackEth& header) { append_header<SackEthLayout>(header); }
 
   /// The next `bytes` octets of payload, for the caller to write, and not to read, before finish(). What is written is
   /// what leaves and what the ICRC covers, whatever becomes of its origin.
@@ -164,19 +167,20 @@ class PacketBuilder {
 // of the frame stays in registers.
 [[gnu::always_inline]] inline PacketBuilder::PacketBuilder(std::span<std::byte> into,
                                                            const FrameTemplate& frame_template, const Bth& bth,
-                                                           std::size_t payload_bytes, IcrcState icrc)
+                                                           std::size_t payload_bytes, IcrcState icrc,
+                                                           std::size_t recovery_bytes)
     : into_(into.data()),
       payload_bytes_left_(payload_bytes),
       pad_bytes_(-payload_bytes & 3),
       payload_is_in_place_(icrc == IcrcState::deferred) {
   const OpcodeInfo& info = opcode_info(bth.opcode);
   VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
-  const std::size_t udp_payload_bytes =
-      BthLayout::bytes + info.extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
+  const std::size_t extension_bytes = info.extension_bytes + recovery_bytes;
+  const std::size_t udp_payload_bytes = BthLayout::bytes + extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
   const std::size_t header_bytes = frame_template.header_bytes();
   VERBENA_ASSERT(into.size() >= header_bytes + udp_payload_bytes);
-  extension_bytes_left_ = info.extension_bytes;
-  bth_ = stage_.data() + kPayloadAt - info.extension_bytes - BthLayout::bytes;
+  extension_bytes_left_ = static_cast<std::uint8_t>(extension_bytes);
+  bth_ = stage_.data() + kPayloadAt - extension_bytes - BthLayout::bytes;
   begin_ = bth_ - header_bytes;
   next_ = bth_ + BthLayout::bytes;
   std::byte* const staged = stage_.data() + kPayloadAt;
@@ -213,8 +217,9 @@ class PacketBuilder {
 }
 
 /// The size in octets of a frame with this opcode and payload, ICRC included.
-inline std::size_t frame_bytes(const FrameTemplate& frame_template, Opcode opcode, std::size_t payload_bytes) {
-  return frame_template.header_bytes() + BthLayout::bytes + opcode_info(opcode).extension_bytes +
+inline std::size_t frame_bytes(const FrameTemplate& frame_template, Opcode opcode, std::size_t payload_bytes,
+                               std::size_t recovery_bytes = 0) {
+  return frame_template.header_bytes() + BthLayout::bytes + opcode_info(opcode).extension_bytes + recovery_bytes +
          (payload_bytes + 3) / 4 * 4 + kIcrcBytes;
 }
 

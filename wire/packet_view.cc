@@ -34,9 +34,8 @@ std::string_view to_string(ParseError error) {
 bool PacketView::icrc_is_valid() const {
   if (!is_whole_) return false;
   if (knows_icrc_until_bth_) {
-    const std::size_t transport_bytes = BthLayout::bytes + info_->extension_bytes;
     const std::size_t padded = (payload_bytes_ + 3) / 4 * 4;
-    return icrc_from_bth(icrc_until_bth_, std::span(headers_).subspan(bth_at_, transport_bytes),
+    return icrc_from_bth(icrc_until_bth_, std::span(headers_).subspan(bth_at_, transport_bytes(*this)),
                          {payload_.data(), padded}) == icrc_;
   }
   return compute_icrc(frame_.subspan(ip_offset_).first(frame_.size() - ip_offset_ - kIcrcBytes), is_ipv4_) == icrc_;

@@ -17,6 +17,7 @@
 #include "wire/headers.h"
 #include "wire/ip_view.h"
 #include "wire/result.h"
+#include "wire/selective_repeat.h"
 
 namespace verbena::wire {
 
@@ -120,6 +121,10 @@ class PacketView {
 
  private:
   friend class FrameParser;
+  friend std::optional<PlacementEth> placement_of(const PacketView& packet);
+  friend std::optional<SackEth> sack_of(const PacketView& packet);
+  friend std::size_t transport_bytes(const PacketView& packet);
+  friend PacketView without_frame(const PacketView& packet, std::span<const std::byte> payload);
 
   static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes;
   static constexpr std::size_t kHeaderBytesMax = EthernetLayout::bytes + VlanLayout::bytes + Ipv6Layout::bytes +
@@ -142,6 +147,7 @@ class PacketView {
   bool is_ipv4_ = true;
   bool is_whole_ = true;
   bool knows_icrc_until_bth_ = false;
+  std::uint8_t recovery_bytes_ = 0;  // of selective repeat's own header
   std::uint32_t icrc_until_bth_ = 0;
   std::uint32_t icrc_ = 0;
   const OpcodeInfo* info_ = nullptr;
@@ -149,6 +155,28 @@ class PacketView {
   std::span<const std::byte> payload_;
   std::size_t payload_bytes_ = 0;
 };
+
+/// Selective repeat's own headers (selective_repeat.h); nothing: the packet has none.
+inline std::optional<PlacementEth> placement_of(const PacketView& packet) {
+  if (packet.recovery_bytes_ != PlacementEthLayout::bytes) return std::nullopt;
+  return packet.extension<PlacementEthLayout>(packet.opcode().extension_bytes);
+}
+inline std::optional<SackEth> sack_of(const PacketView& packet) {
+  if (packet.recovery_bytes_ != SackEthLayout::bytes) return std::nullopt;
+  return packet.extension<SackEthLayout>(packet.opcode().extension_bytes);
+}
+/// From the start of the BTH to the payload.
+inline std::size_t transport_bytes(const PacketView& packet) {
+  return BthLayout::bytes + packet.opcode().extension_bytes + packet.recovery_bytes_;
+}
+/// For who keeps the headers longer than the frame: the same, of which `payload` is left, as of a cut frame.
+inline PacketView without_frame(const PacketView& packet, std::span<const std::byte> payload) {
+  PacketView view = packet;
+  view.frame_ = {};
+  view.payload_ = payload;
+  view.is_whole_ = false;
+  return view;
+}
 
 /// A whole Ethernet frame, untagged or with one VLAN tag, in one piece. Trailing bytes beyond the IP length are
 /// ignored. The ICRC is not checked here: call icrc_is_valid(). Neither are the IP and UDP checksums: captures made

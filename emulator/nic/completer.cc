@@ -3,11 +3,13 @@
 #include "emulator/nic/completer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "emulator/nic/nic_state.h"
 #include "emulator/nic/pacing.h"
 #include "emulator/nic/payload.h"
 #include "emulator/nic/requester.h"
+#include "emulator/nic/selective_repeat.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -18,8 +20,9 @@ void restart_ack_timer(NicState& nic, Qp& qp, Time now) {
   // What is to be sent again does not count before it leaves: the port may have no room for a while.
   const bool outstanding = requester.una_psn != requester.next_psn;
   requester.timed_batch = requester.last_batch;
-  if (outstanding && requester.ack_timeout.ns != 0 && !qp.timers.runs(Timer::rnr))
-    nic.start_timer(qp, Timer::ack, now + requester.ack_timeout);
+  const Duration timeout = ack_timeout(qp);
+  if (outstanding && timeout.ns != 0 && !qp.timers.runs(Timer::rnr))
+    nic.start_timer(qp, Timer::ack, now + timeout);
   else
     qp.timers.stop(Timer::ack);
 }
@@ -29,10 +32,12 @@ namespace {
 using wire::distance;
 using wire::Psn;
 
-void note_progress(NicState& nic, Qp& qp, Psn una, Time now) {
+template <LossRecovery kRecovery>
+[[gnu::always_inline]] inline void note_progress(NicState& nic, Qp& qp, Psn una, Time now) {
   Requester& requester = qp.requester;
   if (requester.una_psn == una) return;
-  requester.una_psn = una;
+  const Psn before = std::exchange(requester.una_psn, una);
+  if constexpr (kRecovery == LossRecovery::selective_repeat) note_acknowledged(qp, before, now);
   if (distance(requester.next_psn, una) > 0) go_back(qp, una);  // acknowledged while it was about to be sent again
   requester.retries_left = qp.attributes.retry_count;
   requester.rnr_retries_left = qp.attributes.rnr_retry;
@@ -42,8 +47,12 @@ void note_progress(NicState& nic, Qp& qp, Psn una, Time now) {
 
 /// Everything before `acknowledged` has been executed by the responder. False: a read or atomic among it has not been
 /// answered, so a response was lost (9.7.5.1.3, implied NAK).
-bool acknowledge_before(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
+template <LossRecovery kRecovery>
+[[gnu::always_inline]] inline bool acknowledge(NicState& nic, Qp& qp, Psn said, Time now) {
   SendQueue& queue = qp.send_queue;
+  Psn acknowledged = said;
+  if constexpr (kRecovery == LossRecovery::selective_repeat)
+    acknowledged = note_executed(qp, said);  // what waited for responses is done with them
   Psn una = acknowledged;
   bool answered = true;
   for (std::uint32_t position = queue.head; position != queue.tail; ++position) {
@@ -53,21 +62,35 @@ bool acknowledge_before(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
       const Psn missing = work.first_psn + work.received_packets;
       if (distance(missing, acknowledged) > 0) {
         una = missing;
-        answered = false;
+        answered = distance(missing, said) <= 0;
       }
       break;
     }
   }
   if (distance(qp.requester.una_psn, una) > 0) {
-    note_progress(nic, qp, una, now);
+    note_progress<kRecovery>(nic, qp, una, now);
     retire(nic, qp);
   }
   return answered;
+}
+[[gnu::noinline]] bool acknowledge_selectively(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
+  return acknowledge<LossRecovery::selective_repeat>(nic, qp, acknowledged, now);
+}
+bool acknowledge_before(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
+  if (qp.selective != nullptr) [[unlikely]]
+    return acknowledge_selectively(nic, qp, acknowledged, now);
+  return acknowledge<LossRecovery::go_back_n>(nic, qp, acknowledged, now);
 }
 
 void exhaust(NicState& nic, Qp& qp, CompletionStatus status, Counter counter) {
   nic.counters.add(counter);
   nic.fail_send_head(qp, status);
+}
+
+void send_again_from(NicState& nic, Qp& qp, Psn psn, Time now) {
+  go_back(qp, psn);
+  restart_ack_timer(nic, qp, now);
+  nic.ready.push_back(qp);
 }
 
 /// Sends again from `psn` on; the retry count guards against doing so for ever without progress.
@@ -79,15 +102,19 @@ void retry_from(NicState& nic, Qp& qp, Psn psn, Loss loss, Time now) {
   }
   --requester.retries_left;
   note_loss(qp, loss, now);
-  go_back(qp, psn);
-  restart_ack_timer(nic, qp, now);
-  nic.ready.push_back(qp);
+  send_again_from(nic, qp, psn, now);
 }
 
 void response_missing(NicState& nic, Qp& qp, Time now) {
   if (qp.requester.read_retry_pending || qp.state == QpState::error) return;
   nic.counters.add(Counter::implied_nak_seq_err);
-  retry_from(nic, qp, qp.requester.una_psn, Loss::sequence_error, now);
+  if (qp.selective != nullptr) lose_responses(qp);
+  if (repeats_selectively(qp)) {  // whose retries are counted by time alone
+    note_loss(qp, Loss::sequence_error, now);
+    send_again_from(nic, qp, qp.requester.una_psn, now);
+  } else {
+    retry_from(nic, qp, qp.requester.una_psn, Loss::sequence_error, now);
+  }
   qp.requester.read_retry_pending = true;
 }
 
@@ -107,6 +134,7 @@ void learn_credits(Qp& qp, const wire::Aeth& aeth) {
 /// Nothing more leaves before `until`; then all from `psn` on.
 void hold_back(NicState& nic, Qp& qp, Psn psn, Time until) {
   VERBENA_ASSERT(qp.service->takes_responses && qp.state != QpState::error);
+  if (qp.selective != nullptr) lose_all_from(qp, psn);
   go_back(qp, psn);
   nic.start_timer(qp, Timer::rnr, until);
   qp.timers.stop(Timer::ack);
@@ -136,11 +164,15 @@ void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Ti
   hold_back(nic, qp, psn, now + wire::rnr_timer(timer_code));
 }
 
-void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, Psn psn, Time now) {
+void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, const wire::PacketView& packet, Time now) {
   switch (code) {
     case wire::NakCode::psn_sequence_error:
       nic.counters.add(Counter::packet_seq_err);
-      retry_from(nic, qp, psn, Loss::sequence_error, now);
+      if (qp.selective != nullptr) {
+        if (sack_of(packet)) return;  // what it says is known already
+        lose_all_from(qp, packet.bth().psn);
+      }
+      retry_from(nic, qp, packet.bth().psn, Loss::sequence_error, now);
       return;
     case wire::NakCode::invalid_request:
     case wire::NakCode::invalid_rd_request:
@@ -160,9 +192,10 @@ void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, Psn psn, Time now) {
   nic.fail_send_head(qp, CompletionStatus::bad_response);
 }
 
-void receive_acknowledge(NicState& nic, Qp& qp, const wire::Aeth& aeth, Psn psn, Time now) {
+void receive_acknowledge(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
   nic.counters.add(Counter::rx_acknowledges);
-  const auto syndrome = wire::Syndrome::decode(aeth.syndrome);
+  const Psn psn = packet.bth().psn;
+  const auto syndrome = wire::Syndrome::decode(packet.aeth().syndrome);
   const bool positive = syndrome.kind == wire::Syndrome::Kind::ack;
   const bool answered = acknowledge_before(nic, qp, positive ? psn + 1 : psn, now);
   if (qp.state == QpState::error) return;
@@ -180,7 +213,7 @@ void receive_acknowledge(NicState& nic, Qp& qp, const wire::Aeth& aeth, Psn psn,
       receive_rnr_nak(nic, qp, syndrome.value, psn, now);
       break;
     case wire::Syndrome::Kind::nak:
-      receive_nak(nic, qp, syndrome.nak_code(), psn, now);
+      receive_nak(nic, qp, syndrome.nak_code(), packet, now);
       break;
     case wire::Syndrome::Kind::reserved:
       break;
@@ -228,6 +261,7 @@ void receive_data(NicState& nic, Qp& qp, const wire::PacketView& packet, Time no
   const Psn psn = packet.bth().psn;
   if (!acknowledge_before(nic, qp, psn, now)) {
     response_missing(nic, qp, now);
+    if (qp.selective != nullptr) (void)note_executed(qp, psn + 1);  // and does not come again by itself
     return;
   }
   if (qp.state == QpState::error) return;
@@ -246,7 +280,12 @@ void receive_data(NicState& nic, Qp& qp, const wire::PacketView& packet, Time no
     return refuse_response(nic, qp, psn);
   }
   ++work.received_packets;
-  note_progress(nic, qp, psn + 1, now);
+  if (qp.selective != nullptr) [[unlikely]] {
+    // What is behind it may have been acknowledged meanwhile.
+    (void)acknowledge_selectively(nic, qp, psn + 1, now);
+    return;
+  }
+  note_progress<LossRecovery::go_back_n>(nic, qp, psn + 1, now);
   retire(nic, qp);
 }
 
@@ -291,14 +330,14 @@ void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Tim
   // Outside of what is outstanding: a duplicate or a ghost of an earlier connection (9.7.5.1.4).
   if (distance(requester.una_psn, psn) < 0 || distance(psn, requester.sent_psn) <= 0) return;
   if (packet.opcode().operation == wire::Operation::acknowledge)
-    receive_acknowledge(nic, qp, packet.aeth(), psn, now);
+    receive_acknowledge(nic, qp, packet, now);
   else
     receive_data(nic, qp, packet, now);
 }
 
 void start_ack_timer_late(Qp& qp, std::uint64_t batch, Time now) {
   const Requester& requester = qp.requester;
-  if (requester.timed_batch >= batch) qp.timers.postpone(Timer::ack, now + requester.ack_timeout);
+  if (requester.timed_batch >= batch) qp.timers.postpone(Timer::ack, now + ack_timeout(qp));
 }
 
 void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
@@ -306,8 +345,14 @@ void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
   if (qp.timers.take_due(Timer::rnr, now)) nic.ready.push_back(qp);
   if (qp.timers.is_due(Timer::ack, now) && requester.timed_batch > left) start_ack_timer_late(qp, 0, now);
   if (qp.timers.take_due(Timer::ack, now)) {
+    if (repeats_selectively(qp) && !time_out(qp, now)) return;
     nic.counters.add(Counter::local_ack_timeout_err);
     requester.read_retry_pending = false;
+    if (repeats_selectively(qp) && !counts_as_retry(qp, now)) {
+      note_loss(qp, Loss::timeout, now);
+      return send_again_from(nic, qp, requester.una_psn, now);
+    }
+    if (qp.selective != nullptr && !qp.selective->is_agreed) lose_all_from(qp, requester.una_psn);
     retry_from(nic, qp, requester.una_psn, Loss::timeout, now);
   }
 }

@@ -12,7 +12,7 @@
 #include <array>
 
 #include "emulator/nic/nic_state.h"
-#include "emulator/nic/responder.h"
+#include "emulator/nic/selective_repeat.h"
 
 namespace verbena::nic {
 namespace {
@@ -96,10 +96,11 @@ void receive_marked_request(NicState& nic, Qp& qp, const wire::PacketView& packe
       .psn = responder.expected_psn, .msn_before = responder.msn, .packets_before = responder.unacknowledged_packets};
   // What is left of jobs that are done would be taken for answers to come (send_acknowledge).
   if (!responder.owes_jobs()) responder.forget_jobs();
-  receive_request(nic, qp, packet);
+  take_request(nic, qp, packet);
   const bool is_executed = responder.expected_psn != before.psn && qp.state != QpState::error;
   if (!is_executed || packet.opcode().takes_resource) return;
   MarkEcho::Marked marked = before;
+  marked.last_psn = responder.expected_psn - 1;
   marked.msn_after = responder.msn;
   marked.packets_after = responder.unacknowledged_packets;
   if (!responder.echo->note(marked)) return;

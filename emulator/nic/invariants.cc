@@ -5,7 +5,9 @@
 #include <bit>
 #include <cstdio>
 
+#include "emulator/nic/completer.h"
 #include "emulator/nic/requester.h"
+#include "emulator/nic/selective_repeat.h"
 #include "wire/assert.h"
 
 namespace verbena::nic {
@@ -180,7 +182,7 @@ bool times_nothing_before_it_lives(const NicState&, const Qp& qp) {
 
 bool times_what_is_outstanding(const NicState&, const Qp& qp) {
   const Requester& requester = qp.requester;
-  const bool is_timed = sends_reliably(qp) && requester.ack_timeout.ns != 0 && !qp.timers.runs(Timer::rnr) &&
+  const bool is_timed = sends_reliably(qp) && ack_timeout(qp).ns != 0 && !qp.timers.runs(Timer::rnr) &&
                         requester.una_psn != requester.next_psn;
   return qp.timers.runs(Timer::ack) == is_timed;
 }
@@ -269,6 +271,32 @@ bool is_in_a_message_as_it_says(const NicState&, const Qp& qp) {
   return false;
 }
 
+// -- Selective repeat -----------------------------------------------------------------------------------------------
+
+bool knows_only_of_what_is_outstanding(const NicState&, const Qp& qp) {
+  if (qp.selective == nullptr || !sends_reliably(qp)) return true;
+  const SelectiveRepeat& selective = *qp.selective;
+  const Requester& requester = qp.requester;
+  const auto is_outstanding = [&](Psn psn) {
+    return distance(requester.una_psn, psn) >= 0 && distance(psn, requester.sent_psn) >= 0;
+  };
+  const bool are_bounds = is_outstanding(selective.executed) && is_outstanding(selective.lost_until) &&
+                          is_outstanding(selective.repaired) && is_outstanding(selective.reread_until);
+  std::uint32_t sacked = 0;
+  constexpr auto kPsns = static_cast<std::int32_t>(SackedPsns::kPsns);
+  for (std::int32_t i = 0; i < std::min(distance(requester.una_psn, requester.sent_psn), kPsns); ++i)
+    sacked += selective.sacked.has(requester.una_psn + static_cast<std::uint32_t>(i));
+  return are_bounds && sacked == selective.sacked.count();
+}
+
+bool keeps_only_what_is_ahead(const NicState&, const Qp& qp) {
+  if (qp.selective == nullptr || qp.selective->kept.empty() || !qp.accepts_packets()) return true;
+  const KeptPackets& kept = qp.selective->kept;
+  const std::int32_t ahead = distance(qp.responder.expected_psn, kept.highest());
+  return ahead > 0 && ahead < static_cast<std::int32_t>(kept.capacity()) &&
+         (!kept.has(qp.responder.expected_psn) || qp.responder.silent);
+}
+
 /// What the ten most likely questions are about.
 void describe(const Qp& qp) {
   const SendQueue& queue = qp.send_queue;
@@ -315,6 +343,8 @@ constexpr std::array kQpInvariants{
     QpInvariant{"the responder keeps to its resources", keeps_to_its_resources},
     QpInvariant{"responses are owed in the order of PSNs", answers_in_order},
     QpInvariant{"a message in progress has its receive or the rest of its WRITE", is_in_a_message_as_it_says},
+    QpInvariant{"what is known to have arrived, or to be lost, is outstanding", knows_only_of_what_is_outstanding},
+    QpInvariant{"what is kept lies ahead of the expected PSN", keeps_only_what_is_ahead},
 };
 
 }  // namespace

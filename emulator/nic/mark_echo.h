@@ -20,6 +20,7 @@ class MarkEcho {
   /// before it and are with it.
   struct Marked {
     wire::Psn psn;
+    wire::Psn last_psn;  // with what it made executable (selective repeat)
     std::uint32_t msn_before = 0;
     std::uint32_t msn_after = 0;
     std::uint32_t packets_before = 0;
@@ -41,7 +42,7 @@ class MarkEcho {
       return true;
     }
     Run& run = runs_[count_ - 1];
-    run.last.psn = marked.psn;
+    run.last.last_psn = marked.last_psn;
     run.last.msn_after = marked.msn_after;
     run.last.packets_after = marked.packets_after;
     return !goes_on;
@@ -58,8 +59,8 @@ class MarkEcho {
     for (std::size_t i = 1; i < count_; ++i) runs_[i - 1] = runs_[i];
     --count_;
     taken_ = first.last.packets_after;
-    if (first.last.psn == all.last) return end({all.last, all.msn, true});
-    return {first.last.psn, first.last.msn_after, true};
+    if (first.last.last_psn == all.last) return end({all.last, all.msn, true});
+    return {first.last.last_psn, first.last.msn_after, true};
   }
 
   /// All is acknowledged at once. Whether there was a mark among it.

@@ -8,6 +8,7 @@
 #include "emulator/nic/completer.h"
 #include "emulator/nic/nic_state.h"
 #include "emulator/nic/pacing.h"
+#include "emulator/nic/selective_repeat.h"
 
 namespace verbena::nic {
 namespace {
@@ -156,6 +157,7 @@ void reset_qp(NicState& nic, Qp& qp) {
   qp.requester = {};
   qp.responder = {};
   qp.pace = {};
+  qp.selective.reset();
   qp.timers.stop_all();
   if (qp.service->names_srq) {
     qp.srq = nullptr;
@@ -190,6 +192,7 @@ void start_responder(NicState& nic, Qp& qp) {
   qp.mtu = qp.attributes.path_mtu_bytes;
   take_path(nic, qp);
   start_congestion_control(nic, qp);
+  qp.selective = make_selective_repeat(nic.config, qp);
   if (!qp.service->is_reliable) return;
   if (nic.config.congestion.echoes_marks()) qp.responder.echo = std::make_unique<MarkEcho>();
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
@@ -214,6 +217,7 @@ void start_requester(const NicState& nic, Qp& qp) {
   requester.ack_request_every = std::min(window / 2, every != 0 ? every : kAckRequestEvery);
   requester.una_psn = requester.next_psn = requester.sent_psn = requester.post_psn = qp.attributes.sq_psn;
   take_requester_limits(qp);
+  if (qp.selective != nullptr) start_selective_requester(nic, qp);
   start_window(qp);
 }
 

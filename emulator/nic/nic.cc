@@ -14,6 +14,7 @@
 #include "emulator/nic/requester.h"
 #include "emulator/nic/responder.h"
 #include "emulator/nic/response.h"
+#include "emulator/nic/selective_repeat.h"
 #include "wire/frame_parser.h"
 #include "wire/pause_frame.h"
 
@@ -90,13 +91,13 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
 
 [[gnu::noinline]] void receive_controlled_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
   const wire::Psn una = qp.requester.una_psn;
-  receive_response(nic, qp, packet, now);
+  take_response(nic, qp, packet, now);
   note_answer(nic, qp, packet, una, now);
 }
 
 void receive_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
   if (qp.pace.control == nullptr)
-    receive_response(nic, qp, packet, now);
+    take_response(nic, qp, packet, now);
   else
     receive_controlled_answer(nic, qp, packet, now);
 }
@@ -121,6 +122,7 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 [[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
   const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  if (qp.selective != nullptr) pass_by_what_arrived(nic, qp, now);
   const Departure departure = next_departure(qp);
   const Sent sent = send_work(nic, qp, now, port);
   const std::uint64_t bytes = nic.counters.get(Counter::tx_bytes) - bytes_before;
@@ -191,7 +193,7 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   if (!qp->service->is_connected)
     receive_datagram(nic, *qp, packet);
   else if (packet.opcode().is_request && qp->service->responds)
-    receive_request(nic, *qp, packet);
+    take_request(nic, *qp, packet);
   else if (!packet.opcode().is_request && qp->service->takes_responses)
     receive_answer(nic, *qp, packet, now);
   else

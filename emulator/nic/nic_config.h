@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "emulator/nic/congestion_control.h"
+#include "emulator/nic/loss_recovery.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
@@ -72,6 +73,8 @@ struct NicConfig {
   /// Of connected QPs.
   CongestionConfig congestion;
   RoundTripListener* round_trips = nullptr;  // null: nobody wants to hear of them; it outlives the NIC
+  /// Of RC QPs; XRC goes back N.
+  LossRecoveryConfig loss_recovery;
   /// What it takes until a page of an on-demand region is there that the NIC meets for the first time. Until then it
   /// refuses requests of peers with RNR NAKs, drops datagrams and read responses, and holds back what is to be sent.
   Duration page_fault_delay{};

@@ -3,6 +3,7 @@
 
 #include "emulator/nic/modify_qp.h"
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/selective_repeat.h"
 #include "emulator/nic/xrc.h"
 
 namespace verbena::nic {

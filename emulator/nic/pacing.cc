@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/selective_repeat.h"
 
 namespace verbena::nic {
 namespace {
@@ -152,7 +153,7 @@ void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
   if (qp.pace.control != nullptr && bytes != 0) spacing = std::max(spacing, qp.pace.control->gap());
   qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + spacing;
   // An acknowledgement may be asked for many packets later: what the limit holds back is not lost.
-  qp.timers.postpone(Timer::ack, qp.pace.next + qp.requester.ack_timeout);
+  qp.timers.postpone(Timer::ack, qp.pace.next + ack_timeout(qp));
 }
 
 bool waits_for_pages(NicState& nic, Qp& qp) {
@@ -160,7 +161,7 @@ bool waits_for_pages(NicState& nic, Qp& qp) {
   if (due == kNever) return false;
   nic.start_timer(qp, Timer::pages, std::min(qp.timers.deadline(Timer::pages), due));
   // What left before may be acknowledged only with what has to wait.
-  qp.timers.postpone(Timer::ack, due + qp.requester.ack_timeout);
+  qp.timers.postpone(Timer::ack, due + ack_timeout(qp));
   return true;
 }
 

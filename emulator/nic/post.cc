@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/selective_repeat.h"
 
 namespace verbena::nic {
 namespace {
@@ -103,6 +104,10 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   work.first_psn = requester.post_psn;
   work.ssn = requester.post_ssn & wire::Psn::kMask;
   requester.post_ssn += is_message;
+  if (qp->selective != nullptr) [[unlikely]] {
+    work.receive_number = qp->selective->receives_posted;
+    qp->selective->receives_posted += work.consumes_receive();
+  }
   requester.post_psn = requester.post_psn + work.packets;
   ++queue.tail;
 

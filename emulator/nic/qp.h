@@ -101,7 +101,8 @@ struct Responder {
   std::uint32_t write_left = 0;  // octets that the RETH still announces
   std::uint32_t write_length = 0;
 
-  std::uint64_t receive_wr_id = 0;  // receive_held
+  std::uint32_t receives_taken = 0;  // since the connection began
+  std::uint64_t receive_wr_id = 0;   // receive_held
   std::uint32_t receive_sges = 0;
   std::uint32_t receive_offset = 0;
 
@@ -164,10 +165,11 @@ struct Qp {
   Responder responder;
 
   Pace pace;
-  XrcDomain* xrc_domain = nullptr;               // XRC receive
-  std::uint32_t holders = 1;                     // XRC receive: create_qp and open_qp
-  std::uint32_t attachments = 0;                 // groups and flows that name it
-  std::unique_ptr<struct ReceiveSpread> spread;  // raw packets, by an indirection table
+  std::unique_ptr<struct SelectiveRepeat> selective;  // null: go-back-N
+  XrcDomain* xrc_domain = nullptr;                    // XRC receive
+  std::uint32_t holders = 1;                          // XRC receive: create_qp and open_qp
+  std::uint32_t attachments = 0;                      // groups and flows that name it
+  std::unique_ptr<struct ReceiveSpread> spread;       // raw packets, by an indirection table
 
   Qp();
   ~Qp();

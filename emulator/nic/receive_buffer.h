@@ -10,6 +10,10 @@ namespace verbena::nic {
 bool take_receive(NicState& nic, Qp& qp);
 /// Copies payload into the held receive work request at receive_offset. False: a local protection error.
 bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload);
+/// Copies payload into the scatter list of a receive, `offset` octets from its beginning; its queue's domain is `pd`.
+/// False: a local protection error.
+bool scatter(NicState& nic, Qp& qp, PdHandle pd, std::span<const Sge> sges, std::uint32_t offset,
+             std::span<const std::byte> payload);
 /// Room left in the held receive work request, in octets.
 std::uint64_t receive_room(const Qp& qp);
 

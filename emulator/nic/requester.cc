@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "emulator/nic/completer.h"
 #include "emulator/nic/nic_state.h"
 #include "emulator/nic/pacing.h"
 #include "emulator/nic/payload.h"
+#include "emulator/nic/selective_repeat.h"
 #include "wire/assert.h"
 
 namespace verbena::nic {
@@ -69,7 +71,7 @@ OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
 /// that packet is accepted the message has its receive (or, of a WRITE with immediate, needs none before its last
 /// packet), and no limit stops it; nor does one that became known in its middle. qib and hfi1 look at the limit at the
 /// first packet only, too.
-bool is_limited(const Requester& requester, const SendWork& work) {
+[[gnu::always_inline]] inline bool is_limited(const Requester& requester, const SendWork& work) {
   return requester.credits_known && work.consumes_receive() &&
          wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) < 0;
 }
@@ -80,16 +82,19 @@ bool credits_allow(const Requester& requester, const SendWork& work) {
 }
 
 /// The PSN after this packet, the queue and the counters move on.
-void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
+template <LossRecovery kRecovery>
+[[gnu::always_inline]] inline void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
   Requester& requester = qp.requester;
-  if (wire::distance(requester.next_psn, requester.sent_psn) > 0) nic.counters.add(Counter::tx_retransmitted_packets);
+  const bool is_again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
+  if (is_again) nic.counters.add(Counter::tx_retransmitted_packets);
   if (work.awaits_data()) {
     ++requester.outstanding_reads;
     requester.next_packet = work.packets;
   } else {
     ++requester.next_packet;
   }
-  requester.next_psn = work.first_psn + requester.next_packet;
+  const Psn psn = std::exchange(requester.next_psn, work.first_psn + requester.next_packet);
+  if constexpr (kRecovery == LossRecovery::selective_repeat) note_sent(qp, psn, is_again, now);
   const bool is_new = wire::distance(requester.sent_psn, requester.next_psn) > 0;
   if (is_new) requester.sent_psn = requester.next_psn;
   if (requester.next_packet == work.packets) {
@@ -103,14 +108,15 @@ void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
     return;
   }
   requester.last_batch = nic.batch;
-  if (!qp.timers.runs(Timer::ack) && requester.ack_timeout.ns != 0) {
-    requester.timed_batch = nic.batch;
-    nic.start_timer(qp, Timer::ack, now + requester.ack_timeout);
-  }
+  if (qp.timers.runs(Timer::ack)) return;
+  if constexpr (kRecovery == LossRecovery::selective_repeat) return restart_ack_timer(nic, qp, now);
+  if (requester.ack_timeout.ns == 0) return;
+  requester.timed_batch = nic.batch;
+  nic.start_timer(qp, Timer::ack, now + requester.ack_timeout);
 }
 
-void append_extensions(wire::PacketBuilder& builder, const Qp& qp, const SendWork& work, const wire::OpcodeInfo& info,
-                       std::uint32_t packet) {
+[[gnu::always_inline]] inline void append_extensions(wire::PacketBuilder& builder, const Qp& qp, const SendWork& work,
+                                                     const wire::OpcodeInfo& info, std::uint32_t packet) {
   if (info.has_xrceth) builder.append(wire::Xrceth{0, work.remote_qpn});
   if (info.has_reth) {
     const std::uint32_t skipped = work.is_read() ? packet * qp.mtu : 0;  // a read goes on where responses are missing
@@ -125,6 +131,12 @@ void append_extensions(wire::PacketBuilder& builder, const Qp& qp, const SendWor
   }
   if (info.has_immediate) builder.append(wire::ImmDt{work.immediate});
   if (info.has_invalidate) builder.append(wire::Ieth{wire::Rkey{work.immediate}});
+}
+
+/// Where the payload goes, for a peer that may place it before its turn.
+wire::PlacementEth placement_of(const SendWork& work, std::uint32_t offset) {
+  if (!work.is_write()) return {.address = offset, .key = work.receive_number & wire::Psn::kMask};
+  return {work.operand.remote.address + offset, work.operand.remote.rkey, work.length - offset};
 }
 
 void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status) {
@@ -148,9 +160,7 @@ void fail_locally(NicState& nic, Qp& qp, SendWork& work, CompletionStatus status
   retire(nic, qp);
 }
 
-}  // namespace
-
-bool may_send(const Qp& qp, const SendWork& work) {
+[[gnu::always_inline]] inline bool is_allowed(const Qp& qp, const SendWork& work) {
   const Requester& requester = qp.requester;
   const bool again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
   if (qp.state == QpState::sqd && requester.next_packet == 0 && !again) return false;  // drains: starts nothing new
@@ -160,6 +170,12 @@ bool may_send(const Qp& qp, const SendWork& work) {
   if (work.fence && requester.next_packet == 0 && requester.outstanding_reads > 0) return false;
   if (work.awaits_data() && requester.outstanding_reads >= qp.attributes.max_read_atomic) return false;
   return credits_allow(requester, work);
+}
+
+}  // namespace
+
+bool may_send(const Qp& qp, const SendWork& work) {
+  return is_allowed(qp, work);
 }
 
 bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
@@ -209,34 +225,33 @@ void go_back(Qp& qp, Psn psn) {
   }
 }
 
-Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  SendQueue& queue = qp.send_queue;
-  if (queue.next == queue.tail || (qp.state != QpState::rts && qp.state != QpState::sqd)) return Sent::nothing;
-  SendWork& work = queue.at(queue.next);
-  if (work.status != CompletionStatus::success) {
-    retire(nic, qp);
-    return Sent::nothing;
-  }
-  if (!may_send(qp, work)) return Sent::nothing;
-  if (work.packets == 0) {
-    run_local(nic, qp, work);
-    return Sent::nothing;
-  }
+namespace {
 
+/// The next packet of the work request at SendQueue::next, which may leave.
+template <LossRecovery kRecovery>
+[[gnu::always_inline]] inline Sent send_packet(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  SendQueue& queue = qp.send_queue;
+  SendWork& work = queue.at(queue.next);
   Requester& requester = qp.requester;
   const std::uint32_t packet = requester.next_packet;
   const Service& service = *qp.service;
-  const wire::Opcode opcode = wire::make_opcode(service.transport, operation_code(work, packet));
-  const wire::OpcodeInfo& info = wire::opcode_info(opcode);
+  wire::Bth bth;
+  bth.opcode = wire::make_opcode(service.transport, operation_code(work, packet));
+  const wire::OpcodeInfo& info = wire::opcode_info(bth.opcode);
   const std::uint32_t offset = packet * qp.mtu;
   const std::uint32_t payload = info.has_payload ? std::min(qp.mtu, work.length - offset) : 0;
+  std::size_t recovery_bytes = 0;
+  if constexpr (kRecovery == LossRecovery::selective_repeat) {
+    bth.reserved7 =
+        repeats_selectively(qp) ? wire::kTakesSelectiveRepeat | wire::kHasRecoveryHeader : wire::kTakesSelectiveRepeat;
+    recovery_bytes = wire::recovery_header_bytes(info, bth);
+    if (recovery_bytes == 0) bth.reserved7 = wire::kTakesSelectiveRepeat;
+  }
 
   const std::span<std::byte> room = port.reserve(
       {qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint, &qp.frame_template},
-      wire::frame_bytes(qp.frame_template, opcode, payload));
+      wire::frame_bytes(qp.frame_template, bth.opcode, payload, recovery_bytes));
   if (room.empty()) return Sent::blocked;
-  wire::Bth bth;
-  bth.opcode = opcode;
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = requester.next_psn;
   if (service.is_reliable) {
@@ -244,11 +259,14 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
     const bool probes = packet == 0 && requester.probing;
     bth.ack_request =
         info.ends_message() || probes || ++requester.packets_since_ack_request >= requester.ack_request_every;
+    if constexpr (kRecovery == LossRecovery::selective_repeat)  // who sends again wants to know soon
+      bth.ack_request = bth.ack_request || wire::distance(bth.psn, requester.sent_psn) > 0;
     if (bth.ack_request) requester.packets_since_ack_request = 0;
   }
   bth.solicited = work.solicited && info.consumes_receive && info.ends_message();
-  wire::PacketBuilder builder(room, qp.frame_template, bth, payload, port.icrc_wanted());
+  wire::PacketBuilder builder(room, qp.frame_template, bth, payload, port.icrc_wanted(), recovery_bytes);
   append_extensions(builder, qp, work, info, packet);
+  if (recovery_bytes != 0) builder.append(placement_of(work, offset));
   if (payload > 0 && !gather_payload(nic, qp, queue.next, offset, payload, builder)) {
     port.cancel();
     if (!waits_for_pages(nic, qp)) fail_locally(nic, qp, work, CompletionStatus::local_protection_error);
@@ -258,8 +276,40 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   port.commit(bytes, port.icrc_wanted());
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, bytes);
-  advance(nic, qp, work, now);
+  advance<kRecovery>(nic, qp, work, now);
   return Sent::packet;
+}
+
+/// The next packet or local operation, if it may go.
+template <LossRecovery kRecovery>
+[[gnu::always_inline]] inline Sent send_next(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  SendWork& work = qp.send_queue.at(qp.send_queue.next);
+  if (work.status != CompletionStatus::success) {
+    retire(nic, qp);
+    return Sent::nothing;
+  }
+  if (!is_allowed(qp, work)) return Sent::nothing;
+  if (work.packets == 0) {
+    run_local(nic, qp, work);
+    return Sent::nothing;
+  }
+  return send_packet<kRecovery>(nic, qp, now, port);
+}
+
+[[gnu::noinline]] Sent send_next_selectively(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  pass_by_what_arrived(nic, qp, now);
+  if (qp.send_queue.next == qp.send_queue.tail) return Sent::nothing;
+  return send_next<LossRecovery::selective_repeat>(nic, qp, now, port);
+}
+
+}  // namespace
+
+Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  const SendQueue& queue = qp.send_queue;
+  if (queue.next == queue.tail || (qp.state != QpState::rts && qp.state != QpState::sqd)) return Sent::nothing;
+  if (qp.selective != nullptr) [[unlikely]]
+    return send_next_selectively(nic, qp, now, port);
+  return send_next<LossRecovery::go_back_n>(nic, qp, now, port);
 }
 
 }  // namespace verbena::nic

@@ -9,6 +9,7 @@
 #include "emulator/nic/nic_state.h"
 #include "emulator/nic/receive_buffer.h"
 #include "emulator/nic/response.h"
+#include "emulator/nic/selective_repeat.h"
 #include "emulator/nic/xrc.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
@@ -161,7 +162,7 @@ Verdict check_length_of_rest(NicState& nic, const PacketView& packet) {
     case Operation::fetch_add:
       return packet.atomic_eth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
     case Operation::atomic_write: {
-      const bool fits = packet.payload().size() == kAtomicBytes && packet.reth().length == kAtomicBytes;
+      const bool fits = packet.payload_bytes() == kAtomicBytes && packet.reth().length == kAtomicBytes;
       return fits && packet.reth().address % kAtomicBytes == 0 ? Verdict::pass : Verdict::invalid_request;
     }
     case Operation::send:
@@ -177,7 +178,7 @@ Verdict check_length_of_rest(NicState& nic, const PacketView& packet) {
 
 Verdict check_length(NicState& nic, Qp& qp, const PacketView& packet) {
   const wire::OpcodeInfo& opcode = packet.opcode();
-  const std::size_t payload = packet.payload().size();
+  const std::size_t payload = packet.payload_bytes();
   if (opcode.has_payload) {
     const bool full = opcode.position == Position::first || opcode.position == Position::middle;
     const bool fits =
@@ -222,10 +223,29 @@ Verdict first_objection(NicState& nic, Qp& qp, const PacketView& packet) {
 
 // -- Execution ----------------------------------------------------------------------------------------------------
 
+/// Where the packet says that its payload goes is where its message has got to (selective repeat).
+bool is_placed_as_it_says(const Qp& qp, const PacketView& packet) {
+  const auto placement = placement_of(packet);
+  if (!placement) return true;
+  const Responder& responder = qp.responder;
+  if (packet.opcode().operation == Operation::send)
+    return placement->address == responder.receive_offset &&
+           placement->key == ((responder.receives_taken - 1) & Psn::kMask);
+  return placement->address == responder.write_address && placement->key == responder.write_rkey &&
+         placement->length == responder.write_left;
+}
+
+template <LossRecovery kRecovery>
 [[gnu::always_inline]] inline Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::span<const std::byte> payload = packet.payload();
+  constexpr bool is_selective = kRecovery == LossRecovery::selective_repeat;
+  const bool is_placed = is_selective && qp.selective->executes_kept;
   if (packet.opcode().operation == Operation::send) {
+    if (is_placed) {
+      responder.receive_offset += static_cast<std::uint32_t>(packet.payload_bytes());
+      return Verdict::pass;
+    }
     if (scatter_receive(nic, qp, payload)) return Verdict::pass;
     responder.receive_offset -= static_cast<std::uint32_t>(payload.size());  // in case that it comes again
     return refusal(nic, Verdict::local_protection);
@@ -236,20 +256,29 @@ Verdict first_objection(NicState& nic, Qp& qp, const PacketView& packet) {
     responder.write_address = reth.address;
     responder.write_rkey = reth.rkey.value;
     responder.write_left = responder.write_length = reth.length;
-    if (payload.empty()) return Verdict::pass;
+    if (packet.payload_bytes() == 0) return Verdict::pass;
   } else {
-    if (payload.empty()) return Verdict::pass;
+    if (packet.payload_bytes() == 0) return Verdict::pass;
     // Again for each packet: the region may be deregistered in mid-message.
-    if (!nic.regions.translate(responder.write_rkey, qp.pd, qp.handle, responder.write_address, payload.size(),
+    if (!nic.regions.translate(responder.write_rkey, qp.pd, qp.handle, responder.write_address, packet.payload_bytes(),
                                kRemoteWrite, to))
       return refusal(nic, Verdict::remote_access);
   }
-  if (responder.owes_jobs()) [[unlikely]]
-    keep_for_reads(nic, qp, packet, to);
-  if (!nic.memory.write(to, payload)) return Verdict::fault;
-  responder.write_address += payload.size();
-  responder.write_left -= static_cast<std::uint32_t>(payload.size());
+  if (!is_placed) {
+    if (responder.owes_jobs()) [[unlikely]]
+      keep_for_reads(nic, qp, packet, to);
+    const bool is_stored =
+        is_selective ? write_around_kept(nic, qp, packet.bth().psn, to, payload) : nic.memory.write(to, payload);
+    if (!is_stored) return Verdict::fault;
+  }
+  responder.write_address += packet.payload_bytes();
+  responder.write_left -= static_cast<std::uint32_t>(packet.payload_bytes());
   return Verdict::pass;
+}
+
+[[gnu::noinline]] Verdict execute_payload_selectively(NicState& nic, Qp& qp, const PacketView& packet) {
+  if (!is_placed_as_it_says(qp, packet)) return Verdict::invalid_request;
+  return execute_payload<LossRecovery::selective_repeat>(nic, qp, packet);
 }
 
 void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
@@ -328,7 +357,8 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
   std::uint32_t psns = 1;
   const wire::OpcodeInfo& opcode = packet.opcode();
   if (opcode.operation == Operation::send || opcode.operation == Operation::write) {
-    const Verdict verdict = execute_payload(nic, qp, packet);
+    const Verdict verdict = qp.selective == nullptr ? execute_payload<LossRecovery::go_back_n>(nic, qp, packet)
+                                                    : execute_payload_selectively(nic, qp, packet);
     if (verdict != Verdict::pass) return verdict;
     nic.counters.add(opcode.operation == Operation::send ? Counter::rx_send_requests : Counter::rx_write_requests,
                      opcode.starts_message());

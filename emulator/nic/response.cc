@@ -11,6 +11,7 @@
 #include "emulator/nic/pacing.h"
 #include "emulator/nic/payload.h"
 #include "emulator/nic/receive_buffer.h"
+#include "emulator/nic/selective_repeat.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -26,17 +27,19 @@ std::uint8_t acknowledge_syndrome(const Qp& qp) {
   return wire::ack_syndrome(wire::credit_code_of(qp.receive_queue.depth() + qp.responder.receive_held));
 }
 
-std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, std::size_t payload) {
+std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, std::size_t payload,
+                             std::size_t recovery_bytes = 0) {
   return port.reserve(
       {qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint, &qp.frame_template},
-      wire::frame_bytes(qp.frame_template, opcode, payload));
+      wire::frame_bytes(qp.frame_template, opcode, payload, recovery_bytes));
 }
 
-wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn) {
+wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn, std::uint8_t recovery_bits) {
   wire::Bth bth;
   bth.opcode = opcode;
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = psn;
+  bth.reserved7 = recovery_bits;
   return bth;
 }
 
@@ -61,7 +64,8 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::atomic_acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), 0, port.icrc_wanted());
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn, recovery_bits(qp)), 0,
+                              port.icrc_wanted());
   builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   builder.append(wire::AtomicAckEth{job.value});
   commit(nic, port, builder);
@@ -99,7 +103,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   const std::uint32_t payload = std::min(qp.mtu, job.bytes_left);
   const std::span<std::byte> room = reserve(qp, port, opcode, payload);
   if (room.empty()) return Sent::blocked;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn), payload,
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn, recovery_bits(qp)), payload,
                               port.icrc_wanted());
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   std::uint64_t from;
@@ -140,21 +144,29 @@ bool tell_marks(Responder& responder, wire::Bth& bth, std::uint32_t& msn) {
   return part.last == all.last;
 }
 
-/// `tells_marks`: the QP has an echo; those of others cost no more for it.
-template <bool tells_marks>
+/// `tells_more`: the QP has an echo or selective repeat; those of others cost no more for it.
+template <bool tells_more>
 Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::acknowledge);
-  const std::span<std::byte> room = reserve(qp, port, opcode, 0);
+  std::optional<wire::SackEth> sack;
+  if constexpr (tells_more)
+    if (qp.selective != nullptr) sack = sack_due(qp);
+  const std::size_t recovery_bytes = sack ? wire::SackEthLayout::bytes : 0;
+  const std::span<std::byte> room = reserve(qp, port, opcode, 0, recovery_bytes);
   if (room.empty()) return Sent::blocked;
   const bool nak = responder.acknowledge == Responder::Acknowledge::nak;
   // One acknowledgement for everything executed so far: requests of a batch coalesce (9.7.5.1.2).
-  wire::Bth bth = response_header(qp, opcode, nak ? responder.acknowledge_psn : responder.expected_psn - 1);
+  wire::Bth bth = response_header(qp, opcode, nak ? responder.acknowledge_psn : responder.expected_psn - 1,
+                                  tells_more ? recovery_bits(qp) : std::uint8_t{0});
   std::uint32_t msn = responder.msn;
   bool is_all = true;
-  if constexpr (tells_marks) is_all = tell_marks(responder, bth, msn);
-  wire::PacketBuilder builder(room, qp.frame_template, bth, 0, port.icrc_wanted());
+  if constexpr (tells_more)
+    if (responder.echo != nullptr) is_all = tell_marks(responder, bth, msn);
+  if (sack) bth.reserved7 |= wire::kHasRecoveryHeader;
+  wire::PacketBuilder builder(room, qp.frame_template, bth, 0, port.icrc_wanted(), recovery_bytes);
   builder.append(wire::Aeth{nak ? responder.nak_syndrome : acknowledge_syndrome(qp), msn});
+  if (sack) builder.append(*sack);
   commit(nic, port, builder);
   nic.counters.add(Counter::tx_acknowledges);
   if (!is_all) return Sent::packet;
@@ -218,18 +230,24 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
     return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);
   }
   if (responder.acknowledge == Responder::Acknowledge::none) return Sent::nothing;
-  return responder.echo == nullptr ? send_acknowledge<false>(nic, qp, port) : send_acknowledge<true>(nic, qp, port);
+  const bool tells_more = responder.echo != nullptr || qp.selective != nullptr;
+  return tells_more ? send_acknowledge<true>(nic, qp, port) : send_acknowledge<false>(nic, qp, port);
 }
 
 void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, std::uint64_t address) {
-  Responder& responder = qp.responder;
-  if (!nic.memory_has_octets) return;
+  const Responder& responder = qp.responder;
   const bool is_atomic = packet.opcode().has_atomic_eth;
   const std::uint64_t remote = is_atomic                  ? packet.atomic_eth().address
                                : packet.opcode().has_reth ? packet.reth().address
                                                           : responder.write_address;
   const std::size_t bytes = is_atomic ? kAtomicBytes : packet.payload().size();
-  const wire::Psn psn = packet.bth().psn;
+  keep_for_reads(nic, qp, packet.bth().psn, remote, bytes, address);
+}
+
+void keep_for_reads(NicState& nic, Qp& qp, wire::Psn psn, std::uint64_t remote, std::size_t bytes,
+                    std::uint64_t address) {
+  Responder& responder = qp.responder;
+  if (!nic.memory_has_octets) return;
   wire::Psn oldest = psn;
   bool is_owed = false;
   for (std::size_t i = responder.jobs_head; i < responder.jobs.size(); ++i) {
@@ -257,6 +275,7 @@ bool take_receive(NicState& nic, Qp& qp) {
   responder.receive_sges = static_cast<std::uint32_t>(request.sges.size());
   std::copy(request.sges.begin(), request.sges.end(), qp.held_sges.get());
   queue.pop();
+  ++responder.receives_taken;
   if (qp.srq != nullptr && qp.srq->limit != 0 && queue.depth() < qp.srq->limit) {
     qp.srq->limit = 0;  // one event per arming (IBTA 11.2.3.3)
     nic.raise(AsyncEventType::srq_limit_reached, qp.srq->handle.index, qp.srq->context);
@@ -274,10 +293,15 @@ bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload) 
   VERBENA_ASSERT(qp.responder.receive_held);
   // A receive belongs to the queue that it was posted to (10.2.9).
   const PdHandle pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
-  std::uint32_t skip = qp.responder.receive_offset;
+  const std::uint32_t offset = qp.responder.receive_offset;
   qp.responder.receive_offset += static_cast<std::uint32_t>(payload.size());
-  for (std::uint32_t i = 0; i < qp.responder.receive_sges && !payload.empty(); ++i) {
-    const Sge& sge = qp.held_sges[i];
+  return scatter(nic, qp, pd, {qp.held_sges.get(), qp.responder.receive_sges}, offset, payload);
+}
+
+bool scatter(NicState& nic, Qp& qp, PdHandle pd, std::span<const Sge> sges, std::uint32_t skip,
+             std::span<const std::byte> payload) {
+  for (const Sge& sge : sges) {
+    if (payload.empty()) break;
     if (skip >= sge.length) {
       skip -= sge.length;
       continue;

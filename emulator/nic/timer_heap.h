@@ -40,7 +40,7 @@ class TimerHeap {
   TimerEntry* front() const { return heap_.empty() ? nullptr : heap_.front(); }
 
   /// Makes sure that the entry comes due at `when` at the latest.
-  void at_latest(TimerEntry& entry, Time when) {
+  [[gnu::always_inline]] inline void at_latest(TimerEntry& entry, Time when) {
     if (entry.position == TimerEntry::kIdle) {
       entry.when = when;
       entry.position = static_cast<std::uint32_t>(heap_.size());

@@ -38,6 +38,7 @@ struct SendWork {
   std::uint32_t packets = 0;           // PSNs that it takes (a read: those of its responses; a local operation: none)
   std::uint32_t received_packets = 0;  // read, atomic: responses that have arrived; local operation: it is executed
   std::uint32_t ssn = 0;               // send sequence number, for end-to-end credits (IBTA 9.7.7.2)
+  std::uint32_t receive_number = 0;    // selective repeat: messages before it that take a receive
   std::uint32_t remote_qkey = 0;
   wire::Psn first_psn;
   wire::Qpn remote_qpn;  // XRC: the shared receive queue
@@ -131,6 +132,11 @@ class ReceiveQueue {
     return {work.wr_id, {&sges_[index_of_sges(head_)], work.sge_count}};
   }
   void pop() { ++head_; }
+  /// The one that front() gives after `ahead` calls of pop(); there must be one.
+  ReceiveRequest peek(std::uint32_t ahead) const {
+    const Work& work = work_[(head_ + ahead) & mask_];
+    return {work.wr_id, {&sges_[index_of_sges(head_ + ahead)], work.sge_count}};
+  }
   /// Keeps what waits.
   void grow(std::uint32_t capacity) {
     ReceiveQueue bigger;

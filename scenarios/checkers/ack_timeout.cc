@@ -11,6 +11,7 @@ class AckTimeout final : public Rule {
  public:
   RuleOutcome judge(const Observation& seen) override {
     const CheckedStream& flow = *seen.flow;
+    if (flow.selective.is_offered) return not_concerned();  // has timeouts of its own: selective-repeat
     if (!flow.departs || wire::distance(flow.departing_next, seen.psn) >= 0) return not_concerned();
     if (flow.ack_timeout.ns == 0 || flow.has_data_requests || !flow.acked_known) return unjudged();
     if (flow.nak || flow.was_rnr) return holds();

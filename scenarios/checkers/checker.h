@@ -59,6 +59,7 @@ struct CheckedEnd {
   /// stream may begin in the middle.
   std::optional<wire::Psn> first_psn;
   Duration ack_timeout{0};  // local ACK timeout; 0: none, or not known
+  Duration rto_low{0};      // of selective repeat; 0: not known
 };
 struct CheckedConnection {
   std::array<CheckedEnd, 2> ends;

@@ -101,6 +101,7 @@ void Checkers::State::adopt(Place place, unsigned end, Connection& by) {
   flow.index = fresh.index;
   flow.generation = fresh.generation;
   flow.ack_timeout = fresh.ack_timeout;
+  flow.rto_low = fresh.rto_low;
   if (fresh.mtu_bytes != 0) flow.mtu_bytes = fresh.mtu_bytes;
   by.sees_departs[end] = from.sees_departs[0];
   by.doubtful = by.doubtful || from.doubtful;

@@ -129,6 +129,21 @@ void note_departure(CheckedStream& flow, const Observation& seen) {
   flow.departing_next = seen.psn + seen.span;
 }
 
+/// A responder with selective repeat may have kept what arrived ahead.
+void pass_over_what_arrived(CheckedStream& flow) {
+  auto& ahead = flow.selective.arrived_ahead;
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const auto& [psn, span] : ahead)
+      if (psn == flow.expected) {
+        flow.expected = psn + span;
+        goes_on = true;
+        break;
+      }
+    std::erase_if(ahead, [&](const auto& packet) { return distance(packet.first, flow.expected) > 0; });
+  }
+}
+
 void note_arrival(CheckedStream& flow, const Observation& seen) {
   const Psn behind = seen.psn + seen.span;
   if (!flow.arrives && !flow.expected_is_sure) {
@@ -137,6 +152,10 @@ void note_arrival(CheckedStream& flow, const Observation& seen) {
   } else if (seen.psn == flow.expected) {
     flow.expected = behind;
     flow.expected_has_arrived = true;
+    pass_over_what_arrived(flow);
+  } else if (flow.selective.is_offered && distance(flow.expected, seen.psn) > 0 &&
+             flow.selective.arrived_ahead.size() < kAheadKept) {
+    flow.selective.arrived_ahead.emplace_back(seen.psn, seen.span);
   }
   flow.arrives = true;
   raise_to(flow.highest_arrived, behind);
@@ -153,6 +172,36 @@ void note_answer_content(CheckedStream& flow, const Observation& seen) {
     message.has_original = true;
     message.original = seen.packet.atomic_ack_eth().original;
   }
+}
+
+/// A packet has arrived at an end whose requests are the flow's: it says whether the other takes selective repeat.
+void note_agreement(CheckedStream& flow, const Observation& seen) {
+  SelectiveStream& selective = flow.selective;
+  if (selective.is_agreed || (seen.packet.bth().reserved7 & wire::kTakesSelectiveRepeat) == 0) return;
+  selective.is_agreed = true;
+  selective.lost_until = flow.next;  // what it was sending again by going back, it goes on with
+}
+
+/// What the requester is told of arrivals ahead, and what it may take for lost from then on.
+void note_sack(CheckedStream& flow, const Observation& seen, const wire::Syndrome& syndrome) {
+  SelectiveStream& selective = flow.selective;
+  std::erase_if(selective.sacked, [&](Psn psn) { return distance(psn, flow.acked) > 0; });
+  const auto sack = sack_of(seen.packet);
+  if (!sack) {
+    if (syndrome.kind == wire::Syndrome::Kind::ack) return;
+    selective.lost_until = flow.next;
+    std::erase(selective.sacked, seen.psn);
+    return;
+  }
+  raise_to(selective.lost_until, sack->highest);
+  const auto arrived = [&](Psn psn) {
+    const bool is_outstanding = distance(flow.acked, psn) >= 0 && distance(psn, flow.next) > 0;
+    const bool is_known = std::find(selective.sacked.begin(), selective.sacked.end(), psn) != selective.sacked.end();
+    if (is_outstanding && !is_known && selective.sacked.size() < kAheadKept) selective.sacked.push_back(psn);
+  };
+  arrived(sack->highest);
+  for (std::uint32_t i = 0; i < 64; ++i)
+    if ((sack->below >> i & 1) != 0) arrived(sack->highest - 1 - i);
 }
 
 /// One behind what the response acknowledges.
@@ -226,8 +275,10 @@ void note_answer_arrival(Connection& connection, CheckedStream& flow, const Obse
     }
     if (flow.rnr && distance(flow.rnr->psn, behind) > 0) flow.rnr.reset();
   }
+  raise_to(flow.selective.lost_until, flow.acked);
   if (!seen.is_acknowledge()) return;
   const wire::Syndrome syndrome = *seen.syndrome();
+  if (flow.selective.is_offered) note_sack(flow, seen, syndrome);
   const bool is_news = distance(flow.acked, seen.psn) >= 0 && distance(seen.psn, flow.next) > 0;
   if (is_news && is_sequence_error(syndrome)) {
     flow.nak = seen.psn;
@@ -273,9 +324,11 @@ void start_connection(Connection& connection) {
     flow.generation = connection.generation;
     flow.first_psn = info.first_psn;
     flow.ack_timeout = info.ack_timeout;
+    flow.rto_low = info.rto_low;
     flow.mtu_bytes = connection.info.path_mtu_bytes;
     if (!info.first_psn) continue;
     flow.next = flow.acked = flow.expected = flow.highest_arrived = *info.first_psn;
+    flow.selective.lost_until = *info.first_psn;
     flow.acked_known = flow.expected_is_sure = flow.sent_is_sure = true;
   }
 }
@@ -290,14 +343,22 @@ bool begins_anew(const Observation& seen) {
 
 void take_note(Observation& seen) {
   CheckedStream& flow = *seen.flow;
+  if (seen.views.arrives) note_agreement(seen.connection->flows[1 - seen.sender], seen);
   if (seen.views.content) flow.last_time = seen.time();
   if (seen.info.is_request) {
+    if ((seen.packet.bth().reserved7 & wire::kTakesSelectiveRepeat) != 0) flow.selective.is_offered = true;
+    if (placement_of(seen.packet) && !flow.selective.is_agreed) {
+      flow.selective.is_agreed = true;
+      flow.selective.lost_until = flow.next;
+    }
     if (seen.views.departs) note_departure(flow, seen);
     if (seen.views.arrives) note_arrival(flow, seen);
     if (seen.views.content) note_request_content(flow, seen);
     return;
   }
-  if (flow.departs && !flow.next_is_of_answer && acknowledged_by(seen) == flow.next) flow.sent_is_sure = true;
+  // With selective repeat what was seen last may have been sent again, and more before we saw any.
+  const bool is_all = flow.departs && !flow.next_is_of_answer && acknowledged_by(seen) == flow.next;
+  if (is_all && !flow.selective.is_offered) flow.sent_is_sure = true;
   if (seen.views.content) note_answer_content(flow, seen);
   if (seen.views.departs) note_answer_departure(*seen.connection, flow, seen);
   if (seen.views.arrives) note_answer_arrival(*seen.connection, flow, seen);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "scenarios/checkers/checker.h"
@@ -72,13 +73,25 @@ struct RnrWait {
   Time until;
 };
 
+/// Selective repeat (docs/selective-repeat.md), as far as packets show it.
+struct SelectiveStream {
+  bool is_offered = false;        // the requester's packets say that it takes it
+  bool is_agreed = false;         // the requester knows that the responder does, too
+  wire::Psn lost_until;           // what is before may be taken for lost, if it is not among those that have arrived
+  std::vector<wire::Psn> sacked;  // that the requester was told of
+  std::vector<std::pair<wire::Psn, std::uint32_t>> arrived_ahead;  // with their spans, of the requests before a gap
+};
+inline constexpr std::size_t kAheadKept = 1024;
+
 /// The requests of one QP, and the responses to them.
 struct CheckedStream {
   std::uint32_t index = 0;       // of all flows
   std::uint32_t generation = 0;  // grows when the stream begins anew
   std::optional<wire::Psn> first_psn;
   Duration ack_timeout{0};
+  Duration rto_low{0};
   std::uint32_t mtu_bytes = 0;  // 0: not known
+  SelectiveStream selective;
 
   // The stream itself, wherever it was seen first: what a PSN stands for does not depend on the place.
   bool started = false;

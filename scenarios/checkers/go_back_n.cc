@@ -9,6 +9,7 @@ class GoBackN final : public Rule {
  public:
   RuleOutcome judge(const Observation& seen) override {
     const CheckedStream& flow = *seen.flow;
+    if (flow.selective.is_offered) return not_concerned();
     if (!flow.departs || wire::distance(flow.departing_next, seen.psn) >= 0) return not_concerned();
     if (!flow.acked_known) return unjudged();
     if (wire::distance(flow.acked, seen.psn) <= 0) return holds();

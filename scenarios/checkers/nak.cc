@@ -16,6 +16,7 @@ class Nak final : public Rule {
     if (syndrome->kind == wire::Syndrome::Kind::rnr_nak || is_fatal(*syndrome))
       return has_come ? holds() : broken("the request that it refuses has not arrived");
     if (!has_come) return broken("nothing behind psn {} has arrived: there is no gap", seen.psn.value());
+    if (sack_of(seen.packet)) return holds();  // says each time what else has come
     if (flow.nak_sent == seen.psn)
       return broken("this gap was told of, and psn {} has not come since", seen.psn.value());
     return holds();

@@ -16,6 +16,9 @@ class PsnOrder final : public Rule {
     }
     const std::int32_t ahead = wire::distance(flow.departing_next, seen.psn);
     if (ahead <= 0) return holds();  // where it may go back to, go-back-n knows
+    // Selective repeat passes by what has arrived, and what it does not know to be lost: selective-repeat's to judge.
+    if (flow.selective.is_offered && wire::distance(seen.psn, flow.next) >= 0) return holds();
+    if (flow.selective.is_offered && !flow.sent_is_sure) return unjudged();
     // What was acknowledged while it was about to be sent again is left out.
     const bool was_sent = wire::distance(flow.next, seen.psn) <= 0;
     if (was_sent && !flow.acked_known) return unjudged();

@@ -15,6 +15,7 @@ std::unique_ptr<Rule> make_payload_size(const RegionTable&);
 std::unique_ptr<Rule> make_psn_order(const RegionTable&);
 std::unique_ptr<Rule> make_psn_window(const RegionTable&);
 std::unique_ptr<Rule> make_go_back_n(const RegionTable&);
+std::unique_ptr<Rule> make_selective_repeat(const RegionTable&);
 std::unique_ptr<Rule> make_ack_timeout(const RegionTable&);
 std::unique_ptr<Rule> make_rnr_wait(const RegionTable&);
 std::unique_ptr<Rule> make_aeth(const RegionTable&);
@@ -57,6 +58,10 @@ constexpr std::array kRules = {
     RuleRow{{"go-back-n", "IBTA 9.7.6", "sending again begins with the oldest request not acknowledged"},
             kRequestDeparts,
             make_go_back_n},
+    RuleRow{{"selective-repeat", "docs/selective-repeat.md",
+             "only what is missing is sent again, and nothing that has arrived"},
+            kRequestDeparts,
+            make_selective_repeat},
     RuleRow{{"ack-timeout", "IBTA 9.7.6.1.3", "without a NAK nothing is sent again before the local ACK timeout"},
             kRequestDeparts,
             make_ack_timeout},

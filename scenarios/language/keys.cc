@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/fabric/congestion_words.h"
+#include "emulator/fabric/loss_recovery_words.h"
 #include "emulator/fabric/qos_words.h"
 #include "wire/assert.h"
 
@@ -26,7 +27,7 @@ constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu"};
 constexpr Word kNic[] = {"profile",       "mtu",        "timeout", "retry-count", "rnr-retry",
                          "min-rnr-timer", "read-depth", "speed",   "window"};
 constexpr Word kProfile[] = {"name", "description"};
-/// Of a NIC and of a profile, with the words of congestion control.
+/// Of a NIC and of a profile, with the words of congestion control and of loss recovery.
 constexpr Word kBehaviour[] = {"nak-latency",      "acknowledge-latency", "timeout-min", "cnp-interval",
                                "page-fault-delay", "acknowledge-every",   "dscp",        "cnp-dscp"};
 constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",          "to",   "among",
@@ -79,6 +80,7 @@ std::vector<Word> with_behaviour(std::span<const Word> own) {
   std::vector<Word> all(own.begin(), own.end());
   all.insert(all.end(), std::begin(kBehaviour), std::end(kBehaviour));
   for (const fabric::CongestionWord& word : fabric::congestion_words()) all.push_back(word.name);
+  for (const fabric::LossRecoveryWord& word : fabric::loss_recovery_words()) all.push_back(word.name);
   return all;
 }
 const std::vector<Word> kWholeNic = with_behaviour(kNic);

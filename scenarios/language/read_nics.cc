@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "emulator/fabric/congestion_words.h"
+#include "emulator/fabric/loss_recovery_words.h"
 #include "scenarios/language/parts.h"
 
 namespace verbena::scenarios {
@@ -25,6 +26,11 @@ void read_behaviour(const Section& section, NicProfile& profile) {
     if (const auto value = section.find(word.name); value && !word.take(value->word(), profile.congestion))
       value->wrong(std::string(word.right));
   if (const std::string_view wrong = fabric::contradiction(profile.congestion); !wrong.empty())
+    complain(section.place(), std::string(wrong));
+  for (const fabric::LossRecoveryWord& word : fabric::loss_recovery_words())
+    if (const auto value = section.find(word.name); value && !word.take(value->word(), profile.loss_recovery))
+      value->wrong(std::string(word.right));
+  if (const std::string_view wrong = fabric::contradiction(profile.loss_recovery); !wrong.empty())
     complain(section.place(), std::string(wrong));
   if (profile.congestion.uses_notifications() && profile.cnp_interval.ns == 0)
     profile.cnp_interval = fabric::kCnpIntervalDefault;

@@ -15,6 +15,7 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/nic/congestion_control.h"
+#include "emulator/nic/loss_recovery.h"
 #include "wire/time.h"
 
 namespace verbena::scenarios {
@@ -39,6 +40,7 @@ struct NicProfile {
   /// marked by switches.
   Duration cnp_interval{0};
   nic::CongestionConfig congestion;  // the line rate in it is not used: it is the port's
+  nic::LossRecoveryConfig loss_recovery;
   /// Until a page is there that the NIC meets for the first time. 0: memory is pinned; else the regions of workloads
   /// are on-demand ones.
   Duration page_fault_delay{0};

@@ -22,6 +22,7 @@ host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   tuning.cnp_dscp = settings.profile.cnp_dscp;
   tuning.cnp_interval = settings.profile.cnp_interval;
   tuning.congestion = settings.profile.congestion;
+  tuning.loss_recovery = settings.profile.loss_recovery;
   tuning.page_fault_delay = settings.profile.page_fault_delay;
   tuning.nak_latency = settings.profile.nak_latency;
   tuning.acknowledge_latency = settings.profile.acknowledge_latency;

@@ -100,9 +100,12 @@ void CheckerFeed::observe(const sim::ObservedFrame& frame) {
 }
 
 void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) {
-  const auto end = [](const ConnectedEnd& of) {
-    return checkers::CheckedEnd{
-        .address = sim::host_address(of.host), .qpn = of.qpn, .first_psn = of.first_psn, .ack_timeout = of.ack_timeout};
+  const auto end = [this](const ConnectedEnd& of) {
+    return checkers::CheckedEnd{.address = sim::host_address(of.host),
+                                .qpn = of.qpn,
+                                .first_psn = of.first_psn,
+                                .ack_timeout = of.ack_timeout,
+                                .rto_low = scenario_.nics[of.host].profile.loss_recovery.rto_low};
   };
   checkers_.connect({.ends = {end(initiator), end(target)}, .path_mtu_bytes = mtu_bytes});
 }

@@ -39,6 +39,7 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario, RoundTripRecor
     config.congestion = settings.profile.congestion;
     // What is infinitely fast is not slowed down by halves.
     if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
+    config.loss_recovery = settings.profile.loss_recovery;
     config.page_fault_delay = settings.profile.page_fault_delay;
     config.round_trips = round_trips.listener(host);
     configs.push_back(config);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/nic/modify_qp.h"
+#include "emulator/nic/selective_repeat.h"
 #include "tests/support/frames.h"
 
 namespace verbena::nic {
@@ -80,6 +81,21 @@ struct Subject {
       job.started = psn == 50;
       qp.responder.jobs.push_back(job);
     }
+  }
+
+  /// The same QP with selective repeat: the WRITE's packet has arrived, and one of the peer's is kept.
+  SelectiveRepeat& repeat_selectively() {
+    NicConfig config;
+    config.loss_recovery = {.policy = LossRecovery::selective_repeat, .negotiates = false};
+    qp.selective = make_selective_repeat(config, qp);
+    start_selective_requester(nic, qp);
+    SelectiveRepeat& selective = *qp.selective;
+    selective.executed = wire::Psn(104);
+    selective.sacked.set(wire::Psn(105));
+    const auto packet = test::make_frame(2, 1, {.psn = 60});
+    selective.kept.insert(wire::Psn(60), *wire::parse_frame(packet));
+    BOOST_TEST(broken_invariant(nic, qp).value_or("") == "");
+    return selective;
   }
 
   /// Back to INIT, by hand: all is as after modify_qp but for what a case then breaks.
@@ -196,6 +212,17 @@ const std::vector<Case> kCases{
      [](Subject& s) { s.qp.responder.message = Responder::Message::write; }},
     {"a message in progress has its receive or the rest of its WRITE",
      [](Subject& s) { s.qp.responder.message = Responder::Message::discard; }},
+    {"what is known to have arrived, or to be lost, is outstanding",
+     [](Subject& s) { s.repeat_selectively().executed = wire::Psn(107); }},
+    {"what is known to have arrived, or to be lost, is outstanding",
+     [](Subject& s) { s.repeat_selectively().lost_until = wire::Psn(101); }},
+    {"what is known to have arrived, or to be lost, is outstanding",
+     [](Subject& s) { s.repeat_selectively().sacked.set(wire::Psn(106)); }},
+    {"what is kept lies ahead of the expected PSN",
+     [](Subject& s) {
+       s.repeat_selectively();
+       s.qp.responder.expected_psn = wire::Psn(60);
+     }},
 };
 
 }  // namespace

@@ -15,11 +15,24 @@ constexpr Duration kLongest = seconds(1);
 /// With 7 retries, more losses than this may rightly end in retry_exceeded.
 constexpr int kLossesMax = 7;
 
+struct Recovery {
+  const char* name;
+  LossRecoveryConfig config;
+};
+const Recovery kRecoveries[] = {
+    {"go-back-N", {}},
+    {"selective repeat", {.policy = LossRecovery::selective_repeat}},
+    {"selective repeat from the first packet on", {.policy = LossRecovery::selective_repeat, .negotiates = false}},
+    {"selective repeat, of two packets at a time",
+     {.policy = LossRecovery::selective_repeat, .bdp_packets = 2, .negotiates = false}},
+};
+
 /// Runs `exchange` under every pattern of loss among the first `there` frames from a to b and the first `back` frames
 /// of the other direction. One connection serves all patterns, so that what one leaves behind meets the next.
 template <class Exchange>
-void for_all_patterns(unsigned there, unsigned back, std::uint32_t first_psn, Exchange&& exchange) {
-  Pair pair({.mtu = kMtu, .timeout = 8, .first_psn = first_psn}, 4096);
+void for_all_patterns_of(const Recovery& recovery, unsigned there, unsigned back, std::uint32_t first_psn,
+                         Exchange&& exchange) {
+  Pair pair({.mtu = kMtu, .timeout = 8, .first_psn = first_psn}, 4096, {.loss_recovery = recovery.config});
   for (std::uint64_t lost_back = 0; lost_back < std::uint64_t{1} << back; ++lost_back) {
     for (std::uint64_t lost_there = 0; lost_there < std::uint64_t{1} << there; ++lost_there) {
       if (std::popcount(lost_there) + std::popcount(lost_back) > kLossesMax) continue;
@@ -34,6 +47,11 @@ void for_all_patterns(unsigned there, unsigned back, std::uint32_t first_psn, Ex
       BOOST_TEST_REQUIRE(fine, "lost a->b " << lost_there << " b->a " << lost_back);
     }
   }
+}
+template <class Exchange>
+void for_all_patterns(unsigned there, unsigned back, std::uint32_t first_psn, Exchange&& exchange) {
+  for (const Recovery& recovery : kRecoveries)
+    BOOST_TEST_CONTEXT(recovery.name) for_all_patterns_of(recovery, there, back, first_psn, exchange);
 }
 
 struct Check {

@@ -141,7 +141,7 @@ class Traffic {
 };
 
 /// The hash of everything that was sent, and when.
-std::uint64_t run_world(std::uint64_t seed) {
+std::uint64_t run_world(std::uint64_t seed, LossRecovery recovery = LossRecovery::go_back_n) {
   fabric::Dice dice(seed);
   constexpr std::array<std::uint32_t, 5> kMtus{256, 512, 1024, 2048, 4096};
   // Each fault up to 2.9 %: with more, seven retries of one packet run out by chance now and then.
@@ -149,6 +149,9 @@ std::uint64_t run_world(std::uint64_t seed) {
   WorldOptions options;
   options.nodes = 2 + static_cast<unsigned>(dice.below(2));
   options.seed = seed;
+  options.loss_recovery.policy = recovery;
+  options.loss_recovery.negotiates = seed % 2 == 0;
+  options.loss_recovery.bdp_packets = seed % 3 == 0 ? 8 : 0;
   options.faults = {"drop " + percent,          "duplicate " + percent, "reorder by=2 " + percent, "reorder by=7 1%",
                     "delay by=30us " + percent, "delay by=3ms 0.5%",    "corrupt " + percent};
   World world(options);
@@ -177,6 +180,7 @@ std::uint64_t run_world(std::uint64_t seed) {
 void check_seed(std::uint64_t seed) {
   BOOST_TEST_CONTEXT("seed " << seed << "; replay: VERBENA_TEST_SEED=" << seed << " test_nic_random_world") {
     run_world(seed);
+    BOOST_TEST_CONTEXT("selective repeat") run_world(seed, LossRecovery::selective_repeat);
   }
 }
 
@@ -197,5 +201,8 @@ BOOST_AUTO_TEST_CASE(a_run_repeats_bit_for_bit_and_another_seed_differs) {
     const std::uint64_t first = run_world(seed);
     BOOST_TEST(first == run_world(seed));
     BOOST_TEST(first != run_world(seed + 1000));
+    const std::uint64_t selective = run_world(seed, LossRecovery::selective_repeat);
+    BOOST_TEST(selective == run_world(seed, LossRecovery::selective_repeat));
+    BOOST_TEST(selective != first);
   }
 }

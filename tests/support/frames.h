@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "wire/aeth.h"
@@ -46,6 +47,10 @@ struct PacketSpec {
   wire::ImmDt immediate{};
   wire::Ieth ieth{};
   std::vector<std::byte> payload{};
+  // Selective repeat.
+  std::uint8_t reserved7 = 0;
+  std::optional<wire::PlacementEth> placement{};
+  std::optional<wire::SackEth> sack{};
 };
 
 inline std::vector<std::byte> make_frame(const wire::FrameTemplate& flow, const PacketSpec& spec) {
@@ -59,8 +64,11 @@ inline std::vector<std::byte> make_frame(const wire::FrameTemplate& flow, const 
   bth.ack_request = spec.ack_request;
   bth.becn = spec.becn;
   bth.psn = wire::Psn(spec.psn);
-  std::vector<std::byte> frame(wire::frame_bytes(flow, spec.opcode, spec.payload.size()));
-  wire::PacketBuilder builder(frame, flow, bth, spec.payload.size());
+  bth.reserved7 = spec.reserved7;
+  if (spec.placement || spec.sack) bth.reserved7 |= wire::kTakesSelectiveRepeat | wire::kHasRecoveryHeader;
+  const std::size_t recovery_bytes = wire::recovery_header_bytes(info, bth);
+  std::vector<std::byte> frame(wire::frame_bytes(flow, spec.opcode, spec.payload.size(), recovery_bytes));
+  wire::PacketBuilder builder(frame, flow, bth, spec.payload.size(), wire::IcrcState::present, recovery_bytes);
   if (info.has_deth) builder.append(spec.deth);
   if (info.has_reth) builder.append(spec.reth);
   if (info.has_atomic_eth) builder.append(spec.atomic_eth);
@@ -68,6 +76,8 @@ inline std::vector<std::byte> make_frame(const wire::FrameTemplate& flow, const 
   if (info.has_atomic_ack_eth) builder.append(spec.atomic_ack_eth);
   if (info.has_immediate) builder.append(spec.immediate);
   if (info.has_invalidate) builder.append(spec.ieth);
+  if (spec.placement) builder.append(*spec.placement);
+  if (spec.sack) builder.append(*spec.sack);
   builder.append_payload(spec.payload);
   frame.resize(builder.finish());
   return frame;

@@ -81,7 +81,7 @@ class Script {
     world.run_for(time);
     BOOST_TEST(sent_.empty(), "the NIC sent "
                                   << (sent_.empty() ? "" : wire::opcode_info(sent_.front().traced.opcode).name)
-                                  << " unasked");
+                                  << " unasked, psn " << (sent_.empty() ? 0 : sent_.front().traced.psn));
   }
   void acknowledge(std::uint32_t psn, std::uint32_t msn = 0, std::uint8_t syndrome = wire::ack_syndrome(31)) {
     peer({.opcode = rc(OperationCode::acknowledge), .psn = psn, .aeth = {syndrome, msn}});

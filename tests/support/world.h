@@ -35,6 +35,7 @@ struct WorldOptions {
   std::uint32_t acknowledge_every = 0;
   Duration cnp_interval{};
   CongestionConfig congestion;
+  LossRecoveryConfig loss_recovery;
   Duration page_fault_delay{};
 };
 
@@ -51,6 +52,9 @@ struct Traced {
   std::uint8_t syndrome = 0;  // with an AETH
   std::uint32_t msn = 0;
   std::uint32_t length = 0;  // RETH
+  std::uint8_t reserved7 = 0;
+  std::optional<wire::PlacementEth> placement;
+  std::optional<wire::SackEth> sack;
   std::size_t payload_bytes = 0;
   bool lost = false;
 };
@@ -70,6 +74,9 @@ inline Traced trace_of(Time at, unsigned from, unsigned to, const wire::PacketVi
     traced.msn = packet.aeth().msn;
   }
   if (packet.opcode().has_reth) traced.length = packet.reth().length;
+  traced.reserved7 = packet.bth().reserved7;
+  traced.placement = placement_of(packet);
+  traced.sack = sack_of(packet);
   return traced;
 }
 
@@ -153,6 +160,7 @@ class World {
       config.acknowledge_every = options.acknowledge_every;
       config.cnp_interval = options.cnp_interval;
       config.congestion = options.congestion;
+      config.loss_recovery = options.loss_recovery;
       config.page_fault_delay = options.page_fault_delay;
       return config;
     }

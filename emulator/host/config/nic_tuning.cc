@@ -4,6 +4,7 @@
 #include <array>
 
 #include "emulator/fabric/congestion_words.h"
+#include "emulator/fabric/loss_recovery_words.h"
 #include "emulator/fabric/quantity.h"
 #include "emulator/host/node/port_speed.h"
 #include "wire/assert.h"
@@ -109,6 +110,8 @@ std::optional<std::string_view> take(std::string_view name, std::optional<std::s
     if (word.name == name) return value && word.take(*value, into) ? std::string_view{} : word.right;
   for (const fabric::CongestionWord& word : fabric::congestion_words())
     if (word.name == name) return value && word.take(*value, into.congestion) ? std::string_view{} : word.right;
+  for (const fabric::LossRecoveryWord& word : fabric::loss_recovery_words())
+    if (word.name == name) return value && word.take(*value, into.loss_recovery) ? std::string_view{} : word.right;
   return std::nullopt;
 }
 
@@ -131,6 +134,7 @@ std::vector<std::string_view> nic_tuning_words() {
   std::vector<std::string_view> names;
   for (const Word& word : kWords) names.push_back(word.name);
   for (const fabric::CongestionWord& word : fabric::congestion_words()) names.push_back(word.name);
+  for (const fabric::LossRecoveryWord& word : fabric::loss_recovery_words()) names.push_back(word.name);
   return names;
 }
 
@@ -153,6 +157,8 @@ Result<NicTuning, std::string> parse_nic_tuning(std::string_view text) {
     if (!right->empty()) return Failure{shown + std::string(*right)};
   }
   if (const std::string_view wrong = fabric::contradiction(tuning.congestion); !wrong.empty())
+    return Failure{std::string(wrong)};
+  if (const std::string_view wrong = fabric::contradiction(tuning.loss_recovery); !wrong.empty())
     return Failure{std::string(wrong)};
   return tuning;
 }
@@ -182,8 +188,8 @@ std::string text_of(const NicTuning& tuning) {
   add_time("nak-latency", tuning.nak_latency);
   add_time("acknowledge-latency", tuning.acknowledge_latency);
   if (tuning.removed_after) add("removed-after", static_cast<std::uint64_t>(tuning.removed_after->ns), "ns");
-  if (const std::string congestion = fabric::text_of(tuning.congestion); !congestion.empty())
-    text += (text.empty() ? "" : " ") + congestion;
+  for (const std::string& policy : {fabric::text_of(tuning.congestion), fabric::text_of(tuning.loss_recovery)})
+    if (!policy.empty()) text += (text.empty() ? "" : " ") + policy;
   return text;
 }
 
@@ -198,6 +204,7 @@ void NicTuning::apply(nic::NicConfig& config) const {
   config.congestion = congestion;
   config.congestion.line_rate_bits_per_second = speed_bits_per_second.value_or(kPortRateDefault);
   if (congestion.uses_notifications() && cnp_interval.ns == 0) config.cnp_interval = fabric::kCnpIntervalDefault;
+  config.loss_recovery = loss_recovery;
   config.page_fault_delay = page_fault_delay;
 }
 

@@ -13,6 +13,8 @@
 //   congestion-control=dcqcn  slows down for CNPs, lets switches mark its packets, and sends CNPs of its own every 50us
 //                             (cnp-interval); or another policy. Their parameters: fabric/congestion_words.cc
 //   dscp=26 cnp-dscp=48       of packets whose traffic class the program leaves at 0, and of CNPs
+//   loss-recovery=selective-repeat   only what was lost is sent again, with peers that do so, too; its parameters:
+//                             fabric/loss_recovery_words.cc
 //   page-fault-delay=50us     until a page of an on-demand region is there that is touched for the first time
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
 //   removed-after=2s          the device goes that long after it was opened: IBV_EVENT_DEVICE_FATAL, all QPs flush
@@ -48,6 +50,7 @@ struct NicTuning {
   std::uint8_t cnp_dscp = 0;
   Duration cnp_interval{0};
   nic::CongestionConfig congestion;  // but for the line rate, which is the speed
+  nic::LossRecoveryConfig loss_recovery;
   Duration page_fault_delay{0};
   Duration nak_latency{0};
   Duration acknowledge_latency{0};

@@ -21,14 +21,20 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
       "timely-additive-increase=1Mbps "
       "timely-hyper-increase=3 timely-min-rate=1Mbps swift-base-target=5us swift-hop-scale=1us swift-hops=3 "
       "swift-fs-range=10us swift-fs-min-window=1/2 swift-fs-max-window=50 swift-additive-increase=2 swift-beta=1/2 "
-      "swift-max-mdf=1/4 swift-min-window=1/10 swift-retransmit-reset=3 dctcp-g=1/8 dctcp-additive-increase=2 ");
+      "swift-max-mdf=1/4 swift-min-window=1/10 swift-retransmit-reset=3 dctcp-g=1/8 dctcp-additive-increase=2 "
+      "loss-recovery=selective-repeat rto-low=1ms rto-high=20ms rto-low-packets=5 bdp-window=110 bdp-rtt=24us "
+      "recovery-negotiation=false");
   BOOST_REQUIRE(tuning.ok());
   BOOST_TEST(*tuning->mtu_bytes == 1024u);
   BOOST_TEST(*tuning->speed_bits_per_second == 2'500'000'000u);
   BOOST_TEST(*tuning->window_bytes == 1u << 20);
   BOOST_TEST(*tuning->retry_count == 0);
   BOOST_TEST((tuning->timeout_min == milliseconds(4)));
+  BOOST_TEST(tuning->loss_recovery.bdp_packets == 110u);
   BOOST_TEST((*parse_nic_tuning(text_of(*tuning)) == *tuning));
+  const auto octets = parse_nic_tuning("bdp-window=120KB");
+  BOOST_TEST(octets->loss_recovery.bdp_bytes == 120'000u);
+  BOOST_TEST((*parse_nic_tuning(text_of(*octets)) == *octets));
   BOOST_TEST(text_of(*parse_nic_tuning("  ")) == "");
 }
 
@@ -58,6 +64,13 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       {"swift-max-mdf=0", "want a share above 0"},
       {"dctcp-additive-increase=0", "want packets from 1 to 1000"},
       {"timely-t-low=600us", "timely-t-low is above timely-t-high"},
+      {"loss-recovery=sack", "want go-back-n or selective-repeat"},
+      {"rto-low=999ns", "want a time from 1us"},
+      {"rto-high=99us", "rto-low is above rto-high"},
+      {"bdp-window=0", "want packets, as in 110, or octets"},
+      {"bdp-window=0KB", "want packets, as in 110, or octets"},
+      {"bdp-window=2GiB", "want packets, as in 110, or octets"},
+      {"rto-low-packets=-1", "want a number of packets"},
   };
   for (const auto& [text, error] : wrong) {
     const auto tuning = parse_nic_tuning(text);

@@ -62,9 +62,13 @@ struct Recorded {
   std::array<checkers::CheckedRegion, 2> regions;
 };
 
-Recorded record(std::vector<std::string> faults, bool receives_late = false, bool data_requests = true) {
+Recorded record(std::vector<std::string> faults, bool receives_late = false, bool data_requests = true,
+                const LossRecoveryConfig& recovery = {}) {
   Recorded recorded;
-  Pair pair({.min_rnr_timer = 8}, 1 << 16, {.faults = std::move(faults)});
+  // Selective repeat is told of losses while later packets are on their way.
+  const std::uint64_t rate = recovery.policy == LossRecovery::go_back_n ? 0 : 10'000'000'000;
+  Pair pair({.min_rnr_timer = 8}, 1 << 16,
+            {.faults = std::move(faults), .bits_per_second = rate, .loss_recovery = recovery});
   watch(pair, recorded.trace);
   recorded.connection = connection_of(pair);
   recorded.regions = {region_of(pair.a, pair.a_buffer), region_of(pair.b, pair.b_buffer)};
@@ -100,11 +104,38 @@ const Recorded& lossy() {
   static const Recorded recorded = record({"drop 5%"}, false, false);
   return recorded;
 }
+const Recorded& selective() {
+  static const Recorded recorded =
+      record({"drop 5%"}, false, false, {.policy = LossRecovery::selective_repeat, .negotiates = false});
+  return recorded;
+}
+
+/// The first NAK with a SACK that arrives for which `frame_of` finds a frame of the requester's; that frame goes out
+/// once more just behind it. Returns where.
+template <class FrameOf>
+std::size_t send_again_behind_a_sack(Trace& trace, FrameOf&& frame_of) {
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    if (trace[i].seen != Seen::delivered || trace[i].corrupted) continue;
+    const wire::PacketView nak = view_of(trace[i]);
+    if (!sack_of(nak)) continue;
+    for (std::size_t before = i; before-- > 0;) {
+      const wire::PacketView sent = view_of(trace[before]);
+      if (trace[before].seen != Seen::sent || sent.source() != nak.destination() || !sent.opcode().is_request) continue;
+      if (!frame_of(sent.bth().psn, *sack_of(nak))) continue;
+      Sighting again = trace[before];
+      again.time = trace[i].time;
+      trace.insert(trace.begin() + static_cast<std::ptrdiff_t>(i) + 1, again);
+      return i + 1;
+    }
+  }
+  BOOST_FAIL("the trace has no such NAK");
+  return 0;
+}
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_traces_are_clean_before_anything_is_changed) {
-  for (const Recorded& recorded : {clean(), lossy()}) {
+  for (const Recorded& recorded : {clean(), lossy(), selective()}) {
     const auto checkers = judge(recorded, true);
     BOOST_TEST(checkers.violation_count() == 0u, violations_text(checkers));
   }
@@ -115,6 +146,27 @@ BOOST_AUTO_TEST_CASE(a_wrong_icrc) {
   const std::size_t at = find(changed.trace, Seen::sent, 5, is_operation(wire::Operation::write));
   changed.trace[at].frame.back() ^= std::byte{1};
   check_caught(changed, "icrc", at, true);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_sent_again_of_which_a_sack_said_that_it_has_arrived) {
+  Recorded changed = selective();
+  const std::size_t at = send_again_behind_a_sack(
+      changed.trace, [](wire::Psn psn, const wire::SackEth& sack) { return psn == sack.highest; });
+  check_caught(changed, "selective-repeat", at);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_sent_again_of_which_nothing_says_that_it_is_lost) {
+  Recorded changed = selective();
+  const std::size_t at = send_again_behind_a_sack(
+      changed.trace, [](wire::Psn psn, const wire::SackEth& sack) { return wire::distance(sack.highest, psn) > 0; });
+  check_caught(changed, "selective-repeat", at);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_sent_again_before_the_timeout_of_selective_repeat) {
+  Recorded changed = record({}, false, false, {.policy = LossRecovery::selective_repeat, .negotiates = false});
+  const std::size_t at = find(changed.trace, Seen::sent, 40, is_at(wire::Position::only, wire::Operation::write));
+  changed.trace.insert(changed.trace.begin() + static_cast<std::ptrdiff_t>(at), changed.trace[at]);
+  check_caught(changed, "selective-repeat", at + 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_first_in_place_of_a_middle) {

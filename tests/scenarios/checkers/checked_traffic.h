@@ -32,7 +32,8 @@ inline checkers::CheckedConnection connection_of(const Pair& pair) {
   connection.path_mtu_bytes = pair.a.options().mtu;
   const auto end = [&](const Endpoint& endpoint) {
     return checkers::CheckedEnd{node_gid(endpoint.node()), endpoint.qpn(), wire::Psn(endpoint.options().first_psn),
-                                nanoseconds(std::int64_t{4096} << endpoint.options().timeout)};
+                                nanoseconds(std::int64_t{4096} << endpoint.options().timeout),
+                                LossRecoveryConfig{}.rto_low};
   };
   connection.ends = {end(pair.a), end(pair.b)};
   return connection;

@@ -22,11 +22,12 @@ struct Traffic {
   QpOptions options;
   bool receives_late = false;
   bool data_requests = true;
+  LossRecoveryConfig recovery{};
 };
 
 std::vector<Sighting> record(const Traffic& traffic, std::uint64_t seed, checkers::Checkers& checkers) {
   std::vector<Sighting> sightings;
-  Pair pair(traffic.options, 1 << 16, {.seed = seed, .faults = traffic.faults});
+  Pair pair(traffic.options, 1 << 16, {.seed = seed, .faults = traffic.faults, .loss_recovery = traffic.recovery});
   watch(pair, sightings);
   checkers.connect(connection_of(pair));
   checkers.region(region_of(pair.a, pair.a_buffer));
@@ -93,6 +94,27 @@ std::uint64_t check_one_end(const Traffic& traffic, std::uint64_t seed) {
 
 }  // namespace
 
+const std::array kRecoveries{
+    LossRecoveryConfig{}, LossRecoveryConfig{.policy = LossRecovery::selective_repeat},
+    LossRecoveryConfig{.policy = LossRecovery::selective_repeat, .bdp_packets = 12, .negotiates = false}};
+
+void check_under_faults(const Traffic& traffic, std::uint64_t seed) {
+  checkers::Checkers checkers({.all_atomics_visible = true});
+  const auto sightings = record(traffic, seed, checkers);
+  put_before(checkers, sightings);
+  check_clean(checkers);
+  for (const char* name : {"icrc", "message-order", "payload-size", "psn-order", "psn-window", "aeth", "ack-bounds",
+                           "ack-order", "msn", "completion-order", "region", "failed-qp"})
+    BOOST_TEST(judged_by(checkers, name) > 0u, name);
+  if (traffic.data_requests)
+    for (const char* name : {"read-response", "atomic-once", "atomic-chain"})
+      BOOST_TEST(judged_by(checkers, name) > 0u, name);
+  const bool is_selective = traffic.recovery.policy == LossRecovery::selective_repeat;
+  const bool is_lossy = !traffic.faults.empty() && traffic.faults.front().starts_with("drop");
+  BOOST_TEST((judged_by(checkers, "selective-repeat") > 0u) >= (is_selective && is_lossy));
+  check_from_the_way(sightings, seed);
+}
+
 BOOST_AUTO_TEST_CASE(our_nics_break_no_rule_under_any_fault) {
   const std::vector<Traffic> all = {
       {},
@@ -111,29 +133,21 @@ BOOST_AUTO_TEST_CASE(our_nics_break_no_rule_under_any_fault) {
       {.faults = {"drop 4%", "duplicate 4%"},
        .options = {.timeout = 6, .max_read_atomic = 1, .max_dest_read_atomic = 1}},
   };
-  for (std::size_t kind = 0; kind < all.size(); ++kind) {
-    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      BOOST_TEST_CONTEXT("kind " << kind << " seed " << seed) {
-        checkers::Checkers checkers({.all_atomics_visible = true});
-        const auto sightings = record(all[kind], seed, checkers);
-        put_before(checkers, sightings);
-        check_clean(checkers);
-        for (const char* name : {"icrc", "message-order", "payload-size", "psn-order", "psn-window", "aeth",
-                                 "ack-bounds", "ack-order", "msn", "completion-order", "region", "failed-qp"})
-          BOOST_TEST(judged_by(checkers, name) > 0u, name);
-        if (all[kind].data_requests)
-          for (const char* name : {"read-response", "atomic-once", "atomic-chain"})
-            BOOST_TEST(judged_by(checkers, name) > 0u, name);
-        check_from_the_way(sightings, seed);
-      }
-    }
-  }
+  for (std::size_t kind = 0; kind < all.size(); ++kind)
+    for (std::size_t recovery = 0; recovery < kRecoveries.size(); ++recovery)
+      for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
+        BOOST_TEST_CONTEXT("kind " << kind << " recovery " << recovery << " seed " << seed) {
+          Traffic traffic = all[kind];
+          traffic.recovery = kRecoveries[recovery];
+          check_under_faults(traffic, seed);
+        }
 }
 
 BOOST_AUTO_TEST_CASE(one_end_of_a_conversation_from_any_moment_on_is_clean) {
   std::uint64_t judged = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
-    judged += check_one_end({.faults = {"drop 4%", "duplicate 3%", "reorder 3% by=4"}}, seed);
+    for (const LossRecoveryConfig& recovery : kRecoveries)
+      judged += check_one_end({.faults = {"drop 4%", "duplicate 3%", "reorder 3% by=4"}, .recovery = recovery}, seed);
   BOOST_TEST(judged > 1000u);
 }
 

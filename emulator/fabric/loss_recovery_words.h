@@ -1,0 +1,31 @@
+// The words of loss recovery: one table for the `nic:` of a scenario and for `verbena exec --nic`.
+//
+// Solely how its settings are spelled and what they may be; what they do is emulator/nic/loss_recovery.h's.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "emulator/nic/loss_recovery.h"
+
+namespace verbena::fabric {
+
+struct LossRecoveryWord {
+  std::string_view name;   // rto-low
+  std::string_view right;  // what its value may be: "want a time from 1us to 10s, as in 100us"
+  /// False: the text is no such value.
+  bool (*take)(std::string_view text, nic::LossRecoveryConfig& into);
+  /// What `take` reads back; empty: nothing is said.
+  std::string (*text)(const nic::LossRecoveryConfig& of);
+};
+
+std::span<const LossRecoveryWord> loss_recovery_words();
+
+/// What is wrong with the settings together, though each may be by itself; empty: nothing.
+std::string_view contradiction(const nic::LossRecoveryConfig& config);
+
+/// "loss-recovery=selective-repeat rto-low=..": of each setting that is not as by default.
+std::string text_of(const nic::LossRecoveryConfig& config);
+
+}  // namespace verbena::fabric

@@ -6,6 +6,7 @@
 
 #include "emulator/fabric/chance.h"
 #include "wire/headers.h"
+#include "wire/selective_repeat.h"
 
 namespace verbena::fabric {
 namespace {
@@ -40,12 +41,17 @@ std::uint32_t digest_of(std::span<const std::byte> headers) {
   return static_cast<std::uint32_t>((state ^ state >> 32) * kOdd >> 32);
 }
 
+constexpr std::size_t kRecoveryBytesMax = wire::PlacementEthLayout::bytes;  // the longer of its two headers
+
 /// Up to the payload. The opcode is behind the UDP header.
 std::size_t header_bytes(std::span<const std::byte> stored, std::size_t udp) {
   const std::size_t bth = udp + wire::UdpLayout::bytes;
   if (stored.size() < bth + wire::BthLayout::bytes) return stored.size();
   const auto opcode = static_cast<wire::Opcode>(stored[bth]);
-  return std::min(stored.size(), bth + wire::BthLayout::bytes + wire::opcode_info(opcode).extension_bytes);
+  constexpr std::size_t kAckRequestAt = 8;  // in the BTH: the reserved bits behind it
+  const bool has_recovery = (std::to_integer<unsigned>(stored[bth + kAckRequestAt]) & wire::kHasRecoveryHeader) != 0;
+  const std::size_t extensions = wire::opcode_info(opcode).extension_bytes + (has_recovery ? kRecoveryBytesMax : 0);
+  return std::min(stored.size(), bth + wire::BthLayout::bytes + extensions);
 }
 
 struct IpPlace {

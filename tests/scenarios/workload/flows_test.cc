@@ -84,6 +84,21 @@ BOOST_AUTO_TEST_CASE(a_flow_may_have_a_qp_of_its_own) {
   BOOST_TEST(own.trace_hash != pool.trace_hash);
 }
 
+BOOST_AUTO_TEST_CASE(headers_of_selective_repeat_arrive_without_payload) {
+  for (const std::string negotiates : {"true", "false"}) {
+    const Outcome outcome = test::run(
+        "payload: false\ntopology: {shape: star, hosts: 3, link: {rate: 10Gbps}}\n"
+        "nic: {mtu: 1024, loss-recovery: selective-repeat, bdp-window: 20, recovery-negotiation: " +
+        negotiates +
+        "}\nworkloads:\n"
+        "  - {name: w, verb: write, pattern: all-to-all, load: 60%, size: {from: 1, to: 20KB}, count: 50, qp-reuse: "
+        "no}\n"
+        "faults:\n  - {packet: \"drop 1%\", link: all}\n");
+    BOOST_TEST(outcome.held(), test::story(outcome));
+    BOOST_TEST(outcome.workloads.at(0).latency.count() == 150u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(flows_repeat_with_the_seed) {
   const auto hash = [](std::uint64_t seed) {
     return test::run(test::star(4,

@@ -89,6 +89,50 @@ constexpr ExperimentRow kIncastRows[] = {
      {}},
 };
 
+// -- Fairness and victim flow -----------------------------------------------------------------------------------------
+
+constexpr std::string_view kFigures8And9 =
+    "section 3 of the paper, of its figures 8 and 9: all four flows get an equal share of the bottleneck, and the "
+    "victim "
+    "flow's problem is solved (read in the translation of dcqcn-thresholds)";
+constexpr std::string_view kFigures3And4 =
+    "figures 3 and 4 of the paper: remembered, and looked for in vain (index of public pages and repositories, "
+    "2026-11-25)";
+constexpr std::string_view kByPort =
+    "arithmetic: PFC gives each of two ports half of 37.9 Gb/s, and behind one of them are three flows";
+
+constexpr ExperimentRun kFairnessRuns[] = {{"pfc", "dcqcn-fairness-pfc"}, {"dcqcn", "dcqcn-fairness"}};
+constexpr ExperimentRow kFairnessRows[] = {
+    {"PFC alone, H4 by H1", Unit::times, Published::value(3), true, kByPort, {"pfc", "h4", "pfc", "h1"}, {}},
+    {"PFC alone, H4", Unit::rate, Published::value(18.9e9), true, kByPort, {"pfc", "h4", {}, {}}, {}},
+    {"DCQCN, H4 by H1", Unit::times, Published::value(1), true, kFigures8And9, {"dcqcn", "h4", "dcqcn", "h1"}, {}},
+    {"DCQCN, H4 by H2", Unit::times, Published::value(1), true, kFigures8And9, {"dcqcn", "h4", "dcqcn", "h2"}, {}},
+    {"DCQCN, H4 by H3", Unit::times, Published::value(1), true, kFigures8And9, {"dcqcn", "h4", "dcqcn", "h3"}, {}},
+};
+
+constexpr ExperimentRun kVictimRuns[] = {{"pfc-0", "dcqcn-victim-pfc-0"},
+                                         {"pfc-2", "dcqcn-victim-pfc-2"},
+                                         {"dcqcn-0", "dcqcn-victim-0"},
+                                         {"dcqcn-2", "dcqcn-victim-2"}};
+constexpr ExperimentRow kVictimRows[] = {
+    {"PFC alone, victim", Unit::rate, Published::value(10e9), false, kFigures3And4, {"pfc-0", "victim", {}, {}}, {}},
+    {"PFC alone, victim, two more senders",
+     Unit::rate,
+     Published::value(4.5e9),
+     false,
+     kFigures3And4,
+     {"pfc-2", "victim", {}, {}},
+     {}},
+    {"DCQCN, victim with two more senders by without",
+     Unit::times,
+     Published::at_least(1),
+     true,
+     kFigures8And9,
+     {"dcqcn-2", "victim", "dcqcn-0", "victim"},
+     {}},
+    {"DCQCN, victim, two more senders", Unit::rate, {}, false, kFigures3And4, {"dcqcn-2", "victim", {}, {}}, {}},
+};
+
 }  // namespace
 
 constinit const Experiment kDcqcnIncast{
@@ -104,6 +148,26 @@ constinit const Experiment kDcqcnIncast{
     .runs = kIncastRuns,
     .rows = kIncastRows,
     .seconds = 6};
+
+constinit const Experiment kDcqcnFairness{
+    .name = "dcqcn-fairness",
+    .paper = kPaper,
+    .what = "four senders, one of them nearer to the receiver (parking lot): PFC alone, and with DCQCN",
+    .parameters =
+        "PFC alone has section 4's static threshold, 24.47 KB; with DCQCN its dynamic one (beta 8 of 8 priorities: "
+        "alpha 1), 12 MB, Kmin 5 KB, Kmax 200 KB, Pmax 1 %; messages of 4 MB",
+    .runs = kFairnessRuns,
+    .rows = kFairnessRows,
+    .seconds = 3};
+
+constinit const Experiment kDcqcnVictim{
+    .name = "dcqcn-victim",
+    .paper = kPaper,
+    .what = "a victim flow beside an incast that it does not meet at any full port: PFC alone, and with DCQCN",
+    .parameters = "as those of dcqcn-fairness, on two pods with two spines; which way a flow takes is up to the seed",
+    .runs = kVictimRuns,
+    .rows = kVictimRows,
+    .seconds = 8};
 
 constinit const Experiment kDcqcnThresholds{
     .name = "dcqcn-thresholds",

@@ -7,8 +7,8 @@
 namespace verbena::scenarios {
 
 std::span<const Experiment* const> all_experiments() {
-  static constexpr const Experiment* kAll[] = {&kDcqcnThresholds, &kDcqcnIncast, &kLumina, &kTimelyIncast,
-                                               &kSwiftIncast};
+  static constexpr const Experiment* kAll[] = {&kDcqcnThresholds, &kDcqcnFairness, &kDcqcnVictim, &kDcqcnIncast, &kIrn,
+                                               &kLumina,          &kTimelyIncast,  &kSwiftIncast};
   return kAll;
 }
 

@@ -16,11 +16,11 @@ constexpr std::string_view kLatencies =
     "and "
     "repositories on 2026-11-25); the profiles' nak-latency is assumed, and none has a reaction latency";
 
-constexpr ExperimentRun kRuns[] = {{"cx4-lx", "lumina-cx4-lx"},
-                                   {"cx5", "lumina-cx5"},
-                                   {"cx6-dx", "lumina-cx6-dx"},
-                                   {"e810", "lumina-e810"},
-                                   {"timeout", "lumina-timeout"}};
+constexpr ExperimentRun kLuminaRuns[] = {{"cx4-lx", "lumina-cx4-lx"},
+                                         {"cx5", "lumina-cx5"},
+                                         {"cx6-dx", "lumina-cx6-dx"},
+                                         {"e810", "lumina-e810"},
+                                         {"timeout", "lumina-timeout"}};
 
 constexpr ExperimentRow cnps(std::string_view what, std::string_view run, double number) {
   return {what, Unit::number, Published::value(number), true, kChecker, {run, "cnps", {}, {}}, {}};
@@ -32,7 +32,7 @@ constexpr ExperimentRow slowest(std::string_view what, std::string_view run) {
   return {what, Unit::time, {}, false, kLatencies, {run, "slowest", {}, {}}, {}};
 }
 
-constexpr ExperimentRow kRows[] = {
+constexpr ExperimentRow kLuminaRows[] = {
     cnps("CNPs of 2 marks and 2 losses, ConnectX-4 Lx", "cx4-lx", 2),
     cnps("CNPs, ConnectX-5", "cx5", 4),
     cnps("CNPs, ConnectX-6 Dx", "cx6-dx", 4),
@@ -64,8 +64,8 @@ constinit const Experiment kLumina{
     .parameters =
         "of the authors' example, conf/example.yml: 4 QPs, MTU 1024, a WRITE of 1,024,000 octets each, min time "
         "between CNPs 0, slow restart on, adaptive retransmission off; its data-pkt-events as they are there",
-    .runs = kRuns,
-    .rows = kRows,
+    .runs = kLuminaRuns,
+    .rows = kLuminaRows,
     .seconds = 1};
 
 }  // namespace verbena::scenarios

@@ -8,6 +8,10 @@ namespace verbena::scenarios {
 // dcqcn.cc
 extern const Experiment kDcqcnThresholds;
 extern const Experiment kDcqcnIncast;
+extern const Experiment kDcqcnFairness;
+extern const Experiment kDcqcnVictim;
+// irn.cc
+extern const Experiment kIrn;
 // lumina.cc
 extern const Experiment kLumina;
 // delay_based.cc

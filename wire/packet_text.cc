@@ -103,6 +103,13 @@ void add_extensions(Buffer& into, const PacketView& packet) {
   if (info.has_atomic_ack_eth) add(into, " original 0x{:x}", packet.atomic_ack_eth().original);
   if (info.has_immediate) add(into, " immediate 0x{:08x}", packet.immediate().data);
   if (info.has_invalidate) add(into, " invalidate rkey 0x{:08x}", packet.ieth().rkey.value);
+  if (const auto placement = placement_of(packet)) {
+    if (info.operation == Operation::send)
+      add(into, " placed at offset {} of receive {}", placement->address, placement->key);
+    else
+      add(into, " placed at va 0x{:x} rkey 0x{:08x} left {}", placement->address, placement->key, placement->length);
+  }
+  if (const auto sack = sack_of(packet)) add(into, " sack {} below 0x{:016x}", sack->highest.value(), sack->below);
 }
 
 void add_flags(Buffer& into, const PacketView& packet) {

@@ -48,7 +48,7 @@ void RequestStream::acknowledge_packet(const Moment& moment, Judgement& judgemen
   const bool is_positive = syndrome.kind == wire::Syndrome::Kind::ack;
   const Psn behind = is_positive ? moment.psn + 1 : moment.psn;
   tell_skipped(behind, false, judgement);
-  if (has_come_before(moment))
+  if (!moment.has_recovery_header && has_come_before(moment))  // a SACK says something new each time
     find(judgement, FindingKind::repeated_answer, moment.psn);
   else if (is_positive && distance(behind, highest_answer_) > 0 && distance(first_, behind) > 0)
     find(judgement, FindingKind::late_answer, moment.psn);  // a NAK may leave behind the responses to what came later
@@ -71,6 +71,7 @@ void RequestStream::negative(const Moment& moment, const wire::Syndrome& syndrom
     if (is_news) note_asked(Cause::rnr_nak, moment.psn, moment.time, wait);
   } else if (is_sequence_error) {
     find(judgement, FindingKind::nak, moment.psn);
+    if (moment.has_recovery_header && !moment.is_dropped) note_sack(moment);
     if (is_news) note_asked(Cause::sequence_nak, moment.psn, moment.time);
   } else {
     find(judgement, FindingKind::fatal_nak, moment.psn);

@@ -43,6 +43,7 @@ struct Finding {
   Duration since{0};           // retransmission: its cause; duplicate and seen_before: the same packet
   Duration asked{0};           // RNR: how long the NAK says to wait
   bool is_read = false;        // retransmission: a READ is asked for again
+  bool is_selective = false;   // retransmission: of this packet alone (selective repeat)
   bool answer_passed = false;  // retransmission: what would have made it needless has passed the capture, and was lost
   bool is_sure = true;         // unasked_answer: the capture has all that was sent
 };

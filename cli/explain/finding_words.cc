@@ -25,7 +25,23 @@ std::string missing(const Finding& finding, wire::Psn first, std::string_view wh
   return fmt::format("gap{}: {} missing, {}", where, name(first, finding.psn, finding.count), packets(finding.count));
 }
 
+std::string selective_retransmission(const Finding& finding, wire::Psn first) {
+  const std::string what = fmt::format("{} again, alone (selective repeat)", name(first, finding.psn));
+  switch (finding.cause) {
+    case Cause::sequence_nak:
+      return fmt::format("{}: the NAK of {} ago tells of later ones", what, to_text(finding.since));
+    case Cause::timeout:
+      return fmt::format("{}: no NAK told of it; {} after the last answer", what, to_text(finding.since));
+    case Cause::rnr_nak:
+    case Cause::implied_nak:
+    case Cause::unknown:
+      break;
+  }
+  return what;
+}
+
 std::string retransmission(const Finding& finding, wire::Psn first) {
+  if (finding.is_selective) return selective_retransmission(finding, first);
   std::string what = fmt::format("{}from {}, {} back", finding.is_read ? "READ asked for again " : "retransmission ",
                                  name(first, finding.psn), packets(finding.count));
   switch (finding.cause) {

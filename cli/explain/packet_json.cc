@@ -66,6 +66,9 @@ Json headers_json(const wire::PacketView& view) {
   if (info.has_atomic_ack_eth) headers["atomic_ack_eth"] = header_json<wire::AtomicAckEthLayout>(view.atomic_ack_eth());
   if (info.has_immediate) headers["immediate"] = header_json<wire::ImmDtLayout>(view.immediate());
   if (info.has_invalidate) headers["ieth"] = header_json<wire::IethLayout>(view.ieth());
+  if (const auto placement = placement_of(view))
+    headers["placement_eth"] = header_json<wire::PlacementEthLayout>(*placement);
+  if (const auto sack = sack_of(view)) headers["sack_eth"] = header_json<wire::SackEthLayout>(*sack);
   return headers;
 }
 

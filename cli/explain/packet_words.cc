@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <iterator>
 
 #include "wire/packet_text.h"
@@ -90,6 +91,8 @@ void add_answer(Out out, const wire::PacketView& packet, const Step& step) {
   const wire::Aeth& aeth = packet.aeth();
   fmt::format_to(out, "  {}, msn {}", wire::to_text(wire::Syndrome::decode(aeth.syndrome)), aeth.msn);
   if (step.acknowledged > 1) fmt::format_to(out, ", {} packets", step.acknowledged);
+  if (const auto sack = sack_of(packet))
+    fmt::format_to(out, ", SACK psn {} and {} below", sack->highest.value(), std::popcount(sack->below));
 }
 
 }  // namespace

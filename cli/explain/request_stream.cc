@@ -30,7 +30,10 @@ void RequestStream::request(const Moment& moment, Judgement& judgement) {
   judgement.begins_anew = has_started_ && is_far;
   if (!has_started_ || is_far) start(moment);
   const std::int32_t away = distance(cursor_, moment.psn);
-  if (away < 0)
+  is_selective_ = is_selective_ || moment.has_recovery_header;
+  if (is_selective_)
+    request_selectively(moment, judgement);
+  else if (away < 0)
     behind(moment, judgement);
   else
     ahead(moment, judgement);

@@ -89,6 +89,11 @@ class RequestStream {
     Time at;
     Duration wait{0};  // RNR
   };
+  struct Lost {  // selective repeat: a NAK has named it missing
+    wire::Psn psn;
+    Time told_at;
+    bool came = false;  // again, since
+  };
   struct Advance {
     wire::Psn behind;
     Time at;
@@ -174,6 +179,11 @@ class RequestStream {
     judgement.findings.push_back(finding);
   }
 
+  // selective_stream.cc
+  static constexpr std::size_t kLostKept = 1024;
+  void note_sack(const Moment& moment);
+  void request_selectively(const Moment& moment, Judgement& judgement);
+
   // answers.cc
   void acknowledge_packet(const Moment& moment, Judgement& judgement);
   void data(const Moment& moment, Judgement& judgement);
@@ -219,6 +229,8 @@ class RequestStream {
   wire::Psn highest_answer_;  // one behind
   wire::Psn highest_data_;    // the same, of responses with data
   Time last_answer_at_;
+  bool is_selective_ = false;  // from its first header of selective repeat on
+  std::vector<Lost> lost_;
   std::deque<Advance> progress_;
   std::deque<Answer> answers_;
 };

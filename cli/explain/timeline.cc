@@ -47,6 +47,12 @@ Moment moment_of(const Packet& packet, const wire::PacketView& view, const Conve
   made.is_datagram = transport == wire::Transport::ud;
   made.ends = info.ends_message();
   made.has_syndrome = info.has_aeth;
+  const auto sack = sack_of(view);
+  made.has_recovery_header = sack || placement_of(view);
+  if (sack) {
+    made.sack_highest = sack->highest;
+    made.sack_below = sack->below;
+  }
   if (info.has_aeth) {
     made.syndrome = view.aeth().syndrome;
     made.msn = view.aeth().msn;

@@ -24,8 +24,10 @@ struct Moment {
   std::uint64_t content = 0;  // packets of one PSN that differ in this are no copies of each other
   std::uint32_t number = 0;   // Packet::number
   wire::Psn psn;
-  std::uint32_t span = 1;   // PSNs that a request takes
-  std::uint32_t msn = 0;    // of an answer with an AETH
+  std::uint32_t span = 1;  // PSNs that a request takes
+  std::uint32_t msn = 0;   // of an answer with an AETH
+  wire::Psn sack_highest;  // of a NAK with a SACK
+  std::uint64_t sack_below = 0;
   std::uint32_t order = 0;  // place in Timeline::requests() or data(), the one that it is in
   std::uint32_t index = 0;  // in Timeline::moments()
   Kind kind = Kind::ignored;
@@ -33,8 +35,9 @@ struct Moment {
   std::uint8_t syndrome = 0;
   bool has_syndrome = false;
   bool has_bad_icrc = false;
-  bool is_dropped = false;   // a fault's note says that it never arrived
-  bool awaits_data = false;  // READ, atomic, ATOMIC WRITE
+  bool has_recovery_header = false;  // of selective repeat
+  bool is_dropped = false;           // a fault's note says that it never arrived
+  bool awaits_data = false;          // READ, atomic, ATOMIC WRITE
   bool is_read = false;
   bool is_reliable = false;
   bool is_datagram = false;

@@ -125,6 +125,10 @@ void note_departure(CheckedStream& flow, const Observation& seen) {
     flow.was_rnr = false;
   }
   if (flow.rnr && flow.rnr->psn == seen.psn) flow.rnr.reset();
+  // What was sent by then may be seen to leave later.
+  const auto& all_lost_at = flow.selective.all_lost_at;
+  if (all_lost_at && seen.time() - *all_lost_at <= seen.options.departure_delay_max)
+    raise_to(flow.selective.lost_until, seen.psn + seen.span);
   flow.departs = true;
   flow.departing_next = seen.psn + seen.span;
 }
@@ -180,6 +184,7 @@ void note_agreement(CheckedStream& flow, const Observation& seen) {
   if (selective.is_agreed || (seen.packet.bth().reserved7 & wire::kTakesSelectiveRepeat) == 0) return;
   selective.is_agreed = true;
   selective.lost_until = flow.next;  // what it was sending again by going back, it goes on with
+  selective.all_lost_at = seen.time();
 }
 
 /// What the requester is told of arrivals ahead, and what it may take for lost from then on.
@@ -190,6 +195,7 @@ void note_sack(CheckedStream& flow, const Observation& seen, const wire::Syndrom
   if (!sack) {
     if (syndrome.kind == wire::Syndrome::Kind::ack) return;
     selective.lost_until = flow.next;
+    selective.all_lost_at = seen.time();
     std::erase(selective.sacked, seen.psn);
     return;
   }
@@ -350,6 +356,7 @@ void take_note(Observation& seen) {
     if (placement_of(seen.packet) && !flow.selective.is_agreed) {
       flow.selective.is_agreed = true;
       flow.selective.lost_until = flow.next;
+      flow.selective.all_lost_at = seen.time();
     }
     if (seen.views.departs) note_departure(flow, seen);
     if (seen.views.arrives) note_arrival(flow, seen);

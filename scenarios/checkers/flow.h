@@ -75,10 +75,11 @@ struct RnrWait {
 
 /// Selective repeat (docs/selective-repeat.md), as far as packets show it.
 struct SelectiveStream {
-  bool is_offered = false;        // the requester's packets say that it takes it
-  bool is_agreed = false;         // the requester knows that the responder does, too
-  wire::Psn lost_until;           // what is before may be taken for lost, if it is not among those that have arrived
-  std::vector<wire::Psn> sacked;  // that the requester was told of
+  bool is_offered = false;          // the requester's packets say that it takes it
+  bool is_agreed = false;           // the requester knows that the responder does, too
+  wire::Psn lost_until;             // what is before may be taken for lost, if it is not among those that have arrived
+  std::optional<Time> all_lost_at;  // when everything that had been sent by then might be
+  std::vector<wire::Psn> sacked;    // that the requester was told of
   std::vector<std::pair<wire::Psn, std::uint32_t>> arrived_ahead;  // with their spans, of the requests before a gap
 };
 inline constexpr std::size_t kAheadKept = 1024;

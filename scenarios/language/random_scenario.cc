@@ -24,11 +24,15 @@ std::string joined(std::initializer_list<std::string> pieces) {
 }
 
 constexpr std::uint64_t kCongestion = 0xcc;
+constexpr std::uint64_t kLossRecovery = 0x5ac4;
 
 class Writer {
  public:
   explicit Writer(std::uint64_t seed)
-      : dice_(seed), congestion_dice_(fabric::mix_all({seed, kCongestion})), seed_(seed) {
+      : dice_(seed),
+        congestion_dice_(fabric::mix_all({seed, kCongestion})),
+        recovery_dice_(fabric::mix_all({seed, kLossRecovery})),
+        seed_(seed) {
     is_congestion_controlled_ = congestion_dice_.below(100) < 30;
   }
 
@@ -138,12 +142,23 @@ class Writer {
                    ", swift-min-window: ", number(10 + congestion_dice_.below(90)), "%"});
   }
 
+  std::string loss_recovery() {
+    if (recovery_dice_.below(100) >= 30) return {};
+    const std::uint64_t rto_low = 20 + recovery_dice_.below(500);
+    std::string text = joined({", loss-recovery: selective-repeat, rto-low: ", number(rto_low),
+                               "us, rto-high: ", number(rto_low + recovery_dice_.below(3000)),
+                               "us, rto-low-packets: ", number(recovery_dice_.below(8)),
+                               ", recovery-negotiation: ", recovery_dice_.below(2) == 0 ? "true" : "false"});
+    if (recovery_dice_.below(2) == 0) text += ", bdp-window: " + number(1 + recovery_dice_.below(200));
+    return text;
+  }
+
   void nic() {
     constexpr std::array<std::string_view, 5> kMtus{"256", "512", "1024", "2048", "4096"};
     // The largest timeout code here is 137 ms.
     text_ += joined({"nic: {mtu: ", std::string(one_of(kMtus)), ", timeout: ", number(between(14, 15)),
                      ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)),
-                     ", read-depth: ", number(between(1, 16)), congestion_control(), "}\n"});
+                     ", read-depth: ", number(between(1, 16)), congestion_control(), loss_recovery(), "}\n"});
   }
 
   // -- Traffic
@@ -262,6 +277,7 @@ class Writer {
 
   Dice dice_;
   Dice congestion_dice_;
+  Dice recovery_dice_;
   bool is_congestion_controlled_ = false;
   std::uint64_t seed_;
   std::uint64_t hosts_ = 2;

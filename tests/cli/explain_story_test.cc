@@ -394,3 +394,23 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_capture_is_refused_in_words) {
   BOOST_TEST(!Capture::open("/proc/self/exe").ok());
   BOOST_TEST(!Capture::open("/tmp").ok());
 }
+
+BOOST_AUTO_TEST_CASE(with_selective_repeat_a_packet_comes_again_alone_and_begins_no_going_back) {
+  Script script;
+  for (std::uint32_t psn = 10; psn < 20; ++psn) script.write(psn, psn);
+  script.send(30, 2,
+              {.opcode = rc(OperationCode::acknowledge),
+               .psn = 12,
+               .aeth = {wire::nak_syndrome(wire::NakCode::psn_sequence_error), 1},
+               .sack = wire::SackEth{.highest = wire::Psn(17), .below = 0b101}});  // 16 and 14; 12, 13 and 15 are lost
+  for (const std::uint32_t psn : {12u, 13u, 15u}) script.write(40 + psn, psn);
+  script.write(60, 20);
+  script.ack(70, 20);
+  script.tell();
+  BOOST_TEST(script.client.retransmitted_packets == 3u);
+  BOOST_TEST(script.client.gaps == 0u);
+  BOOST_TEST(script.client.duplicates == 0u);
+  BOOST_TEST(script.client.unexplained_go_backs == 0u);
+  BOOST_TEST(script.says("psn 15 (+5) again, alone (selective repeat): the NAK of 25 us ago tells of later ones"));
+  BOOST_TEST(script.ladder.find("SACK psn 17 and 2 below") != std::string::npos, script.ladder);
+}

@@ -64,7 +64,7 @@ class CheckedNic {
 
 class Victim {
  public:
-  Victim() : arena_(kArenaBytes / 8), nic_(config(), memory_, counters_) {
+  explicit Victim(LossRecovery recovery) : arena_(kArenaBytes / 8), nic_(config(recovery), memory_, counters_) {
     pd_ = *nic_->allocate_pd();
     cq_ = *nic_->create_cq(64, 0);
     srq_ = *nic_->create_srq({.pd = pd_, .max_wr = 16, .max_sge = 2});
@@ -104,8 +104,9 @@ class Victim {
   }
 
  private:
-  static NicConfig config() {
+  static NicConfig config(LossRecovery recovery) {
     NicConfig config;
+    config.loss_recovery.policy = recovery;
     config.limits = {.max_qp = 8, .max_cq = 2, .max_pd = 2, .max_srq = 2};
     config.limits.max_mr = 4;
     config.limits.max_ah = 4;
@@ -195,6 +196,18 @@ class Victim {
     spec.deth = {0x1111, 0, spec.dest_qp};
     if (wire::opcode_info(spec.opcode).has_payload)
       spec.payload = std::vector<std::byte>((flags & 16) != 0 ? 256 : input.u32() % 4097);
+    // What selective repeat adds, also where it makes no sense.
+    if ((flags & 32) != 0) spec.reserved7 = wire::kTakesSelectiveRepeat;
+    if ((flags & 64) == 0) return test::make_frame(kNode, kNode, spec);
+    const wire::OpcodeInfo& info = wire::opcode_info(spec.opcode);
+    wire::Bth bth;
+    bth.opcode = spec.opcode;
+    bth.reserved7 = wire::kTakesSelectiveRepeat | wire::kHasRecoveryHeader;
+    const std::size_t bytes = wire::recovery_header_bytes(info, bth);
+    if (bytes == wire::PlacementEthLayout::bytes)
+      spec.placement = wire::PlacementEth{spec.reth.address, spec.reth.rkey.value, spec.reth.length};
+    if (bytes == wire::SackEthLayout::bytes)
+      spec.sack = wire::SackEth{.highest = wire::Psn(spec.psn + input.u8()), .below = input.u32()};
     return test::make_frame(kNode, kNode, spec);
   }
 
@@ -274,7 +287,7 @@ class Victim {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
-  Victim victim;
+  Victim victim(size % 2 == 0 ? LossRecovery::go_back_n : LossRecovery::selective_repeat);
   victim.run(input);
   return 0;
 }

@@ -280,8 +280,10 @@ class Pair:
         return self
 
 
-def pair(fabric, server_argv, client_argv, *, faults=(), seed=1, captures=(None, None), stats=False, timeout=60, nodes=None):
-    """Runs a server and a client to their ends and requires exit status 0 of both."""
+def pair(fabric, server_argv, client_argv, *, faults=(), seed=1, captures=(None, None), stats=False, timeout=60, nodes=None,
+         extra=()):
+    """Runs a server and a client to their ends and requires exit status 0 of both. `extra`: options of `verbena exec` for both."""
     faults = survivable(faults, server_argv)
-    options = [{"faults": faults, "seed": seed + end, "capture": captures[end], "stats": stats} for end in (0, 1)]
+    options = [{"faults": faults, "seed": seed + end, "capture": captures[end], "stats": stats, "extra": extra}
+               for end in (0, 1)]
     return Pair(fabric, server_argv, client_argv, nodes, *options).finish(timeout)

@@ -48,6 +48,26 @@ std::string links_text(const Json& stat, const Json& before, double seconds) {
   return text;
 }
 
+/// Of a fabric whose ports have paused each other.
+std::string pauses_text(const Json& stat) {
+  const Json pauses = stat.value("pauses", Json::object());
+  if (number(pauses, "frames") == 0) return "";
+  std::string text = fmt::format("{} pause frames, {} ports given up by the watchdog, {} frames of lossless classes lost\n",
+                                 number(pauses, "frames"), number(pauses, "storms"), number(pauses, "lossless_lost"));
+  if (pauses.contains("deadlock") && pauses["deadlock"].is_string())
+    text += fmt::format("deadlock: {}\n", pauses["deadlock"].get<std::string>());
+  for (const Json& link : stat.at("links")) {
+    const Json classes = link.value("pauses", Json::object());
+    for (const auto& [traffic_class, seen] : classes.items())
+      if (number(seen, "received") != 0)
+        text += fmt::format("{:16} class {}: asked {} times to pause or go on, paused for {:.3f} ms{}\n",
+                            link.value("name", ""), traffic_class, number(seen, "received"),
+                            static_cast<double>(number(seen, "paused_ns")) * 1e-6,
+                            seen.value("paused", false) ? ", and now" : "");
+  }
+  return text;
+}
+
 std::string nodes_text(const Json& stat) {
   std::string text = fmt::format("\n{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", "node", "address",
                                  "port", "processes", "frames in", "frames out", "nobody", "overflowed", "pauses");
@@ -78,9 +98,9 @@ void show(const StatOptions& options, const std::string& answer, Json& before) {
     const Json stat = Json::parse(answer);
     const double seconds =
         before.is_null() ? 0 : static_cast<double>(number(stat, "uptime_ns") - number(before, "uptime_ns")) * 1e-9;
-    fmt::print("fabric '{}': {} frames lost, {} overflowed, {} vanished, {} marked\n\n{}{}{}", options.fabric,
+    fmt::print("fabric '{}': {} frames lost, {} overflowed, {} vanished, {} marked\n{}\n{}{}{}", options.fabric,
                number(stat, "lost"), number(stat, "overflowed"), number(stat, "vanished"), number(stat, "marked"),
-               links_text(stat, before, seconds), nodes_text(stat), faults_text(stat));
+               pauses_text(stat), links_text(stat, before, seconds), nodes_text(stat), faults_text(stat));
     if (!options.watch.empty()) fmt::print("\n");
     before = stat;
   }

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -136,6 +137,8 @@ struct PauseDeadlock {
   Time time;  // when it was found
   TrafficClass traffic_class = 0;
   std::vector<LinkId> links;
+  /// "class 3: s1->s2 waits for s2->s1 waits for s1->s2".
+  std::string text(const Topology& topology) const;
 };
 
 struct LinkStatistics {

@@ -4,6 +4,18 @@
 
 namespace verbena::fabric {
 
+std::string PauseDeadlock::text(const Topology& topology) const {
+  const auto name = [&](LinkId link) {
+    const Cable& cable = topology.cables[link.cable];
+    const std::uint32_t from = link.backward ? cable.b : cable.a;
+    const std::uint32_t to = link.backward ? cable.a : cable.b;
+    return topology.vertices[from].name + "->" + topology.vertices[to].name;
+  };
+  std::string text = "class " + std::to_string(traffic_class) + ": ";
+  for (const LinkId link : links) text += name(link) + " waits for ";
+  return text + name(links.front());
+}
+
 void DeadlockSearch::collect() {
   const Network::State& network = qos_.network_;
   for (DirectionNumber number = 0; number < qos_.ports_.size(); ++number) {

@@ -97,6 +97,7 @@ class RealRun final : private FaultTarget {
   Json stat();
   ProgramEnd end_of(std::size_t program, Outcome::End end);
   Outcome conclude(Outcome::End end, Duration elapsed);
+  void add_fabric_checks(const Json& seen, Outcome& outcome, CheckerReports& reports) const;
   Duration elapsed() const { return host::clock_now() - started_; }
 
   const Scenario& scenario_;
@@ -361,7 +362,8 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   outcome.packets_vanished = seen.value("vanished", 0ULL);
   outcome.notes = notes_;
   note_what_captures_lack(seen, outcome.notes);
-  const CheckerReports reports = RealCheckers::read(fabric_->end(), outcome);
+  CheckerReports reports = RealCheckers::read(fabric_->end(), outcome);
+  if (options_.checkers) add_fabric_checks(seen, outcome, reports);
   if (options_.checkers && !reports.ran) outcome.notes.push_back("the fabric ended before its checkers could report");
   outcome.expectations = expectations_.judge(ends, seen, reports);
   if (!options_.out_directory.empty()) {
@@ -370,6 +372,27 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
     if (!file) outcome.notes.push_back("fabric.json could not be written");
   }
   return outcome;
+}
+
+/// What the fabric says of pauses: see virtual/fabric_checks.h, whose rule "pause" wants a clock that is not real.
+void RealRun::add_fabric_checks(const Json& seen, Outcome& outcome, CheckerReports& reports) const {
+  if (!scenario_.topology.qos) return;
+  const Json pauses = seen.value("pauses", Json::object());
+  outcome.pause_frames = pauses.value("frames", 0ULL);
+  outcome.pause_storms = pauses.value("storms", 0ULL);
+  const auto add = [&](std::string_view rule, std::uint64_t number, const std::string& text) {
+    reports.rows.push_back({std::string(rule), number});
+    if (number == 0) return;
+    outcome.violations_total += number;
+    outcome.violations.push_back({outcome.elapsed, std::string(rule), "802.1Q 36", text});
+    reports.first = text;
+  };
+  const bool has_faults = std::any_of(outcome.faults.begin(), outcome.faults.end(),
+                                      [](const AppliedFault& fault) { return fault.time.has_value(); });
+  const std::uint64_t lost = has_faults ? 0 : pauses.value("lossless_lost", 0ULL);
+  add("lossless", lost, std::to_string(lost) + " packets of lossless classes were lost");
+  const bool is_stuck = pauses.contains("deadlock") && pauses["deadlock"].is_string();
+  add("pause-deadlock", is_stuck ? 1 : 0, is_stuck ? pauses["deadlock"].get<std::string>() : std::string());
 }
 
 std::optional<std::string> refuse(const Scenario& scenario) {

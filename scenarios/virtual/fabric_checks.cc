@@ -83,12 +83,8 @@ void FabricChecks::finish(Time now, Outcome& outcome, CheckerReports& reports) {
                        first_loss_.empty() ? "by the watchdog" : first_loss_));
     reports_[kLossless] = statistics.lossless_lost;
   }
-  if (const auto deadlock = network_.pause_deadlock()) {
-    std::string ring;
-    for (const sim::LinkId link : deadlock->links) ring += name_of(scenario_, link) + " waits for ";
-    report(deadlock->time, kDeadlock,
-           fmt::format("class {}: {}{}", deadlock->traffic_class, ring, name_of(scenario_, deadlock->links.front())));
-  }
+  if (const auto deadlock = network_.pause_deadlock())
+    report(deadlock->time, kDeadlock, deadlock->text(scenario_.topology));
   reports.ran = true;
   for (std::size_t rule = 0; rule < kFabricChecks.size(); ++rule) {
     reports.rows.push_back({std::string(kFabricChecks[rule]), reports_[rule]});

@@ -27,6 +27,27 @@ std::optional<std::uint64_t> parse_whole(const std::string& text) {
   return value;
 }
 
+/// By traffic class, those of which there is something to say.
+Json pauses_of(const fabric::PauseStatistics& seen) {
+  Json classes = Json::object();
+  for (std::size_t i = 0; i < fabric::kTrafficClasses; ++i) {
+    if (seen.sent[i] == 0 && seen.received[i] == 0) continue;
+    const bool is_paused = (seen.paused_now >> i & 1) != 0;
+    classes[std::to_string(i)] = {
+        {"sent", seen.sent[i]}, {"received", seen.received[i]}, {"paused_ns", seen.paused[i].ns}, {"paused", is_paused}};
+  }
+  return classes;
+}
+
+Json pauses_of_all(const fabric::Network& network) {
+  const fabric::NetworkStatistics& seen = network.statistics();
+  const auto deadlock = network.pause_deadlock();
+  return {{"frames", seen.pause_frames},
+          {"storms", seen.pause_storms},
+          {"lossless_lost", seen.lossless_lost},
+          {"deadlock", deadlock ? Json(deadlock->text(network.topology())) : Json(nullptr)}};
+}
+
 Json counters_of(const StatsFile& file, const wire::Gid& address) {
   Json counters = Json::object();
   for (std::size_t i = 0; i < nic::kCounters; ++i) {
@@ -257,6 +278,7 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
                        {"rate_bits_per_second", seen.rate_bits_per_second},
                        {"delay_ns", seen.propagation.ns},
                        {"jitter_ns", seen.jitter.ns}});
+      if (topology_.qos) links.back()["pauses"] = pauses_of(ports_.network().pause_statistics(now, link));
     }
   }
   std::vector<std::uint32_t> processes(topology_.hosts, 0);
@@ -294,6 +316,7 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
                {"arrivals", all.arrivals},     {"lost", all.lost},
                {"overflowed", all.overflowed}, {"vanished", all.vanished},
                {"marked", all.marked},         {"strays", ports_.strays()},
+               {"pauses", pauses_of_all(ports_.network())},
                {"links", std::move(links)},    {"nodes", std::move(nodes)},
                {"faults", std::move(faults)},  {"crashed", std::move(crashed)},
                {"cut_off", std::move(cut_off)}};

@@ -6,6 +6,7 @@
 
 #include "emulator/fabric/flow_dissector.h"
 #include "emulator/host/node/port_signal.h"
+#include "wire/pause_frame.h"
 
 namespace verbena::host {
 
@@ -140,10 +141,7 @@ void FabricPorts::frame(std::span<const std::byte> frame, wire::IcrcState icrc) 
   ++moved_;
   Node& node = nodes_[arrival.host];
   const auto qpn = fabric::look_at_destination_qpn(arrival.frame);
-  if (!qpn) {
-    ++strays_;
-    return true;
-  }
+  if (!qpn) return arrived_without_qp(arrival);
   if (*qpn == wire::kMulticastQpn || *qpn == wire::kGsiQpn) return arrived_for_all(arrival);
   const nic::Destination destination{node.address, *qpn, node.route_hints[slot_of(*qpn)]};
   auto room = shm_->reserve(destination, arrival.frame.size());
@@ -196,6 +194,24 @@ bool FabricPorts::is_still_paused(Node& node) {
   }
   holds_back_ = true;
   room_at_ = std::min(room_at_, now_ + kPauseLook);
+  return true;
+}
+
+/// A pause frame has done its work, in the node's port; one process counts it, for all together are the NIC.
+bool FabricPorts::arrived_without_qp(const fabric::Arrival& arrival) {
+  if (!wire::parse_pause_frame(arrival.frame)) {
+    ++strays_;
+    return true;
+  }
+  const Node& node = nodes_[arrival.host];
+  shm_->list_peers(peers_);
+  const auto peer = std::min_element(peers_.begin(), peers_.end(), [&](const PeerName& a, const PeerName& b) {
+    return std::pair(!(a.address == node.address), a.slot) < std::pair(!(b.address == node.address), b.slot);
+  });
+  if (peer == peers_.end() || !(peer->address == node.address)) return true;
+  std::uint32_t hint = 0;
+  const auto room = shm_->reserve({node.address, qpn_base_of(peer->slot), hint}, arrival.frame.size());
+  if (room && !room->empty()) hand_over(peer->slot, arrival, *room);
   return true;
 }
 

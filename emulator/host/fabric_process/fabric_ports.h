@@ -127,6 +127,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   // fabric::Sink: a frame for one process.
   bool arrived(const fabric::Arrival& arrival) override;
   [[gnu::noinline]] bool arrived_for_all(const fabric::Arrival& arrival);
+  [[gnu::noinline]] bool arrived_without_qp(const fabric::Arrival& arrival);
   // fabric::PortListener: the processes of the node are to know.
   void port_changed(std::uint32_t host, bool is_up) override;
   [[gnu::noinline]] bool take_calls();

@@ -35,6 +35,7 @@ struct ServeOptions {
   std::string queue = "1048576";
   std::string ecn = "0";
   std::string qos;
+  std::string spread;
   std::string detection = "10ms";
   std::string seed = "1";
   std::string capture;
@@ -62,6 +63,9 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option("--qos", options.qos, "KEY=VALUE,...",
               "traffic classes, lossless ones and the memory of switches, by the words of a scenario's qos "
               "(docs/reference/scenario.md), such as lossless=3,buffer=12MB,xoff=100KB");
+  line.option(
+      "--spread", options.spread, "flow|packet",
+      "which of several equal ways a switch takes: one for each flow (ECMP), or one for each packet (spraying)");
   line.option("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
   line.option("--seed", options.seed, "N", "seed of the faults");
   line.option(
@@ -183,6 +187,10 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   if (!detection) return fmt::format("--detection {}: not a time such as 10ms", options.detection);
   into.detection = *detection;
   if (auto error = options.file.empty() ? make_topology(options, into) : read_topology(options, into)) return error;
+  if (options.spread == "packet" || options.spread == "flow")
+    into.topology.spreading = options.spread == "packet" ? fabric::Spreading::packet : fabric::Spreading::flow;
+  else if (!options.spread.empty())
+    return fmt::format("--spread {}: flow or packet", options.spread);
   if (auto error = take_qos(options.qos, into.topology)) return error;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);

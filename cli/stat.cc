@@ -52,8 +52,9 @@ std::string links_text(const Json& stat, const Json& before, double seconds) {
 std::string pauses_text(const Json& stat) {
   const Json pauses = stat.value("pauses", Json::object());
   if (number(pauses, "frames") == 0) return "";
-  std::string text = fmt::format("{} pause frames, {} ports given up by the watchdog, {} frames of lossless classes lost\n",
-                                 number(pauses, "frames"), number(pauses, "storms"), number(pauses, "lossless_lost"));
+  std::string text =
+      fmt::format("{} pause frames, {} ports given up by the watchdog, {} frames of lossless classes lost\n",
+                  number(pauses, "frames"), number(pauses, "storms"), number(pauses, "lossless_lost"));
   if (pauses.contains("deadlock") && pauses["deadlock"].is_string())
     text += fmt::format("deadlock: {}\n", pauses["deadlock"].get<std::string>());
   for (const Json& link : stat.at("links")) {

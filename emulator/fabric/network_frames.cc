@@ -59,7 +59,9 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
 [[gnu::flatten]] void Network::State::enter(Time now, std::uint32_t host, FrameNumber frame,
                                             std::span<const std::byte> octets) {
   if (!find_destination(now, host, frame, octets)) return;
-  const FrameInfo& info = pool.info(frame);
+  FrameInfo& info = pool.info(frame);
+  if (topology.spreading == Spreading::packet)
+    info.flow_hash = static_cast<std::uint32_t>(mix(info.flow_hash ^ ++sprayed << 32));
   DirectionNumber way = single_way[host];
   const bool has_destination = info.destination != kNoHost;
   if (info.destination == host) {

@@ -184,6 +184,7 @@ struct Network::State {
   } last_flow;
   std::unique_ptr<Routing> routing;
   std::unique_ptr<SpanningTree> tree;
+  std::uint64_t sprayed = 0;                    // frames, where each takes a way of its own
   std::vector<std::uint8_t> is_dead;            // of each vertex: a dead switch
   std::unordered_set<std::uint64_t> cut_pairs;  // from << 32 | to
 

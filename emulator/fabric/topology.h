@@ -53,12 +53,19 @@ struct Cable {
   CableParameters parameters;
 };
 
+/// Which of several equal ways a switch takes.
+enum class Spreading : std::uint8_t {
+  flow,    // the same for all packets of a flow: a hash of addresses and UDP source port (ECMP)
+  packet,  // another for each packet, drawn by the seed: they overtake each other (packet spraying)
+};
+
 struct Topology {
   std::vector<Vertex> vertices;
   std::vector<Cable> cables;
   std::uint32_t hosts = 0;
   /// Nothing: each egress port is one queue (CableParameters::queue_bytes), and nobody pauses.
   std::optional<Qos> qos;
+  Spreading spreading = Spreading::flow;
 
   std::uint32_t switches() const { return static_cast<std::uint32_t>(vertices.size()) - hosts; }
   bool is_host(std::uint32_t vertex) const { return vertex < hosts; }

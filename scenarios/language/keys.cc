@@ -19,8 +19,8 @@ constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    
                               "payload", "capture",     "detection", "sockets", "sample",  "topology",
                               "nic",     "nics",        "workloads", "faults",  "expect"};
 constexpr Word kCapture[] = {"snap", "limit"};
-constexpr Word kTopology[] = {"shape", "hosts",    "leaves", "spines", "hosts-per-leaf", "k",
-                              "nodes", "switches", "link",   "trunk",  "links",          "qos"};
+constexpr Word kTopology[] = {"shape", "hosts", "leaves", "spines", "hosts-per-leaf", "k", "nodes", "switches",
+                              "link",  "trunk", "links",  "qos",    "spread"};
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu"};

@@ -25,6 +25,7 @@ std::string joined(std::initializer_list<std::string> pieces) {
 
 constexpr std::uint64_t kCongestion = 0xcc;
 constexpr std::uint64_t kLossRecovery = 0x5ac4;
+constexpr std::uint64_t kClasses = 0x905;
 
 class Writer {
  public:
@@ -32,8 +33,10 @@ class Writer {
       : dice_(seed),
         congestion_dice_(fabric::mix_all({seed, kCongestion})),
         recovery_dice_(fabric::mix_all({seed, kLossRecovery})),
+        qos_dice_(fabric::mix_all({seed, kClasses})),
         seed_(seed) {
     is_congestion_controlled_ = congestion_dice_.below(100) < 30;
+    has_qos_ = qos_dice_.below(100) < 30;
   }
 
   std::string write() {
@@ -66,9 +69,11 @@ class Writer {
     switch (dice_.below(7)) {
       case 0:
         shape("star", hosts);
+        is_tree_ = true;
         break;
       case 1:
         shape("line", hosts);
+        is_tree_ = true;
         break;
       case 2:
         shape("ring", hosts);
@@ -79,6 +84,7 @@ class Writer {
       case 4:
         shape("dumbbell", "  hosts: 2\n");
         hosts_ = 4;
+        is_tree_ = true;
         break;
       case 5:
         shape("leaf-spine", "  leaves: 2\n  spines: 2\n  hosts-per-leaf: 2\n");
@@ -91,7 +97,36 @@ class Writer {
     }
     constexpr std::array<std::string_view, 4> kRates{"1Gbps", "10Gbps", "25Gbps", "100Gbps"};
     text_ += joined({"  link: {rate: ", std::string(one_of(kRates)), ", delay: ", number(between(100, 5000)),
-                     "ns, queue: ", number(between(64, 1024)), "KiB", ecn(), "}\n"});
+                     "ns, queue: ", number(between(64, 1024)), "KiB", ecn(), "}\n", qos()});
+  }
+
+  /// With dice of its own, as ecn(). Lossless classes only where pauses cannot wait for each other in a ring, whatever
+  /// way packets take.
+  std::string qos() {
+    if (!has_qos_) return {};
+    std::string text;
+    if (!is_tree_ && qos_dice_.below(2) == 0) text += "  spread: packet\n";
+    text += joined({"  qos: {buffer: ", number(2 + qos_dice_.below(6)), "MB, strict: ", number(4 + qos_dice_.below(4)),
+                    ", weights: {0: ", number(1 + qos_dice_.below(4)), ", 3: ", number(1 + qos_dice_.below(8)), "}"});
+    if (is_tree_)
+      text += joined({", lossless: ", qos_dice_.below(2) == 0 ? "3" : "[0, 3]",
+                      ", xoff: ", number(20 + qos_dice_.below(200)), "KB, xon-offset: ", number(qos_dice_.below(20)),
+                      "KB, pause-quanta: ", number(200 + qos_dice_.below(65'000)),
+                      ", reaction: ", number(qos_dice_.below(3000)), "ns"});
+    if (is_tree_ && qos_dice_.below(3) == 0)
+      text += joined({", watchdog: ", number(1 + qos_dice_.below(20)),
+                      "ms, watchdog-restore: ", number(qos_dice_.below(10)),
+                      "ms, watchdog-action: ", qos_dice_.below(2) == 0 ? "drop" : "forward"});
+    return text + "}\n";
+  }
+  std::string dscp() { return has_qos_ && qos_dice_.below(2) == 0 ? ", dscp: 26, cnp-dscp: 48" : ""; }
+  std::string own_dscp() {
+    return has_qos_ && qos_dice_.below(3) == 0 ? joined({"    dscp: ", number(qos_dice_.below(64)), "\n"}) : "";
+  }
+  std::string pause_storm() {
+    if (!has_qos_ || !is_tree_ || qos_dice_.below(3) != 0) return {};
+    return joined({"  - {pause-storm: n", number(1 + qos_dice_.below(hosts_)), ", class: 3, at: ",
+                   number(1 + qos_dice_.below(400)), "us, for: ", number(1 + qos_dice_.below(100)), "ms}\n"});
   }
 
   /// With dice of its own, so that a seed's network and traffic are the same with and without it.
@@ -158,7 +193,7 @@ class Writer {
     // The largest timeout code here is 137 ms.
     text_ += joined({"nic: {mtu: ", std::string(one_of(kMtus)), ", timeout: ", number(between(14, 15)),
                      ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)),
-                     ", read-depth: ", number(between(1, 16)), congestion_control(), loss_recovery(), "}\n"});
+                     ", read-depth: ", number(between(1, 16)), congestion_control(), loss_recovery(), dscp(), "}\n"});
   }
 
   // -- Traffic
@@ -196,7 +231,7 @@ class Writer {
       sides();
       if (verb != "cas" && verb != "fetch-add") size();
       text_ += joined({"    count: ", number(between(1, 40)), "\n    depth: ", number(between(1, 16)),
-                       "\n    qps: ", number(between(1, 3)), "\n"});
+                       "\n    qps: ", number(between(1, 3)), "\n", own_dscp()});
       if (chance(20)) text_ += joined({"    rate: ", number(between(10'000, 200'000)), "\n"});
       if (chance(30)) text_ += joined({"    start: ", number(between(1, 500)), "us\n"});
       // Fewer receives than requests in flight: RNR NAKs, which rnr-retry: 7 outlasts.
@@ -258,8 +293,9 @@ class Writer {
 
   void faults() {
     const std::uint64_t many = between(0, 3);
-    if (many == 0) return;
-    text_ += "faults:\n";
+    const std::string storm = pause_storm();
+    if (many == 0 && storm.empty()) return;
+    text_ += "faults:\n" + storm;
     bool interrupted = false;  // two interruptions in a row could outlast the retries
     for (std::uint64_t i = 0; i < many; ++i) {
       if (!interrupted && chance(20)) {
@@ -278,7 +314,10 @@ class Writer {
   Dice dice_;
   Dice congestion_dice_;
   Dice recovery_dice_;
+  Dice qos_dice_;
   bool is_congestion_controlled_ = false;
+  bool has_qos_ = false;
+  bool is_tree_ = false;  // the topology: there is one way from each host to each other
   std::uint64_t seed_;
   std::uint64_t hosts_ = 2;
   std::uint64_t workloads_ = 1;

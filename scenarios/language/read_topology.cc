@@ -1,5 +1,6 @@
 // The `topology:` of a scenario: a shape or explicit nodes, switches and links, and what each link is like.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 
@@ -181,6 +182,9 @@ Topology read_topology(const Value& value) {
     complain(section.place(), "topology needs a shape, such as shape: star, or nodes:, switches: and links:");
   Topology topology = has_shape ? read_shape(section, parameters) : read_explicit(section);
   if (const auto links = section.find("links")) read_links(*links, !has_shape, parameters, topology);
+  constexpr std::array<fabric::Named<fabric::Spreading>, 2> kSpreadings{
+      {{"flow", fabric::Spreading::flow}, {"packet", fabric::Spreading::packet}}};
+  if (const auto spread = section.find("spread")) topology.spreading = spread->choice(kSpreadings);
   if (const auto qos = section.find("qos")) topology.qos = read_qos(*qos);
   if (const auto good = fabric::check(topology); !good)
     complain(section.place(), "this topology is impossible: " + good.error());

@@ -345,3 +345,25 @@ BOOST_AUTO_TEST_CASE(the_trace_hash_tells_runs_apart_and_equal_ones_not) {
   BOOST_TEST(hash(0, 0, true) != hash(0, 1, true));
   BOOST_TEST(hash(0, 0, true) == hash(0, 0, false));
 }
+
+BOOST_AUTO_TEST_CASE(packets_that_are_sprayed_take_every_way_and_flows_take_one) {
+  for (const Spreading spreading : {Spreading::flow, Spreading::packet}) {
+    Topology topology = leaf_spine({.leaves = 2, .spines = 4, .hosts_per_leaf = 1}, slow());
+    topology.spreading = spreading;
+    Net net(topology);
+    for (std::uint32_t psn = 0; psn < 400; ++psn) net.send(psn * 10'000, 0, 1, psn, 64);
+    net.run();
+    BOOST_TEST(net.got.size() == 400u);
+    int ways = 0;
+    for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
+      const Cable& ends = topology.cables[cable];
+      if (topology.is_host(ends.a) || topology.is_host(ends.b)) continue;
+      const std::uint64_t frames = net.network.link_statistics(Time{0}, {cable, false}).frames +
+                                   net.network.link_statistics(Time{0}, {cable, true}).frames;
+      ways += frames != 0;
+      // Each way of four has a quarter, at both of its cables.
+      if (spreading == Spreading::packet) BOOST_TEST((frames > 60u && frames < 140u));
+    }
+    BOOST_TEST(ways == (spreading == Spreading::packet ? 8 : 2));
+  }
+}

@@ -33,8 +33,10 @@ Json pauses_of(const fabric::PauseStatistics& seen) {
   for (std::size_t i = 0; i < fabric::kTrafficClasses; ++i) {
     if (seen.sent[i] == 0 && seen.received[i] == 0) continue;
     const bool is_paused = (seen.paused_now >> i & 1) != 0;
-    classes[std::to_string(i)] = {
-        {"sent", seen.sent[i]}, {"received", seen.received[i]}, {"paused_ns", seen.paused[i].ns}, {"paused", is_paused}};
+    classes[std::to_string(i)] = {{"sent", seen.sent[i]},
+                                  {"received", seen.received[i]},
+                                  {"paused_ns", seen.paused[i].ns},
+                                  {"paused", is_paused}};
   }
   return classes;
 }
@@ -312,13 +314,19 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
   for (const auto& [from, to] : elements_.cut_pairs())
     cut_off.push_back(topology_.vertices[from].name + "->" + topology_.vertices[to].name);
   const fabric::NetworkStatistics& all = ports_.network().statistics();
-  Json stat = {{"fabric", setup_.fabric},      {"uptime_ns", (now - started_).ns},
-               {"arrivals", all.arrivals},     {"lost", all.lost},
-               {"overflowed", all.overflowed}, {"vanished", all.vanished},
-               {"marked", all.marked},         {"strays", ports_.strays()},
+  Json stat = {{"fabric", setup_.fabric},
+               {"uptime_ns", (now - started_).ns},
+               {"arrivals", all.arrivals},
+               {"lost", all.lost},
+               {"overflowed", all.overflowed},
+               {"vanished", all.vanished},
+               {"marked", all.marked},
+               {"strays", ports_.strays()},
                {"pauses", pauses_of_all(ports_.network())},
-               {"links", std::move(links)},    {"nodes", std::move(nodes)},
-               {"faults", std::move(faults)},  {"crashed", std::move(crashed)},
+               {"links", std::move(links)},
+               {"nodes", std::move(nodes)},
+               {"faults", std::move(faults)},
+               {"crashed", std::move(crashed)},
                {"cut_off", std::move(cut_off)}};
   stat["counter_names"] = Json::array();
   for (std::size_t i = 0; i < nic::kCounters; ++i)

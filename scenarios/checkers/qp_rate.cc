@@ -97,7 +97,7 @@ class QpRate final : public Rule {
       if (seen.views.arrives) take_notification(seen);
       return not_concerned();
     }
-    if (!seen.views.departs || seen.is_acknowledge()) return not_concerned();
+    if (!seen.views.departs) return not_concerned();
     const CongestionTable::Entry* const host = seen.congestion.find(seen.packet.source());
     const auto& qpn = seen.connection->info.ends[seen.sender].qpn;
     if (host == nullptr || !host->congestion.dcqcn || !seen.connection->paired || !qpn) return unjudged();
@@ -107,6 +107,10 @@ class QpRate final : public Rule {
                 .generation = host->generation,
                 .connection = seen.connection,
                 .connection_generation = seen.connection->generation};
+    if (seen.is_acknowledge()) {  // its octets count, but it may have been kept back since its turn
+      sender.rate.sent(seen.time(), frame_octets(seen.packet));
+      return not_concerned();
+    }
     return depart(sender, seen);
   }
 

@@ -41,6 +41,30 @@ Json pauses_of(const fabric::PauseStatistics& seen) {
   return classes;
 }
 
+Json links_of(const fabric::Network& network, const fabric::ElementFaults& elements, Time now) {
+  const fabric::Topology& topology = network.topology();
+  Json links = Json::array();
+  for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
+    for (const bool backward : {false, true}) {
+      const fabric::LinkId link{cable, backward};
+      const fabric::LinkStatistics seen = network.link_statistics(now, link);
+      links.push_back({{"name", link_name(topology, link)},
+                       {"up", !elements.dead_links().contains(link)},
+                       {"frames", seen.frames},
+                       {"octets", seen.octets},
+                       {"lost", seen.lost},
+                       {"overflowed", seen.overflowed},
+                       {"queue_octets", seen.queue_octets},
+                       {"queue_octets_max", seen.queue_octets_max},
+                       {"rate_bits_per_second", seen.rate_bits_per_second},
+                       {"delay_ns", seen.propagation.ns},
+                       {"jitter_ns", seen.jitter.ns}});
+      if (topology.qos) links.back()["pauses"] = pauses_of(network.pause_statistics(now, link));
+    }
+  }
+  return links;
+}
+
 Json pauses_of_all(const fabric::Network& network) {
   const fabric::NetworkStatistics& seen = network.statistics();
   const auto deadlock = network.pause_deadlock();
@@ -264,25 +288,7 @@ FabricAnswer FabricCommands::hello(Time, const FabricWords&) {
 }
 
 FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
-  Json links = Json::array();
-  for (std::uint32_t cable = 0; cable < topology_.cables.size(); ++cable) {
-    for (const bool backward : {false, true}) {
-      const fabric::LinkId link{cable, backward};
-      const fabric::LinkStatistics seen = ports_.network().link_statistics(now, link);
-      links.push_back({{"name", link_name(topology_, link)},
-                       {"up", !elements_.dead_links().contains(link)},
-                       {"frames", seen.frames},
-                       {"octets", seen.octets},
-                       {"lost", seen.lost},
-                       {"overflowed", seen.overflowed},
-                       {"queue_octets", seen.queue_octets},
-                       {"queue_octets_max", seen.queue_octets_max},
-                       {"rate_bits_per_second", seen.rate_bits_per_second},
-                       {"delay_ns", seen.propagation.ns},
-                       {"jitter_ns", seen.jitter.ns}});
-      if (topology_.qos) links.back()["pauses"] = pauses_of(ports_.network().pause_statistics(now, link));
-    }
-  }
+  Json links = links_of(ports_.network(), elements_, now);
   std::vector<std::uint32_t> processes(topology_.hosts, 0);
   for (const FabricPorts::Process& process : ports_.processes()) ++processes[process.host];
   Json nodes = Json::array();

@@ -16,7 +16,7 @@ using fabric::Dice;
 namespace {
 
 constexpr std::uint64_t kScenarios = 1000;
-constexpr std::uint64_t kExpectedHash = 7'823'474'367'277'399'619u;
+constexpr std::uint64_t kExpectedHash = 15'049'800'916'396'739'310u;
 
 /// Every key that can be spoiled: those followed by a colon, by the place behind their first letter.
 std::vector<std::size_t> keys_in(const std::string& text) {

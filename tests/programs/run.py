@@ -26,6 +26,7 @@ import harness  # noqa: E402
 import matrix  # noqa: E402
 import network  # noqa: E402
 import own_sockets  # noqa: E402
+import pause_frames  # noqa: E402
 import qperf  # noqa: E402
 import rdma_cm  # noqa: E402
 import rdma_cm_endings  # noqa: E402
@@ -34,7 +35,7 @@ import rsockets  # noqa: E402
 import served  # noqa: E402
 
 MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served,
-           "network": network, "own_sockets": own_sockets, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
+           "network": network, "own_sockets": own_sockets, "pause_frames": pause_frames, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
            "rsockets": rsockets}
 
 

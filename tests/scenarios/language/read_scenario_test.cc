@@ -119,6 +119,33 @@ BOOST_AUTO_TEST_CASE(congestion_control_has_the_papers_parameters_unless_the_fil
   BOOST_CHECK(scenario.nics[2].profile.congestion == nic::CongestionConfig{});
 }
 
+BOOST_AUTO_TEST_CASE(loss_recovery_has_the_papers_parameters_unless_the_file_says_others) {
+  const Scenario scenario = good(
+      "topology: {shape: star, hosts: 3}\n"
+      "nics: {n1: {loss-recovery: selective-repeat}, n2: {loss-recovery: selective-repeat, rto-low: 1ms, rto-high: "
+      "20ms,"
+      " rto-low-packets: 5, bdp-window: 120KB, recovery-negotiation: false}}\n"
+      "workloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n");
+  const nic::LossRecoveryConfig& paper = scenario.nics[0].profile.loss_recovery;
+  BOOST_CHECK(paper == nic::LossRecoveryConfig{.policy = nic::LossRecovery::selective_repeat});
+  BOOST_TEST(paper.rto_low.ns == 100'000);
+  BOOST_TEST(paper.rto_high.ns == 320'000);
+  BOOST_TEST(paper.rto_low_packets == 3u);
+  const nic::LossRecoveryConfig& own = scenario.nics[1].profile.loss_recovery;
+  BOOST_TEST(own.rto_high.ns == 20'000'000);
+  BOOST_TEST(own.bdp_bytes == 120'000u);
+  BOOST_TEST(!own.negotiates);
+  BOOST_CHECK(scenario.nics[2].profile.loss_recovery == nic::LossRecoveryConfig{});
+  const auto nic = [](const std::string& settings) {
+    return "topology: {shape: star, hosts: 2}\nnic: " + settings +
+           "\nworkloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n";
+  };
+  check_error(nic("{loss-recovery: ^sack}"), "want go-back-n or selective-repeat");
+  check_error(nic("{bdp-window: ^0}"), "want packets, as in 110, or octets");
+  check_error(nic("{rto-low: ^0ns}"), "want a time from 1us");
+  check_error(nic("^{rto-high: 50us}"), "rto-low is above rto-high");
+}
+
 BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_given_folder_and_its_errors_name_its_file) {
   namespace files = std::filesystem;
   const files::path folder = files::temp_directory_path() / "verbena-read-scenario-test";

@@ -42,6 +42,7 @@ struct ServeOptions {
   std::string sockets;
   std::string capture_snap = "0";
   std::string capture_limit;
+  bool telemetry = false;
   bool until_eof = false;
   Reporting reporting;
 };
@@ -66,6 +67,8 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option(
       "--spread", options.spread, "flow|packet",
       "which of several equal ways a switch takes: one for each flow (ECMP), or one for each packet (spraying)");
+  line.flag("--telemetry", options.telemetry,
+            "switches write into packets that ask for it what their ports are like: for congestion-control=hpcc");
   line.option("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
   line.option("--seed", options.seed, "N", "seed of the faults");
   line.option(
@@ -137,7 +140,8 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
   const fabric::CableParameters cable{.rate_bits_per_second = *rate,
                                       .propagation = *delay,
                                       .queue_bytes = static_cast<std::uint32_t>(*queue),
-                                      .ecn = *ecn};
+                                      .ecn = *ecn,
+                                      .telemetry = options.telemetry};
   return make_shape(options.topology, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 

@@ -126,8 +126,12 @@ class FrameParser {
   template <std::size_t kUdpAt>
   [[gnu::always_inline]] inline bool parse_transport() {
     constexpr std::size_t kBthAt = kUdpAt + UdpLayout::bytes;
-    if (!reaches(kBthAt + BthLayout::bytes) || !check(view_.header<BthLayout>(kBthAt))) return false;
-    const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes + view_.recovery_bytes_;
+    if (!reaches(kBthAt + BthLayout::bytes)) return false;
+    const Bth bth = view_.header<BthLayout>(kBthAt);
+    if (!check(bth)) return false;
+    std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes + view_.recovery_bytes_;
+    if ((bth.reserved7 & kHasTelemetry) != 0) [[unlikely]]
+      payload_at += telemetry_bytes(bth);
     return reaches(payload_at) && parse_payload(kUdpAt, payload_at);
   }
 

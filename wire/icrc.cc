@@ -55,6 +55,7 @@ std::uint32_t icrc_until_bth(std::span<const std::byte> ip_header, bool is_ipv4)
 namespace {
 // A short packet goes through the CRC in one piece: a second call costs more than the copy.
 constexpr std::size_t kOnePieceBytes = 192;
+constexpr std::array<std::byte, kTelemetryBytes> kNoTelemetry{};
 }  // namespace
 
 std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> transport,
@@ -65,7 +66,13 @@ std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> 
   std::memcpy(masked.data(), transport.data(), transport.size());
   masked[kBthMaskedOctet] = kOnes;
   Icrc crc(until_bth);
-  if (payload.size() <= kOnePieceBytes) {
+  constexpr std::size_t kReserved7At = 8;
+  const auto opcode = static_cast<Opcode>(transport[0]);
+  if (telemetry_bytes(opcode, std::to_integer<std::uint8_t>(transport[kReserved7At])) != 0) [[unlikely]] {
+    crc.update(masked.data(), transport.size());
+    crc.update(kNoTelemetry.data(), kNoTelemetry.size());
+    crc.update(payload.data(), payload.size());
+  } else if (payload.size() <= kOnePieceBytes) {
     if (!payload.empty()) std::memcpy(masked.data() + transport.size(), payload.data(), payload.size());
     crc.update(masked.data(), transport.size() + payload.size());
   } else {
@@ -80,7 +87,16 @@ std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4) {
   const std::size_t masked_bytes = mask_headers(packet, is_ipv4, std::span(masked).first<kMaskedBytesMax>());
   const std::span<const std::byte> rest = packet.subspan(masked_bytes - kLinkOnes);
   Icrc crc;
-  if (rest.size() <= kOnePieceBytes) {
+  const Bth bth =
+      BthLayout::parse(std::span<const std::byte, BthLayout::bytes>(rest.data() - BthLayout::bytes, BthLayout::bytes));
+  const OpcodeInfo& info = opcode_info(bth.opcode);
+  const std::size_t extension_bytes = info.extension_bytes + recovery_header_bytes(info, bth);
+  if (telemetry_bytes(bth) != 0 && rest.size() >= extension_bytes + kTelemetryBytes) [[unlikely]] {
+    crc.update(masked.data(), masked_bytes);
+    crc.update(rest.data(), extension_bytes);
+    crc.update(kNoTelemetry.data(), kNoTelemetry.size());
+    crc.update(rest.data() + extension_bytes + kTelemetryBytes, rest.size() - extension_bytes - kTelemetryBytes);
+  } else if (rest.size() <= kOnePieceBytes) {
     std::memcpy(masked.data() + masked_bytes, rest.data(), rest.size());
     crc.update(masked.data(), masked_bytes + rest.size());
   } else {

@@ -2,7 +2,8 @@
 //
 // Solely responsible for what the ICRC covers and how its value comes about. Covered: eight octets of ones in the place
 // of InfiniBand's LRH, the IP header with TOS, TTL and checksum (IPv6: traffic class, flow label, hop limit) as ones,
-// the UDP header with its checksum as ones, the BTH with FECN, BECN and reserved6 as ones, and all the rest as it is.
+// the UDP header with its checksum as ones, the BTH with FECN, BECN and reserved6 as ones, and all the rest as it is. A
+// telemetry header (telemetry.h), which no specification knows, counts as zeros.
 #pragma once
 
 #include <array>
@@ -41,7 +42,7 @@ std::size_t mask_headers(std::span<const std::byte> ip_header, bool is_ipv4,
 std::uint32_t icrc_until_bth(std::span<const std::byte> ip_header, bool is_ipv4);
 
 /// Goes on with what lies between them and the ICRC: `transport` is the BTH and its extension headers (12 to 52
-/// octets), `payload` is padded.
+/// octets), `payload` is padded. A telemetry header between them is left out.
 std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> transport,
                             std::span<const std::byte> payload);
 

@@ -2,6 +2,7 @@
 // every file that includes a header, where it took three quarters of the time of compiling.
 #include "wire/headers.h"
 #include "wire/management.h"
+#include "wire/telemetry.h"
 
 namespace verbena::wire {
 
@@ -16,5 +17,6 @@ static_assert(
 static_assert(all_round_trip<MadHeaderLayout, CmRequestLayout, CmReplyLayout, CmPairLayout, CmRejectLayout,
                              CmReceiptLayout, CmDisconnectLayout, CmServiceRequestLayout, CmServiceReplyLayout,
                              CmPathResponseLayout, IpAddressingHeaderLayout>());
+static_assert(all_round_trip<TelemetryHeadLayout, TelemetryHopLayout>());
 
 }  // namespace verbena::wire

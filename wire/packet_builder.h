@@ -22,6 +22,7 @@
 #include "wire/headers.h"
 #include "wire/icrc.h"
 #include "wire/selective_repeat.h"
+#include "wire/telemetry.h"
 
 namespace verbena::wire {
 
@@ -94,9 +95,9 @@ class FrameTemplate {
 class PacketBuilder {
  public:
   /// `into` must hold frame_bytes(); asserts otherwise. bth.pad_bytes is overwritten from the payload's size. `icrc`:
-  /// present or deferred. `recovery_bytes`: as recovery_header_bytes() has it, for packets that may have such a header.
+  /// present or deferred. `added_bytes`: of headers that the opcode does not bring (selective_repeat.h, telemetry.h).
   PacketBuilder(std::span<std::byte> into, const FrameTemplate& frame_template, const Bth& bth,
-                std::size_t payload_bytes, IcrcState icrc = IcrcState::present, std::size_t recovery_bytes = 0);
+                std::size_t payload_bytes, IcrcState icrc = IcrcState::present, std::size_t added_bytes = 0);
   PacketBuilder(const PacketBuilder&) = delete;
   PacketBuilder& operator=(const PacketBuilder&) = delete;
 
@@ -110,6 +111,13 @@ class PacketBuilder {
   void append(const Ieth& header) { append_header<IethLayout>(header); }
   void append(const PlacementEth& header) { append_header<PlacementEthLayout>(header); }
   void append(const SackEth& header) { append_header<SackEthLayout>(header); }
+  /// Last: a telemetry header of zeros, as which the ICRC takes whatever is written there later.
+  void append_telemetry() {
+    VERBENA_ASSERT(extension_bytes_left_ == kTelemetryBytes);
+    extension_bytes_left_ = 0;
+    std::memset(next_, 0, kTelemetryBytes);
+    next_ += kTelemetryBytes;
+  }
 
   /// The next `bytes` octets of payload, for the caller to write, and not to read, before finish(). What is written is
   /// what leaves and what the ICRC covers, whatever becomes of its origin.
@@ -136,9 +144,9 @@ class PacketBuilder {
 
  private:
   bool icrc_is_deferred() const { return payload_is_in_place_; }
-  static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes;
+  static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes + kTelemetryBytes;
   // The payload begins here: the headers end where a cache line does.
-  static constexpr std::size_t kPayloadAt = 128;
+  static constexpr std::size_t kPayloadAt = 192;
   static_assert(FrameTemplate::kHeaderBytesMax + BthLayout::bytes + kExtensionBytesMax <= kPayloadAt);
 
   template <class HeaderLayout>
@@ -168,14 +176,14 @@ class PacketBuilder {
 [[gnu::always_inline]] inline PacketBuilder::PacketBuilder(std::span<std::byte> into,
                                                            const FrameTemplate& frame_template, const Bth& bth,
                                                            std::size_t payload_bytes, IcrcState icrc,
-                                                           std::size_t recovery_bytes)
+                                                           std::size_t added_bytes)
     : into_(into.data()),
       payload_bytes_left_(payload_bytes),
       pad_bytes_(-payload_bytes & 3),
       payload_is_in_place_(icrc == IcrcState::deferred) {
   const OpcodeInfo& info = opcode_info(bth.opcode);
   VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
-  const std::size_t extension_bytes = info.extension_bytes + recovery_bytes;
+  const std::size_t extension_bytes = info.extension_bytes + added_bytes;
   const std::size_t udp_payload_bytes = BthLayout::bytes + extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
   const std::size_t header_bytes = frame_template.header_bytes();
   VERBENA_ASSERT(into.size() >= header_bytes + udp_payload_bytes);
@@ -218,8 +226,8 @@ class PacketBuilder {
 
 /// The size in octets of a frame with this opcode and payload, ICRC included.
 inline std::size_t frame_bytes(const FrameTemplate& frame_template, Opcode opcode, std::size_t payload_bytes,
-                               std::size_t recovery_bytes = 0) {
-  return frame_template.header_bytes() + BthLayout::bytes + opcode_info(opcode).extension_bytes + recovery_bytes +
+                               std::size_t added_bytes = 0) {
+  return frame_template.header_bytes() + BthLayout::bytes + opcode_info(opcode).extension_bytes + added_bytes +
          (payload_bytes + 3) / 4 * 4 + kIcrcBytes;
 }
 

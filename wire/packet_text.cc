@@ -112,6 +112,22 @@ void add_extensions(Buffer& into, const PacketView& packet) {
   if (const auto sack = sack_of(packet)) add(into, " sack {} below 0x{:016x}", sack->highest.value(), sack->below);
 }
 
+/// Of each switch on the way: the rate of its port, and what waited there.
+void add_telemetry(Buffer& into, const Telemetry& telemetry) {
+  add(into, " telemetry{} [", telemetry.head.is_echo ? " echo" : "");
+  for (std::size_t i = 0; i < telemetry.head.hops; ++i) {
+    const TelemetryHop& hop = telemetry.hops[i];
+    const std::uint32_t mega_bits = kTelemetryRates[hop.rate];
+    if (i != 0) add(into, ", ");
+    if (mega_bits == 0)
+      add(into, "other rate");
+    else
+      add(into, "{} Mb/s", mega_bits);
+    add(into, " queue {}", hop.queue * kTelemetryQueueUnit);
+  }
+  add(into, "]");
+}
+
 void add_flags(Buffer& into, const PacketView& packet) {
   constexpr std::uint8_t kCongestionExperienced = 3;
   constexpr std::uint16_t kDefaultPkeyBase = 0x7fff;  // the top bit is full or limited membership
@@ -121,6 +137,7 @@ void add_flags(Buffer& into, const PacketView& packet) {
   if ((packet.ip().traffic_class() & 3) == kCongestionExperienced) add(into, " CE");
   if (bth.fecn) add(into, " FECN");
   if (bth.becn) add(into, " BECN");
+  if (has_telemetry(packet)) add_telemetry(into, telemetry_of(packet));
   if ((bth.pkey & 0x7fff) != kDefaultPkeyBase) add(into, " pkey 0x{:04x}", bth.pkey);
 }
 

@@ -18,6 +18,7 @@
 #include "wire/ip_view.h"
 #include "wire/result.h"
 #include "wire/selective_repeat.h"
+#include "wire/telemetry.h"
 
 namespace verbena::wire {
 
@@ -176,6 +177,15 @@ inline PacketView without_frame(const PacketView& packet, std::span<const std::b
   view.payload_ = payload;
   view.is_whole_ = false;
   return view;
+}
+/// Whether there is a telemetry header (telemetry.h), and what it says.
+inline bool has_telemetry(const PacketView& packet) {
+  return telemetry_bytes(packet.bth()) != 0;
+}
+inline Telemetry telemetry_of(const PacketView& packet) {
+  VERBENA_ASSERT(has_telemetry(packet));
+  return Telemetry::parse(
+      std::span<const std::byte, kTelemetryBytes>(packet.payload().data() - kTelemetryBytes, kTelemetryBytes));
 }
 
 /// A whole Ethernet frame, untagged or with one VLAN tag, in one piece. Trailing bytes beyond the IP length are

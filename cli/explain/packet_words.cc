@@ -133,6 +133,14 @@ std::string words(const wire::PacketView& packet, const Step& step) {
   if (packet.bth().solicited) text += "  solicited";
   if (packet.bth().ack_request && !info.ends_message()) text += "  ack-request";
   if (packet.bth().becn) text += "  BECN";
+  if (wire::has_telemetry(packet)) {
+    const wire::Telemetry telemetry = wire::telemetry_of(packet);
+    std::uint32_t queue = 0;
+    for (std::size_t i = 0; i < telemetry.head.hops; ++i)
+      queue = std::max(queue, telemetry.hops[i].queue * wire::kTelemetryQueueUnit);
+    fmt::format_to(out, "  telemetry{}: {} switches, queue {} B", telemetry.head.is_echo ? " echo" : "",
+                   telemetry.head.hops, queue);
+  }
   if (step.is_again) text += "  again";
   return text;
 }

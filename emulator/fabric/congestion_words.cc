@@ -13,6 +13,7 @@ using nic::CongestionConfig;
 using nic::CongestionPolicy;
 using nic::DcqcnParameters;
 using nic::DctcpParameters;
+using nic::HpccParameters;
 using nic::SwiftParameters;
 using nic::TimelyParameters;
 
@@ -23,13 +24,15 @@ constexpr std::uint64_t kByteCounterMin = 1024;
 constexpr std::uint64_t kByteCounterMax = std::uint64_t{1} << 40;
 constexpr std::uint64_t kRoundsMax = 1000;
 constexpr std::uint64_t kPacketsMax = 1000;
+constexpr std::uint64_t kWindowIncreaseMax = 1 << 20;
 constexpr std::uint64_t kBillion = 1'000'000'000;
 
-constexpr std::array<Named<CongestionPolicy>, 5> kPolicies{{{"none", CongestionPolicy::none},
+constexpr std::array<Named<CongestionPolicy>, 6> kPolicies{{{"none", CongestionPolicy::none},
                                                             {"dcqcn", CongestionPolicy::dcqcn},
                                                             {"timely", CongestionPolicy::timely},
                                                             {"swift", CongestionPolicy::swift},
-                                                            {"dctcp", CongestionPolicy::dctcp}}};
+                                                            {"dctcp", CongestionPolicy::dctcp},
+                                                            {"hpcc", CongestionPolicy::hpcc}}};
 constexpr std::array<Named<CnpScope>, 3> kScopes{
     {{"qp", CnpScope::qp}, {"destination", CnpScope::destination}, {"port", CnpScope::port}}};
 constexpr std::array<Named<bool>, 2> kAnswers{{{"true", true}, {"false", false}}};
@@ -129,6 +132,16 @@ bool take_packets(std::string_view text, CongestionConfig& into) {
   return true;
 }
 
+bool take_window_increase(std::string_view text, CongestionConfig& into) {
+  const auto octets = parse_octets(text);
+  if (!octets || *octets == 0 || *octets > kWindowIncreaseMax) return false;
+  into.hpcc.additive_increase = *octets;
+  return true;
+}
+std::string window_increase_text(const CongestionConfig& of) {
+  return std::to_string(of.hpcc.additive_increase);
+}
+
 bool take_clamp(std::string_view text, CongestionConfig& into) {
   const auto answer = find_named(kAnswers, text);
   if (answer) into.dcqcn.clamp_target_rate = *answer;
@@ -168,9 +181,10 @@ constexpr auto kDcqcn = &CongestionConfig::dcqcn;
 constexpr auto kTimely = &CongestionConfig::timely;
 constexpr auto kSwift = &CongestionConfig::swift;
 constexpr auto kDctcp = &CongestionConfig::dctcp;
+constexpr auto kHpcc = &CongestionConfig::hpcc;
 
 constexpr std::array kWords{
-    CongestionWord{"congestion-control", "want none, dcqcn, timely, swift or dctcp",
+    CongestionWord{"congestion-control", "want none, dcqcn, timely, swift, dctcp or hpcc",
                    take_named<kPolicies, &CongestionConfig::policy>, named_text<kPolicies, &CongestionConfig::policy>},
     CongestionWord{"cnp-scope", "want qp, destination or port", take_named<kScopes, &CongestionConfig::cnp_scope>,
                    named_text<kScopes, &CongestionConfig::cnp_scope>},
@@ -211,6 +225,11 @@ constexpr std::array kWords{
                    rounds_text<kSwift, &SwiftParameters::retransmit_reset>},
     share_word<kDctcp, &DctcpParameters::g>("dctcp-g"),
     packets_word<kDctcp, &DctcpParameters::additive_increase>("dctcp-additive-increase"),
+    timer_word<kHpcc, &HpccParameters::base_rtt>("hpcc-base-rtt"),
+    share_word<kHpcc, &HpccParameters::eta>("hpcc-eta"),
+    rounds_word<kHpcc, &HpccParameters::max_stage>("hpcc-max-stage"),
+    CongestionWord{"hpcc-additive-increase", "want octets from 1 to 1MiB, as in 80", take_window_increase,
+                   window_increase_text},
 };
 
 }  // namespace

@@ -107,7 +107,7 @@ struct Stretch {
 Stretch transport_headers(const wire::PacketView& packet) {
   const auto frame_bytes = static_cast<std::uint32_t>(packet.frame().size());
   const auto body = static_cast<std::uint32_t>(packet.payload().size() + packet.bth().pad_bytes + wire::kIcrcBytes);
-  const auto headers = static_cast<std::uint32_t>(transport_bytes(packet));
+  const auto headers = static_cast<std::uint32_t>(transport_bytes(packet) + wire::telemetry_bytes(packet.bth()));
   return {frame_bytes - body - headers, headers};
 }
 

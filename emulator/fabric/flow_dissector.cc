@@ -7,6 +7,7 @@
 #include "emulator/fabric/chance.h"
 #include "wire/headers.h"
 #include "wire/selective_repeat.h"
+#include "wire/telemetry.h"
 
 namespace verbena::fabric {
 namespace {
@@ -41,17 +42,16 @@ std::uint32_t digest_of(std::span<const std::byte> headers) {
   return static_cast<std::uint32_t>((state ^ state >> 32) * kOdd >> 32);
 }
 
-constexpr std::size_t kRecoveryBytesMax = wire::PlacementEthLayout::bytes;  // the longer of its two headers
-
 /// Up to the payload. The opcode is behind the UDP header.
 std::size_t header_bytes(std::span<const std::byte> stored, std::size_t udp) {
   const std::size_t bth = udp + wire::UdpLayout::bytes;
   if (stored.size() < bth + wire::BthLayout::bytes) return stored.size();
-  const auto opcode = static_cast<wire::Opcode>(stored[bth]);
-  constexpr std::size_t kAckRequestAt = 8;  // in the BTH: the reserved bits behind it
-  const bool has_recovery = (std::to_integer<unsigned>(stored[bth + kAckRequestAt]) & wire::kHasRecoveryHeader) != 0;
-  const std::size_t extensions = wire::opcode_info(opcode).extension_bytes + (has_recovery ? kRecoveryBytesMax : 0);
-  return std::min(stored.size(), bth + wire::BthLayout::bytes + extensions);
+  constexpr std::size_t kReserved7At = 8;  // in the BTH
+  const wire::Bth header{.opcode = static_cast<wire::Opcode>(stored[bth]),
+                         .reserved7 = std::to_integer<std::uint8_t>(stored[bth + kReserved7At])};
+  const wire::OpcodeInfo& info = wire::opcode_info(header.opcode);
+  const std::size_t added_bytes = wire::recovery_header_bytes(info, header) + wire::telemetry_bytes(header);
+  return std::min(stored.size(), bth + wire::BthLayout::bytes + info.extension_bytes + added_bytes);
 }
 
 struct IpPlace {

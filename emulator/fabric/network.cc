@@ -33,6 +33,7 @@ std::vector<LinkDirection> make_directions(const Topology& topology) {
     direction.queue_bytes = from_host ? std::max(parameters.queue_bytes, kHostQueueBytesMin) : parameters.queue_bytes;
     direction.marks = parameters.ecn.kmax_bytes != 0 && !from_host;
     direction.ecn = parameters.ecn;
+    direction.stamps = parameters.telemetry && !from_host;
     if (parameters.mtu_bytes != 0)
       direction.frame_bytes_max = static_cast<std::uint16_t>(
           std::min<std::uint32_t>(parameters.mtu_bytes + wire::EthernetLayout::bytes, UINT16_MAX));

@@ -7,6 +7,7 @@
 #include "emulator/fabric/flow_dissector.h"
 #include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
+#include "emulator/fabric/telemetry_stamp.h"
 #include "wire/assert.h"
 #include "wire/icrc.h"
 #include "wire/packet_view.h"
@@ -122,6 +123,7 @@ void Network::State::enqueue_with_care(Time now, DirectionNumber number, FrameNu
 }
 
 void Network::State::transmit(Time now, DirectionNumber number, FrameNumber frame) {
+  if (directions[number].stamps) stamp(now, number, frame);
   if (const auto& faults = directions[number].faults; faults && faults->decides())
     judge_and_launch(now, number, frame);
   else
@@ -138,6 +140,16 @@ void Network::State::mark(FrameNumber frame) {
   info.ecn_capable = false;
   ++statistics.marked;
   mark_congestion(pool.octets(frame));
+}
+
+void Network::State::stamp(Time now, DirectionNumber number, FrameNumber frame) {
+  const LinkDirection& direction = directions[number];
+  const std::uint64_t waiting = direction.has_classes ? qos->egress(number).octets() : 0;
+  stamp_telemetry(pool.octets(frame), {.port = number,
+                                       .rate_bits_per_second = direction.rate,
+                                       .time = std::max(direction.wire_free, now),
+                                       .sent_octets = direction.octets,
+                                       .queue_octets = direction.octets_of(direction.backlog(now)) + waiting});
 }
 
 namespace {

@@ -55,6 +55,7 @@ struct alignas(64) LinkDirection {
   std::uint16_t frame_bytes_max = UINT16_MAX;  // its MTU, with the Ethernet header
   bool is_up = true;
   bool marks = false;
+  bool stamps = false;  // writes telemetry
   bool is_loopback = false;
   bool has_classes = false;  // its queue is NetworkQos'
   bool is_plain = true;      // see find_plain()
@@ -93,7 +94,7 @@ struct alignas(64) LinkDirection {
     return known_time;
   }
   /// All that can happen to a frame is that it waits and goes, or that there are too many.
-  void find_plain() { is_plain = is_up && !marks && !faults && jitter.ns == 0 && !has_classes; }
+  void find_plain() { is_plain = is_up && !marks && !stamps && !faults && jitter.ns == 0 && !has_classes; }
   /// Whether the switch marks a frame that finds so much before it. `draw`: 64 random bits.
   bool is_marked_behind(Duration waiting, std::uint64_t draw) const;
   Duration backlog(Time now) const { return wire_free > now ? wire_free - now : Duration{}; }
@@ -149,6 +150,8 @@ struct Network::State {
   void complete(FrameNumber frame);
   FrameNumber copy(FrameNumber frame);
   void mark(FrameNumber frame);
+  /// Telemetry, as the frame's transmission begins.
+  void stamp(Time now, DirectionNumber number, FrameNumber frame);
   /// For the next frame of this direction that may be marked: 64 random bits.
   std::uint64_t mark_draw(DirectionNumber number) const;
   void comment(FrameNumber frame, std::string_view text) { pool.info(frame).comment = comment_number(text); }

@@ -38,6 +38,7 @@ struct CableParameters {
   std::uint32_t queue_bytes = 1 << 20;  // of each egress port; what does not fit is lost
   EcnMarking ecn;
   std::uint32_t mtu_bytes = 0;  // of an IP packet; larger ones are lost; 0: no limit
+  bool telemetry = false;       // switches write into packets that ask for it (telemetry_stamp.h)
 };
 
 enum class VertexKind : std::uint8_t { host, network_switch };

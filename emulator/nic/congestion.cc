@@ -109,6 +109,13 @@ void receive_marked_request(NicState& nic, Qp& qp, const wire::PacketView& packe
   nic.ready.push_back(qp);
 }
 
+void note_telemetry(Qp& qp, const wire::PacketView& packet) {
+  if ((packet.bth().reserved7 & wire::kTakesTelemetry) != 0) qp.telemetry |= wire::kHasTelemetry;
+  if (!wire::has_telemetry(packet) || !packet.opcode().is_request) return;
+  *qp.responder.telemetry = wire::telemetry_of(packet);
+  qp.responder.has_new_telemetry = true;
+}
+
 std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) {
   std::size_t sent = 0;
   for (; sent < budget && sent < nic.notices.size(); ++sent) {

@@ -12,6 +12,8 @@ namespace verbena::nic {
 [[gnu::cold]] void notice_gap(NicState& nic, Qp& qp, const wire::PacketView& packet);
 /// A marked request, of a QP whose acknowledgements tell of marks.
 [[gnu::cold]] void receive_marked_request(NicState& nic, Qp& qp, const wire::PacketView& packet);
+/// The packet is for a QP that takes telemetry: what it says of that.
+[[gnu::cold]] void note_telemetry(Qp& qp, const wire::PacketView& packet);
 /// How many of the CNPs that are due went out.
 [[gnu::cold]] std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget);
 

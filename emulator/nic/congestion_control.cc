@@ -14,6 +14,8 @@ std::unique_ptr<CongestionControl> make_congestion_control(const CongestionConfi
       return make_swift(config);
     case CongestionPolicy::dctcp:
       return make_dctcp(config);
+    case CongestionPolicy::hpcc:
+      return make_hpcc(config);
   }
   return nullptr;
 }

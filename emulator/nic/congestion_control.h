@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "wire/telemetry.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
@@ -21,7 +22,7 @@ namespace verbena::nic {
 /// (Yu et al., "Understanding the Micro-Behaviors of Hardware Offloaded Network Stacks with Lumina", SIGCOMM 2023).
 enum class CnpScope : std::uint8_t { qp, destination, port };
 
-enum class CongestionPolicy : std::uint8_t { none, dcqcn, timely, swift, dctcp };
+enum class CongestionPolicy : std::uint8_t { none, dcqcn, timely, swift, dctcp, hpcc };
 /// Whether it tells of round trips (RoundTripListener).
 constexpr bool measures_round_trips(CongestionPolicy policy) {
   return policy == CongestionPolicy::timely || policy == CongestionPolicy::swift;
@@ -93,6 +94,16 @@ struct DctcpParameters {
   bool operator==(const DctcpParameters&) const = default;
 };
 
+/// Names and values of Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, section 5.1.
+struct HpccParameters {
+  Duration base_rtt = microseconds(13);  // T: the round trip without queues, of the longest way
+  Share eta = kWhole / 100 * 95;         // target utilization
+  std::uint32_t max_stage = 5;           // additive increases in a row before a multiplicative one
+  std::uint64_t additive_increase = 80;  // W_AI, octets
+
+  bool operator==(const HpccParameters&) const = default;
+};
+
 struct CongestionConfig {
   CongestionPolicy policy = CongestionPolicy::none;
   CnpScope cnp_scope = CnpScope::qp;
@@ -106,6 +117,7 @@ struct CongestionConfig {
   TimelyParameters timely;
   SwiftParameters swift;
   DctcpParameters dctcp;
+  HpccParameters hpcc;
 
   /// The policy lives on what switches mark: packets say that they may.
   bool uses_marks() const { return policy == CongestionPolicy::dcqcn || policy == CongestionPolicy::dctcp; }
@@ -114,16 +126,20 @@ struct CongestionConfig {
   /// It hears of each mark, by BECN in the acknowledgement of the packet that was marked.
   bool echoes_marks() const { return policy == CongestionPolicy::dctcp; }
 
+  /// It hears of what switches write into packets.
+  bool uses_telemetry() const { return policy == CongestionPolicy::hpcc; }
+
   bool operator==(const CongestionConfig&) const = default;
 };
 
 /// What an answer to requests said.
 struct Answer {
   Time now{};
-  wire::Psn last;                 // the newest request that it acknowledges
-  std::uint32_t packets = 0;      // acknowledged by it and not before
-  std::uint32_t outstanding = 0;  // sent and not acknowledged, after it
-  bool is_marked = false;         // what it acknowledges was marked
+  wire::Psn last;                              // the newest request that it acknowledges
+  std::uint32_t packets = 0;                   // acknowledged by it and not before
+  std::uint32_t outstanding = 0;               // sent and not acknowledged, after it
+  bool is_marked = false;                      // what it acknowledges was marked
+  const wire::Telemetry* telemetry = nullptr;  // of the newest of these, if it had any
 };
 
 /// How the requester heard of a loss.
@@ -226,5 +242,6 @@ std::unique_ptr<CongestionControl> make_dcqcn(const CongestionConfig& config);  
 std::unique_ptr<CongestionControl> make_timely(const CongestionConfig& config);  // timely.cc
 std::unique_ptr<CongestionControl> make_swift(const CongestionConfig& config);   // swift.cc
 std::unique_ptr<CongestionControl> make_dctcp(const CongestionConfig& config);   // dctcp.cc
+std::unique_ptr<CongestionControl> make_hpcc(const CongestionConfig& config);    // hpcc.cc
 
 }  // namespace verbena::nic

@@ -148,6 +148,17 @@ void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
   take(kQpRateLimit, &QpAttributes::rate_limit_kbps);
 }
 
+/// Of the QP's transport, and where its largest packet is a frame with it as well.
+void start_telemetry(const NicState& nic, Qp& qp) {
+  const std::size_t most = wire::frame_bytes(
+      qp.frame_template, wire::make_opcode(wire::Transport::rc, wire::OperationCode::write_only_with_immediate), qp.mtu,
+      wire::kTelemetryBytes);
+  const bool fits = qp.service->transport == wire::Transport::rc && most <= wire::kFrameBytesMax;
+  if (!nic.config.congestion.uses_telemetry() || !fits) return;
+  qp.telemetry = wire::kTakesTelemetry;
+  qp.responder.telemetry = std::make_unique<wire::Telemetry>();
+}
+
 void reset_qp(NicState& nic, Qp& qp) {
   nic.unschedule(qp);
   nic.timers.remove(qp.timer_entry);
@@ -158,6 +169,7 @@ void reset_qp(NicState& nic, Qp& qp) {
   qp.responder = {};
   qp.pace = {};
   qp.selective.reset();
+  qp.telemetry = 0;
   qp.timers.stop_all();
   if (qp.service->names_srq) {
     qp.srq = nullptr;
@@ -194,6 +206,7 @@ void start_responder(NicState& nic, Qp& qp) {
   start_congestion_control(nic, qp);
   qp.selective = make_selective_repeat(nic.config, qp);
   if (!qp.service->is_reliable) return;
+  start_telemetry(nic, qp);
   if (nic.config.congestion.echoes_marks()) qp.responder.echo = std::make_unique<MarkEcho>();
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
   qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));

@@ -190,6 +190,8 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   }
   if ((packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced)
     if (take_mark(nic, *qp, packet)) return;
+  if (qp->telemetry != 0) [[unlikely]]
+    note_telemetry(*qp, packet);
   if (!qp->service->is_connected)
     receive_datagram(nic, *qp, packet);
   else if (packet.opcode().is_request && qp->service->responds)

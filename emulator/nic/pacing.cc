@@ -118,11 +118,13 @@ void note_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, wire::Ps
   // The data of a READ tells its marks itself; an acknowledgement echoes those of requests.
   const bool is_data = packet.opcode().operation == wire::Operation::read_response;
   const bool data_is_marked = (packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced;
+  const wire::Telemetry telemetry = wire::has_telemetry(packet) ? wire::telemetry_of(packet) : wire::Telemetry{};
   control.acknowledged({.now = now,
                         .last = requester.una_psn - 1,
                         .packets = packets,
                         .outstanding = outstanding(requester),
-                        .is_marked = is_data ? data_is_marked : packet.bth().becn});
+                        .is_marked = is_data ? data_is_marked : packet.bth().becn,
+                        .telemetry = wire::has_telemetry(packet) ? &telemetry : nullptr});
   take_window(qp);
   if (qp.send_queue.next != qp.send_queue.tail) nic.ready.push_back(qp);
 }

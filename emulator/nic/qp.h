@@ -113,8 +113,10 @@ struct Responder {
   std::vector<AtomicRecord> atomics;  // ring of max_dest_read_atomic
   std::uint32_t jobs_head = 0;
   std::uint32_t atomics_next = 0;
-  std::unique_ptr<EarlierOctets> earlier;  // for the READs among the jobs; null: as memory is now
-  std::unique_ptr<MarkEcho> echo;          // null: acknowledgements do not tell of marks
+  std::unique_ptr<EarlierOctets> earlier;      // for the READs among the jobs; null: as memory is now
+  std::unique_ptr<MarkEcho> echo;              // null: acknowledgements do not tell of marks
+  std::unique_ptr<wire::Telemetry> telemetry;  // of the newest request; null: there is none to echo
+  bool has_new_telemetry = false;              // since the last acknowledgement
 
   void forget_jobs() {
     jobs.clear();
@@ -157,6 +159,7 @@ struct Qp {
   QpAttributes attributes;  // what modify_qp set last; state and draining are kept above
   wire::FrameTemplate frame_template;
   std::uint32_t route_hint = 0;
+  std::uint8_t telemetry = 0;  // kTakesTelemetry, and kHasTelemetry once the peer takes it as well; 0: the NIC does not
 
   SendQueue send_queue;
   ReceiveQueue receive_queue;

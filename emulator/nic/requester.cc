@@ -227,8 +227,9 @@ void go_back(Qp& qp, Psn psn) {
 
 namespace {
 
-/// The next packet of the work request at SendQueue::next, which may leave.
-template <LossRecovery kRecovery>
+/// The next packet of the work request at SendQueue::next, which may leave. `may_tell`: it may have telemetry; those of
+/// other QPs cost no more for it.
+template <LossRecovery kRecovery, bool may_tell>
 [[gnu::always_inline]] inline Sent send_packet(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   SendQueue& queue = qp.send_queue;
   SendWork& work = queue.at(queue.next);
@@ -247,10 +248,16 @@ template <LossRecovery kRecovery>
     recovery_bytes = wire::recovery_header_bytes(info, bth);
     if (recovery_bytes == 0) bth.reserved7 = wire::kTakesSelectiveRepeat;
   }
+  std::size_t added_bytes = recovery_bytes;
+  if constexpr (may_tell) {
+    const std::uint8_t telemetry = info.has_payload ? qp.telemetry : qp.telemetry & wire::kTakesTelemetry;
+    bth.reserved7 |= telemetry;
+    added_bytes += wire::telemetry_bytes(telemetry);
+  }
 
   const std::span<std::byte> room = port.reserve(
       {qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint, &qp.frame_template},
-      wire::frame_bytes(qp.frame_template, bth.opcode, payload, recovery_bytes));
+      wire::frame_bytes(qp.frame_template, bth.opcode, payload, added_bytes));
   if (room.empty()) return Sent::blocked;
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = requester.next_psn;
@@ -264,9 +271,11 @@ template <LossRecovery kRecovery>
     if (bth.ack_request) requester.packets_since_ack_request = 0;
   }
   bth.solicited = work.solicited && info.consumes_receive && info.ends_message();
-  wire::PacketBuilder builder(room, qp.frame_template, bth, payload, port.icrc_wanted(), recovery_bytes);
+  wire::PacketBuilder builder(room, qp.frame_template, bth, payload, port.icrc_wanted(), added_bytes);
   append_extensions(builder, qp, work, info, packet);
   if (recovery_bytes != 0) builder.append(placement_of(work, offset));
+  if constexpr (may_tell)
+    if (added_bytes != recovery_bytes) builder.append_telemetry();
   if (payload > 0 && !gather_payload(nic, qp, queue.next, offset, payload, builder)) {
     port.cancel();
     if (!waits_for_pages(nic, qp)) fail_locally(nic, qp, work, CompletionStatus::local_protection_error);
@@ -281,7 +290,7 @@ template <LossRecovery kRecovery>
 }
 
 /// The next packet or local operation, if it may go.
-template <LossRecovery kRecovery>
+template <LossRecovery kRecovery, bool may_tell>
 [[gnu::always_inline]] inline Sent send_next(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   SendWork& work = qp.send_queue.at(qp.send_queue.next);
   if (work.status != CompletionStatus::success) {
@@ -293,13 +302,17 @@ template <LossRecovery kRecovery>
     run_local(nic, qp, work);
     return Sent::nothing;
   }
-  return send_packet<kRecovery>(nic, qp, now, port);
+  return send_packet<kRecovery, may_tell>(nic, qp, now, port);
 }
 
 [[gnu::noinline]] Sent send_next_selectively(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   pass_by_what_arrived(nic, qp, now);
   if (qp.send_queue.next == qp.send_queue.tail) return Sent::nothing;
-  return send_next<LossRecovery::selective_repeat>(nic, qp, now, port);
+  return send_next<LossRecovery::selective_repeat, true>(nic, qp, now, port);
+}
+
+[[gnu::noinline]] Sent send_next_with_telemetry(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  return send_next<LossRecovery::go_back_n, true>(nic, qp, now, port);
 }
 
 }  // namespace
@@ -309,7 +322,9 @@ Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (queue.next == queue.tail || (qp.state != QpState::rts && qp.state != QpState::sqd)) return Sent::nothing;
   if (qp.selective != nullptr) [[unlikely]]
     return send_next_selectively(nic, qp, now, port);
-  return send_next<LossRecovery::go_back_n>(nic, qp, now, port);
+  if (qp.telemetry != 0) [[unlikely]]
+    return send_next_with_telemetry(nic, qp, now, port);
+  return send_next<LossRecovery::go_back_n, false>(nic, qp, now, port);
 }
 
 }  // namespace verbena::nic

@@ -28,23 +28,27 @@ std::uint8_t acknowledge_syndrome(const Qp& qp) {
 }
 
 std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, std::size_t payload,
-                             std::size_t recovery_bytes = 0) {
+                             std::size_t added_bytes = 0) {
   return port.reserve(
       {qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint, &qp.frame_template},
-      wire::frame_bytes(qp.frame_template, opcode, payload, recovery_bytes));
+      wire::frame_bytes(qp.frame_template, opcode, payload, added_bytes));
 }
 
-wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn, std::uint8_t recovery_bits) {
+/// What the QP takes beside RoCE, and tells its peer.
+std::uint8_t reserved_bits(const Qp& qp) {
+  return static_cast<std::uint8_t>(recovery_bits(qp) | (qp.telemetry & wire::kTakesTelemetry));
+}
+
+wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn, std::uint8_t reserved) {
   wire::Bth bth;
   bth.opcode = opcode;
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = psn;
-  bth.reserved7 = recovery_bits;
+  bth.reserved7 = reserved;
   return bth;
 }
 
-void commit(NicState& nic, TransmitPort& port, wire::PacketBuilder& builder) {
-  const std::size_t bytes = builder.finish();
+void commit(NicState& nic, TransmitPort& port, std::size_t bytes) {
   port.commit(bytes, port.icrc_wanted());
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, bytes);
@@ -64,11 +68,11 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::atomic_acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn, recovery_bits(qp)), 0,
+  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn, reserved_bits(qp)), 0,
                               port.icrc_wanted());
   builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   builder.append(wire::AtomicAckEth{job.value});
-  commit(nic, port, builder);
+  commit(nic, port, builder.finish());
   finish_job(qp.responder);
   return Sent::packet;
 }
@@ -101,11 +105,15 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   VERBENA_ASSERT(job.packets_left != 0);
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, read_response_code(job));
   const std::uint32_t payload = std::min(qp.mtu, job.bytes_left);
-  const std::span<std::byte> room = reserve(qp, port, opcode, payload);
+  const std::size_t added_bytes = wire::telemetry_bytes(qp.telemetry);
+  const std::span<std::byte> room = reserve(qp, port, opcode, payload, added_bytes);
   if (room.empty()) return Sent::blocked;
-  wire::PacketBuilder builder(room, qp.frame_template, response_header(qp, opcode, job.psn, recovery_bits(qp)), payload,
-                              port.icrc_wanted());
+  wire::Bth bth = response_header(qp, opcode, job.psn, reserved_bits(qp));
+  bth.reserved7 |= qp.telemetry;
+  wire::PacketBuilder builder(room, qp.frame_template, bth, payload, port.icrc_wanted(), added_bytes);
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
+  if (added_bytes != 0) [[unlikely]]
+    builder.append_telemetry();
   std::uint64_t from;
   if (payload > 0 && (!nic.regions.translate(job.rkey, job.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
                       !read_for(nic, qp, job.psn, from, payload, builder))) {
@@ -114,7 +122,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
     fail_read(nic, qp, job.psn);
     return send_response(nic, qp, port);
   }
-  commit(nic, port, builder);
+  commit(nic, port, builder.finish());
   job.started = true;
   ++job.psn;
   job.value += payload;
@@ -144,7 +152,15 @@ bool tell_marks(Responder& responder, wire::Bth& bth, std::uint32_t& msn) {
   return part.last == all.last;
 }
 
-/// `tells_more`: the QP has an echo or selective repeat; those of others cost no more for it.
+/// In an acknowledgement that is complete: the telemetry of the newest request. Its ICRC takes it for zeros.
+void echo_telemetry(Responder& responder, std::span<std::byte> frame) {
+  wire::Telemetry telemetry = *responder.telemetry;
+  telemetry.head.is_echo = true;
+  telemetry.emit(frame.last<wire::kTelemetryBytes + wire::kIcrcBytes>().first<wire::kTelemetryBytes>());
+  responder.has_new_telemetry = false;
+}
+
+/// `tells_more`: the QP has an echo, telemetry or selective repeat; those of others cost no more for it.
 template <bool tells_more>
 Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
@@ -152,22 +168,27 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   std::optional<wire::SackEth> sack;
   if constexpr (tells_more)
     if (qp.selective != nullptr) sack = sack_due(qp);
-  const std::size_t recovery_bytes = sack ? wire::SackEthLayout::bytes : 0;
-  const std::span<std::byte> room = reserve(qp, port, opcode, 0, recovery_bytes);
+  const bool has_telemetry = tells_more && responder.has_new_telemetry;
+  const std::size_t added_bytes = (sack ? wire::SackEthLayout::bytes : 0) + (has_telemetry ? wire::kTelemetryBytes : 0);
+  const std::span<std::byte> room = reserve(qp, port, opcode, 0, added_bytes);
   if (room.empty()) return Sent::blocked;
   const bool nak = responder.acknowledge == Responder::Acknowledge::nak;
   // One acknowledgement for everything executed so far: requests of a batch coalesce (9.7.5.1.2).
   wire::Bth bth = response_header(qp, opcode, nak ? responder.acknowledge_psn : responder.expected_psn - 1,
-                                  tells_more ? recovery_bits(qp) : std::uint8_t{0});
+                                  tells_more ? reserved_bits(qp) : std::uint8_t{0});
   std::uint32_t msn = responder.msn;
   bool is_all = true;
   if constexpr (tells_more)
     if (responder.echo != nullptr) is_all = tell_marks(responder, bth, msn);
   if (sack) bth.reserved7 |= wire::kHasRecoveryHeader;
-  wire::PacketBuilder builder(room, qp.frame_template, bth, 0, port.icrc_wanted(), recovery_bytes);
+  if (has_telemetry) bth.reserved7 |= wire::kHasTelemetry;
+  wire::PacketBuilder builder(room, qp.frame_template, bth, 0, port.icrc_wanted(), added_bytes);
   builder.append(wire::Aeth{nak ? responder.nak_syndrome : acknowledge_syndrome(qp), msn});
   if (sack) builder.append(*sack);
-  commit(nic, port, builder);
+  if (has_telemetry) builder.append_telemetry();
+  const std::size_t bytes = builder.finish();
+  if (has_telemetry) echo_telemetry(responder, room.first(bytes));
+  commit(nic, port, bytes);
   nic.counters.add(Counter::tx_acknowledges);
   if (!is_all) return Sent::packet;
   responder.acknowledge = Responder::Acknowledge::none;
@@ -230,7 +251,7 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
     return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);
   }
   if (responder.acknowledge == Responder::Acknowledge::none) return Sent::nothing;
-  const bool tells_more = responder.echo != nullptr || qp.selective != nullptr;
+  const bool tells_more = responder.echo != nullptr || qp.selective != nullptr || qp.telemetry != 0;
   return tells_more ? send_acknowledge<true>(nic, qp, port) : send_acknowledge<false>(nic, qp, port);
 }
 

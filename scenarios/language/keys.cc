@@ -22,8 +22,8 @@ constexpr Word kCapture[] = {"snap", "limit"};
 constexpr Word kTopology[] = {"shape", "hosts", "leaves", "spines", "hosts-per-leaf", "k", "nodes", "switches",
                               "link",  "trunk", "links",  "qos",    "spread"};
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
-constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu"};
-constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu"};
+constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu", "telemetry"};
+constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu", "telemetry"};
 constexpr Word kNic[] = {"profile",       "mtu",        "timeout", "retry-count", "rnr-retry",
                          "min-rnr-timer", "read-depth", "speed",   "window"};
 constexpr Word kProfile[] = {"name", "description"};

@@ -37,6 +37,7 @@ class Writer {
         seed_(seed) {
     is_congestion_controlled_ = congestion_dice_.below(100) < 30;
     has_qos_ = qos_dice_.below(100) < 30;
+    policy_ = congestion_dice_.below(5);
   }
 
   std::string write() {
@@ -134,12 +135,12 @@ class Writer {
     if (!is_congestion_controlled_) return {};
     const std::uint64_t kmin = congestion_dice_.below(32);
     const std::uint64_t kmax = kmin + 1 + congestion_dice_.below(30);
-    return joined({", ecn: {kmin: ", number(kmin), "KiB, kmax: ", number(kmax),
-                   "KiB, pmax: ", number(1 + congestion_dice_.below(100)), "%}"});
+    return joined({", ecn: {kmin: ", number(kmin), "KiB, kmax: ", number(kmax), "KiB, pmax: ",
+                   number(1 + congestion_dice_.below(100)), policy_ == kHpcc ? "%}, telemetry: true" : "%}"});
   }
   std::string congestion_control() {
     if (!is_congestion_controlled_) return {};
-    switch (congestion_dice_.below(4)) {
+    switch (policy_) {
       case 0:
         return timely();
       case 1:
@@ -147,6 +148,10 @@ class Writer {
       case 2:
         return joined({", congestion-control: dctcp, dctcp-g: 1/", number(1 + congestion_dice_.below(64)),
                        ", dctcp-additive-increase: ", number(1 + congestion_dice_.below(4))});
+      case kHpcc:
+        return joined({", congestion-control: hpcc, hpcc-base-rtt: ", number(2 + congestion_dice_.below(40)),
+                       "us, hpcc-eta: ", number(50 + congestion_dice_.below(50)),
+                       "%, hpcc-max-stage: ", number(congestion_dice_.below(8))});
       default:
         return dcqcn();
     }
@@ -318,6 +323,8 @@ class Writer {
   bool is_congestion_controlled_ = false;
   bool has_qos_ = false;
   bool is_tree_ = false;  // the topology: there is one way from each host to each other
+  static constexpr std::uint64_t kHpcc = 3;
+  std::uint64_t policy_ = 0;
   std::uint64_t seed_;
   std::uint64_t hosts_ = 2;
   std::uint64_t workloads_ = 1;

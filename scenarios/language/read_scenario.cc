@@ -89,6 +89,16 @@ void check_times(const Scenario& scenario) {
       complain(program.place, "program '" + program.name + "' begins after the scenario's timeout");
 }
 
+/// Who goes by what switches say, and no switch says anything, would never slow down.
+void check_telemetry(const Scenario& scenario, Place topology) {
+  const auto uses_it = [](const NicSettings& nic) { return nic.profile.congestion.uses_telemetry(); };
+  const auto has_it = [](const fabric::Cable& cable) { return cable.parameters.telemetry; };
+  if (scenario.topology.switches() == 0 || std::ranges::none_of(scenario.nics, uses_it)) return;
+  if (std::ranges::none_of(scenario.topology.cables, has_it))
+    complain(topology,
+             "congestion-control: hpcc goes by what switches write into packets: say link: {telemetry: true}");
+}
+
 Scenario read(std::string_view text, const std::string& file_name, const ReadOptions& options) {
   const Section section(parse_text(text), "scenario");
   Scenario scenario;
@@ -102,6 +112,7 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
     complain(topology.place(), "with clock: real there are at most " + std::to_string(kRealHostsMax) + " nodes");
   const ElementNames names(scenario.topology);
   scenario.nics = read_nics(section, names, file_name, options);
+  check_telemetry(scenario, topology.place());
   read_workloads(section.need("workloads", "[{verb: write, from: n1, to: n2, size: 64KiB, count: 100}]"), names,
                  scenario);
   check_times(scenario);

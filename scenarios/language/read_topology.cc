@@ -47,6 +47,7 @@ void read_cable(const Section& section, CableParameters& cable) {
   if (const auto value = section.find("queue"))
     cable.queue_bytes = static_cast<std::uint32_t>(value->size(2048, kQueueBytesMax));
   if (const auto value = section.find("ecn")) cable.ecn = read_ecn(*value);
+  if (const auto value = section.find("telemetry")) cable.telemetry = value->yes_no();
   if (const auto value = section.find("mtu"))
     cable.mtu_bytes = static_cast<std::uint32_t>(value->size(kMtuMin, kMtuMax));
   if (cable.ecn.kmin_bytes > cable.queue_bytes)

@@ -47,8 +47,7 @@ struct PacketSpec {
   wire::ImmDt immediate{};
   wire::Ieth ieth{};
   std::vector<std::byte> payload{};
-  // Selective repeat.
-  std::uint8_t reserved7 = 0;
+  std::uint8_t reserved7 = 0;  // selective repeat, telemetry
   std::optional<wire::PlacementEth> placement{};
   std::optional<wire::SackEth> sack{};
 };
@@ -63,12 +62,12 @@ inline std::vector<std::byte> make_frame(const wire::FrameTemplate& flow, const 
   bth.dest_qp = spec.dest_qp;
   bth.ack_request = spec.ack_request;
   bth.becn = spec.becn;
-  bth.psn = wire::Psn(spec.psn);
   bth.reserved7 = spec.reserved7;
+  bth.psn = wire::Psn(spec.psn);
   if (spec.placement || spec.sack) bth.reserved7 |= wire::kTakesSelectiveRepeat | wire::kHasRecoveryHeader;
-  const std::size_t recovery_bytes = wire::recovery_header_bytes(info, bth);
-  std::vector<std::byte> frame(wire::frame_bytes(flow, spec.opcode, spec.payload.size(), recovery_bytes));
-  wire::PacketBuilder builder(frame, flow, bth, spec.payload.size(), wire::IcrcState::present, recovery_bytes);
+  const std::size_t added_bytes = wire::recovery_header_bytes(info, bth) + wire::telemetry_bytes(bth);
+  std::vector<std::byte> frame(wire::frame_bytes(flow, spec.opcode, spec.payload.size(), added_bytes));
+  wire::PacketBuilder builder(frame, flow, bth, spec.payload.size(), wire::IcrcState::present, added_bytes);
   if (info.has_deth) builder.append(spec.deth);
   if (info.has_reth) builder.append(spec.reth);
   if (info.has_atomic_eth) builder.append(spec.atomic_eth);
@@ -78,6 +77,7 @@ inline std::vector<std::byte> make_frame(const wire::FrameTemplate& flow, const 
   if (info.has_invalidate) builder.append(spec.ieth);
   if (spec.placement) builder.append(*spec.placement);
   if (spec.sack) builder.append(*spec.sack);
+  if (wire::telemetry_bytes(bth) != 0) builder.append_telemetry();
   builder.append_payload(spec.payload);
   frame.resize(builder.finish());
   return frame;

@@ -22,6 +22,7 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
       "timely-hyper-increase=3 timely-min-rate=1Mbps swift-base-target=5us swift-hop-scale=1us swift-hops=3 "
       "swift-fs-range=10us swift-fs-min-window=1/2 swift-fs-max-window=50 swift-additive-increase=2 swift-beta=1/2 "
       "swift-max-mdf=1/4 swift-min-window=1/10 swift-retransmit-reset=3 dctcp-g=1/8 dctcp-additive-increase=2 "
+      "hpcc-base-rtt=5us hpcc-eta=90% hpcc-max-stage=0 hpcc-additive-increase=1KiB "
       "loss-recovery=selective-repeat rto-low=1ms rto-high=20ms rto-low-packets=5 bdp-window=110 bdp-rtt=24us "
       "recovery-negotiation=false");
   BOOST_REQUIRE(tuning.ok());
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       {"window=1", "want 4096 to 1GiB"},
       {"timeout-min=2h", "want a time"},
       {"nak-latency=61s", "want a time"},
-      {"congestion-control=reno", "want none, dcqcn, timely, swift or dctcp"},
+      {"congestion-control=reno", "want none, dcqcn, timely, swift, dctcp or hpcc"},
       {"congestion-control=dcqcn congestion-control=none", "congestion-control is given twice"},
       {"dcqcn-g=0", "want a share above 0"},
       {"dcqcn-g=3/2", "want a share above 0"},

@@ -16,7 +16,7 @@ using fabric::Dice;
 namespace {
 
 constexpr std::uint64_t kScenarios = 1000;
-constexpr std::uint64_t kExpectedHash = 15'049'800'916'396'739'310u;
+constexpr std::uint64_t kExpectedHash = 8'304'087'357'000'432'580u;
 
 /// Every key that can be spoiled: those followed by a colon, by the place behind their first letter.
 std::vector<std::size_t> keys_in(const std::string& text) {

@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(each_wrong_value_is_refused_at_its_place) {
   check_error("topology: {shape: star, hosts: 3}\nnic: {mtu: ^1500}\nworkloads: []\n", "use one of 256, 512");
   check_error("topology: {shape: star, hosts: 3}\nnic: {timeout: ^32}\nworkloads: []\n", "from 0 to 31");
   check_error("topology: {shape: star, hosts: 3}\nnic: {congestion-control: ^bbr}\nworkloads: []\n",
-              "want none, dcqcn, timely, swift or dctcp");
+              "want none, dcqcn, timely, swift, dctcp or hpcc");
   check_error("topology: {shape: star, hosts: 3}\nnic: ^{timely-t-low: 600us}\nworkloads: []\n",
               "timely-t-low is above");
   check_error("topology: {shape: star, hosts: 3}\nnic: {dcqcn-timer: ^0ns}\nworkloads: []\n", "want a time from 1us");

@@ -16,7 +16,6 @@ constexpr std::uint64_t kBufferMax = std::uint64_t{1} << 32;
 constexpr std::uint64_t kBufferMin = 16 << 10;
 constexpr std::uint64_t kWeightMax = 1000;
 constexpr std::uint64_t kAlphaMax = 64;
-constexpr std::uint64_t kDscps = 64;
 
 constexpr std::array<Named<Trust>, 2> kTrusts{{{"dscp", Trust::dscp}, {"pcp", Trust::pcp}}};
 constexpr std::array<Named<FlowControl>, 2> kFlowControls{

@@ -7,7 +7,8 @@
 namespace verbena::scenarios {
 
 std::span<const Experiment* const> all_experiments() {
-  static constexpr const Experiment* kAll[] = {&kDcqcnThresholds, &kDcqcnFairness, &kDcqcnVictim, &kDcqcnIncast, &kIrn,
+  static constexpr const Experiment* kAll[] = {&kDcqcnThresholds, &kDcqcnFairness, &kDcqcnVictim,
+                                               &kDcqcnIncast,     &kIrn,           &kHpcc,
                                                &kLumina,          &kTimelyIncast,  &kSwiftIncast};
   return kAll;
 }

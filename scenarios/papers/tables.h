@@ -10,6 +10,8 @@ extern const Experiment kDcqcnThresholds;
 extern const Experiment kDcqcnIncast;
 extern const Experiment kDcqcnFairness;
 extern const Experiment kDcqcnVictim;
+// hpcc.cc
+extern const Experiment kHpcc;
 // irn.cc
 extern const Experiment kIrn;
 // lumina.cc

@@ -26,7 +26,7 @@ std::string missing(const Finding& finding, wire::Psn first, std::string_view wh
 }
 
 std::string selective_retransmission(const Finding& finding, wire::Psn first) {
-  const std::string what = fmt::format("{} again, alone (selective repeat)", name(first, finding.psn));
+  std::string what = fmt::format("{} again, alone (selective repeat)", name(first, finding.psn));
   switch (finding.cause) {
     case Cause::sequence_nak:
       return fmt::format("{}: the NAK of {} ago tells of later ones", what, to_text(finding.since));

@@ -57,6 +57,6 @@ constinit const Experiment kHpcc{
         "windows begin at 160 KB. 1 ms of arrivals, one incast",
     .runs = kHpccRuns,
     .rows = kHpccRows,
-    .seconds = 90};
+    .seconds = 30};
 
 }  // namespace verbena::scenarios

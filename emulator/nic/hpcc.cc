@@ -50,7 +50,6 @@ class Hpcc final : public CongestionControl {
   }
 
   static constexpr std::uint64_t kMega = 1'000'000;
-  static constexpr std::uint64_t kUnknown = UINT64_MAX;
 
   /// Of a rate in Mb/s; one at least.
   static std::uint64_t bits_in(std::uint64_t mega_bits_per_second, std::uint64_t ns) {

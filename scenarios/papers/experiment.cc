@@ -7,9 +7,9 @@
 namespace verbena::scenarios {
 
 std::span<const Experiment* const> all_experiments() {
-  static constexpr const Experiment* kAll[] = {&kDcqcnThresholds, &kDcqcnFairness, &kDcqcnVictim,
-                                               &kDcqcnIncast,     &kIrn,           &kHpcc,
-                                               &kLumina,          &kTimelyIncast,  &kSwiftIncast};
+  static constexpr const Experiment* kAll[] = {
+      &kDcqcnThresholds, &kDcqcnFairness, &kDcqcnVictim, &kDcqcnIncast,  &kIrn,        &kIrnControl,
+      &kIrnIncast,       &kHpcc,          &kLumina,      &kTimelyIncast, &kSwiftIncast};
   return kAll;
 }
 

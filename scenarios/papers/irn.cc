@@ -66,7 +66,92 @@ constexpr ExperimentRow kIrnRows[] = {
     {"RoCE without PFC, p99 FCT", Unit::time, {}, false, kIrnNotRead, {"roce", "fct-p99", {}, {}}, {}},
 };
 
+constexpr std::string_view kAbstractOfAll =
+    "the range of the paper's abstract is that of all its scenarios; which of them has which value could not be read";
+
+constexpr ExperimentRun kIrnControlRuns[] = {{"irn-dcqcn", "irn-irn-dcqcn"},
+                                             {"roce-pfc-dcqcn", "irn-roce-pfc-dcqcn"},
+                                             {"irn-timely", "irn-irn-timely"},
+                                             {"roce-pfc-timely", "irn-roce-pfc-timely"}};
+constexpr ExperimentRow kIrnControlRows[] = {
+    {"DCQCN: IRN by RoCE with PFC, average slowdown",
+     Unit::times,
+     Published::between(0.17, 0.94),
+     false,
+     kAbstractOfAll,
+     {"irn-dcqcn", "slowdown", "roce-pfc-dcqcn", "slowdown"},
+     {}},
+    {"DCQCN: IRN by RoCE with PFC, average FCT",
+     Unit::times,
+     Published::between(0.17, 0.94),
+     false,
+     kAbstractOfAll,
+     {"irn-dcqcn", "fct", "roce-pfc-dcqcn", "fct"},
+     {}},
+    {"DCQCN: IRN by RoCE with PFC, p99 FCT",
+     Unit::times,
+     Published::between(0.17, 0.94),
+     false,
+     kAbstractOfAll,
+     {"irn-dcqcn", "fct-p99", "roce-pfc-dcqcn", "fct-p99"},
+     {}},
+    {"TIMELY: IRN by RoCE with PFC, average slowdown",
+     Unit::times,
+     Published::between(0.17, 0.94),
+     false,
+     kAbstractOfAll,
+     {"irn-timely", "slowdown", "roce-pfc-timely", "slowdown"},
+     {}},
+    {"TIMELY: IRN by RoCE with PFC, average FCT",
+     Unit::times,
+     Published::between(0.17, 0.94),
+     false,
+     kAbstractOfAll,
+     {"irn-timely", "fct", "roce-pfc-timely", "fct"},
+     {}},
+    {"TIMELY: IRN by RoCE with PFC, p99 FCT",
+     Unit::times,
+     Published::between(0.17, 0.94),
+     false,
+     kAbstractOfAll,
+     {"irn-timely", "fct-p99", "roce-pfc-timely", "fct-p99"},
+     {}},
+};
+
+constexpr ExperimentRun kIrnIncastRuns[] = {{"irn", "irn-incast"}, {"roce-pfc", "irn-incast-roce-pfc"}};
+constexpr ExperimentRow kIrnIncastRows[] = {
+    {"IRN by RoCE with PFC, request completion time",
+     Unit::times,
+     {},
+     false,
+     kIrnNotRead,
+     {"irn", "rct", "roce-pfc", "rct"},
+     {}},
+    {"IRN, request completion time", Unit::time, {}, false, kIrnNotRead, {"irn", "rct", {}, {}}, {}},
+    {"RoCE with PFC, request completion time", Unit::time, {}, false, kIrnNotRead, {"roce-pfc", "rct", {}, {}}, {}},
+};
+
 }  // namespace
+
+constinit const Experiment kIrnControl{
+    .name = "irn-congestion-control",
+    .paper = R"(Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018)",
+    .what = "the same, IRN and RoCE with PFC, with DCQCN and with TIMELY",
+    .parameters =
+        "as those of irn; DCQCN as in dcqcn-incast, TIMELY as its authors' simulator (ns3-rdma), with an "
+        "acknowledgement asked for each 16 packets",
+    .runs = kIrnControlRuns,
+    .rows = kIrnControlRows,
+    .seconds = 80};
+
+constinit const Experiment kIrnIncast{
+    .name = "irn-incast",
+    .paper = R"(Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018)",
+    .what = "30 hosts send 150 MB to one, at once: IRN, and RoCE with PFC",
+    .parameters = "as those of irn; 30 senders of 5 MB each, as remembered of section 4.4",
+    .runs = kIrnIncastRuns,
+    .rows = kIrnIncastRows,
+    .seconds = 5};
 
 constinit const Experiment kIrn{
     .name = "irn",

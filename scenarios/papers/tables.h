@@ -14,6 +14,8 @@ extern const Experiment kDcqcnVictim;
 extern const Experiment kHpcc;
 // irn.cc
 extern const Experiment kIrn;
+extern const Experiment kIrnControl;
+extern const Experiment kIrnIncast;
 // lumina.cc
 extern const Experiment kLumina;
 // delay_based.cc

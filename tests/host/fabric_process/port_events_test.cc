@@ -198,6 +198,7 @@ BOOST_AUTO_TEST_CASE(wrong_words_are_refused) {
   BOOST_TEST(fabric.ask({"port-error"}) == "refused: that is not how it goes: port-error NODE,...");
   BOOST_TEST(fabric.ask({"port-fire", "n1"}) ==
              "refused: unknown word 'port-fire': add, remove, list, clear, link-down, link-up, link-rate, link-delay, "
-             "switch-crash, switch-restart, partition, heal, port-error, port-active and device-removal are right");
+             "switch-crash, switch-restart, partition, heal, port-error, port-active, pause-storm, pause-calm and "
+             "device-removal are right");
   BOOST_TEST((is_up(fabric, 1) && is_up(fabric, 2)));
 }

@@ -26,6 +26,8 @@ class Expectation:
     line: int  # of the file; 0: it stands in none
     held: bool
     observed: str
+    name: str = ""  # as `name:` gives it
+    value: Optional[float] = None  # bits a second, nanoseconds, octets, or how many; None: it has none
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,9 @@ class FrameParser {
     Begins begins = Begins::with_ethernet;
     bool may_be_cut = false;
     KnownHeaders* known = nullptr;  // none: nothing is remembered
+    /// Of Bth::reserved7, the bits that say that a header of ours follows. The others are reserved: not looked at
+    /// (IBTA 9.2).
+    std::uint8_t extensions = kHasRecoveryHeader | kHasTelemetry;
   };
 
   [[gnu::always_inline]] static inline Result<PacketView, ParseError> parse(std::span<const std::byte> frame,
@@ -49,7 +52,12 @@ class FrameParser {
 
  private:
   FrameParser(PacketView& view, std::span<const std::byte> frame, Options options)
-      : view_(view), frame_(frame), end_(frame.size()), known_(options.known), may_be_cut_(options.may_be_cut) {}
+      : view_(view),
+        frame_(frame),
+        end_(frame.size()),
+        known_(options.known),
+        extensions_(options.extensions),
+        may_be_cut_(options.may_be_cut) {}
 
   bool fail(ParseError error) {
     error_ = error;
@@ -57,6 +65,12 @@ class FrameParser {
   }
   /// Whether the packet goes on up to there, counted as end_ is.
   bool reaches(std::size_t end) { return end <= end_ || fail(ParseError::truncated); }
+
+  void take_extensions(const Bth& bth) {
+    if ((extensions_ & kHasRecoveryHeader) != 0)
+      view_.recovery_bytes_ = static_cast<std::uint8_t>(recovery_header_bytes(*view_.info_, bth));
+    if ((extensions_ & kHasTelemetry) != 0) view_.telemetry_bytes_ = static_cast<std::uint8_t>(telemetry_bytes(bth));
+  }
 
   /// In line in each of its few callers: as a call it costs a packet 40 instructions (all of the parser in line costs
   /// 35 more than this).
@@ -127,11 +141,9 @@ class FrameParser {
   [[gnu::always_inline]] inline bool parse_transport() {
     constexpr std::size_t kBthAt = kUdpAt + UdpLayout::bytes;
     if (!reaches(kBthAt + BthLayout::bytes)) return false;
-    const Bth bth = view_.header<BthLayout>(kBthAt);
-    if (!check(bth)) return false;
-    std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes + view_.recovery_bytes_;
-    if ((bth.reserved7 & kHasTelemetry) != 0) [[unlikely]]
-      payload_at += telemetry_bytes(bth);
+    if (!check(view_.header<BthLayout>(kBthAt))) return false;
+    const std::size_t payload_at =
+        kBthAt + BthLayout::bytes + view_.info_->extension_bytes + view_.recovery_bytes_ + view_.telemetry_bytes_;
     return reaches(payload_at) && parse_payload(kUdpAt, payload_at);
   }
 
@@ -175,8 +187,8 @@ class FrameParser {
     if (bth.version != 0) return fail(ParseError::bad_transport_version);
     pad_bytes_ = bth.pad_bytes;
     view_.info_ = &opcode_info(bth.opcode);
-    if ((bth.reserved7 & kHasRecoveryHeader) != 0) [[unlikely]]
-      view_.recovery_bytes_ = static_cast<std::uint8_t>(recovery_header_bytes(*view_.info_, bth));
+    if ((bth.reserved7 & (kHasRecoveryHeader | kHasTelemetry)) != 0) [[unlikely]]
+      take_extensions(bth);
     return view_.info_->defined || fail(ParseError::unknown_opcode);
   }
 
@@ -208,6 +220,7 @@ class FrameParser {
   std::size_t ip_payload_bytes_ = 0;
   std::uint8_t pad_bytes_ = 0;
   KnownHeaders* known_;
+  std::uint8_t extensions_;
   bool may_be_cut_;
   ParseError error_ = ParseError::truncated;
 };

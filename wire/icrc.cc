@@ -59,18 +59,16 @@ constexpr std::array<std::byte, kTelemetryBytes> kNoTelemetry{};
 }  // namespace
 
 std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> transport,
-                            std::span<const std::byte> payload) {
+                            std::span<const std::byte> payload, std::size_t telemetry_bytes) {
   constexpr std::size_t kTransportBytesMax = 52;
   VERBENA_ASSERT(transport.size() >= BthLayout::bytes && transport.size() <= kTransportBytesMax);
   std::array<std::byte, kTransportBytesMax + kOnePieceBytes> masked;
   std::memcpy(masked.data(), transport.data(), transport.size());
   masked[kBthMaskedOctet] = kOnes;
   Icrc crc(until_bth);
-  constexpr std::size_t kReserved7At = 8;
-  const auto opcode = static_cast<Opcode>(transport[0]);
-  if (telemetry_bytes(opcode, std::to_integer<std::uint8_t>(transport[kReserved7At])) != 0) [[unlikely]] {
+  if (telemetry_bytes != 0) [[unlikely]] {
     crc.update(masked.data(), transport.size());
-    crc.update(kNoTelemetry.data(), kNoTelemetry.size());
+    crc.update(kNoTelemetry.data(), telemetry_bytes);
     crc.update(payload.data(), payload.size());
   } else if (payload.size() <= kOnePieceBytes) {
     if (!payload.empty()) std::memcpy(masked.data() + transport.size(), payload.data(), payload.size());
@@ -82,20 +80,17 @@ std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> 
   return crc.value();
 }
 
-std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4) {
+std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4, const ZeroedOctets& zeroed) {
   std::array<std::byte, kMaskedBytesMax + kOnePieceBytes> masked;
   const std::size_t masked_bytes = mask_headers(packet, is_ipv4, std::span(masked).first<kMaskedBytesMax>());
   const std::span<const std::byte> rest = packet.subspan(masked_bytes - kLinkOnes);
   Icrc crc;
-  const Bth bth =
-      BthLayout::parse(std::span<const std::byte, BthLayout::bytes>(rest.data() - BthLayout::bytes, BthLayout::bytes));
-  const OpcodeInfo& info = opcode_info(bth.opcode);
-  const std::size_t extension_bytes = info.extension_bytes + recovery_header_bytes(info, bth);
-  if (telemetry_bytes(bth) != 0 && rest.size() >= extension_bytes + kTelemetryBytes) [[unlikely]] {
+  if (zeroed.bytes != 0) [[unlikely]] {
+    const std::size_t before = zeroed.at - (packet.size() - rest.size());
     crc.update(masked.data(), masked_bytes);
-    crc.update(rest.data(), extension_bytes);
-    crc.update(kNoTelemetry.data(), kNoTelemetry.size());
-    crc.update(rest.data() + extension_bytes + kTelemetryBytes, rest.size() - extension_bytes - kTelemetryBytes);
+    crc.update(rest.data(), before);
+    crc.update(kNoTelemetry.data(), zeroed.bytes);
+    crc.update(rest.data() + before + zeroed.bytes, rest.size() - before - zeroed.bytes);
   } else if (rest.size() <= kOnePieceBytes) {
     std::memcpy(masked.data() + masked_bytes, rest.data(), rest.size());
     crc.update(masked.data(), masked_bytes + rest.size());
@@ -130,13 +125,11 @@ constexpr auto kBackOctets = [] {
 std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte> frame) {
   const auto view = parse_frame(frame);
   if (!view || !view->ip().is_v4()) return std::nullopt;
-  const std::span<const std::byte> packet = view->frame().subspan(view->ip_offset());
-  const std::span<const std::byte> covered = packet.first(packet.size() - kIcrcBytes);
-  const std::uint32_t difference = compute_icrc(covered, true) ^ view->icrc();
+  const std::uint32_t difference = computed_icrc(*view) ^ view->icrc();
   // The difference that the identification makes, taken back to where its two octets enter the CRC: they are its low
   // half.
   constexpr std::size_t kIdentificationOffset = 4;
-  const std::size_t octets_back = covered.size() - kIdentificationOffset;
+  const std::size_t octets_back = view->frame().size() - view->ip_offset() - kIcrcBytes - kIdentificationOffset;
   if (octets_back >= kBackOctets.size()) return std::nullopt;
   const std::uint32_t entered = crc32_multiply(difference, kBackOctets[octets_back]);
   if (entered >> 16 != 0) return std::nullopt;
@@ -147,8 +140,7 @@ void complete_icrc(std::span<std::byte> frame) {
   const auto view = parse_frame(frame);
   if (!view) return;
   const std::size_t icrc_at = view->frame().size() - kIcrcBytes;
-  const std::span<const std::byte> covered = view->frame().subspan(view->ip_offset(), icrc_at - view->ip_offset());
-  layout_detail::store_icrc(frame.data() + icrc_at, compute_icrc(covered, view->ip().is_v4()));
+  layout_detail::store_icrc(frame.data() + icrc_at, computed_icrc(*view));
 }
 
 std::span<const std::byte> CompletedFrame::copy_of(std::span<const std::byte> frame) {

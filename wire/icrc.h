@@ -42,12 +42,18 @@ std::size_t mask_headers(std::span<const std::byte> ip_header, bool is_ipv4,
 std::uint32_t icrc_until_bth(std::span<const std::byte> ip_header, bool is_ipv4);
 
 /// Goes on with what lies between them and the ICRC: `transport` is the BTH and its extension headers (12 to 52
-/// octets), `payload` is padded. A telemetry header between them is left out.
+/// octets), `payload` is padded. A telemetry header between them is left out, and counts as so many zeros.
 std::uint32_t icrc_from_bth(std::uint32_t until_bth, std::span<const std::byte> transport,
-                            std::span<const std::byte> payload);
+                            std::span<const std::byte> payload, std::size_t telemetry_bytes = 0);
 
-/// The ICRC of a packet from its IP header to the octet before the ICRC. `packet` must hold IP, UDP and BTH whole.
-std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4);
+/// Octets of a packet that count as zeros, behind the BTH.
+struct ZeroedOctets {
+  std::size_t at = 0;  // from the IP header on
+  std::size_t bytes = 0;
+};
+/// The ICRC of a packet from its IP header to the octet before the ICRC. `packet` must hold IP, UDP and BTH whole, and
+/// what is zeroed.
+std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4, const ZeroedOctets& zeroed = {});
 
 /// ICRC offload: between processes that trust each other's memory a frame may travel with its ICRC deferred
 /// (IcrcState), as Linux leaves a checksum open between the two ends of a veth pair. This is the one place where it is

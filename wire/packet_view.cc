@@ -1,5 +1,6 @@
 #include "wire/packet_view.h"
 
+#include "wire/assert.h"
 #include "wire/frame_parser.h"
 #include "wire/icrc.h"
 
@@ -31,14 +32,21 @@ std::string_view to_string(ParseError error) {
   return "unknown error";
 }
 
+std::uint32_t computed_icrc(const PacketView& packet) {
+  VERBENA_ASSERT(packet.is_whole_);
+  const std::span<const std::byte> ip = packet.frame_.subspan(packet.ip_offset_);
+  const std::size_t telemetry_at = packet.bth_at_ - packet.ip_at_ + transport_bytes(packet);
+  return compute_icrc(ip.first(ip.size() - kIcrcBytes), packet.is_ipv4_, {telemetry_at, packet.telemetry_bytes_});
+}
+
 bool PacketView::icrc_is_valid() const {
   if (!is_whole_) return false;
   if (knows_icrc_until_bth_) {
     const std::size_t padded = (payload_bytes_ + 3) / 4 * 4;
     return icrc_from_bth(icrc_until_bth_, std::span(headers_).subspan(bth_at_, transport_bytes(*this)),
-                         {payload_.data(), padded}) == icrc_;
+                         {payload_.data(), padded}, telemetry_bytes_) == icrc_;
   }
-  return compute_icrc(frame_.subspan(ip_offset_).first(frame_.size() - ip_offset_ - kIcrcBytes), is_ipv4_) == icrc_;
+  return computed_icrc(*this) == icrc_;
 }
 
 Result<PacketView, ParseError> parse_frame(std::span<const std::byte> frame) {

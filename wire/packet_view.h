@@ -125,6 +125,8 @@ class PacketView {
   friend std::optional<PlacementEth> placement_of(const PacketView& packet);
   friend std::optional<SackEth> sack_of(const PacketView& packet);
   friend std::size_t transport_bytes(const PacketView& packet);
+  friend bool has_telemetry(const PacketView& packet);
+  friend std::uint32_t computed_icrc(const PacketView& packet);
   friend PacketView without_frame(const PacketView& packet, std::span<const std::byte> payload);
 
   static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes;
@@ -148,7 +150,8 @@ class PacketView {
   bool is_ipv4_ = true;
   bool is_whole_ = true;
   bool knows_icrc_until_bth_ = false;
-  std::uint8_t recovery_bytes_ = 0;  // of selective repeat's own header
+  std::uint8_t recovery_bytes_ = 0;   // of selective repeat's own header
+  std::uint8_t telemetry_bytes_ = 0;  // of a telemetry header
   std::uint32_t icrc_until_bth_ = 0;
   std::uint32_t icrc_ = 0;
   const OpcodeInfo* info_ = nullptr;
@@ -176,11 +179,14 @@ inline PacketView without_frame(const PacketView& packet, std::span<const std::b
   view.frame_ = {};
   view.payload_ = payload;
   view.is_whole_ = false;
+  view.telemetry_bytes_ = 0;  // it lay in the frame
   return view;
 }
+/// What the ICRC of a whole packet has to be, over the frame's octets as they are now.
+std::uint32_t computed_icrc(const PacketView& packet);
 /// Whether there is a telemetry header (telemetry.h), and what it says.
 inline bool has_telemetry(const PacketView& packet) {
-  return telemetry_bytes(packet.bth()) != 0;
+  return packet.telemetry_bytes_ != 0;
 }
 inline Telemetry telemetry_of(const PacketView& packet) {
   VERBENA_ASSERT(has_telemetry(packet));

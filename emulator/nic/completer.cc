@@ -76,7 +76,7 @@ template <LossRecovery kRecovery>
 [[gnu::noinline]] bool acknowledge_selectively(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
   return acknowledge<LossRecovery::selective_repeat>(nic, qp, acknowledged, now);
 }
-bool acknowledge_before(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
+[[gnu::always_inline]] inline bool acknowledge_before(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
   if (qp.selective != nullptr) [[unlikely]]
     return acknowledge_selectively(nic, qp, acknowledged, now);
   return acknowledge<LossRecovery::go_back_n>(nic, qp, acknowledged, now);
@@ -192,10 +192,10 @@ void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, const wire::PacketVi
   nic.fail_send_head(qp, CompletionStatus::bad_response);
 }
 
-void receive_acknowledge(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+void receive_acknowledge(NicState& nic, Qp& qp, const wire::PacketView& packet, Psn psn, Time now) {
   nic.counters.add(Counter::rx_acknowledges);
-  const Psn psn = packet.bth().psn;
-  const auto syndrome = wire::Syndrome::decode(packet.aeth().syndrome);
+  const wire::Aeth aeth = packet.aeth();
+  const auto syndrome = wire::Syndrome::decode(aeth.syndrome);
   const bool positive = syndrome.kind == wire::Syndrome::Kind::ack;
   const bool answered = acknowledge_before(nic, qp, positive ? psn + 1 : psn, now);
   if (qp.state == QpState::error) return;
@@ -330,7 +330,7 @@ void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Tim
   // Outside of what is outstanding: a duplicate or a ghost of an earlier connection (9.7.5.1.4).
   if (distance(requester.una_psn, psn) < 0 || distance(psn, requester.sent_psn) <= 0) return;
   if (packet.opcode().operation == wire::Operation::acknowledge)
-    receive_acknowledge(nic, qp, packet, now);
+    receive_acknowledge(nic, qp, packet, psn, now);
   else
     receive_data(nic, qp, packet, now);
 }

@@ -164,7 +164,8 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc) {
   NicState& nic = *state_;
   nic.now = now;
-  const auto parsed = wire::FrameParser::parse(frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr});
+  const auto parsed = wire::FrameParser::parse(
+      frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr, .extensions = nic.extensions});
   if (!parsed) {
     receive_unparsed(nic, frame);
     return;

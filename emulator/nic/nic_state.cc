@@ -5,11 +5,22 @@
 #include "wire/assert.h"
 
 namespace verbena::nic {
+namespace {
+
+std::uint8_t extensions_of(const NicConfig& config) {
+  std::uint8_t bits = 0;
+  if (config.loss_recovery.policy == LossRecovery::selective_repeat) bits |= wire::kHasRecoveryHeader;
+  if (config.congestion.uses_telemetry()) bits |= wire::kHasTelemetry;
+  return bits;
+}
+
+}  // namespace
 
 NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
     : memory(app_memory),
       counters(nic_counters),
       memory_has_octets(app_memory.has_octets()),
+      extensions(extensions_of(nic_config)),
       qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed),
       regions(nic_config.limits, nic_config.seed, nic_counters, nic_config.page_fault_delay, now),
       config(nic_config),

@@ -66,6 +66,7 @@ struct alignas(64) NicState {
   Memory& memory;
   Counters& counters;
   const bool memory_has_octets;
+  const std::uint8_t extensions;  // of Bth::reserved7, those that mean something to this NIC
   bool is_removed = false;
   QpnTable qpns;
   Steering steering;

@@ -109,6 +109,33 @@ BOOST_AUTO_TEST_CASE(nothing_but_what_was_lost_is_sent_again) {
 
 // -- Agreement ------------------------------------------------------------------------------------------------------
 
+BOOST_AUTO_TEST_CASE(a_nic_without_extensions_does_not_look_at_reserved_bits) {
+  constexpr std::size_t kBth = 14 + 20 + 8;
+  constexpr std::size_t kOctets = 64;  // more than a header of ours
+  for (const bool is_known_flow : {false, true}) {
+    Script script;
+    for (std::uint32_t psn = 100; psn < (is_known_flow ? 104u : 101u); ++psn) {
+      auto frame = verbena::test::make_frame(2, 1,
+                                             {.opcode = rc(OperationCode::write_only),
+                                              .psn = psn,
+                                              .dest_qp = script.end.qpn(),
+                                              .ack_request = true,
+                                              .reth = {script.buffer.address(), {script.buffer.rkey()}, kOctets},
+                                              .payload = payload(kOctets, static_cast<std::uint8_t>(psn))});
+      frame[kBth + 8] |= std::byte{0x7f};  // all of them (IBTA 9.2: transmitted as 0, ignored on receive)
+      const auto covered = std::span(frame).subspan(14, frame.size() - 14 - wire::kIcrcBytes);
+      const std::uint32_t icrc = wire::compute_icrc(covered, true);
+      for (std::size_t i = 0; i < wire::kIcrcBytes; ++i)
+        frame[frame.size() - wire::kIcrcBytes + i] = static_cast<std::byte>(icrc >> 8 * i);
+      script.raw(frame);
+      script.expect_acknowledge(psn);
+      for (std::size_t i = 0; i < kOctets; ++i)
+        BOOST_TEST(std::to_integer<std::uint32_t>(script.buffer.bytes()[i]) == psn);
+    }
+    BOOST_TEST(script.end.counters().get(Counter::rx_dropped_icrc) == 0u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_peer_that_says_nothing_gets_packets_as_of_go_back_n) {
   Script script = script_of(kNegotiated);
   post_write(script, 3);

@@ -35,25 +35,11 @@ constexpr std::array<Named<CongestionPolicy>, 6> kPolicies{{{"none", CongestionP
                                                             {"hpcc", CongestionPolicy::hpcc}}};
 constexpr std::array<Named<CnpScope>, 3> kScopes{
     {{"qp", CnpScope::qp}, {"destination", CnpScope::destination}, {"port", CnpScope::port}}};
-constexpr std::array<Named<bool>, 2> kAnswers{{{"true", true}, {"false", false}}};
 
 /// A parameter of one policy: `&CongestionConfig::dcqcn, &DcqcnParameters::timer`.
 template <auto policy, auto member>
 auto& of_policy(auto& config) {
   return config.*policy.*member;
-}
-
-template <const auto& table, auto member>
-bool take_named(std::string_view text, CongestionConfig& into) {
-  const auto value = find_named(table, text);
-  if (value) into.*member = *value;
-  return value.has_value();
-}
-template <const auto& table, auto member>
-std::string named_text(const CongestionConfig& of) {
-  for (const auto& row : table)
-    if (row.value == of.*member) return std::string(row.name);
-  return {};
 }
 
 template <auto policy, auto member, std::int64_t least_ns>
@@ -142,15 +128,6 @@ std::string window_increase_text(const CongestionConfig& of) {
   return std::to_string(of.hpcc.additive_increase);
 }
 
-bool take_clamp(std::string_view text, CongestionConfig& into) {
-  const auto answer = find_named(kAnswers, text);
-  if (answer) into.dcqcn.clamp_target_rate = *answer;
-  return answer.has_value();
-}
-std::string clamp_text(const CongestionConfig& of) {
-  return of.dcqcn.clamp_target_rate ? "true" : "false";
-}
-
 template <auto policy, auto member>
 constexpr CongestionWord timer_word(std::string_view name) {
   return {name, "want a time from 1us to 10s, as in 55us", take_time<policy, member, kTimerMin.ns>,
@@ -188,8 +165,8 @@ constexpr std::array kWords{
                    take_named<kPolicies, &CongestionConfig::policy>, named_text<kPolicies, &CongestionConfig::policy>},
     CongestionWord{"cnp-scope", "want qp, destination or port", take_named<kScopes, &CongestionConfig::cnp_scope>,
                    named_text<kScopes, &CongestionConfig::cnp_scope>},
-    CongestionWord{"cnp-on-nak", "want true or false", take_named<kAnswers, &CongestionConfig::cnp_on_nak>,
-                   named_text<kAnswers, &CongestionConfig::cnp_on_nak>},
+    CongestionWord{"cnp-on-nak", "want true or false", take_named<kTrueOrFalse, &CongestionConfig::cnp_on_nak>,
+                   named_text<kTrueOrFalse, &CongestionConfig::cnp_on_nak>},
     share_word<kDcqcn, &DcqcnParameters::g>("dcqcn-g"),
     timer_word<kDcqcn, &DcqcnParameters::alpha_timer>("dcqcn-alpha-timer"),
     timer_word<kDcqcn, &DcqcnParameters::timer>("dcqcn-timer"),
@@ -200,7 +177,13 @@ constexpr std::array kWords{
     rate_word<kDcqcn, &DcqcnParameters::hyper_increase_bits_per_second>("dcqcn-hyper-increase"),
     rate_word<kDcqcn, &DcqcnParameters::min_rate_bits_per_second>("dcqcn-min-rate"),
     time_word<kDcqcn, &DcqcnParameters::decrease_interval>("dcqcn-decrease-interval"),
-    CongestionWord{"dcqcn-clamp-target-rate", "want true or false", take_clamp, clamp_text},
+    CongestionWord{"dcqcn-clamp-target-rate", "want true or false",
+                   [](std::string_view text, CongestionConfig& into) {
+                     return take_named<kTrueOrFalse, &DcqcnParameters::clamp_target_rate>(text, into.dcqcn);
+                   },
+                   [](const CongestionConfig& of) {
+                     return named_text<kTrueOrFalse, &DcqcnParameters::clamp_target_rate>(of.dcqcn);
+                   }},
     share_word<kTimely, &TimelyParameters::alpha>("timely-alpha"),
     share_word<kTimely, &TimelyParameters::beta>("timely-beta"),
     timer_word<kTimely, &TimelyParameters::t_low>("timely-t-low"),
@@ -243,13 +226,8 @@ std::string_view contradiction(const CongestionConfig& config) {
   return {};
 }
 
-std::string text_of(const CongestionConfig& config) {
-  std::string text;
-  const CongestionConfig unsaid;
-  for (const CongestionWord& word : kWords)
-    if (const std::string value = word.text(config); value != word.text(unsaid))
-      text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + value;
-  return text;
+std::string text_of(const nic::CongestionConfig& config) {
+  return text_of_settings(congestion_words(), config);
 }
 
 }  // namespace verbena::fabric

@@ -7,18 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/fabric/setting_words.h"
 #include "emulator/nic/congestion_control.h"
 
 namespace verbena::fabric {
 
-struct CongestionWord {
-  std::string_view name;   // dcqcn-timer
-  std::string_view right;  // what its value may be: "want a time from 1us to 10s, as in 55us"
-  /// False: the text is no such value.
-  bool (*take)(std::string_view text, nic::CongestionConfig& into);
-  /// What `take` reads back.
-  std::string (*text)(const nic::CongestionConfig& of);
-};
+using CongestionWord = SettingWord<nic::CongestionConfig>;
 
 std::span<const CongestionWord> congestion_words();
 

@@ -17,20 +17,6 @@ constexpr std::uint64_t kOctetsMax = std::uint64_t{1} << 30;
 
 constexpr std::array<Named<LossRecovery>, 2> kPolicies{
     {{"go-back-n", LossRecovery::go_back_n}, {"selective-repeat", LossRecovery::selective_repeat}}};
-constexpr std::array<Named<bool>, 2> kAnswers{{{"true", true}, {"false", false}}};
-
-template <const auto& table, auto member>
-bool take_named(std::string_view text, LossRecoveryConfig& into) {
-  const auto value = find_named(table, text);
-  if (value) into.*member = *value;
-  return value.has_value();
-}
-template <const auto& table, auto member>
-std::string named_text(const LossRecoveryConfig& of) {
-  for (const auto& row : table)
-    if (row.value == of.*member) return std::string(row.name);
-  return {};
-}
 
 template <auto member>
 bool take_time(std::string_view text, LossRecoveryConfig& into) {
@@ -87,8 +73,8 @@ constexpr std::array kWords{
     LossRecoveryWord{"bdp-rtt", kTimeIsRight, take_time<&LossRecoveryConfig::bdp_round_trip>,
                      time_text<&LossRecoveryConfig::bdp_round_trip>},
     LossRecoveryWord{"recovery-negotiation", "want true or false",
-                     take_named<kAnswers, &LossRecoveryConfig::negotiates>,
-                     named_text<kAnswers, &LossRecoveryConfig::negotiates>},
+                     take_named<kTrueOrFalse, &LossRecoveryConfig::negotiates>,
+                     named_text<kTrueOrFalse, &LossRecoveryConfig::negotiates>},
 };
 
 }  // namespace
@@ -102,13 +88,8 @@ std::string_view contradiction(const LossRecoveryConfig& config) {
   return {};
 }
 
-std::string text_of(const LossRecoveryConfig& config) {
-  std::string text;
-  const LossRecoveryConfig unsaid;
-  for (const LossRecoveryWord& word : kWords)
-    if (const std::string value = word.text(config); !value.empty() && value != word.text(unsaid))
-      text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + value;
-  return text;
+std::string text_of(const nic::LossRecoveryConfig& config) {
+  return text_of_settings(loss_recovery_words(), config);
 }
 
 }  // namespace verbena::fabric

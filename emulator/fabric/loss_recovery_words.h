@@ -7,18 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/fabric/setting_words.h"
 #include "emulator/nic/loss_recovery.h"
 
 namespace verbena::fabric {
 
-struct LossRecoveryWord {
-  std::string_view name;   // rto-low
-  std::string_view right;  // what its value may be: "want a time from 1us to 10s, as in 100us"
-  /// False: the text is no such value.
-  bool (*take)(std::string_view text, nic::LossRecoveryConfig& into);
-  /// What `take` reads back; empty: nothing is said.
-  std::string (*text)(const nic::LossRecoveryConfig& of);
-};
+using LossRecoveryWord = SettingWord<nic::LossRecoveryConfig>;
 
 std::span<const LossRecoveryWord> loss_recovery_words();
 

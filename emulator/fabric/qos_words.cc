@@ -97,20 +97,12 @@ bool take_alpha(std::string_view text, std::uint32_t& into) {
   return into != 0;
 }
 
-template <const auto& table, class Value>
-bool take_named(std::string_view text, Value& into) {
-  const auto value = find_named(table, text);
-  if (value) into = *value;
-  return value.has_value();
-}
-
 constexpr auto kReaction = [](Qos& qos) -> Duration& { return qos.reaction; };
 constexpr auto kDetect = [](Qos& qos) -> Duration& { return qos.watchdog.detect; };
 constexpr auto kRestore = [](Qos& qos) -> Duration& { return qos.watchdog.restore; };
 
 constexpr std::array kWords{
-    QosWord{"trust", "want dscp or pcp",
-            [](std::string_view text, Qos& into) { return take_named<kTrusts>(text, into.trust); }},
+    QosWord{"trust", "want dscp or pcp", take_named<kTrusts, &Qos::trust>},
     QosWord{
         "dscp", "want DSCP:CLASS, as in 26:3+48:6",
         [](std::string_view text, Qos& into) { return take_map(text, 0, kTrafficClasses - 1, into.class_of_dscp); }},
@@ -118,8 +110,7 @@ constexpr std::array kWords{
     QosWord{"weights", "want CLASS:WEIGHT with weights from 1 to 1000, as in 0:1+3:4",
             [](std::string_view text, Qos& into) { return take_map(text, 1, kWeightMax, into.weights); }},
     QosWord{"lossless", "want classes from 0 to 7, as in 3+4, all or none", take_classes<&Qos::lossless>},
-    QosWord{"pause", "want pfc or global",
-            [](std::string_view text, Qos& into) { return take_named<kFlowControls>(text, into.flow_control); }},
+    QosWord{"pause", "want pfc or global", take_named<kFlowControls, &Qos::flow_control>},
     QosWord{"pause-quanta", "want units of 512 bit times, from 1 to 65535",
             [](std::string_view text, Qos& into) {
               const auto quanta = number_up_to(text, UINT16_MAX);
@@ -151,7 +142,9 @@ constexpr std::array kWords{
     QosWord{"watchdog-restore", "want a time up to 60s, as in 200ms",
             [](std::string_view text, Qos& into) { return take_time<kRestore>(text, Duration{}, kWatchdogMax, into); }},
     QosWord{"watchdog-action", "want drop or forward",
-            [](std::string_view text, Qos& into) { return take_named<kActions>(text, into.watchdog.drops); }},
+            [](std::string_view text, Qos& into) {
+              return take_named<kActions, &PauseWatchdog::drops>(text, into.watchdog);
+            }},
 };
 
 }  // namespace

@@ -10,17 +10,13 @@
 #include <string_view>
 
 #include "emulator/fabric/qos.h"
+#include "emulator/fabric/setting_words.h"
 #include "emulator/fabric/topology.h"
 #include "wire/result.h"
 
 namespace verbena::fabric {
 
-struct QosWord {
-  std::string_view name;   // xon-offset
-  std::string_view right;  // what its value may be
-  /// False: the text is no such value.
-  bool (*take)(std::string_view text, Qos& into);
-};
+using QosWord = SettingWord<Qos>;
 
 std::span<const QosWord> qos_words();
 

@@ -17,6 +17,11 @@ constexpr ShapeKey kDumbbellKeys[] = {{.name = "hosts", .example = "4", .least =
 constexpr ShapeKey kLeafSpineKeys[] = {{.name = "leaves", .example = "2", .least = 1, .most = 512},
                                        {.name = "spines", .example = "2", .least = 1, .most = 512},
                                        {.name = "hosts-per-leaf", .example = "2", .least = 1, .most = 64}};
+constexpr ShapeKey kClosKeys[] = {{.name = "pods", .example = "2", .least = 1, .most = 32},
+                                  {.name = "racks", .example = "2", .least = 1, .most = 32},
+                                  {.name = "hosts-per-rack", .example = "2", .least = 1, .most = 32},
+                                  {.name = "aggregations", .example = "2", .least = 1, .most = 32},
+                                  {.name = "cores", .example = "2", .least = 1, .most = 32}};
 constexpr ShapeKey kFatTreeKeys[] = {{.name = "k", .example = "4", .least = 2, .most = kFatTreeMax, .is_even = true}};
 
 template <Topology (*kMake)(std::uint32_t, const ShapeParameters&)>
@@ -42,6 +47,22 @@ constexpr Shape kShapes[] = {
      [](std::uint32_t hosts) -> std::optional<ShapeSizes> {
        if (hosts % 2 != 0) return std::nullopt;
        return ShapeSizes{hosts / 2, 2, 2};
+     }},
+    {"clos", kClosKeys,
+     "pods, racks and aggregations of each pod, hosts-per-rack, and cores of each aggregation: pods: 2, racks: 2, "
+     "hosts-per-rack: 4, aggregations: 2, cores: 2 for 16 hosts",
+     "a multiple of 4",
+     [](const ShapeSizes& sizes, const ShapeParameters& parameters) {
+       return clos({.pods = sizes[0],
+                    .racks_per_pod = sizes[1],
+                    .hosts_per_rack = sizes[2],
+                    .aggregations_per_pod = sizes[3],
+                    .cores_per_row = sizes[4]},
+                   parameters);
+     },
+     [](std::uint32_t hosts) -> std::optional<ShapeSizes> {
+       if (hosts % 4 != 0 || hosts == 0) return std::nullopt;
+       return ShapeSizes{2, 2, hosts / 4, 2, 2};
      }},
     {"fat-tree", kFatTreeKeys, "k, an even number of pods, and has k*k*k/4 hosts: k: 4 for 16 hosts",
      "2, 16, 54 or 128 (k*k*k/4)", of_one_size<fat_tree>,

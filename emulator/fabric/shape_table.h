@@ -23,7 +23,7 @@ struct ShapeKey {
   std::uint32_t most = kVerticesMax;
   bool is_even = false;
 };
-inline constexpr std::size_t kShapeKeysMax = 3;
+inline constexpr std::size_t kShapeKeysMax = 5;
 using ShapeSizes = std::array<std::uint32_t, kShapeKeysMax>;  // in the order of Shape::keys
 
 struct Shape {

@@ -80,23 +80,28 @@ Topology leaf_spine(const LeafSpine& size, const ShapeParameters& parameters) {
   return maker.take();
 }
 
+Topology clos(const Clos& size, const ShapeParameters& parameters) {
+  // Switches: all racks pod by pod, then all aggregations pod by pod, then the core row by row.
+  const std::uint32_t racks = size.pods * size.racks_per_pod;
+  const std::uint32_t core = racks + size.pods * size.aggregations_per_pod;
+  Maker maker(racks * size.hosts_per_rack, core + size.aggregations_per_pod * size.cores_per_row, parameters);
+  for (std::uint32_t host = 0; host < racks * size.hosts_per_rack; ++host)
+    maker.join_host(host, host / size.hosts_per_rack);
+  for (std::uint32_t rack = 0; rack < racks; ++rack)
+    for (std::uint32_t i = 0; i < size.aggregations_per_pod; ++i)
+      maker.join_switches(rack, racks + rack / size.racks_per_pod * size.aggregations_per_pod + i);
+  for (std::uint32_t aggregation = 0; aggregation < size.pods * size.aggregations_per_pod; ++aggregation)
+    for (std::uint32_t i = 0; i < size.cores_per_row; ++i)
+      maker.join_switches(racks + aggregation, core + aggregation % size.aggregations_per_pod * size.cores_per_row + i);
+  return maker.take();
+}
+
 Topology fat_tree(std::uint32_t k, const ShapeParameters& parameters) {
   VERBENA_ASSERT(k >= 2 && k % 2 == 0);
   const std::uint32_t half = k / 2;
-  // Switches: all edges pod by pod, then all aggregations pod by pod, then the core.
-  const std::uint32_t edges = k * half;
-  Maker maker(edges * half, 2 * edges + half * half, parameters);
-  for (std::uint32_t edge = 0; edge < edges; ++edge)
-    for (std::uint32_t i = 0; i < half; ++i) maker.join_host(edge * half + i, edge);
-  for (std::uint32_t pod = 0; pod < k; ++pod)
-    for (std::uint32_t edge = 0; edge < half; ++edge)
-      for (std::uint32_t i = 0; i < half; ++i) maker.join_switches(pod * half + edge, edges + pod * half + i);
-  // The i-th aggregation of each pod is joined to the i-th row of the core.
-  for (std::uint32_t pod = 0; pod < k; ++pod)
-    for (std::uint32_t row = 0; row < half; ++row)
-      for (std::uint32_t i = 0; i < half; ++i)
-        maker.join_switches(edges + pod * half + row, 2 * edges + row * half + i);
-  return maker.take();
+  return clos(
+      {.pods = k, .racks_per_pod = half, .hosts_per_rack = half, .aggregations_per_pod = half, .cores_per_row = half},
+      parameters);
 }
 
 }  // namespace verbena::fabric

@@ -98,7 +98,17 @@ struct LeafSpine {
   std::uint32_t hosts_per_leaf = 2;
 };
 Topology leaf_spine(const LeafSpine& size, const ShapeParameters& parameters);
-/// k even: k pods, k^3/4 hosts (Al-Fares 2008).
+/// Three tiers: racks of hosts in pods, each rack joined to all aggregations of its pod, and the i-th aggregation of
+/// each pod to the i-th row of the core.
+struct Clos {
+  std::uint32_t pods = 2;
+  std::uint32_t racks_per_pod = 2;
+  std::uint32_t hosts_per_rack = 2;
+  std::uint32_t aggregations_per_pod = 2;
+  std::uint32_t cores_per_row = 2;
+};
+Topology clos(const Clos& size, const ShapeParameters& parameters);
+/// The Clos network of k-port switches, k even: k pods, k^3/4 hosts (Al-Fares 2008).
 Topology fat_tree(std::uint32_t k, const ShapeParameters& parameters);
 
 /// One line that says what is wrong: a name used twice, a cable to nowhere or from a vertex to itself, a host with no

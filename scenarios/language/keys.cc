@@ -19,8 +19,10 @@ constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    
                               "payload", "capture",     "detection", "sockets", "sample",  "topology",
                               "nic",     "nics",        "workloads", "faults",  "expect"};
 constexpr Word kCapture[] = {"snap", "limit"};
-constexpr Word kTopology[] = {"shape", "hosts", "leaves", "spines", "hosts-per-leaf", "k", "nodes", "switches",
-                              "link",  "trunk", "links",  "qos",    "spread"};
+constexpr Word kTopology[] = {"shape", "hosts", "leaves",         "spines",       "hosts-per-leaf",
+                              "pods",  "racks", "hosts-per-rack", "aggregations", "cores",
+                              "k",     "nodes", "switches",       "link",         "trunk",
+                              "links", "qos",   "spread"};
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu", "telemetry"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu", "telemetry"};
@@ -76,18 +78,22 @@ constexpr Word kProgramEnds[] = {"program", "status", "output", "is", "min", "ma
 constexpr Word kChecker[] = {"checker", "is", "min", "max", "name"};
 constexpr Word kSurvivors[] = {"survivors", "is", "min", "max", "name"};
 
+template <class Config>
+void add_names(std::span<const fabric::SettingWord<Config>> words, std::vector<Word>& into) {
+  for (const fabric::SettingWord<Config>& word : words) into.push_back(word.name);
+}
 std::vector<Word> with_behaviour(std::span<const Word> own) {
   std::vector<Word> all(own.begin(), own.end());
   all.insert(all.end(), std::begin(kBehaviour), std::end(kBehaviour));
-  for (const fabric::CongestionWord& word : fabric::congestion_words()) all.push_back(word.name);
-  for (const fabric::LossRecoveryWord& word : fabric::loss_recovery_words()) all.push_back(word.name);
+  add_names(fabric::congestion_words(), all);
+  add_names(fabric::loss_recovery_words(), all);
   return all;
 }
 const std::vector<Word> kWholeNic = with_behaviour(kNic);
 const std::vector<Word> kWholeProfile = with_behaviour(kProfile);
 std::vector<Word> names_of_qos() {
   std::vector<Word> all;
-  for (const fabric::QosWord& word : fabric::qos_words()) all.push_back(word.name);
+  add_names(fabric::qos_words(), all);
   return all;
 }
 const std::vector<Word> kQos = names_of_qos();

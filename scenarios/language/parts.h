@@ -4,9 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "emulator/fabric/congestion_words.h"
+#include "emulator/fabric/loss_recovery_words.h"
+#include "emulator/fabric/qos_words.h"
 #include "scenarios/language/element_names.h"
 #include "scenarios/language/read_scenario.h"
 #include "scenarios/language/scenario.h"
@@ -18,6 +22,17 @@ namespace verbena::scenarios {
 inline constexpr std::uint64_t kCountMax = 1'000'000'000'000;
 
 inline constexpr std::uint64_t kDscpMax = 63;
+
+/// A value as the words of setting_words.h are written: lists with +, maps as KEY:VALUE.
+std::string setting_text(const Value& value);
+/// Those of a section's keys that are settings of `into`.
+template <class Config>
+void read_settings(const Section& section, std::span<const fabric::SettingWord<Config>> words, Config& into) {
+  for (const fabric::SettingWord<Config>& word : words)
+    if (const auto value = section.find(word.name); value && !word.take(setting_text(*value), into))
+      value->wrong(std::string(word.right));
+  if (const std::string wrong(fabric::contradiction(into)); !wrong.empty()) complain(section.place(), wrong);
+}
 
 fabric::Topology read_topology(const Value& topology);
 fabric::Qos read_qos(const Value& qos);

@@ -22,16 +22,8 @@ void read_behaviour(const Section& section, NicProfile& profile) {
   if (const auto value = section.find("acknowledge-latency")) profile.acknowledge_latency = value->duration();
   if (const auto value = section.find("timeout-min")) profile.timeout_min = value->duration();
   if (const auto value = section.find("cnp-interval")) profile.cnp_interval = value->duration();
-  for (const fabric::CongestionWord& word : fabric::congestion_words())
-    if (const auto value = section.find(word.name); value && !word.take(value->word(), profile.congestion))
-      value->wrong(std::string(word.right));
-  if (const std::string_view wrong = fabric::contradiction(profile.congestion); !wrong.empty())
-    complain(section.place(), std::string(wrong));
-  for (const fabric::LossRecoveryWord& word : fabric::loss_recovery_words())
-    if (const auto value = section.find(word.name); value && !word.take(value->word(), profile.loss_recovery))
-      value->wrong(std::string(word.right));
-  if (const std::string_view wrong = fabric::contradiction(profile.loss_recovery); !wrong.empty())
-    complain(section.place(), std::string(wrong));
+  read_settings(section, fabric::congestion_words(), profile.congestion);
+  read_settings(section, fabric::loss_recovery_words(), profile.loss_recovery);
   if (profile.congestion.uses_notifications() && profile.cnp_interval.ns == 0)
     profile.cnp_interval = fabric::kCnpIntervalDefault;
   if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();

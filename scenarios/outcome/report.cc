@@ -12,30 +12,7 @@ namespace {
 
 constexpr std::size_t kFaultsShown = 20;
 
-using Row = std::vector<std::string>;
-
-/// Columns as wide as they need to be; the first column to the left, the others to the right unless the last is text.
-std::string table_text(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i == widths.size()) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool last = i + 1 == widths.size();
-      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
-              : last ? "  " + row[i]
-                     : fmt::format("  {:>{}}", row[i], widths[i]);
-    }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    text += line + "\n";
-  }
-  return text;
-}
+using Row = TableRow;
 
 std::string statuses_text(const WorkloadOutcome& workload) {
   std::string text;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -176,6 +177,28 @@ std::string octets_text(std::uint64_t octets) {
 std::string rate_text(double bits_per_second) {
   static constexpr std::array<std::string_view, 5> kUnits{"b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"};
   return scaled(bits_per_second, 1000, kUnits);
+}
+
+std::string table_text(const std::vector<TableRow>& rows, std::string_view indent) {
+  std::vector<std::size_t> widths;
+  for (const TableRow& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i == widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string text;
+  for (const TableRow& row : rows) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == widths.size();
+      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
+              : last ? "  " + row[i]
+                     : fmt::format("  {:>{}}", row[i], widths[i]);
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    text += line + "\n";
+  }
+  return text;
 }
 
 }  // namespace verbena::scenarios

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "emulator/nic/attributes.h"
 #include "emulator/nic/completion.h"
@@ -27,5 +28,9 @@ std::string time_text(Duration duration);
 std::string octets_text(std::uint64_t octets);
 /// "12.3 Gb/s".
 std::string rate_text(double bits_per_second);
+
+using TableRow = std::vector<std::string>;
+/// Columns as wide as they need to be; the first column to the left, the others to the right unless the last is text.
+std::string table_text(const std::vector<TableRow>& rows, std::string_view indent = {});
 
 }  // namespace verbena::scenarios

@@ -13,7 +13,7 @@ namespace verbena::scenarios {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Row = std::vector<std::string>;
+using Row = TableRow;
 
 std::string number_text(double value, Unit unit) {
   switch (unit) {
@@ -69,21 +69,6 @@ std::string_view verdict_word(RowVerdict verdict) {
       return "not judged";
   }
   return {};
-}
-
-/// The first column to the left, the others to the right, but for the last.
-std::string table_text(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line = fmt::format("  {:<{}}", row[0], widths[0]);
-    for (std::size_t i = 1; i < row.size(); ++i)
-      line += i + 1 == row.size() ? "  " + row[i] : fmt::format("  {:>{}}", row[i], widths[i]);
-    text += line + "\n";
-  }
-  return text;
 }
 
 Json row_json(const RowResult& result) {
@@ -153,7 +138,7 @@ std::string experiment_text(const ExperimentResult& result) {
     rows.push_back({std::string(row.row->what), published_text(*row.row), number_text(row.ours, row.row->unit),
                     row.ratio ? fmt::format("{:.2f}", *row.ratio) : "-", std::move(last)});
   }
-  text += table_text(rows) + "\n";
+  text += table_text(rows, "  ") + "\n";
   for (std::size_t i = 0; i < notes.size(); ++i) text += fmt::format("  [{}] {}\n", i + 1, notes[i]);
   for (const RunResult& run : result.runs)
     text += fmt::format("  run {}: {} of virtual time in {:.1f} s, trace {:016x}\n", run.name, time_text(run.elapsed),

@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <deque>
 
-#include "wire/types.h"
+#include "wire/headers.h"
 
 namespace verbena::scenarios {
 namespace {
 
-constexpr std::uint64_t kEthernet = 14;
-constexpr std::uint64_t kIpv4 = 20;
-constexpr std::uint64_t kUdp = 8;
-constexpr std::uint64_t kBth = 12;
-constexpr std::uint64_t kReth = 16;
-constexpr std::uint64_t kImmediate = 4;
-constexpr std::uint64_t kAeth = 4;
-constexpr std::uint64_t kIcrc = 4;
-constexpr std::uint64_t kHeaders = kEthernet + kIpv4 + kUdp + kBth + kIcrc;
+constexpr std::uint64_t kReth = wire::RethLayout::bytes;
+constexpr std::uint64_t kImmediate = wire::ImmDtLayout::bytes;
+constexpr std::uint64_t kHeaders = wire::EthernetLayout::bytes + wire::Ipv4Layout::bytes + wire::UdpLayout::bytes +
+                                   wire::BthLayout::bytes + wire::kIcrcBytes;
+constexpr std::uint64_t kAcknowledge = kHeaders + wire::AethLayout::bytes;
 constexpr std::uint64_t kPad = 4;  // payloads are padded to a multiple of it
 
 constexpr std::uint64_t padded(std::uint64_t octets) {
@@ -94,7 +90,7 @@ Duration MessageTime::alone(std::uint64_t octets) const {
   }
   Duration whole = last_sent + acknowledge_latency_;
   for (const WayCable& cable : way_)
-    whole = whole + cable.propagation + cable.propagation + time_of(kHeaders + kAeth, cable);
+    whole = whole + cable.propagation + cable.propagation + time_of(kAcknowledge, cable);
   return whole;
 }
 

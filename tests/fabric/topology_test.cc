@@ -50,6 +50,9 @@ BOOST_AUTO_TEST_CASE(shapes_have_the_hosts_switches_and_cables_that_their_names_
   BOOST_TEST(size_of(full_mesh(5, {})) == (Size{5, 5, 5 + 10}));
   BOOST_TEST(size_of(dumbbell(3, {})) == (Size{6, 2, 6 + 1}));
   BOOST_TEST(size_of(leaf_spine({.leaves = 4, .spines = 3, .hosts_per_leaf = 5}, {})) == (Size{20, 7, 20 + 12}));
+  BOOST_TEST(
+      size_of(clos({.pods = 5, .racks_per_pod = 4, .hosts_per_rack = 16, .aggregations_per_pod = 4, .cores_per_row = 4},
+                   {})) == (Size{320, 20 + 20 + 16, 320 + 80 + 80}));
   BOOST_TEST(size_of(fat_tree(4, {})) == (Size{16, 20, 16 + 16 + 16}));
   BOOST_TEST(size_of(fat_tree(16, {})) == (Size{1024, 320, 3 * 1024}));
 }
@@ -77,7 +80,8 @@ BOOST_AUTO_TEST_CASE(each_shape_is_found_by_its_name_and_has_the_hosts_that_are_
       BOOST_TEST(size_of(shape.make(*sizes, {})).hosts == hosts);
     }
   }
-  BOOST_TEST(found == 4 * 129u + 2 * 65u + 4u);  // two shapes want an even number, a fat tree 2, 16, 54 or 128
+  BOOST_TEST(found ==
+             4 * 129u + 2 * 65u + 32u + 4u);  // even: two shapes; by four: a Clos network; 2, 16, 54 or 128: a fat tree
   BOOST_TEST(find_shape("torus") == nullptr);
 }
 

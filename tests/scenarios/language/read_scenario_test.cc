@@ -75,6 +75,7 @@ BOOST_AUTO_TEST_CASE(every_shape_and_an_explicit_graph_are_understood) {
   BOOST_TEST(hosts("{shape: full-mesh, hosts: 5}") == 5u);
   BOOST_TEST(hosts("{shape: dumbbell, hosts: 5}") == 10u);
   BOOST_TEST(hosts("{shape: leaf-spine, leaves: 3, spines: 2, hosts-per-leaf: 4}") == 12u);
+  BOOST_TEST(hosts("{shape: clos, pods: 3, racks: 2, hosts-per-rack: 4, aggregations: 2, cores: 1}") == 24u);
   BOOST_TEST(hosts("{shape: fat-tree, k: 4}") == 16u);
   BOOST_TEST(hosts("{nodes: [a, b], switches: [x], links: [{between: [a, x]}, {between: [x, b], rate: 1Gbps}]}") == 2u);
 }

@@ -61,18 +61,20 @@ fi
 apt() {
   "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@" </dev/null
 }
-with_retries() {
-  local attempt
-  for attempt in 1 2 3; do
-    "$@" && return 0
-    echo "setup: '$*' failed (attempt $attempt of 3)" >&2
+# A mirror that is being brought up to date has lists and packages that do not fit each other, for a minute or so: each
+# attempt reads the lists anew.
+install_packages() {
+  local wait
+  for wait in 5 30 90 0; do
+    apt update && apt install --no-install-recommends "$@" && return
+    echo "setup: installing failed$([[ $wait -eq 0 ]] || echo "; again in $wait s")" >&2
+    sleep "$wait"
   done
   return 1
 }
 
 echo "setup: installing ${missing[*]}" >&2
-with_retries apt update >&2
-with_retries apt install --no-install-recommends "${missing[@]}" >&2
+install_packages "${missing[@]}" >&2 || { echo "setup: apt-get could not install ${missing[*]}" >&2; exit 1; }
 for package in "${missing[@]}"; do
   is_installed "$package" || { echo "setup: $package is still missing" >&2; exit 1; }
 done

@@ -73,7 +73,8 @@ void declare(CommandLine& line, ExecOptions& options) {
               "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
               "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
               "congestion-control=dcqcn cnp-interval=4us loss-recovery=selective-repeat page-fault-delay=50us "
-              "nak-latency=10us acknowledge-latency=500ns removed-after=2s', any of them, and the parameters of "
+              "nak-latency=10us acknowledge-latency=500ns nak-reaction-latency=5us implied-nak-latency=5us "
+              "removed-after=2s', any of them, and the parameters of "
               "congestion control and loss recovery (scenarios/README.md)");
   line.option("--icrc", options.icrc, "offload|always",
               "when the ICRC of a packet is computed: offload (once it leaves the memory that the user's processes "

@@ -87,14 +87,22 @@ void exhaust(NicState& nic, Qp& qp, CompletionStatus status, Counter counter) {
   nic.fail_send_head(qp, status);
 }
 
-void send_again_from(NicState& nic, Qp& qp, Psn psn, Time now) {
+/// Nothing more leaves before `until`; then all from `psn` on.
+void send_again_later(NicState& nic, Qp& qp, Psn psn, Time until) {
+  go_back(qp, psn);
+  nic.start_timer(qp, Timer::rnr, until);
+  qp.timers.stop(Timer::ack);
+}
+
+void send_again_from(NicState& nic, Qp& qp, Psn psn, Duration latency, Time now) {
+  if (latency.ns != 0) return send_again_later(nic, qp, psn, now + latency);
   go_back(qp, psn);
   restart_ack_timer(nic, qp, now);
   nic.ready.push_back(qp);
 }
 
 /// Sends again from `psn` on; the retry count guards against doing so for ever without progress.
-void retry_from(NicState& nic, Qp& qp, Psn psn, Loss loss, Time now) {
+void retry_from(NicState& nic, Qp& qp, Psn psn, Loss loss, Duration latency, Time now) {
   Requester& requester = qp.requester;
   if (requester.retries_left == 0) {
     exhaust(nic, qp, CompletionStatus::retry_exceeded, Counter::retry_exceeded_err);
@@ -102,18 +110,19 @@ void retry_from(NicState& nic, Qp& qp, Psn psn, Loss loss, Time now) {
   }
   --requester.retries_left;
   note_loss(qp, loss, now);
-  send_again_from(nic, qp, psn, now);
+  send_again_from(nic, qp, psn, latency, now);
 }
 
 void response_missing(NicState& nic, Qp& qp, Time now) {
   if (qp.requester.read_retry_pending || qp.state == QpState::error) return;
   nic.counters.add(Counter::implied_nak_seq_err);
+  const Duration latency = nic.config.implied_nak_latency;
   if (qp.selective != nullptr) lose_responses(qp);
   if (repeats_selectively(qp)) {  // whose retries are counted by time alone
     note_loss(qp, Loss::sequence_error, now);
-    send_again_from(nic, qp, qp.requester.una_psn, now);
+    send_again_from(nic, qp, qp.requester.una_psn, latency, now);
   } else {
-    retry_from(nic, qp, qp.requester.una_psn, Loss::sequence_error, now);
+    retry_from(nic, qp, qp.requester.una_psn, Loss::sequence_error, latency, now);
   }
   qp.requester.read_retry_pending = true;
 }
@@ -131,13 +140,11 @@ void learn_credits(Qp& qp, const wire::Aeth& aeth) {
   if (!was_known || distance(Psn(requester.limit_ssn), Psn(limit)) > 0) requester.limit_ssn = limit;
 }
 
-/// Nothing more leaves before `until`; then all from `psn` on.
+/// The same, of packets that have arrived and were refused.
 void hold_back(NicState& nic, Qp& qp, Psn psn, Time until) {
   VERBENA_ASSERT(qp.service->takes_responses && qp.state != QpState::error);
   if (qp.selective != nullptr) lose_all_from(qp, psn);
-  go_back(qp, psn);
-  nic.start_timer(qp, Timer::rnr, until);
-  qp.timers.stop(Timer::ack);
+  send_again_later(nic, qp, psn, until);
 }
 
 /// The response before the request that was refused is missing. Both are sent again, and no sooner than the RNR NAK
@@ -172,7 +179,7 @@ void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, const wire::PacketVi
         if (sack_of(packet)) return;  // what it says is known already
         lose_all_from(qp, packet.bth().psn);
       }
-      retry_from(nic, qp, packet.bth().psn, Loss::sequence_error, now);
+      retry_from(nic, qp, packet.bth().psn, Loss::sequence_error, nic.config.nak_reaction_latency, now);
       return;
     case wire::NakCode::invalid_request:
     case wire::NakCode::invalid_rd_request:
@@ -350,10 +357,10 @@ void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
     requester.read_retry_pending = false;
     if (repeats_selectively(qp) && !counts_as_retry(qp, now)) {
       note_loss(qp, Loss::timeout, now);
-      return send_again_from(nic, qp, requester.una_psn, now);
+      return send_again_from(nic, qp, requester.una_psn, Duration{0}, now);
     }
     if (qp.selective != nullptr && !qp.selective->is_agreed) lose_all_from(qp, requester.una_psn);
-    retry_from(nic, qp, requester.una_psn, Loss::timeout, now);
+    retry_from(nic, qp, requester.una_psn, Loss::timeout, Duration{0}, now);
   }
 }
 

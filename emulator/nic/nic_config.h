@@ -78,6 +78,12 @@ struct NicConfig {
   /// What it takes until a page of an on-demand region is there that the NIC meets for the first time. Until then it
   /// refuses requests of peers with RNR NAKs, drops datagrams and read responses, and holds back what is to be sent.
   Duration page_fault_delay{};
+  /// From the arrival of a NAK for a sequence error to the first packet that is sent again; until then the QP sends no
+  /// requests.
+  Duration nak_reaction_latency{};
+  /// From the response behind a missing one to the READ or atomic that is sent again, the implied NAK (IBTA 9.7.5.2.4);
+  /// until then the QP sends no requests.
+  Duration implied_nak_latency{};
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
   NicLimits limits;

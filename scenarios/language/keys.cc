@@ -30,8 +30,16 @@ constexpr Word kNic[] = {"profile",       "mtu",        "timeout", "retry-count"
                          "min-rnr-timer", "read-depth", "speed",   "window"};
 constexpr Word kProfile[] = {"name", "description"};
 /// Of a NIC and of a profile, with the words of congestion control and of loss recovery.
-constexpr Word kBehaviour[] = {"nak-latency",      "acknowledge-latency", "timeout-min", "cnp-interval",
-                               "page-fault-delay", "acknowledge-every",   "dscp",        "cnp-dscp"};
+constexpr Word kBehaviour[] = {"nak-latency",
+                               "acknowledge-latency",
+                               "nak-reaction-latency",
+                               "implied-nak-latency",
+                               "timeout-min",
+                               "cnp-interval",
+                               "page-fault-delay",
+                               "acknowledge-every",
+                               "dscp",
+                               "cnp-dscp"};
 constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",          "to",   "among",
                               "size",     "count", "duration",  "depth",         "qps",           "rate", "load",
                               "qp-reuse", "check", "start",     "receive-depth", "receive-delay", "dscp"};

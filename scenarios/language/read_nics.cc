@@ -20,6 +20,8 @@ constexpr std::uint64_t kAcknowledgeEveryMax = 1 << 20;
 void read_behaviour(const Section& section, NicProfile& profile) {
   if (const auto value = section.find("nak-latency")) profile.nak_latency = value->duration();
   if (const auto value = section.find("acknowledge-latency")) profile.acknowledge_latency = value->duration();
+  if (const auto value = section.find("nak-reaction-latency")) profile.nak_reaction_latency = value->duration();
+  if (const auto value = section.find("implied-nak-latency")) profile.implied_nak_latency = value->duration();
   if (const auto value = section.find("timeout-min")) profile.timeout_min = value->duration();
   if (const auto value = section.find("cnp-interval")) profile.cnp_interval = value->duration();
   read_settings(section, fabric::congestion_words(), profile.congestion);

@@ -32,10 +32,12 @@ enum class Clock : std::uint8_t { virtual_time, real_time };
 
 /// The micro-behaviour of a known NIC, as data (scenarios/profiles/*.yaml).
 struct NicProfile {
-  std::string name = "ideal";       // as the scenario calls it
-  Duration nak_latency{0};          // from the packet that is missing to the NAK on the wire
-  Duration acknowledge_latency{0};  // from a request to its acknowledgement
-  Duration timeout_min{0};          // local ACK timeouts below are rounded up to it
+  std::string name = "ideal";        // as the scenario calls it
+  Duration nak_latency{0};           // from the packet that is missing to the NAK on the wire
+  Duration acknowledge_latency{0};   // from a request to its acknowledgement
+  Duration nak_reaction_latency{0};  // from its arrival to the first packet that is sent again
+  Duration implied_nak_latency{0};   // from the response that shows a gap to the READ that is sent again
+  Duration timeout_min{0};           // local ACK timeouts below are rounded up to it
   /// Least time between two CNPs that answer marked packets of a QP. 0: no CNPs are sent, and what is sent cannot be
   /// marked by switches.
   Duration cnp_interval{0};

@@ -12,14 +12,14 @@ constexpr std::string_view kGoBackN =
 constexpr std::string_view kTimeout =
     "4.096 us x 2^14, what conf/example.yml says of its min-retransmit-timeout 14 (github.com/lumina-test/lumina)";
 constexpr std::string_view kLatencies =
-    "the figures of NACK generation and reaction latency could not be read (looked for in the index of public pages "
-    "and "
-    "repositories on 2026-11-25); the profiles' nak-latency is assumed, and none has a reaction latency";
+    "figures 8 and 9 of the paper, of memory, orders of magnitude: they could not be read (looked for in the index of "
+    "public pages and repositories on 2026-11-25). The profiles say what is remembered, so this shows the model, not "
+    "the NIC";
 
-constexpr ExperimentRun kLuminaRuns[] = {{"cx4-lx", "lumina-cx4-lx"},
-                                         {"cx5", "lumina-cx5"},
-                                         {"cx6-dx", "lumina-cx6-dx"},
-                                         {"e810", "lumina-e810"},
+constexpr ExperimentRun kLuminaRuns[] = {{"cx4-lx", "lumina-cx4-lx"},           {"cx5", "lumina-cx5"},
+                                         {"cx6-dx", "lumina-cx6-dx"},           {"e810", "lumina-e810"},
+                                         {"loss-cx4-lx", "lumina-loss-cx4-lx"}, {"loss-cx5", "lumina-loss-cx5"},
+                                         {"loss-cx6-dx", "lumina-loss-cx6-dx"}, {"loss-e810", "lumina-loss-e810"},
                                          {"timeout", "lumina-timeout"}};
 
 constexpr ExperimentRow cnps(std::string_view what, std::string_view run, double number) {
@@ -28,8 +28,8 @@ constexpr ExperimentRow cnps(std::string_view what, std::string_view run, double
 constexpr ExperimentRow naks(std::string_view what, std::string_view run) {
   return {what, Unit::number, Published::value(2), true, kGoBackN, {run, "naks", {}, {}}, {}};
 }
-constexpr ExperimentRow slowest(std::string_view what, std::string_view run) {
-  return {what, Unit::time, {}, false, kLatencies, {run, "slowest", {}, {}}, {}};
+constexpr ExperimentRow loss(std::string_view what, std::string_view run, std::string_view verb, double ns) {
+  return {what, Unit::time, Published::value(ns), false, kLatencies, {run, verb, {}, {}}, {}};
 }
 
 constexpr ExperimentRow kLuminaRows[] = {
@@ -48,10 +48,14 @@ constexpr ExperimentRow kLuminaRows[] = {
      kTimeout,
      {"timeout", "time", {}, {}},
      {}},
-    slowest("slowest WRITE, ConnectX-4 Lx", "cx4-lx"),
-    slowest("slowest WRITE, ConnectX-5", "cx5"),
-    slowest("slowest WRITE, ConnectX-6 Dx", "cx6-dx"),
-    slowest("slowest WRITE, E810", "e810"),
+    loss("WRITE: NAK and reaction to it, ConnectX-4 Lx", "loss-cx4-lx", "write", 202000),
+    loss("WRITE: NAK and reaction to it, ConnectX-5", "loss-cx5", "write", 6000),
+    loss("WRITE: NAK and reaction to it, ConnectX-6 Dx", "loss-cx6-dx", "write", 6000),
+    loss("WRITE: NAK and reaction to it, E810", "loss-e810", "write", 110000),
+    loss("READ: asked again, ConnectX-4 Lx", "loss-cx4-lx", "read", 150000),
+    loss("READ: asked again, ConnectX-5", "loss-cx5", "read", 2000),
+    loss("READ: asked again, ConnectX-6 Dx", "loss-cx6-dx", "read", 2000),
+    loss("READ: asked again, E810", "loss-e810", "read", 8.3e+07),
 };
 
 }  // namespace
@@ -60,7 +64,7 @@ constinit const Experiment kLumina{
     .name = "lumina",
     .paper = R"(Yu et al., "Understanding the Micro-Behaviors of Hardware Offloaded Network Stacks with Lumina", )"
              "SIGCOMM 2023",
-    .what = "CNPs, NAKs and timeouts of four NICs, by their profiles",
+    .what = "CNPs, NAKs, timeouts and what a loss costs with four NICs, by their profiles",
     .parameters =
         "of the authors' example, conf/example.yml: 4 QPs, MTU 1024, a WRITE of 1,024,000 octets each, min time "
         "between CNPs 0, slow restart on, adaptive retransmission off; its data-pkt-events as they are there",

@@ -26,6 +26,8 @@ host::NicTuning real_tuning(const Scenario& scenario, std::uint32_t host) {
   tuning.page_fault_delay = settings.profile.page_fault_delay;
   tuning.nak_latency = settings.profile.nak_latency;
   tuning.acknowledge_latency = settings.profile.acknowledge_latency;
+  tuning.nak_reaction_latency = settings.profile.nak_reaction_latency;
+  tuning.implied_nak_latency = settings.profile.implied_nak_latency;
   return tuning;
 }
 

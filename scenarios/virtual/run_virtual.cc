@@ -41,6 +41,8 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario, RoundTripRecor
     if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
     config.loss_recovery = settings.profile.loss_recovery;
     config.page_fault_delay = settings.profile.page_fault_delay;
+    config.nak_reaction_latency = settings.profile.nak_reaction_latency;
+    config.implied_nak_latency = settings.profile.implied_nak_latency;
     config.round_trips = round_trips.listener(host);
     configs.push_back(config);
   }

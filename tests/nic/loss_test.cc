@@ -18,6 +18,7 @@ constexpr int kLossesMax = 7;
 struct Recovery {
   const char* name;
   LossRecoveryConfig config;
+  Duration latency{};  // until what is known to be lost is sent again
 };
 const Recovery kRecoveries[] = {
     {"go-back-N", {}},
@@ -25,6 +26,10 @@ const Recovery kRecoveries[] = {
     {"selective repeat from the first packet on", {.policy = LossRecovery::selective_repeat, .negotiates = false}},
     {"selective repeat, of two packets at a time",
      {.policy = LossRecovery::selective_repeat, .bdp_packets = 2, .negotiates = false}},
+    {"go-back-N that takes its time", {}, microseconds(10)},
+    {"selective repeat that takes its time",
+     {.policy = LossRecovery::selective_repeat, .negotiates = false},
+     microseconds(10)},
 };
 
 /// Runs `exchange` under every pattern of loss among the first `there` frames from a to b and the first `back` frames
@@ -32,7 +37,10 @@ const Recovery kRecoveries[] = {
 template <class Exchange>
 void for_all_patterns_of(const Recovery& recovery, unsigned there, unsigned back, std::uint32_t first_psn,
                          Exchange&& exchange) {
-  Pair pair({.mtu = kMtu, .timeout = 8, .first_psn = first_psn}, 4096, {.loss_recovery = recovery.config});
+  Pair pair({.mtu = kMtu, .timeout = 8, .first_psn = first_psn}, 4096,
+            {.loss_recovery = recovery.config,
+             .nak_reaction_latency = recovery.latency,
+             .implied_nak_latency = recovery.latency});
   for (std::uint64_t lost_back = 0; lost_back < std::uint64_t{1} << back; ++lost_back) {
     for (std::uint64_t lost_there = 0; lost_there < std::uint64_t{1} << there; ++lost_there) {
       if (std::popcount(lost_there) + std::popcount(lost_back) > kLossesMax) continue;
@@ -215,4 +223,47 @@ BOOST_AUTO_TEST_CASE(an_unreliable_connection_delivers_a_message_whole_or_not_at
     BOOST_TEST_REQUIRE(pair.b.poll_received().size() == 2 - received.size());
     pair.a.poll_sent();
   }
+}
+
+namespace {
+
+constexpr Duration kWire = microseconds(1);
+constexpr Duration kLatency = microseconds(25);
+
+/// When the node sent its n-th frame of this PSN.
+Time sent_at(const Pair& pair, unsigned from, std::uint32_t psn, unsigned nth) {
+  for (const Traced& frame : pair.world.trace())
+    if (frame.from == from && frame.psn == psn && nth-- == 0) return frame.at;
+  BOOST_FAIL("no such frame");
+  return {};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_nak_is_followed_by_what_it_asks_for_after_the_nics_latency) {
+  Pair pair({.mtu = kMtu, .timeout = 14, .first_psn = 100}, 4096,
+            {.latency = kWire, .nak_reaction_latency = kLatency, .implied_nak_latency = milliseconds(5)});
+  pair.world.lose(1, 2, 0b10);
+  const Sge from = pair.a_buffer.sge(0, 4 * kMtu);
+  pair.a.post({.opcode = SendOpcode::rdma_write,
+               .sges = {&from, 1},
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
+  pair.world.run_to_rest(kLongest);
+  Check{pair}.one_success(pair.a.poll_sent(), "write");
+  const Time nak = sent_at(pair, 2, 101, 0);
+  BOOST_TEST((sent_at(pair, 1, 101, 1) - nak).ns == (kWire + kLatency).ns);
+  BOOST_TEST((sent_at(pair, 1, 103, 1) - nak).ns == (kWire + kLatency).ns);
+}
+
+BOOST_AUTO_TEST_CASE(a_gap_in_read_responses_is_asked_for_again_after_the_nics_latency) {
+  Pair pair({.mtu = kMtu, .timeout = 14, .first_psn = 100}, 4096,
+            {.latency = kWire, .nak_reaction_latency = milliseconds(5), .implied_nak_latency = kLatency});
+  pair.world.lose(2, 1, 0b10);
+  const Sge into = pair.a_buffer.sge(0, 4 * kMtu);
+  pair.a.post({.opcode = SendOpcode::rdma_read,
+               .sges = {&into, 1},
+               .operand = {.remote = {.address = pair.b_buffer.address(), .rkey = pair.b_buffer.rkey()}}});
+  pair.world.run_to_rest(kLongest);
+  Check{pair}.one_success(pair.a.poll_sent(), "read");
+  BOOST_TEST((sent_at(pair, 1, 101, 0) - sent_at(pair, 2, 102, 0)).ns == (kWire + kLatency).ns);
 }

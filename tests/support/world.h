@@ -37,6 +37,8 @@ struct WorldOptions {
   CongestionConfig congestion;
   LossRecoveryConfig loss_recovery;
   Duration page_fault_delay{};
+  Duration nak_reaction_latency{};
+  Duration implied_nak_latency{};
 };
 
 /// One frame that a NIC has sent.
@@ -162,6 +164,8 @@ class World {
       config.congestion = options.congestion;
       config.loss_recovery = options.loss_recovery;
       config.page_fault_delay = options.page_fault_delay;
+      config.nak_reaction_latency = options.nak_reaction_latency;
+      config.implied_nak_latency = options.implied_nak_latency;
       return config;
     }
     PlainMemory memory;

@@ -101,6 +101,8 @@ constexpr Word kWords[] = {
     {"page-fault-delay", take_time<&NicTuning::page_fault_delay>, kTimeIsRight},
     {"nak-latency", take_time<&NicTuning::nak_latency>, kTimeIsRight},
     {"acknowledge-latency", take_time<&NicTuning::acknowledge_latency>, kTimeIsRight},
+    {"nak-reaction-latency", take_time<&NicTuning::nak_reaction_latency>, kTimeIsRight},
+    {"implied-nak-latency", take_time<&NicTuning::implied_nak_latency>, kTimeIsRight},
     {"removed-after", take_removed_after, kTimeIsRight},
 };
 
@@ -187,6 +189,8 @@ std::string text_of(const NicTuning& tuning) {
   add_time("page-fault-delay", tuning.page_fault_delay);
   add_time("nak-latency", tuning.nak_latency);
   add_time("acknowledge-latency", tuning.acknowledge_latency);
+  add_time("nak-reaction-latency", tuning.nak_reaction_latency);
+  add_time("implied-nak-latency", tuning.implied_nak_latency);
   if (tuning.removed_after) add("removed-after", static_cast<std::uint64_t>(tuning.removed_after->ns), "ns");
   for (const std::string& policy : {fabric::text_of(tuning.congestion), fabric::text_of(tuning.loss_recovery)})
     if (!policy.empty()) text += (text.empty() ? "" : " ") + policy;
@@ -206,6 +210,8 @@ void NicTuning::apply(nic::NicConfig& config) const {
   if (congestion.uses_notifications() && cnp_interval.ns == 0) config.cnp_interval = fabric::kCnpIntervalDefault;
   config.loss_recovery = loss_recovery;
   config.page_fault_delay = page_fault_delay;
+  config.nak_reaction_latency = nak_reaction_latency;
+  config.implied_nak_latency = implied_nak_latency;
 }
 
 void NicTuning::apply(nic::QpAttributes& attributes) const {

@@ -17,6 +17,7 @@
 //                             fabric/loss_recovery_words.cc
 //   page-fault-delay=50us     until a page of an on-demand region is there that is touched for the first time
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
+//   nak-reaction-latency=10us implied-nak-latency=10us       from a NAK, or a gap in responses, to what is sent again
 //   removed-after=2s          the device goes that long after it was opened: IBV_EVENT_DEVICE_FATAL, all QPs flush
 // Words that are not there change nothing.
 #pragma once
@@ -54,6 +55,8 @@ struct NicTuning {
   Duration page_fault_delay{0};
   Duration nak_latency{0};
   Duration acknowledge_latency{0};
+  Duration nak_reaction_latency{0};
+  Duration implied_nak_latency{0};
   std::optional<Duration> removed_after;
 
   bool operator==(const NicTuning&) const = default;

@@ -13,7 +13,8 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
   const auto tuning = parse_nic_tuning(
       "mtu=1024 read-depth=8  speed=2.5Gbps window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
       "timeout-min=4ms acknowledge-every=16 cnp-interval=4us page-fault-delay=50us nak-latency=10us "
-      "acknowledge-latency=500ns removed-after=2s congestion-control=dcqcn cnp-scope=port dcqcn-g=1/100 "
+      "acknowledge-latency=500ns nak-reaction-latency=6us implied-nak-latency=7us removed-after=2s "
+      "congestion-control=dcqcn cnp-scope=port dcqcn-g=1/100 "
       "dcqcn-alpha-timer=1us "
       "dcqcn-timer=300us dcqcn-byte-counter=32KiB dcqcn-fast-recovery=1 dcqcn-additive-increase=5Mbps "
       "dcqcn-hyper-increase=50Mbps dcqcn-min-rate=1Mbps dcqcn-decrease-interval=4us dcqcn-clamp-target-rate=false "

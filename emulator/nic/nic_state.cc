@@ -141,11 +141,6 @@ void NicState::purge_completions(const Qp& qp) {
   if (qp.recv_cq != nullptr && !qp.service->names_srq) qp.recv_cq->purge(qp.qpn);
 }
 
-void NicState::start_timer(Qp& qp, Timer timer, Time when) {
-  qp.timers.start(timer, when);
-  timers.at_latest(qp.timer_entry, when);
-}
-
 void NicState::enter_error(Qp& qp) {
   VERBENA_ASSERT(qp.state != QpState::reset || !qp.ready);
   if (qp.state == QpState::error) return;

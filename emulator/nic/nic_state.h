@@ -116,7 +116,10 @@ struct alignas(64) NicState {
   void sweep_address_handles();
 
   /// Starts the timer anew, and has the timer heap come back in time.
-  void start_timer(Qp& qp, Timer timer, Time when);
+  [[gnu::always_inline]] inline void start_timer(Qp& qp, Timer timer, Time when) {
+    qp.timers.start(timer, when);
+    timers.at_latest(qp.timer_entry, when);
+  }
 
   /// To the error state: everything posted is flushed in order (IBTA 10.3.1.2.6). A NAK that is due still leaves.
   void enter_error(Qp& qp);

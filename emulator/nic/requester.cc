@@ -75,7 +75,7 @@ OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
   return requester.credits_known && work.consumes_receive() &&
          wire::distance(Psn(work.ssn), Psn(requester.limit_ssn)) < 0;
 }
-bool credits_allow(const Requester& requester, const SendWork& work) {
+[[gnu::always_inline]] inline bool credits_allow(const Requester& requester, const SendWork& work) {
   if (!requester.credits_known || !work.consumes_receive()) return true;
   if (requester.next_packet != 0) return !requester.probing || wire::distance(work.first_psn, requester.una_psn) > 0;
   return requester.una_psn == requester.next_psn || !is_limited(requester, work);

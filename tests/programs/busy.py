@@ -4,7 +4,6 @@ Beside each run spin eight processes in sessions of their own, so that the sched
 """
 import contextlib
 import os
-import time
 
 import harness
 import network
@@ -28,12 +27,6 @@ def spinners():
             program.close()
 
 
-def listens_in(holder, port):
-    """As harness.listens(), in another network namespace."""
-    with open(f"/proc/{holder.pid}/net/tcp", encoding="ascii") as file:
-        return any(f":{port:04X} " in line and " 0A " in line for line in file)
-
-
 def require_few_timeouts(*programs):
     for program in programs:
         timeouts = program.counters().get("local_ack_timeout_err", 0)
@@ -48,16 +41,8 @@ def plays(fabric):
 
 def plays_on_raw(context):
     with network.Network(context) as fabric:
-        port = 18515
-        server, client = fabric.nodes
         with spinners():
-            argv = harness.fill(PINGPONG, port, server.address, {})
-            programs = [fabric.start(server, argv, "server", stats=True)]
-            harness.wait_until(lambda: listens_in(server.holder, port), time.monotonic() + 60, "the server listens", programs)
-            programs.append(fabric.start(client, argv + [server.address], "client", stats=True))
-            deadline = time.monotonic() + 200
-            if any(program.wait(deadline) != 0 for program in programs):
-                raise harness.Failure("".join(program.describe() for program in programs))
+            programs = network.pair(fabric, PINGPONG, {"stats": True}, {"stats": True}, timeout=200)
         require_few_timeouts(*programs)
 
 

@@ -84,6 +84,26 @@ class Network(harness.Fabric):
         return super().exec_argv(node, argv, **{**options, "prefix": node.holder.enter})
 
 
+def listens_in(holder, port):
+    """As harness.listens(), in another network namespace."""
+    with open(f"/proc/{holder.pid}/net/tcp", encoding="ascii") as file:
+        return any(f":{port:04X} " in line and " 0A " in line for line in file)
+
+
+def pair(network, argv, server_options, client_options, timeout=60):
+    """As harness.pair(), of programs that meet by TCP. Returns the server and the client."""
+    port = 18515
+    server, client = network.nodes
+    argv = harness.fill(argv, port, server.address, server_options)
+    programs = [network.start(server, argv, "server", **server_options)]
+    harness.wait_until(lambda: listens_in(server.holder, port), time.monotonic() + timeout, "the server listens", programs)
+    programs.append(network.start(client, argv + [server.address], "client", **client_options))
+    deadline = time.monotonic() + timeout
+    if any(program.wait(deadline) != 0 for program in programs):
+        raise harness.Failure("".join(program.describe() for program in programs))
+    return programs
+
+
 def connects(context):
     """rping, ucmatose and udaddy, by IPv4 and IPv6."""
     with Network(context) as network:

@@ -19,6 +19,7 @@ import bad_luck  # noqa: E402
 import busy  # noqa: E402
 import captures  # noqa: E402
 import command_line  # noqa: E402
+import congestion  # noqa: E402
 import crowd  # noqa: E402
 import devices  # noqa: E402
 import explained  # noqa: E402
@@ -34,7 +35,7 @@ import rdma_cm_tools  # noqa: E402
 import rsockets  # noqa: E402
 import served  # noqa: E402
 
-MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served,
+MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "congestion": congestion, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served,
            "network": network, "own_sockets": own_sockets, "pause_frames": pause_frames, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
            "rsockets": rsockets}
 

@@ -104,4 +104,7 @@ MEASUREMENTS = {
     "simulated fat tree": limit("simulator_speed", "fat-tree", "16", "1", "2048"),
     "simulated 16 hosts": limit("simulator_speed", "fat-tree", "4", "200", "128"),
     "simulated 1024 hosts": limit("simulator_speed", "fat-tree", "16", "3", "128"),
+    "simulated star, dcqcn": limit("simulator_speed", "star", "64", "100", "2048", "dcqcn"),
+    "simulated incasts": limit("simulator_speed", "incast", "64", "100", "128"),
+    "simulated incasts, dcqcn": limit("simulator_speed", "incast", "64", "100", "128", "dcqcn"),
 }

@@ -109,6 +109,10 @@ ROWS = (
     less("sim-fat-tree-memory", "1 MiB each, k=16", "simulated fat tree.peak_gib", "GiB", itself(4)),
     less("sim-growth", "1,024 hosts, k=16", "simulated 1024 hosts.cpu_ns_per_packet", "ns/packet",
          Beside("16 hosts, k=4", "simulated 16 hosts.cpu_ns_per_packet", 2)),
+    less("sim-dcqcn", "64 hosts, DCQCN", "simulated star, dcqcn.cpu_ns_per_packet", "ns/packet",
+         Beside("without", "simulated star.cpu_ns_per_packet", 1.25)),
+    less("sim-dcqcn-incast", "64 hosts, 3:1, DCQCN", "simulated incasts, dcqcn.cpu_ns_per_packet", "ns/packet",
+         Beside("without", "simulated incasts.cpu_ns_per_packet", None)),
 )
 
 

@@ -1,14 +1,19 @@
-// How fast the simulator is: permutation traffic of 1 MiB writes, payload-free, with full NICs at the ends.
+// How fast the simulator is: 1 MiB writes, payload-free, with full NICs at the ends. Permutation traffic; incast is a
+// star in which three hosts of four write to the fourth.
 //
-// One run per call, so that its peak memory is its own: simulator_speed star|fat-tree SIZE MESSAGES WINDOW. Prints one
+// One run per call, so that its peak memory is its own: simulator_speed SHAPE SIZE MESSAGES WINDOW [POLICY]. Prints one
 // "name value" a line. bench/measurements.py runs it; rows.py says what is wanted.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <span>
 
+#include "emulator/fabric/congestion_words.h"
 #include "emulator/host/os/huge_pages.h"
 #include "tests/support/traffic.h"
 
@@ -24,12 +29,43 @@ double cpu_seconds() {
   return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
-int run(const fabric::Topology& topology, std::uint32_t messages, std::uint32_t window_kib) {
+enum class Shape : std::uint8_t { star, fat_tree, incast };
+constexpr std::array<std::string_view, 3> kShapes{"star", "fat-tree", "incast"};  // in the order of Shape
+
+struct Run {
+  Shape shape{};
+  std::uint32_t size = 0;
+  std::uint32_t messages = 0;
+  std::uint32_t window_kib = 0;
+  nic::CongestionConfig congestion;
+};
+
+fabric::Topology topology_of(const Run& run) {
+  fabric::ShapeParameters parameters;
+  fabric::CableParameters& cable = parameters.host_cable;
+  if (run.congestion.uses_marks()) cable.ecn = {.kmin_bytes = 5'000, .kmax_bytes = 200'000, .pmax_ppb = 10'000'000};
+  cable.telemetry = run.congestion.uses_telemetry();
+  parameters.trunk = cable;
+  return run.shape == Shape::fat_tree ? fabric::fat_tree(run.size, parameters) : fabric::star(run.size, parameters);
+}
+
+test::TrafficOptions traffic_of(const Run& run) {
+  return {.messages = run.messages,
+          .depth = 2,
+          .window_bytes = run.window_kib << 10,
+          .congestion = run.congestion,
+          .cnp_interval = run.congestion.uses_notifications() ? fabric::kCnpIntervalDefault : Duration{}};
+}
+
+int measure(const Run& run) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  test::TrafficWorld traffic(topology, {.messages = messages, .depth = 2, .window_bytes = window_kib << 10},
-                             {.payload = false});
-  traffic.connect_permutation(1);
+  const fabric::Topology topology = topology_of(run);
+  test::TrafficWorld traffic(topology, traffic_of(run), {.payload = false});
+  if (run.shape == Shape::incast)
+    traffic.connect_incasts(4);
+  else
+    traffic.connect_permutation(1);
   const auto built = Clock::now();
   const double cpu_before = cpu_seconds();
   sim::World& world = traffic.world;
@@ -39,7 +75,7 @@ int run(const fabric::Topology& topology, std::uint32_t messages, std::uint32_t 
   const double cpu_s = cpu_seconds() - cpu_before;
   const std::chrono::duration<double> set_up = built - begin;
   if (!traffic.is_done()) {
-    fmt::print(stderr, "simulator_speed: {} of {} writes completed\n", traffic.done(), topology.hosts * messages);
+    fmt::print(stderr, "simulator_speed: only {} writes completed\n", traffic.done());
     return 1;
   }
   Time last{};
@@ -73,25 +109,37 @@ int run(const fabric::Topology& topology, std::uint32_t messages, std::uint32_t 
   return 0;
 }
 
+bool take_policy(std::string_view name, nic::CongestionConfig& into) {
+  for (const fabric::CongestionWord& word : fabric::congestion_words())
+    if (word.name == "congestion-control") return word.take(name, into);
+  return false;
+}
+
+bool parse(std::span<char*> words, Run& run) {
+  const auto number = [](const char* text, std::uint32_t& value) {
+    return std::from_chars(text, text + std::strlen(text), value).ec == std::errc{} && value != 0;
+  };
+  if (words.size() != 4 && words.size() != 5) return false;
+  const auto* const shape = std::find(kShapes.begin(), kShapes.end(), words[0]);
+  run.shape = static_cast<Shape>(shape - kShapes.begin());
+  if (shape == kShapes.end() || !number(words[1], run.size) || !number(words[2], run.messages) ||
+      !number(words[3], run.window_kib) || (run.shape == Shape::fat_tree && run.size % 2 != 0))
+    return false;
+  return words.size() == 4 || take_policy(words[4], run.congestion);
+}
+
 }  // namespace
 }  // namespace verbena::bench
 
 int main(int argc, char** argv) {
-  std::uint32_t size = 0;
-  std::uint32_t messages = 0;
-  std::uint32_t window_kib = 0;
-  const auto number = [](const char* text, std::uint32_t& value) {
-    return std::from_chars(text, text + std::strlen(text), value).ec == std::errc{} && value != 0;
-  };
-  const std::string_view shape = argc == 5 ? argv[1] : "";
-  const bool is_tree = shape == "fat-tree";
-  if ((!is_tree && shape != "star") || !number(argv[2], size) || !number(argv[3], messages) ||
-      !number(argv[4], window_kib) || (is_tree && size % 2 != 0)) {
+  using namespace verbena;
+  bench::Run run;
+  if (!bench::parse(std::span(argv, static_cast<std::size_t>(argc)).subspan(1), run)) {
     fmt::print(stderr,
-               "usage: simulator_speed star|fat-tree SIZE MESSAGES WINDOW (hosts, or the k of the tree; KiB)\n");
+               "usage: simulator_speed star|fat-tree|incast SIZE MESSAGES WINDOW [POLICY] (hosts, or the k of the "
+               "tree; KiB; a word of congestion-control)\n");
     return 2;
   }
-  using namespace verbena;
   host::prefer_huge_pages(host::kSimulationHeapBytes);  // as `verbena run` does
-  return bench::run(is_tree ? fabric::fat_tree(size, {}) : fabric::star(size, {}), messages, window_kib);
+  return bench::measure(run);
 }

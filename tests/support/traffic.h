@@ -25,6 +25,8 @@ struct TrafficOptions {
   std::uint32_t window_bytes = 2 << 20;
   std::uint32_t completions_max = 64;  // that wait in a host's CQ
   bool has_memory = false;             // false: for payload-free worlds
+  nic::CongestionConfig congestion;
+  Duration cnp_interval{};
 };
 
 /// The initiator and the target of all connections of one host.
@@ -160,6 +162,8 @@ struct TrafficWorld {
   static nic::NicConfig config(const TrafficOptions& traffic) {
     nic::NicConfig config;
     config.window_bytes = traffic.window_bytes;
+    config.congestion = traffic.congestion;
+    config.cnp_interval = traffic.cnp_interval;
     config.limits.max_qp = 2048;
     config.limits.max_cq = 16;
     config.limits.max_mr = 16;
@@ -176,6 +180,11 @@ struct TrafficWorld {
     fabric::Dice dice(seed);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[dice.below(i)]);
     for (std::size_t i = 0; i < order.size(); ++i) connect(order[i], order[(i + 1) % order.size()]);
+  }
+  /// The first of so many hosts is written to by the others of them, and so on.
+  void connect_incasts(sim::HostId group) {
+    for (sim::HostId id = 0; id < hosts.size(); ++id)
+      if (id % group != 0) connect(id, id - id % group);
   }
   bool is_done() const {
     for (const TrafficHost& host : hosts)

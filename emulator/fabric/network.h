@@ -129,6 +129,7 @@ struct PauseStatistics {
   std::array<std::uint64_t, kTrafficClasses> sent{};      // pause frames from the sending end of the direction
   std::array<std::uint64_t, kTrafficClasses> received{};  // by it, from the other end
   std::array<Duration, kTrafficClasses> paused{};         // so long it was not to send
+  std::uint64_t frames_received = 0;                      // pause frames, however many classes they speak of
   ClassMask paused_now = 0;
 };
 

@@ -223,6 +223,7 @@ void NetworkQos::take_pause_frame(Time now, DirectionNumber number, FrameNumber 
   const DirectionNumber back = ports_[number].reverse;
   if (!pause || back == kNoDirection) return;
   Port& port = ports_[back];
+  ++port.statistics.frames_received;
   const std::uint64_t rate = network_.directions[back].rate;
   for (std::size_t i = 0; i < kTrafficClasses; ++i) {
     const auto traffic_class = static_cast<TrafficClass>(i);

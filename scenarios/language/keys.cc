@@ -77,6 +77,7 @@ constexpr Word kLatency[] = {"latency", "percentile", "mean", "min", "max", "nam
 constexpr Word kSlowdown[] = {"slowdown", "percentile", "mean", "min", "max", "name"};
 constexpr Word kRtt[] = {"rtt", "percentile", "mean", "min", "max", "name"};
 constexpr Word kQueue[] = {"queue", "percentile", "from", "until", "min", "max", "name"};
+constexpr Word kPauses[] = {"pauses", "is", "min", "max", "name"};
 constexpr Word kCounter[] = {"counter", "of", "is", "min", "max", "name"};
 constexpr Word kQpState[] = {"qp-state", "state", "side", "name"};
 constexpr Word kDataIntact[] = {"data-intact", "name"};
@@ -151,6 +152,7 @@ const std::array kSections{
     SectionKeys{"slowdown", kSlowdown},
     SectionKeys{"rtt", kRtt},
     SectionKeys{"queue", kQueue},
+    SectionKeys{"pauses", kPauses},
     SectionKeys{"counter", kCounter},
     SectionKeys{"qp-state", kQpState},
     SectionKeys{"data-intact", kDataIntact},

@@ -155,6 +155,14 @@ void read_queue(const Section& section, const Value& subject, const ElementNames
   expectation.value = need_bounds(section, read_octets);
 }
 
+void read_pauses(const Section& section, const Value& subject, const ElementNames& names, const Scenario& scenario,
+                 Expectation& expectation) {
+  if (!scenario.topology.qos)
+    subject.wrong("this topology has no traffic classes, and nobody pauses: write qos: in it");
+  expectation.links = names.directions(subject, std::nullopt);
+  expectation.value = read_number_bounds(section);
+}
+
 void read_counter(const Section& section, const Value& subject, const ElementNames& names, const Scenario&,
                   Expectation& expectation) {
   expectation.counter = subject.word();
@@ -254,13 +262,14 @@ struct ExpectationWord {
   ExpectationKind kind;
   void (*read)(const Section&, const Value&, const ElementNames&, const Scenario&, Expectation&);
 };
-constexpr std::array<ExpectationWord, 14> kExpectationWords{
+constexpr std::array<ExpectationWord, 15> kExpectationWords{
     {{"completions", ExpectationKind::completions, read_completions},
      {"throughput", ExpectationKind::throughput, read_throughput},
      {"latency", ExpectationKind::latency, read_latency},
      {"slowdown", ExpectationKind::slowdown, read_slowdown},
      {"rtt", ExpectationKind::rtt, read_rtt},
      {"queue", ExpectationKind::queue, read_queue},
+     {"pauses", ExpectationKind::pauses, read_pauses},
      {"counter", ExpectationKind::counter, read_counter},
      {"qp-state", ExpectationKind::qp_state, read_qp_state},
      {"data-intact", ExpectationKind::data_intact, read_data_intact},

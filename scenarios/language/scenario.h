@@ -226,6 +226,7 @@ struct Expectation {
     slowdown,     // of `workload`'s flows: time from arrival to completion by the time that each takes alone
     rtt,          // that the congestion control of `hosts` has measured, nanoseconds
     queue,        // in front of `links`, percentile `percentile` of all samples in `time`, octets
+    pauses,       // pause frames that came from the other ends of `links` and asked them to pause, or to go on
     counter,      // `counter` of `hosts`, summed
     qp_state,     // of all QPs of `workload` at their `side`
     data_intact,  // of `workload` (empty: all)

@@ -24,6 +24,7 @@ bool is_about_workloads(ExpectationKind kind) {
     case ExpectationKind::slowdown:
     case ExpectationKind::rtt:
     case ExpectationKind::queue:
+    case ExpectationKind::pauses:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:
     case ExpectationKind::finished:
@@ -162,6 +163,7 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
     case ExpectationKind::slowdown:
     case ExpectationKind::rtt:
     case ExpectationKind::queue:
+    case ExpectationKind::pauses:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:
     case ExpectationKind::finished:

@@ -102,6 +102,8 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
       return rtt(expectation);
     case Expectation::Kind::queue:
       return queue(index);
+    case Expectation::Kind::pauses:
+      return pauses(expectation, world);
     case Expectation::Kind::counter:
       return counter(expectation, world);
     case Expectation::Kind::qp_state:
@@ -148,6 +150,14 @@ Judge::Judgement Judge::queue(std::size_t index) const {
   if (octets.count() == 0) return {false, "no sample in this time"};
   const std::uint64_t value = octets.percentile(expectation.percentile);
   return {expectation.value.contains(static_cast<double>(value)), octets_text(value), static_cast<double>(value)};
+}
+
+Judge::Judgement Judge::pauses(const Expectation& expectation, const sim::World& world) {
+  std::uint64_t frames = 0;
+  for (const sim::LinkId& link : links_of(expectation.links))
+    frames += world.network().pause_statistics(world.now(), link).frames_received;
+  return {expectation.value.contains(static_cast<double>(frames)), fmt::format("{} pause frames", frames),
+          static_cast<double>(frames)};
 }
 
 Judge::Judgement Judge::rtt(const Expectation& expectation) const {

@@ -43,6 +43,7 @@ class Judge final : public CompletionListener {
   static Judgement latency(const Expectation& expectation, const WorkloadOutcome* result);
   static Judgement slowdown(const Expectation& expectation, const WorkloadOutcome* result);
   Judgement queue(std::size_t index) const;
+  static Judgement pauses(const Expectation& expectation, const sim::World& world);
   Judgement rtt(const Expectation& expectation) const;
   Judgement data_intact(const Expectation& expectation, const Outcome& outcome) const;
   Judgement qp_state(const Expectation& expectation) const;

@@ -483,6 +483,11 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_flows_samples_and_names_is_said) {
   check_error("sample: ^0ns\n" + with(""), "before the timeout");
   check_error(with("expect: [{queue: ^s1, max: 1}]\n"), "sample:");
   check_error("sample: 1ms\n" + with("expect: [^{queue: s1}]\n"), "say how much");
+  check_error(with("expect: [{pauses: ^s1, max: 1}]\n"), "qos:");
+  check_error(
+      "topology: {shape: star, hosts: 2, qos: {lossless: 3}}\n"
+      "workloads: [{from: n1, to: n2, verb: write, size: 1, count: 1}]\nexpect: [^{pauses: s1}]\n",
+      "how many");
   check_error(with("expect: [{rtt: ^n1, max: 1ms}]\n"), "timely and swift");
   check_error(with("expect: [{slowdown: ^w, max: 1}]\n"), "load:");
   check_error(with("expect: [{latency: w, percentile: 5, mean: ^yes, max: 1ms}]\n"), "");

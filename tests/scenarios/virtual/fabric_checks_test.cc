@@ -38,6 +38,26 @@ BOOST_AUTO_TEST_CASE(an_incast_in_a_lossless_class_breaks_no_rule) {
   BOOST_TEST(outcome.violations_total == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(pause_frames_are_counted_where_they_arrive) {
+  for (const std::string pause : {"pfc", "global"}) {
+    const std::string lossless = pause == "pfc" ? "[3, 4]" : "all";
+    const Outcome outcome = run("{shape: star, hosts: 4, link: {rate: 10Gbps}, qos: {lossless: " + lossless +
+                                    ", pause: " + pause + ", buffer: 800KB, xoff: 30KB, xon-offset: 5KB}}",
+                                kIncast,
+                                "expect:\n  - {finished: w}\n  - {pauses: [n1, n2, n3], min: 11, name: senders}\n"
+                                "  - {pauses: n1->s1, min: 3, name: one}\n  - {pauses: n1, min: 3, name: host}\n"
+                                "  - {pauses: [n4, s1], is: 0}\n  - {pauses: all, max: 10}\n");
+    BOOST_TEST_REQUIRE(outcome.expectations.size() >= 6u);
+    for (std::size_t i = 0; i < 5; ++i)
+      BOOST_TEST(outcome.expectations[i].held, pause << ": " << outcome.expectations[i].observed);
+    BOOST_TEST(!outcome.expectations[5].held);
+    // None is lost, and each is counted once, however many classes it speaks of.
+    BOOST_TEST(outcome.expectations[1].value.value_or(0) == static_cast<double>(outcome.pause_frames));
+    BOOST_TEST(outcome.expectations[2].value.value_or(0) == outcome.expectations[3].value.value_or(1));
+    BOOST_TEST(outcome.expectations[5].value.value_or(0) == static_cast<double>(outcome.pause_frames));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_headroom_that_is_too_small_loses_packets_and_says_where) {
   const Outcome outcome =
       run("{shape: star, hosts: 4, link: {rate: 10Gbps, delay: 20us}, "

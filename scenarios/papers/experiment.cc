@@ -8,8 +8,8 @@ namespace verbena::scenarios {
 
 std::span<const Experiment* const> all_experiments() {
   static constexpr const Experiment* kAll[] = {
-      &kDcqcnThresholds, &kDcqcnFairness, &kDcqcnVictim, &kDcqcnIncast,  &kIrn,        &kIrnControl,
-      &kIrnIncast,       &kHpcc,          &kLumina,      &kTimelyIncast, &kSwiftIncast};
+      &kDcqcnThresholds, &kDcqcnFairness, &kDcqcnVictim, &kDcqcnSpine, &kDcqcnIncast,  &kIrn,
+      &kIrnControl,      &kIrnIncast,     &kHpcc,        &kLumina,     &kTimelyIncast, &kSwiftIncast};
   return kAll;
 }
 

@@ -10,6 +10,7 @@ extern const Experiment kDcqcnThresholds;
 extern const Experiment kDcqcnIncast;
 extern const Experiment kDcqcnFairness;
 extern const Experiment kDcqcnVictim;
+extern const Experiment kDcqcnSpine;
 // hpcc.cc
 extern const Experiment kHpcc;
 // irn.cc

@@ -1,4 +1,5 @@
 // Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015.
+#include "scenarios/papers/dcqcn_model.h"
 #include "scenarios/papers/tables.h"
 
 namespace verbena::scenarios {
@@ -59,14 +60,47 @@ constexpr std::string_view kSection6 =
     "section 6 of the paper, as the issue that asked for this quotes it; the section itself was looked for (index of "
     "public pages and repositories, 2026-11-25) and could not be read";
 constexpr std::string_view kSwing =
-    "20 flows that add 40 Mb/s each in 55 us make up for more than Pmax takes away: the queue goes beyond Kmax, where "
-    "all "
-    "packets are marked, and swings about it; run r5 has R_AI of 5 Mb/s, ConnectX's default";
+    "the share of packets that has to be marked for 20 senders to stand still is above Pmax (rows below), so that no "
+    "queue below Kmax has it: the queue goes beyond Kmax, where all packets are marked, and swings about it. Run r5 "
+    "has R_AI of 5 Mb/s, ConnectX's default; runs p10 and p10r5 have Pmax of 10 %, and their queues follow the model";
+constexpr std::string_view kFluid =
+    "arithmetic (dcqcn_model.cc): the fixed point of the paper's fluid model (section 5), its equations as remembered "
+    "and as a public program has them that cites their source (read on 2026-11-25)";
+constexpr std::string_view kRules =
+    "arithmetic (dcqcn_model.cc): section 3's rules step by step for one sender that is marked by chance, and that "
+    "share at which it has a 20th of the port";
+constexpr std::string_view kMeans =
+    "the fluid model multiplies means; the rules step by step, in the row below, have no such error, and more has to "
+    "be marked";
 
-constexpr ExperimentRun kIncastRuns[] = {{"k2", "dcqcn-incast-2"},
-                                         {"k8", "dcqcn-incast-8"},
-                                         {"k20", "dcqcn-incast-20"},
-                                         {"r5", "dcqcn-incast-20-rai5"},
+constexpr std::string_view kUneven =
+    "the queue swings, and a sender gains more while fewer packets are marked than it loses while more are; with R_AI "
+    "of 5 Mb/s, in the row below, it swings less";
+
+constexpr DcqcnModel kModel20;
+constexpr DcqcnModel kModel20Rai5{.additive_increase = 5e6};
+constexpr double kPmax = 0.01;
+constexpr double kPmaxOfRuns = 0.1;  // p10, p10r5
+
+double fluid_share() {
+  return marked_share_of_fluid(kModel20);
+}
+double rules_share() {
+  return marked_share_of_rules(kModel20);
+}
+double fluid_queue() {
+  return queue_for(fluid_share(), kPmaxOfRuns);
+}
+double rules_queue() {
+  return queue_for(rules_share(), kPmaxOfRuns);
+}
+double rules_queue_rai5() {
+  return queue_for(marked_share_of_rules(kModel20Rai5), kPmaxOfRuns);
+}
+
+constexpr ExperimentRun kIncastRuns[] = {{"k2", "dcqcn-incast-2"},          {"k8", "dcqcn-incast-8"},
+                                         {"k20", "dcqcn-incast-20"},        {"r5", "dcqcn-incast-20-rai5"},
+                                         {"p10", "dcqcn-incast-20-pmax10"}, {"p10r5", "dcqcn-incast-20-pmax10-rai5"},
                                          {"dctcp", "dcqcn-incast-20-dctcp"}};
 constexpr ExperimentRow kIncastRows[] = {
     {"2:1, goodput", Unit::rate, Published::at_least(39e9), false, kSection6, {"k2", "goodput", {}, {}}, {}},
@@ -87,14 +121,49 @@ constexpr ExperimentRow kIncastRows[] = {
      kSection6,
      {"dctcp", "queue-p90", {}, {}},
      {}},
+    {"20:1, share to be marked, fluid model; published: Pmax",
+     Unit::times,
+     Published::at_most(kPmax),
+     true,
+     kFluid,
+     {.run = {}, .name = {}, .over_run = {}, .over_name = {}, .computed = fluid_share},
+     kSwing},
+    {"20:1, share to be marked, rules; published: Pmax",
+     Unit::times,
+     Published::at_most(kPmax),
+     true,
+     kRules,
+     {.run = {}, .name = {}, .over_run = {}, .over_name = {}, .computed = rules_share},
+     kSwing},
+    {"20:1, marked share", Unit::times, {}, false, kRules, {"k20", "marked", "k20", "packets"}, kSwing},
+    {"20:1, Pmax 10 %, queue p50 by the fluid model's",
+     Unit::times,
+     Published::value(1),
+     true,
+     kFluid,
+     {.run = "p10", .name = "queue-p50", .over_run = {}, .over_name = {}, .computed = fluid_queue},
+     kMeans},
+    {"20:1, Pmax 10 %, queue p50 by the rules'",
+     Unit::times,
+     Published::value(1),
+     true,
+     kRules,
+     {.run = "p10", .name = "queue-p50", .over_run = {}, .over_name = {}, .computed = rules_queue},
+     kUneven},
+    {"20:1, Pmax 10 %, R_AI 5 Mb/s, queue p50 by the rules'",
+     Unit::times,
+     Published::value(1),
+     true,
+     kRules,
+     {.run = "p10r5", .name = "queue-p50", .over_run = {}, .over_name = {}, .computed = rules_queue_rai5},
+     {}},
 };
 
 // -- Fairness and victim flow -----------------------------------------------------------------------------------------
 
 constexpr std::string_view kFigures8And9 =
     "section 3 of the paper, of its figures 8 and 9: all four flows get an equal share of the bottleneck, and the "
-    "victim "
-    "flow's problem is solved (read in the translation of dcqcn-thresholds)";
+    "victim flow's problem is solved (read in the translation of dcqcn-thresholds)";
 constexpr std::string_view kFigures3And4 =
     "figures 3 and 4 of the paper: remembered, and looked for in vain (index of public pages and repositories, "
     "2026-11-25)";
@@ -136,8 +205,9 @@ constexpr ExperimentRow kVictimRows[] = {
 // -- Pause frames at the spines ---------------------------------------------------------------------------------------
 
 constexpr std::string_view kFigurePauses =
-    "section 6.2 of the paper, remembered and looked for in vain (index of public pages and repositories, 2026-11-25): "
-    "over 6 million without DCQCN and about 300 with it, in 2 minutes; of the first, as many as are of 50 ms";
+    "section 6.2 of the paper, remembered and looked for in vain (index of public pages and repositories, "
+    "2026-11-25): over 6 million without DCQCN and about 300 with it, in 2 minutes; of the first, as many as are of "
+    "50 ms";
 constexpr std::string_view kOursAlone = "the paper has it as a plot, which could not be read: ours stands alone";
 constexpr std::string_view kAtTheStart =
     "all of ours are of the start, when each QP begins at line rate: with `duration: 200ms` there are as many";
@@ -189,12 +259,11 @@ constinit const Experiment kDcqcnIncast{
     .parameters =
         "CNPs each 50 us, timers of 55 us and F 5: section 3; Kmax 200 KB and R_AI 40 Mb/s: DCQCN+ (ICNP 2018) of "
         "DCQCN's defaults; Kmin 5 KB, Pmax 1 %, byte counter 10 MB, g 1/256: "
-        "github.com/sc20anonymous/DCQCN-validation; "
-        "R_HAI 200 Mb/s: github.com/bobzhuyb/ns3-rdma. DCTCP marks above 160 KB, as remembered. Of 40 Gb/s 37.9 are "
-        "payload, 1024 octets in frames of 1082",
+        "github.com/sc20anonymous/DCQCN-validation; R_HAI 200 Mb/s: github.com/bobzhuyb/ns3-rdma. DCTCP marks above "
+        "160 KB, as remembered. Of 40 Gb/s 37.9 are payload, 1024 octets in frames of 1082",
     .runs = kIncastRuns,
     .rows = kIncastRows,
-    .seconds = 6};
+    .seconds = 9};
 
 constinit const Experiment kDcqcnFairness{
     .name = "dcqcn-fairness",
@@ -223,9 +292,9 @@ constinit const Experiment kDcqcnSpine{
         "pause frames that reach the spines of three tiers, users beside a disk that is rebuilt: with DCQCN and "
         "without",
     .parameters =
-        "12 MB less the headroom of all ports and priorities, section 4's beta of 8 (alpha 1), Kmin 5 KB, Kmax 200 KB, "
-        "Pmax 1 %; 20 users' flows of 2 MB after 2 MB, each host to another one, and eight hosts to one with four QPs "
-        "each: which, and their sizes, the paper leaves open; a port goes on 3 KB below Xoff; 50 ms",
+        "12 MB less the headroom of all ports and priorities, section 4's beta of 8 (alpha 1), Kmin 5 KB, Kmax 200 "
+        "KB, Pmax 1 %; 20 users' flows of 2 MB after 2 MB, each host to another one, and eight hosts to one with four "
+        "QPs each: which, and their sizes, the paper leaves open; a port goes on 3 KB below Xoff; 50 ms",
     .runs = kSpineRuns,
     .rows = kSpineRows,
     .seconds = 12};

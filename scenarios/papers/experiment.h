@@ -28,8 +28,8 @@ struct Published {
   static constexpr Published between(double least, double most) { return {least, most}; }
 };
 
-/// Where a value of ours comes from: `name` of the expectation of a run, by another one if `over_run` is not empty, or
-/// arithmetic alone.
+/// Where a value of ours comes from: `name` of the expectation of a run, by another one if `over_run` is not empty, by
+/// what arithmetic says if there is that; or arithmetic alone.
 struct Measure {
   std::string_view run;
   std::string_view name;

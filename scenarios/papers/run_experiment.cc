@@ -23,8 +23,9 @@ std::optional<double> find_value(const AllValues& all, std::string_view run, std
 
 /// Nothing: the runs have no value of this name.
 std::optional<double> find_ours(const AllValues& all, const Measure& measure) {
-  if (measure.computed != nullptr) return measure.computed();
+  if (measure.run.empty() && measure.computed != nullptr) return measure.computed();
   const auto value = find_value(all, measure.run, measure.name);
+  if (value && measure.computed != nullptr) return *value / measure.computed();
   if (!value || measure.over_run.empty()) return value;
   const auto over = find_value(all, measure.over_run, measure.over_name);
   if (!over || *over == 0) return std::nullopt;

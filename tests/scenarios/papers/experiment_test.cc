@@ -89,6 +89,22 @@ BOOST_AUTO_TEST_CASE(a_value_may_be_that_of_one_run_by_that_of_another) {
   BOOST_TEST(result->rows.at(0).ours == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_value_may_be_that_of_a_run_by_what_arithmetic_says) {
+  const Library library("  - {completions: w, min: 1, name: count}\n");
+  const ExperimentRow rows[] = {
+      {"ratio",
+       Unit::times,
+       Published::value(2),
+       true,
+       "nowhere",
+       {.run = "a", .name = "count", .over_run = {}, .over_name = {}, .computed = [] { return 5.0; }},
+       {}}};
+  const Experiment experiment{"t", "nobody", "ratios", "none", kRuns, rows, 1};
+  const auto result = run_experiment(experiment, {.library = library.name, .run = {}, .begins = {}, .runner = {}});
+  BOOST_REQUIRE(result.ok());
+  BOOST_TEST(result->rows.at(0).ours == 2);
+}
+
 BOOST_AUTO_TEST_CASE(an_expectation_without_a_name_must_hold) {
   const auto error_of = [](const std::string& expectations, std::string_view scenario) {
     const Library library(expectations);
@@ -126,7 +142,8 @@ BOOST_AUTO_TEST_CASE(each_experiment_says_where_its_numbers_are_found_and_its_sc
       for (const ExperimentRow& row : experiment->rows) {
         BOOST_TEST(!row.source.empty(), row.what);
         BOOST_TEST((row.published.has_value() || !row.is_verified), row.what);
-        if (row.ours.computed != nullptr) continue;
+        if (row.ours.run.empty() && row.ours.computed != nullptr) continue;
+        BOOST_TEST((row.ours.over_run.empty() || row.ours.computed == nullptr), row.what);
         BOOST_TEST(values.contains({std::string(row.ours.run), std::string(row.ours.name)}), row.what);
         if (!row.ours.over_run.empty())
           BOOST_TEST(values.contains({std::string(row.ours.over_run), std::string(row.ours.over_name)}), row.what);

@@ -18,13 +18,16 @@ std::string name_of(const Scenario& scenario, sim::LinkId link) {
   return link_name(scenario.topology, {link.cable, link.backward ? Way::backward : Way::forward});
 }
 
-/// A cable or a switch that dies takes pauses with it, and a watchdog may do without them.
+/// A cable or a switch that dies takes pauses with it, a watchdog may do without them, and a packet that is held to be
+/// reordered has left its queue: it goes when others have overtaken it, whatever is paused by then.
 bool may_judge_pauses(const Scenario& scenario) {
   using enum ElementFault::Kind;
   constexpr std::array kEndsPauses{link_down, link_flap, switch_crash, port_error};
   if (!scenario.topology.qos->watchdog.drops) return false;
   return std::none_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& fault) {
     const auto* const element = std::get_if<ElementFault>(&fault.what);
+    const auto* const packets = std::get_if<PacketFault>(&fault.what);
+    if (packets != nullptr) return packets->rule.action == fabric::FaultAction::reorder;
     return element != nullptr && std::ranges::count(kEndsPauses, element->kind) != 0;
   });
 }

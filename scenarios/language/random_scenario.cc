@@ -26,6 +26,7 @@ std::string joined(std::initializer_list<std::string> pieces) {
 constexpr std::uint64_t kCongestion = 0xcc;
 constexpr std::uint64_t kLossRecovery = 0x5ac4;
 constexpr std::uint64_t kClasses = 0x905;
+constexpr std::uint64_t kFlows = 0xf10;
 
 class Writer {
  public:
@@ -34,6 +35,7 @@ class Writer {
         congestion_dice_(fabric::mix_all({seed, kCongestion})),
         recovery_dice_(fabric::mix_all({seed, kLossRecovery})),
         qos_dice_(fabric::mix_all({seed, kClasses})),
+        flow_dice_(fabric::mix_all({seed, kFlows})),
         seed_(seed) {
     is_congestion_controlled_ = congestion_dice_.below(100) < 30;
     has_qos_ = qos_dice_.below(100) < 30;
@@ -45,6 +47,7 @@ class Writer {
     topology();
     nic();
     workloads();
+    flows();
     faults();
     // Frozen or cut off for less than a second: seven retries of 67 ms and more outlast it.
     text_ += "expect:\n  - finished\n  - data-intact\n";
@@ -246,6 +249,39 @@ class Writer {
     }
   }
 
+  std::string flow_sizes() {
+    const std::uint64_t small = flow_dice_.below(500);
+    const std::uint64_t middle = small + 1 + flow_dice_.below(5000);
+    switch (flow_dice_.below(3)) {
+      case 0:
+        return number(1 + flow_dice_.below(20'000));
+      case 1:
+        return joined({"{from: ", number(small), ", to: ", number(middle), "}"});
+      default:
+        return joined({"{cdf: [[", number(small), ", ", number(flow_dice_.below(50)), "%], [", number(middle), ", ",
+                       number(50 + flow_dice_.below(50)), "%], [", number(middle + 1 + flow_dice_.below(30'000)),
+                       ", 100%]]}"});
+    }
+  }
+  /// Flows that arrive at a load, in one scenario of four; with dice of their own, behind the other workloads.
+  void flows() {
+    if (flow_dice_.below(4) != 0) return;
+    constexpr std::array<std::string_view, 3> kVerbs{"send", "write", "write-imm"};
+    text_ += joined({"  - name: flows\n    verb: ", std::string(kVerbs[flow_dice_.below(3)]), "\n"});
+    if (hosts_ > 2 && flow_dice_.below(2) == 0)
+      text_ += "    pattern: all-to-all\n    among: all\n";
+    else
+      text_ += "    from: n1\n    to: n2\n";
+    text_ += joined({"    load: ", number(1 + flow_dice_.below(90)), "%\n    size: ", flow_sizes(), "\n    count: ",
+                     number(1 + flow_dice_.below(30)), "\n    qps: ", number(1 + flow_dice_.below(3)), "\n"});
+    const bool reuses_qps = flow_dice_.below(2) == 0;
+    if (!reuses_qps)
+      text_ += "    qp-reuse: no\n";
+    else if (flow_dice_.below(2) == 0)
+      text_ += joined({"    depth: ", number(1 + flow_dice_.below(8)), "\n"});
+    if (flow_dice_.below(3) == 0) text_ += joined({"    start: ", number(1 + flow_dice_.below(500)), "us\n"});
+  }
+
   // -- Faults
 
   std::string packet_fault() {
@@ -320,6 +356,7 @@ class Writer {
   Dice congestion_dice_;
   Dice recovery_dice_;
   Dice qos_dice_;
+  Dice flow_dice_;
   bool is_congestion_controlled_ = false;
   bool has_qos_ = false;
   bool is_tree_ = false;  // the topology: there is one way from each host to each other

@@ -36,6 +36,17 @@ def test_a_world_stands_in_the_program_and_repeats_with_its_seed():
     assert runs[0].packets["lost"] > 0
 
 
+def test_flows_of_a_distribution_are_known_by_size():
+    flows = {"name": "web", "verb": "write", "from": "n1", "to": "n2", "load": "40%", "count": 200}
+    sizes = {"cdf": [["1KB", "0%"], ["2KB", "50%"], ["90KB", "100%"]]}
+    wanted = {"slowdown": "web", "size-from": 2001, "percentile": 99, "min": 1, "name": "long"}
+    done = run({"topology": WORLD["topology"], "workloads": [{**flows, "size": sizes}], "expect": [wanted]})
+    short, long = done.workloads["web"]["by_size"]
+    assert (short["octets_most"], long["octets_most"]) == (2000, 90000)
+    assert short["slowdown"]["count"] + long["slowdown"]["count"] == 200
+    assert done.expect[0].value == long["slowdown"]["p99"]
+
+
 def test_what_does_not_hold_is_no_error_until_it_is_checked():
     done = run({**WORLD, "expect": [{"completions": "writes", "is": 21}]})
     assert not done.held and [one.held for one in done.expect if one.line] == [False]

@@ -41,7 +41,7 @@ class ScenarioRun:
     elapsed_ns: int
     trace_hash: str  # of the same scenario and seed the same, under virtual time
     expect: Tuple[Expectation, ...]
-    workloads: Mapping[str, Mapping[str, Any]]  # by name: "octets", "completions", "latency_ns", ...
+    workloads: Mapping[str, Mapping[str, Any]]  # by name: "octets", "completions", "latency_ns", "by_size", ...
     programs: Mapping[str, Mapping[str, Any]]  # under the real clock, by name: "status", "held", "text"
     faults: Tuple[Mapping[str, Any], ...]  # "text", "time_ns", "packets_hit"
     packets: Mapping[str, int]  # "arrivals", "lost", "overflowed", "vanished"

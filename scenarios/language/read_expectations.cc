@@ -120,6 +120,7 @@ void read_throughput(const Section& section, const Value& subject, const Element
 void read_latency(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                   Expectation& expectation) {
   expectation.workload = read_workload_name(subject, scenario);
+  expectation.sizes = read_bounds(section, "size-from", "size-until", read_octets);
   read_statistic(section, expectation);
   expectation.value = need_bounds(section, read_time);
 }
@@ -132,6 +133,7 @@ void read_slowdown(const Section& section, const Value& subject, const ElementNa
         return workload.name == expectation.workload && workload.load_ppb != 0;
       });
   if (!has_flows) subject.wrong("name one workload with load: 50%, whose flows have a slowdown");
+  expectation.sizes = read_bounds(section, "size-from", "size-until", read_octets);
   read_statistic(section, expectation);
   expectation.value = need_bounds(section, read_decimal);
 }

@@ -252,6 +252,7 @@ struct Expectation {
   bool target_side = false;
   Bounds value;
   Bounds time_ns;
+  Bounds sizes;  // latency, slowdown: of messages of so many octets
 };
 
 // -- The whole --------------------------------------------------------------------------------------------------------

@@ -49,6 +49,12 @@ inline constexpr std::size_t kStatuses = 22;  // nic::CompletionStatus ends belo
 
 inline constexpr std::int64_t kSlowdownUnit = 1000;
 
+/// Of a workload's flows, those that are no larger than this, and larger than those of the bin before.
+struct SizeBin {
+  std::uint32_t octets_most = 0;
+  LatencyHistogram slowdown;  // in parts of kSlowdownUnit
+};
+
 struct WorkloadOutcome {
   std::string name;
   std::uint64_t pairs = 0;           // of hosts, times QPs
@@ -60,6 +66,7 @@ struct WorkloadOutcome {
   std::optional<Duration> finished;  // when the last pair was done
   LatencyHistogram latency;          // nanoseconds from the posting (open loop: from when it was due) to the completion
   LatencyHistogram slowdown;         // of flows, in parts of kSlowdownUnit: latency by the time that each takes alone
+  std::vector<SizeBin> by_size;      // the same, by size (size_bins.h)
   std::array<StatusCount, kStatuses> statuses{};          // by nic::CompletionStatus, of initiators
   std::array<StatusCount, kStatuses> receive_statuses{};  // of targets' receives
   std::uint64_t verified_messages = 0;

@@ -52,6 +52,23 @@ std::string flows_text(const Outcome& outcome) {
   return rows.size() == 1 ? "" : table_text(rows) + "\n";
 }
 
+/// Of workloads whose sizes are of a distribution.
+std::string sizes_text(const Outcome& outcome) {
+  std::vector<Row> rows{{"flows by size", "up to", "number", "slowdown p50", "p95", "p99"}};
+  for (const WorkloadOutcome& workload : outcome.workloads) {
+    for (const SizeBin& bin : workload.by_size) {
+      const auto percentile = [&bin](double percent) {
+        return bin.slowdown.count() == 0
+                   ? "-"
+                   : fmt::format("{:.2f}", static_cast<double>(bin.slowdown.percentile(percent)) / kSlowdownUnit);
+      };
+      rows.push_back({workload.name, octets_text(bin.octets_most), fmt::format("{}", bin.slowdown.count()),
+                      percentile(50), percentile(95), percentile(99)});
+    }
+  }
+  return rows.size() == 1 ? "" : table_text(rows) + "\n";
+}
+
 std::string round_trips_text(const Outcome& outcome) {
   const LatencyHistogram& all = outcome.round_trips;
   if (all.count() == 0) return "";
@@ -123,7 +140,8 @@ std::string progress_text(const RunProgress& progress) {
 std::string report_text(const Scenario& scenario, const Outcome& outcome) {
   std::string text = fmt::format("{}: {} after {}, seed {}\n\n", scenario.name, text_of(outcome.end),
                                  time_text(outcome.elapsed), outcome.seed);
-  text += workloads_text(outcome) + flows_text(outcome) + programs_text(outcome) + expectations_text(outcome);
+  text += workloads_text(outcome) + flows_text(outcome) + sizes_text(outcome);
+  text += programs_text(outcome) + expectations_text(outcome);
   text += faults_text(scenario, outcome) + round_trips_text(outcome);
   for (const ReportedViolation& violation : outcome.violations)
     text += fmt::format("checker   {} at {}: {} ({})\n", violation.checker, time_text(violation.time), violation.text,

@@ -47,6 +47,8 @@ Json workload_json(const WorkloadOutcome& workload) {
                         {"p99", workload.latency.percentile(99)}, {"p99.9", workload.latency.percentile(99.9)},
                         {"most", workload.latency.most()}};
   if (workload.slowdown.count() != 0) json["slowdown"] = slowdown_json(workload.slowdown);
+  for (const SizeBin& bin : workload.by_size)
+    json["by_size"].push_back({{"octets_most", bin.octets_most}, {"slowdown", slowdown_json(bin.slowdown)}});
   json["completions"] = statuses(workload.statuses);
   json["receives"] = statuses(workload.receive_statuses);
   json["verified"] = {{"messages", workload.verified_messages}, {"octets", workload.verified_octets}};

@@ -16,6 +16,9 @@ bool is_within(const Bounds& bounds, Duration time) {
 bool is_bounded(const Bounds& bounds) {
   return bounds.least.has_value() || bounds.most.has_value();
 }
+double statistic(const Expectation& expectation, const LatencyHistogram& values) {
+  return expectation.is_mean ? values.mean() : static_cast<double>(values.percentile(expectation.percentile));
+}
 
 }  // namespace
 
@@ -26,18 +29,22 @@ Judge::Judge(const sim::World& world, const Scenario& scenario, WorkloadSet& wor
       round_trips_(round_trips),
       begin_(world.now()),
       counts_(scenario.expectations.size(), 0),
-      completions_expected_(workloads.size()) {
+      completions_expected_(workloads.size()),
+      sizes_expected_(workloads.size()) {
   for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
     const Expectation& expectation = scenario.expectations[i];
     if (expectation.kind == Expectation::Kind::silence) silences_.push_back(i);
     if (expectation.kind == Expectation::Kind::queue) queues_[i].links = links_of(expectation.links);
-    if (expectation.kind != Expectation::Kind::completions) continue;
+    const bool is_of_sizes = is_bounded(expectation.sizes);
+    if (is_of_sizes) of_sizes_[i] = {};
+    if (expectation.kind != Expectation::Kind::completions && !is_of_sizes) continue;
     for (std::size_t workload = 0; workload < workloads.size(); ++workload)
       if (expectation.workload.empty() || expectation.workload == scenario.workloads[workload].name)
-        completions_expected_[workload].push_back(i);
+        (is_of_sizes ? sizes_expected_ : completions_expected_)[workload].push_back(i);
   }
   for (std::size_t workload = 0; workload < workloads.size(); ++workload)
-    if (!completions_expected_[workload].empty()) workloads.ledger(workload).listen(*this);
+    if (!completions_expected_[workload].empty() || !sizes_expected_[workload].empty())
+      workloads.ledger(workload).listen(*this);
 }
 
 void Judge::completed(std::size_t workload, const CompletionRecord& record) {
@@ -47,6 +54,15 @@ void Judge::completed(std::size_t workload, const CompletionRecord& record) {
         static_cast<std::uint8_t>(record.status) == expectation.status.value_or(0) &&
         is_within(expectation.time_ns, record.time - begin_))
       ++counts_[i];
+  }
+  if (record.is_receive || record.status != nic::CompletionStatus::success) return;
+  for (const std::size_t i : sizes_expected_[workload]) {
+    const Expectation& expectation = scenario_.expectations[i];
+    if (!expectation.sizes.contains(static_cast<double>(record.octets))) continue;
+    if (expectation.kind == Expectation::Kind::latency)
+      of_sizes_[i].add(record.latency.ns);
+    else if (record.alone.ns != 0)
+      of_sizes_[i].add(record.slowdown_parts());
   }
 }
 
@@ -95,9 +111,9 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
       return {expectation.value.contains(rate), rate_text(rate), rate};
     }
     case Expectation::Kind::latency:
-      return latency(expectation, result);
+      return latency(index, result);
     case Expectation::Kind::slowdown:
-      return slowdown(expectation, result);
+      return slowdown(index, result);
     case Expectation::Kind::rtt:
       return rtt(expectation);
     case Expectation::Kind::queue:
@@ -129,18 +145,25 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
   return {};
 }
 
-Judge::Judgement Judge::latency(const Expectation& expectation, const WorkloadOutcome* result) {
-  if (result == nullptr || result->latency.count() == 0) return {false, "nothing completed"};
-  const double value = expectation.is_mean ? result->latency.mean()
-                                           : static_cast<double>(result->latency.percentile(expectation.percentile));
+Judge::Judgement Judge::latency(std::size_t index, const WorkloadOutcome* result) const {
+  const Expectation& expectation = scenario_.expectations[index];
+  const auto of_sizes = of_sizes_.find(index);
+  const LatencyHistogram* all = of_sizes != of_sizes_.end() ? &of_sizes->second
+                                : result != nullptr         ? &result->latency
+                                                            : nullptr;
+  if (all == nullptr || all->count() == 0) return {false, "nothing completed"};
+  const double value = statistic(expectation, *all);
   return {expectation.value.contains(value), time_text(value), value};
 }
 
-Judge::Judgement Judge::slowdown(const Expectation& expectation, const WorkloadOutcome* result) {
-  if (result == nullptr || result->slowdown.count() == 0) return {false, "no flow completed"};
-  const double parts = expectation.is_mean ? result->slowdown.mean()
-                                           : static_cast<double>(result->slowdown.percentile(expectation.percentile));
-  const double value = parts / kSlowdownUnit;
+Judge::Judgement Judge::slowdown(std::size_t index, const WorkloadOutcome* result) const {
+  const Expectation& expectation = scenario_.expectations[index];
+  const auto of_sizes = of_sizes_.find(index);
+  const LatencyHistogram* all = of_sizes != of_sizes_.end() ? &of_sizes->second
+                                : result != nullptr         ? &result->slowdown
+                                                            : nullptr;
+  if (all == nullptr || all->count() == 0) return {false, "no flow completed"};
+  const double value = statistic(expectation, *all) / kSlowdownUnit;
   return {expectation.value.contains(value), fmt::format("{:.3g}", value), value};
 }
 
@@ -163,7 +186,7 @@ Judge::Judgement Judge::pauses(const Expectation& expectation, const sim::World&
 Judge::Judgement Judge::rtt(const Expectation& expectation) const {
   const LatencyHistogram all = round_trips_.of(expectation.hosts);
   if (all.count() == 0) return {false, "none was measured"};
-  const double value = expectation.is_mean ? all.mean() : static_cast<double>(all.percentile(expectation.percentile));
+  const double value = statistic(expectation, all);
   return {expectation.value.contains(value), time_text(value), value};
 }
 

@@ -40,8 +40,8 @@ class Judge final : public CompletionListener {
   };
   Judgement verdict(std::size_t index, const Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
   Judgement completions(std::size_t index) const;
-  static Judgement latency(const Expectation& expectation, const WorkloadOutcome* result);
-  static Judgement slowdown(const Expectation& expectation, const WorkloadOutcome* result);
+  Judgement latency(std::size_t index, const WorkloadOutcome* result) const;
+  Judgement slowdown(std::size_t index, const WorkloadOutcome* result) const;
   Judgement queue(std::size_t index) const;
   static Judgement pauses(const Expectation& expectation, const sim::World& world);
   Judgement rtt(const Expectation& expectation) const;
@@ -58,6 +58,8 @@ class Judge final : public CompletionListener {
   Time begin_;
   std::vector<std::uint64_t> counts_;                           // by expectation
   std::vector<std::vector<std::size_t>> completions_expected_;  // by workload: expectations
+  std::vector<std::vector<std::size_t>> sizes_expected_;        // the same, with Expectation::sizes
+  std::map<std::size_t, LatencyHistogram> of_sizes_;            // by expectation: its latencies or slowdowns
   std::vector<std::size_t> silences_;
   /// What an expectation has seen of queues.
   struct QueueSamples {

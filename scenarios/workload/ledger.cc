@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "scenarios/outcome/size_bins.h"
+
 namespace verbena::scenarios {
 
 Ledger::Ledger(std::size_t number, const Workload& workload, Time begin, Journal& journal)
@@ -9,6 +13,8 @@ Ledger::Ledger(std::size_t number, const Workload& workload, Time begin, Journal
   outcome_.name = workload.name;
   outcome_.start = workload.start;
   outcome_.last_completion = workload.start;
+  for (const std::uint32_t most : size_bins(workload))
+    outcome_.by_size.push_back({.octets_most = most, .slowdown = {}});
 }
 
 void Ledger::rewrite(nic::CompletionStatus status, std::uint32_t times) {
@@ -22,6 +28,14 @@ nic::CompletionStatus Ledger::shown(nic::CompletionStatus status) {
   return rewritten_status_;
 }
 
+void Ledger::add_slowdown(const CompletionRecord& record) {
+  const std::int64_t parts = record.slowdown_parts();
+  outcome_.slowdown.add(parts);
+  const auto bin = std::find_if(outcome_.by_size.begin(), outcome_.by_size.end(),
+                                [&record](const SizeBin& one) { return record.octets <= one.octets_most; });
+  if (bin != outcome_.by_size.end()) bin->slowdown.add(parts);
+}
+
 void Ledger::completed(const CompletionRecord& record) {
   const Duration time = since_begin(record.time);
   auto& counts = record.is_receive ? outcome_.receive_statuses : outcome_.statuses;
@@ -33,7 +47,7 @@ void Ledger::completed(const CompletionRecord& record) {
     if (record.status == nic::CompletionStatus::success) {
       outcome_.octets += record.octets;
       outcome_.latency.add(record.latency.ns);
-      if (record.alone.ns != 0) outcome_.slowdown.add(record.latency.ns * kSlowdownUnit / record.alone.ns);
+      if (record.alone.ns != 0) add_slowdown(record);
     }
   }
   for (CompletionListener* listener : listeners_) listener->completed(number_, record);

@@ -21,6 +21,8 @@ struct CompletionRecord {
   std::uint32_t octets = 0;
   Duration latency{0};  // of requests
   Duration alone{0};    // of flows: what the message takes with the network to itself
+
+  std::int64_t slowdown_parts() const { return latency.ns * kSlowdownUnit / alone.ns; }  // of flows
 };
 
 class CompletionListener {
@@ -54,6 +56,8 @@ class Ledger {
   void damaged(Time time, const std::string& text);
 
  private:
+  void add_slowdown(const CompletionRecord& record);
+
   static constexpr std::size_t kDamageLinesMax = 10;
 
   std::size_t number_;

@@ -490,6 +490,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_flows_samples_and_names_is_said) {
       "how many");
   check_error(with("expect: [{rtt: ^n1, max: 1ms}]\n"), "timely and swift");
   check_error(with("expect: [{slowdown: ^w, max: 1}]\n"), "load:");
+  check_error(with("expect: [{latency: w, size-from: 2KB, size-until: ^1KB, max: 1ms}]\n"), "below");
   check_error(with("expect: [{latency: w, percentile: 5, mean: ^yes, max: 1ms}]\n"), "");
   check_error(with("expect: [{latency: w, max: 1ms, name: a}, {throughput: w, min: 1Mbps, name: ^a}]\n"), "name");
 }

@@ -1,7 +1,10 @@
 // Flows: they come as the load says, end with their octets where they belong, and their slowdown is measured by what
 // the network does with one that is alone.
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "scenarios/outcome/report.h"
+#include "scenarios/outcome/size_bins.h"
 #include "tests/scenarios/virtual/runs.h"
 
 using namespace verbena;
@@ -122,4 +125,63 @@ BOOST_AUTO_TEST_CASE(flows_outlive_crashes_of_either_end) {
     // What the crashed host had sent is sent again.
     BOOST_TEST(outcome.workloads.at(0).statuses.at(0).number >= 600u);
   }
+}
+
+BOOST_AUTO_TEST_CASE(bins_of_sizes_have_a_tenth_each_and_the_last_one_what_is_left) {
+  const auto bins = [](const std::string& keys) {
+    return size_bins(test::good("topology: {shape: star, hosts: 2}\nworkloads:\n"
+                                "  - {name: w, verb: write, from: n1, to: n2, count: 1, " +
+                                keys + "}\n")
+                         .workloads.at(0));
+  };
+  using Sizes = std::vector<std::uint32_t>;
+  BOOST_TEST((bins("load: 5%, size: {cdf: [[0, 0%], [10, 50%], [20, 55%], [30, 62%], [40, 99%], [50, 100%]]}") ==
+              Sizes{10, 30, 40, 50}));
+  BOOST_TEST((bins("load: 5%, size: [{size: 64, weight: 1}, {from: 1, to: 100, weight: 3}, {size: 9KB, weight: 1}]") ==
+              Sizes{64, 100, 9000}));
+  BOOST_TEST(bins("load: 5%, size: {from: 1, to: 9KB}").empty());
+  BOOST_TEST(bins("load: 5%, size: 9KB").empty());
+  BOOST_TEST(bins("size: [{size: 64, weight: 1}, {size: 9KB, weight: 1}]").empty());
+}
+
+BOOST_AUTO_TEST_CASE(slowdown_and_latency_are_known_by_size) {
+  const Scenario scenario = test::good(
+      "name: t\ntimeout: 5s\ntopology: {shape: star, hosts: 4, link: {rate: 10Gbps}}\nnic: {mtu: 1024}\nworkloads:\n"
+      "  - {name: w, verb: write, pattern: all-to-all, load: 60%, duration: 30ms, "
+      "size: {cdf: [[1KB, 0%], [2KB, 60%], [20KB, 90%], [90KB, 100%]]}}\n"
+      "  - {name: plain, verb: write, from: n1, to: n2, size: 64, count: 5}\n"
+      "expect:\n"
+      "  - {slowdown: w, size-until: 2KB, percentile: 99, min: 1}\n"
+      "  - {slowdown: w, size-from: 2001, size-until: 20KB, percentile: 99, min: 1}\n"
+      "  - {slowdown: w, size-from: 20001, percentile: 99, min: 1}\n"
+      "  - {latency: w, size-until: 2KB, percentile: 0, min: 1ns}\n"
+      "  - {latency: w, size-from: 20KB, percentile: 0, min: 1ns}\n"
+      "  - {slowdown: w, size-from: 100KB, min: 1}\n"
+      "  - {latency: plain, size-until: 64, percentile: 100, min: 1ns}\n");
+  const Outcome outcome = run_virtual(scenario, {});
+  const WorkloadOutcome& flows = outcome.workloads.at(0);
+  BOOST_TEST_REQUIRE(flows.by_size.size() == 3u);
+  std::uint64_t counted = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const LatencyHistogram& slowdown = flows.by_size[i].slowdown;
+    counted += slowdown.count();
+    BOOST_TEST(test::held(outcome, i), test::story(outcome));
+    BOOST_TEST(outcome.expectations[i].value.value_or(0) == static_cast<double>(slowdown.percentile(99)) / 1000);
+  }
+  BOOST_TEST(counted == flows.slowdown.count());
+  BOOST_TEST(std::abs(static_cast<double>(flows.by_size[0].slowdown.count()) / static_cast<double>(counted) - 0.6) <
+             0.05);
+  // 20 KB take 16 us on each of two cables.
+  BOOST_TEST(outcome.expectations[3].value.value_or(0) < 10'000);
+  BOOST_TEST(outcome.expectations[4].value.value_or(0) > 16'000);
+  BOOST_TEST(!test::held(outcome, 5), "there are none");
+  BOOST_TEST(outcome.expectations[6].value.value_or(0) == static_cast<double>(outcome.workloads.at(1).latency.most()));
+  BOOST_TEST(outcome.workloads.at(1).by_size.empty());
+
+  BOOST_TEST(report_text(scenario, outcome).find("flows by size") != std::string::npos);
+  const auto json = nlohmann::json::parse(report_json(scenario, outcome));
+  BOOST_TEST(json["workloads"][0]["by_size"].size() == 3u);
+  BOOST_TEST(json["workloads"][0]["by_size"][1]["octets_most"] == 20'000);
+  BOOST_TEST(json["workloads"][0]["by_size"][1]["slowdown"]["count"] == flows.by_size[1].slowdown.count());
+  BOOST_TEST(!json["workloads"][1].contains("by_size"));
 }

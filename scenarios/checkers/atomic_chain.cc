@@ -41,7 +41,10 @@ struct Chain {
 class AtomicChain final : public Rule {
  public:
   RuleOutcome judge(const Observation& seen) override {
-    if (!seen.options.all_atomics_visible) return not_concerned();
+    if (!seen.options.all_atomics_visible) {
+      misses_some_ = true;
+      return not_concerned();
+    }
     const wire::Operation operation = seen.info.operation;
     if (seen.info.has_atomic_eth && seen.message == nullptr) {
       Chain* chain = chain_of({seen.packet.destination(), seen.packet.atomic_eth().address});
@@ -68,7 +71,7 @@ class AtomicChain final : public Rule {
   std::vector<RuleOutcome> finish() override {
     std::vector<RuleOutcome> outcomes;
     for (const Chain& chain : chains_) {
-      if (!chain.is_simple || chain.requests != chain.answers || chain.answers == 0) {
+      if (misses_some_ || !chain.is_simple || chain.requests != chain.answers || chain.answers == 0) {
         outcomes.push_back(unjudged());
       } else if (chain.balance == scramble(chain.most) - scramble(chain.least)) {
         outcomes.push_back(holds());
@@ -91,6 +94,7 @@ class AtomicChain final : public Rule {
     return &chains_.emplace_back(Chain{word});
   }
 
+  bool misses_some_ = false;  // atomics, from the start or from where a connection could no longer be followed
   std::vector<Chain> chains_;
   std::unordered_map<Word, std::size_t, WordHash> index_;
 };

@@ -64,6 +64,7 @@ struct Checkers::State {
   void adopt(Place place, unsigned end, Connection& by);
   void ask(std::uint32_t interests, const Observation& seen);
   void report(RunningRule& rule, RuleOutcome outcome, const Observation* seen);
+  void taint(Connection& connection);
   bool is_damaged(const CheckedPacket& sighting, Observation& seen);
   void observe(const CheckedPacket& sighting);
   void observe_connected(Observation& seen);
@@ -153,11 +154,16 @@ void Checkers::State::ask(std::uint32_t interests, const Observation& seen) {
     if ((rule.row->interest & interests) != 0) report(rule, rule.rule->judge(seen), &seen);
 }
 
+/// What is left of its packets is ignored, its atomics as well.
+void Checkers::State::taint(Connection& connection) {
+  connection.tainted = true;
+  options.all_atomics_visible = false;
+}
+
 /// Nobody takes such a packet. One that was changed although its ICRC is right will be taken for what it is not.
 bool Checkers::State::is_damaged(const CheckedPacket& sighting, Observation& seen) {
   if (sighting.corrupted) {
-    if (seen.connection != nullptr && (!options.verify_icrc || seen.packet.icrc_is_valid()))
-      seen.connection->tainted = true;
+    if (seen.connection != nullptr && (!options.verify_icrc || seen.packet.icrc_is_valid())) taint(*seen.connection);
     return true;
   }
   if (!options.verify_icrc || !seen.views.content) return false;
@@ -215,7 +221,7 @@ void Checkers::State::observe_connected(Observation& seen) {
   }
   seen.is_doubtful = connection.doubtful = connection.doubtful || seen.is_doubtful;
   if (seen.span == 0) {  // a READ of many packets, and nobody has told of how many octets
-    if (seen.flow->first_psn) connection.tainted = true;
+    if (seen.flow->first_psn) taint(connection);
     ++ignored_count;
     return;
   }

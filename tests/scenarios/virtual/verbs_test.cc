@@ -103,3 +103,20 @@ BOOST_AUTO_TEST_CASE(damage_behind_a_repaired_icrc_is_found) {
   BOOST_TEST(outcome.workloads[0].damaged >= 4u);
   BOOST_TEST(outcome.workloads[0].damage.at(0).find("instead of") != std::string::npos);
 }
+
+/// Of a connection that lost an answer to it nothing more can be said, and its fetch-adds are no longer seen: those of
+/// the other connection, on the same word, are no chain without them.
+BOOST_AUTO_TEST_CASE(a_packet_changed_behind_its_icrc_leaves_no_false_report_of_atomics) {
+  const Outcome outcome = test::run(
+      test::star(3,
+                 "workloads:\n"
+                 "  - {name: w, verb: fetch-add, pattern: incast, from: [n1, n2], to: n3, count: 40, depth: 1, "
+                 "rate: 10000}\n"
+                 "faults:\n"
+                 "  - {packet: \"corrupt where=psn repair=yes count=1\", link: \"s1->n1\", when: {workload: w, "
+                 "completed: 10}}\n"));
+  BOOST_TEST(outcome.held(), test::story(outcome));
+  BOOST_TEST_REQUIRE(outcome.faults.size() == 1u);
+  BOOST_TEST(outcome.faults[0].hits == 1u);
+  BOOST_TEST(outcome.violations_total == 0u);
+}

@@ -196,6 +196,17 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   return Sent::packet;
 }
 
+/// In a storm of duplicates the latest of them gives way: its requester asks again, where one whose first answer never
+/// left would be owed it.
+void drop_latest_replay(Responder& responder) {
+  auto& jobs = responder.jobs;
+  const auto end = jobs.rend() - responder.jobs_head;
+  const auto replay =
+      std::find_if(jobs.rbegin(), end, [](const ResponseJob& job) { return job.replay && !job.started; });
+  VERBENA_ASSERT(replay != end);  // of the others there are no more than max_dest_read_atomic
+  jobs.erase(std::next(replay).base());
+}
+
 void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
   auto& jobs = qp.responder.jobs;
   VERBENA_ASSERT(job.packets_left != 0 && jobs.capacity() >= kDuplicateJobs);  // nothing is allocated here
@@ -206,7 +217,10 @@ void push_job(NicState& nic, Qp& qp, const ResponseJob& job) {
     jobs.erase(jobs.begin(), jobs.begin() + qp.responder.jobs_head);
     qp.responder.jobs_head = 0;
   }
-  if (jobs.size() == jobs.capacity()) return;  // a duplicate storm; the requester asks again
+  if (jobs.size() == jobs.capacity()) {
+    if (job.replay) return;
+    drop_latest_replay(qp.responder);
+  }
   // In the order of PSNs, but a response that has begun is not interrupted (9.7.5.1: responses come one after another).
   const auto first = jobs.begin() + qp.responder.jobs_head;
   const bool has_begun = first != jobs.end() && first->started;

@@ -203,6 +203,23 @@ BOOST_AUTO_TEST_CASE(a_duplicate_read_is_executed_again_from_where_it_is_asked_f
   script.expect_acknowledge(103);
 }
 
+BOOST_AUTO_TEST_CASE(a_storm_of_duplicate_reads_takes_no_new_read_its_answer) {
+  constexpr std::uint32_t kNew = 100 + 64;
+  Script script(kOptions);
+  for (std::uint32_t psn = 100; psn < kNew; ++psn) {
+    script.peer(read_request(script, psn, 0, 8));
+    script.expect(rc(OperationCode::read_response_only), psn);
+  }
+  for (std::uint32_t psn = 100; psn < kNew; ++psn) script.deliver(read_request(script, psn, 0, 8));
+  for (std::uint32_t psn = kNew; psn < kNew + 4; ++psn) script.deliver(read_request(script, psn, 0, 8));
+  std::uint32_t replays = 0;
+  Traced response = script.next(milliseconds(1));
+  for (; response.psn < kNew; response = script.next(milliseconds(1))) ++replays;
+  BOOST_TEST(replays > 0u);
+  BOOST_TEST(response.psn == kNew);
+  for (std::uint32_t psn = kNew + 1; psn < kNew + 4; ++psn) script.expect(rc(OperationCode::read_response_only), psn);
+}
+
 BOOST_AUTO_TEST_CASE(without_a_receive_a_send_gets_an_rnr_nak_and_what_follows_is_dropped) {
   Script script({.mtu = kMtu, .min_rnr_timer = 14});
   script.peer_batch({send_only(100), send_only(101)});

@@ -20,6 +20,9 @@ class Rate {
   explicit Rate(const CheckedDcqcn& dcqcn) : dcqcn_(dcqcn), current_(dcqcn.line_rate), target_(dcqcn.line_rate) {}
 
   bool is_at_line_rate() const { return current_ >= dcqcn_.line_rate; }
+  /// A NIC at line rate paces nothing, and one whose alpha is nearly 0 may be there after a cut: the next digit of the
+  /// arithmetic tells.
+  bool may_be_at_line_rate() const { return current_ >= kAtLine * dcqcn_.line_rate; }
   double bits_per_second() const { return current_; }
 
   void notified(Time now) {
@@ -140,7 +143,7 @@ class QpRate final : public Rule {
     const Duration early = sender.next - seen.time() - seen.options.clock_tolerance;
     sender.rate.sent(seen.time(), frame_octets(seen.packet));
     const double rate = sender.rate.bits_per_second();
-    if (!sender.rate.is_at_line_rate()) {
+    if (!sender.rate.may_be_at_line_rate()) {
       const double takes = static_cast<double>(frame_octets(seen.packet)) * 8e9 / (rate * kSlack);
       sender.next = std::max(sender.next, seen.time()) + nanoseconds(static_cast<std::int64_t>(takes));
     }

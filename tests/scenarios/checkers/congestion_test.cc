@@ -126,6 +126,17 @@ BOOST_AUTO_TEST_CASE(the_rate_comes_back_with_the_timer_and_not_before) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_cnp_after_a_long_silence_takes_nothing_that_could_be_seen) {
+  Sender sender;
+  sender.send(kBegin);
+  sender.notify(kBegin);
+  const Time later = kBegin + seconds(1);
+  sender.send(later);
+  sender.notify(later);  // alpha is 0, or all but
+  for (int i = 0; i < 5; ++i) sender.send(later + nanoseconds(i));
+  BOOST_TEST(sender.broken() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_cnp_for_another_qp_and_one_that_never_arrives_slow_nobody_down) {
   Sender sender;
   sender.send(kBegin);

@@ -99,8 +99,9 @@ void Checkers::State::adopt(Place place, unsigned end, Connection& by) {
   if (from.paired || by.info.ends[end].first_psn) return;
   CheckedStream& flow = by.flows[end];
   const CheckedStream fresh = std::exchange(flow, std::move(from.flows[0]));
-  flow.index = fresh.index;
-  flow.generation = fresh.generation;
+  // It keeps its number, by which rules know what they have noted of it.
+  from.flows[0].index = fresh.index;
+  by.generation = std::max(by.generation, from.generation);
   flow.ack_timeout = fresh.ack_timeout;
   flow.rto_low = fresh.rto_low;
   if (fresh.mtu_bytes != 0) flow.mtu_bytes = fresh.mtu_bytes;

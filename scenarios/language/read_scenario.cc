@@ -25,10 +25,14 @@ constexpr std::uint64_t kSeedMax = 999'999'999'999'999'999;
 /// Nodes of the real clock have addresses 127.47.91.K.
 constexpr std::uint32_t kRealHostsMax = 254;
 
+/// Under the real clock a sample is a question to the fabric process, which frames wait for.
+constexpr Duration kRealSampleMin = milliseconds(1);
+
 /// Within the timeout, which is known by then.
 void read_sample(const Value& value, Scenario& scenario) {
   scenario.sample = value.duration();
-  if (scenario.clock == Clock::real_time) value.wrong("only with clock: virtual");
+  if (scenario.clock == Clock::real_time && scenario.sample < kRealSampleMin)
+    value.wrong("with clock: real 1ms at the least");
   if (scenario.sample.ns == 0 || scenario.timeout.ns / scenario.sample.ns > kSamplesMax)
     value.wrong("there are at most " + std::to_string(kSamplesMax) + " of them before the timeout: write more");
 }

@@ -1,9 +1,11 @@
 #include "scenarios/real/real_expectations.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "scenarios/outcome/report_words.h"
 #include "scenarios/real/place_text.h"
 
 namespace verbena::scenarios {
@@ -17,13 +19,13 @@ bool is_about_workloads(ExpectationKind kind) {
     case ExpectationKind::silence:
     case ExpectationKind::program:
     case ExpectationKind::checker:
+    case ExpectationKind::queue:
       return false;
     case ExpectationKind::completions:
     case ExpectationKind::throughput:
     case ExpectationKind::latency:
     case ExpectationKind::slowdown:
     case ExpectationKind::rtt:
-    case ExpectationKind::queue:
     case ExpectationKind::pauses:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:
@@ -38,8 +40,12 @@ Duration begin_of(const Expectation& expectation) {
   return {static_cast<std::int64_t>(expectation.time_ns.least.value_or(0))};
 }
 
-bool wants(const LinkChoice& choice, std::size_t cable, bool backward) {
-  return choice.cable == cable && (choice.way == Way::both || (choice.way == Way::backward) == backward);
+/// `direction`: of the two for every cable, forward and backward, as they follow each other in the fabric's answer.
+bool wants(const Expectation& expectation, std::size_t direction) {
+  const bool backward = direction % 2 != 0;
+  return std::any_of(expectation.links.begin(), expectation.links.end(), [&](const LinkChoice& choice) {
+    return choice.cable == direction / 2 && (choice.way == Way::both || (choice.way == Way::backward) == backward);
+  });
 }
 
 void judge_program(const Expectation& expectation, const ProgramEnd& program, ExpectationOutcome& outcome) {
@@ -79,12 +85,8 @@ std::optional<std::string> RealExpectations::refuse(const Scenario& scenario) {
 std::uint64_t RealExpectations::frames_on(const Expectation& expectation, const nlohmann::json& stat) const {
   std::uint64_t frames = 0;
   const auto& links = stat.at("links");
-  // Two entries for every cable: forward, backward.
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    bool counted = expectation.links.empty();
-    for (const LinkChoice& choice : expectation.links) counted = counted || wants(choice, i / 2, i % 2 != 0);
-    if (counted) frames += links[i].at("frames").get<std::uint64_t>();
-  }
+  for (std::size_t i = 0; i < links.size(); ++i)
+    if (expectation.links.empty() || wants(expectation, i)) frames += links[i].at("frames").get<std::uint64_t>();
   return frames;
 }
 
@@ -95,6 +97,7 @@ std::optional<Duration> RealExpectations::next_sample(Duration elapsed) const {
   };
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
+    if (expectation.kind == ExpectationKind::queue) take(queues_at_);
     if (expectation.kind != ExpectationKind::silence) continue;
     const auto found = samples_.find(i);
     if (found == samples_.end())
@@ -105,7 +108,20 @@ std::optional<Duration> RealExpectations::next_sample(Duration elapsed) const {
   return next;
 }
 
+void RealExpectations::sample_queues(Duration elapsed, const nlohmann::json& stat) {
+  queues_at_ = elapsed + scenario_.sample;
+  const auto& links = stat.at("links");
+  for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
+    const Expectation& expectation = scenario_.expectations[i];
+    if (expectation.kind != ExpectationKind::queue || !expectation.time_ns.contains(static_cast<double>(elapsed.ns)))
+      continue;
+    for (std::size_t link = 0; link < links.size(); ++link)
+      if (wants(expectation, link)) queues_[i].add(links[link].at("queue_octets").get<std::int64_t>());
+  }
+}
+
 void RealExpectations::sample(Duration elapsed, const nlohmann::json& stat) {
+  if (elapsed >= queues_at_) sample_queues(elapsed, stat);
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
     if (expectation.kind != ExpectationKind::silence || elapsed < begin_of(expectation)) continue;
@@ -118,10 +134,23 @@ void RealExpectations::sample(Duration elapsed, const nlohmann::json& stat) {
   }
 }
 
+void RealExpectations::judge_queue(std::size_t index, ExpectationOutcome& outcome) const {
+  const Expectation& expectation = scenario_.expectations[index];
+  const auto found = queues_.find(index);
+  if (found == queues_.end()) {
+    outcome.observed = "no sample in this time";
+    return;
+  }
+  const std::uint64_t octets = found->second.percentile(expectation.percentile);
+  outcome.value = static_cast<double>(octets);
+  outcome.held = expectation.value.contains(*outcome.value);
+  outcome.observed = octets_text(octets);
+}
+
 ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vector<ProgramEnd>& programs,
                                                const nlohmann::json& stat, const CheckerReports& reports) const {
   const Expectation& expectation = scenario_.expectations[index];
-  ExpectationOutcome outcome{index, expectation.text, expectation.place, false, {}};
+  ExpectationOutcome outcome{index, expectation.text, expectation.place, false, {}, expectation.name};
   switch (expectation.kind) {
     case ExpectationKind::program:
       for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -138,7 +167,8 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
         const auto& counters = nodes[host].value("counters", nlohmann::json::object());
         if (counted) sum += counters.value(expectation.counter, std::uint64_t{0});
       }
-      outcome.held = expectation.value.contains(static_cast<double>(sum));
+      outcome.value = static_cast<double>(sum);
+      outcome.held = expectation.value.contains(*outcome.value);
       outcome.observed = std::to_string(sum);
       break;
     }
@@ -157,12 +187,14 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
       outcome.observed = verdict.observed;
       break;
     }
+    case ExpectationKind::queue:
+      judge_queue(index, outcome);
+      break;
     case ExpectationKind::completions:
     case ExpectationKind::throughput:
     case ExpectationKind::latency:
     case ExpectationKind::slowdown:
     case ExpectationKind::rtt:
-    case ExpectationKind::queue:
     case ExpectationKind::pauses:
     case ExpectationKind::qp_state:
     case ExpectationKind::data_intact:

@@ -14,6 +14,7 @@
 
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/checker_verdicts.h"
+#include "scenarios/outcome/latency_histogram.h"
 #include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {
@@ -31,7 +32,7 @@ class RealExpectations {
   /// Why they cannot be judged under the real clock, in one line; nothing: they can.
   static std::optional<std::string> refuse(const Scenario& scenario);
 
-  /// "No packet on ...": when the next count of packets is wanted, and what it is (`stat` of the fabric).
+  /// "No packet on ...", and queues: when the next look at the fabric is wanted, and what it shows (its `stat`).
   std::optional<Duration> next_sample(Duration elapsed) const;
   void sample(Duration elapsed, const nlohmann::json& stat);
 
@@ -47,9 +48,13 @@ class RealExpectations {
   ExpectationOutcome judge_one(std::size_t index, const std::vector<ProgramEnd>& programs, const nlohmann::json& stat,
                                const CheckerReports& reports) const;
   std::uint64_t frames_on(const Expectation& expectation, const nlohmann::json& stat) const;
+  void sample_queues(Duration elapsed, const nlohmann::json& stat);
+  void judge_queue(std::size_t index, ExpectationOutcome& outcome) const;
 
   const Scenario& scenario_;
-  std::map<std::size_t, Sample> samples_;  // by expectation
+  std::map<std::size_t, Sample> samples_;           // by expectation
+  std::map<std::size_t, LatencyHistogram> queues_;  // by expectation, octets
+  Duration queues_at_{};                            // when they are looked at next
 };
 
 }  // namespace verbena::scenarios

@@ -34,10 +34,11 @@ import rdma_cm_endings  # noqa: E402
 import rdma_cm_tools  # noqa: E402
 import rsockets  # noqa: E402
 import served  # noqa: E402
+import shared_port  # noqa: E402
 
 MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "congestion": congestion, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served,
            "network": network, "own_sockets": own_sockets, "pause_frames": pause_frames, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
-           "rsockets": rsockets}
+           "rsockets": rsockets, "shared_port": shared_port}
 
 
 @dataclasses.dataclass

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/fabric/alter_frame.h"
 #include "tests/support/frames.h"
 
 using namespace verbena;
@@ -20,10 +21,11 @@ struct Watched {
   RealCheckers checkers{fabric::star(2, {})};
   Time now{1000};
 
-  void frame(unsigned from, unsigned to, const test::PacketSpec& spec, bool arrives = true) {
-    const auto octets = test::make_frame(from, to, spec);
+  void frame(unsigned from, unsigned to, const test::PacketSpec& spec, bool arrives = true, bool is_marked = false) {
+    auto octets = test::make_frame(from, to, spec);
     now = now + microseconds(1);
     checkers.observe({now, {from - 1, false}, fabric::FrameEvent::entered, octets, {}, false});
+    if (is_marked) fabric::mark_congestion(octets);
     checkers.observe({now, {from - 1, false}, fabric::FrameEvent::delivered, octets, {}, false});  // at the switch
     if (arrives) checkers.observe({now, {to - 1, true}, fabric::FrameEvent::delivered, octets, {}, false});
   }
@@ -69,6 +71,23 @@ BOOST_AUTO_TEST_CASE(what_was_sent_before_the_first_answer_came_is_not_forgotten
   watched.acknowledge(106, 7);
   const Outcome outcome = watched.outcome();
   BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
+}
+
+BOOST_AUTO_TEST_CASE(a_mark_that_came_before_the_first_answer_is_not_forgotten) {
+  for (const bool was_marked : {true, false}) {
+    Watched watched;
+    watched.send(100);
+    const test::PacketSpec request{.opcode = rc(OperationCode::send_only), .psn = 101, .dest_qp = wire::Qpn{0x22}};
+    watched.frame(kOne, kTwo, request, true, was_marked);
+    watched.send(102);
+    test::PacketSpec echo{.opcode = rc(OperationCode::acknowledge), .psn = 102, .dest_qp = wire::Qpn{0x11}};
+    echo.aeth.syndrome = 31;
+    echo.aeth.msn = 3;
+    echo.becn = true;
+    watched.frame(kTwo, kOne, echo);
+    const Outcome outcome = watched.outcome();
+    BOOST_TEST(outcome.violations_total == (was_marked ? 0u : 1u), watched.reports.first);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_to_what_never_arrived_is_reported_since_the_two_halves_are_known_to_belong_together) {

@@ -220,13 +220,14 @@ std::uint32_t Network::room_frames(Time now, std::uint32_t host) const {
   return room;
 }
 
-Room Network::room_on_every_way(Time now, std::uint32_t host) const {
+Room Network::room_on_every_way(Time now, std::uint32_t host, ClassMask held) const {
   Room room{UINT32_MAX, now};
   for (const DirectionNumber way : state_->ways_out[host]) {
     const LinkDirection& direction = state_->directions[way];
     if (direction.rate == 0) continue;
     if (direction.has_classes) {
-      const Room of_way = state_->qos->room(now, way);
+      const Room of_way = state_->qos->room(now, way, held);
+      room.held |= of_way.held;
       room.octets = std::min(room.octets, of_way.octets);
       if (of_way.octets == 0) room.more_at = std::max(room.more_at, of_way.more_at);
       continue;

@@ -96,6 +96,7 @@ class PortListener {
 struct Room {
   std::uint32_t octets = 0;  // UINT32_MAX: frames take no time
   Time more_at;              // when there is room again; now, unless `octets` is 0
+  ClassMask held = 0;        // classes that this leaves out, though they have none: they were paused
 };
 
 struct NetworkOptions {
@@ -190,7 +191,10 @@ class Network {
   /// How many of the largest frames fit before has_room_at says no, at least 1. For a host with one cable.
   std::uint32_t room_frames(Time now, std::uint32_t host) const;
   /// For one who hands over frames without having seen where they go: what the fullest of the host's ways has room for.
-  Room room_on_every_way(Time now, std::uint32_t host) const;
+  /// Classes that are paused and have no room do not count, for others would have to wait behind them, and as little do
+  /// such of `held` as still have none: their frames are to be held back until they are no longer among Room::held.
+  /// What comes before that is heard of has its place.
+  Room room_on_every_way(Time now, std::uint32_t host, ClassMask held = 0) const;
 
   // -- Time -----------------------------------------------------------------------------------------------------------
   /// When run() has something to do.

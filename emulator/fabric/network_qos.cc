@@ -11,6 +11,10 @@ namespace {
 
 /// Of each class, for what a host's NIC may have handed over and not yet sent.
 constexpr std::uint32_t kHostQueueFrames = 4;
+/// The same of a class that is held back, for what was on its way when it was paused: a full ring of short frames
+/// (ShmUplink::kDepthBytes).
+constexpr std::uint32_t kHeldClassFramesMax = 4096;
+constexpr std::uint64_t kHeldBytesMax = std::uint64_t{kHeldClassFramesMax + kHostQueueFrames} * wire::kFrameBytesMax;
 constexpr Duration kDeadlockInterval = milliseconds(1);
 
 constexpr std::string_view kHeadroomFull = "verbena: dropped, lossless class without headroom";
@@ -82,7 +86,9 @@ bool NetworkQos::admit(Time now, DirectionNumber number, FrameNumber frame) {
     return false;
   }
   const bool is_lossless = is_from_switch(number) && qos_.is_lossless(held.traffic_class);
-  bool has_room = queue_bytes == 0 || queue_bytes + bytes <= direction.queue_bytes || is_lossless;
+  const std::uint64_t queue_bytes_max =
+      is_from_switch(number) ? direction.queue_bytes : std::max(std::uint64_t{direction.queue_bytes}, kHeldBytesMax);
+  bool has_room = queue_bytes == 0 || queue_bytes + bytes <= queue_bytes_max || is_lossless;
   if (has_room && is_lossless) {
     const TrafficClass group = qos_.pause_group(held.traffic_class);
     SwitchMemory& memory = memory_at(direction.from);
@@ -349,12 +355,15 @@ Time NetworkQos::has_room_at(Time now, DirectionNumber way, std::uint8_t ip_traf
   return std::max(network_.directions[way].wire_free, now + nanoseconds(1));
 }
 
-Room NetworkQos::room(Time now, DirectionNumber way) const {
+Room NetworkQos::room(Time now, DirectionNumber way, ClassMask held) const {
   const EgressPort& egress = ports_[way].egress;
   Room room{kHostQueueFrames, now};
   for (std::size_t i = 0; i < kTrafficClasses; ++i) {
     const auto traffic_class = static_cast<TrafficClass>(i);
     const std::uint32_t frames = egress.frames_of(traffic_class);
+    const ClassMask bit = bit_of(traffic_class);
+    if (frames >= kHostQueueFrames && ((held & bit) != 0 || egress.is_paused(now, traffic_class))) room.held |= bit;
+    if ((room.held & bit) != 0 && frames < kHeldClassFramesMax) continue;
     room.octets = std::min(room.octets, kHostQueueFrames - std::min(frames, kHostQueueFrames));
     if (frames < kHostQueueFrames) continue;
     const Time at =

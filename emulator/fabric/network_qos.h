@@ -53,8 +53,8 @@ class NetworkQos {
   // -- What hosts ask -------------------------------------------------------------------------------------------------
   /// When the way out of a host has room for one more frame with this traffic class octet of its IP header.
   Time has_room_at(Time now, DirectionNumber way, std::uint8_t ip_traffic_class) const;
-  /// The same for a frame of any class, in octets.
-  Room room(Time now, DirectionNumber way) const;
+  /// The same for a frame of any class, in octets (Network::room_on_every_way).
+  Room room(Time now, DirectionNumber way, ClassMask held) const;
 
   // -- What can be seen -----------------------------------------------------------------------------------------------
   const EgressPort& egress(DirectionNumber number) const { return ports_[number].egress; }

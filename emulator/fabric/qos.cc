@@ -37,6 +37,14 @@ TrafficClass Qos::class_of(std::span<const std::byte> frame) const {
   return trust == Trust::pcp ? marking.pcp : class_of_dscp[marking.dscp];
 }
 
+std::uint64_t Qos::dscps_of(ClassMask classes) const {
+  if (trust == Trust::pcp) return (classes & bit_of(0)) != 0 ? UINT64_MAX : 0;
+  std::uint64_t dscps = 0;
+  for (std::size_t dscp = 0; dscp < class_of_dscp.size(); ++dscp)
+    if ((classes & bit_of(class_of_dscp[dscp])) != 0) dscps |= std::uint64_t{1} << dscp;
+  return dscps;
+}
+
 std::uint64_t headroom_needed(const Qos& qos, const CableParameters& cable) {
   return octets_in(cable.propagation * 2 + qos.reaction, cable.rate_bits_per_second) + 2 * largest_frame_bytes(cable) +
          wire::kPauseFrameBytes;

@@ -96,6 +96,8 @@ struct Qos {
   /// How many pause groups have headroom at each port.
   std::uint32_t lossless_groups() const;
   TrafficClass class_of(std::span<const std::byte> frame) const;
+  /// The DSCPs whose packets, without a VLAN tag, have one of these classes: bit D for DSCP D.
+  std::uint64_t dscps_of(ClassMask classes) const;
 };
 
 /// A lossless class of a port with this cable has to have room for so much, once the other end is asked to pause: what

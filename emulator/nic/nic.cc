@@ -152,9 +152,12 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 
 /// What is no packet of RoCE v2.
 [[gnu::cold]] void receive_unparsed(NicState& nic, std::span<const std::byte> frame) {
-  // It ends in the MAC, which has stopped what it was to stop.
-  if (const auto pause = wire::parse_pause_frame(frame))
-    return nic.counters.add_by_class(Counter::rx_prio0_pause, pause->classes);
+  // It ends in the MAC, which has stopped what it was to stop. A port that is not in this process shows those that it
+  // sends as well.
+  if (const auto pause = wire::parse_pause_frame(frame)) {
+    const bool is_own = pause->source == nic.config.mac;
+    return nic.counters.add_by_class(is_own ? Counter::tx_prio0_pause : Counter::rx_prio0_pause, pause->classes);
+  }
   const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
   if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);
 }

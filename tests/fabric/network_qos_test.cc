@@ -112,6 +112,53 @@ BOOST_AUTO_TEST_CASE(a_class_that_is_not_paused_goes_past_one_that_is) {
   BOOST_TEST(std::count_if(net.got.begin(), net.got.end(), [](const Got& got) { return got.psn == 77'777; }) == 1);
 }
 
+BOOST_AUTO_TEST_CASE(who_hands_over_unseen_has_room_beside_a_paused_class_and_is_told_to_hold_it_back) {
+  Net net(with(star(3, slow()), lossless_3()));
+  net.control.set_pause_storm(Time{0}, 2, bit_of(3));
+  const std::uint32_t empty = net.network.room_on_every_way(Time{0}, 0).octets;
+  Load load(net, {{0, 2}});
+  load.run(1'000'000);
+  const Time paused{1'000'000};
+  BOOST_TEST_REQUIRE((net.network.pause_statistics(paused, {0, false}).paused_now & bit_of(3)) != 0);
+  Room room = net.network.room_on_every_way(paused, 0);
+  BOOST_TEST(room.octets == empty);
+  BOOST_TEST(room.held == bit_of(3));
+  BOOST_TEST(net.network.room_on_every_way(paused, 1).held == 0);
+  // What was on its way has its place; then nothing has.
+  std::uint32_t more = 0;
+  for (; more < 5000 && net.network.room_on_every_way(paused, 0).octets != 0; ++more)
+    net.network.submit(paused, 0, Net::frame(0, 2, more, kPayload, kClass3));
+  BOOST_TEST(more > 4000u);
+  BOOST_TEST(more < 4100u);
+  // When the pause is over, it is no reason to have others wait either; but for who did not hold it back it is.
+  net.control.set_pause_storm(paused, 2, 0);
+  Time after = paused;
+  for (; after < paused + microseconds(1000); after = after + Duration{kFrameNs}) {
+    net.run(after.ns);
+    if ((net.network.pause_statistics(after, {0, false}).paused_now & bit_of(3)) == 0) break;
+  }
+  BOOST_TEST_REQUIRE((net.network.pause_statistics(after, {0, false}).paused_now & bit_of(3)) == 0);
+  room = net.network.room_on_every_way(after, 0, bit_of(3));
+  BOOST_TEST(room.octets == empty);
+  BOOST_TEST(room.held == bit_of(3));
+  BOOST_TEST(net.network.room_on_every_way(after, 0).octets == 0u);
+  net.run(paused.ns + 5000 * kFrameNs);
+  room = net.network.room_on_every_way(Time{paused.ns + 5000 * kFrameNs}, 0, bit_of(3));
+  BOOST_TEST(room.held == 0);
+  BOOST_TEST(room.octets == empty);
+}
+
+BOOST_AUTO_TEST_CASE(classes_are_known_by_their_dscps) {
+  Qos qos;
+  BOOST_TEST(qos.dscps_of(bit_of(3)) == 0xffull << 24);
+  qos.class_of_dscp[26] = 5;
+  BOOST_TEST(qos.dscps_of(bit_of(3)) == (0xffull << 24 & ~(1ull << 26)));
+  BOOST_TEST(qos.dscps_of(bit_of(5) | bit_of(0)) == (0xffull << 40 | 0xffull | 1ull << 26));
+  qos.trust = Trust::pcp;  // a frame without a tag has class 0
+  BOOST_TEST(qos.dscps_of(bit_of(0) | bit_of(3)) == UINT64_MAX);
+  BOOST_TEST(qos.dscps_of(bit_of(3)) == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(the_headroom_that_is_computed_is_enough_and_half_of_it_is_not) {
   for (const bool is_enough : {true, false}) {
     Qos qos = lossless_3();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "emulator/fabric/flow_dissector.h"
+#include "emulator/host/node/identity.h"
 #include "emulator/host/node/port_signal.h"
 #include "wire/pause_frame.h"
 
@@ -69,6 +70,8 @@ bool FabricPorts::pass(Time now) {
   network_.run(now, *this);  // first what was due before these frames come
   const std::size_t taken = shm_->receive(now, *this, kPassFrames);
   if (taken != 0) network_.run(now, *this);  // where nothing takes time, they are there already
+  if (nodes_held_ != 0) [[unlikely]]
+    look_at_held();
   shm_->publish();
   tell_look(now, taken);
   const bool any_moved = taken != 0 || moved_ != 0;
@@ -121,7 +124,10 @@ std::size_t FabricPorts::turn(const PeerName& peer) {
   sender_ = host_of(peer.address);
   if (sender_ == kNoHost) return SIZE_MAX;
   if (Node& sender = nodes_[sender_]; sender.pause && is_still_paused(sender)) return 0;
-  const fabric::Room room = network_.room_on_every_way(now_, sender_);
+  const fabric::ClassMask held = nodes_[sender_].held;
+  const fabric::Room room = network_.room_on_every_way(now_, sender_, held);
+  if (room.held != held) [[unlikely]]
+    hold(sender_, room.held);
   if (room.octets == 0) room_at_ = std::min(room_at_, room.more_at);
   return room.octets;
 }
@@ -197,22 +203,52 @@ bool FabricPorts::is_still_paused(Node& node) {
   return true;
 }
 
-/// A pause frame has done its work, in the node's port; one process counts it, for all together are the NIC.
-bool FabricPorts::arrived_without_qp(const fabric::Arrival& arrival) {
-  if (!wire::parse_pause_frame(arrival.frame)) {
-    ++strays_;
-    return true;
+void FabricPorts::hold(std::uint32_t host, fabric::ClassMask classes) {
+  Node& node = nodes_[host];
+  if ((node.held != 0) != (classes != 0)) nodes_held_ += classes != 0 ? 1 : -1;
+  node.held = classes;
+  shm_->hold(host + 1, network_.topology().qos->dscps_of(classes));
+}
+
+/// They may hand over nothing, so that it is not for their frames that one would look.
+void FabricPorts::look_at_held() {
+  for (std::uint32_t host = 0; host < nodes_.size(); ++host) {
+    const fabric::ClassMask held = nodes_[host].held;
+    if (held == 0) continue;
+    if (const fabric::Room room = network_.room_on_every_way(now_, host, held); room.held != held)
+      hold(host, room.held);
   }
-  const Node& node = nodes_[arrival.host];
+}
+
+/// It has done its work, in the node's port, and is for the NIC to count.
+bool FabricPorts::arrived_without_qp(const fabric::Arrival& arrival) {
+  if (wire::parse_pause_frame(arrival.frame))
+    hand_to_nic(arrival.host, arrival.frame);
+  else
+    ++strays_;
+  return true;
+}
+
+/// The port is here and the NIC, which counts what its port sends, in the node's processes. It tells such a frame from
+/// those that came by its address.
+void FabricPorts::pause_sent(std::uint32_t host, fabric::ClassMask classes) {
+  std::array<std::byte, wire::kPauseFrameBytes> frame;
+  wire::write_pause_frame({.source = node_mac(nodes_[host].address), .classes = classes}, frame);
+  hand_to_nic(host, frame);
+}
+
+void FabricPorts::hand_to_nic(std::uint32_t host, std::span<const std::byte> frame) {
+  const Node& node = nodes_[host];
   shm_->list_peers(peers_);
   const auto peer = std::min_element(peers_.begin(), peers_.end(), [&](const PeerName& a, const PeerName& b) {
     return std::pair(!(a.address == node.address), a.slot) < std::pair(!(b.address == node.address), b.slot);
   });
-  if (peer == peers_.end() || !(peer->address == node.address)) return true;
+  if (peer == peers_.end() || !(peer->address == node.address)) return;
   std::uint32_t hint = 0;
-  const auto room = shm_->reserve({node.address, qpn_base_of(peer->slot), hint}, arrival.frame.size());
-  if (room && !room->empty()) hand_over(peer->slot, arrival, *room);
-  return true;
+  const auto room = shm_->reserve({node.address, qpn_base_of(peer->slot), hint}, frame.size());
+  if (!room || room->empty()) return;
+  std::memcpy(room->data(), frame.data(), frame.size());
+  shm_->commit(frame.size(), wire::IcrcState::present);
 }
 
 /// Which of the node's processes has joined the group, or takes a datagram of QP1, is known to them.

@@ -7,8 +7,9 @@
 // A NIC takes what comes as fast as the cable brings it; a process may not be run. So a node whose frames wait in the
 // ring of such a process hands nothing over until they have been taken, as with global pause (IEEE 802.3 annex 31B): a
 // network without faults loses nothing. What is on its way by then, and what is for a process that has stopped, is lost
-// where the ring does not hold it. It does not decide when to look or sleep (fabric_process.h) and knows no commands
-// (fabric_commands.h).
+// where the ring does not hold it. A node is told to hand nothing over of a traffic class that is paused at its port:
+// its other classes do not wait behind it. It does not decide when to look or sleep (fabric_process.h) and knows no
+// commands (fabric_commands.h).
 #pragma once
 
 #include <array>
@@ -113,6 +114,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
     wire::Gid address;
     NodeStatistics statistics;
     std::optional<Pause> pause;                           // it hands nothing over
+    fabric::ClassMask held = 0;                           // traffic classes of which it is to hand nothing over
     HeldName dead_port;                                   // while its port has no signal
     std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
   };
@@ -130,11 +132,16 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   [[gnu::noinline]] bool arrived_without_qp(const fabric::Arrival& arrival);
   // fabric::PortListener: the processes of the node are to know.
   void port_changed(std::uint32_t host, bool is_up) override;
+  void pause_sent(std::uint32_t host, fabric::ClassMask classes) override;
   [[gnu::noinline]] bool take_calls();
   void tell_look(Time now, std::size_t taken);
   void ring_in_time(Time now);
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   void hand_over(std::uint8_t slot, const fabric::Arrival& arrival, std::span<std::byte> room);
+  /// To one of the node's processes, for all together are the NIC.
+  void hand_to_nic(std::uint32_t host, std::span<const std::byte> frame);
+  void hold(std::uint32_t host, fabric::ClassMask classes);
+  void look_at_held();
   [[gnu::noinline]] void pause_sender(const Process& behind, std::span<const std::byte> frame);
   /// Of a node with frames to hand over.
   [[gnu::noinline]] bool is_still_paused(Node& node);
@@ -154,6 +161,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   std::size_t backlog_frames_ = 0;  // taken since then by passes that left some; 0: none was left
   bool calls_taken_ = false;        // in this pass
   bool holds_back_ = false;         // in this pass, frames of a node that waits for a process
+  std::uint32_t nodes_held_ = 0;    // that hold back some of their classes
   std::uint64_t strays_ = 0;
   std::vector<PeerName> peers_;  // whom a group's frame is handed to
 };

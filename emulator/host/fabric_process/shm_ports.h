@@ -52,6 +52,9 @@ class ShmPorts {
   /// To the processes of a node (ShmControl::notify).
   bool notify(const wire::Gid& node, Notice notice) { return peers_->control().notify(node, notice); }
 
+  /// Frames of node K with these DSCPs are to wait in its NIC: bit D for DSCP D.
+  void hold(std::uint32_t node, std::uint64_t dscps) { peers_->page().hold(node, dscps); }
+
   // -- Sleeping and waking --
   /// Asks to be rung by the next frame that the sink would take. False: there is one.
   bool arm(PeerSink& sink);

@@ -82,7 +82,7 @@ inline bool commit(FramePort& link, const FrameRequest& request) {
   const wire::FrameTemplate flow = flow_of(request);
   std::uint32_t hint = 0;
   const std::size_t bytes = bytes_of(flow, request);
-  const std::span<std::byte> room = link.reserve({request.destination, request.qpn, hint}, bytes);
+  const std::span<std::byte> room = link.reserve({request.destination, request.qpn, hint, &flow}, bytes);
   if (room.empty()) return false;
   link.commit(build_into(room, flow, request), wire::IcrcState::present);
   return true;

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "emulator/host/link/shm/doorbell.h"
+#include "emulator/host/node/identity.h"
 #include "wire/time.h"
 
 namespace verbena::host {
@@ -34,6 +35,9 @@ struct ProcessPage {
   alignas(64) std::int64_t looked_at;
   /// 0: it is awake, or frames may wait without a doorbell. Else nothing is due before then, if it is asleep still.
   std::int64_t rests_until;
+  /// Of a fabric process, by node: bit D is set while frames with DSCP D are to wait in the node's NIC, for their class
+  /// is paused and its port has as many as it takes.
+  alignas(64) std::uint64_t held_dscps[kNodesMax + 1];
 };
 inline constexpr std::size_t kProcessPageBytes = 4096;
 static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
@@ -53,6 +57,9 @@ Time relayed_by(ProcessPage& page, Time now);
 bool relay_stands_still(ProcessPage& page, Time now);
 /// Of a fabric process that stands still. A thread that the machine does not run waits for less.
 inline constexpr Duration kRelayPatience = seconds(1);
+inline std::uint64_t held_dscps_of(ProcessPage& page, std::uint32_t node) {
+  return std::atomic_ref(page.held_dscps[node]).load(std::memory_order_relaxed);
+}
 /// The core that the caller runs on, as pages name it: plus one. 0: the kernel does not say.
 std::uint32_t present_core();
 
@@ -73,6 +80,7 @@ class OwnPage {
   void has_looked(Time at);
   void rests(Time until);
   void is_awake();
+  void hold(std::uint32_t node, std::uint64_t dscps) const;
   SharedDoorbell doorbell() const { return doorbell_of(page_); }
   ProcessPage& words() const { return page_; }
 

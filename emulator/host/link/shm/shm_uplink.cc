@@ -10,6 +10,12 @@ namespace verbena::host {
 namespace {
 constexpr std::uint32_t kPortRoute = 0;  // made first
 constexpr Duration kTurn = microseconds(100);
+
+/// `traffic_class`: that octet of an IP header.
+bool is_among(std::uint64_t dscps, std::uint8_t traffic_class) {
+  constexpr unsigned kDscpShift = 2;
+  return (dscps >> (traffic_class >> kDscpShift) & 1) != 0;
+}
 }  // namespace
 
 Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConfig& config) {
@@ -29,7 +35,10 @@ Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConf
   return std::unique_ptr<ShmUplink>(new ShmUplink(std::move(*peers), config));
 }
 
-std::span<std::byte> ShmUplink::reserve(const nic::Destination&, std::size_t bytes) {
+std::span<std::byte> ShmUplink::reserve(const nic::Destination& destination, std::size_t bytes) {
+  if (ProcessPage* const page = fabric_page(); page != nullptr)
+    if (const std::uint64_t held = held_dscps_of(*page, node_); held != 0) [[unlikely]]
+      if (destination.headers != nullptr && is_among(held, destination.headers->traffic_class())) return {};
   return peers().reserve(kPortRoute, bytes);
 }
 

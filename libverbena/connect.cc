@@ -54,8 +54,11 @@ void tell_checkers(WorldState& state, const End& a, const End& b, const ConnectO
   if (!state.checkers) return;
   const auto end = [&](const End& of) {
     const verbena::Duration timeout{options.timeout == 0 ? 0 : std::int64_t{4096} << options.timeout};
-    return verbena::checkers::CheckedEnd{
-        .address = sim::host_address(of.host), .qpn = of.qpn, .first_psn = of.first_psn, .ack_timeout = timeout};
+    return verbena::checkers::CheckedEnd{.address = sim::host_address(of.host),
+                                         .qpn = of.qpn,
+                                         .first_psn = of.first_psn,
+                                         .ack_timeout = timeout,
+                                         .rto_low = state.configs[of.host].loss_recovery.rto_low};
   };
   state.checkers->connect({.ends = {end(a), end(b)}, .path_mtu_bytes = options.path_mtu});
 }

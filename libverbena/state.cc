@@ -22,11 +22,12 @@ verbena::Duration departure_delay_max(const fabric::Topology& topology) {
 
 }  // namespace
 
-WorldState::WorldState(const WorldOptions& options, fabric::Topology topology)
+WorldState::WorldState(const WorldOptions& options, fabric::Topology topology, std::vector<nic::NicConfig> of_hosts)
     : nics(static_cast<std::uint32_t>(options.nics.size())),
       seed(options.seed),
-      world(topology, std::vector<nic::NicConfig>(1), {.seed = options.seed}),
-      own(nics) {
+      world(topology, of_hosts, {.seed = options.seed}),
+      own(nics),
+      configs(std::move(of_hosts)) {
   for (std::uint32_t host = 0; host < topology.hosts; ++host) {
     if (host >= nics) {
       sim::PacketControl(world).replace_nic(host, this);

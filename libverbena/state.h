@@ -72,7 +72,8 @@ struct SeenPacket {
 };
 
 struct WorldState final : sim::Observer, sim::StandIn, fabric::Interceptor {
-  WorldState(const WorldOptions& options, fabric::Topology topology);
+  /// `of_hosts`: a configuration for each.
+  WorldState(const WorldOptions& options, fabric::Topology topology, std::vector<nic::NicConfig> of_hosts);
   ~WorldState() override;
 
   // -- Names ----------------------------------------------------------------------------------------------------------
@@ -108,7 +109,8 @@ struct WorldState final : sim::Observer, sim::StandIn, fabric::Interceptor {
     nic::PdHandle pd;
     nic::CqHandle cq;
   };
-  std::vector<OwnObjects> own;  // of each NIC
+  std::vector<OwnObjects> own;          // of each NIC
+  std::vector<nic::NicConfig> configs;  // of each host
   std::deque<End> ends;
   std::deque<Region> regions;
 

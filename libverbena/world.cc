@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libverbena/settings.h"
 #include "libverbena/state.h"
 
 namespace libverbena {
@@ -25,7 +26,7 @@ std::vector<CableOptions> cables_of(const WorldOptions& options, const fabric::T
   return cables;
 }
 
-Result<fabric::Topology> topology_of(const WorldOptions& options) {
+Result<fabric::Topology> topology_of(const WorldOptions& options, const SettingsState& settings) {
   fabric::Topology topology;
   for (const auto* names : {&options.nics, &options.peers, &options.switches})
     for (const std::string& name : *names) {
@@ -53,6 +54,7 @@ Result<fabric::Topology> topology_of(const WorldOptions& options) {
             .kmin_bytes = cable.ecn.kmin_bytes, .kmax_bytes = cable.ecn.kmax_bytes, .pmax_ppb = cable.ecn.pmax_ppb}};
     topology.cables.push_back(made);
   }
+  if (auto applied = settings.apply(topology); !applied) return applied.error();
   if (const auto checked = fabric::check(topology); !checked) return invalid(checked.error());
   return topology;
 }
@@ -60,9 +62,15 @@ Result<fabric::Topology> topology_of(const WorldOptions& options) {
 }  // namespace
 
 Result<World> World::make(const WorldOptions& options) {
-  auto topology = topology_of(options);
+  return make(options, Settings());
+}
+
+Result<World> World::make(const WorldOptions& options, const Settings& settings) {
+  auto topology = topology_of(options, *settings.state_);
   if (!topology) return topology.error();
-  return World(std::make_unique<WorldState>(options, std::move(topology).value()));
+  auto configs = settings.state_->configs(topology.value(), options.nics.size());
+  if (!configs) return configs.error();
+  return World(std::make_unique<WorldState>(options, std::move(topology).value(), std::move(configs).value()));
 }
 
 World::World(std::unique_ptr<WorldState> state) : state_(std::move(state)) {}

@@ -82,7 +82,7 @@ class Surface(unittest.TestCase):
         for header in HEADERS:
             with open(os.path.join(INCLUDE, "verbena", header), encoding="utf-8") as file:
                 classes |= set(re.findall(r"^class (?:LIBVERBENA_PUBLIC|\[\[nodiscard\]\]) (\w+)", file.read(), re.M))
-        self.assertEqual(classes, {"Result", "Pd", "Mr", "Cq", "Qp", "Nic", "PeerQp", "World"})
+        self.assertEqual(classes, {"Result", "Pd", "Mr", "Cq", "Qp", "Nic", "PeerQp", "Settings", "World"})
 
 
 if __name__ == "__main__":

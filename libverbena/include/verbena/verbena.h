@@ -5,4 +5,5 @@
 #include <verbena/packet.h>
 #include <verbena/result.h>
 #include <verbena/script.h>
+#include <verbena/settings.h>
 #include <verbena/world.h>

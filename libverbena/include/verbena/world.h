@@ -7,6 +7,7 @@
 #include <verbena/nic.h>
 #include <verbena/packet.h>
 #include <verbena/result.h>
+#include <verbena/settings.h>
 
 #include <chrono>
 #include <cstdint>
@@ -125,6 +126,8 @@ class LIBVERBENA_PUBLIC World {
  public:
   /// invalid_argument: a name used twice, a cable to nowhere, NICs that cannot reach each other; the text says which.
   static Result<World> make(const WorldOptions& options);
+  /// Beside that, invalid_argument: settings that contradict one another, or are of a NIC that there is not.
+  static Result<World> make(const WorldOptions& options, const Settings& settings);
   ~World();
   World(World&&) noexcept;
   World& operator=(World&&) noexcept;

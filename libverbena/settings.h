@@ -1,0 +1,37 @@
+// SettingsState: what a Settings of the public interface has been told, behind its pointer.
+//
+// Private to this folder. Solely what was said and what it comes to for each NIC and for the network.
+#pragma once
+
+#include <verbena/settings.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/qos.h"
+#include "emulator/fabric/topology.h"
+#include "emulator/nic/nic_config.h"
+
+namespace libverbena {
+
+struct SettingsState {
+  struct Word {
+    std::string nic;  // empty: all
+    std::string name;
+    std::string value;
+  };
+  std::vector<Word> nics;  // each by itself is right
+  std::optional<verbena::fabric::Qos> qos;
+  bool telemetry = false;
+
+  Result<void> set_nic(std::string_view nic, std::string_view name, std::string_view value);
+  /// Into a topology that has all but these. The error is one line.
+  Result<void> apply(verbena::fabric::Topology& topology) const;
+  /// Of each host; the first `nics` of the topology's have NICs.
+  Result<std::vector<verbena::nic::NicConfig>> configs(const verbena::fabric::Topology& topology,
+                                                       std::size_t nic_count) const;
+};
+
+}  // namespace libverbena

@@ -71,17 +71,16 @@ Link WorldState::link_of(fabric::LinkId id) const {
 }
 
 void WorldState::feed_checkers(const sim::ObservedFrame& frame) {
-  const bool arrives = frame.event == sim::FrameEvent::delivered;
-  if (!arrives && frame.event != sim::FrameEvent::entered) return;
-  const fabric::Cable& cable = topology().cables[frame.link.cable];
-  if (arrives && !topology().is_host(frame.link.backward ? cable.a : cable.b)) return;
+  const fabric::AtNic where = fabric::at_nic(frame, topology());
+  if (where == fabric::AtNic::no) return;
   const auto packet = wire::parse_cut_frame(frame.frame);
   if (!packet) return;
-  checkers->observe({.time = frame.time,
-                     .packet = *packet,
-                     .seen = arrives ? verbena::checkers::Seen::delivered : verbena::checkers::Seen::sent,
-                     .corrupted = frame.corrupted,
-                     .number = ++frames_seen});
+  checkers->observe(
+      {.time = frame.time,
+       .packet = *packet,
+       .seen = where == fabric::AtNic::arrives ? verbena::checkers::Seen::delivered : verbena::checkers::Seen::sent,
+       .corrupted = frame.corrupted,
+       .number = ++frames_seen});
 }
 
 void WorldState::observe(const sim::ObservedFrame& frame) {

@@ -244,6 +244,13 @@ Room Network::room_on_every_way(Time now, std::uint32_t host, ClassMask held) co
   return room;
 }
 
+AtNic at_nic(const ObservedFrame& frame, const Topology& topology) {
+  if (frame.event == FrameEvent::entered) return AtNic::leaves;
+  if (frame.event != FrameEvent::delivered) return AtNic::no;
+  const Cable& cable = topology.cables[frame.link.cable];
+  return topology.is_host(frame.link.backward ? cable.a : cable.b) ? AtNic::arrives : AtNic::no;
+}
+
 std::optional<Time> Network::next_deadline() const {
   Time earliest = state_->queue.earliest();
   if (!state_->changes.empty()) earliest = std::min(earliest, state_->changes.front().due);

@@ -55,6 +55,10 @@ struct ObservedFrame {
   bool corrupted = false;
 };
 
+/// Where a NIC hands a frame over, or is to take it. What is seen elsewhere is the network's own.
+enum class AtNic : std::uint8_t { no, leaves, arrives };
+AtNic at_nic(const ObservedFrame& frame, const Topology& topology);
+
 /// Sees frames in the order in which things happen to them. Costs nothing where none is attached. Not told of frames
 /// that a host sends to itself: no cable carries them.
 class Observer {

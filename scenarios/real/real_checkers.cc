@@ -19,10 +19,9 @@ RealCheckers::RealCheckers(fabric::Topology topology)
     : topology_(std::move(topology)), checkers_({.departure_delay_max = kDepartureDelayMax}) {}
 
 void RealCheckers::observe(const fabric::ObservedFrame& frame) {
-  const bool arrives = frame.event == fabric::FrameEvent::delivered;
-  if (!arrives && frame.event != fabric::FrameEvent::entered) return;
-  const fabric::Cable& cable = topology_.cables[frame.link.cable];
-  if (arrives && !topology_.is_host(frame.link.backward ? cable.a : cable.b)) return;
+  const fabric::AtNic where = fabric::at_nic(frame, topology_);
+  if (where == fabric::AtNic::no) return;
+  const bool arrives = where == fabric::AtNic::arrives;
   const auto packet = wire::parse_cut_frame(frame.frame);
   if (!packet) return;  // cut by a fault
   if (++frames_ == 1) begin_ = frame.time;

@@ -84,17 +84,14 @@ CheckerFeed::CheckerFeed(const Scenario& scenario, std::span<const nic::NicConfi
   }
 }
 
-/// The checkers see what NICs hand over and what reaches them; what happens on the way is the network's.
 void CheckerFeed::observe(const sim::ObservedFrame& frame) {
-  const bool arrives = frame.event == sim::FrameEvent::delivered;
-  if (!arrives && frame.event != sim::FrameEvent::entered) return;
-  const fabric::Cable& cable = scenario_.topology.cables[frame.link.cable];
-  if (arrives && !scenario_.topology.is_host(frame.link.backward ? cable.a : cable.b)) return;
+  const fabric::AtNic where = fabric::at_nic(frame, scenario_.topology);
+  if (where == fabric::AtNic::no) return;
   const auto packet = wire::parse_cut_frame(frame.frame);
   if (!packet) return;  // cut by a fault
   checkers_.observe({.time = frame.time,
                      .packet = *packet,
-                     .seen = arrives ? checkers::Seen::delivered : checkers::Seen::sent,
+                     .seen = where == fabric::AtNic::arrives ? checkers::Seen::delivered : checkers::Seen::sent,
                      .corrupted = frame.corrupted,
                      .number = ++frames_});
 }

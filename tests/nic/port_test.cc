@@ -1,7 +1,9 @@
 // The port and the device: their state, and the events that an application hears of them.
+#include <array>
 #include <boost/test/unit_test.hpp>
 
 #include "tests/support/script.h"
+#include "wire/pause_frame.h"
 
 using namespace verbena;
 using namespace verbena::test;
@@ -38,6 +40,25 @@ BOOST_AUTO_TEST_CASE(connections_outlive_a_short_loss_of_the_port) {
   script.expect(rc(OperationCode::write_only), 100, Duration{4096 << 8});
   script.acknowledge(100);
   check_statuses(script.end.poll_sent(), {CompletionStatus::success});
+}
+
+BOOST_AUTO_TEST_CASE(pause_frames_are_counted_by_class_as_received_or_as_the_ports_own) {
+  Script script;
+  const auto show = [&](const wire::MacAddress& source) {
+    std::array<std::byte, wire::kPauseFrameBytes> frame;
+    wire::write_pause_frame({.source = source, .classes = 1 << 3 | 1 << 5}, frame);
+    script.end.nic().receive(script.world.now(), frame);
+  };
+  show(node_mac(2));
+  show(node_mac(2));
+  show(node_mac(1));
+  const Counters& counters = script.end.counters();
+  BOOST_TEST(counters.get(Counter::rx_prio3_pause) == 2u);
+  BOOST_TEST(counters.get(Counter::rx_prio5_pause) == 2u);
+  BOOST_TEST(counters.get(Counter::rx_prio4_pause) == 0u);
+  BOOST_TEST(counters.get(Counter::tx_prio3_pause) == 1u);
+  BOOST_TEST(counters.get(Counter::tx_prio5_pause) == 1u);
+  BOOST_TEST(counters.get(Counter::rx_dropped_malformed) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_removed_device_flushes_all_and_is_silent) {

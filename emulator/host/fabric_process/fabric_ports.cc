@@ -205,7 +205,7 @@ bool FabricPorts::is_still_paused(Node& node) {
 
 void FabricPorts::hold(std::uint32_t host, fabric::ClassMask classes) {
   Node& node = nodes_[host];
-  if ((node.held != 0) != (classes != 0)) nodes_held_ += classes != 0 ? 1 : -1;
+  nodes_held_ += static_cast<std::uint32_t>(classes != 0) - static_cast<std::uint32_t>(node.held != 0);
   node.held = classes;
   shm_->hold(host + 1, network_.topology().qos->dscps_of(classes));
 }

@@ -33,11 +33,12 @@ AddressVector way_back(const NicState& nic, const Qp& qp, const wire::PacketView
   return path;
 }
 
-/// From when on the next CNP may go to where the packet came from. Null: too many others were told of late.
-Time* next_notice(NicState& nic, Qp& qp, const wire::Gid& to) {
+/// From when on the next CNP may go to where the packet came from. Null: too many others were told of late, or it would
+/// be for the QP to know, which is gone.
+Time* next_notice(NicState& nic, Qp* qp, const wire::Gid& to) {
   switch (nic.config.congestion.cnp_scope) {
     case CnpScope::qp:
-      return &qp.next_notice;
+      return qp != nullptr ? &qp->next_notice : nullptr;
     case CnpScope::port:
       return &nic.next_notice_of_port;
     case CnpScope::destination:
@@ -68,7 +69,7 @@ std::uint16_t notice_port(const Qp& qp) {
 void owe_notice(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   if (nic.config.cnp_interval.ns == 0 || nic.notices.size() == kNoticesMax) return;
   if (!qp.service->is_connected && !packet.opcode().has_deth) return;
-  const Time* const next = next_notice(nic, qp, packet.source());
+  const Time* const next = next_notice(nic, &qp, packet.source());
   if (next == nullptr || nic.now < *next || is_due(nic, qp, packet.source())) return;
   AddressVector path = way_back(nic, qp, packet);
   path.traffic_class &= static_cast<std::uint8_t>(~wire::kEcnMask);
@@ -135,8 +136,8 @@ std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) 
     nic.counters.add(Counter::tx_packets);
     nic.counters.add(Counter::tx_bytes, bytes);
     nic.counters.add(Counter::np_cnp_sent);
-    if (Qp* const qp = nic.qpns.find(notice.from))
-      if (Time* const next = next_notice(nic, *qp, notice.address)) *next = nic.now + nic.config.cnp_interval;
+    if (Time* const next = next_notice(nic, nic.qpns.find(notice.from), notice.address))
+      *next = nic.now + nic.config.cnp_interval;
   }
   nic.notices.erase(nic.notices.begin(), nic.notices.begin() + static_cast<std::ptrdiff_t>(sent));
   return sent;

@@ -27,6 +27,7 @@ constexpr std::uint64_t kCongestion = 0xcc;
 constexpr std::uint64_t kLossRecovery = 0x5ac4;
 constexpr std::uint64_t kClasses = 0x905;
 constexpr std::uint64_t kFlows = 0xf10;
+constexpr std::uint64_t kLatencies = 0x1a7;
 
 class Writer {
  public:
@@ -36,6 +37,7 @@ class Writer {
         recovery_dice_(fabric::mix_all({seed, kLossRecovery})),
         qos_dice_(fabric::mix_all({seed, kClasses})),
         flow_dice_(fabric::mix_all({seed, kFlows})),
+        latency_dice_(fabric::mix_all({seed, kLatencies})),
         seed_(seed) {
     is_congestion_controlled_ = congestion_dice_.below(100) < 30;
     has_qos_ = qos_dice_.below(100) < 30;
@@ -196,12 +198,20 @@ class Writer {
     return text;
   }
 
+  /// Of a NIC that takes its time where something is lost.
+  std::string latencies() {
+    if (latency_dice_.below(4) != 0) return {};
+    return joined({", nak-latency: ", number(latency_dice_.below(20)), "us, acknowledge-latency: ",
+                   number(latency_dice_.below(5000)), "ns, nak-reaction-latency: ", number(latency_dice_.below(300)),
+                   "us, implied-nak-latency: ", number(latency_dice_.below(300)), "us"});
+  }
+
   void nic() {
     constexpr std::array<std::string_view, 5> kMtus{"256", "512", "1024", "2048", "4096"};
     // The largest timeout code here is 137 ms.
     text_ += joined({"nic: {mtu: ", std::string(one_of(kMtus)), ", timeout: ", number(between(14, 15)),
-                     ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)),
-                     ", read-depth: ", number(between(1, 16)), congestion_control(), loss_recovery(), dscp(), "}\n"});
+                     ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)), ", read-depth: ",
+                     number(between(1, 16)), congestion_control(), loss_recovery(), latencies(), dscp(), "}\n"});
   }
 
   // -- Traffic
@@ -357,6 +367,7 @@ class Writer {
   Dice recovery_dice_;
   Dice qos_dice_;
   Dice flow_dice_;
+  Dice latency_dice_;
   bool is_congestion_controlled_ = false;
   bool has_qos_ = false;
   bool is_tree_ = false;  // the topology: there is one way from each host to each other

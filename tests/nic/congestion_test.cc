@@ -133,6 +133,22 @@ BOOST_AUTO_TEST_CASE(one_interval_may_stand_for_a_destination_or_for_the_port) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_destinations_interval_begins_with_the_cnp_of_a_qp_that_has_gone) {
+  Notifier script({.mtu = 256}, kInterval, CnpScope::destination);
+  Endpoint second(script.end, {.mtu = 256});
+  second.connect(2, wire::Qpn(0x020088));
+  PacketSpec spec = script.write(100);
+  spec.dest_qp = second.qpn();
+  auto frame = make_frame(2, 1, spec);
+  BOOST_REQUIRE(fabric::mark_congestion(frame));
+  script.end.nic().receive(script.world.now(), frame);
+  BOOST_REQUIRE(second.nic().destroy_qp(second.qp).ok());
+  script.marked(script.write(100));
+  BOOST_TEST(script.expect(kCnp, 0).dest_qp.value() == 0x020088u);
+  script.marked(script.write(101));
+  script.expect_silence();
+}
+
 BOOST_AUTO_TEST_CASE(without_an_interval_marks_are_counted_and_nothing_is_sent) {
   Notifier script({.mtu = 256}, {});
   script.marked(script.write(100));

@@ -11,12 +11,20 @@ class MarkEchoRule final : public Rule {
       note(seen);
       return not_concerned();
     }
-    if (!seen.is_acknowledge() || !seen.packet.bth().becn) return not_concerned();
+    if (!seen.is_acknowledge()) return not_concerned();
     if (!seen.flow->arrives) return unjudged();
     Marks& marks = marks_.of(*seen.flow);
+    const bool is_positive = seen.syndrome()->kind == wire::Syndrome::Kind::ack;
+    const wire::Psn newest = is_positive ? seen.psn : seen.psn - 1;  // that it acknowledges
+    // Its node has kept it back, and a later one has told of what is newer and of what it tells of.
+    if (marks.has_told && wire::distance(newest, marks.told) > 0) return unjudged();
+    marks.told = newest;
+    marks.has_told = true;
+    if (!seen.packet.bth().becn) return not_concerned();
+    // What a NAK asks for may have come, and been marked, before the NAK has left.
     const bool has_one = marks.has_any && wire::distance(marks.first, seen.psn) >= 0;
-    marks.has_any = marks.has_any && wire::distance(seen.psn, marks.last) > 0;
-    marks.first = marks.has_any ? seen.psn + 1 : marks.first;
+    marks.has_any = marks.has_any && wire::distance(newest, marks.last) > 0;
+    marks.first = marks.has_any ? newest + 1 : marks.first;
     return holds_unless(!has_one, "no request that it acknowledges had arrived with a mark");
   }
 
@@ -26,6 +34,8 @@ class MarkEchoRule final : public Rule {
     bool has_any = false;
     wire::Psn first;
     wire::Psn last;
+    bool has_told = false;
+    wire::Psn told;  // of the newest acknowledgement
   };
 
   void note(const Observation& seen) {

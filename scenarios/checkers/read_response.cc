@@ -8,7 +8,7 @@
 namespace verbena::checkers {
 namespace {
 
-constexpr std::size_t kAskedMax = 64;  // more than READs can be outstanding
+constexpr std::size_t kAskedMax = 64;  // PSNs, more than READs can be outstanding
 
 class ReadResponse final : public Rule {
  public:
@@ -26,6 +26,11 @@ class ReadResponse final : public Rule {
 
  private:
   struct State {
+    bool was_asked(wire::Psn psn) const {
+      const auto end = asked.begin() + std::min<std::ptrdiff_t>(asked_count, kAskedMax);
+      return std::find(asked.begin(), end, psn) != end;
+    }
+
     std::array<wire::Psn, kAskedMax> asked{};
     std::uint32_t asked_count = 0;
     bool is_open = false;  // responses left, and the last one was not a LAST
@@ -34,7 +39,8 @@ class ReadResponse final : public Rule {
 
   RuleOutcome judge_request(const Observation& seen) {
     State& state = states_.of(*seen.flow);
-    if (seen.views.arrives) state.asked[state.asked_count++ % kAskedMax] = seen.psn;
+    // To a host that stands still a READ is sent again for hundreds of times.
+    if (seen.views.arrives && !state.was_asked(seen.psn)) state.asked[state.asked_count++ % kAskedMax] = seen.psn;
     if (!seen.views.content || seen.message == nullptr) return not_concerned();
     const Message& message = *seen.message;
     if (message.operation != wire::Operation::read_request) return not_concerned();  // message-order tells
@@ -76,8 +82,7 @@ class ReadResponse final : public Rule {
     }
     if (seen.psn == message.first) return holds();
     if (!seen.flow->arrives) return unjudged();
-    const auto end = state.asked.begin() + std::min<std::ptrdiff_t>(state.asked_count, kAskedMax);
-    if (std::find(state.asked.begin(), end, seen.psn) != end) return holds();
+    if (state.was_asked(seen.psn)) return holds();
     return seen.flow->first_psn ? broken("nobody asked for responses from psn {} on", seen.psn.value()) : unjudged();
   }
 

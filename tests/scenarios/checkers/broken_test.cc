@@ -368,6 +368,30 @@ BOOST_AUTO_TEST_CASE(read_responses_left_out_or_not_ended) {
   BOOST_TEST(violations_of(judge(changed), "read-response") > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_host_that_stood_still_was_asked_for_first_is_no_news) {
+  Recorded changed = clean();
+  changed.trace.clear();
+  std::int64_t us = 0;
+  const std::uint32_t mtu = changed.connection.path_mtu_bytes;
+  const auto ask = [&](std::uint32_t psn) {
+    PacketSpec spec{.opcode = rc(OperationCode::read_request), .psn = psn, .dest_qp = *changed.connection.ends[1].qpn};
+    const std::uint32_t skipped = (psn - 100) * mtu;
+    spec.reth = {0x1000 + skipped, wire::Rkey{1}, 4 * mtu - skipped};
+    us += 5000;
+    for (const Seen how : {Seen::sent, Seen::delivered})
+      changed.trace.push_back({Time{us * 1000}, make_frame(1, 2, spec), how});
+  };
+  ask(100);
+  ask(101);
+  for (int i = 0; i < 100; ++i) ask(102);
+  PacketSpec answer{
+      .opcode = rc(OperationCode::read_response_first), .psn = 101, .dest_qp = *changed.connection.ends[0].qpn};
+  answer.payload.resize(mtu);
+  changed.trace.push_back({Time{us * 1000}, make_frame(2, 1, answer), Seen::sent});
+  const auto checkers = judge(changed);
+  BOOST_TEST(violations_of(checkers, "read-response") == 0u, violations_text(checkers));
+}
+
 BOOST_AUTO_TEST_CASE(an_atomic_answered_with_two_values_and_one_executed_twice) {
   Recorded changed = record({"drop 10%"});
   BOOST_TEST(judge(changed).violation_count() == 0u);

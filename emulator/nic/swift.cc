@@ -69,6 +69,7 @@ class Swift final : public CongestionControl {
   }
 
   void lost(Time now, Loss loss, std::uint32_t) override {
+    forget_departures();
     retransmits_ = loss == Loss::timeout ? retransmits_ + 1 : 0;
     if (retransmits_ >= parameters_.retransmit_reset)
       window_ = 0;
@@ -83,6 +84,11 @@ class Swift final : public CongestionControl {
     wire::Psn psn;
     Time when = kNever;
   };
+  /// What was under way may be acknowledged only with what is sent again, or be so for a second time: that says nothing
+  /// of a round trip (the paper's NICs echo timestamps).
+  void forget_departures() {
+    for (Left& left : left_) left.when = kNever;
+  }
   Left& place_of(wire::Psn psn) { return left_[psn.value() & (left_.size() - 1)]; }
 
   void start_window(std::uint32_t) override {

@@ -149,6 +149,23 @@ BOOST_AUTO_TEST_CASE(an_answer_whose_request_was_sent_twice_changes_nothing) {
   BOOST_TEST(control->window_packets() == 64u);
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_to_what_was_under_way_when_something_was_lost_is_no_round_trip) {
+  const auto control = nic::make_congestion_control(config());
+  control->begin(64, 1024);
+  const Time begin{1'000'000};
+  control->left(wire::Psn(1), begin);
+  control->left(wire::Psn(2), begin);
+  control->left(wire::Psn(1), kNever);  // sent again after the timeout
+  control->lost(begin + milliseconds(1), nic::Loss::timeout, 2);
+  const std::uint32_t window = control->window_packets();
+  // The first answer to the second one was lost.
+  control->acknowledged({.now = begin + milliseconds(200), .last = wire::Psn(2), .packets = 2});
+  BOOST_TEST(control->window_packets() == window);
+  control->left(wire::Psn(3), begin + milliseconds(200));
+  control->acknowledged({.now = begin + milliseconds(201), .last = wire::Psn(3), .packets = 1});
+  BOOST_TEST(control->window_packets() < window);
+}
+
 BOOST_AUTO_TEST_CASE(the_most_extreme_parameters_and_delays_stay_within_their_numbers) {
   CongestionConfig extreme = config();
   extreme.swift = {.base_target = seconds(10),

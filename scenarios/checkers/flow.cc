@@ -148,6 +148,12 @@ void pass_over_what_arrived(CheckedStream& flow) {
   }
 }
 
+void note_arrival_ahead(CheckedStream& flow, Psn psn, std::uint32_t span) {
+  auto& ahead = flow.selective.arrived_ahead;
+  const bool is_known = std::ranges::any_of(ahead, [&](const auto& packet) { return packet.first == psn; });
+  if (!is_known && ahead.size() < kAheadKept) ahead.emplace_back(psn, span);
+}
+
 void note_arrival(CheckedStream& flow, const Observation& seen) {
   const Psn behind = seen.psn + seen.span;
   if (!flow.arrives && !flow.expected_is_sure) {
@@ -157,9 +163,8 @@ void note_arrival(CheckedStream& flow, const Observation& seen) {
     flow.expected = behind;
     flow.expected_has_arrived = true;
     pass_over_what_arrived(flow);
-  } else if (flow.selective.is_offered && distance(flow.expected, seen.psn) > 0 &&
-             flow.selective.arrived_ahead.size() < kAheadKept) {
-    flow.selective.arrived_ahead.emplace_back(seen.psn, seen.span);
+  } else if (flow.selective.is_offered && distance(flow.expected, seen.psn) > 0) {
+    note_arrival_ahead(flow, seen.psn, seen.span);
   }
   flow.arrives = true;
   raise_to(flow.highest_arrived, behind);

@@ -392,6 +392,36 @@ BOOST_AUTO_TEST_CASE(what_a_host_that_stood_still_was_asked_for_first_is_no_news
   BOOST_TEST(violations_of(checkers, "read-response") == 0u, violations_text(checkers));
 }
 
+BOOST_AUTO_TEST_CASE(what_arrives_ahead_a_thousand_times_is_one_packet) {
+  Recorded changed = clean();
+  changed.trace.clear();
+  std::int64_t us = 0;
+  const auto arrives = [&](std::uint32_t psn) {
+    us += 5000;
+    const PacketSpec spec{
+        .opcode = rc(OperationCode::send_only), .psn = psn, .dest_qp = *changed.connection.ends[1].qpn, .reserved7 = 1};
+    for (const Seen how : {Seen::sent, Seen::delivered})
+      changed.trace.push_back({Time{us * 1000}, make_frame(1, 2, spec), how});
+  };
+  const auto acknowledge = [&](std::uint32_t psn) {
+    const PacketSpec spec{.opcode = rc(OperationCode::acknowledge),
+                          .psn = psn,
+                          .dest_qp = *changed.connection.ends[0].qpn,
+                          .aeth = {wire::ack_syndrome(31), 1},
+                          .reserved7 = 1};
+    changed.trace.push_back({Time{us * 1000}, make_frame(2, 1, spec), Seen::sent});
+  };
+  arrives(100);
+  acknowledge(100);
+  for (int i = 0; i < 1100; ++i) arrives(102);
+  arrives(103);
+  arrives(101);
+  acknowledge(103);
+  BOOST_TEST(violations_of(judge(changed), "ack-bounds") == 0u);
+  acknowledge(104);
+  BOOST_TEST(violations_of(judge(changed), "ack-bounds") == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(an_atomic_answered_with_two_values_and_one_executed_twice) {
   Recorded changed = record({"drop 10%"});
   BOOST_TEST(judge(changed).violation_count() == 0u);

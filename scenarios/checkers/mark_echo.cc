@@ -21,8 +21,8 @@ class MarkEchoRule final : public Rule {
     marks.told = newest;
     marks.has_told = true;
     if (!seen.packet.bth().becn) return not_concerned();
-    // What a NAK asks for may have come, and been marked, before the NAK has left.
-    const bool has_one = marks.has_any && wire::distance(marks.first, seen.psn) >= 0;
+    // What a NAK asks for, and more, may have come and been marked before the NAK has left: it tells of all marks.
+    const bool has_one = marks.has_any && (!is_positive || wire::distance(marks.first, seen.psn) >= 0);
     marks.has_any = marks.has_any && wire::distance(newest, marks.last) > 0;
     marks.first = marks.has_any ? newest + 1 : marks.first;
     return holds_unless(!has_one, "no request that it acknowledges had arrived with a mark");

@@ -483,18 +483,15 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_flows_samples_and_names_is_said) {
   check_error("sample: ^0ns\n" + with(""), "before the timeout");
   check_error(with("expect: [{queue: ^s1, max: 1}]\n"), "sample:");
   check_error("sample: 1ms\n" + with("expect: [^{queue: s1}]\n"), "say how much");
-<<<<<<< HEAD
   check_error(with("expect: [{pauses: ^s1, max: 1}]\n"), "qos:");
   check_error(
       "topology: {shape: star, hosts: 2, qos: {lossless: 3}}\n"
       "workloads: [{from: n1, to: n2, verb: write, size: 1, count: 1}]\nexpect: [^{pauses: s1}]\n",
       "how many");
-=======
   const std::string real =
       "clock: real\ntopology: {shape: star, hosts: 2}\nworkloads: [{name: one, node: n1, exec: ls}]\n";
   check_error("sample: ^999us\n" + real, "1ms at the least");
   BOOST_TEST(good("sample: 1ms\n" + real).sample.ns == 1'000'000);
->>>>>>> 28b9ad8 (Congestion control under live programs has a test for each policy; queue: under the real clock; rules keep what they noted of a stream before its other end was known)
   check_error(with("expect: [{rtt: ^n1, max: 1ms}]\n"), "timely and swift");
   check_error(with("expect: [{slowdown: ^w, max: 1}]\n"), "load:");
   check_error(with("expect: [{latency: w, size-from: 2KB, size-until: ^1KB, max: 1ms}]\n"), "below");

@@ -8,13 +8,9 @@
 namespace verbena::scenarios {
 namespace {
 
-bool is_of_kind(const Fault& fault, ElementFault::Kind kind) {
-  const auto* const element = std::get_if<ElementFault>(&fault.what);
-  return element != nullptr && element->kind == kind;
-}
-
 /// How long it may take until what a NIC has decided to send is seen to leave it: its profile's latencies, and what its
-/// other QPs have to send before at the slowest rate. Ports that a storm pauses keep it as long as that lasts.
+/// other QPs have to send before at the slowest rate. In a port with traffic classes it waits for as long as it is
+/// paused, or others have what goes first.
 Duration departure_delay_max(const Scenario& scenario) {
   std::vector<std::uint64_t> waiting(scenario.topology.hosts, 0);  // octets, by host
   for (const Workload& workload : scenario.workloads) {
@@ -40,9 +36,7 @@ Duration departure_delay_max(const Scenario& scenario) {
   const Duration queues = latency;
   for (const NicSettings& nic : scenario.nics)
     latency = std::max({latency, queues + nic.profile.nak_latency, queues + nic.profile.acknowledge_latency});
-  const bool has_storms = std::ranges::any_of(
-      scenario.faults, [](const Fault& fault) { return is_of_kind(fault, ElementFault::Kind::pause_storm); });
-  return has_storms ? latency + scenario.timeout : latency;
+  return scenario.topology.qos ? latency + scenario.timeout : latency;
 }
 
 checkers::CheckedDcqcn checked(const nic::DcqcnParameters& dcqcn, std::uint64_t line_rate_bits_per_second) {

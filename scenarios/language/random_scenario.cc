@@ -107,12 +107,12 @@ class Writer {
   }
 
   /// With dice of its own, as ecn(). Lossless classes only where pauses cannot wait for each other in a ring, whatever
-  /// way packets take.
+  /// way packets take. Six ports, two classes: 2.1 MB of headroom at most.
   std::string qos() {
     if (!has_qos_) return {};
     std::string text;
     if (!is_tree_ && qos_dice_.below(2) == 0) text += "  spread: packet\n";
-    text += joined({"  qos: {buffer: ", number(2 + qos_dice_.below(6)), "MB, strict: ", number(4 + qos_dice_.below(4)),
+    text += joined({"  qos: {buffer: ", number(3 + qos_dice_.below(6)), "MB, strict: ", number(4 + qos_dice_.below(4)),
                     ", weights: {0: ", number(1 + qos_dice_.below(4)), ", 3: ", number(1 + qos_dice_.below(8)), "}"});
     if (is_tree_)
       text += joined({", lossless: ", qos_dice_.below(2) == 0 ? "3" : "[0, 3]",

@@ -16,7 +16,7 @@ using fabric::Dice;
 namespace {
 
 constexpr std::uint64_t kScenarios = 1000;
-constexpr std::uint64_t kExpectedHash = 14'065'644'916'013'992'189u;
+constexpr std::uint64_t kExpectedHash = 8'339'104'372'820'199'065u;
 
 /// Every key that can be spoiled: those followed by a colon, by the place behind their first letter.
 std::vector<std::size_t> keys_in(const std::string& text) {

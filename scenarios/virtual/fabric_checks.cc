@@ -18,8 +18,9 @@ std::string name_of(const Scenario& scenario, sim::LinkId link) {
   return link_name(scenario.topology, {link.cable, link.backward ? Way::backward : Way::forward});
 }
 
-/// A cable or a switch that dies takes pauses with it, a watchdog may do without them, and a packet that is held to be
-/// reordered has left its queue: it goes when others have overtaken it, whatever is paused by then.
+/// A cable or a switch that dies takes pauses with it, a watchdog may do without them, a packet that is held to be
+/// reordered has left its queue: it goes when others have overtaken it, whatever is paused by then; and a duplicate was
+/// never in one: it goes behind its original.
 bool may_judge_pauses(const Scenario& scenario) {
   using enum ElementFault::Kind;
   constexpr std::array kEndsPauses{link_down, link_flap, switch_crash, port_error};
@@ -27,7 +28,9 @@ bool may_judge_pauses(const Scenario& scenario) {
   return std::none_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& fault) {
     const auto* const element = std::get_if<ElementFault>(&fault.what);
     const auto* const packets = std::get_if<PacketFault>(&fault.what);
-    if (packets != nullptr) return packets->rule.action == fabric::FaultAction::reorder;
+    if (packets != nullptr)
+      return packets->rule.action == fabric::FaultAction::reorder ||
+             packets->rule.action == fabric::FaultAction::duplicate;
     return element != nullptr && std::ranges::count(kEndsPauses, element->kind) != 0;
   });
 }

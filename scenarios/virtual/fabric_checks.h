@@ -3,8 +3,8 @@
 // Solely its three rules, of which scenarios speak by name as of checkers (kFabricChecks): no frame of a class begins
 // while its port is asked to pause ("pause": 802.1Q clause 36, 802.3 annex 31B); a lossless class loses nothing unless
 // faults were to happen ("lossless"); ports do not wait for each other in a ring ("pause-deadlock"). The first is
-// judged by the frames on the cables, where no cable dies and no packet is reordered; the others are what the network
-// says.
+// judged by the frames on the cables, where no cable dies and no fault reorders or duplicates packets; the others are
+// what the network says.
 #pragma once
 
 #include <array>

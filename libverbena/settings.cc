@@ -11,47 +11,25 @@
 namespace libverbena {
 namespace {
 
-enum class Taken : std::uint8_t { yes, unknown, wrong };
-/// `right` becomes what the value may be.
 template <class Config>
-Taken take(std::span<const fabric::SettingWord<Config>> words, std::string_view name, std::string_view value,
-           Config& into, std::string_view& right) {
-  for (const fabric::SettingWord<Config>& word : words) {
-    if (word.name != name) continue;
-    right = word.right;
-    return word.take(value, into) ? Taken::yes : Taken::wrong;
-  }
-  return Taken::unknown;
+Result<void> take(const fabric::SettingWord<Config>& word, std::string_view value, Config& into) {
+  if (word.take(value, into)) return {};
+  return invalid(std::string(word.name) + " '" + std::string(value) + "': " + std::string(word.right));
 }
 
-template <class Config>
-void add_names(std::span<const fabric::SettingWord<Config>> words, std::string& into) {
-  for (const fabric::SettingWord<Config>& word : words) into += (into.empty() ? "" : ", ") + std::string(word.name);
-}
-
-Result<void> answer(Taken taken, std::string_view name, std::string_view value, std::string_view right,
-                    std::string known) {
-  switch (taken) {
-    case Taken::yes:
-      return {};
-    case Taken::unknown:
-      return invalid("'" + std::string(name) + "' is none of " + known);
-    case Taken::wrong:
-      return invalid(std::string(name) + " '" + std::string(value) + "': " + std::string(right));
-  }
-  return {};
+Result<void> unknown(std::string_view name, const std::string& known) {
+  return invalid("'" + std::string(name) + "' is none of " + known);
 }
 
 Result<void> take_of_nic(std::string_view name, std::string_view value, nic::NicConfig& into) {
-  std::string_view right;
-  Taken taken = take(fabric::congestion_words(), name, value, into.congestion, right);
-  if (taken == Taken::unknown) taken = take(fabric::loss_recovery_words(), name, value, into.loss_recovery, right);
+  if (const auto* const word = fabric::find_setting(fabric::congestion_words(), name))
+    return take(*word, value, into.congestion);
+  if (const auto* const word = fabric::find_setting(fabric::loss_recovery_words(), name))
+    return take(*word, value, into.loss_recovery);
   std::string known;
-  if (taken == Taken::unknown) {
-    add_names(fabric::congestion_words(), known);
-    add_names(fabric::loss_recovery_words(), known);
-  }
-  return answer(taken, name, value, right, std::move(known));
+  fabric::add_setting_names(fabric::congestion_words(), known);
+  fabric::add_setting_names(fabric::loss_recovery_words(), known);
+  return unknown(name, known);
 }
 
 std::string_view wrong_with(const nic::NicConfig& config, const fabric::Topology& topology) {
@@ -82,13 +60,16 @@ Result<void> Settings::set_nic(std::string_view nic, std::string_view name, std:
 }
 
 Result<void> Settings::set_qos(std::string_view name, std::string_view value) {
+  const auto* const word = fabric::find_setting(fabric::qos_words(), name);
+  if (word == nullptr) {
+    std::string known;
+    fabric::add_setting_names(fabric::qos_words(), known);
+    return unknown(name, known);
+  }
   fabric::Qos qos = state_->qos.value_or(fabric::Qos{});
-  std::string_view right;
-  const Taken taken = take(fabric::qos_words(), name, value, qos, right);
-  if (taken == Taken::yes) state_->qos = qos;
-  std::string known;
-  if (taken == Taken::unknown) add_names(fabric::qos_words(), known);
-  return answer(taken, name, value, right, std::move(known));
+  auto taken = take(*word, value, qos);
+  if (taken) state_->qos = qos;
+  return taken;
 }
 
 Result<void> Settings::set_cables(std::string_view name, std::string_view value) {

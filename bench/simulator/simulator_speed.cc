@@ -110,9 +110,8 @@ int measure(const Run& run) {
 }
 
 bool take_policy(std::string_view name, nic::CongestionConfig& into) {
-  for (const fabric::CongestionWord& word : fabric::congestion_words())
-    if (word.name == "congestion-control") return word.take(name, into);
-  return false;
+  const auto* const word = fabric::find_setting(fabric::congestion_words(), "congestion-control");
+  return word != nullptr && word->take(name, into);
 }
 
 bool parse(std::span<char*> words, Run& run) {

@@ -177,11 +177,10 @@ Result<Qos, std::string> parse_qos(std::string_view text) {
     text.remove_prefix(comma == text.npos ? text.size() : comma + 1);
     const std::size_t equals = setting.find('=');
     const std::string_view name = setting.substr(0, equals);
-    const auto* const word =
-        std::find_if(kWords.begin(), kWords.end(), [&](const QosWord& known) { return known.name == name; });
-    if (word == kWords.end()) {
+    const QosWord* const word = find_setting(qos_words(), name);
+    if (word == nullptr) {
       std::string names;
-      for (const QosWord& known : kWords) names += (names.empty() ? "" : ", ") + std::string(known.name);
+      add_setting_names(qos_words(), names);
       return Failure{"'" + std::string(name) + "' is none of " + names};
     }
     if (equals == setting.npos || !word->take(setting.substr(equals + 1), qos))

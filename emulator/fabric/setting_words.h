@@ -24,6 +24,19 @@ struct SettingWord {
   std::string (*text)(const Config& of) = nullptr;
 };
 
+/// Null: there is none of this name.
+template <class Config>
+const SettingWord<Config>* find_setting(std::span<const SettingWord<Config>> words, std::string_view name) {
+  for (const SettingWord<Config>& word : words)
+    if (word.name == name) return &word;
+  return nullptr;
+}
+/// ", " between them.
+template <class Config>
+void add_setting_names(std::span<const SettingWord<Config>> words, std::string& into) {
+  for (const SettingWord<Config>& word : words) into += (into.empty() ? "" : ", ") + std::string(word.name);
+}
+
 inline constexpr std::array<Named<bool>, 2> kTrueOrFalse{{{"true", true}, {"false", false}}};
 
 template <const auto& table, auto member, class Config>

@@ -81,7 +81,7 @@ struct NicConfig {
   /// From the arrival of a NAK for a sequence error to the first packet that is sent again; until then the QP sends no
   /// requests.
   Duration nak_reaction_latency{};
-  /// From the response behind a missing one to the READ or atomic that is sent again, the implied NAK (IBTA 9.7.5.2.4);
+  /// From the response behind a missing one to the READ or atomic that is sent again, the implied NAK (IBTA 9.7.5.1.3);
   /// until then the QP sends no requests.
   Duration implied_nak_latency{};
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.

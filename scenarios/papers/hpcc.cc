@@ -15,7 +15,7 @@ constexpr std::string_view kWindows =
     "of it. It is not the time: 3 ms of flows, or seed 2, have 23.6 us. Percentiles are the upper end of a bin of 3 %";
 constexpr std::string_view kShorter =
     "the authors' page, hpcc-group.github.io (read on 2026-11-25): flow completion times shorter by up to 95 % "
-    "compared to DCQCN";
+    "compared to DCQCN; of which case, it does not say, so that it decides nothing here";
 
 constexpr ExperimentRun kHpccRuns[] = {
     {"50", "hpcc-50"}, {"window", "hpcc-50-window"}, {"30", "hpcc-30-incast"}, {"30-dcqcn", "hpcc-30-incast-dcqcn"}};
@@ -48,14 +48,14 @@ constexpr ExperimentRow kHpccRows[] = {
     {"30 % and incast, flows up to 7 KB, slowdown p95, HPCC by DCQCN",
      Unit::times,
      Published::between(0.05, 1),
-     true,
+     false,
      kShorter,
      {"30", "short-p95", "30-dcqcn", "short-p95"},
      {}},
     {"30 % and incast, flows up to 7 KB, slowdown p99, HPCC by DCQCN",
      Unit::times,
      Published::between(0.05, 1),
-     true,
+     false,
      kShorter,
      {"30", "short-p99", "30-dcqcn", "short-p99"},
      {}},

@@ -48,14 +48,14 @@ constexpr ExperimentRow kLuminaRows[] = {
      kTimeout,
      {"timeout", "time", {}, {}},
      {}},
-    loss("WRITE: NAK and reaction to it, ConnectX-4 Lx", "loss-cx4-lx", "write", 202000),
-    loss("WRITE: NAK and reaction to it, ConnectX-5", "loss-cx5", "write", 6000),
-    loss("WRITE: NAK and reaction to it, ConnectX-6 Dx", "loss-cx6-dx", "write", 6000),
-    loss("WRITE: NAK and reaction to it, E810", "loss-e810", "write", 110000),
-    loss("READ: asked again, ConnectX-4 Lx", "loss-cx4-lx", "read", 150000),
-    loss("READ: asked again, ConnectX-5", "loss-cx5", "read", 2000),
-    loss("READ: asked again, ConnectX-6 Dx", "loss-cx6-dx", "read", 2000),
-    loss("READ: asked again, E810", "loss-e810", "read", 8.3e+07),
+    loss("WRITE: NAK and reaction to it, ConnectX-4 Lx", "loss-cx4-lx", "write", 202e3),
+    loss("WRITE: NAK and reaction to it, ConnectX-5", "loss-cx5", "write", 6e3),
+    loss("WRITE: NAK and reaction to it, ConnectX-6 Dx", "loss-cx6-dx", "write", 6e3),
+    loss("WRITE: NAK and reaction to it, E810", "loss-e810", "write", 110e3),
+    loss("READ: asked again, ConnectX-4 Lx", "loss-cx4-lx", "read", 150e3),
+    loss("READ: asked again, ConnectX-5", "loss-cx5", "read", 2e3),
+    loss("READ: asked again, ConnectX-6 Dx", "loss-cx6-dx", "read", 2e3),
+    loss("READ: asked again, E810", "loss-e810", "read", 83e6),
 };
 
 }  // namespace

@@ -145,12 +145,14 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
   return {};
 }
 
+const LatencyHistogram* Judge::of_sizes(std::size_t index, const LatencyHistogram* of_all) const {
+  const auto found = of_sizes_.find(index);
+  return found != of_sizes_.end() ? &found->second : of_all;
+}
+
 Judge::Judgement Judge::latency(std::size_t index, const WorkloadOutcome* result) const {
   const Expectation& expectation = scenario_.expectations[index];
-  const auto of_sizes = of_sizes_.find(index);
-  const LatencyHistogram* all = of_sizes != of_sizes_.end() ? &of_sizes->second
-                                : result != nullptr         ? &result->latency
-                                                            : nullptr;
+  const LatencyHistogram* const all = of_sizes(index, result != nullptr ? &result->latency : nullptr);
   if (all == nullptr || all->count() == 0) return {false, "nothing completed"};
   const double value = statistic(expectation, *all);
   return {expectation.value.contains(value), time_text(value), value};
@@ -158,10 +160,7 @@ Judge::Judgement Judge::latency(std::size_t index, const WorkloadOutcome* result
 
 Judge::Judgement Judge::slowdown(std::size_t index, const WorkloadOutcome* result) const {
   const Expectation& expectation = scenario_.expectations[index];
-  const auto of_sizes = of_sizes_.find(index);
-  const LatencyHistogram* all = of_sizes != of_sizes_.end() ? &of_sizes->second
-                                : result != nullptr         ? &result->slowdown
-                                                            : nullptr;
+  const LatencyHistogram* const all = of_sizes(index, result != nullptr ? &result->slowdown : nullptr);
   if (all == nullptr || all->count() == 0) return {false, "no flow completed"};
   const double value = statistic(expectation, *all) / kSlowdownUnit;
   return {expectation.value.contains(value), fmt::format("{:.3g}", value), value};

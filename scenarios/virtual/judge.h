@@ -40,6 +40,8 @@ class Judge final : public CompletionListener {
   };
   Judgement verdict(std::size_t index, const Outcome& outcome, sim::World& world, const CheckerReports& reports) const;
   Judgement completions(std::size_t index) const;
+  /// What the expectation is about: the values of its sizes, or of all.
+  const LatencyHistogram* of_sizes(std::size_t index, const LatencyHistogram* of_all) const;
   Judgement latency(std::size_t index, const WorkloadOutcome* result) const;
   Judgement slowdown(std::size_t index, const WorkloadOutcome* result) const;
   Judgement queue(std::size_t index) const;

@@ -110,10 +110,10 @@ constexpr Word kWords[] = {
 std::optional<std::string_view> take(std::string_view name, std::optional<std::string_view> value, NicTuning& into) {
   for (const Word& word : kWords)
     if (word.name == name) return value && word.take(*value, into) ? std::string_view{} : word.right;
-  for (const fabric::CongestionWord& word : fabric::congestion_words())
-    if (word.name == name) return value && word.take(*value, into.congestion) ? std::string_view{} : word.right;
-  for (const fabric::LossRecoveryWord& word : fabric::loss_recovery_words())
-    if (word.name == name) return value && word.take(*value, into.loss_recovery) ? std::string_view{} : word.right;
+  if (const auto* const word = fabric::find_setting(fabric::congestion_words(), name))
+    return value && word->take(*value, into.congestion) ? std::string_view{} : word->right;
+  if (const auto* const word = fabric::find_setting(fabric::loss_recovery_words(), name))
+    return value && word->take(*value, into.loss_recovery) ? std::string_view{} : word->right;
   return std::nullopt;
 }
 

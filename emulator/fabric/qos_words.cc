@@ -1,6 +1,5 @@
 #include "emulator/fabric/qos_words.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 

@@ -29,6 +29,10 @@ struct CheckedFile {
   std::string name;
   explain::Capture capture;
   check::CaptureVerdict verdict;
+
+  /// Rules look at all headers.
+  std::uint64_t headless_count() const { return capture.headless_count() + capture.lacking_headers_count(); }
+  std::uint64_t packet_count() const { return capture.packets().size() - capture.lacking_headers_count(); }
 };
 
 void declare(CommandLine& line, CheckOptions& options) {
@@ -72,11 +76,11 @@ nlohmann::ordered_json to_json(const CheckedFile& file) {
   const check::CaptureVerdict& verdict = file.verdict;
   nlohmann::ordered_json json{
       {"file", file.name},
-      {"packets", file.capture.packets().size()},
+      {"packets", file.packet_count()},
       {"other_packets", file.capture.skipped_count()},
       {"malformed_packets", file.capture.malformed_count()},
       {"cut_packets", verdict.cut_count},
-      {"headless_packets", file.capture.headless_count()},
+      {"headless_packets", file.headless_count()},
       {"seen",
        {{"sent", verdict.sent_count}, {"delivered", verdict.delivered_count}, {"passing", verdict.passing_count}}},
       {"ignored_packets", verdict.ignored_count},
@@ -109,9 +113,9 @@ void print_remarks(const CheckedFile& file) {
   if (verdict.cut_count != 0)
     fmt::print("{} packets are cut, so nobody knows whether they were damaged on the way (see --trust-cut)\n",
                verdict.cut_count);
-  if (file.capture.headless_count() != 0)
+  if (file.headless_count() != 0)
     fmt::print("{} packets are cut off within their headers, so none are seen where they leave or arrive\n",
-               file.capture.headless_count());
+               file.headless_count());
   if (file.capture.malformed_count() != 0)
     fmt::print("{} packets are malformed and were not judged\n", file.capture.malformed_count());
   if (!file.capture.damage().empty())
@@ -121,7 +125,7 @@ void print_remarks(const CheckedFile& file) {
 void print_report(const CheckedFile& file, std::uint64_t shown_max) {
   const check::CaptureVerdict& verdict = file.verdict;
   fmt::print("{}: {} RoCE v2 packets: {} seen as sent, {} as delivered, {} on the way\n", file.name,
-             file.capture.packets().size(), verdict.sent_count, verdict.delivered_count, verdict.passing_count);
+             file.packet_count(), verdict.sent_count, verdict.delivered_count, verdict.passing_count);
   fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", "checker", "clause", "judged", "not judged", "violations");
   for (const auto& totals : verdict.totals)
     if (totals.judged + totals.unjudged != 0)

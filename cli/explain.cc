@@ -109,7 +109,7 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
   for (const std::uint32_t index : conversation.packets) {
     telling.packet();
     const explain::Packet& packet = capture.packets()[index];
-    const auto view = wire::parse_captured(packet.captured);
+    const auto view = packet.view();
     if (!view) continue;  // parsed before, and the file may have changed under us
     const explain::Step& step = tracker.step(packet, *view);
     if (!options.only_summary) ladder.add(packet, *view, step);
@@ -134,7 +134,7 @@ void tell_json(const explain::Capture& capture, const std::vector<explain::Conve
     telling.packet();
     const explain::Packet& packet = capture.packets()[i];
     const std::size_t conversation = conversation_of[i];
-    const auto view = wire::parse_captured(packet.captured);
+    const auto view = packet.view();
     if (!view || !is_wanted[conversation]) continue;
     const explain::Step& step = trackers[conversation]->step(packet, *view);
     const bool has_problem =

@@ -35,6 +35,7 @@ class FrameParser {
   struct Options {
     Begins begins = Begins::with_ethernet;
     bool may_be_cut = false;
+    HeadersNeeded needed = HeadersNeeded::all;
     KnownHeaders* known = nullptr;  // none: nothing is remembered
     /// Of Bth::reserved7, the bits that say that a header of ours follows. The others are reserved: not looked at
     /// (IBTA 9.2).
@@ -57,7 +58,8 @@ class FrameParser {
         end_(frame.size()),
         known_(options.known),
         extensions_(options.extensions),
-        may_be_cut_(options.may_be_cut) {}
+        may_be_cut_(options.may_be_cut),
+        needs_bth_only_(options.needed == HeadersNeeded::bth) {}
 
   bool fail(ParseError error) {
     error_ = error;
@@ -144,7 +146,18 @@ class FrameParser {
     if (!reaches(kBthAt + BthLayout::bytes)) return false;
     if (!check(view_.header<BthLayout>(kBthAt))) return false;
     const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes + added_bytes_;
-    return reaches(payload_at) && parse_payload(kUdpAt, payload_at);
+    if (payload_at > end_ && needs_bth_only_)
+      lack_headers(end_ - kBthAt - BthLayout::bytes);
+    else if (!reaches(payload_at))
+      return false;
+    return parse_payload(kUdpAt, payload_at);
+  }
+
+  /// The snap length has left no more than `bytes` of what is behind the BTH.
+  void lack_headers(std::size_t bytes) {
+    if (bytes < view_.info_->extension_bytes + std::size_t{view_.recovery_bytes_}) view_.recovery_bytes_ = 0;
+    view_.telemetry_bytes_ = 0;
+    view_.info_ = &opcode_info_within(view_.header<BthLayout>(view_.bth_at_).opcode, bytes);
   }
 
   /// Cuts Ethernet padding off what follows the IP header.
@@ -201,9 +214,9 @@ class FrameParser {
     if (pad_bytes_ > padded) return fail(ParseError::bad_padding);
     view_.payload_bytes_ = padded - pad_bytes_;
     view_.frame_ = frame_.first(end_ - link_bytes_);
-    const std::byte* const payload = frame_.data() + (payload_at - link_bytes_);
+    const std::byte* const payload = frame_.data() + (std::min(payload_at, end_) - link_bytes_);
     if (!view_.is_whole_) {
-      view_.payload_ = {payload, std::min(end_ - payload_at, view_.payload_bytes_)};
+      view_.payload_ = {payload, std::min(end_ - std::min(payload_at, end_), view_.payload_bytes_)};
       return true;
     }
     view_.payload_ = {payload, view_.payload_bytes_};
@@ -223,6 +236,7 @@ class FrameParser {
   KnownHeaders* known_;
   std::uint8_t extensions_;
   bool may_be_cut_;
+  bool needs_bth_only_;
   ParseError error_ = ParseError::truncated;
 };
 

@@ -1,7 +1,9 @@
 #include "wire/opcode.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 namespace verbena::wire {
 namespace {
@@ -189,10 +191,45 @@ constexpr std::array<OpcodeInfo, kOpcodes> make_table() {
 }
 constexpr std::array<OpcodeInfo, kOpcodes> kTable = make_table();
 
+constexpr std::size_t kWordBytes = 4;  // extension headers are whole words
+constexpr std::size_t kExtensionBytesMax = 32;
+
+/// In the order in which they stand (IBTA 9.2), until `bytes` are used up.
+OpcodeInfo cut(OpcodeInfo info, std::size_t bytes) {
+  std::size_t end = 0;
+  const auto keep = [&](bool& has, std::size_t header_bytes) {
+    if (!has) return;
+    end += header_bytes;
+    has = end <= bytes;
+  };
+  keep(info.has_xrceth, 4);
+  keep(info.has_deth, 8);
+  keep(info.has_reth, 16);
+  keep(info.has_atomic_eth, 28);
+  keep(info.has_aeth, 4);
+  keep(info.has_atomic_ack_eth, 8);
+  keep(info.has_immediate, 4);
+  keep(info.has_invalidate, 4);
+  return info;
+}
+
+std::vector<OpcodeInfo> make_cut_table() {
+  std::vector<OpcodeInfo> table;
+  for (std::size_t bytes = 0; bytes <= kExtensionBytesMax; bytes += kWordBytes)
+    for (const OpcodeInfo& info : kTable) table.push_back(cut(info, bytes));
+  return table;
+}
+
 }  // namespace
 
 const OpcodeInfo& opcode_info(Opcode opcode) {
   return kTable[static_cast<std::uint8_t>(opcode)];
+}
+
+const OpcodeInfo& opcode_info_within(Opcode opcode, std::size_t bytes) {
+  static const std::vector<OpcodeInfo> table = make_cut_table();
+  const std::size_t words = std::min(bytes, kExtensionBytesMax) / kWordBytes;
+  return table[words * kOpcodes + static_cast<std::uint8_t>(opcode)];
 }
 
 }  // namespace verbena::wire

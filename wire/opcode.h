@@ -4,6 +4,7 @@
 // ATOMIC WRITE; annex A17 for CNP.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -109,5 +110,9 @@ struct OpcodeInfo {
 
 /// Never fails: an undefined opcode yields an entry whose `defined` is false.
 const OpcodeInfo& opcode_info(Opcode opcode);
+
+/// The same for a packet of which no more than `bytes` of its extension headers are there: it has those alone that are
+/// whole. `extension_bytes` stays as it is. Not for the data path.
+const OpcodeInfo& opcode_info_within(Opcode opcode, std::size_t bytes);
 
 }  // namespace verbena::wire

@@ -53,12 +53,12 @@ Result<PacketView, ParseError> parse_frame(std::span<const std::byte> frame) {
   return FrameParser::parse(frame, {});
 }
 
-Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame) {
-  return FrameParser::parse(frame, {.may_be_cut = true});
+Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame, HeadersNeeded needed) {
+  return FrameParser::parse(frame, {.may_be_cut = true, .needed = needed});
 }
 
-Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet) {
-  return FrameParser::parse(packet, {.begins = FrameParser::Begins::with_ip, .may_be_cut = true});
+Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet, HeadersNeeded needed) {
+  return FrameParser::parse(packet, {.begins = FrameParser::Begins::with_ip, .may_be_cut = true, .needed = needed});
 }
 
 }  // namespace verbena::wire

@@ -36,6 +36,9 @@ enum class ParseError : std::uint8_t {
 };
 std::string_view to_string(ParseError error);
 
+/// How much of a cut packet has to be there.
+enum class HeadersNeeded : std::uint8_t { all, bth };
+
 /// Whether a packet is as its sender made it, so far as its ICRC tells.
 enum class Integrity : std::uint8_t {
   right,
@@ -199,11 +202,14 @@ inline Telemetry telemetry_of(const PacketView& packet) {
 /// before checksum offload lack them, and the ICRC covers all that they cover but the fields a router changes.
 Result<PacketView, ParseError> parse_frame(std::span<const std::byte> frame);
 
-/// The same for a frame of which a capture may have cut off the end: only the headers need be there.
-Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame);
+/// The same for a frame of which a capture may have cut off the end: only the headers need be there. With
+/// HeadersNeeded::bth those behind the BTH may be cut off as well: opcode() names those alone that are there.
+Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame,
+                                               HeadersNeeded needed = HeadersNeeded::all);
 
 /// The same for a packet that begins with its IP header (captures of link types without Ethernet): ethernet() is all
 /// zeros but for the type, frame() begins with the IP header.
-Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet);
+Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet,
+                                                   HeadersNeeded needed = HeadersNeeded::all);
 
 }  // namespace verbena::wire

@@ -283,12 +283,12 @@ CaptureReader::Packet CaptureReader::read_simple_packet(const Block& block) {
   return packet;
 }
 
-Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet) {
+Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet, HeadersNeeded needed) {
   constexpr std::size_t kSllBytes = 16;
   constexpr std::size_t kSll2Bytes = 20;
   const auto behind = [&](std::size_t link_bytes) -> Result<PacketView, ParseError> {
     if (packet.bytes.size() < link_bytes) return Failure{ParseError::truncated};
-    return parse_cut_ip_packet(packet.bytes.subspan(link_bytes));
+    return parse_cut_ip_packet(packet.bytes.subspan(link_bytes), needed);
   };
   const auto protocol_is_ip = [&](std::size_t offset) {
     if (packet.bytes.size() < offset + 2) return false;
@@ -298,7 +298,7 @@ Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet) {
   };
   switch (packet.link_type) {
     case LinkType::ethernet:
-      return parse_cut_frame(packet.bytes);
+      return parse_cut_frame(packet.bytes, needed);
     case LinkType::raw_ip:
     case LinkType::ipv4:
     case LinkType::ipv6:

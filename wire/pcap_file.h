@@ -110,7 +110,7 @@ class CaptureReader {
 };
 
 /// The RoCE v2 packet in a captured record, whatever its link type, cut or whole.
-Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet);
+Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet, HeadersNeeded needed = HeadersNeeded::all);
 
 // -- Encoders. Each returns the octets it has filled, or 0 when `into` is too small (nothing useful is in it then).
 // ------

@@ -83,7 +83,7 @@ class CaptureCheck {
     }
     Seen seen = Seen::passing;
     // Where packets are missing because the snap length has left too little of them, nobody's order is complete.
-    const bool is_complete = capture_.headless_count() == 0;
+    const bool is_complete = capture_.headless_count() + capture_.lacking_headers_count() == 0;
     if (is_complete && direction == wire::Direction::outbound && !verdict_.departures_disturbed)
       seen = packet.was_dropped() ? Seen::lost : Seen::sent;
     else if (is_complete && direction == wire::Direction::inbound && !verdict_.arrivals_disturbed &&

@@ -102,7 +102,9 @@ void Capture::sort_in(const wire::CapturedPacket& captured, Time begin) {
   } else if (is_foreign(view.error())) {
     ++skipped_count_;
   } else if (view.error() == wire::ParseError::truncated && captured.bytes.size() < captured.original_bytes) {
-    ++headless_count_;
+    const bool has_bth = wire::parse_captured(captured, wire::HeadersNeeded::bth).ok();
+    if (has_bth) packets_.push_back({number, time, captured, true});
+    ++(has_bth ? lacking_headers_count_ : headless_count_);
   } else {
     ++malformed_count_;
     if (malformed_.size() < kMalformedKept) malformed_.push_back({number, time, view.error()});

@@ -26,10 +26,15 @@ struct Packet {
   std::uint32_t number = 0;  // in the file, from 1, as Wireshark counts
   Time time;                 // since the first packet of the file
   wire::CapturedPacket captured;
+  bool lacks_headers = false;  // the snap length has cut some off behind the BTH
 
   /// All that was on the wire; the wire's own losses (a frame that a fault truncated) are the view's.
   bool is_whole() const { return captured.bytes.size() >= captured.original_bytes; }
   bool was_dropped() const { return captured.comment.starts_with(wire::kDroppedPrefix); }
+  /// An error only if the file has changed under us.
+  Result<wire::PacketView, wire::ParseError> view() const {
+    return wire::parse_captured(captured, lacks_headers ? wire::HeadersNeeded::bth : wire::HeadersNeeded::all);
+  }
 };
 
 struct MalformedPacket {
@@ -48,8 +53,10 @@ class Capture {
   const std::vector<Packet>& packets() const { return packets_; }
   const std::vector<MalformedPacket>& malformed() const { return malformed_; }  // the first kMalformedKept
   std::uint64_t malformed_count() const { return malformed_count_; }
-  /// Packets of which the snap length has left less than their headers: RoCE v2 or not, nobody knows.
+  /// Packets of which the snap length has left less than their BTH: RoCE v2 or not, nobody knows.
   std::uint64_t headless_count() const { return headless_count_; }
+  /// Those of packets() whose BTH is there, and what is behind it is cut off.
+  std::uint64_t lacking_headers_count() const { return lacking_headers_count_; }
   /// Packets that are not RoCE v2, or not IP at all.
   std::uint64_t skipped_count() const { return skipped_count_; }
   std::uint64_t total_count() const { return total_count_; }
@@ -66,6 +73,7 @@ class Capture {
   std::vector<MalformedPacket> malformed_;
   std::uint64_t malformed_count_ = 0;
   std::uint64_t headless_count_ = 0;
+  std::uint64_t lacking_headers_count_ = 0;
   std::uint64_t skipped_count_ = 0;
   std::uint64_t total_count_ = 0;
   std::string damage_;

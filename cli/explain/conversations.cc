@@ -164,7 +164,7 @@ unsigned Conversation::sender_of(const wire::PacketView& packet) const {
 std::vector<Conversation> find_conversations(const Capture& capture) {
   Pairing pairing;
   for (std::uint32_t i = 0; i < capture.packets().size(); ++i)
-    if (const auto view = wire::parse_captured(capture.packets()[i].captured)) pairing.add(i, *view);
+    if (const auto view = capture.packets()[i].view()) pairing.add(i, *view);
   pairing.pair_leftovers();
   return pairing.conversations();
 }

@@ -66,7 +66,7 @@ Timeline::Timeline(const Capture& capture, const Conversation& conversation) {
   moments_.reserve(conversation.packets.size());
   for (const std::uint32_t index : conversation.packets) {
     const Packet& packet = capture.packets()[index];
-    const auto view = wire::parse_captured(packet.captured);
+    const auto view = packet.view();
     if (!view) continue;  // parsed before, and the file may have changed under us
     Moment& made = moments_.emplace_back(moment_of(packet, *view, conversation));
     made.index = static_cast<std::uint32_t>(moments_.size() - 1);

@@ -33,7 +33,7 @@ std::vector<Story> explain_file(const std::string& name, LadderOptions options =
     Ladder ladder(options, story.ladder);
     for (const auto index : conversation.packets) {
       const Packet& packet = capture->packets()[index];
-      const auto view = wire::parse_captured(packet.captured);
+      const auto view = packet.view();
       BOOST_REQUIRE(view.ok());
       ladder.add(packet, *view, tracker.step(packet, *view));
     }

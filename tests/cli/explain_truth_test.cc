@@ -118,7 +118,7 @@ std::vector<std::vector<Finding>> findings_of(const explain::Capture& capture, s
     explain::FlowTracker tracker(capture, conversation);
     for (const auto index : conversation.packets) {
       const explain::Packet& packet = capture.packets()[index];
-      all[packet.number - 1] = tracker.step(packet, *wire::parse_captured(packet.captured)).findings;
+      all[packet.number - 1] = tracker.step(packet, *packet.view()).findings;
     }
   }
   return all;

@@ -67,7 +67,7 @@ class Script {
       Ladder drawn({}, ladder);
       for (const auto index : conversation.packets) {
         const Packet& packet = capture->packets()[index];
-        const auto view = wire::parse_captured(packet.captured);
+        const auto view = packet.view();
         const Step& step = tracker.step(packet, *view);
         for (const Note& note : step.notes) notes += note.text + "\n";
         if (step.acknowledged != 0) acknowledged.push_back(step.acknowledged);

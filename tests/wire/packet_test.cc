@@ -125,6 +125,34 @@ BOOST_AUTO_TEST_CASE(a_frame_cut_by_a_capture_yields_its_headers_and_what_is_lef
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_frame_cut_behind_its_bth_yields_the_headers_that_are_whole) {
+  for (const FramePath& path : all_paths()) {
+    for (unsigned octet = 0; octet < 256; ++octet) {
+      const auto opcode = static_cast<Opcode>(octet);
+      const OpcodeInfo& info = opcode_info(opcode);
+      if (!info.defined) continue;
+      const Bytes frame = sample(path, opcode, 0);
+      const std::size_t bth_end = FrameTemplate(path).header_bytes() + BthLayout::bytes;
+      for (std::size_t size = bth_end - 1; size < frame.size(); ++size) {
+        const WalledBytes walled(first_of(frame, size));
+        const auto view = parse_cut_frame(walled.get(), HeadersNeeded::bth);
+        BOOST_REQUIRE_EQUAL(view.ok(), size >= bth_end);
+        if (!view) continue;
+        BOOST_REQUIRE((view->bth().psn == parse_frame(frame)->bth().psn));
+        BOOST_REQUIRE(!view->is_whole());
+        BOOST_REQUIRE_EQUAL(view->payload_bytes(), parse_frame(frame)->payload_bytes());
+        const std::size_t left = size - bth_end;
+        const std::size_t first = info.has_xrceth ? 4 : 0;
+        BOOST_REQUIRE_EQUAL(view->opcode().has_reth, info.has_reth && left >= first + 16);
+        BOOST_REQUIRE_EQUAL(view->opcode().has_aeth, info.has_aeth && left >= 4);
+        BOOST_REQUIRE_EQUAL(view->opcode().has_deth, info.has_deth && left >= 8);
+        BOOST_REQUIRE_EQUAL(view->opcode().has_immediate, info.has_immediate && left >= info.extension_bytes);
+        if (view->opcode().has_reth) BOOST_REQUIRE((view->reth() == parse_frame(frame)->reth()));
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_packet_without_ethernet_parses_and_verifies) {
   for (const FramePath& path : all_paths()) {
     const Bytes frame = sample(path, kRcWriteOnly, 10);

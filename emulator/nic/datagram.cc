@@ -103,6 +103,12 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
     nic.counters.add(Counter::ud_dropped_no_receive);
     return;
   }
+  const auto grh = grh_area(packet);
+  const auto bytes = static_cast<std::uint32_t>(grh.size() + packet.payload().size());
+  if (bytes > receive_room(qp)) {
+    nic.counters.add(Counter::ud_dropped_no_receive);
+    return drop_long_message(nic, qp, packet.bth().solicited);
+  }
   Completion completion;
   completion.wr_id = qp.responder.receive_wr_id;
   completion.opcode = CompletionOpcode::receive;
@@ -111,12 +117,8 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   completion.source_qpn = packet.deth().source_qp;
   completion.has_immediate = packet.opcode().has_immediate;
   if (completion.has_immediate) completion.immediate = packet.immediate().data;
-  const auto grh = grh_area(packet);
-  completion.byte_count = static_cast<std::uint32_t>(grh.size() + packet.payload().size());
-  if (completion.byte_count > receive_room(qp)) {
-    // 9.9.3 table 63: a receive work request too small fails; the QP lives on.
-    completion.status = CompletionStatus::local_length_error;
-  } else if (!scatter_receive(nic, qp, grh) || !scatter_receive(nic, qp, packet.payload())) {
+  completion.byte_count = bytes;
+  if (!scatter_receive(nic, qp, grh) || !scatter_receive(nic, qp, packet.payload())) {
     if (nic.regions.take_pages_due() != kNever) {  // the work request waits on, for the next datagram
       nic.counters.add(Counter::ud_dropped_no_receive);
       return;

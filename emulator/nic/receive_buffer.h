@@ -14,6 +14,9 @@ bool scatter_receive(NicState& nic, Qp& qp, std::span<const std::byte> payload);
 /// False: a local protection error.
 bool scatter(NicState& nic, Qp& qp, PdHandle pd, std::span<const Sge> sges, std::uint32_t offset,
              std::span<const std::byte> payload);
+/// Classes D and E of 9.9.3: the message is dropped that the held receive work request is too short for. The receive
+/// waits for the next message; one that was taken from a shared queue completes in error. The QP lives on.
+void drop_long_message(NicState& nic, Qp& qp, bool solicited);
 /// Room left in the held receive work request, in octets.
 std::uint64_t receive_room(const Qp& qp);
 

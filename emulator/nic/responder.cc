@@ -497,13 +497,13 @@ void apply_unreliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict v
   switch (verdict) {
     case Verdict::pass:
       return;
-    case Verdict::receive_too_short:
     case Verdict::local_protection:
-      fail_receive(nic, qp,
-                   verdict == Verdict::receive_too_short ? CompletionStatus::local_length_error
-                                                         : CompletionStatus::local_protection_error);
+      fail_receive(nic, qp, CompletionStatus::local_protection_error);
       nic.enter_error(qp);
       return;
+    case Verdict::receive_too_short:
+      drop_long_message(nic, qp, packet.bth().solicited);
+      [[fallthrough]];
     case Verdict::receiver_not_ready:
     case Verdict::invalid_request:
     case Verdict::remote_access:

@@ -302,7 +302,7 @@ bool take_receive(NicState& nic, Qp& qp) {
   ReceiveQueue& queue = qp.srq != nullptr ? qp.srq->queue : qp.receive_queue;
   Responder& responder = qp.responder;
   responder.receive_offset = 0;
-  if (responder.receive_held) return true;  // UC: kept from a message that was dropped
+  if (responder.receive_held) return true;  // UC and UD: kept from a message that was dropped
   if (queue.empty()) return false;
   const ReceiveRequest request = queue.front();
   responder.receive_held = true;
@@ -316,6 +316,16 @@ bool take_receive(NicState& nic, Qp& qp) {
     nic.raise(AsyncEventType::srq_limit_reached, qp.srq->handle.index, qp.srq->context);
   }
   return true;
+}
+
+void drop_long_message(NicState& nic, Qp& qp, bool solicited) {
+  if (qp.srq == nullptr) return;
+  Completion completion;
+  completion.wr_id = qp.responder.receive_wr_id;
+  completion.status = CompletionStatus::remote_invalid_request;
+  completion.opcode = CompletionOpcode::receive;
+  qp.responder.receive_held = false;
+  nic.complete_receive(qp, completion, solicited);
 }
 
 std::uint64_t receive_room(const Qp& qp) {

@@ -137,22 +137,48 @@ BOOST_AUTO_TEST_CASE(without_a_receive_a_datagram_is_lost_and_counted) {
   BOOST_TEST(world.b.poll_received().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_datagram_too_long_for_its_receive_fails_it_and_harms_neither_memory_nor_queue_pair) {
+BOOST_AUTO_TEST_CASE(a_datagram_too_long_for_its_receive_is_dropped_and_leaves_it_to_the_next_one) {
   Datagrams world;
   world.b_buffer.clear();
   world.b.receive(1, {world.b_buffer.sge(0, 50)});
-  world.b.receive(2, {world.b_buffer.sge(100, 100)});
-  const Sge sge = world.a_buffer.sge(0, 11);
+  const Sge sge = world.a_buffer.sge(0, 11);  // with 40 octets of the GRH one too many
   world.a.post(world.request(sge));
   const Sge fits = world.a_buffer.sge(0, 10);
   world.a.post(world.request(fits));
   world.world.run_to_rest();
+  check_statuses(world.a.poll_sent(), {success, success});
   const auto received = world.b.poll_received();
-  check_statuses(received, {local_length_error, success});
-  BOOST_TEST(received.back().byte_count == 50u);
+  check_statuses(received, {success});
+  BOOST_TEST(received[0].wr_id == 1u);
+  BOOST_TEST(received[0].byte_count == 50u);
+  BOOST_TEST(world.b.counters().get(Counter::ud_dropped_no_receive) == 1u);
   BOOST_TEST(std::all_of(world.b_buffer.bytes().begin() + 50, world.b_buffer.bytes().begin() + 100,
                          [](std::byte octet) { return octet == std::byte{0}; }));
   BOOST_CHECK(world.b.state() == QpState::rts);
+}
+
+BOOST_AUTO_TEST_CASE(a_datagram_too_long_for_a_receive_of_a_shared_queue_ends_it_and_the_queue_pair_goes_on) {
+  Datagrams world;
+  Nic& nic = world.b.nic();
+  const SrqHandle srq = Endpoint::take(nic.create_srq({.pd = world.b.pd, .max_wr = 4, .max_sge = 1}));
+  Endpoint shared(world.b, {.type = QpType::ud, .qkey = kQkey, .srq = srq});
+  shared.connect(1, {});
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const Sge into = world.b_buffer.sge(i * 100, 50);
+    BOOST_REQUIRE(nic.post_srq_receive(srq, {i, {&into, 1}}).ok());
+  }
+  for (const std::size_t bytes : {11u, 10u}) {
+    const Sge sge = world.a_buffer.sge(0, bytes);
+    SendRequest request = world.request(sge);
+    request.remote_qpn = shared.qpn();
+    world.a.post(request);
+  }
+  world.world.run_to_rest();
+  const auto received = shared.poll_received();
+  check_statuses(received, {remote_invalid_request, success});
+  BOOST_TEST(received[0].wr_id == 0u);
+  BOOST_TEST(received[1].wr_id == 1u);
+  BOOST_CHECK(shared.state() == QpState::rts);
 }
 
 BOOST_AUTO_TEST_CASE(a_datagram_longer_than_the_mtu_fails_here_and_recovery_is_through_rts) {

@@ -299,3 +299,39 @@ BOOST_AUTO_TEST_CASE(a_failed_pair_can_be_reset_and_connected_again) {
     pair.b.connect(1, pair.a.qpn());
   }
 }
+
+BOOST_AUTO_TEST_CASE(a_message_too_long_for_its_receive_is_dropped_by_an_unreliable_connection) {
+  for (const bool is_shared : {false, true}) {
+    World world;
+    Endpoint a(world, 1, {.type = QpType::uc, .mtu = 256});
+    Endpoint b(world, 2, {.type = QpType::uc, .mtu = 256});
+    const SrqHandle srq = Endpoint::take(b.nic().create_srq({.pd = b.pd, .max_wr = 4, .max_sge = 1}));
+    Endpoint shared(b, {.type = QpType::uc, .mtu = 256, .srq = srq});
+    Endpoint& receiver = is_shared ? shared : b;
+    a.connect(2, receiver.qpn());
+    receiver.connect(1, a.qpn());
+    Buffer from(a.nic(), a.pd, 4096), into(b.nic(), b.pd, 4096);
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      const Sge sge = into.sge(i * 1024, 700);
+      if (is_shared)
+        BOOST_REQUIRE(b.nic().post_srq_receive(srq, {i, {&sge, 1}}).ok());
+      else
+        b.receive(i, {sge});
+    }
+    for (const std::size_t bytes : {701u, 700u, 600u}) {
+      const Sge sge = from.sge(0, bytes);
+      a.post({.opcode = SendOpcode::send, .sges = {&sge, 1}});
+      world.run_to_rest();
+    }
+    check_statuses(a.poll_sent(), {success, success, success});
+    const auto received = receiver.poll_received();
+    if (is_shared)
+      check_statuses(received, {remote_invalid_request, success});
+    else
+      check_statuses(received, {success, success});
+    BOOST_TEST(received[0].wr_id == 0u);
+    BOOST_TEST(received[1].wr_id == 1u);
+    BOOST_CHECK(receiver.state() == QpState::rts);
+    BOOST_TEST(b.counters().get(Counter::uc_dropped_messages) == (is_shared ? 2u : 1u));
+  }
+}

@@ -1,5 +1,6 @@
 // modify_qp: which attributes each transition wants and allows, their ranges, and what a transition does.
-// IBTA vol 1, 10.3.1, 11.2.5.2 and table 91; the tables of the verbs man page ibv_modify_qp.
+// IBTA vol 1, 10.3.1, 11.2.5.2 and table 91; the tables of the verbs man page ibv_modify_qp. Where they leave something
+// open, as Linux has it for a RoCE port: qp_state_table and _ib_modify_qp in verbs.c, modify_qp in uverbs_cmd.c.
 #include "emulator/nic/modify_qp.h"
 
 #include <algorithm>
@@ -25,71 +26,84 @@ constexpr std::uint32_t kDatagramInit = kQpPkeyIndex | kQpPort | kQpQkey;
 constexpr std::uint32_t kRcRtr = kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn | kQpMaxDestReadAtomic | kQpMinRnrTimer;
 constexpr std::uint32_t kUcRtr = kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn;
 constexpr std::uint32_t kRcRts = kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpSqPsn | kQpMaxReadAtomic;
-constexpr std::uint32_t kRtrOptional = kQpAlternatePath | kQpAccessFlags | kQpPkeyIndex;
-constexpr std::uint32_t kUcLive = kQpCurrentState | kQpAlternatePath | kQpAccessFlags | kQpPathMigrationState;
+constexpr std::uint32_t kRtrOptional = kQpAccessFlags | kQpPkeyIndex;  // no alternate path: there is none on RoCE
+constexpr std::uint32_t kUcLive = kQpCurrentState | kQpAccessFlags | kQpPathMigrationState;
 constexpr std::uint32_t kRcLive = kUcLive | kQpMinRnrTimer;
 constexpr std::uint32_t kUdLive = kQpCurrentState | kQpQkey;
-constexpr std::uint32_t kUcDrained = kQpAv | kQpAlternatePath | kQpAccessFlags | kQpPkeyIndex | kQpPathMigrationState;
-constexpr std::uint32_t kRcDrained = kUcDrained | kQpPort | kQpTimeout | kQpRetryCount | kQpRnrRetry |
-                                     kQpMaxReadAtomic | kQpMaxDestReadAtomic | kQpMinRnrTimer;
+// Linux adds the port to a path that is named outside of INIT to RTR, and a UC QP cannot change its port: so it cannot
+// change its path either.
+constexpr std::uint32_t kUcDrained = kQpAccessFlags | kQpPkeyIndex | kQpPathMigrationState;
+constexpr std::uint32_t kXrcSendDrained =
+    kUcDrained | kQpAv | kQpPort | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpMaxReadAtomic;
+constexpr std::uint32_t kXrcReceiveDrained =
+    kUcDrained | kQpAv | kQpPort | kQpTimeout | kQpMaxDestReadAtomic | kQpMinRnrTimer;
+constexpr std::uint32_t kRcDrained = kXrcSendDrained | kXrcReceiveDrained;
 
 using enum QpState;
 constexpr Transition kTransitions[] = {
     {reset, init, QpType::rc, kConnectedInit, 0},
     {reset, init, QpType::uc, kConnectedInit, 0},
     {reset, init, QpType::ud, kDatagramInit, 0},
+    {reset, init, QpType::raw_packet, kQpPort, 0},
+    {reset, init, QpType::xrc_send, kConnectedInit, 0},
+    {reset, init, QpType::xrc_receive, kConnectedInit, 0},
     {init, init, QpType::rc, 0, kConnectedInit},
     {init, init, QpType::uc, 0, kConnectedInit},
     {init, init, QpType::ud, 0, kDatagramInit},
+    {init, init, QpType::raw_packet, 0, kQpPort},
+    {init, init, QpType::xrc_send, 0, kConnectedInit},
+    {init, init, QpType::xrc_receive, 0, kConnectedInit},
     {init, rtr, QpType::rc, kRcRtr, kRtrOptional},
     {init, rtr, QpType::uc, kUcRtr, kRtrOptional},
     {init, rtr, QpType::ud, 0, kQpPkeyIndex | kQpQkey},
+    {init, rtr, QpType::raw_packet, 0, 0},
+    {init, rtr, QpType::xrc_send, kUcRtr, kRtrOptional},
+    {init, rtr, QpType::xrc_receive, kRcRtr, kRtrOptional},
     {rtr, rts, QpType::rc, kRcRts, kRcLive | kQpRateLimit},
     {rtr, rts, QpType::uc, kQpSqPsn, kUcLive | kQpRateLimit},
     {rtr, rts, QpType::ud, kQpSqPsn, kUdLive | kQpRateLimit},
+    {rtr, rts, QpType::raw_packet, 0, kQpRateLimit},
+    {rtr, rts, QpType::xrc_send, kRcRts, kUcLive | kQpRateLimit},
+    {rtr, rts, QpType::xrc_receive, kQpTimeout | kQpSqPsn, kRcLive},
     {rts, rts, QpType::rc, 0, kRcLive | kQpRateLimit},
     {rts, rts, QpType::uc, 0, kUcLive | kQpRateLimit},
     {rts, rts, QpType::ud, 0, kUdLive | kQpRateLimit},
+    {rts, rts, QpType::raw_packet, 0, kQpRateLimit},
+    {rts, rts, QpType::xrc_send, 0, kUcLive | kQpRateLimit},
+    {rts, rts, QpType::xrc_receive, 0, kRcLive},
     {rts, sqd, QpType::rc, 0, kQpEnableSqdAsync},
     {rts, sqd, QpType::uc, 0, kQpEnableSqdAsync},
     {rts, sqd, QpType::ud, 0, kQpEnableSqdAsync},
+    {rts, sqd, QpType::raw_packet, 0, 0},
+    {rts, sqd, QpType::xrc_send, 0, kQpEnableSqdAsync},
+    {rts, sqd, QpType::xrc_receive, 0, kQpEnableSqdAsync},
     {sqd, rts, QpType::rc, 0, kRcLive},
     {sqd, rts, QpType::uc, 0, kUcLive},
     {sqd, rts, QpType::ud, 0, kUdLive},
+    {sqd, rts, QpType::raw_packet, 0, 0},
+    {sqd, rts, QpType::xrc_send, 0, kUcLive},
+    {sqd, rts, QpType::xrc_receive, 0, kRcLive},
     {sqd, sqd, QpType::rc, 0, kRcDrained},
     {sqd, sqd, QpType::uc, 0, kUcDrained},
     {sqd, sqd, QpType::ud, 0, kQpPkeyIndex | kQpQkey},
-    {reset, init, QpType::xrc_send, kConnectedInit, 0},
-    {reset, init, QpType::xrc_receive, kConnectedInit, 0},
-    {reset, init, QpType::raw_packet, kQpPort, 0},
-    {init, init, QpType::xrc_send, 0, kConnectedInit},
-    {init, init, QpType::xrc_receive, 0, kConnectedInit},
-    {init, init, QpType::raw_packet, 0, kQpPort},
-    {init, rtr, QpType::xrc_send, kUcRtr, kRtrOptional},
-    {init, rtr, QpType::xrc_receive, kRcRtr, kRtrOptional},
-    {init, rtr, QpType::raw_packet, 0, 0},
-    {rtr, rts, QpType::xrc_send, kRcRts, kUcLive | kQpRateLimit},
-    {rtr, rts, QpType::xrc_receive, kQpTimeout | kQpSqPsn, kRcLive},
-    {rtr, rts, QpType::raw_packet, 0, kQpRateLimit},
-    {rts, rts, QpType::xrc_send, 0, kUcLive | kQpRateLimit},
-    {rts, rts, QpType::xrc_receive, 0, kRcLive},
-    {rts, rts, QpType::raw_packet, 0, kQpRateLimit},
-    {rts, sqd, QpType::xrc_send, 0, kQpEnableSqdAsync},
-    {rts, sqd, QpType::xrc_receive, 0, kQpEnableSqdAsync},
-    {rts, sqd, QpType::raw_packet, 0, kQpEnableSqdAsync},
-    {sqd, rts, QpType::xrc_send, 0, kUcLive},
-    {sqd, rts, QpType::xrc_receive, 0, kRcLive},
-    {sqd, rts, QpType::raw_packet, 0, kQpCurrentState},
-    {sqd, sqd, QpType::xrc_send, 0, kUcDrained | kQpPort | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpMaxReadAtomic},
-    {sqd, sqd, QpType::xrc_receive, 0, kUcDrained | kQpPort | kQpTimeout | kQpMaxDestReadAtomic | kQpMinRnrTimer},
-    {sqe, rts, QpType::raw_packet, 0, kQpCurrentState},
+    {sqd, sqd, QpType::raw_packet, 0, 0},
+    {sqd, sqd, QpType::xrc_send, 0, kXrcSendDrained},
+    {sqd, sqd, QpType::xrc_receive, 0, kXrcReceiveDrained},
     {sqe, rts, QpType::uc, 0, kQpCurrentState | kQpAccessFlags},
     {sqe, rts, QpType::ud, 0, kUdLive},
+    {sqe, rts, QpType::raw_packet, 0, 0},
 };
+
+/// What a QP of the type may be told and has no use for: programs connect both halves of an XRC connection alike.
+std::uint32_t ignored_bits(QpType type) {
+  if (type == QpType::xrc_send) return kQpMaxDestReadAtomic | kQpMinRnrTimer;
+  if (type == QpType::xrc_receive) return kQpMaxReadAtomic | kQpRetryCount | kQpRnrRetry;
+  return 0;
+}
 
 bool mask_fits(QpType type, QpState from, QpState to, std::uint32_t mask) {
   mask &= ~static_cast<std::uint32_t>(kQpState);
-  if (to == reset || to == error) return mask == 0;
+  if (to == reset || (to == error && from != reset)) return mask == 0;
   for (const Transition& row : kTransitions)
     if (row.from == from && row.to == to && row.type == type)
       return (mask & row.required) == row.required && (mask & ~(row.required | row.optional)) == 0;
@@ -114,14 +128,10 @@ bool values_fit(const NicState& nic, const QpAttributes& wanted, std::uint32_t m
   if (named(kQpMinRnrTimer) && wanted.min_rnr_timer > 31) return false;
   if (named(kQpMaxReadAtomic) && wanted.max_read_atomic > nic.config.limits.max_read_atomic) return false;
   if (named(kQpMaxDestReadAtomic) && wanted.max_dest_read_atomic > nic.config.limits.max_read_atomic) return false;
+  // Any access flags will do: programs give a QP those of their regions, and those for peers are what counts.
   const NicLimits& limits = nic.config.limits;
-  if (named(kQpRateLimit) && wanted.rate_limit_kbps != 0 &&
-      (wanted.rate_limit_kbps < limits.min_rate_kbps || wanted.rate_limit_kbps > limits.max_rate_kbps))
-    return false;
-  // Programs give a QP the flags of their regions; those for peers are what counts.
-  constexpr std::uint32_t kKnown = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kMwBind | kZeroBased |
-                                   kOnDemand | kHugeTlb | kRelaxedOrdering;
-  return !named(kQpAccessFlags) || (wanted.access & ~kKnown) == 0;
+  return !named(kQpRateLimit) || wanted.rate_limit_kbps == 0 ||
+         (wanted.rate_limit_kbps >= limits.min_rate_kbps && wanted.rate_limit_kbps <= limits.max_rate_kbps);
 }
 
 void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
@@ -143,7 +153,6 @@ void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
   take(kQpMaxDestReadAtomic, &QpAttributes::max_dest_read_atomic);
   take(kQpMinRnrTimer, &QpAttributes::min_rnr_timer);
   take(kQpDestQpn, &QpAttributes::dest_qpn);
-  take(kQpAlternatePath, &QpAttributes::alternate_address_vector);
   take(kQpPathMigrationState, &QpAttributes::path_migration);
   take(kQpRateLimit, &QpAttributes::rate_limit_kbps);
 }
@@ -262,6 +271,7 @@ void enter(NicState& nic, Qp& qp, QpState from, QpState to, std::uint32_t mask, 
 VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attributes, std::uint32_t mask, Time now) {
   nic.now = now;
   if (nic.is_removed) return Failure{VerbsError::no_device};
+  mask &= ~ignored_bits(qp.service->type);
   if ((mask & kQpCurrentState) != 0 && attributes.current_state != qp.state && qp.state != sqe)
     return Failure{VerbsError::invalid_argument};
   if (qp.spread != nullptr) return Failure{VerbsError::not_supported};  // has no states: its work queues do

@@ -104,6 +104,11 @@ def latency(family, tool, inline, events, connections=("RC",)):
             yield perftest(family, tool, "-c", connection, "-s", "64", reliable=False)
 
 
+def extended(family, tool):
+    """Over extended reliable connections, which perftest sets up with one mask for both halves."""
+    yield perftest(family, tool, "-c", "XRC", "-s", "4096", iterations=50)
+
+
 def atomics():
     for kind in ("CMP_AND_SWAP", "FETCH_AND_ADD"):
         yield perftest("atomic", "ib_atomic_bw", "-A", kind)
@@ -126,11 +131,15 @@ def all_cases():
     yield from pingpongs()
     yield from bandwidth("send", "ib_send_bw", True, True, ("RC", "UC", "UD"))
     yield perftest("send", "ib_send_bw", "--use-srq", "-q", "4", "-s", "8192")
+    yield from extended("send", "ib_send_bw")
     yield from latency("send", "ib_send_lat", True, True, ("RC", "UC", "UD"))
+    yield from extended("send", "ib_send_lat")
     yield from bandwidth("write", "ib_write_bw", True, False, ("RC", "UC"))
+    yield from extended("write", "ib_write_bw")
     yield perftest("write", "ib_write_bw", "--odp", "-s", "65536")
     yield from latency("write", "ib_write_lat", True, False, ("RC", "UC"))
     yield from bandwidth("read", "ib_read_bw", False, True)
+    yield from extended("read", "ib_read_bw")
     yield perftest("read", "ib_read_bw", "--odp", "-s", "65536")
     yield from latency("read", "ib_read_lat", False, True)
     yield from atomics()

@@ -158,6 +158,7 @@ class Endpoint {
     return attributes;
   }
   std::uint32_t init_mask() const {
+    if (options_.type == QpType::raw_packet) return kQpState | kQpPort;
     return kQpState | kQpPkeyIndex | kQpPort | (options_.type == QpType::ud ? kQpQkey : kQpAccessFlags);
   }
   QpAttributes rtr_attributes(unsigned peer_node, wire::Qpn peer_qpn) const {
@@ -172,9 +173,10 @@ class Endpoint {
     return attributes;
   }
   std::uint32_t rtr_mask() const {
-    if (options_.type == QpType::ud) return kQpState;
+    if (options_.type == QpType::ud || options_.type == QpType::raw_packet) return kQpState;
     const std::uint32_t connected = kQpState | kQpAv | kQpPathMtu | kQpDestQpn | kQpRqPsn;
-    return options_.type == QpType::uc ? connected : connected | kQpMaxDestReadAtomic | kQpMinRnrTimer;
+    const bool responds = options_.type == QpType::rc || options_.type == QpType::xrc_receive;
+    return responds ? connected | kQpMaxDestReadAtomic | kQpMinRnrTimer : connected;
   }
   QpAttributes rts_attributes() const {
     QpAttributes attributes;
@@ -187,8 +189,11 @@ class Endpoint {
     return attributes;
   }
   std::uint32_t rts_mask() const {
+    if (options_.type == QpType::raw_packet) return kQpState;
     const std::uint32_t all = kQpState | kQpSqPsn;
-    return options_.type == QpType::rc ? all | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpMaxReadAtomic : all;
+    if (options_.type == QpType::xrc_receive) return all | kQpTimeout;
+    const bool requests = options_.type == QpType::rc || options_.type == QpType::xrc_send;
+    return requests ? all | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpMaxReadAtomic : all;
   }
   void to_init() { BOOST_REQUIRE(modify(init_attributes(), init_mask()).ok()); }
   void to_rtr(unsigned peer_node, wire::Qpn peer_qpn) {
@@ -246,6 +251,9 @@ class Endpoint {
                 .capabilities = options_.capabilities,
                 .signal_all = options_.signal_all,
                 .context = 0x9000 + node_};
+    if (options_.type == QpType::xrc_receive)
+      init = {.type = options_.type, .xrc_domain = take(nic().create_xrc_domain()), .context = init.context};
+    if (options_.type == QpType::xrc_send) init.recv_cq = {};
     qp = take(nic().create_qp(init));
     granted = init.capabilities;
   }

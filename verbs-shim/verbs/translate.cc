@@ -111,6 +111,8 @@ nic::QpCapabilities capabilities_of(const ibv_qp_cap& capabilities) {
 }
 
 int qp_attributes_of(const ibv_qp_attr& attributes, int mask, host::Engine& engine, nic::QpAttributes& into) {
+  constexpr int kKnown = (IBV_QP_DEST_QPN << 1) - 1;  // cmd.c of libibverbs and uverbs_cmd.c: beyond it no such command
+  if ((mask & ~(kKnown | IBV_QP_RATE_LIMIT)) != 0) return EOPNOTSUPP;
   if ((mask & IBV_QP_STATE) != 0 && attributes.qp_state > IBV_QPS_ERR) return EINVAL;
   if ((mask & IBV_QP_CUR_STATE) != 0 && attributes.cur_qp_state > IBV_QPS_ERR) return EINVAL;
   into.state = static_cast<nic::QpState>(attributes.qp_state);
@@ -128,7 +130,6 @@ int qp_attributes_of(const ibv_qp_attr& attributes, int mask, host::Engine& engi
   into.access = attributes.qp_access_flags;
   into.capabilities = capabilities_of(attributes.cap);
   into.pkey_index = attributes.pkey_index;
-  into.alternate_pkey_index = attributes.alt_pkey_index;
   into.enable_sqd_async_notify = attributes.en_sqd_async_notify != 0;
   into.max_read_atomic = attributes.max_rd_atomic;
   into.max_dest_read_atomic = attributes.max_dest_rd_atomic;
@@ -137,14 +138,8 @@ int qp_attributes_of(const ibv_qp_attr& attributes, int mask, host::Engine& engi
   into.timeout = attributes.timeout;
   into.retry_count = attributes.retry_cnt;
   into.rnr_retry = attributes.rnr_retry;
-  into.alternate_port = attributes.alt_port_num;
-  into.alternate_timeout = attributes.alt_timeout;
   into.rate_limit_kbps = attributes.rate_limit;
-  if ((mask & IBV_QP_AV) != 0)
-    if (const int error = address_vector_of(attributes.ah_attr, engine, into.address_vector); error != 0) return error;
-  if ((mask & IBV_QP_ALT_PATH) != 0)
-    return address_vector_of(attributes.alt_ah_attr, engine, into.alternate_address_vector);
-  return 0;
+  return (mask & IBV_QP_AV) == 0 ? 0 : address_vector_of(attributes.ah_attr, engine, into.address_vector);
 }
 
 void qp_attributes_to(const nic::QpAttributes& attributes, ibv_qp_attr& into) {
@@ -160,9 +155,7 @@ void qp_attributes_to(const nic::QpAttributes& attributes, ibv_qp_attr& into) {
   into.qp_access_flags = attributes.access;
   capabilities_to(attributes.capabilities, into.cap);
   into.ah_attr = address_vector_to(attributes.address_vector);
-  into.alt_ah_attr = address_vector_to(attributes.alternate_address_vector);
   into.pkey_index = attributes.pkey_index;
-  into.alt_pkey_index = attributes.alternate_pkey_index;
   into.en_sqd_async_notify = attributes.enable_sqd_async_notify ? 1 : 0;
   into.sq_draining = attributes.sq_draining ? 1 : 0;
   into.max_rd_atomic = attributes.max_read_atomic;
@@ -172,8 +165,6 @@ void qp_attributes_to(const nic::QpAttributes& attributes, ibv_qp_attr& into) {
   into.timeout = attributes.timeout;
   into.retry_cnt = attributes.retry_count;
   into.rnr_retry = attributes.rnr_retry;
-  into.alt_port_num = attributes.alternate_port;
-  into.alt_timeout = attributes.alternate_timeout;
   into.rate_limit = attributes.rate_limit_kbps;
 }
 

@@ -226,6 +226,7 @@ struct FaultPlan::State {
   FlowTable::Wanted newest_wanted;
   std::uint64_t newest_from = 0;      // `packets` when it was made
   std::vector<PacketRecord> records;  // of the packet in hand, by table
+  std::vector<std::uint32_t> struck;  // ids of the rules that hit it
 
   State(std::uint64_t seed, std::string_view link_name) : key(mix_all({seed, hash_text(link_name)})) {}
 
@@ -259,6 +260,8 @@ struct FaultPlan::State {
     }
     make_newest(wanted);
     adopt_tables();
+    struck.clear();
+    struck.reserve(entries.size());
     needs_time = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
       return entry.rule.action == FaultAction::delay || entry.rule.action == FaultAction::reorder;
     });
@@ -315,6 +318,9 @@ const FaultRule& FaultPlan::rule(std::size_t index) const {
 }
 const RuleCounters& FaultPlan::counters(std::size_t index) const {
   return state_->entries[index].counters;
+}
+std::span<const std::uint32_t> FaultPlan::struck() const {
+  return state_->struck;
 }
 std::uint64_t FaultPlan::untracked_packets() const {
   std::uint64_t packets = 0;
@@ -401,6 +407,7 @@ FaultVerdict FaultPlan::judge(const wire::PacketView& packet) {
   for (std::size_t table = 0; table < records.size(); ++table) records[table] = state_->tables[table]->record(packet);
   if (!records.empty()) verdict.flow_id = records.front().flow_id;
   turn_times();
+  state_->struck.clear();
   int gravest = 0;
   for (std::size_t index = 0; index < state_->entries.size() && !verdict.drop; ++index) {
     State::Entry& entry = state_->entries[index];
@@ -412,6 +419,7 @@ FaultVerdict FaultPlan::judge(const wire::PacketView& packet) {
         {state_->key, record.flow_hash, static_cast<std::uint64_t>(record.flow_class), record.index, entry.serial});
     if (!strikes(index, packet_key)) continue;
     ++entry.counters.applied;
+    state_->struck.push_back(entry.rule.id);
     apply(index, packet, mix_all({packet_key, kDrawDetail}), verdict);
     if (words_of(entry.rule.action).gravity > gravest) {
       gravest = words_of(entry.rule.action).gravity;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +85,8 @@ class FaultPlan {
   std::uint64_t untracked_packets() const;
 
   FaultVerdict judge(const wire::PacketView& packet);
+  /// FaultRule::id of those that hit the packet that was judged last.
+  std::span<const std::uint32_t> struck() const;
 
  private:
   struct State;

@@ -18,28 +18,31 @@ std::string direction_name(const Topology& topology, LinkId link) {
 
 }  // namespace
 
-void NetworkControl::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
-  LinkDirection& direction = state_.directions[state_.direction_of(link)];
-  // Frames that the earlier rules hold stay held: they leave when their time is up.
-  if (direction.faults) {
-    direction.faults->plan.replace(rules);
-  } else if (!rules.empty()) {
-    FaultPlan plan(rules, state_.options.seed, direction_name(state_.topology, link));
-    direction.faults = std::make_unique<DirectionFaults>(DirectionFaults{std::move(plan), {}, {}, {}, 0});
-    direction.find_plain();
-  }
-}
-
-void NetworkControl::intercept(LinkId link, Interceptor* interceptor) {
-  VERBENA_ASSERT(state_.options.payload);
+DirectionFaults& NetworkControl::faults_of(LinkId link) {
   LinkDirection& direction = state_.directions[state_.direction_of(link)];
   if (!direction.faults) {
-    if (interceptor == nullptr) return;
     FaultPlan plan({}, state_.options.seed, direction_name(state_.topology, link));
     direction.faults = std::make_unique<DirectionFaults>(DirectionFaults{std::move(plan), {}, {}, {}, 0});
     direction.find_plain();
   }
-  direction.faults->interceptor = interceptor;
+  return *direction.faults;
+}
+
+void NetworkControl::set_faults(LinkId link, const std::vector<FaultRule>& rules) {
+  const LinkDirection& direction = state_.directions[state_.direction_of(link)];
+  // Frames that the earlier rules hold stay held: they leave when their time is up.
+  if (direction.faults || !rules.empty()) faults_of(link).plan.replace(rules);
+}
+
+void NetworkControl::intercept(LinkId link, Interceptor* interceptor) {
+  VERBENA_ASSERT(state_.options.payload);
+  const LinkDirection& direction = state_.directions[state_.direction_of(link)];
+  if (direction.faults || interceptor != nullptr) faults_of(link).interceptor = interceptor;
+}
+
+void NetworkControl::watch_faults(LinkId link, FaultWatcher* watcher) {
+  const LinkDirection& direction = state_.directions[state_.direction_of(link)];
+  if (direction.faults || watcher != nullptr) faults_of(link).watcher = watcher;
 }
 
 RuleCounters NetworkControl::rule_counters(LinkId link, std::size_t rule) const {

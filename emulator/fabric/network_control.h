@@ -15,6 +15,8 @@
 
 namespace verbena::fabric {
 
+struct DirectionFaults;  // network_state.h
+
 /// Decides about each frame of a link, one by one, where rules decide by conditions: a packet script. Called when the
 /// frame is about to be queued there; what the link's rules say comes on top, unless it is dropped. It may not change
 /// the network.
@@ -31,6 +33,14 @@ class Interceptor {
   virtual Decision intercept(Time now, LinkId link, std::span<std::byte> frame) = 0;
 };
 
+/// Sees each packet where the faults of its link decide about it, as it was before, and which rules hit it.
+class FaultWatcher {
+ public:
+  virtual ~FaultWatcher() = default;
+  /// `rules`: FaultRule::id of each.
+  virtual void judged(LinkId link, const wire::PacketView& packet, std::span<const std::uint32_t> rules) = 0;
+};
+
 class NetworkControl {
  public:
   explicit NetworkControl(Network& network) : state_(*network.state_) {}
@@ -42,6 +52,8 @@ class NetworkControl {
   RuleCounters rule_counters(LinkId link, std::size_t rule) const;
   /// Null: nobody. It outlives the network, or is replaced. Only in a network that carries payload.
   void intercept(LinkId link, Interceptor* interceptor);
+  /// Null: nobody. It outlives the network, or is replaced.
+  void watch_faults(LinkId link, FaultWatcher* watcher);
   /// A dead link loses what is on it and in its queue. Routes change after NetworkOptions::detection.
   void set_link_up(Time now, LinkId link, bool up);
   /// Frames whose transmission has not begun go at the new rate. 0: frames take no time.
@@ -57,6 +69,8 @@ class NetworkControl {
   void set_partition(std::uint32_t from, std::uint32_t to, bool cut);
 
  private:
+  DirectionFaults& faults_of(LinkId link);
+
   Network::State& state_;
 };
 

@@ -182,8 +182,14 @@ FaultVerdict Network::State::judge(Time now, DirectionNumber number, FrameNumber
     }
   }
   FaultVerdict verdict;
-  if (!decision.drop && !faults.plan.empty())
-    if (const auto packet = wire::parse_frame(view(frame)); packet) verdict = faults.plan.judge(*packet);
+  const bool has_rules = !faults.plan.empty();
+  if (!decision.drop && (has_rules || faults.watcher != nullptr))
+    if (const auto packet = wire::parse_frame(view(frame)); packet) {
+      if (has_rules) verdict = faults.plan.judge(*packet);
+      if (faults.watcher != nullptr)
+        faults.watcher->judged(direction.link, *packet,
+                               has_rules ? faults.plan.struck() : std::span<const std::uint32_t>{});
+    }
   verdict.drop = verdict.drop || decision.drop;
   verdict.duplicate = verdict.duplicate || decision.duplicate;
   verdict.delay = verdict.delay + decision.delay;

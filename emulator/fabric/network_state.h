@@ -38,8 +38,9 @@ struct DirectionFaults {
   std::vector<Stray> strays;
   std::uint64_t next_sequence = 0;
   Interceptor* interceptor = nullptr;
+  FaultWatcher* watcher = nullptr;
 
-  bool decides() const { return interceptor != nullptr || !plan.empty(); }
+  bool decides() const { return interceptor != nullptr || watcher != nullptr || !plan.empty(); }
 };
 
 /// One direction of a cable: the egress queue before it and the frames on it, as one queue in the order of arrival. The

@@ -1,7 +1,7 @@
 // PacketControl: packets of a world that no NIC has made, and decisions about single ones.
 //
-// Solely for who plays a peer packet by packet (libverbena's packet scripts); who runs applications needs none of it.
-// It owns nothing; the world outlives it.
+// Solely for who plays a peer packet by packet (libverbena's packet scripts), or has to know each packet that a fault
+// hits; who runs applications needs none of it. It owns nothing; the world outlives it.
 #pragma once
 
 #include <span>
@@ -30,6 +30,8 @@ class PacketControl {
   void send(HostId host, std::span<const std::byte> frame);
   /// See fabric::NetworkControl::intercept.
   void intercept(LinkId link, fabric::Interceptor* interceptor);
+  /// See fabric::NetworkControl::watch_faults.
+  void watch_faults(LinkId link, fabric::FaultWatcher* watcher);
 
  private:
   World::State& state_;

@@ -296,8 +296,10 @@ void World::set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules)
 void World::add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule) {
   state_->elements.add_rule(id, std::move(links), std::move(rule));
 }
-void World::remove_rule(std::uint32_t id) {
+std::uint64_t World::remove_rule(std::uint32_t id) {
+  const std::uint64_t hits = state_->elements.hits(id);
   state_->elements.remove_rule(id);
+  return hits;
 }
 
 void World::change(const fabric::ElementChange& change) {
@@ -424,6 +426,9 @@ void PacketControl::send(HostId host, std::span<const std::byte> frame) {
 }
 void PacketControl::intercept(LinkId link, fabric::Interceptor* interceptor) {
   fabric::NetworkControl(state_.network).intercept(link, interceptor);
+}
+void PacketControl::watch_faults(LinkId link, fabric::FaultWatcher* watcher) {
+  fabric::NetworkControl(state_.network).watch_faults(link, watcher);
 }
 
 }  // namespace verbena::sim

@@ -90,7 +90,8 @@ class World {
   void change(const fabric::ElementChange& change);
   /// Packet faults on links: see fabric::ElementFaults.
   void add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule);
-  void remove_rule(std::uint32_t id);
+  /// Returns how many packets it has hit.
+  std::uint64_t remove_rule(std::uint32_t id);
   /// For who has no ids: all rules of one link, in place of those that it had (fabric::NetworkControl::set_faults).
   void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
   /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are

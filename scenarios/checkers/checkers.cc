@@ -107,6 +107,7 @@ void Checkers::State::adopt(Place place, unsigned end, Connection& by) {
   if (fresh.mtu_bytes != 0) flow.mtu_bytes = fresh.mtu_bytes;
   by.sees_departs[end] = from.sees_departs[0];
   by.doubtful = by.doubtful || from.doubtful;
+  by.tainted = by.tainted || from.tainted;
 }
 
 Place Checkers::State::place_of(const wire::PacketView& packet, bool& is_known) {
@@ -259,7 +260,8 @@ void Checkers::connect(const CheckedConnection& connection) {
     if (found_back != state_->places.end()) state_->adopt(found_back->second, 1, *made);
   }
   made->paired = true;
-  made->tainted = there == back;  // a QP connected with itself: which way a packet goes cannot be told
+  // A QP connected with itself: which way a packet goes cannot be told.
+  made->tainted = made->tainted || there == back;
   state_->places.insert_or_assign(there, Place{place.connection, 0});
   if (!(there == back)) state_->places.insert_or_assign(back, Place{place.connection, 1});
 }

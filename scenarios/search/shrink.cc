@@ -117,6 +117,8 @@ std::optional<Fault> exact_fault(const Fault& original, const PacketHit& hit) {
 std::optional<std::vector<Group>> with_exact_packets(const std::vector<Group>& groups, std::size_t chosen,
                                                      const std::vector<PacketHit>& hits) {
   const Fault& fault = groups[chosen].front();
+  std::size_t number = 0;  // among all faults
+  for (std::size_t i = 0; i < chosen; ++i) number += groups[i].size();
   std::vector<Group> exact;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (i != chosen) {
@@ -124,7 +126,7 @@ std::optional<std::vector<Group>> with_exact_packets(const std::vector<Group>& g
       continue;
     }
     for (const PacketHit& hit : hits) {
-      if (hit.rule != std::get<PacketFault>(fault.what).rule.text) continue;
+      if (hit.fault != number) continue;
       const auto made = exact_fault(fault, hit);
       if (!made) return std::nullopt;
       exact.push_back({*made});

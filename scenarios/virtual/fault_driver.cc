@@ -18,11 +18,7 @@ FaultDriver::FaultDriver(sim::World& world, const Scenario& scenario, WorkloadSe
       begin_(world.now()),
       active_(scenario.faults.size(), false),
       completion_conditions_(workloads.size()) {
-  for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
-    applied_.push_back({.index = i});
-    if (const auto* packets = std::get_if<PacketFault>(&scenario.faults[i].what))
-      for (const sim::LinkId link : links_of(packets->links)) rules_on_[link].push_back(i);
-  }
+  for (std::size_t i = 0; i < scenario.faults.size(); ++i) applied_.push_back({.index = i});
 }
 
 void FaultDriver::at(Time time, std::function<void(Time)> task) {
@@ -72,14 +68,8 @@ void FaultDriver::completed(std::size_t workload, const CompletionRecord& record
 }
 
 void FaultDriver::observe(const sim::ObservedFrame& frame) {
-  if (frame.event != sim::FrameEvent::sent && frame.event != sim::FrameEvent::lost) return;
-  if (!frame.comment.empty())
-    if (const auto rules = rules_on_.find(frame.link); rules != rules_on_.end())
-      for (const std::size_t fault : rules->second)
-        if (active_[fault] &&
-            frame.comment.find(std::get<PacketFault>(scenario_.faults[fault].what).rule.text) != std::string_view::npos)
-          ++applied_[fault].hits;
   if (packet_conditions_.empty()) return;
+  if (frame.event != sim::FrameEvent::sent && frame.event != sim::FrameEvent::lost) return;
   if (const auto waiting = packet_conditions_.find(frame.link.cable); waiting != packet_conditions_.end())
     count_down(waiting->second, std::max(frame.time, world_.now()));
 }
@@ -102,10 +92,20 @@ void FaultDriver::begin(std::size_t number, Time now) {
     at(now + *fault.trigger.lasting, [this, number](Time then) { end_packet_fault(number, then); });
 }
 
-void FaultDriver::end_packet_fault(std::size_t number, Time now) {
+void FaultDriver::remove_rule(std::size_t number) {
+  if (!active_[number]) return;
   active_[number] = false;
+  applied_[number].hits = world_.remove_rule(static_cast<std::uint32_t>(number));
+}
+
+const std::vector<AppliedFault>& FaultDriver::applied() {
+  for (std::size_t i = 0; i < applied_.size(); ++i) remove_rule(i);
+  return applied_;
+}
+
+void FaultDriver::end_packet_fault(std::size_t number, Time now) {
   note(now, "end of " + scenario_.faults[number].text);
-  world_.remove_rule(static_cast<std::uint32_t>(number));
+  remove_rule(number);
 }
 
 /// What the fault does to the network: a step now, the next when its time comes.

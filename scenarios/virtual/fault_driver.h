@@ -1,8 +1,8 @@
 // FaultDriver: a scenario's faults, each at its time or when its condition first holds.
 //
-// Solely responsible for when faults begin and end, for what they do to the hosts' software, and
-// for counting what they hit. What goes by order (psn, iter, every, count) is counted from when its fault begins to
-// when it ends, whatever other faults of the same link do meanwhile.
+// Solely responsible for when faults begin and end, for what they do to the hosts' software, and for counting what they
+// hit, by the rule's number. What goes by order (psn, iter, every, count) is counted from when its fault begins to when
+// it ends, whatever other faults of the same link do meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,13 @@ class FaultDriver final : public CompletionListener {
   void schedule();
   /// Something is still going to happen at a time that is set.
   bool pending() const { return scheduled_ > 0; }
-  const std::vector<AppliedFault>& applied() const { return applied_; }
+  /// Ends the packet faults that are still in force.
+  const std::vector<AppliedFault>& applied();
 
   void completed(std::size_t workload, const CompletionRecord& record) override;
-  /// A frame that a link has taken up, or that a fault has hit there.
+  /// A frame that a link has taken up.
   void observe(const sim::ObservedFrame& frame);
-  /// Whether observe() needs to be called for frames that nothing has hit.
+  /// Whether observe() needs to be called.
   bool counts_packets() const { return !packet_conditions_.empty(); }
 
  private:
@@ -40,6 +41,7 @@ class FaultDriver final : public CompletionListener {
   void at(Time time, std::function<void(Time)> task);
   void begin(std::size_t fault, Time now);
   void end_packet_fault(std::size_t fault, Time now);
+  void remove_rule(std::size_t fault);
   void apply(const ElementFault& fault, Time now);
   void take_step(const ElementFault& fault, std::uint32_t number, Time now);
   void change_node(sim::HostId host, NodeChange change, Time now);
@@ -55,7 +57,6 @@ class FaultDriver final : public CompletionListener {
   std::vector<bool> active_;
   std::vector<std::vector<Waiting>> completion_conditions_;          // by workload
   std::map<std::uint32_t, std::vector<Waiting>> packet_conditions_;  // by cable
-  std::map<sim::LinkId, std::vector<std::size_t>> rules_on_;         // packet faults that name this link, by fault
   std::uint32_t scheduled_ = 0;
 };
 

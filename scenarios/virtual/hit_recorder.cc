@@ -1,11 +1,16 @@
 #include "scenarios/virtual/hit_recorder.h"
 
+#include <utility>
+
+#include "emulator/sim/packet_control.h"
 #include "scenarios/outcome/element_step.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 
 namespace verbena::scenarios {
 namespace {
+
+constexpr fabric::FlowTable::Wanted kWanted{.iterations = true};
 
 /// What `opcode=` calls responses; nothing: they cannot be named alone.
 std::optional<std::string> response_name(const wire::PacketView& packet) {
@@ -42,24 +47,22 @@ std::optional<std::string> response_name(const wire::PacketView& packet) {
 HitRecorder::HitRecorder(const Scenario& scenario) {
   for (const Fault& fault : scenario.faults)
     if (const auto* packets = std::get_if<PacketFault>(&fault.what))
-      for (const LinkChoice& choice : packets->links)
-        for (const sim::LinkId link : links_of(choice)) links_[link].rules.push_back(packets->rule.text);
+      for (const sim::LinkId link : links_of(packets->links)) flows_.try_emplace(link, kWanted);
 }
 
-void HitRecorder::observe(const sim::ObservedFrame& frame) {
-  if (frame.event != sim::FrameEvent::sent && frame.event != sim::FrameEvent::lost) return;
-  const auto found = links_.find(frame.link);
-  if (found == links_.end()) return;
-  const auto packet = wire::parse_cut_frame(frame.frame);
-  if (!packet) return;
-  const fabric::PacketRecord record = found->second.flows.record(*packet);
-  if (frame.comment.empty()) return;
-  for (const std::string& rule : found->second.rules) {
-    if (frame.comment.find("'" + rule + "'") == std::string_view::npos) continue;
-    PacketHit hit{rule, frame.link, record.ordinal, record.relative_psn, record.iteration, {}};
+void HitRecorder::attach(sim::World& world) {
+  for (const auto& [link, flows] : flows_) sim::PacketControl(world).watch_faults(link, this);
+}
+
+void HitRecorder::judged(sim::LinkId link, const wire::PacketView& packet, std::span<const std::uint32_t> rules) {
+  const auto found = flows_.find(link);
+  if (found == flows_.end()) return;
+  const fabric::PacketRecord record = found->second.record(packet);
+  for (const std::uint32_t rule : rules) {
+    PacketHit hit{rule, link, record.ordinal, record.relative_psn, record.iteration, {}};
     bool named = record.ordinal != fabric::kNoFlow && hits_.size() < kHitsMax;
     if (record.flow_class == fabric::FlowClass::responses) {
-      const auto name = response_name(*packet);
+      const auto name = response_name(packet);
       named = named && name;
       if (name) hit.opcode = *name;
     }
@@ -67,7 +70,6 @@ void HitRecorder::observe(const sim::ObservedFrame& frame) {
       hits_.push_back(std::move(hit));
     else
       ++unnamed_;
-    return;
   }
 }
 

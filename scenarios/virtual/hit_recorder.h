@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@
 namespace verbena::scenarios {
 
 struct PacketHit {
-  std::string rule;  // its text
+  std::size_t fault = 0;  // which one of the scenario's
   sim::LinkId link;
   std::uint32_t flow = 0;
   std::uint32_t psn = 0;
@@ -23,22 +24,20 @@ struct PacketHit {
   std::string opcode;  // empty: a request
 };
 
-class HitRecorder {
+class HitRecorder final : public fabric::FaultWatcher {
  public:
   static constexpr std::size_t kHitsMax = 4096;
 
   explicit HitRecorder(const Scenario& scenario);
-  void observe(const sim::ObservedFrame& frame);
+  /// The world of one run of this scenario, where the number of a rule is that of its fault.
+  void attach(sim::World& world);
+  void judged(sim::LinkId link, const wire::PacketView& packet, std::span<const std::uint32_t> rules) override;
   const std::vector<PacketHit>& hits() const { return hits_; }
   /// Hits that cannot be named, or are too many to keep.
   std::uint64_t unnamed() const { return unnamed_; }
 
  private:
-  struct Link {
-    fabric::FlowTable flows{{.iterations = true}};
-    std::vector<std::string> rules;
-  };
-  std::map<sim::LinkId, Link> links_;  // that have rules
+  std::map<sim::LinkId, fabric::FlowTable> flows_;  // of links that have rules
   std::vector<PacketHit> hits_;
   std::uint64_t unnamed_ = 0;
 };

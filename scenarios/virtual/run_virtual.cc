@@ -106,16 +106,11 @@ void Run::observe(const sim::ObservedFrame& frame) {
   if (judge_.counts_packets()) judge_.observe(frame);
   if (checkers_) checkers_->observe(frame);
   if (fabric_checks_) fabric_checks_->observe(frame);
-  if (options_.recorder != nullptr) options_.recorder->observe(frame);
   out_.observe(frame);
 }
 
 bool Run::needs_observer() const {
-  const bool packet_faults = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), [](const Fault& fault) {
-    return std::holds_alternative<PacketFault>(fault.what);
-  });
-  return checkers_ || options_.recorder != nullptr || out_.open() || judge_.counts_packets() ||
-         faults_.counts_packets() || packet_faults;
+  return checkers_ || out_.open() || judge_.counts_packets() || faults_.counts_packets();
 }
 
 void Run::set_up_nics() {
@@ -224,6 +219,7 @@ Outcome Run::run() {
   };
   if (const auto begun = out_.begin(); !begun) return fail(begun.error(), true);
   if (needs_observer()) world_.observe(this);
+  if (options_.recorder != nullptr) options_.recorder->attach(world_);
   set_up_nics();
   workloads_.schedule();
   faults_.schedule();

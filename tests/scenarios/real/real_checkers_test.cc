@@ -73,6 +73,20 @@ BOOST_AUTO_TEST_CASE(what_was_sent_before_the_first_answer_came_is_not_forgotten
   BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
 }
 
+BOOST_AUTO_TEST_CASE(of_a_connection_whose_packet_a_fault_has_forged_before_the_first_answer_nothing_is_judged) {
+  Watched watched;
+  test::PacketSpec forged{.opcode = rc(OperationCode::send_only), .psn = 100, .dest_qp = wire::Qpn{0x22}};
+  forged.payload.resize(64);
+  const auto octets = test::make_frame(kOne, kTwo, forged);
+  watched.checkers.observe({watched.now, {0, false}, fabric::FrameEvent::entered, octets, {}, false});
+  watched.checkers.observe({watched.now, {1, true}, fabric::FrameEvent::delivered, octets, {}, true});
+  for (std::uint32_t psn = 101; psn < 108; ++psn) watched.send(psn);
+  watched.acknowledge(107, 8);
+  for (std::uint32_t psn = 108; psn < 112; ++psn) watched.send(psn);
+  const Outcome outcome = watched.outcome();
+  BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
+}
+
 BOOST_AUTO_TEST_CASE(a_mark_that_came_before_the_first_answer_is_not_forgotten) {
   for (const bool was_marked : {true, false}) {
     Watched watched;

@@ -155,3 +155,19 @@ BOOST_AUTO_TEST_CASE(what_fails_without_any_fault_shrinks_to_nothing) {
   BOOST_TEST(shrunk.scenario.faults.empty());
   BOOST_TEST(faults_yaml(shrunk.scenario, text) == "faults: []\n");
 }
+
+BOOST_AUTO_TEST_CASE(of_two_rules_with_one_text_each_has_its_own_hits) {
+  const Scenario scenario =
+      test::good(test::star(2,
+                            "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 10}\n"
+                            "faults:\n"
+                            "  - {packet: \"drop every=5 count=1\", link: \"n1->s1\"}\n"
+                            "  - {packet: \"drop every=5 count=1\", link: \"n1->s1\"}\n"));
+  HitRecorder recorder(scenario);
+  RunOptions run;
+  run.recorder = &recorder;
+  (void)run_virtual(scenario, run);
+  BOOST_TEST_REQUIRE(recorder.hits().size() == 2u);
+  BOOST_TEST(recorder.hits()[0].fault == 0u);
+  BOOST_TEST(recorder.hits()[1].fault == 1u);
+}

@@ -40,6 +40,24 @@ BOOST_AUTO_TEST_CASE(conditions_count_completions_and_packets) {
   BOOST_TEST(packets.faults[0].hits == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(a_hit_counts_for_the_rule_that_made_it_alone) {
+  const Outcome outcome = with_faults(
+      "  - {packet: \"drop iter=1 psn=1\", link: \"n1->s1\"}\n"
+      "  - {packet: \"drop iter=1 psn=10\", link: \"n1->s1\"}\n"
+      "  - {packet: \"duplicate psn=20\", link: \"n1->s1\"}\n"
+      "  - {packet: \"duplicate psn=20\", link: \"s1->n2\", for: 1ns}\n"
+      "  - {packet: \"mark psn=30 iter=1\", link: \"n1->s1\"}\n"
+      "  - {packet: \"delay by=1us psn=30 iter=1\", link: \"n1->s1\"}\n",
+      "verb: write, size: 4KiB, count: 40");
+  BOOST_TEST_REQUIRE(outcome.faults.size() == 6u);
+  for (std::size_t i = 0; i < 6; ++i) {
+    BOOST_TEST_CONTEXT(i) {
+      BOOST_TEST(outcome.faults[i].hits == (i == 3 ? 0u : 1u));
+    }
+  }
+  BOOST_TEST(outcome.packets_lost == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(links_and_switches_and_partitions_come_back) {
   for (const char* fault :
        {"{link-down: n1-s1, at: 20us, for: 2ms}", "{switch-crash: s1, at: 20us, for: 2ms}",

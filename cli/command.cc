@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/style.h"
+#include "emulator/fabric/nearest_word.h"
 
 namespace verbena::cli {
 
@@ -162,8 +163,11 @@ std::optional<int> CommandLine::parse(const Arguments& arguments) {
   } catch (const CLI::ExtrasError&) {
     const Arguments unknown = app.remaining();
     const std::string first = unknown.empty() ? "" : unknown.back();
-    return fail(kExitUsage, fmt::format("unknown {} '{}' (see {} --help)",
-                                        first.starts_with('-') ? "option" : "argument", first, name_));
+    std::vector<std::string_view> known{"--help"};
+    for (const help::OptionText& option : description_.options) known.push_back(option.name);
+    const bool is_option = first.starts_with('-');
+    return fail(kExitUsage, fmt::format("unknown {} '{}' (see {} --help){}", is_option ? "option" : "argument", first,
+                                        name_, is_option ? fabric::did_you_mean(first, known) : ""));
   } catch (const CLI::ParseError& error) {
     return fail(kExitUsage, fmt::format("{} (see {} --help)", one_line(error.what()), name_));
   }

@@ -12,6 +12,7 @@
 #include "cli/help/topics.h"
 #include "cli/style.h"
 #include "cli/subcommands.h"
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/host/os/shortage.h"
 
 namespace verbena::cli {
@@ -38,8 +39,10 @@ int run(const Arguments& arguments) {
   if (const Subcommand* const found = find_subcommand(first)) return found->run(others);
 
   if (first.empty()) return fail(kExitUsage, "a command is missing (see verbena --help)");
-  return fail(kExitUsage,
-              fmt::format("unknown {} '{}' (see verbena --help)", first[0] == '-' ? "option" : "command", first));
+  std::vector<std::string_view> known{"help"};
+  for (const Subcommand& subcommand : subcommands()) known.push_back(subcommand.name);
+  return fail(kExitUsage, fmt::format("unknown {} '{}' (see verbena --help){}", first[0] == '-' ? "option" : "command",
+                                      first, fabric::did_you_mean(first, known)));
 }
 
 /// What was said could not be written: a full disk behind `> FILE`.

@@ -8,9 +8,9 @@
 #include "cli/run/interrupt.h"
 #include "cli/run/options.h"
 #include "cli/run/run_scenario.h"
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/host/config/own_files.h"
 #include "emulator/host/os/huge_pages.h"
-#include "scenarios/language/keys.h"
 #include "scenarios/outcome/report.h"
 #include "scenarios/papers/experiment_report.h"
 
@@ -49,7 +49,7 @@ Result<std::vector<const Experiment*>, std::string> find_all(const std::vector<s
     if (experiment == nullptr) {
       std::vector<std::string_view> known;
       for (const Experiment* one : all) known.push_back(one->name);
-      const std::string_view like = scenarios::nearest(name, known);
+      const std::string_view like = fabric::nearest(name, known);
       return Failure{fmt::format("{}: there is no such experiment{}", name,
                                  like.empty() ? "; --list names them" : fmt::format(", did you mean {}?", like))};
     }

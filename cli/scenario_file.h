@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "scenarios/language/read_scenario.h"
 
@@ -12,5 +13,12 @@ namespace verbena::cli {
 /// `name`: a path; or, where no such file is there, that of a scenario of Verbena's own, as in "topology-ring-link",
 /// with or without .yaml. Profiles are looked for beside the file and then among Verbena's own.
 Result<scenarios::Scenario, scenarios::ReadError> read_named_scenario(const std::string& name);
+
+struct LibraryScenario {
+  std::string name;  // as read_named_scenario() takes it
+  std::string file;
+};
+/// Verbena's own, by name.
+std::vector<LibraryScenario> library_scenarios();
 
 }  // namespace verbena::cli

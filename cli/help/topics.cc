@@ -4,6 +4,7 @@
 #include "cli/help/man_page.h"
 #include "cli/style.h"
 #include "cli/subcommands.h"
+#include "emulator/fabric/nearest_word.h"
 
 namespace verbena::cli::help {
 namespace {
@@ -61,7 +62,10 @@ int run_help(const Arguments& arguments, std::string_view version) {
     return 0;
   }
   if (const Subcommand* const found = find_subcommand(topic)) return found->run({"--help"});
-  return fail(fmt::format("there is no command '{}': {} are there", topic, subcommand_names()));
+  std::vector<std::string_view> known{"faults"};
+  for (const Subcommand& subcommand : subcommands()) known.push_back(subcommand.name);
+  return fail(fmt::format("there is no command '{}': {} are there{}", topic, subcommand_names(),
+                          fabric::did_you_mean(topic, known)));
 }
 
 }  // namespace verbena::cli::help

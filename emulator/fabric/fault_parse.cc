@@ -4,10 +4,12 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/fault_words.h"
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
 
 namespace verbena::fabric {
@@ -241,6 +243,12 @@ constexpr std::array kWords{
             "drop dir=rx 1%"},
 };
 
+std::vector<std::string_view> names_in(const auto& rows) {
+  std::vector<std::string_view> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  return names;
+}
+
 std::string action_names() {
   std::string names;
   for (const ActionRow& row : kActions) names += (names.empty() ? "" : ", ") + std::string(row.name);
@@ -264,6 +272,15 @@ struct RightValue {
   static std::string numbers(std::uint64_t least, std::uint64_t most) {
     return "a number from " + std::to_string(least) + " to " + std::to_string(most);
   }
+};
+
+/// The words that a value may be, if it is one of a few.
+struct RightWords {
+  template <class T>
+  std::vector<std::string_view> operator()(const OneOf<T>& one) const {
+    return names_in(one.names);
+  }
+  std::vector<std::string_view> operator()(const auto&) const { return {}; }
 };
 
 /// Reads a value into the rule; whether it was right.
@@ -307,7 +324,8 @@ class Parser {
     const auto action =
         std::find_if(kActions.begin(), kActions.end(), [&](const ActionRow& row) { return row.name == words.front(); });
     if (action == kActions.end())
-      return fail("unknown action " + quote(words.front()) + ": use one of " + action_names());
+      return fail("unknown action " + quote(words.front()) + ": use one of " + action_names() +
+                  did_you_mean(words.front(), names_in(kActions)));
     rule_.action = action->value;
     for (std::size_t i = 0; i < words.size(); ++i) {
       rule_.text += (i == 0 ? "" : " ") + std::string(words[i]);
@@ -328,6 +346,7 @@ class Parser {
   }
 
   Error take_word(std::string_view word) {
+    if (word.ends_with(',')) return quote(word) + " ends in a comma: blanks part the words of a fault";
     const std::size_t equals = word.find('=');
     if (equals == word.npos && word.back() == '%') return take(word, "p", word);
     if (equals == word.npos) return quote(word) + " is not understood: write a percentage such as 0.1%, or name=value";
@@ -339,22 +358,29 @@ class Parser {
                                   [&](const WordRow& entry) { return entry.name == name && belongs(entry); });
     if (row == kWords.end())
       return quote(name) + " does not belong to " + std::string(to_string(rule_.action)) + ": it takes " +
-             names_taken();
+             names_taken() + did_you_mean(name, names_of_words());
     if (std::find(seen_.begin(), seen_.end(), name) != seen_.end()) return quote(name) + " is given twice";
     seen_.push_back(name);
     if (std::visit(TakeValue{value, rule_}, row->value)) return std::nullopt;
     if (std::holds_alternative<Probability>(row->value))
       return quote(word) + " is not a probability: write 0% to 100% or p=0 to p=1, down to one in a billion";
     const std::string right = std::visit(RightValue{}, row->value);
-    return quote(word) + " is not understood: " + (right.starts_with("a ") ? "write " : "use ") + right;
+    return quote(word) + " is not understood: " + (right.starts_with("a ") ? "write " : "use ") + right +
+           did_you_mean(value, std::visit(RightWords{}, row->value));
   }
 
   bool belongs(const WordRow& row) const { return !row.action || *row.action == rule_.action; }
 
+  std::vector<std::string_view> names_of_words() const {
+    std::vector<std::string_view> names;
+    for (const WordRow& row : kWords)
+      if (belongs(row)) names.push_back(row.name);
+    return names;
+  }
+
   std::string names_taken() const {
     std::string names;
-    for (const WordRow& row : kWords)
-      if (belongs(row)) names += (names.empty() ? "" : ", ") + std::string(row.name);
+    for (const std::string_view name : names_of_words()) names += (names.empty() ? "" : ", ") + std::string(name);
     return names;
   }
 

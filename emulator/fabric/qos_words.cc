@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
 
 namespace verbena::fabric {
@@ -180,7 +181,9 @@ Result<Qos, std::string> parse_qos(std::string_view text) {
     if (word == nullptr) {
       std::string names;
       add_setting_names(qos_words(), names);
-      return Failure{"'" + std::string(name) + "' is none of " + names};
+      std::vector<std::string_view> known;
+      for (const QosWord& one : qos_words()) known.push_back(one.name);
+      return Failure{"'" + std::string(name) + "' is none of " + names + did_you_mean(name, known)};
     }
     if (equals == setting.npos || !word->take(setting.substr(equals + 1), qos))
       return Failure{"'" + std::string(setting) + "': " + std::string(word->right)};

@@ -1,8 +1,9 @@
 #include "scenarios/language/element_names.h"
 
 #include <algorithm>
+#include <functional>
 
-#include "scenarios/language/keys.h"
+#include "emulator/fabric/nearest_word.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -12,6 +13,7 @@ using fabric::FaultDirection;
 constexpr unsigned kForward = 1;
 constexpr unsigned kBackward = 2;
 constexpr std::size_t kNamesSuggestedFrom = 2000;
+constexpr std::size_t kNamesShown = 12;
 constexpr std::string_view kListIsRight = "several names are a list: [n1, n2]";
 
 /// Bits of a cable for what leaves (tx) or enters (rx) its end `vertex`.
@@ -19,6 +21,20 @@ unsigned seen_from(const fabric::Cable& cable, std::uint32_t vertex, FaultDirect
   if (direction == FaultDirection::both) return kForward | kBackward;
   const bool leaves = direction == FaultDirection::tx;
   return (cable.a == vertex) == leaves ? kForward : kBackward;
+}
+
+using NameAt = std::function<std::string(std::size_t index)>;
+
+/// "; there are n1, n2, n3" with the one that may be meant.
+std::string there_are(const std::string& wanted, std::size_t number, const NameAt& name_at) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(number, kNamesSuggestedFrom); ++i) names.push_back(name_at(i));
+  const bool are_all = number <= kNamesShown;
+  std::string text = "; there are ";
+  for (std::size_t i = 0; i < (are_all ? number : kNamesShown - 2); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (!are_all) text += ", ... " + name_at(number - 1) + ", " + std::to_string(number) + " in all";
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return text + fabric::did_you_mean(wanted, known);
 }
 
 }  // namespace
@@ -40,13 +56,8 @@ std::uint32_t ElementNames::host(const Value& name) const {
   if (word.find_first_of(", ") != word.npos) name.wrong(std::string(kListIsRight));
   if (const std::size_t dash = word.find('-'); dash != word.npos && vertices_.contains(word.substr(0, dash)))
     name.wrong("it is a link, and a node is wanted: write its name, such as " + topology_.vertices.front().name);
-  std::vector<std::string_view> known;
-  for (std::uint32_t i = 0; i < std::min<std::size_t>(topology_.hosts, kNamesSuggestedFrom); ++i)
-    known.push_back(topology_.vertices[i].name);
-  const std::string_view like = nearest(word, known);
-  name.wrong("there is no such node; there are " + std::string(known.front()) + " to " +
-             topology_.vertices[topology_.hosts - 1].name +
-             (like.empty() ? "" : ", '" + std::string(like) + "' among them"));
+  name.wrong("there is no such node" +
+             there_are(word, topology_.hosts, [&](std::size_t i) { return topology_.vertices[i].name; }));
 }
 
 std::vector<std::uint32_t> ElementNames::hosts(const Value& names) const {
@@ -72,8 +83,9 @@ std::vector<std::uint32_t> ElementNames::switches(const Value& names) const {
     if (vertex == vertices_.end() || topology_.is_host(vertex->second)) {
       if (topology_.switches() == 0) name.wrong("this topology has no switches");
       if (name.word().find_first_of(", ") != std::string::npos) name.wrong(std::string(kListIsRight));
-      name.wrong("there is no such switch; there are " + topology_.vertices[topology_.hosts].name + " to " +
-                 topology_.vertices.back().name);
+      name.wrong("there is no such switch" + there_are(name.word(), topology_.switches(), [&](std::size_t i) {
+                   return topology_.vertices[topology_.hosts + i].name;
+                 }));
     }
     if (std::find(found.begin(), found.end(), vertex->second) != found.end()) name.wrong("it is named twice");
     found.push_back(vertex->second);
@@ -131,8 +143,9 @@ void ElementNames::choose_cable(const Value& name, std::optional<FaultDirection>
   const std::string from = word.substr(0, dash);
   const std::vector<std::uint32_t> cables = cables_between(from, word.substr(dash + (arrow ? 2 : 1)));
   if (cables.empty())
-    name.wrong("there is no such link; there are " + topology_.cable_name(0) + " to " +
-               topology_.cable_name(static_cast<std::uint32_t>(topology_.cables.size() - 1)));
+    name.wrong("there is no such link" + there_are(word, topology_.cables.size(), [&](std::size_t i) {
+                 return topology_.cable_name(static_cast<std::uint32_t>(i));
+               }));
   const FaultDirection way = arrow ? FaultDirection::tx : direction.value_or(FaultDirection::both);
   for (const std::uint32_t cable : cables) chosen[cable] |= seen_from(topology_.cables[cable], vertices_.at(from), way);
 }

@@ -163,24 +163,6 @@ const std::array kSections{
     SectionKeys{"survivors", kSurvivors},
 };
 
-constexpr std::size_t kComparedCharactersMax = 40;
-
-/// Levenshtein's: letters put in, left out or changed.
-std::size_t edits_between(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::span<const SectionKeys> all_sections() {
@@ -192,20 +174,6 @@ std::span<const std::string_view> keys_of(std::string_view section) {
                                   [section](const SectionKeys& entry) { return entry.section == section; });
   VERBENA_ASSERT(found != kSections.end());
   return found->keys;
-}
-
-std::string_view nearest(std::string_view word, std::span<const std::string_view> words) {
-  if (word.empty() || word.size() > kComparedCharactersMax) return {};
-  std::string_view best;
-  std::size_t fewest = word.size() / 3 + 2;  // more changes than this make another word
-  for (const std::string_view candidate : words) {
-    if (candidate.starts_with(word) || word.starts_with(candidate)) return candidate;
-    const std::size_t edits = edits_between(word, candidate);
-    if (edits >= fewest) continue;
-    fewest = edits;
-    best = candidate;
-  }
-  return best;
 }
 
 }  // namespace verbena::scenarios

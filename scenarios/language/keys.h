@@ -17,7 +17,5 @@ struct SectionKeys {
 std::span<const SectionKeys> all_sections();
 /// The section must be listed.
 std::span<const std::string_view> keys_of(std::string_view section);
-/// The listed word that is most like `word`; empty: none is.
-std::string_view nearest(std::string_view word, std::span<const std::string_view> words);
 
 }  // namespace verbena::scenarios

@@ -4,6 +4,7 @@
 #include <functional>
 #include <regex>
 
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/nic/attributes.h"
 #include "emulator/nic/completion.h"
 #include "emulator/nic/counters.h"
@@ -171,7 +172,7 @@ void read_counter(const Section& section, const Value& subject, const ElementNam
   std::vector<std::string_view> known;
   for (std::size_t i = 0; i < nic::kCounters; ++i) known.push_back(nic::to_string(static_cast<nic::Counter>(i)));
   if (std::find(known.begin(), known.end(), expectation.counter) == known.end()) {
-    const std::string_view like = nearest(expectation.counter, known);
+    const std::string_view like = fabric::nearest(expectation.counter, known);
     subject.wrong("there is no such counter" +
                   (like.empty() ? "; a node has tx_packets, rx_packets and others, as verbena stat shows"
                                 : ", did you mean " + std::string(like) + "?"));
@@ -246,7 +247,7 @@ void read_checker(const Section& section, const Value& subject, const ElementNam
   for (const checkers::CheckerRow& row : checkers::all_checkers()) known.push_back(row.name);
   known.insert(known.end(), kFabricChecks.begin(), kFabricChecks.end());
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    const std::string_view like = nearest(name, known);
+    const std::string_view like = fabric::nearest(name, known);
     subject.wrong("there is no such checker" + (like.empty() ? "; verbena check --list names them, or write all"
                                                              : ", did you mean " + std::string(like) + "?"));
   }
@@ -340,7 +341,7 @@ std::string read_workload_name(const Value& name, const Scenario& scenario) {
     if (workload.name == word) return word;
     known.push_back(workload.name);
   }
-  const std::string_view like = nearest(word, known);
+  const std::string_view like = fabric::nearest(word, known);
   name.wrong("there is no workload of this name" + (like.empty() ? "" : ", did you mean '" + std::string(like) + "'?"));
 }
 

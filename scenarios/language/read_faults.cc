@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "emulator/fabric/fault_words.h"
+#include "emulator/fabric/nearest_word.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
@@ -136,6 +138,19 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Eleme
 
 // -- One entry of the list
 
+/// No key of it says what happens.
+[[noreturn]] void refuse_fault(const Value& item, const std::vector<std::string_view>& kinds) {
+  std::string known;
+  for (const std::string_view name : kinds) known += (known.empty() ? "" : ", ") + std::string(name);
+  std::string like;
+  for (const std::string& key : keys_written(item)) {
+    for (const fabric::FaultActionWords& action : fabric::fault_action_words())
+      if (key == action.action.name) item.wrong("a fault of packets is a text: write packet: \"" + key + " 0.1%\"");
+    if (like.empty()) like = fabric::did_you_mean(key, kinds);
+  }
+  item.wrong("write a fault such as drop 0.1%, or a map with one of the keys " + known + like);
+}
+
 void read_fault(const Value& item, const ElementNames& names, Scenario& scenario) {
   if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
   std::vector<std::string_view> kinds{"packet", "data-pkt-events"};
@@ -146,11 +161,7 @@ void read_fault(const Value& item, const ElementNames& names, Scenario& scenario
     if (!kind.empty()) complain(item.place(), "a fault is one thing: this says " + kind + " and " + key);
     kind = key;
   }
-  if (kind.empty()) {
-    std::string known;
-    for (const std::string_view name : kinds) known += (known.empty() ? "" : ", ") + std::string(name);
-    item.wrong("write a fault such as drop 0.1%, or a map with one of the keys " + known);
-  }
+  if (kind.empty()) refuse_fault(item, kinds);
   if (kind != "packet" && kind != "data-pkt-events") return read_element_fault(item, kind, names, scenario);
   const Section fault(item, kind);
   const Trigger trigger = read_trigger(fault, "from", names, scenario);

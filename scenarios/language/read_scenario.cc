@@ -151,7 +151,7 @@ Result<Scenario, ReadError> read_scenario(std::string_view text, std::string_vie
 Result<Scenario, ReadError> read_scenario_file(const std::string& file_name, const ReadOptions& options) {
   std::error_code error;
   const auto status = std::filesystem::status(file_name, error);
-  if (!std::filesystem::exists(status)) return Failure<ReadError>{{file_name, {}, "there is no such file"}};
+  if (!std::filesystem::exists(status)) return Failure<ReadError>{{file_name, {}, "there is no such file", true}};
   if (std::filesystem::is_directory(status))
     return Failure<ReadError>{{file_name, {}, "is a directory, not a scenario"}};
   if (!std::filesystem::is_regular_file(status))

@@ -26,6 +26,7 @@ struct ReadError {
   std::string file_name;
   Place place;
   std::string text;
+  bool is_missing = false;  // there is no such file
 
   /// "FILE:LINE:COLUMN: text", in one line.
   std::string line() const;

@@ -269,6 +269,14 @@ std::string with_addresses(const Value& value, std::string argument, const Eleme
   return argument;
 }
 
+std::string why_there_is_none(const std::string& program) {
+  if (program.find('/') == std::string::npos) return "it is not on PATH";
+  if (program.starts_with('/')) return "no such executable file";
+  std::error_code error;
+  return "no such executable file; the path begins where you run verbena, in " +
+         std::filesystem::current_path(error).string();
+}
+
 Program read_program(const Value& item, const ElementNames& names, const Scenario& scenario) {
   const Section section(item, "exec");
   Program program;
@@ -287,10 +295,8 @@ Program read_program(const Value& item, const ElementNames& names, const Scenari
   if (program.arguments.empty() || program.arguments.front().empty()) command.wrong("name a program");
   if (program.arguments.size() > kArgumentsMax) command.wrong("there are too many arguments");
   if (!can_execute(program.arguments.front()))
-    complain(command.place(),
-             "exec: there is no program '" + program.arguments.front() + "': " +
-                 (program.arguments.front().find('/') == std::string::npos ? "it is not on PATH"
-                                                                           : "no such executable file"));
+    complain(command.place(), "exec: there is no program '" + program.arguments.front() +
+                                  "': " + why_there_is_none(program.arguments.front()));
   for (std::string& argument : program.arguments) argument = with_addresses(command, argument, names);
   if (const auto value = section.find("start")) program.start = value->duration();
   if (const auto value = section.find("status")) program.expected_status = static_cast<int>(value->number(0, 255));

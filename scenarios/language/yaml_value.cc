@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "emulator/fabric/nearest_word.h"
 #include "scenarios/language/keys.h"
 #include "wire/assert.h"
 
@@ -28,7 +29,7 @@ std::string in_quotes(std::string_view text) {
 
 std::string with_nearest(std::string_view word, std::span<const std::string_view> words) {
   std::string text;
-  if (const std::string_view like = nearest(word, words); !like.empty())
+  if (const std::string_view like = fabric::nearest(word, words); !like.empty())
     text += "did you mean '" + std::string(like) + "'? ";
   text += "Known here: ";
   for (const std::string_view known : words) text += (known == words.front() ? "" : ", ") + std::string(known);
@@ -87,6 +88,12 @@ std::string Value::shown() const {
 
 void Value::wrong(const std::string& help) const {
   complain(place_, name_ + " " + shown() + " is not understood: " + help);
+}
+
+void Value::wrong_choice(std::span<const std::string_view> known) const {
+  std::string help = "use one of ";
+  for (const std::string_view name : known) help += (name == known.front() ? "" : ", ") + std::string(name);
+  wrong(help + fabric::did_you_mean(node_.Scalar(), known));
 }
 
 std::string Value::word() const {
@@ -165,6 +172,9 @@ Section::Section(const Value& map, std::string_view section) : section_(section)
     const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
     if (!is_known && key == "true" && std::find(known.begin(), known.end(), "on") != known.end())
       complain(place, "unknown key 'true': what wrote this file took the word on for a boolean (YAML 1.1): write link");
+    if (!is_known && section_ == "packet" && key.find('=') != key.npos)
+      complain(place, "unknown key " + in_quotes(key) + " in " + map.name() +
+                          ": the words of a fault are one text, without commas: write packet: \"drop 0.1% qp=0\"");
     if (!is_known)
       complain(place, "unknown key " + in_quotes(key) + " in " + map.name() + ": " + with_nearest(key, known));
     if (has(key)) complain(place, "key " + in_quotes(key) + " is written twice in " + map.name());

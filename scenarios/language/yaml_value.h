@@ -52,7 +52,9 @@ class Value {
   T choice(const std::array<fabric::Named<T>, n>& table) const {
     const std::string given = word();
     if (const auto found = fabric::find_named(table, given)) return *found;
-    wrong("use one of " + fabric::names_of(table));
+    std::array<std::string_view, n> names;
+    for (std::size_t i = 0; i < n; ++i) names[i] = table[i].name;
+    wrong_choice(names);
   }
   /// "NAME 'what is written' is not understood: HELP" at this place.
   [[noreturn]] void wrong(const std::string& help) const;
@@ -60,6 +62,7 @@ class Value {
  private:
   friend class Section;
   std::string shown() const;
+  [[noreturn]] void wrong_choice(std::span<const std::string_view> known) const;
 
   YAML::Node node_;
   std::string name_;

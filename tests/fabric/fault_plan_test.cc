@@ -100,7 +100,10 @@ BOOST_AUTO_TEST_CASE(an_exact_packet_means_its_first_transmission_unless_said_ot
 BOOST_AUTO_TEST_CASE(an_error_names_the_wrong_word_and_what_would_be_right_in_one_line) {
   BOOST_TEST(error_of("dorp 1%") ==
              "fault 'dorp 1%': unknown action 'dorp': use one of drop, burst-loss, duplicate, delay, reorder, "
-             "corrupt, truncate, mark");
+             "corrupt, truncate, mark; did you mean 'drop'?");
+  BOOST_TEST(error_of("drop opcod=ack").find("did you mean 'opcode'?") != std::string::npos);
+  BOOST_TEST(error_of("drop opcode=rnr_nak").find("did you mean 'rnr-nak'?") != std::string::npos);
+  BOOST_TEST(error_of("drop 0.1%, qp=0").find("'0.1%,' ends in a comma") != std::string::npos);
   BOOST_TEST(error_of("") ==
              "fault '': is empty: begin with one of drop, burst-loss, duplicate, delay, reorder, corrupt, "
              "truncate, mark");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/nearest_word.h"
 
 namespace verbena::host {
 namespace {
@@ -162,7 +163,10 @@ FabricAnswer FabricCommands::answer(Time now, const FabricWords& words) {
     if (word.name == name) return fits(word) ? change(now, word, words) : wrong(word.usage);
   for (const Command& command : table())
     if (command.name == name) return fits(command) ? (this->*command.run)(now, words) : wrong(command.usage);
-  return refuse("unknown word '" + name + "': " + faults_offered() + " are right");
+  const std::vector<Explained> all = explained();
+  std::vector<std::string_view> known;
+  for (const Explained& one : all) known.push_back(one.name);
+  return refuse("unknown word '" + name + "': " + faults_offered() + " are right" + fabric::did_you_mean(name, known));
 }
 
 /// "add, remove, ... and device-removal".

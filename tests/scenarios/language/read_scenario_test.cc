@@ -211,6 +211,31 @@ BOOST_AUTO_TEST_CASE(an_unknown_key_is_named_with_its_place_and_the_likely_one) 
   check_error(with("  - {verb: write, from: n1, to: n3, size: 1, ^cuont: 1}\n"), "did you mean 'count'?");
   check_error(with("faults: [{link-down: n1, ^times: 2}]\n"), "unknown key 'times'");
   check_error(with("seed: 1\n^seed: 2\n"), "key 'seed' is written twice");
+  check_error("topology: {shape: star, hosts: 3}\nnic: {^retry_count: 2}\nworkloads: []\n",
+              "did you mean 'retry-count'?");
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_name_is_told_with_those_that_there_are) {
+  const std::string mesh =
+      "topology: {shape: ring, hosts: 3}\nworkloads: [{verb: send, from: n1, to: n2, size: 1, count: 1}]\n";
+  check_error(mesh + "faults: [{link-down: ^s1-s4}]\n", "there are n1-s1, n2-s2, n3-s3, s1-s2, s2-s3");
+  check_error(mesh + "faults: [{node-crash: ^n4}]\n", "there are n1, n2, n3");
+  check_error(mesh + "faults: [{switch-crash: ^s9}]\n", "there are s1, s2, s3");
+  const std::string many =
+      "topology: {shape: star, hosts: 40}\nworkloads: [{verb: send, from: n1, to: ^n41, size: 1, count: 1}]\n";
+  check_error(many, "there are n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, ... n40, 40 in all; did you mean 'n1'?");
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_that_is_written_almost_right_is_told_how_it_goes) {
+  check_error(with("faults: [^{link_down: n1-s1}]\n"), "did you mean 'link-down'?");
+  check_error(with("faults: [^{drop: 1%}]\n"), "write packet: \"drop 0.1%\"");
+  check_error(with("faults: [{packet: drop 0.1%, ^qp=0}]\n"), "without commas: write packet: \"drop 0.1% qp=0\"");
+  check_error(with("  - {verb: write, pattern: ^all_to_all, size: 1, count: 1}\n"), "did you mean 'all-to-all'?");
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_not_where_its_path_leads_is_told_where_that_is) {
+  check_error("clock: real\ntopology: {shape: star, hosts: 2}\nworkloads: [{exec: ^./no-such-program, node: n1}]\n",
+              "the path begins where you run verbena, in /");
 }
 
 BOOST_AUTO_TEST_CASE(each_wrong_value_is_refused_at_its_place) {

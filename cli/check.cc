@@ -1,11 +1,14 @@
 // `verbena check`: captures before the checkers. Reads the options and prints what came of it.
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/check/capture_check.h"
+#include "cli/check/verdict.h"
 #include "cli/command.h"
+#include "cli/explain/packet_json.h"
 #include "cli/progress_line.h"
 #include "cli/style.h"
 
@@ -13,7 +16,6 @@ namespace verbena::cli {
 
 namespace {
 
-constexpr int kExitViolated = 1;
 constexpr std::uint64_t kShownDefault = 20;
 
 struct CheckOptions {
@@ -28,7 +30,8 @@ struct CheckOptions {
 struct CheckedFile {
   std::string name;
   explain::Capture capture;
-  check::CaptureVerdict verdict;
+  check::CaptureFindings findings;
+  check::Verdict verdict = check::Verdict::held;
 
   /// Rules look at all headers.
   std::uint64_t headless_count() const { return capture.headless_count() + capture.lacking_headers_count(); }
@@ -43,10 +46,13 @@ void declare(CommandLine& line, CheckOptions& options) {
   line.flag(
       "--trust-cut", options.trust_cut,
       "take packets that a snap length has cut as undamaged; else nothing is judged by them on the way or on arrival");
-  line.reporting(options.reporting, "print nothing where no rule is broken", "a report for programs");
+  line.reporting(options.reporting, "print nothing where rules were judged and none is broken",
+                 "a report for programs");
   line.flag("--list", options.list, "the checkers, the clauses they check, and what they say");
-  line.exit_status("0", "no rule is broken");
-  line.exit_status("1", "rules are broken");
+  line.exit_status("0", "RoCE v2 packets were judged, and no rule is broken");
+  line.exit_status("1", "rules are broken, or packets are malformed");
+  line.exit_status("3", "there was nothing to judge: no RoCE v2 packets, or none of which a rule can say anything");
+  line.exit_status("4", "a file is damaged; no rule is broken up to there");
   line.example("verbena check lost.pcapng", "of a capture that `verbena exec --pcap lost.pcapng` has made");
 }
 
@@ -58,7 +64,7 @@ std::optional<wire::Gid> parse_address(const std::string& text) {
 }
 
 void print_list() {
-  for (const auto& row : checkers::all_checkers()) fmt::print("{:18}{:18}{}\n", row.name, row.clause, row.what);
+  for (const auto& row : check::all_rows()) fmt::print("{:18}{:18}{}\n", row.name, row.clause, row.what);
 }
 
 Result<CheckedFile, std::string> check_file(const std::string& name, const check::Vantage& vantage, bool quiet) {
@@ -68,33 +74,37 @@ Result<CheckedFile, std::string> check_file(const std::string& name, const check
   auto capture = explain::Capture::open(name, reached);
   if (!capture) return Failure{capture.error()};
   work.emplace(quiet, "checking " + name);
-  auto verdict = check::check_capture(*capture, vantage, reached);
-  return CheckedFile{name, std::move(*capture), std::move(verdict)};
+  auto findings = check::check_capture(*capture, vantage, reached);
+  const check::Verdict verdict = check::verdict_of(*capture, findings);
+  return CheckedFile{name, std::move(*capture), std::move(findings), verdict};
 }
 
 nlohmann::ordered_json to_json(const CheckedFile& file) {
-  const check::CaptureVerdict& verdict = file.verdict;
+  const check::CaptureFindings& findings = file.findings;
   nlohmann::ordered_json json{
       {"file", file.name},
+      {"verdict", check::to_string(file.verdict)},
+      {"words", check::words(file.verdict, file.capture, findings)},
       {"packets", file.packet_count()},
       {"other_packets", file.capture.skipped_count()},
       {"malformed_packets", file.capture.malformed_count()},
-      {"cut_packets", verdict.cut_count},
+      {"cut_packets", findings.cut_count},
       {"headless_packets", file.headless_count()},
       {"seen",
-       {{"sent", verdict.sent_count}, {"delivered", verdict.delivered_count}, {"passing", verdict.passing_count}}},
-      {"ignored_packets", verdict.ignored_count},
+       {{"sent", findings.sent_count}, {"delivered", findings.delivered_count}, {"passing", findings.passing_count}}},
+      {"ignored_packets", findings.ignored_count},
       {"damage", file.capture.damage()},
-      {"violations", verdict.violation_count}};
+      {"violations", findings.violation_count}};
+  json["others"] = explain::others_json(file.capture);
   auto& rows = json["checkers"] = nlohmann::ordered_json::array();
-  for (const auto& totals : verdict.totals)
+  for (const auto& totals : findings.totals)
     rows.push_back({{"checker", totals.row.name},
                     {"clause", totals.row.clause},
                     {"judged", totals.judged},
                     {"not_judged", totals.unjudged},
                     {"violations", totals.violations}});
   auto& found = json["found"] = nlohmann::ordered_json::array();
-  for (const auto& violation : verdict.violations)
+  for (const auto& violation : findings.violations)
     found.push_back({{"packet", violation.number},
                      {"time_ns", violation.time.ns},
                      {"checker", violation.checker},
@@ -104,44 +114,49 @@ nlohmann::ordered_json to_json(const CheckedFile& file) {
 }
 
 void print_remarks(const CheckedFile& file) {
-  const check::CaptureVerdict& verdict = file.verdict;
-  if (verdict.passing_count != 0)
-    fmt::print("{} packets were seen on the way, so what their ends did cannot be judged{}\n", verdict.passing_count,
-               verdict.departures_disturbed || verdict.arrivals_disturbed ? " (faults copied or held packets)"
-                                                                          : " (see --at)");
-  if (verdict.ignored_count != 0) fmt::print("{} packets were damaged or have no rules here\n", verdict.ignored_count);
-  if (verdict.cut_count != 0)
+  const check::CaptureFindings& findings = file.findings;
+  if (findings.passing_count != 0)
+    fmt::print("{} packets were seen on the way, so what their ends did cannot be judged{}\n", findings.passing_count,
+               findings.departures_disturbed || findings.arrivals_disturbed ? " (faults copied or held packets)"
+                                                                            : " (see --at)");
+  if (findings.ignored_count != 0)
+    fmt::print("{} packets were damaged or have no rules here\n", findings.ignored_count);
+  if (findings.cut_count != 0)
     fmt::print("{} packets are cut, so nobody knows whether they were damaged on the way (see --trust-cut)\n",
-               verdict.cut_count);
+               findings.cut_count);
   if (file.headless_count() != 0)
     fmt::print("{} packets are cut off within their headers, so none are seen where they leave or arrive\n",
                file.headless_count());
-  if (file.capture.malformed_count() != 0)
-    fmt::print("{} packets are malformed and were not judged\n", file.capture.malformed_count());
+  const std::uint64_t hit = file.capture.hit_malformed_count();
+  if (hit != 0)
+    fmt::print("{} malformed by a fault, not judged\n", hit == 1 ? "1 packet is" : fmt::format("{} packets are", hit));
+  if (const std::string others = explain::other_packets(file.capture);
+      !others.empty() && file.verdict != check::Verdict::nothing)
+    fmt::print("Beside them: {}\n", others);
   if (!file.capture.damage().empty())
     fmt::print("The file is damaged: {}; judged up to there\n", file.capture.damage());
 }
 
 void print_report(const CheckedFile& file, std::uint64_t shown_max) {
-  const check::CaptureVerdict& verdict = file.verdict;
+  const check::CaptureFindings& findings = file.findings;
   fmt::print("{}: {} RoCE v2 packets: {} seen as sent, {} as delivered, {} on the way\n", file.name,
-             file.packet_count(), verdict.sent_count, verdict.delivered_count, verdict.passing_count);
+             file.packet_count(), findings.sent_count, findings.delivered_count, findings.passing_count);
   fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", "checker", "clause", "judged", "not judged", "violations");
-  for (const auto& totals : verdict.totals)
+  for (const auto& totals : findings.totals)
     if (totals.judged + totals.unjudged != 0)
       fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", totals.row.name, totals.row.clause, totals.judged, totals.unjudged,
                  totals.violations);
   print_remarks(file);
   std::uint64_t shown = 0;
-  for (const auto& violation : verdict.violations) {
+  for (const auto& violation : findings.violations) {
     if (shown++ == shown_max) break;
     fmt::print("#{} {:.6f} {} ({}): {}\n", violation.number, static_cast<double>(violation.time.ns) / 1e9,
                violation.checker, violation.clause, violation.text);
   }
-  if (verdict.violation_count > shown_max) fmt::print("... and {} more\n", verdict.violation_count - shown_max);
+  if (findings.violation_count > shown_max) fmt::print("... and {} more\n", findings.violation_count - shown_max);
   const Style style(stdout);
-  fmt::print("{}\n", verdict.violation_count == 0 ? style.good("No violations.")
-                                                  : style.bad(fmt::format("{} violations.", verdict.violation_count)));
+  const std::string words = check::words(file.verdict, file.capture, findings);
+  fmt::print("{}\n", file.verdict == check::Verdict::held ? style.good(words) : style.bad(words));
 }
 
 }  // namespace
@@ -176,17 +191,21 @@ int run_check(const Arguments& arguments) {
     if (!file) return line.fail(kExitUsage, fmt::format("{}: {}", name, file.error()));
     files.push_back(std::move(*file));
   }
-  bool is_clean = true;
+  auto worst = check::Verdict::held;
   auto json = nlohmann::ordered_json::array();
   for (const CheckedFile& file : files) {
-    is_clean = is_clean && file.verdict.violation_count == 0;
+    worst = std::max(worst, file.verdict);
     if (options.reporting.json)
       json.push_back(to_json(file));
-    else if (!options.reporting.quiet || file.verdict.violation_count != 0)
+    else if (!options.reporting.quiet || file.verdict == check::Verdict::broken)
       print_report(file, shown_max);
+    else if (file.verdict != check::Verdict::held)
+      line.fail(0, fmt::format("{}: {}", file.name, check::words(file.verdict, file.capture, file.findings)));
   }
-  if (options.reporting.json) fmt::print("{}\n", json.dump(2));
-  return is_clean ? 0 : kExitViolated;
+  if (options.reporting.json)
+    fmt::print("{}\n",
+               json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));  // a file may be called anything
+  return check::exit_status(worst);
 }
 
 }  // namespace verbena::cli

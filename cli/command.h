@@ -19,6 +19,9 @@ namespace verbena::cli {
 
 /// A wrong command line. Failures of Verbena itself (as env, timeout and nohup have it), of the program to be run.
 inline constexpr int kExitUsage = 2;
+/// Of captures: nothing in it could be told or judged; damaged, and no rule is broken up to there.
+inline constexpr int kExitNothing = 3;
+inline constexpr int kExitDamaged = 4;
 inline constexpr int kExitInternal = 125;
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;

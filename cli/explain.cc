@@ -12,6 +12,7 @@
 #include "cli/explain/conversations.h"
 #include "cli/explain/flow_tracker.h"
 #include "cli/explain/ladder.h"
+#include "cli/explain/outcome.h"
 #include "cli/explain/packet_json.h"
 #include "cli/explain/summary.h"
 #include "cli/progress_line.h"
@@ -41,13 +42,15 @@ void declare(CommandLine& line, ExplainOptions& options) {
   line.flag("--summary", options.only_summary, "only the numbers of each conversation");
   line.flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it");
   line.flag("--all", options.all, "each packet on a line of its own: fold no runs");
-  line.reporting(options.reporting, "print nothing: the exit status says whether the file is whole",
+  line.reporting(options.reporting,
+                 "print nothing where packets can be told and the file is whole: the exit status says it",
                  "for programs: JSON, a line for each packet in the file's order with all its headers, then one for "
                  "each conversation and one for the file");
   line.option("--qp", options.qp, "QPN", "only conversations of this queue pair (17, 0x11)");
   line.option("--width", options.width, "N", "columns of the output; the terminal's, or 120");
-  line.exit_status("0", "the capture was told");
+  line.exit_status("0", "RoCE v2 packets were told, and the file is whole");
   line.exit_status("1", "the file is damaged: told up to there");
+  line.exit_status("3", "there was nothing to tell: no RoCE v2 packets, or none of the queue pair");
   line.example("verbena explain --only-problems lost.pcapng", "what went wrong, and what was around it");
 }
 
@@ -122,7 +125,8 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
 
 /// Conversation by conversation would not be the file's order: all are followed at once.
 void tell_json(const explain::Capture& capture, const std::vector<explain::Conversation>& conversations,
-               const std::vector<bool>& is_wanted, const ExplainOptions& options, Telling& telling) {
+               const std::vector<bool>& is_wanted, const ExplainOptions& options, explain::Outcome outcome,
+               Telling& telling) {
   std::vector<std::size_t> conversation_of(capture.packets().size());
   std::vector<std::unique_ptr<explain::FlowTracker>> trackers;
   for (std::size_t i = 0; i < conversations.size(); ++i) {
@@ -145,7 +149,7 @@ void tell_json(const explain::Capture& capture, const std::vector<explain::Conve
   }
   for (std::size_t i = 0; i < conversations.size(); ++i)
     if (is_wanted[i]) text += explain::conversation_json(conversations[i], i + 1, *trackers[i]) + "\n";
-  text += explain::file_json(capture) + "\n";
+  text += explain::file_json(capture, outcome) + "\n";
   flush(text);
 }
 
@@ -185,18 +189,24 @@ int run_explain(const Arguments& arguments) {
   std::vector<bool> is_wanted;
   for (const explain::Conversation& conversation : conversations)
     is_wanted.push_back(!qpn || has_qp(conversation, *qpn));
-  if (options.reporting.quiet) return capture->damage().empty() ? 0 : 1;
+  const bool is_chosen = !qpn || std::find(is_wanted.begin(), is_wanted.end(), true) != is_wanted.end();
+  const explain::Outcome outcome = explain::outcome_of(*capture, is_chosen);
+  const int status = explain::exit_status(outcome);
+  if (options.reporting.quiet) {
+    if (outcome == explain::Outcome::told) return status;
+    return line.fail(status, fmt::format("{}: {}", options.file, explain::words(outcome, *capture)));
+  }
   Telling telling(*capture, options.reporting.quiet);
   if (options.reporting.json) {
-    tell_json(*capture, conversations, is_wanted, options, telling);
-    return capture->damage().empty() ? 0 : 1;
+    tell_json(*capture, conversations, is_wanted, options, outcome, telling);
+    return status;
   }
   for (std::size_t i = 0; i < conversations.size(); ++i)
     if (is_wanted[i]) tell(*capture, conversations[i], i + 1, options, ladder_options, telling);
-  if (qpn && std::find(is_wanted.begin(), is_wanted.end(), true) == is_wanted.end())
-    fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
+  if (!is_chosen) fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
   fmt::print("{}", explain::summary(*capture));
-  return capture->damage().empty() ? 0 : 1;
+  if (outcome == explain::Outcome::nothing) fmt::print("{}\n", Style(stdout).bad(explain::words(outcome, *capture)));
+  return status;
 }
 
 }  // namespace verbena::cli

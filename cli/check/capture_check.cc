@@ -1,6 +1,11 @@
 #include "cli/check/capture_check.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cli/explain/conversations.h"
+#include "wire/packet_text.h"
 
 namespace verbena::check {
 
@@ -22,14 +27,25 @@ bool says(const explain::Packet& packet, std::string_view word) {
   return packet.captured.comment.find(word) != std::string_view::npos;
 }
 
+/// A fault of ours has hit it here: what it looks like is nobody's fault.
+bool is_hit(const explain::Packet& packet) {
+  return packet.captured.comment.starts_with(wire::kNotePrefix);
+}
+
+constexpr checkers::CheckerRow kFormRow{
+    "packet-form", "IBTA 9.2, A17",
+    "a RoCE v2 packet has whole headers, the length that they say, and defined opcode and padding"};
+
 class CaptureCheck {
  public:
   CaptureCheck(const explain::Capture& capture, const Vantage& vantage)
       : capture_(capture),
         vantage_(vantage),
-        checkers_({.trusts_cut_packets = vantage.trusts_cut_packets, .clock_tolerance = kClockTolerance}) {}
+        checkers_({.trusts_cut_packets = vantage.trusts_cut_packets,
+                   .knows_all_damage = true,
+                   .clock_tolerance = kClockTolerance}) {}
 
-  CaptureVerdict run(const explain::Reached& reached) {
+  CaptureFindings run(const explain::Reached& reached) {
     for (const explain::Conversation& conversation : explain::find_conversations(capture_)) connect(conversation);
     look_for_faults();
     std::uint64_t count = 0;
@@ -38,11 +54,12 @@ class CaptureCheck {
       if (reached) reached(++count, capture_.packets().size());
     }
     checkers_.finish();
-    verdict_.totals = checkers_.totals();
-    verdict_.violations.assign(checkers_.violations().begin(), checkers_.violations().end());
-    verdict_.violation_count = checkers_.violation_count();
-    verdict_.ignored_count += checkers_.ignored_count();
-    return std::move(verdict_);
+    findings_.totals = checkers_.totals();
+    findings_.violations.assign(checkers_.violations().begin(), checkers_.violations().end());
+    findings_.violation_count = checkers_.violation_count();
+    findings_.ignored_count += checkers_.ignored_count();
+    add_malformed();
+    return std::move(findings_);
   }
 
  private:
@@ -65,32 +82,64 @@ class CaptureCheck {
       const auto view = wire::parse_captured(packet.captured);
       if (!is_disturbed || !view) continue;
       const wire::Direction direction = direction_of(packet, *view, vantage_);
-      if (direction != wire::Direction::inbound) verdict_.departures_disturbed = true;
-      if (direction != wire::Direction::outbound) verdict_.arrivals_disturbed = true;
+      if (direction != wire::Direction::inbound) findings_.departures_disturbed = true;
+      if (direction != wire::Direction::outbound) findings_.arrivals_disturbed = true;
     }
+  }
+
+  /// What is no packet at all breaks a rule of its own, unless a fault of ours has made it so.
+  void add_malformed() {
+    for (const explain::MalformedPacket& packet : capture_.malformed())
+      if (!packet.is_hit)
+        malformed_.push_back({packet.time, packet.number, kFormRow.name, kFormRow.clause,
+                              fmt::format("malformed: {}", wire::to_string(packet.error))});
+    const std::uint64_t count = short_count_ + capture_.malformed_count() - capture_.hit_malformed_count();
+    findings_.totals.push_back({kFormRow, count, 0, count});
+    findings_.violation_count += count;
+    auto& all = findings_.violations;
+    all.insert(all.end(), malformed_.begin(), malformed_.end());
+    // What is of no packet was found at the end.
+    const auto place = [](const checkers::Violation& one) { return one.number == 0 ? UINT64_MAX : one.number; };
+    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    if (all.size() > checkers::kViolationsKept) all.resize(checkers::kViolationsKept);
+  }
+
+  /// A frame that leaves its sender with less than its headers say.
+  void note_short(const explain::Packet& packet, const wire::PacketView& view) {
+    ++short_count_;
+    if (malformed_.size() < checkers::kViolationsKept)
+      malformed_.push_back(
+          {packet.time, packet.number, kFormRow.name, kFormRow.clause,
+           fmt::format("{} -> {}: {}: malformed: {} octets, less than its headers say", wire::to_text(view.source()),
+                       wire::to_text(view.destination()), wire::to_text(view), packet.captured.bytes.size())});
   }
 
   void observe(const explain::Packet& packet, const wire::PacketView& view) {
     const wire::Direction direction = direction_of(packet, view, vantage_);
-    // What was shorter than its headers say on the wire already is no receiver's packet.
-    const bool is_truncated = packet.is_whole() && !view.is_whole();
-    const bool is_corrupted = is_truncated || says(packet, "corrupted");
-    if (!view.is_whole() && !is_truncated) ++verdict_.cut_count;
+    // What was shorter than its headers say on the wire already is no receiver's packet. Where no fault of ours says so
+    // and its sender is not near, a mirror port has cut it, as a snap length does.
+    const bool is_short = packet.is_whole() && !view.is_whole();
+    const bool is_sent_short = is_short && !is_hit(packet) && direction == wire::Direction::outbound;
+    if (is_sent_short) note_short(packet, view);
+    const bool is_corrupted =
+        (is_short && is_hit(packet)) || is_sent_short || says(packet, "corrupted") ||
+        (is_hit(packet) && direction != wire::Direction::outbound && view.integrity() == wire::Integrity::wrong);
+    if (!view.is_whole() && !is_corrupted) ++findings_.cut_count;
     // Recorded as it came; what the node got had a wrong ICRC.
     if (is_corrupted && direction == wire::Direction::inbound && !says(packet, "repair")) {
-      ++verdict_.ignored_count;
+      ++findings_.ignored_count;
       return;
     }
     Seen seen = Seen::passing;
     // Where packets are missing because the snap length has left too little of them, nobody's order is complete.
     const bool is_complete = capture_.headless_count() + capture_.lacking_headers_count() == 0;
-    if (is_complete && direction == wire::Direction::outbound && !verdict_.departures_disturbed)
+    if (is_complete && direction == wire::Direction::outbound && !findings_.departures_disturbed)
       seen = packet.was_dropped() ? Seen::lost : Seen::sent;
-    else if (is_complete && direction == wire::Direction::inbound && !verdict_.arrivals_disturbed &&
+    else if (is_complete && direction == wire::Direction::inbound && !findings_.arrivals_disturbed &&
              !packet.was_dropped())
       seen = Seen::delivered;
-    ++(seen == Seen::passing ? verdict_.passing_count
-                             : (seen == Seen::delivered ? verdict_.delivered_count : verdict_.sent_count));
+    ++(seen == Seen::passing ? findings_.passing_count
+                             : (seen == Seen::delivered ? findings_.delivered_count : findings_.sent_count));
     checkers_.observe(
         {.time = packet.time, .packet = view, .seen = seen, .corrupted = is_corrupted, .number = packet.number});
   }
@@ -98,12 +147,21 @@ class CaptureCheck {
   const explain::Capture& capture_;
   const Vantage& vantage_;
   checkers::Checkers checkers_;
-  CaptureVerdict verdict_;
+  CaptureFindings findings_;
+  std::vector<checkers::Violation> malformed_;
+  std::uint64_t short_count_ = 0;
 };
 
 }  // namespace
 
-CaptureVerdict check_capture(const explain::Capture& capture, const Vantage& vantage, const explain::Reached& reached) {
+std::vector<checkers::CheckerRow> all_rows() {
+  std::vector<checkers::CheckerRow> rows = checkers::all_checkers();
+  rows.push_back(kFormRow);
+  return rows;
+}
+
+CaptureFindings check_capture(const explain::Capture& capture, const Vantage& vantage,
+                              const explain::Reached& reached) {
   return CaptureCheck(capture, vantage).run(reached);
 }
 

@@ -22,9 +22,10 @@ struct Vantage {
   bool trusts_cut_packets = false;  // CheckerOptions
 };
 
-struct CaptureVerdict {
+/// What the checkers found in a capture; verdict.h says what that amounts to.
+struct CaptureFindings {
   std::vector<checkers::CheckerTotals> totals;
-  std::vector<checkers::Violation> violations;  // the first checkers::kViolationsKept
+  std::vector<checkers::Violation> violations;  // the first checkers::kViolationsKept, in the file's order
   std::uint64_t violation_count = 0;
   std::uint64_t sent_count = 0;       // seen as they left their sender
   std::uint64_t delivered_count = 0;  // seen as they arrived
@@ -36,8 +37,11 @@ struct CaptureVerdict {
   bool arrivals_disturbed = false;
 };
 
+/// The checkers, and what only a capture can break: packets that are malformed.
+std::vector<checkers::CheckerRow> all_rows();
+
 /// `reached`: packets, after each.
-CaptureVerdict check_capture(const explain::Capture& capture, const Vantage& vantage,
-                             const explain::Reached& reached = {});
+CaptureFindings check_capture(const explain::Capture& capture, const Vantage& vantage,
+                              const explain::Reached& reached = {});
 
 }  // namespace verbena::check

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -101,14 +102,43 @@ void Capture::sort_in(const wire::CapturedPacket& captured, Time begin) {
     packets_.push_back({number, time, captured});
   } else if (is_foreign(view.error())) {
     ++skipped_count_;
+    ++others_[std::string(wire::to_string(view.error()))];
   } else if (view.error() == wire::ParseError::truncated && captured.bytes.size() < captured.original_bytes) {
     const bool has_bth = wire::parse_captured(captured, wire::HeadersNeeded::bth).ok();
     if (has_bth) packets_.push_back({number, time, captured, true});
     ++(has_bth ? lacking_headers_count_ : headless_count_);
   } else {
+    const bool is_hit = captured.comment.starts_with(wire::kNotePrefix);
     ++malformed_count_;
-    if (malformed_.size() < kMalformedKept) malformed_.push_back({number, time, view.error()});
+    if (is_hit) ++hit_malformed_count_;
+    if (malformed_.size() < kMalformedKept) malformed_.push_back({number, time, view.error(), is_hit});
   }
+}
+
+std::vector<OtherPackets> Capture::others() const {
+  std::vector<OtherPackets> sorted;
+  for (const auto& [name, count] : others_) sorted.push_back({name, count});
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+  return sorted;
+}
+
+std::string other_packets(const Capture& capture) {
+  constexpr std::size_t kShown = 12;
+  std::string text;
+  const auto add = [&text](std::uint64_t count, std::string_view name) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+  };
+  const std::vector<OtherPackets> others = capture.others();
+  std::uint64_t unnamed = capture.skipped_count();
+  for (std::size_t i = 0; i < others.size() && i < kShown; ++i) {
+    add(others[i].count, others[i].name);
+    unnamed -= others[i].count;
+  }
+  if (unnamed != 0) add(unnamed, "of other kinds");
+  if (!text.empty()) text += ", not read";
+  if (capture.headless_count() != 0) add(capture.headless_count(), "cut off within their headers");
+  if (capture.malformed_count() != 0) add(capture.malformed_count(), "malformed");
+  return text;
 }
 
 }  // namespace verbena::explain

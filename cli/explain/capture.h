@@ -41,6 +41,13 @@ struct MalformedPacket {
   std::uint32_t number = 0;
   Time time;
   wire::ParseError error{};
+  bool is_hit = false;  // a note says that a fault of Verbena has hit it
+};
+
+/// Packets that are not RoCE v2, by what they are.
+struct OtherPackets {
+  std::string name;
+  std::uint64_t count = 0;
 };
 
 class Capture {
@@ -53,12 +60,16 @@ class Capture {
   const std::vector<Packet>& packets() const { return packets_; }
   const std::vector<MalformedPacket>& malformed() const { return malformed_; }  // the first kMalformedKept
   std::uint64_t malformed_count() const { return malformed_count_; }
+  /// Of these, so many that a fault of Verbena has hit.
+  std::uint64_t hit_malformed_count() const { return hit_malformed_count_; }
   /// Packets of which the snap length has left less than their BTH: RoCE v2 or not, nobody knows.
   std::uint64_t headless_count() const { return headless_count_; }
   /// Those of packets() whose BTH is there, and what is behind it is cut off.
   std::uint64_t lacking_headers_count() const { return lacking_headers_count_; }
   /// Packets that are not RoCE v2, or not IP at all.
   std::uint64_t skipped_count() const { return skipped_count_; }
+  /// What these are, the most frequent first.
+  std::vector<OtherPackets> others() const;
   std::uint64_t total_count() const { return total_count_; }
   /// What is wrong with the file from some point on; empty if it was read to its end.
   const std::string& damage() const { return damage_; }
@@ -71,12 +82,17 @@ class Capture {
   std::shared_ptr<const Mapping> mapping_;
   std::vector<Packet> packets_;
   std::vector<MalformedPacket> malformed_;
+  std::map<std::string, std::uint64_t, std::less<>> others_;
   std::uint64_t malformed_count_ = 0;
+  std::uint64_t hit_malformed_count_ = 0;
   std::uint64_t headless_count_ = 0;
   std::uint64_t lacking_headers_count_ = 0;
   std::uint64_t skipped_count_ = 0;
   std::uint64_t total_count_ = 0;
   std::string damage_;
 };
+
+/// "1030 VXLAN, 3 ARP, not read", with what is cut off or malformed; empty: there is none.
+std::string other_packets(const Capture& capture);
 
 }  // namespace verbena::explain

@@ -157,15 +157,23 @@ std::string conversation_json(const Conversation& conversation, std::size_t numb
   return dump(json);
 }
 
-std::string file_json(const Capture& capture) {
+nlohmann::ordered_json others_json(const Capture& capture) {
+  Json json = Json::object();
+  for (const OtherPackets& others : capture.others()) json[others.name] = others.count;
+  return json;
+}
+
+std::string file_json(const Capture& capture, Outcome outcome) {
   Json malformed = Json::array();
   for (const MalformedPacket& packet : capture.malformed())
     malformed.push_back(
         {{"number", packet.number}, {"time_ns", packet.time.ns}, {"error", wire::to_string(packet.error)}});
   return dump({{"kind", "file"},
+               {"verdict", to_string(outcome)},
                {"packets", capture.packets().size()},
                {"other_packets", capture.skipped_count()},
                {"headless_packets", capture.headless_count()},
+               {"others", others_json(capture)},
                {"malformed_packets", capture.malformed_count()},
                {"malformed", std::move(malformed)},
                {"damage", capture.damage()}});

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "cli/explain/capture.h"
 #include "cli/explain/conversations.h"
 #include "cli/explain/flow_tracker.h"
+#include "cli/explain/outcome.h"
 
 namespace verbena::explain {
 
@@ -21,6 +23,9 @@ std::string packet_json(const Packet& packet, const wire::PacketView& view, cons
 std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker);
 
 /// {"kind": "file", ...}: what the file holds besides conversations, and where it is damaged.
-std::string file_json(const Capture& capture);
+std::string file_json(const Capture& capture, Outcome outcome);
+
+/// {"ARP": 3, ...}: the packets that are not RoCE v2, by what they are.
+nlohmann::ordered_json others_json(const Capture& capture);
 
 }  // namespace verbena::explain

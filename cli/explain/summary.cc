@@ -66,10 +66,8 @@ std::string summary(const Conversation& conversation, std::size_t number, const 
 }
 
 std::string summary(const Capture& capture) {
-  std::string text = fmt::format("{} packets in the file: {} RoCE v2, {} others skipped", capture.total_count(),
-                                 capture.packets().size(), capture.skipped_count());
-  if (capture.headless_count() != 0) text += fmt::format(", {} cut off within their headers", capture.headless_count());
-  if (capture.malformed_count() != 0) text += fmt::format(", {} malformed", capture.malformed_count());
+  std::string text = fmt::format("{} packets in the file: {} RoCE v2", capture.total_count(), capture.packets().size());
+  if (const std::string others = other_packets(capture); !others.empty()) text += ", " + others;
   text += '\n';
   for (std::size_t i = 0; i < capture.malformed().size() && i < kMalformedShown; ++i) {
     const MalformedPacket& packet = capture.malformed()[i];

@@ -43,7 +43,7 @@ std::string prose(std::string_view text) {
   }
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string all = "\"";
   for (const char c : escaped(text)) all += c == '"' ? std::string("\\(dq") : std::string(1, c);
   return all + "\"";
@@ -58,8 +58,8 @@ std::string upper(std::string_view text) {
 }  // namespace
 
 Roff::Roff(std::string_view name, char section, std::string_view version) {
-  text_ = ".TH " + quoted(upper(name)) + " " + std::string(1, section) + " \"\" " +
-          quoted("verbena " + std::string(version)) + "\n";
+  text_ = ".TH " + in_quotes(upper(name)) + " " + std::string(1, section) + " \"\" " +
+          in_quotes("verbena " + std::string(version)) + "\n";
   // Words of option lists must not be torn, and nothing is to be spread.
   text_ += ".nh\n.ad l\n";
 }
@@ -71,7 +71,7 @@ void Roff::leave_step() {
 
 void Roff::heading(std::string_view text) {
   leave_step();
-  text_ += ".SH " + quoted(upper(text)) + "\n";
+  text_ += ".SH " + in_quotes(upper(text)) + "\n";
 }
 
 void Roff::paragraph(std::string_view text) {

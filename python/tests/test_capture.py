@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from verbena import Capture, CommandError
+from verbena import Capture, CommandError, NothingToJudge
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "data")
 # A field of tshark's, and where it is in Packet.headers.
@@ -134,3 +134,16 @@ def test_broken_rules_are_found(tmp_path):
     assert Capture(broken).check() == []  # it may have been damaged on the way
     found = Capture(broken).check(trust_cut=True)
     assert [(violation.packet > answer.number, violation.checker) for violation in found] == [(True, "msn")], found
+
+
+def test_a_capture_of_which_nothing_can_be_judged_is_no_good_one(tmp_path):
+    header = b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00" + bytes(8) + b"\xff\xff\x00\x00\x01\x00\x00\x00"
+    arp = bytes(12) + b"\x08\x06" + bytes(28)
+    path = tmp_path / "arp.pcap"
+    path.write_bytes(header + bytes(8) + 2 * len(arp).to_bytes(4, "little") + arp)
+    with pytest.raises(NothingToJudge, match="none of the 1 packets is RoCE v2"):
+        Capture(path).check()
+    assert Capture(path).packets() == [] and Capture(path).conversations() == []
+    path.write_bytes(header + bytes(8) + 2 * len(arp).to_bytes(4, "little") + arp[:20])
+    damaged = Capture(path)
+    assert damaged.check() == [] and "at octet" in damaged.damage

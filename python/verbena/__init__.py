@@ -11,7 +11,7 @@ pytest_plugin.py.
 from .capture import Capture, Conversation, End, Packet, Violation
 from .command import find_command
 from .counters import Counters
-from .errors import CommandError, CommandNotFound, NotHeld, ProgramError, RemoteError, VerbenaError
+from .errors import CommandError, CommandNotFound, NotHeld, NothingToJudge, ProgramError, RemoteError, VerbenaError
 from .fabric import Fabric
 from .fault import Fault
 from .node import Node, Ranks
@@ -30,6 +30,7 @@ __all__ = [
     "Fault",
     "Node",
     "NotHeld",
+    "NothingToJudge",
     "Packet",
     "Program",
     "ProgramError",

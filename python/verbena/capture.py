@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from .command import ask, ask_json, ask_json_lines
+from .errors import NothingToJudge
 
-_READ = (0, 1)  # 1: the file is damaged from some point on (explain), or rules are broken (check)
+# 1: the file is damaged from some point on (explain), or rules are broken (check); 3: nothing to tell or judge;
+# 4: damaged (check).
+_READ = (0, 1, 3, 4)
 Header = Mapping[str, Any]
 
 
@@ -150,7 +153,11 @@ class Capture:
         """The rules of the transport that the file's packets break, as far as `verbena check` can tell from it (it
         keeps the first).
 
-        `trust_cut`: packets whose end a snap length has cut off, and with it the ICRC, are taken as undamaged.
+        Raises NothingToJudge where no rule could judge anything; of a damaged file (`damage`) what is before the damage
+        was judged. `trust_cut`: packets whose end a snap length has cut off, and with it the ICRC, are taken as undamaged.
         """
         files = ask_json(["check", "--json", *(["--trust-cut"] if trust_cut else []), self.path], accept=_READ)
+        self.damage = str(files[0]["damage"])
+        if files[0]["verdict"] == "nothing-to-judge":
+            raise NothingToJudge(f"{os.fspath(self.path)}: {files[0]['words']}")
         return [_record(Violation, found) for found in files[0]["found"]]

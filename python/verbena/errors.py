@@ -43,6 +43,10 @@ class NotHeld(VerbenaError, AssertionError):
     """Expectations of a scenario did not hold; the text is the command's report."""
 
 
+class NothingToJudge(VerbenaError, AssertionError):
+    """No rule could judge anything in a capture: it is neither good nor bad. The text says what is in it."""
+
+
 class RemoteError(VerbenaError):
     """A function that Node.call() ran on a node raised something that cannot be brought here; the text is its
     traceback.

@@ -1,5 +1,6 @@
 // icrc: the invariant CRC of every packet is right where it leaves its sender. One that is wrong later was damaged on
-// the way, which is nobody's fault; no receiver takes it.
+// the way, which is nobody's fault; no receiver takes it. Who has to tell that a capture holds wrong packets
+// (CheckerOptions::knows_all_damage) hears of those as well.
 #include "scenarios/checkers/rule.h"
 
 namespace verbena::checkers {
@@ -9,7 +10,10 @@ class IcrcRule final : public Rule {
  public:
   RuleOutcome judge(const Observation& seen) override {
     if (seen.icrc_is_right) return holds();
-    return seen.views.departs ? broken("ICRC {:#010x} is wrong", seen.packet.icrc()) : unjudged();
+    if (seen.views.departs) return broken("ICRC {:#010x} is wrong", seen.packet.icrc());
+    if (!seen.options.knows_all_damage) return unjudged();
+    return broken("ICRC {:#010x} is wrong: its sender computed another, or it was damaged on the way",
+                  seen.packet.icrc());
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/exec/launch.h"
+#include "cli/exec/listener_wait.h"
 #include "cli/exec/program.h"
 #include "cli/exec/stats_report.h"
 #include "cli/fabric_advice.h"
@@ -31,9 +32,10 @@ namespace {
 
 struct ExecOptions {
   std::string fabric = host::kFabricDefault;
-  std::string node;   // empty: 1, or by rank if there are several
-  std::string nodes;  // empty: not said
-  std::string link;   // empty: whatever the fabric has
+  std::string node;          // empty: 1, or by rank if there are several
+  std::string nodes;         // empty: not said
+  std::string link;          // empty: whatever the fabric has
+  std::string awaited_node;  // empty: none
   std::string pcap;
   std::string pcap_snap = "0";
   std::vector<std::string> faults;
@@ -61,6 +63,9 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.option("--link", options.link, "KIND",
               "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
               "raw:INTERFACE (CAP_NET_RAW) [fabric where one is running, else shm]");
+  line.option("--wait-for-listener", options.awaited_node, "K|ADDRESS",
+              "start the program once one on that node listens (TCP or rdma_cm): a client waits for its server, for a "
+              "minute at most");
   line.option("--pcap", options.pcap, "FILE", "write every packet of the node to FILE (pcapng)");
   line.option("--pcap-snap", options.pcap_snap, "BYTES", "keep only the first BYTES of each packet; 0 keeps all");
   line.option("--fault", options.faults, "SPEC",
@@ -83,9 +88,12 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.option("--stats-json", options.stats_json, "FILE", "write the node's counters to FILE at the end (JSON)");
   line.flag("--quiet", options.quiet, "no warnings of Verbena's own on stderr (VERBENA_QUIET=1)");
   line.exit_status("the program's", "it ran; 128 + N: signal N ended it");
+  line.exit_status("125", "the node could not be set up, or no server listened in time");
   line.exit_status("126", "the program cannot be run");
   line.exit_status("127", "there is no such program");
-  line.example("verbena exec --node 1 -- ib_write_bw", "and in another shell --node 2 -- ib_write_bw 127.47.91.1");
+  line.example("verbena exec --node 1 -- ib_write_bw", "a server; and in another shell its client:");
+  line.example("verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1",
+               "in whichever order they start");
 }
 
 bool is_by_rank(const ExecOptions& options) {
@@ -129,6 +137,9 @@ std::optional<std::string> find_error(const ExecOptions& options) {
     return fmt::format("--fabric '{}': a name has {}", options.fabric, host::fabric_name_rule());
   if (auto error = wrong_node(options)) return error;
   if (auto error = wrong_link(options.link)) return error;
+  if (!options.awaited_node.empty() && !host::parse_node(options.awaited_node.c_str()))
+    return fmt::format("--wait-for-listener {}: not a node: 1 to {}, or an IP address", options.awaited_node,
+                       host::kNodesMax);
   if (!options.seed.empty() && !parse_number(options.seed, 0, UINT64_MAX))
     return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   if (!parse_number(options.pcap_snap, 0, UINT32_MAX))
@@ -255,6 +266,9 @@ int run_exec(const Arguments& arguments) {
   if (const auto reason = why_not_preloadable(*path); reason && !options.quiet)
     fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", line.name(), *path, *reason);
 
+  if (const auto awaited = host::parse_node(options.awaited_node.c_str()))
+    if (const auto listens = wait_for_listener(options.fabric, *awaited); !listens)
+      return line.fail(kExitInternal, listens.error());
   host::LaunchEnvironment plan = plan_of(options, capture_path);
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
   host::set_environment(plan, *libraries);

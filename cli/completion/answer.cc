@@ -113,7 +113,7 @@ Candidates values_of(const Line& line, const help::OptionText& option, const std
   if (option.type == "DIR" || option.type == "DIRECTORY") return folders(word);
   if (option.type == "FILE") return files(word);
   Candidates all = alternatives(option.type);
-  if (option.name == "--node") {
+  if (option.name == "--node" || option.name == "--wait-for-listener") {
     Candidates numbers = node_numbers(line.fabric);
     all.insert(all.begin(), numbers.begin(), numbers.end());
   }

@@ -53,7 +53,8 @@ std::string of_command(std::string_view version) {
   roff.item("--version", "", "The version.");
   roff.heading("Examples");
   roff.paragraph("Two shells, a working pair:");
-  roff.lines("verbena exec --node 1 -- ib_write_bw\nverbena exec --node 2 -- ib_write_bw 127.47.91.1");
+  roff.lines(
+      "verbena exec --node 1 -- ib_write_bw\nverbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1");
   add_statuses(roff, {{"0", "It is done, and nothing is wrong"}, {"1", "What was looked at is not as it should be"}});
   roff.heading("Environment");
   roff.paragraph(kEnvironment);

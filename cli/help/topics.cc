@@ -41,7 +41,7 @@ void print_commands() {
       "  --version   the version\n\n"
       "Two shells, a working pair:\n"
       "  verbena exec --node 1 -- ib_write_bw\n"
-      "  verbena exec --node 2 -- ib_write_bw 127.47.91.1\n";
+      "  verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1\n";
   fmt::print("{}", Style(stdout).headings(text));
 }
 

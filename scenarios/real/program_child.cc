@@ -1,6 +1,5 @@
 #include "scenarios/real/program_child.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,12 +15,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <set>
-#include <sstream>
 #include <utility>
 
-#include "emulator/host/node/service_directory.h"
+#include "scenarios/real/listeners.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -31,8 +27,6 @@ constexpr std::size_t kOutputBytesMax = std::size_t{16} << 20;  // that is looke
 constexpr int kEndSteps = 200;                                  // of kEndStepNs: the patience after SIGTERM
 constexpr long kEndStepNs = 10'000'000;
 constexpr int kStatusNotStarted = 127;
-constexpr const char* kListening = "0A";  // TCP_LISTEN in /proc/net/tcp
-constexpr std::size_t kFields = 10;       // of a line of /proc/net/* that are looked at
 
 host::Descriptor open_output(const std::string& path, const char* ending) {
   if (path.empty()) return host::Descriptor(memfd_create("verbena-output", MFD_CLOEXEC));
@@ -65,29 +59,6 @@ void become(const ProgramChild::Options& options, const ProgramMark& mark, int o
   for (const std::string& argument : options.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-}
-
-/// The inodes of all sockets that processes of the group hold.
-std::set<std::string> sockets_of(pid_t group) {
-  std::set<std::string> sockets;
-  DIR* processes = opendir("/proc");
-  if (processes == nullptr) return sockets;
-  while (const dirent* entry = readdir(processes)) {
-    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
-    if (getpgid(static_cast<pid_t>(std::atoi(entry->d_name))) != group) continue;
-    const std::string folder = std::string("/proc/") + entry->d_name + "/fd";
-    DIR* descriptors = opendir(folder.c_str());
-    if (descriptors == nullptr) continue;
-    while (const dirent* descriptor = readdir(descriptors)) {
-      std::array<char, PATH_MAX> target;
-      const ssize_t bytes = readlink((folder + "/" + descriptor->d_name).c_str(), target.data(), target.size());
-      const std::string name(target.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
-      if (name.starts_with("socket:[") && name.ends_with("]")) sockets.insert(name.substr(8, name.size() - 9));
-    }
-    closedir(descriptors);
-  }
-  closedir(processes);
-  return sockets;
 }
 
 }  // namespace
@@ -188,23 +159,7 @@ bool ProgramChild::has_spoken() const {
 }
 
 bool ProgramChild::listens() const {
-  const std::set<std::string> sockets = sockets_of(process_);
-  const auto one_of_ours = [&](const char* table, std::size_t inode, auto&& is_listener) {
-    std::ifstream lines(table);
-    for (std::string line; std::getline(lines, line);) {
-      std::istringstream words(line);
-      std::array<std::string, kFields> field;
-      for (std::string& word : field) words >> word;
-      if (is_listener(field) && sockets.contains(field[inode])) return true;
-    }
-    return false;
-  };
-  // sl local remote state queues timer retransmissions uid timeout inode
-  const auto by_tcp = [](const auto& field) { return field[3] == kListening; };
-  // number references protocol flags type state inode name
-  const auto by_rdma_cm = [](const auto& field) { return host::names_listener(field[7]); };
-  return one_of_ours("/proc/net/tcp", 9, by_tcp) || one_of_ours("/proc/net/tcp6", 9, by_tcp) ||
-         one_of_ours("/proc/net/unix", 6, by_rdma_cm);
+  return has_listener(sockets_of([this](pid_t process) { return getpgid(process) == process_; }));
 }
 
 bool ProgramChild::is_ready(Time now) const {

@@ -15,6 +15,8 @@
 
 namespace verbena::scenarios {
 
+class ProcessEnvironment;
+
 class ProgramMark {
  public:
   /// Like no other on this machine.
@@ -28,7 +30,7 @@ class ProgramMark {
   std::vector<pid_t> wearers_on(const wire::Gid& node) const;
 
  private:
-  bool is_on(const std::string& environment) const;
+  bool is_on(const ProcessEnvironment& environment) const;
 
   std::string entry_;  // NAME=VALUE
 };

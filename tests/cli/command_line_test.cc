@@ -199,6 +199,47 @@ BOOST_AUTO_TEST_CASE(exec_tells_ucx_its_device_unless_the_user_has) {
   BOOST_TEST(ucx_of({}, {"--device-name", "mlx5_0", "--", VERBENA_COMMAND, "exec"}) == "verbena0:1 ^shm\n");
 }
 
+BOOST_AUTO_TEST_CASE(exec_waits_for_a_listener_on_the_node_that_is_named) {
+  const std::string fabric = "waits-" + std::to_string(getpid());
+  // The server stands on node 1 and listens once a line comes; the client prints what it finds then.
+  const std::string server =
+      R"(import socket, subprocess, sys
+client = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
+try:
+    client.wait(0.5)
+except subprocess.TimeoutExpired:
+    print("it waits", flush=True)
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+print(client.communicate(timeout=60)[0].decode(), client.returncode)
+)";
+  const auto finished = test::run_command({VERBENA_COMMAND,
+                                           "exec",
+                                           "--fabric",
+                                           fabric,
+                                           "--node",
+                                           "1",
+                                           "--",
+                                           "/usr/bin/python3",
+                                           "-c",
+                                           server,
+                                           VERBENA_COMMAND,
+                                           "exec",
+                                           "--fabric",
+                                           fabric,
+                                           "--node",
+                                           "2",
+                                           "--wait-for-listener",
+                                           "1",
+                                           "--",
+                                           "echo",
+                                           "it runs"},
+                                          {}, std::chrono::seconds(90));
+  BOOST_TEST(finished.out == "it waits\nit runs\n 0\n");
+  BOOST_TEST(finished.err == "");
+}
+
 BOOST_AUTO_TEST_CASE(exec_with_stats_passes_signals_on_and_prints_counters_to_stderr) {
   const Finished finished = verbena_command(
       {"exec", "--stats", "--", "sh", "-c", "trap 'exit 7' TERM; kill -TERM $PPID; while :; do :; done"});

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import verbena
-from verbena import CommandError, Fabric, ProgramError, VerbenaError
+from verbena import CommandError, Ecn, Fabric, ProgramError, VerbenaError
 
 PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-c"]
 
@@ -29,6 +29,20 @@ def test_programs_of_verbs_talk_on_every_topology(topology, nodes):
         assert first["rx_send_requests"] == last["rx_send_requests"] == 3
         assert first["tx_packets"] == last["rx_packets"] > 0
         assert fabric.counters()["completions"] == first["completions"] + last["completions"]
+
+
+def test_settings_of_the_network_are_values_and_wrong_ones_are_told():
+    network = {"ecn": Ecn(5000, 200000, 0.01), "qos": {"lossless": [3, 4], "buffer": "12MB"}, "spread": "packet"}
+    with Fabric(nodes=4, topology="leaf-spine", telemetry=True, **network) as fabric:
+        assert "3 iters" in pingpong(fabric, "-n", "3", client=3)
+    for wrong in ({"qos": {"lossless": 9}}, {"spread": "somehow"}, {"ecn": "5KB..1KB,1%"}):
+        with pytest.raises(CommandError, match=f"--{next(iter(wrong))}"):
+            Fabric(**wrong)
+
+
+def test_the_modules_version_is_the_commands():
+    said = subprocess.run([verbena.find_command(), "--version"], capture_output=True, text=True, timeout=20, check=True)
+    assert said.stdout.split()[-1] == verbena.__version__
 
 
 def test_a_topology_comes_from_a_scenario_file(tmp_path):

@@ -1,6 +1,7 @@
 """Scenarios from Python: worlds under virtual time, and real programs."""
 import os
 import subprocess
+import tempfile
 
 import pytest
 
@@ -47,7 +48,38 @@ def test_flows_of_a_distribution_are_known_by_size():
     assert done.expect[0].value == long["slowdown"]["p99"]
 
 
-def test_what_does_not_hold_is_no_error_until_it_is_checked():
+def _succeeds(command):
+    return subprocess.run(command, shell=True, stdout=subprocess.DEVNULL, timeout=120, check=False).returncode == 0
+
+
+def test_a_dict_that_does_not_hold_is_kept_with_its_captures_and_replayed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    held = run(WORLD, seed=3)
+    assert held.held and held.folder is None and not list(tmp_path.glob("verbena-failed.*"))
+    done = run({**WORLD, "expect": [{"completions": "writes", "is": 21}]}, seed=3)
+    assert done.folder is not None and done.trace_hash == held.trace_hash
+    assert any(name.endswith(".pcapng") for name in os.listdir(done.folder))
+    assert "--seed 3" in done.replay and not _succeeds(done.replay)
+    with pytest.raises(NotHeld) as failed:
+        done.check()
+    assert done.replay in str(failed.value) and f"captures: {done.folder}" in str(failed.value)
+
+
+def test_real_programs_of_a_dict_that_does_not_hold_leave_their_captures(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    done = run(
+        {
+            "clock": "real",
+            "topology": WORLD["topology"],
+            "workloads": [{"name": "fails", "node": "n1", "exec": "ibv_devinfo -d no-such-device"}],
+        }
+    )
+    assert not done.held and done.folder is not None and os.path.isdir(done.folder)
+    assert [path.name for path in tmp_path.iterdir()] == [os.path.basename(os.path.dirname(done.folder))]
+
+
+def test_what_does_not_hold_is_no_error_until_it_is_checked(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     done = run({**WORLD, "expect": [{"completions": "writes", "is": 21}]})
     assert not done.held and [one.held for one in done.expect if one.line] == [False]
     with pytest.raises(NotHeld, match="20") as failed:

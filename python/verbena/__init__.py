@@ -12,11 +12,13 @@ from .capture import Capture, Conversation, End, Packet, Violation
 from .command import find_command
 from .counters import Counters
 from .errors import CommandError, CommandNotFound, NotHeld, NothingToJudge, ProgramError, RemoteError, VerbenaError
-from .fabric import Fabric
+from .fabric import Ecn, Fabric
 from .fault import Fault
 from .node import Node, Ranks
 from .program import Program
 from .scenario import Expectation, ScenarioRun, run
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Capture",
@@ -24,6 +26,7 @@ __all__ = [
     "CommandNotFound",
     "Conversation",
     "Counters",
+    "Ecn",
     "End",
     "Expectation",
     "Fabric",
@@ -39,6 +42,7 @@ __all__ = [
     "ScenarioRun",
     "VerbenaError",
     "Violation",
+    "__version__",
     "find_command",
     "run",
 ]

@@ -17,8 +17,9 @@ import tempfile
 import threading
 import time
 import weakref
+from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Any, Dict, List, Optional, Sequence, Set, Type, Union
+from typing import IO, Any, Dict, List, Mapping, Optional, Sequence, Set, Type, Union
 
 from . import processes
 from .capture import Capture
@@ -35,6 +36,42 @@ DIRECT_NODES_MAX = 254
 _open_fabrics: "weakref.WeakSet[Fabric]" = weakref.WeakSet()
 
 
+@dataclass(frozen=True)
+class Ecn:
+    """Marks as RED gives them: none below a queue of `kmin` octets, with a probability that grows to `pmax` (0 to 1)
+    at `kmax`, all beyond.
+    """
+
+    kmin: int
+    kmax: int
+    pmax: float
+
+    def __str__(self) -> str:
+        return f"{self.kmin}..{self.kmax},{self.pmax:%}"
+
+
+Settings = Union[str, Mapping[str, Any]]
+
+
+def _ecn_word(ecn: Union[int, str, Ecn, None]) -> Optional[str]:
+    return None if ecn is None else str(ecn)
+
+
+def _qos_word(qos: Optional[Settings]) -> Optional[str]:
+    """A mapping as the words that `verbena fabric --qos` takes."""
+    if qos is None or isinstance(qos, str):
+        return qos
+    return ",".join(f"{key}={_setting_text(value)}" for key, value in qos.items())
+
+
+def _setting_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "+".join(str(one) for one in value)
+    return str(value)
+
+
 class Fabric:
     """Nodes on a network of their own. In a with statement, or until close().
 
@@ -42,9 +79,10 @@ class Fabric:
     None: direct cables, without switches, without faults on elements and as fast as it goes. `faults`: rules for the
     packets that each program sends or receives ("drop 1%"), and faults on elements ("link-delay all 5us", "add n1-s1
     drop 1%"), which are there at once. The same `seed` gives the same faults and, in programs, the same QPNs, keys and
-    first PSNs. `capture`: programs have a Program.capture; `cable_captures`: cable(). `rate`, `delay`, `queue`, `ecn`,
-    `detection`, `sockets`: as `verbena fabric` has them; `nic` as `verbena exec` has it, for all nodes; `link`: "udp"
-    or "shm", for direct cables.
+    first PSNs. `capture`: programs have a Program.capture; `cable_captures`: cable(). `rate`, `delay`, `queue`,
+    `detection`, `sockets`, `spread` ("flow" or "packet"), `telemetry`: as `verbena fabric` has them; `ecn`: octets of
+    a queue, or an Ecn, or the command's words; `qos`: its keys and values ({"lossless": 3, "buffer": "12MB"}), or the
+    command's words; `nic` as `verbena exec` has it, for all nodes; `link`: "udp" or "shm", for direct cables.
     """
 
     def __init__(
@@ -59,7 +97,10 @@ class Fabric:
         rate: Optional[str] = None,
         delay: Optional[str] = None,
         queue: Optional[int] = None,
-        ecn: Optional[int] = None,
+        ecn: Union[int, str, Ecn, None] = None,
+        qos: Optional[Settings] = None,
+        spread: Optional[str] = None,
+        telemetry: bool = False,
         detection: Optional[str] = None,
         sockets: Optional[str] = None,
         nic: Optional[str] = None,
@@ -81,9 +122,11 @@ class Fabric:
         self._checked: List[List[str]] = []
         self._sessions: Set[int] = set()  # that are being ended
         self._counter_names: List[str] = []
-        if topology is None and any((rate, delay, queue, ecn, detection, sockets, cable_captures)):
+        of_fabric = (rate, delay, queue, ecn, qos, spread, telemetry, detection, sockets, cable_captures)
+        if topology is None and any(of_fabric):
             raise ValueError(
-                "direct cables (topology=None) have no rate, delay, queue, ecn, detection, sockets or cable_captures"
+                "direct cables (topology=None) have no rate, delay, queue, ecn, qos, spread, telemetry, detection, "
+                "sockets or cable_captures"
             )
         if topology is not None and link is not None:
             raise ValueError(
@@ -101,7 +144,9 @@ class Fabric:
                 "--rate": rate,
                 "--delay": delay,
                 "--queue": queue,
-                "--ecn": ecn,
+                "--ecn": _ecn_word(ecn),
+                "--qos": _qos_word(qos),
+                "--spread": spread,
                 "--detection": detection,
                 "--sockets": sockets,
                 "--pcap": os.path.join(self.folder, "cables") if cable_captures else None,
@@ -109,7 +154,11 @@ class Fabric:
             self.nodes = (
                 self._direct_nodes(2 if nodes is None else nodes)
                 if self.topology is None
-                else self._serve(nodes, [f"{option}={value}" for option, value in options.items() if value is not None])
+                else self._serve(
+                    nodes,
+                    [f"{option}={value}" for option, value in options.items() if value is not None]
+                    + ["--telemetry"] * telemetry,
+                )
             )
             self._check_exec(option_words(faults=self.packet_faults, nic=nic))
             for text in texts:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
-from .command import Word, ask
+from .command import Word, ask, find_command
 from .errors import NotHeld
 
 EXIT_NOT_HELD = 1
@@ -47,11 +49,14 @@ class ScenarioRun:
     packets: Mapping[str, int]  # "arrivals", "lost", "overflowed", "vanished"
     report: str  # for people
     summary: Mapping[str, Any]  # all that the command's JSON says
+    replay: str = ""  # the command that runs it again, with its seed
+    folder: Optional[str] = None  # captures and the rest: `out`, or where a dict's failure was kept
 
     def check(self) -> "ScenarioRun":
-        """Itself, if all of it held. Raises NotHeld, with the report."""
+        """Itself, if all of it held. Raises NotHeld, with the report, the command that replays it and its captures."""
         if not self.held:
-            raise NotHeld(self.report)
+            captures = f"\ncaptures: {self.folder}" if self.folder else ""
+            raise NotHeld(f"{self.report}\nreplay: {self.replay}{captures}")
         return self
 
 
@@ -59,7 +64,7 @@ def _by_name(rows: List[Dict[str, Any]]) -> Dict[str, Dict[str, Any]]:
     return {str(row["name"]): row for row in rows}
 
 
-def _run_of(summary: Dict[str, Any], report: str) -> ScenarioRun:
+def _run_of(summary: Dict[str, Any], report: str, replay: str, folder: Optional[str]) -> ScenarioRun:
     return ScenarioRun(
         summary["scenario"],
         summary["seed"],
@@ -74,6 +79,8 @@ def _run_of(summary: Dict[str, Any], report: str) -> ScenarioRun:
         summary["packets"],
         report,
         summary,
+        replay,
+        folder,
     )
 
 
@@ -88,19 +95,54 @@ def run(
 
     `seed` in place of the file's; `out`: a folder for captures, counters over time and the event trace; `timeout` in
     seconds of this machine's clock (subprocess.TimeoutExpired). Raises CommandError for a scenario that is wrong; one
-    whose expectations do not hold is no error: see ScenarioRun.held and check().
+    whose expectations do not hold is no error: see ScenarioRun.held and check(). A dict that does not hold is kept as
+    scenario.yaml in a new folder verbena-failed.* of the temporary ones, with its captures below out/ (unless `out`
+    says where): ScenarioRun.folder and .replay name them.
     """
     with tempfile.TemporaryDirectory(prefix="verbena-python.") as folder:
-        if isinstance(scenario, Mapping):
-            path = os.path.join(folder, "scenario.yaml")  # JSON is YAML
-            Path(path).write_text(json.dumps(scenario), encoding="utf-8")
-        else:
-            path = os.fspath(scenario)
-        summary = os.path.join(folder, "summary.json")
-        words = ["run", "--json", summary]
-        words += [] if seed is None else ["--seed", str(seed)]
-        words += [] if out is None else ["--out", os.fspath(out)]
-        done = ask([*words, path], accept=(0, EXIT_NOT_HELD, EXIT_INTERRUPTED), timeout=timeout)
-        if done.returncode == EXIT_INTERRUPTED:
-            raise KeyboardInterrupt
-        return _run_of(json.loads(Path(summary).read_text(encoding="utf-8")), done.stdout)
+        path, recorded = _placed(scenario, folder, out)
+        summary, done = _run_once(path, folder, seed, recorded, timeout)
+        if not isinstance(scenario, Mapping) or summary["held"]:
+            return _run_of(summary, done, _replay(path, summary["seed"]), None if out is None else os.fspath(out))
+        kept = tempfile.mkdtemp(prefix="verbena-failed.")
+        path = shutil.copy(path, kept)
+        if out is None:
+            below = os.path.join(kept, "out")
+            if recorded is None:  # under virtual time the same seed is the same run, so it is recorded now
+                _run_once(path, folder, summary["seed"], below, timeout)
+            else:
+                shutil.move(recorded, below)
+            out = below
+        return _run_of(summary, done, _replay(path, summary["seed"]), os.fspath(out))
+
+
+def _placed(scenario: Union[Word, Mapping[str, Any]], folder: str, out: Optional[Word]) -> Tuple[str, Optional[str]]:
+    """The scenario's file, and the folder that its first run records in. Real programs do not repeat themselves, so
+    those of a dict are recorded at once.
+    """
+    recorded = None if out is None else os.fspath(out)
+    if not isinstance(scenario, Mapping):
+        return os.fspath(scenario), recorded
+    path = os.path.join(folder, "scenario.yaml")  # JSON is YAML
+    Path(path).write_text(json.dumps(scenario), encoding="utf-8")
+    if recorded is None and scenario.get("clock") == "real":
+        recorded = os.path.join(folder, "out")
+    return path, recorded
+
+
+def _run_once(
+    path: str, folder: str, seed: Optional[int], out: Optional[str], timeout: Optional[float]
+) -> Tuple[Dict[str, Any], str]:
+    """The command's JSON, and its report."""
+    summary = os.path.join(folder, "summary.json")
+    words = ["run", "--json", summary]
+    words += [] if seed is None else ["--seed", str(seed)]
+    words += [] if out is None else ["--out", out]
+    done = ask([*words, path], accept=(0, EXIT_NOT_HELD, EXIT_INTERRUPTED), timeout=timeout)
+    if done.returncode == EXIT_INTERRUPTED:
+        raise KeyboardInterrupt
+    return json.loads(Path(summary).read_text(encoding="utf-8")), done.stdout
+
+
+def _replay(path: str, seed: int) -> str:
+    return shlex.join([find_command(), "run", path, "--seed", str(seed)])

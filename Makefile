@@ -9,7 +9,7 @@
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
 #   make interop  programs between Verbena and the kernel's rxe in an emulated machine; writes docs/interop.md (half an hour)
 #   make test-systems  UCX, libfabric, fio and other systems on emulated nodes, under faults; writes docs/systems.md
-#   make test-distributions  the tarball with the programs of Debian 11, 12 and 13; writes docs/distributions.md; needs root
+#   make test-distributions  the tarball with the programs of Debian 11, 12, 13 and unstable; writes docs/distributions.md; needs root
 #   make test-ci  what packaging/ci has for GitHub, GitLab, Docker and Kubernetes, carried out in a Debian 12; needs root
 #   make test-arm64  the command for arm64, cross-compiled, and the tests of wire and NIC on an emulated processor
 #   make site    the documentation as a site in build/site; SOURCE_URL=...: where its links to source files lead

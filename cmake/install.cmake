@@ -19,14 +19,25 @@ install(TARGETS verbena-path LIBRARY DESTINATION ${VERBENA_PRIVATE_LIBRARIES} CO
 
 set(library ${PROJECT_SOURCE_DIR}/scenarios)
 file(GLOB scenarios CONFIGURE_DEPENDS ${library}/*.yaml)
-install(FILES ${scenarios} ${library}/README.md DESTINATION share/verbena/scenarios COMPONENT verbena)
+install(FILES ${scenarios} ${CMAKE_BINARY_DIR}/pages/scenarios/README.md DESTINATION share/verbena/scenarios COMPONENT verbena)
 file(GLOB papers CONFIGURE_DEPENDS ${library}/papers/*.yaml)
 install(FILES ${papers} DESTINATION share/verbena/scenarios/papers COMPONENT verbena)
 install(DIRECTORY ${library}/profiles DESTINATION share/verbena/scenarios COMPONENT verbena FILES_MATCHING PATTERN *.yaml)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION share/doc/verbena/docs COMPONENT verbena
-  FILES_MATCHING PATTERN *.md PATTERN scenario.schema.json)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/verbena COMPONENT verbena)
+# Pages as they are read where Verbena is installed: the command is in PATH, not in a build folder.
+set(pages_from ${PROJECT_SOURCE_DIR})
+set(pages_into ${CMAKE_BINARY_DIR}/pages)
+file(GLOB_RECURSE page_files CONFIGURE_DEPENDS RELATIVE ${pages_from} ${pages_from}/docs/*.md)
+list(APPEND page_files README.md scenarios/README.md)
+list(TRANSFORM page_files PREPEND ${pages_from}/ OUTPUT_VARIABLE page_paths)
+add_custom_command(OUTPUT ${pages_into}/stamp DEPENDS ${page_paths} ${CMAKE_CURRENT_LIST_DIR}/installed_pages.cmake
+  COMMAND ${CMAKE_COMMAND} "-DPAGES=${page_files}" -DFROM=${pages_from} -DINTO=${pages_into} -P ${CMAKE_CURRENT_LIST_DIR}/installed_pages.cmake
+  VERBATIM)
+add_custom_target(installed_pages ALL DEPENDS ${pages_into}/stamp)
+add_dependencies(product installed_pages)
+install(DIRECTORY ${pages_into}/docs DESTINATION share/doc/verbena COMPONENT verbena FILES_MATCHING PATTERN *.md)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/scenario.schema.json DESTINATION share/doc/verbena/docs COMPONENT verbena)
+install(FILES ${pages_into}/README.md ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/verbena COMPONENT verbena)
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/VerbenaConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -2,7 +2,7 @@
 # Installs the Debian packages that the named groups need, and only those that are missing.
 # When nothing is missing it needs neither root nor the network, and prints nothing.
 # The group interop also has a package that is fetched and unpacked below build/, not installed: the kernel that its guest boots.
-#   scripts/setup.sh build [package] [tarball] [distributions] [ci] [arm64] [demo] [test] [bench] [site] [interop] [systems-short] [systems]
+#   scripts/setup.sh build [package] [package-test] [tarball] [distributions] [ci] [arm64] [demo] [test] [bench] [site] [interop] [systems-short] [systems]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,10 +10,11 @@ packages_of() {
   case "$1" in
     build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
                  libibverbs-dev libibverbs1 librdmacm-dev ccache python3" ;;
-    package) echo "debhelper dh-python dpkg-dev lintian dwz perftest ibverbs-utils ibverbs-providers strace util-linux iproute2 python3 python3-seccomp python3-pytest pkg-config cmake g++ make
-                   golang-github-containers-common" ;;
+    package) echo "debhelper dh-python dpkg-dev" ;;
+    package-test) echo "$(packages_of package) lintian perftest ibverbs-utils ibverbs-providers strace util-linux iproute2 python3 python3-seccomp python3-pytest pkg-config cmake
+                   g++ make golang-github-containers-common" ;;
     tarball) echo "$(packages_of build) mmdebstrap debian-archive-keyring binutils python3" ;;
-    distributions) echo "$(packages_of tarball) $(packages_of package)" ;;
+    distributions) echo "$(packages_of tarball) $(packages_of package-test)" ;;
     ci) echo "python3 python3-yaml" ;;
     arm64) echo "$(packages_of build) g++-aarch64-linux-gnu qemu-user-static mmdebstrap debian-archive-keyring" ;;
     demo)  echo "perftest ibverbs-utils ibverbs-providers" ;;
@@ -28,7 +29,7 @@ packages_of() {
     systems) echo "$(packages_of systems-short) dapl2-utils libdapl2 libfabric-dev libfabric1 golang-go libc6-dev mpich libmpich-dev netpipe-mpich2
                      hpcc tgt libiscsi-bin qemu-utils qemu-block-extra qemu-system-x86 ceph-osd ceph-mon ceph-common libgloo-dev libibverbs-dev g++
                      python3-torch" ;;
-    *)     echo "setup: no group of packages is called '$1'; there are build, package, tarball, distributions, ci, arm64, demo, test, bench, site, interop, systems-short, systems" >&2; exit 2 ;;
+    *)     echo "setup: no group of packages is called '$1'; there are build, package, package-test, tarball, distributions, ci, arm64, demo, test, bench, site, interop, systems-short, systems" >&2; exit 2 ;;
   esac
 }
 

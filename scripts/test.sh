@@ -27,7 +27,7 @@ stage_python() {
   /usr/bin/python3 -B -m pytest -p no:cacheprovider -q -n 2 --basetemp build/python --durations 5 \
     --junitxml "$results/python.xml" python/tests
 }
-stage_package()  { scripts/setup.sh package && ctest_of build -L package -j "$jobs"; }
+stage_package()  { scripts/setup.sh package-test && ctest_of build -L package -j "$jobs"; }
 # Alone, and with a set-up of its own: who cannot have an emulated machine still has all other stages.
 stage_interop() {
   scripts/setup.sh interop &&

@@ -46,11 +46,12 @@ on: [push, pull_request]
 jobs:
   scenarios:
     runs-on: ubuntu-latest
+    container: debian:12  # what the package is made for; the steps run as root there
     timeout-minutes: 10
     steps:
       - uses: actions/checkout@v4
       # The package that `make package` makes of Verbena's sources: put it into verbena/, or fetch it in a step before.
-      - run: sudo apt-get update && sudo {}
+      - run: apt-get update && {}
       - run: verbena doctor
       # Build your own programs here.
       - run: verbena run verbena/*.yaml --out verbena-out

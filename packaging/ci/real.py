@@ -15,6 +15,8 @@ import sys
 import tempfile
 import unittest
 
+import yaml
+
 import files
 
 sys.path.insert(0, os.path.join(files.ROOT, "tests", "distributions"))
@@ -23,11 +25,11 @@ import distributions  # noqa: E402
 
 TIMEOUT_S = 900
 DEB, TARBALL = "package/verbena_*_amd64.deb", "portable/verbena-*.tar.gz"
-# Waits for the server, as tests have to do, and fails by itself after the pair has passed.
+# The client waits for its server, whichever starts first.
 LOSSY_PAIR = """
 verbena exec --node 1 --seed 1 -- ibv_rc_pingpong -g 0 -n 3 -c &
-for try in $(seq 200); do grep -q ':4853 0*:0000 0A' /proc/net/tcp /proc/net/tcp6 && break; sleep 0.1; done
-verbena exec --node 2 --seed 1 --fault 'drop psn=6' --pcap "$VERBENA_CAPTURES/node2.pcapng" -- ibv_rc_pingpong -g 0 -n 3 -c 127.47.91.1
+verbena exec --node 2 --wait-for-listener 1 --seed 1 --fault 'drop psn=6' --pcap "$VERBENA_CAPTURES/node2.pcapng" -- \\
+  ibv_rc_pingpong -g 0 -n 3 -c 127.47.91.1
 wait
 """
 LOST = "! dropped by fault 'drop psn=6'"
@@ -141,6 +143,41 @@ class Gitlab(Real):
         self.assertEqual(self.statuses(found), {"script": 0, "after_script": 0}, self.said)
         self.assertIn("verbena-captures/node2.pcapng", found["files"])
         self.assertNotIn("verbena-captures/node2.pcapng.txt", found["files"])
+
+
+class Init(Real):
+    """What `verbena init` writes, with the package where it says that it belongs."""
+
+    def carry_out_lines(self, wanted, steps_of):
+        with tempfile.TemporaryDirectory(prefix="verbena-init.") as project:
+            subprocess.run([os.path.join(files.ROOT, "build", "verbena"), "init", "--ci", wanted, project], check=True, timeout=30,
+                           stdout=subprocess.DEVNULL)
+            texts = {}
+            for folder, _, names in os.walk(project):
+                for name in names:
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        texts[os.path.relpath(os.path.join(folder, name), project)] = file.read()
+        put = "import os, sys\nos.mkdir('verbena')\nopen('verbena/first.yaml', 'w').write(sys.argv[1])\n"
+        phases = [{"name": "project", "argv": ["/usr/bin/python3", "-c", put, texts["verbena/first.yaml"]]},
+                  {"name": "package", "argv": ["bash", "-c", "mv verbena_*_amd64.deb verbena/"]}]
+        phases += [{"name": line, "argv": ["bash", "-ec", line]} for line in steps_of(texts)]
+        found = carry_out([{"when": "success", "user": 0, "env": {}, **phase} for phase in phases], [DEB])
+        self.assertEqual(set(self.statuses(found).values()), {0}, self.said)
+        self.assertIn("first", self.said)
+
+    def test_the_workflow_for_github_installs_the_package_and_its_scenario_holds(self):
+        def steps_of(texts):
+            job = yaml.safe_load(texts[".github/workflows/verbena.yml"])["jobs"]["scenarios"]
+            self.assertEqual(job["container"], "debian:12")
+            return [step["run"] for step in job["steps"] if "run" in step]
+        self.carry_out_lines("github", steps_of)
+
+    def test_the_job_for_gitlab_installs_the_package_and_its_scenario_holds(self):
+        def steps_of(texts):
+            job = yaml.safe_load(texts["verbena/ci/gitlab.yml"])["verbena"]
+            self.assertEqual(job["image"], "debian:12")
+            return job["before_script"] + job["script"]
+        self.carry_out_lines("gitlab", steps_of)
 
 
 class Image(Real):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries the tarball in Debian 11, 12 and 13 with each release's own programs, and the package in Debian 12: make test-distributions.
+"""Tries the tarball in Debian 11, 12, 13 and unstable with each release's own programs, and the package in Debian 12: make test-distributions.
 
   distributions.py [--release NAME]... [--only ROW] [--write PAGE]
 
@@ -21,7 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, "build")
 BEGIN, END = "<!-- begin: written by `make test-distributions` -->", "<!-- end -->"
 TIMEOUT_S = 900
-PROGRAMS = ["perftest", "ibverbs-utils", "ibverbs-providers", "rdmacm-utils", "ucx-utils", "python3", "iproute2"]
+PROGRAMS = ["perftest", "ibverbs-utils", "ibverbs-providers", "rdmacm-utils", "ucx-utils", "libfabric-bin", "python3", "iproute2"]
 
 
 @dataclass
@@ -36,6 +36,7 @@ RELEASES = [
     Release("bullseye", "Debian 11"),
     Release("bookworm", "Debian 12", ["libfmt9", "libisal2", "libyaml-cpp0.7"], installs=True),
     Release("trixie", "Debian 13", ["openmpi-bin"]),  # what its ucx_perftest is started by
+    Release("sid", "Debian unstable", ["openmpi-bin"]),  # the newest UCX, libfabric and rdma-core that there are as packages
 ]
 
 

@@ -24,13 +24,14 @@ import rdma_cm  # noqa: E402
 
 USER = 1000
 MINUTE_S = 15
-PACKAGES = ["libc6", "libibverbs1", "librdmacm1", "perftest", "ucx-utils"]
+PACKAGES = ["libc6", "libibverbs1", "librdmacm1", "perftest", "ucx-utils", "libfabric-bin"]
 PERFTEST_ROW = r"^\s*\d+\s+\d+\s+[\d.]+"
 WRITE_BW = ["ib_write_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-s", "65536", "-n", "500"]
 SEND_LAT = ["ib_send_lat", "-F", "-p", "{port}", "-u", "{timeout}", "-s", "8", "-n", "500"]
 PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "200", "-c"]
 UCX = ["env", "UCX_TLS=rc_v", "UCX_NET_DEVICES=verbena0:1", "ucx_perftest", "-p", "{port}"]
 UCX_TEST = ["-t", "tag_lat", "-s", "4096", "-n", "500"]
+FI_PINGPONG = ["fi_pingpong", "-c", "-I", "20", "-d", "verbena0"]
 
 
 def require(program, pattern):
@@ -69,6 +70,12 @@ def ucx(fabric):
     pair(fabric, UCX, r"^Final:\s+500 ", ["{server}", *UCX_TEST])
 
 
+def fi_pingpong(fabric, *endpoint):
+    """It compares what comes back (-c). A row of its table: octets, messages sent, as many come back intact."""
+    argv = [*FI_PINGPONG, *endpoint]
+    pair(fabric, argv, r"^1m\s+20\s+=20\s", ["-P", "{port}", "{server}"], ["-B", "{port}"])
+
+
 def captured(fabric):
     with tempfile.TemporaryDirectory() as place:
         harness.pair(fabric, PINGPONG, [*PINGPONG, "{server}"], captures=(None, place + "/lost.pcapng"), faults=["drop psn=6"])
@@ -93,6 +100,8 @@ ROWS = {
     "ib_write_bw -R (rdma_cm)": write_bw_connected,
     "rping": lambda fabric: connected(fabric, rdma_cm.RPING),
     "ucx_perftest, rc_verbs": ucx,
+    "fi_pingpong, MSG of verbs": lambda fabric: fi_pingpong(fabric, "-p", "verbs", "-e", "msg"),
+    "fi_pingpong, RDM of ofi_rxm": lambda fabric: fi_pingpong(fabric, "-p", "verbs;ofi_rxm", "-e", "rdm"),
     "verbena explain of a capture": captured,
     "verbena run, both clocks": scenario,
 }

@@ -70,6 +70,16 @@ class Installed(Installation):
             with open(f"{self.root}/share/{path}", encoding="utf-8") as file:
                 self.assertEqual(file.read(), run([self.command, *words]).stdout, path)
 
+    def test_pages_show_the_command_as_it_is_typed_here(self):
+        texts = {}
+        for path in files_below(self.root):
+            if path.endswith(".md"):
+                with open(f"{self.root}/{path}", encoding="utf-8") as file:
+                    texts[path] = file.read()
+        self.assertIn("$ verbena exec --node 1", texts["share/doc/verbena/README.md"])
+        self.assertIn("share/doc/verbena/docs/reference/commands.md", texts)
+        self.assertEqual([path for path, text in texts.items() if "build/verbena exec" in text or "build/verbena run" in text], [])
+
     def test_a_pair_runs_from_a_moved_tree(self):
         moved = self.place + "/somewhere else"
         os.rename(self.root, moved)

@@ -82,6 +82,14 @@ class Packages(unittest.TestCase):
 
 
 class Packed(Packages):
+    def test_lintian_finds_no_error_and_no_warning(self):
+        place = os.path.join(pairs.ROOT, "build", "package")
+        changes = [os.path.join(place, name) for name in os.listdir(place) if name.endswith(".changes")]
+        with tempfile.TemporaryDirectory() as own:  # lintian leaves files behind where it keeps its own
+            done = run(["lintian", "--fail-on", "error,warning", "--allow-root", *changes], env={**os.environ, "TMPDIR": own})
+        self.assertEqual(len(changes), 1)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_it_needs_nobody_elses_verbs_and_is_nobodys(self):
         depends = self.field("Depends")
         self.assertIn("libc6 (>= ", depends)

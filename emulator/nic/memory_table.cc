@@ -165,7 +165,7 @@ bool MemoryTable::may_bind(const Slot& window, const WindowBinding& binding, PdH
   Slot* const region = const_cast<MemoryTable*>(this)->find_region(binding.lkey >> kKeyBits);
   if (region == nullptr || region->key != binding.lkey || region->pd != pd || region->kind == Kind::null_region)
     return false;
-  if ((region->access & kMwBind) == 0) return false;
+  if ((region->access & kMwBind) == 0 || (region->access & kZeroBased) != 0) return false;  // as rxe and mlx5
   if ((binding.access & (kRemoteWrite | kRemoteAtomic)) != 0 && (region->access & kLocalWrite) == 0) return false;
   std::uint64_t unused;
   return region->contains(binding.address, binding.length, unused);

@@ -158,6 +158,14 @@ BOOST_AUTO_TEST_CASE(a_bind_that_breaks_a_rule_fails_and_takes_the_qp_with_it) {
       binding.lkey = Buffer(pair.b.nic(), pair.b.pd, kRegionBytes, kRemoteRead | kMwBind).lkey();
     });
     refused(type, [](WindowPair& pair, Wanted binding) {
+      const MemoryRegionInit region{.pd = pair.b.pd,
+                                    .address = reinterpret_cast<std::uintptr_t>(pair.region.bytes().data()),
+                                    .length = kRegionBytes,
+                                    .access = kLocalWrite | kRemoteWrite | kMwBind | kZeroBased};
+      binding.lkey = Endpoint::take(pair.b.nic().register_memory(region)).lkey;
+      binding.address = 0;
+    });
+    refused(type, [](WindowPair& pair, Wanted binding) {
       const PdHandle pd = Endpoint::take(pair.b.nic().allocate_pd());
       binding.window = Endpoint::take(pair.b.nic().allocate_window(pd, WindowType::type2)).handle;
     });

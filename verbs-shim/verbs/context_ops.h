@@ -28,7 +28,8 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 int dealloc_mw(ibv_mw* mw);
 /// What a bind to `rkey` asks of the NIC; without a region it unbinds.
-nic::WindowBinding binding_of(const ibv_mw& window, std::uint32_t rkey, const ibv_mw_bind_info& info);
+nic::WindowBinding binding_of(const ibv_qp& qp, const ibv_mw& window, ibv_mw_type type, std::uint32_t rkey,
+                              const ibv_mw_bind_info& info);
 /// A window of type 2 has its new key when the bind is posted, as with irdma: the low bits are the consumer's.
 void note_bind(ibv_mw& window, std::uint32_t rkey);
 ibv_mr* alloc_null_mr(ibv_pd* pd);

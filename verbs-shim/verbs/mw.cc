@@ -7,9 +7,20 @@
 #include "verbs-shim/verbs/process.h"
 
 namespace verbena::shim {
+namespace {
 
-nic::WindowBinding binding_of(const ibv_mw& window, std::uint32_t rkey, const ibv_mw_bind_info& info) {
-  return {.window = static_cast<const Mw&>(window).nic,
+/// A parent domain is its domain.
+bool is_same_domain(const ibv_pd* a, const ibv_pd* b) {
+  return a == b || (a != nullptr && b != nullptr && static_cast<const Pd*>(a)->nic == static_cast<const Pd*>(b)->nic);
+}
+
+}  // namespace
+
+nic::WindowBinding binding_of(const ibv_qp& qp, const ibv_mw& window, ibv_mw_type type, std::uint32_t rkey,
+                              const ibv_mw_bind_info& info) {
+  // A window of another context, of the other kind, or none at all: its NIC has no such window.
+  const bool is_known = window.context == qp.context && window.type == type;
+  return {.window = is_known ? static_cast<const Mw&>(window).nic : nic::MwHandle{},
           .rkey = rkey,
           .lkey = info.mr != nullptr ? info.mr->lkey : 0,
           .address = info.addr,
@@ -49,18 +60,19 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   host::Engine* const engine = engine_of(qp->context);
   if (engine == nullptr) return kNoDevice;
-  if (qp->pd == nullptr) return EINVAL;  // an XRC receive QP posts nothing
-  if (!is_live_of(qp->context, mw)) return missing(mw);
-  ibv_mr* const region = bind->bind_info.mr;
-  if (region != nullptr && !is_live(region)) return ENOENT;
-  if (static_cast<Pd*>(mw->pd)->nic != static_cast<Pd*>(qp->pd)->nic) return EPERM;  // a parent domain is its domain
+  // What mlx5_bind_mw and rxe_bind_mw of rdma-core look at before they post. All else is the NIC's, and completes with
+  // IBV_WC_MW_BIND_ERR.
+  const ibv_mw_bind_info& info = bind->bind_info;
+  if (info.mr == nullptr && (info.addr != 0 || info.length != 0)) return EINVAL;
+  if ((info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0) return EINVAL;
+  if (info.mr != nullptr && !is_same_domain(mw->pd, info.mr->pd)) return EPERM;
   nic::SendRequest request;
   request.wr_id = bind->wr_id;
   request.signaled = (bind->send_flags & IBV_SEND_SIGNALED) != 0;
   request.fence = (bind->send_flags & IBV_SEND_FENCE) != 0;
   const std::uint32_t rkey = ibv_inc_rkey(mw->rkey);
   request.opcode = nic::SendOpcode::bind_memory_window;
-  request.operand = {.binding = binding_of(*mw, rkey, bind->bind_info)};
+  request.operand = {.binding = binding_of(*qp, *mw, IBV_MW_TYPE_1, rkey, info)};
   const auto posted =
       engine->post([&](nic::Nic& nic, Time now) { return nic.post_send(qp_of(qp)->nic, request, now); });
   if (posted) mw->rkey = rkey;

@@ -185,7 +185,7 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
 }
 
 /// The NIC's form of one request. False: nothing the NIC could be asked for.
-bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) {
+bool translate(const ibv_qp& qp, const ibv_send_wr& from, nic::SendRequest& to) {
   if (from.num_sge < 0 || (from.opcode > IBV_WR_SEND_WITH_INV && from.opcode != IBV_WR_ATOMIC_WRITE) ||
       (from.send_flags & IBV_SEND_IP_CSUM) != 0)
     return false;
@@ -223,16 +223,17 @@ bool translate(const ibv_send_wr& from, ibv_qp_type type, nic::SendRequest& to) 
       to.immediate = from.invalidate_rkey;
       break;
     case IBV_WR_BIND_MW:  // ibv_bind_mw binds windows of type 1
-      if (from.bind_mw.mw == nullptr || from.bind_mw.mw->type != IBV_MW_TYPE_2) return false;
-      to.operand = {.binding = binding_of(*from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info)};
+      if (from.bind_mw.mw == nullptr) return false;
+      to.operand = {.binding =
+                        binding_of(qp, *from.bind_mw.mw, IBV_MW_TYPE_2, from.bind_mw.rkey, from.bind_mw.bind_info)};
       to.sges = {};
       break;
     default:
       break;
   }
-  if (type == IBV_QPT_XRC_SEND) to.remote_qpn = wire::Qpn(from.qp_type.xrc.remote_srqn);
+  if (qp.qp_type == IBV_QPT_XRC_SEND) to.remote_qpn = wire::Qpn(from.qp_type.xrc.remote_srqn);
   // With another opcode the address handle's place in the request is another field's: the QP refuses the opcode.
-  if (type != IBV_QPT_UD || (from.opcode != IBV_WR_SEND && from.opcode != IBV_WR_SEND_WITH_IMM)) return true;
+  if (qp.qp_type != IBV_QPT_UD || (from.opcode != IBV_WR_SEND && from.opcode != IBV_WR_SEND_WITH_IMM)) return true;
   if (from.wr.ud.ah == nullptr) return false;
   to.address_handle = static_cast<Ah*>(from.wr.ud.ah)->nic;
   to.remote_qpn = wire::Qpn(from.wr.ud.remote_qpn);
@@ -295,7 +296,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad_request) {
     const nic::QpHandle handle = qp_of(qp)->nic;
     for (; request != nullptr; request = request->next) {
       nic::SendRequest send;
-      const int error = translate(*request, qp->qp_type, send) ? errno_of(nic.post_send(handle, send, now)) : EINVAL;
+      const int error = translate(*qp, *request, send) ? errno_of(nic.post_send(handle, send, now)) : EINVAL;
       if (error != 0) {
         *bad_request = request;
         return error;

@@ -89,10 +89,9 @@ void wr_local_inv(ibv_qp_ex* qp, std::uint32_t invalidate_rkey) {
 }
 
 void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* bind_info) {
-  if (mw->type != IBV_MW_TYPE_2) staged_of(qp).refuse(EINVAL);
   nic::SendRequest* const request = begin(qp, nic::SendOpcode::bind_memory_window, IBV_QP_EX_WITH_BIND_MW);
   if (request == nullptr) return;
-  request->operand = {.binding = binding_of(*mw, rkey, *bind_info)};
+  request->operand = {.binding = binding_of(qp->qp_base, *mw, IBV_MW_TYPE_2, rkey, *bind_info)};
   staged_of(qp).windows[staged_of(qp).count - 1] = mw;
 }
 

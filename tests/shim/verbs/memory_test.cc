@@ -92,15 +92,71 @@ BOOST_AUTO_TEST_CASE(binding_is_refused_at_once_where_the_call_can_tell) {
   BOOST_CHECK_EQUAL(ibv_dealloc_pd(other), EBUSY);
   BOOST_CHECK_EQUAL(ibv_dealloc_mw(foreign), 0);
   BOOST_CHECK_EQUAL(ibv_dealloc_pd(other), 0);
-  ibv_send_wr request = pair.b.request(IBV_WR_BIND_MW, nullptr);
-  request.bind_mw.mw = type1;
-  request.bind_mw.bind_info = pair.bind_info();
-  BOOST_CHECK_EQUAL(pair.b.post(request), EINVAL);
+  bind.bind_info.mr = nullptr;
+  BOOST_CHECK_EQUAL(ibv_bind_mw(pair.b.qp, type1, &bind), EINVAL);  // an address of nothing
+  bind.bind_info = pair.bind_info(kRemoteWrite | IBV_ACCESS_ZERO_BASED);
+  BOOST_CHECK_EQUAL(ibv_bind_mw(pair.b.qp, type1, &bind), EINVAL);
   errno = 0;
   BOOST_CHECK(ibv_alloc_mw(pair.b.pd, out_of_range<ibv_mw_type>(3)) == nullptr);
   BOOST_CHECK_EQUAL(errno, EINVAL);
   BOOST_CHECK_EQUAL(ibv_dealloc_mw(type1), 0);
   BOOST_CHECK_EQUAL(ibv_dealloc_mw(type2), 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_only_the_nic_can_tell_of_a_bind_ends_as_a_completion) {
+  const auto bind = [](Pair& pair, ibv_mw* mw, const ibv_mw_bind_info& info) {
+    ibv_mw_bind request{.send_flags = IBV_SEND_SIGNALED, .bind_info = info};
+    BOOST_CHECK_EQUAL(ibv_bind_mw(pair.b.qp, mw, &request), 0);
+  };
+  const auto post = [](Pair& pair, ibv_mw* mw, const ibv_mw_bind_info& info) {
+    ibv_send_wr request = pair.b.request(IBV_WR_BIND_MW, nullptr);
+    request.num_sge = 0;
+    request.bind_mw.mw = mw;
+    request.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+    request.bind_mw.bind_info = info;
+    BOOST_CHECK_EQUAL(pair.b.post(request), 0);
+  };
+  const auto build = [](Pair& pair, ibv_mw* mw, const ibv_mw_bind_info& info) {
+    ibv_qp_ex* const qp = ibv_qp_to_qp_ex(pair.b.qp);
+    ibv_wr_start(qp);
+    qp->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_bind_mw(qp, mw, ibv_inc_rkey(mw->rkey), &info);
+    BOOST_CHECK_EQUAL(ibv_wr_complete(qp), 0);
+  };
+  const auto fails = [](ibv_mw_type type, auto&& act) {
+    Pair pair(IBV_QP_EX_WITH_BIND_MW);
+    ibv_mw* const mw = window_of(pair.b, type);
+    act(pair, mw);
+    BOOST_CHECK_EQUAL(next_completion(pair.b.cq).status, IBV_WC_MW_BIND_ERR);
+    BOOST_CHECK_EQUAL(ibv_dealloc_mw(mw), 0);
+  };
+  fails(IBV_MW_TYPE_1, [&](Pair& pair, ibv_mw*) {  // the QP is of another domain than window and region
+    ibv_pd* const other = ibv_alloc_pd(pair.b.context);
+    ibv_mr* const region = ibv_reg_mr(other, pair.b.buffer.data(), 4096, kLocalWrite | IBV_ACCESS_MW_BIND);
+    ibv_mw* const foreign = ibv_alloc_mw(other, IBV_MW_TYPE_1);
+    bind(pair, foreign, {.mr = region, .addr = pair.b.address(0), .length = 64, .mw_access_flags = kRemoteWrite});
+    BOOST_CHECK_EQUAL(ibv_dealloc_mw(foreign), 0);
+    BOOST_CHECK_EQUAL(ibv_dereg_mr(region), 0);
+    BOOST_CHECK_EQUAL(ibv_dealloc_pd(other), 0);
+  });
+  fails(IBV_MW_TYPE_1, [&](Pair& pair, ibv_mw* mw) { post(pair, mw, pair.bind_info()); });
+  fails(IBV_MW_TYPE_1, [&](Pair& pair, ibv_mw* mw) { build(pair, mw, pair.bind_info()); });
+  fails(IBV_MW_TYPE_2, [&](Pair& pair, ibv_mw*) {
+    ibv_mw no_window{};
+    post(pair, &no_window, pair.bind_info());
+  });
+  fails(IBV_MW_TYPE_2, [&](Pair& pair, ibv_mw*) {  // what has the same number in another context
+    Endpoint other;
+    ibv_mw* const foreign = window_of(other, IBV_MW_TYPE_2);
+    post(pair, foreign, pair.bind_info());
+    BOOST_CHECK_EQUAL(ibv_dealloc_mw(foreign), 0);
+  });
+  fails(IBV_MW_TYPE_2, [&](Pair& pair, ibv_mw* mw) {
+    ibv_mr no_region{};
+    ibv_mw_bind_info info = pair.bind_info();
+    info.mr = &no_region;
+    post(pair, mw, info);
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_window_of_type_2_is_bound_by_a_request_and_invalidated_by_the_peer) {

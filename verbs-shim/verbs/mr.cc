@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "emulator/host/os/memory_access.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/live.h"
 #include "verbs-shim/verbs/objects.h"
@@ -20,23 +21,26 @@ constexpr unsigned kAccessRights =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr unsigned kAccessKnown =
     kAccessRights | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB;
+constexpr unsigned kAccessFlush = nic::kFlushGlobal | nic::kFlushPersistent;  // newer than the distribution's header
 constexpr unsigned kAccessDeviceMemory = kAccessRights | IBV_ACCESS_ZERO_BASED;
 
 std::uintptr_t page_bytes() {
   return static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Whether every page of the range is mapped, as a NIC finds when it pins them.
-bool is_mapped(std::uintptr_t address, std::size_t length) {
-  constexpr std::size_t kPagesAtOnce = 4096;
-  unsigned char resident[kPagesAtOnce];
-  const std::uintptr_t end = address + length;
-  for (std::uintptr_t at = address & ~(page_bytes() - 1); at < end;) {
-    const std::size_t bytes = std::min<std::uintptr_t>(end - at, kPagesAtOnce * page_bytes());
-    if (mincore(reinterpret_cast<void*>(at), bytes, resident) != 0 && errno == ENOMEM) return false;
-    at += kPagesAtOnce * page_bytes();
-  }
-  return true;
+/// What ib_access_writable in ib_verbs.h says: the pages of a region with one of these are pinned for writing.
+constexpr unsigned kAccessWrites =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+
+/// What ib_umem_get says of the range (umem.c): 0 or an errno value. Pages of an on-demand region are asked for when
+/// the NIC meets them.
+int refusal_of_range(std::uintptr_t start, std::size_t length, unsigned access) {
+  const std::uintptr_t last_page = ~(page_bytes() - 1);
+  const bool is_empty = length == 0 && (start & ~last_page) == 0;  // not even a page
+  if (is_empty || start + length < start || start + length > last_page) return EINVAL;
+  if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
+  const auto use = (access & kAccessWrites) != 0 ? host::MemoryUse::write : host::MemoryUse::read;
+  return host::may_access(start, length, use) ? 0 : EFAULT;
 }
 
 /// Hints may be ignored; what is left is the NIC's to judge.
@@ -70,13 +74,19 @@ Mr* create(ibv_pd* pd, nic::MemoryRegionInit init, void* shown) {
   return mr;
 }
 
+/// In the order of uverbs: the place in the page, the domain, the rights, the range.
 ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova, unsigned access) {
-  if ((access & ~kAccessKnown & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0) return fail(EINVAL);
   const auto start = reinterpret_cast<std::uintptr_t>(address);
-  if (start + length < start) return fail(EINVAL);
-  const bool on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
-  if (length == SIZE_MAX && (start != 0 || iova != 0 || !on_demand)) return fail(EINVAL);
-  if (length > 0 && !on_demand && !is_mapped(start, length)) return fail(EFAULT);
+  if (((start ^ iova) & (page_bytes() - 1)) != 0 && (access & IBV_ACCESS_ZERO_BASED) == 0) return fail(EINVAL);
+  if (!is_live(pd)) return fail(missing(pd));
+  const bool is_remote_only =
+      (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0;
+  if (is_remote_only || (access & ~kAccessKnown & ~kAccessFlush & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0)
+    return fail(EINVAL);
+  if ((access & kAccessFlush) != 0) return fail(EOPNOTSUPP);  // the device has no FLUSH (ib_check_mr_access)
+  const bool is_everything = length == SIZE_MAX && start == 0 && iova == 0 && (access & IBV_ACCESS_ON_DEMAND) != 0;
+  if (!is_everything)
+    if (const int error = refusal_of_range(start, length, access); error != 0) return fail(error);
   return create(pd, {.address = start, .length = length, .iova = iova, .access = rights_of(access)}, address);
 }
 
@@ -144,7 +154,9 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
     const bool waits = (flags & IBV_ADVISE_MR_FLAG_FLUSH) != 0;
     // What is not waited for is checked later by nobody but the access itself.
     if (!found && (waits || found.error() != nic::VerbsError::fault)) return errno_of(found);
-    if (found && waits && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT && !is_mapped(*found, range.length))
+    const auto use = for_writing ? host::MemoryUse::write : host::MemoryUse::read;
+    if (found && waits && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT &&
+        !host::may_access(*found, range.length, use))
       return EFAULT;
   }
   return 0;
@@ -217,10 +229,12 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, 
   const unsigned after = changes_access ? rights_of(rights) : object->access;
   if (changes_access) wanted.access = after;
   if (changes_pd) wanted.pd = static_cast<Pd*>(pd)->nic;
-  const auto start = reinterpret_cast<std::uintptr_t>(addr);
+  const auto start = reinterpret_cast<std::uintptr_t>(moves ? addr : mr->addr);
+  const bool is_written_now = (object->access & kAccessWrites) == 0 && (after & kAccessWrites) != 0;
+  if (moves || is_written_now)
+    if (const int error = refusal_of_range(start, moves ? length : mr->length, after); error != 0)
+      return refuse(error, IBV_REREG_MR_ERR_CMD);
   if (moves) {
-    if (start + length < start) return refuse(EINVAL, IBV_REREG_MR_ERR_CMD);
-    if ((after & IBV_ACCESS_ON_DEMAND) == 0 && !is_mapped(start, length)) return refuse(EFAULT, IBV_REREG_MR_ERR_CMD);
     wanted.translation = {.address = start, .length = length, .iova = (after & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : start};
   }
   const auto changed =

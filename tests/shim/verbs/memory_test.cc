@@ -159,6 +159,44 @@ BOOST_AUTO_TEST_CASE(what_only_the_nic_can_tell_of_a_bind_ends_as_a_completion) 
   });
 }
 
+BOOST_AUTO_TEST_CASE(a_region_is_refused_where_its_pages_could_not_be_pinned) {
+  Endpoint endpoint;
+  const auto error_of = [&](const void* place, std::size_t length, int access) {
+    errno = 0;
+    ibv_mr* const region = ibv_reg_mr(endpoint.pd, const_cast<void*>(place), length, access);
+    if (region != nullptr) BOOST_CHECK_EQUAL(ibv_dereg_mr(region), 0);
+    return region != nullptr ? 0 : errno;
+  };
+  constexpr std::size_t kPage = verbena::test::PagesThatGo::kPage;
+  for (const std::size_t pages : {1u, 1024u}) {
+    verbena::test::PagesThatGo memory(pages);
+    const std::size_t length = memory.length();
+    BOOST_REQUIRE_EQUAL(mprotect(memory.page(0), length, PROT_READ), 0);
+    BOOST_CHECK_EQUAL(error_of(memory.page(0), length, 0), 0);
+    BOOST_CHECK_EQUAL(error_of(memory.page(0), length, IBV_ACCESS_REMOTE_READ), 0);
+    for (const int access : {kLocalWrite, kLocalWrite | kRemoteWrite, int{IBV_ACCESS_MW_BIND}})
+      BOOST_CHECK_EQUAL(error_of(memory.page(0), length, access), EFAULT);
+    BOOST_CHECK_EQUAL(error_of(memory.page(0), length, kLocalWrite | IBV_ACCESS_ON_DEMAND), 0);  // shows at the access
+    ibv_mr* const readable = ibv_reg_mr(endpoint.pd, memory.page(0), length, IBV_ACCESS_REMOTE_READ);
+    BOOST_REQUIRE(readable != nullptr);
+    BOOST_CHECK_EQUAL(ibv_rereg_mr(readable, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kLocalWrite),
+                      IBV_REREG_MR_ERR_CMD);
+    BOOST_CHECK_EQUAL(errno, EFAULT);
+    BOOST_CHECK_EQUAL(ibv_dereg_mr(readable), 0);
+    BOOST_REQUIRE_EQUAL(mprotect(memory.page(0), length, PROT_NONE), 0);
+    BOOST_CHECK_EQUAL(error_of(memory.page(0), length, 0), EFAULT);
+    memory.unmap_from(0);
+    BOOST_CHECK_EQUAL(error_of(memory.page(0), length, 0), EFAULT);
+  }
+  verbena::test::PagesThatGo page(1);
+  BOOST_CHECK_EQUAL(error_of(page.page(0), 0, 0), EINVAL);  // no page at all
+  BOOST_CHECK_EQUAL(error_of(page.page(0) + 1, 0, 0), 0);
+  BOOST_CHECK_EQUAL(error_of(page.page(0), SIZE_MAX - kPage, 0), EINVAL);
+  errno = 0;
+  BOOST_CHECK((ibv_reg_mr_iova)(endpoint.pd, page.page(0), 64, 8, 0) == nullptr);  // another place in its page
+  BOOST_CHECK_EQUAL(errno, EINVAL);
+}
+
 BOOST_AUTO_TEST_CASE(a_window_of_type_2_is_bound_by_a_request_and_invalidated_by_the_peer) {
   Pair pair;
   ibv_mw* const mw = window_of(pair.b, IBV_MW_TYPE_2);

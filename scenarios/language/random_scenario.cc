@@ -1,5 +1,6 @@
 #include "scenarios/language/random_scenario.h"
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <string_view>
@@ -51,8 +52,7 @@ class Writer {
     workloads();
     flows();
     faults();
-    // Frozen or cut off for less than a second: seven retries of 67 ms and more outlast it.
-    text_ += "expect:\n  - finished\n  - data-intact\n";
+    expectations();
     return text_;
   }
 
@@ -103,7 +103,7 @@ class Writer {
     }
     constexpr std::array<std::string_view, 4> kRates{"1Gbps", "10Gbps", "25Gbps", "100Gbps"};
     text_ += joined({"  link: {rate: ", std::string(one_of(kRates)), ", delay: ", number(between(100, 5000)),
-                     "ns, queue: ", number(between(64, 1024)), "KiB", ecn(), "}\n", qos()});
+                     "ns, queue: ", number(queue_kib_ = between(64, 1024)), "KiB", ecn(), "}\n", qos()});
   }
 
   /// With dice of its own, as ecn(). Lossless classes only where pauses cannot wait for each other in a ring, whatever
@@ -210,19 +210,25 @@ class Writer {
     constexpr std::array<std::string_view, 5> kMtus{"256", "512", "1024", "2048", "4096"};
     // The largest timeout code here is 137 ms.
     text_ += joined({"nic: {mtu: ", std::string(one_of(kMtus)), ", timeout: ", number(between(14, 15)),
-                     ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)), ", read-depth: ",
-                     number(between(1, 16)), congestion_control(), loss_recovery(), latencies(), dscp(), "}\n"});
+                     ", retry-count: 7, rnr-retry: 7, min-rnr-timer: ", number(between(1, 14)),
+                     ", read-depth: ", number(read_depth_ = between(1, 16)), congestion_control(), loss_recovery(),
+                     latencies(), dscp(), "}\n"});
   }
 
   // -- Traffic
 
   void sides() {
+    Traffic& traffic = traffic_.back();
     if (hosts_ > 2 && chance(30)) {
       text_ += "    pattern: all-to-all\n    among: all\n";
+      traffic.pairs_of_host = hosts_ - 1;
+      traffic.pairs = hosts_ * (hosts_ - 1);
     } else if (hosts_ > 2 && chance(20)) {
       text_ += "    pattern: permutation\n    among: all\n";
+      traffic.pairs = hosts_;
     } else if (hosts_ > 2 && chance(20)) {
       text_ += "    pattern: incast\n    from: [n2, n3]\n    to: n1\n";
+      traffic.pairs = 2;
     } else {
       const std::uint64_t from = between(1, hosts_);
       const std::uint64_t to = (from + between(0, hosts_ - 2)) % hosts_ + 1;
@@ -231,11 +237,13 @@ class Writer {
   }
 
   void size() {
+    std::uint64_t& octets = traffic_.back().octets;
     if (chance(30)) {
       text_ += joined({"    size: [{size: 64, weight: 3}, {from: 1, to: ", number(between(1, 8192)),
                        "}, {size: 16KiB, weight: 1}]\n"});
+      octets = 16'384;
     } else {
-      text_ += joined({"    size: ", number(between(0, 20'000)), "\n"});
+      text_ += joined({"    size: ", number(octets = between(0, 20'000)), "\n"});
     }
   }
 
@@ -246,10 +254,12 @@ class Writer {
     for (std::uint64_t i = 1; i <= workloads_; ++i) {
       const std::string_view verb = one_of(kVerbs);
       text_ += "  - name: w" + number(i) + "\n    verb: " + std::string(verb) + "\n";
+      traffic_.push_back({.name = "w" + number(i), .reads = verb == "read" || verb == "mixed"});
+      Traffic& traffic = traffic_.back();
       sides();
       if (verb != "cas" && verb != "fetch-add") size();
-      text_ += joined({"    count: ", number(between(1, 40)), "\n    depth: ", number(between(1, 16)),
-                       "\n    qps: ", number(between(1, 3)), "\n", own_dscp()});
+      text_ += joined({"    count: ", number(between(1, 40)), "\n    depth: ", number(traffic.depth = between(1, 16)),
+                       "\n    qps: ", number(traffic.qps = between(1, 3)), "\n", own_dscp()});
       if (chance(20)) text_ += joined({"    rate: ", number(between(10'000, 200'000)), "\n"});
       if (chance(30)) text_ += joined({"    start: ", number(between(1, 500)), "us\n"});
       // Fewer receives than requests in flight: RNR NAKs, which rnr-retry: 7 outlasts.
@@ -276,6 +286,7 @@ class Writer {
   /// Flows that arrive at a load, in one scenario of four; with dice of their own, behind the other workloads.
   void flows() {
     if (flow_dice_.below(4) != 0) return;
+    traffic_.push_back({.name = "flows"});
     constexpr std::array<std::string_view, 3> kVerbs{"send", "write", "write-imm"};
     text_ += joined({"  - name: flows\n    verb: ", std::string(kVerbs[flow_dice_.below(3)]), "\n"});
     if (hosts_ > 2 && flow_dice_.below(2) == 0)
@@ -347,11 +358,10 @@ class Writer {
     const std::string storm = pause_storm();
     if (many == 0 && storm.empty()) return;
     text_ += "faults:\n" + storm;
-    bool interrupted = false;  // two interruptions in a row could outlast the retries
     for (std::uint64_t i = 0; i < many; ++i) {
-      if (!interrupted && chance(20)) {
+      if (!is_interrupted_ && chance(20)) {  // two in a row could outlast the retries
         element_fault();
-        interrupted = true;
+        is_interrupted_ = true;
       } else if (chance(15)) {
         text_ += joined({"  - data-pkt-events: [{qpn: 0, psn: ", number(between(0, 5)), ", type: drop, iter: 1}]\n"});
       } else {
@@ -360,6 +370,42 @@ class Writer {
             {"  - {packet: ", packet_fault(), ", link: ", place(), ", until: ", number(between(1, 50)), "ms}\n"});
       }
     }
+  }
+
+  // -- What is to come of it
+
+  /// Of a workload, what its expectation depends on.
+  struct Traffic {
+    std::string name;
+    bool reads = false;
+    std::uint64_t pairs = 1;          // of hosts
+    std::uint64_t pairs_of_host = 1;  // that it is the initiator of
+    std::uint64_t octets = 0;         // of a message, at most
+    std::uint64_t depth = 1;
+    std::uint64_t qps = 1;
+  };
+
+  /// All QPs of a node that was interrupted ask for their READs at one time, and when the answers do not fit into the
+  /// queue of its port, they do so again together, for their timers are equal: the same answers may be lost each time.
+  /// A missing answer takes a retry, as its timeout does (IBTA 9.7.5.2.8): seven are soon over.
+  bool may_lose_answers(const Traffic& traffic) const {
+    const std::uint64_t answers =
+        traffic.pairs_of_host * traffic.qps * std::min(traffic.depth, read_depth_) * traffic.octets;
+    return is_interrupted_ && traffic.reads && answers > queue_kib_ * 1024;
+  }
+
+  /// Frozen or cut off for less than a second: seven retries of 67 ms and more outlast it.
+  void expectations() {
+    text_ += "expect:\n";
+    if (std::ranges::none_of(traffic_, [this](const Traffic& traffic) { return may_lose_answers(traffic); })) {
+      text_ += "  - finished\n";
+    } else {
+      for (const Traffic& traffic : traffic_)
+        text_ += may_lose_answers(traffic) ? joined({"  - {survivors: ", traffic.name,
+                                                     ", min: ", number((traffic.pairs * traffic.qps + 1) / 2), "}\n"})
+                                           : joined({"  - {finished: ", traffic.name, "}\n"});
+    }
+    text_ += "  - data-intact\n";
   }
 
   Dice dice_;
@@ -376,6 +422,10 @@ class Writer {
   std::uint64_t seed_;
   std::uint64_t hosts_ = 2;
   std::uint64_t workloads_ = 1;
+  std::uint64_t queue_kib_ = 0;
+  std::uint64_t read_depth_ = 1;
+  bool is_interrupted_ = false;
+  std::vector<Traffic> traffic_;
   std::string text_;
 };
 

@@ -16,7 +16,7 @@ using fabric::Dice;
 namespace {
 
 constexpr std::uint64_t kScenarios = 1000;
-constexpr std::uint64_t kExpectedHash = 8'339'104'372'820'199'065u;
+constexpr std::uint64_t kExpectedHash = 7'173'491'668'820'110'427u;
 
 /// Every key that can be spoiled: those followed by a colon, by the place behind their first letter.
 std::vector<std::size_t> keys_in(const std::string& text) {
@@ -45,6 +45,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_random_scenarios_are_read_without_error_and_diff
   std::size_t workloads = 0;
   std::size_t flows = 0;
   std::size_t distributions = 0;
+  std::size_t with_lost_answers = 0;
   for (std::uint64_t seed = 1; seed <= kScenarios; ++seed) {
     const std::string text = random_scenario(seed);
     BOOST_REQUIRE(text == random_scenario(seed));
@@ -53,12 +54,17 @@ BOOST_AUTO_TEST_CASE(a_thousand_random_scenarios_are_read_without_error_and_diff
     workloads += scenario.workloads.size();
     for (const Workload& workload : scenario.workloads) flows += workload.load_ppb != 0 ? 1 : 0;
     distributions += text.find("{cdf: ") != text.npos ? 1 : 0;
-    BOOST_TEST_REQUIRE(scenario.expectations.size() == 2u);
+    if (text.find("survivors: ") != text.npos)
+      ++with_lost_answers;
+    else
+      BOOST_TEST_REQUIRE(scenario.expectations.size() == 2u);
   }
   BOOST_TEST(faults > kScenarios);
   BOOST_TEST(workloads > kScenarios * 3 / 2);
   BOOST_TEST(flows > kScenarios / 5);
   BOOST_TEST(distributions > kScenarios / 20);
+  BOOST_TEST(with_lost_answers > 0u);
+  BOOST_TEST(with_lost_answers < kScenarios / 10);
   BOOST_TEST(random_scenario(1) != random_scenario(2));
 }
 

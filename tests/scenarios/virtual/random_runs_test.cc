@@ -53,6 +53,11 @@ BOOST_AUTO_TEST_CASE(fourth_quarter) {
   check_seeds(751);
 }
 
+BOOST_AUTO_TEST_CASE(a_seed_whose_answers_are_lost_together_again_and_again) {
+  Totals totals;
+  check_seed(910'292, totals);
+}
+
 BOOST_AUTO_TEST_CASE(seeds_that_are_asked_for) {
   Totals totals;
   if (const char* seed = std::getenv("VERBENA_TEST_SEED")) check_seed(std::strtoull(seed, nullptr, 0), totals);

@@ -308,7 +308,9 @@ FabricAnswer FabricCommands::stat(Time now, const FabricWords&) {
                  {"octets_out", seen.octets_out},
                  {"nobody", seen.nobody},
                  {"overflowed", seen.overflowed},
-                 {"pauses", seen.pauses}};
+                 {"pauses", seen.pauses},
+                 {"not_run_ns", seen.not_run.ns},
+                 {"not_run_from_ns", seen.not_run.ns == 0 ? 0 : (seen.not_run_from - started_).ns}};
     if (setup_.counters != nullptr) node["counters"] = counters_of(*setup_.counters, node_address(host + 1));
     nodes.push_back(std::move(node));
   }

@@ -220,6 +220,15 @@ void FabricPorts::look_at_held() {
   }
 }
 
+void FabricPorts::look_at_waiting(Time now) {
+  shm_->look_at_waiting(now, [&](const PeerName& peer, Time since) {
+    const std::uint32_t host = host_of(peer.address);
+    if (host == kNoHost || now - since <= nodes_[host].statistics.not_run) return;
+    nodes_[host].statistics.not_run = now - since;
+    nodes_[host].statistics.not_run_from = since;
+  });
+}
+
 /// It has done its work, in the node's port, and is for the NIC to count.
 bool FabricPorts::arrived_without_qp(const fabric::Arrival& arrival) {
   if (wire::parse_pause_frame(arrival.frame))

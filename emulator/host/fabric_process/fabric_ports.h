@@ -60,7 +60,10 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
     if (!holds_back_) shm_->rests(until);
   }
   void disarm() { shm_->disarm(); }
-  void service() { shm_->service(); }
+  void service(Time now) {
+    shm_->service();
+    look_at_waiting(now);
+  }
   /// Of service() only what a frame that arrived during sleep wants.
   void acknowledge_doorbell() { shm_->acknowledge_doorbell(); }
   Link::WaitDescriptors wait_descriptors() const { return shm_->wait_descriptors(); }
@@ -72,6 +75,8 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
     std::uint64_t octets_out = 0;
     std::uint64_t nobody = 0;      // for a process that is not there
     std::uint64_t overflowed = 0;  // the process did not take its frames
+    Duration not_run{0};           // the longest time that one of its processes was seen to take none of its frames
+    Time not_run_from{};
     std::uint64_t pauses = 0;  // times when it was to hand nothing over, for a process did not take what it had sent
   };
   const NodeStatistics& node(std::uint32_t host) const { return nodes_[host].statistics; }
@@ -142,6 +147,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   void hand_to_nic(std::uint32_t host, std::span<const std::byte> frame);
   void hold(std::uint32_t host, fabric::ClassMask classes);
   void look_at_held();
+  void look_at_waiting(Time now);
   [[gnu::noinline]] void pause_sender(const Process& behind, std::span<const std::byte> frame);
   /// Of a node with frames to hand over.
   [[gnu::noinline]] bool is_still_paused(Node& node);

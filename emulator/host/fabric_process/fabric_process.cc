@@ -124,7 +124,7 @@ FabricProcess::~FabricProcess() {
 }
 
 void FabricProcess::service(Time now) {
-  ports_->service();
+  ports_->service(now);
   sockets_->service();
   control_->service([&](const FabricWords& words) { return commands_->answer(now, words); },
                     [&] { return sockets_->is_done(now); });

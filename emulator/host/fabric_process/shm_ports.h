@@ -48,6 +48,26 @@ class ShmPorts {
   void take_calls();
   /// `into` becomes those that have a channel here, in no order.
   void list_peers(std::vector<PeerName>& into) const;
+  /// Each process that has taken none of the frames that wait for it between an earlier call and this one, by
+  /// each(PeerName, since). What it did unseen after the last call, nobody knows.
+  template <class Each>
+  void look_at_waiting(Time now, Each&& each) {
+    const auto& routes = peers_->routes();
+    waiting_.resize(routes.size());
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+      Waiting& waiting = waiting_[i];
+      ShmChannel* const channel = routes[i].tx.get();
+      if (channel == nullptr || channel->has_taken_all()) {
+        waiting.since = kNever;
+        continue;
+      }
+      const std::uint64_t tail = channel->tx.read_tail();
+      if (waiting.since != kNever && waiting.tail == tail && waiting.peer == routes[i].peer)
+        each(routes[i].peer, waiting.since);
+      else
+        waiting = {routes[i].peer, now, tail};
+    }
+  }
   void service() { peers_->control().service(); }
   /// To the processes of a node (ShmControl::notify).
   bool notify(const wire::Gid& node, Notice notice) { return peers_->control().notify(node, notice); }
@@ -88,6 +108,12 @@ class ShmPorts {
 
  private:
   explicit ShmPorts(std::unique_ptr<ShmPeers> peers);
+  /// Frames that a process was not seen to take.
+  struct Waiting {
+    PeerName peer;
+    Time since = kNever;
+    std::uint64_t tail = 0;  // where it was in its ring
+  };
   bool ring_or_hold(ShmChannel& channel);
   bool wake(ShmChannel& channel);
   void hold_doorbell(ShmChannel& channel);
@@ -95,6 +121,7 @@ class ShmPorts {
   std::unique_ptr<ShmPeers> peers_;
   YieldedCores yielded_cores_{*peers_};
   ShmChannel* reserved_in_ = nullptr;
+  std::vector<Waiting> waiting_;   // by route
   std::vector<ShmChannel*> held_;  // those whose doorbells are kept back
 };
 

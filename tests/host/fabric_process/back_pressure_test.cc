@@ -100,3 +100,16 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_over_what_waits_for_a_process) {
   BOOST_TEST(until([&] { return one.link->has_sent(published) && relay.delivered_by(clock_now()) > then; },
                    [&] { one.pass(two); }));
 }
+
+BOOST_AUTO_TEST_CASE(the_fabric_knows_how_long_a_node_was_not_run_while_frames_waited_for_it) {
+  const Served fabric(fabric::star(2, kFast));
+  Uplink one(fabric, 1);
+  Uplink two(fabric, 2);
+  BOOST_REQUIRE(commit(*one.link, one.request_to(two, 0, kBytes)));
+  one.pass(one);
+  // Whoever asks wakes the fabric process, which looks then.
+  BOOST_TEST(until([&] { return seen(fabric, 2, "not_run_ns") >= 20'000'000; }, [] {}));
+  BOOST_TEST(seen(fabric, 1, "not_run_ns") < 20'000'000u);
+  one.pass(two);
+  BOOST_TEST(until([&] { return two.collector.frames.size() == 1u; }, [&] { one.pass(two); }));
+}

@@ -12,3 +12,11 @@ verbena_test(shim_socket_filter SOURCES sockets/socket_filter_test.cc ${PROJECT_
 verbena_test(shim_rdma_netlink SOURCES sockets/rdma_netlink_test.cc LINK verbena_options LABELS shim)
 target_compile_definitions(test_shim_rdma_netlink PRIVATE VERBENA_PATH_LIBRARY="$<TARGET_FILE:verbena-path>")
 add_dependencies(test_shim_rdma_netlink verbena-path)
+
+# These are programs under the path shim themselves. Sanitizers have none (verbs-shim/CMakeLists.txt).
+foreach(thing rdma_netlink_calls own_interface)
+  verbena_test(shim_${thing} SOURCES sockets/${thing}_test.cc LINK verbena_options LABELS shim)
+  add_dependencies(test_shim_${thing} verbena-path)
+  set_tests_properties(shim_${thing} PROPERTIES TIMEOUT 300 ENVIRONMENT
+    "LD_PRELOAD=$<TARGET_FILE:verbena-path>;VERBENA_NODE=7;VERBENA_FABRIC=path-${thing};VERBENA_DEVICE_NAME=mlx5_7")
+endforeach()

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "emulator/nic/counters.h"
+#include "verbs-shim/sockets/netlink_messages.h"
 #include "verbs-shim/sysfs/counters.h"
 #include "verbs-shim/sysfs/values.h"
 
@@ -28,61 +29,7 @@ constexpr std::uint8_t kNodeTypeCa = 1;  // RDMA_NODE_IB_CA, as node_type in sys
 constexpr std::size_t kAnswerBytesMax = 16384;
 constexpr std::size_t kTextBytesMax = 256;
 
-/// Messages for one process, one after the other.
-class Answer {
- public:
-  Answer(const nlmsghdr& question, std::uint32_t port) : question_(question), port_(port) {}
-
-  void begin(std::uint16_t type, std::uint16_t flags = 0) {
-    header_ = reinterpret_cast<nlmsghdr*>(octets_ + bytes_);
-    *header_ = {.nlmsg_len = NLMSG_HDRLEN,
-                .nlmsg_type = type,
-                .nlmsg_flags = flags,
-                .nlmsg_seq = question_.nlmsg_seq,
-                .nlmsg_pid = port_};
-  }
-  void attribute(std::uint16_t type, const void* value, std::size_t bytes) {
-    const nlattr attribute{static_cast<std::uint16_t>(NLA_HDRLEN + bytes), type};
-    append(&attribute, sizeof attribute);
-    append(value, bytes);
-  }
-  template <class Number>
-  void number(std::uint16_t type, Number value) {
-    attribute(type, &value, sizeof value);
-  }
-  void text(std::uint16_t type, const char* value) { attribute(type, value, std::strlen(value) + 1); }
-  /// Part of the message; padded.
-  void append(const void* value, std::size_t bytes) {
-    char* const end = octets_ + bytes_ + header_->nlmsg_len;
-    const std::size_t padded = NLMSG_ALIGN(bytes);
-    if (bytes_ + header_->nlmsg_len + padded > sizeof octets_) return;
-    std::memset(end, 0, padded);
-    std::memcpy(end, value, bytes);
-    header_->nlmsg_len += static_cast<std::uint32_t>(padded);
-  }
-  void end() { bytes_ += header_->nlmsg_len; }
-  /// Attributes until close() are part of this one.
-  std::size_t open(std::uint16_t type) {
-    const std::size_t at = bytes_ + header_->nlmsg_len;
-    const nlattr attribute{NLA_HDRLEN, static_cast<std::uint16_t>(type | NLA_F_NESTED)};
-    append(&attribute, sizeof attribute);
-    return at;
-  }
-  void close(std::size_t at) {
-    const auto length = static_cast<std::uint16_t>(bytes_ + header_->nlmsg_len - at);
-    std::memcpy(octets_ + at, &length, sizeof length);
-  }
-
-  const char* octets() const { return octets_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  const nlmsghdr& question_;
-  const std::uint32_t port_;
-  nlmsghdr* header_ = nullptr;
-  std::size_t bytes_ = 0;
-  alignas(nlmsghdr) char octets_[kAnswerBytesMax] = {};
-};
+using Answer = NetlinkMessages<kAnswerBytesMax>;
 
 /// What a file of sysfs begins with: "4: ACTIVE" is 4.
 std::uint8_t number_in(std::size_t (*write)(char*, std::size_t, unsigned)) {
@@ -166,30 +113,27 @@ constexpr Answerer kAnswerers[] = {
     {RDMA_NLDEV_CMD_SYS_GET, tell_system, false},
 };
 
-void fill(Answer& answer, const nlmsghdr& question) {
-  const bool is_list = (question.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
+void fill(Answer& answer) {
+  const nlmsghdr& question = answer.question();
+  const bool is_list = answer.asks_for_list();
   const bool is_there = has_device();
   bool is_known = false;
   for (const Answerer& answerer : kAnswerers) {
     if (question.nlmsg_type != RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, answerer.command)) continue;
     is_known = true;
     if (!is_there || (is_list && !answerer.is_listed)) continue;
-    answer.begin(question.nlmsg_type, is_list ? NLM_F_MULTI : 0);
+    answer.begin_one(question.nlmsg_type);
     answerer.tell(answer);
     answer.end();
   }
-  if (is_list) {
-    const int none = 0;
-    answer.begin(NLMSG_DONE, NLM_F_MULTI);
-    answer.append(&none, sizeof none);
-    answer.end();
-  } else if (!is_known || !is_there || (question.nlmsg_flags & NLM_F_ACK) != 0) {
-    const int code = !is_known ? -EOPNOTSUPP : is_there ? 0 : -ENODEV;
-    const nlmsgerr error{.error = code, .msg = question};
-    answer.begin(NLMSG_ERROR);
-    answer.append(&error, sizeof error);
-    answer.end();
-  }
+  if (is_list)
+    answer.end_list();
+  else if (!is_known)
+    answer.error(-EOPNOTSUPP);
+  else if (!is_there)
+    answer.error(-ENODEV);
+  else if ((question.nlmsg_flags & NLM_F_ACK) != 0)
+    answer.error(0);
 }
 
 /// The address of the socket, which it is given now if it has none.
@@ -202,6 +146,35 @@ bool find_name(int fd, sockaddr_nl& name) {
   return syscall(SYS_bind, fd, &any_port, sizeof any_port) == 0 && syscall(SYS_getsockname, fd, &name, &bytes) == 0;
 }
 
+/// The messages of a datagram, one by one. As of a kernel that has no room for an answer, the answer is lost if the
+/// socket is full.
+bool answer_all(int fd, const char* octets, std::size_t bytes) {
+  sockaddr_nl name{};
+  if (!find_name(fd, name)) return false;
+  // From a socket of its own: a netlink socket cannot send to itself what it does not say itself.
+  const auto from = static_cast<int>(syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK));
+  if (from < 0) return false;
+  while (bytes >= sizeof(nlmsghdr)) {
+    nlmsghdr question;
+    std::memcpy(&question, octets, sizeof question);
+    if (question.nlmsg_len < sizeof question || question.nlmsg_len > bytes) break;
+    const bool is_request = (question.nlmsg_flags & NLM_F_REQUEST) != 0 && question.nlmsg_type >= NLMSG_MIN_TYPE;
+    Answer answer(question, name.nl_pid);
+    if (is_request)
+      fill(answer);
+    else if ((question.nlmsg_flags & NLM_F_ACK) != 0)
+      answer.error(0);
+    if (answer.bytes() != 0)
+      syscall(SYS_sendto, from, answer.octets(), answer.bytes(), MSG_DONTWAIT, &name, sizeof name);
+    const std::size_t aligned = NLMSG_ALIGN(question.nlmsg_len);
+    const std::size_t step = aligned < bytes ? aligned : bytes;
+    octets += step;
+    bytes -= step;
+  }
+  syscall(SYS_close, from);
+  return true;
+}
+
 }  // namespace
 
 int stand_in_for_rdma_netlink() {
@@ -209,39 +182,15 @@ int stand_in_for_rdma_netlink() {
   return NETLINK_USERSOCK;
 }
 
-bool is_rdma_netlink(int fd) {
-  if (!any.load(std::memory_order_relaxed)) return false;
-  const int before = errno;
-  int domain = 0;
-  int protocol = 0;
-  socklen_t domain_bytes = sizeof domain;
-  socklen_t protocol_bytes = sizeof protocol;
-  const bool is_one = syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) == 0 &&
-                      syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_bytes) == 0 &&
-                      domain == AF_NETLINK && protocol == NETLINK_USERSOCK;
-  errno = before;
-  return is_one;
+bool any_rdma_netlink() {
+  return any.load(std::memory_order_relaxed);
 }
 
-ssize_t ask_rdma_netlink(int fd, const void* data, std::size_t bytes) {
-  nlmsghdr question;
-  sockaddr_nl name{};
-  if (bytes < sizeof question) {
-    errno = EINVAL;
-    return -1;
-  }
-  std::memcpy(&question, data, sizeof question);
-  if (!find_name(fd, name)) return -1;
-  Answer answer(question, name.nl_pid);
-  fill(answer, question);
-  // From a socket of its own: a netlink socket cannot send to itself what it does not say itself.
-  const auto from = static_cast<int>(syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK));
-  if (from < 0) return -1;
-  const long sent = syscall(SYS_sendto, from, answer.octets(), answer.bytes(), 0, &name, sizeof name);
-  const int error = errno;
-  syscall(SYS_close, from);
-  errno = error;
-  return sent < 0 ? -1 : static_cast<ssize_t>(bytes);
+ssize_t ask_rdma_netlink(int fd, const char* question, std::size_t bytes) {
+  const int before = errno;
+  if (!answer_all(fd, question, bytes)) return -1;
+  errno = before;
+  return static_cast<ssize_t>(bytes);
 }
 
 }  // namespace verbena::path

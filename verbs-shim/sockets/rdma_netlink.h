@@ -12,11 +12,11 @@
 
 namespace verbena::path {
 
-/// The protocol that such a socket has instead of NETLINK_RDMA. From now on is_rdma_netlink() looks.
+/// The protocol that such a socket has instead of NETLINK_RDMA.
 int stand_in_for_rdma_netlink();
-/// Costs next to nothing in a program that never opened one.
-bool is_rdma_netlink(int fd);
-/// As sendto() returns it.
-ssize_t ask_rdma_netlink(int fd, const void* question, std::size_t bytes);
+/// Whether this process has ever opened one. Costs next to nothing.
+bool any_rdma_netlink();
+/// The whole datagram. As sendto() returns it.
+ssize_t ask_rdma_netlink(int fd, const char* question, std::size_t bytes);
 
 }  // namespace verbena::path

@@ -1,15 +1,13 @@
 // Hooks: socket(), bind(), listen() and accept(), by which the program's own sockets begin to follow the emulated
-// network (socket_paths.h), and a socket of NETLINK_RDMA speaks of our device (rdma_netlink.h). connect() and what
+// network (socket_paths.h), and a socket of NETLINK_RDMA speaks of our device (netlink.h). connect() and what
 // sends to an address are hooked in source_address.cc.
 #include <sys/socket.h>
 
-#include "verbs-shim/sockets/rdma_netlink.h"
+#include "verbs-shim/sockets/netlink.h"
 #include "verbs-shim/sockets/socket_paths.h"
 #include "verbs-shim/sysfs/real.h"
 
 namespace {
-
-constexpr int kNetlinkRdma = 20;
 
 int heard(int fd) {
   if (fd >= 0) {
@@ -22,7 +20,7 @@ int heard(int fd) {
 }  // namespace
 
 VERBENA_HOOK(int, socket, (int domain, int type, int protocol)) {
-  if (domain == AF_NETLINK && protocol == kNetlinkRdma) protocol = verbena::path::stand_in_for_rdma_netlink();
+  if (domain == AF_NETLINK) protocol = verbena::path::netlink_protocol(protocol);
   const int fd = VERBENA_REAL(socket)(domain, type, protocol);
   if (fd >= 0 && (domain == AF_INET || domain == AF_INET6)) verbena::path::renew_deafness(fd);
   return fd;

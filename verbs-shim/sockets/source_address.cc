@@ -14,8 +14,8 @@
 #include <cstring>
 #include <optional>
 
+#include "verbs-shim/sockets/netlink.h"
 #include "verbs-shim/sockets/node_names.h"
-#include "verbs-shim/sockets/rdma_netlink.h"
 #include "verbs-shim/sockets/socket_paths.h"
 #include "verbs-shim/sysfs/real.h"
 
@@ -129,13 +129,14 @@ VERBENA_HOOK(int, connect, (int fd, const sockaddr* to, socklen_t bytes)) {
 
 VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
   if (message == nullptr) return VERBENA_REAL(sendmsg)(fd, message, flags);
-  if (message->msg_iovlen == 1 && verbena::path::is_rdma_netlink(fd))
-    return verbena::path::ask_rdma_netlink(fd, message->msg_iov->iov_base, message->msg_iov->iov_len);
+  if (ssize_t result = 0; verbena::path::ask_netlink(fd, *message, flags, result)) return result;
   return VERBENA_REAL(sendmsg)(fd, FromNode(fd, *message).message(), flags);
 }
 
 VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flags)) {
-  if (messages == nullptr || count == 0 || node_of(messages->msg_hdr.msg_name, messages->msg_hdr.msg_namelen) == 0)
+  if (messages == nullptr || count == 0 ||
+      (node_of(messages->msg_hdr.msg_name, messages->msg_hdr.msg_namelen) == 0 &&
+       !verbena::path::is_answered_netlink(fd)))
     return VERBENA_REAL(sendmmsg)(fd, messages, count, flags);
   for (unsigned i = 0; i < count; ++i) {
     const ssize_t sent = sendmsg(fd, &messages[i].msg_hdr, flags);
@@ -146,13 +147,14 @@ VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flag
 }
 
 VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
-  if (verbena::path::is_rdma_netlink(fd)) return verbena::path::ask_rdma_netlink(fd, data, size);
-  if (node_of(to, bytes) == 0) return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
+  if (node_of(to, bytes) == 0 && !verbena::path::is_answered_netlink(fd))
+    return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
   iovec part{const_cast<void*>(data), size};
   msghdr message{};
   message.msg_name = const_cast<sockaddr*>(to);
   message.msg_namelen = bytes;
   message.msg_iov = &part;
   message.msg_iovlen = 1;
+  if (ssize_t result = 0; verbena::path::ask_netlink(fd, message, flags, result)) return result;
   return VERBENA_REAL(sendmsg)(fd, FromNode(fd, message).message(), flags);
 }

@@ -27,6 +27,7 @@ struct Stream {
   const Node* node = nullptr;
   int fd = -1;
   long position = 0;
+  DIR* machine = nullptr;  // of a directory that has entries of the machine as well, which come first
   struct dirent entry{};
 };
 Stream streams[kOpenDirectoriesMax];
@@ -42,6 +43,7 @@ DIR* take_stream(const Node& node, int fd) {
     stream.node = &node;
     stream.fd = fd;
     stream.position = 0;
+    stream.machine = nullptr;
     return reinterpret_cast<DIR*>(&stream);
   }
   errno = EMFILE;
@@ -63,7 +65,15 @@ unsigned char type_of(const Node& node) {
   return DT_UNKNOWN;
 }
 
+struct dirent* machine_entry(DIR* directory);  // libc's readdir
+
+constexpr long kOwnEntriesFrom = 2;  // after . and ..
+
 struct dirent* next_entry(Stream& stream) {
+  if (stream.machine != nullptr && stream.position < kOwnEntriesFrom) {
+    if (struct dirent* const entry = machine_entry(stream.machine)) return entry;
+    stream.position = kOwnEntriesFrom;
+  }
   const long position = stream.position;
   const Node* node = position == 0   ? stream.node
                      : position == 1 ? stream.node->parent()
@@ -97,10 +107,16 @@ const Node* find_directory(int directory, const char* path, Target& target, cons
   return nullptr;
 }
 
-/// Reads all of an emulated directory as scandir() does.
+/// A directory of the machine among whose entries are some of ours.
+bool has_entries_of_both(const Target& target) {
+  return target.kind == Target::Kind::elsewhere && target.node != nullptr &&
+         std::strcmp(target.node->path, "/sys/class/net") == 0 && verbena::path::child(*target.node, 0) != nullptr;
+}
+DIR* open_both(const Target& target);
+
+/// Reads all of a directory as scandir() does, and closes it.
 template <class Entry>
-int scan(const Node& node, Entry*** list, int (*select)(const Entry*), int (*compare)(const Entry**, const Entry**)) {
-  DIR* directory = take_stream(node, -1);
+int scan(DIR* directory, Entry*** list, int (*select)(const Entry*), int (*compare)(const Entry**, const Entry**)) {
   if (directory == nullptr) return -1;
   Stream& stream = *stream_of(directory);
   Entry** entries = nullptr;
@@ -136,7 +152,8 @@ int scan_any(int directory, const char* path, Entry*** list, int (*select)(const
   Target target;
   const char* theirs = nullptr;
   const Node* node = find_directory(directory, path, target, theirs);
-  if (node != nullptr) return scan(*node, list, select, compare);
+  if (node != nullptr) return scan(take_stream(*node, -1), list, select, compare);
+  if (has_entries_of_both(target)) return scan(open_both(target), list, select, compare);
   return theirs != nullptr ? real(theirs) : -1;
 }
 
@@ -157,8 +174,9 @@ VERBENA_HOOK(DIR*, opendir, (const char* path)) {
   Target target;
   const char* theirs = nullptr;
   const Node* node = find_directory(AT_FDCWD, path, target, theirs);
-  if (node == nullptr) return theirs != nullptr ? VERBENA_REAL(opendir)(theirs) : nullptr;
-  return take_stream(*node, -1);
+  if (node != nullptr) return take_stream(*node, -1);
+  if (has_entries_of_both(target)) return open_both(target);
+  return theirs != nullptr ? VERBENA_REAL(opendir)(theirs) : nullptr;
 }
 
 VERBENA_HOOK(DIR*, fdopendir, (int fd)) {
@@ -186,29 +204,56 @@ VERBENA_HOOK(int, closedir, (DIR * directory)) {
   Stream* stream = stream_of(directory);
   if (stream == nullptr) return VERBENA_REAL(closedir)(directory);
   if (stream->fd >= 0) close(stream->fd);
+  if (stream->machine != nullptr) VERBENA_REAL(closedir)(stream->machine);
   stream->taken.store(false, std::memory_order_release);
   return 0;
 }
 
-VERBENA_HOOK(void, rewinddir, (DIR * directory)) {
-  if (Stream* stream = stream_of(directory))
-    stream->position = 0;
-  else
-    VERBENA_REAL(rewinddir)(directory);
+namespace {
+
+struct dirent* machine_entry(DIR* directory) {
+  return VERBENA_REAL(readdir)(directory);
 }
-VERBENA_HOOK(void, seekdir, (DIR * directory, long position)) {
-  if (Stream* stream = stream_of(directory))
-    stream->position = position;
+
+DIR* open_both(const Target& target) {
+  DIR* const machine = VERBENA_REAL(opendir)(target.elsewhere);
+  if (machine == nullptr) return nullptr;
+  DIR* const directory = take_stream(*target.node, -1);
+  if (directory == nullptr)
+    VERBENA_REAL(closedir)(machine);
   else
-    VERBENA_REAL(seekdir)(directory, position);
+    stream_of(directory)->machine = machine;
+  return directory;
+}
+
+}  // namespace
+
+VERBENA_HOOK(void, rewinddir, (DIR * directory)) {
+  Stream* const stream = stream_of(directory);
+  if (stream != nullptr) stream->position = 0;
+  DIR* const machine = stream != nullptr ? stream->machine : directory;
+  if (machine != nullptr) VERBENA_REAL(rewinddir)(machine);
+}
+// Within the machine's entries a position is libc's, which is not negative; among ours it is one below 0.
+VERBENA_HOOK(void, seekdir, (DIR * directory, long position)) {
+  Stream* const stream = stream_of(directory);
+  if (stream == nullptr || (stream->machine != nullptr && position >= 0)) {
+    if (stream != nullptr) stream->position = 0;
+    VERBENA_REAL(seekdir)(stream != nullptr ? stream->machine : directory, position);
+  } else {
+    stream->position = stream->machine != nullptr ? -position : position;
+  }
 }
 VERBENA_HOOK(long, telldir, (DIR * directory)) {
-  Stream* stream = stream_of(directory);
-  return stream != nullptr ? stream->position : VERBENA_REAL(telldir)(directory);
+  Stream* const stream = stream_of(directory);
+  if (stream == nullptr) return VERBENA_REAL(telldir)(directory);
+  if (stream->machine == nullptr) return stream->position;
+  return stream->position < kOwnEntriesFrom ? VERBENA_REAL(telldir)(stream->machine) : -stream->position;
 }
 VERBENA_HOOK(int, dirfd, (DIR * directory)) {
   Stream* stream = stream_of(directory);
   if (stream == nullptr) return VERBENA_REAL(dirfd)(directory);
+  if (stream->machine != nullptr) return VERBENA_REAL(dirfd)(stream->machine);
   if (stream->fd < 0) stream->fd = verbena::path::make_directory_descriptor(*stream->node, true);
   return stream->fd;
 }

@@ -1,5 +1,5 @@
-// The table of the emulated files: what stands below /sys/class/infiniband*, /dev/infiniband and the device's
-// directory.
+// The table of the emulated files: what stands below /sys/class/infiniband*, /dev/infiniband, the device's directory
+// and its network interface's.
 //
 // Solely the names, and where each content comes from. A file is added here and nowhere else.
 #pragma once
@@ -7,15 +7,21 @@
 #include <cstddef>
 #include <iterator>
 
+#include "emulator/host/node/own_interface.h"
 #include "emulator/nic/counters.h"
 #include "verbs-shim/sysfs/counters.h"
+#include "verbs-shim/sysfs/net_values.h"
 #include "verbs-shim/sysfs/tree.h"
 #include "verbs-shim/sysfs/values.h"
 
-#define DEVICE "/sys/devices/virtual/verbena/%"
+// Programs take the last component of the device's path for its address on the bus.
+#define PCI_BUS "pci" VERBENA_PCI_DOMAIN ":00"
+#define PCI_PATH PCI_BUS "/" VERBENA_PCI_ADDRESS
+#define DEVICE "/sys/devices/" PCI_PATH
 #define IBDEV DEVICE "/infiniband/%"
 #define PORT IBDEV "/ports/1"
 #define UVERBS DEVICE "/infiniband_verbs/uverbs0"
+#define NET DEVICE "/net/&"
 
 namespace verbena::path {
 
@@ -50,6 +56,12 @@ constexpr Node of_device(Node node) {
   return node;
 }
 
+/// There only where the node has an interface that no kernel knows.
+constexpr Node of_own_interface(Node node) {
+  node.exists = has_own_interface;
+  return node;
+}
+
 // Every node's directory stands before it.
 constexpr Node kNodes[] = {
     passage(""),
@@ -60,15 +72,21 @@ constexpr Node kNodes[] = {
     passage("/sys"),
     passage("/sys/class"),
     directory("/sys/class/infiniband"),
-    of_device(link("/sys/class/infiniband/%", "../../devices/virtual/verbena/%/infiniband/%")),
+    of_device(link("/sys/class/infiniband/%", "../../devices/" PCI_PATH "/infiniband/%")),
     directory("/sys/class/infiniband_verbs"),
     file("/sys/class/infiniband_verbs/abi_version", "6\n"),
-    of_device(link("/sys/class/infiniband_verbs/uverbs0", "../../devices/virtual/verbena/%/infiniband_verbs/uverbs0")),
+    of_device(link("/sys/class/infiniband_verbs/uverbs0", "../../devices/" PCI_PATH "/infiniband_verbs/uverbs0")),
+
+    passage("/sys/class/net"),
+    of_own_interface(link("/sys/class/net/&", "../../devices/" PCI_PATH "/net/&")),
+    passage("/sys/bus"),
+    passage("/sys/bus/pci"),
+    passage("/sys/bus/pci/devices"),
+    of_device(link("/sys/bus/pci/devices/" VERBENA_PCI_ADDRESS, "../../../devices/" PCI_PATH)),
 
     passage("/sys/devices"),
-    passage("/sys/devices/virtual"),
-    directory("/sys/devices/virtual/verbena"),
-    of_device(directory(DEVICE)),
+    of_device(directory("/sys/devices/" PCI_BUS)),
+    directory(DEVICE),
     file(DEVICE "/class", "0x020700\n"),
     file(DEVICE "/vendor", "0xffff\n"),
     file(DEVICE "/device", "0xffff\n"),
@@ -78,30 +96,65 @@ constexpr Node kNodes[] = {
     file(DEVICE "/numa_node", "-1\n"),
     file(DEVICE "/local_cpus", write_cpu_mask),
     file(DEVICE "/local_cpulist", write_cpu_list),
-    file(DEVICE "/uevent", ""),
+    link(DEVICE "/subsystem", "../../../bus/pci"),
+    file(
+        DEVICE "/uevent",
+        "DRIVER=verbena\nPCI_CLASS=20700\nPCI_ID=FFFF:FFFF\nPCI_SUBSYS_ID=FFFF:FFFF\nPCI_SLOT_NAME=" VERBENA_PCI_ADDRESS
+        "\n"),
     directory(DEVICE "/infiniband"),
     directory(DEVICE "/infiniband_verbs"),
     directory(DEVICE "/net"),
-    link(DEVICE "/net/&", "../../../../../class/net/&"),
+    // Either that of the machine, or ours.
+    {NET, NodeKind::link, "../../../../class/net/&", nullptr, 0, has_interface_of_machine},
+    of_own_interface(directory(NET)),
+    file(NET "/addr_len", "6\n"),
+    file(NET "/address", write_mac),
+    file(NET "/broadcast", "ff:ff:ff:ff:ff:ff\n"),
+    file(NET "/carrier", write_carrier),
+    file(NET "/dev_id", "0x0\n"),
+    file(NET "/dev_port", "0\n"),
+    link(NET "/device", "../../../" VERBENA_PCI_ADDRESS),
+    file(NET "/dormant", "0\n"),
+    file(NET "/duplex", "full\n"),
+    file(NET "/flags", "0x1003\n"),  // IFF_UP, IFF_BROADCAST and IFF_MULTICAST
+    file(NET "/ifindex", write_interface_index),
+    file(NET "/iflink", write_interface_index),
+    file(NET "/link_mode", "0\n"),
+    file(NET "/mtu", write_interface_mtu),
+    file(NET "/operstate", write_operational_state),
+    file(NET "/speed", write_interface_speed),
+    directory(NET "/statistics"),
+    file(NET "/statistics/rx_bytes", "0\n"),  // RoCE is not counted here, as on hardware
+    file(NET "/statistics/rx_dropped", "0\n"),
+    file(NET "/statistics/rx_errors", "0\n"),
+    file(NET "/statistics/rx_packets", "0\n"),
+    file(NET "/statistics/tx_bytes", "0\n"),
+    file(NET "/statistics/tx_dropped", "0\n"),
+    file(NET "/statistics/tx_errors", "0\n"),
+    file(NET "/statistics/tx_packets", "0\n"),
+    link(NET "/subsystem", "../../../../../class/net"),
+    file(NET "/tx_queue_len", "1000\n"),
+    file(NET "/type", "1\n"),  // ARPHRD_ETHER
+    file(NET "/uevent", write_interface_event),
 
     directory(UVERBS),
     file(UVERBS "/abi_version", "1\n"),
     file(UVERBS "/dev", "231:192\n"),
-    link(UVERBS "/device", "../../../%"),
+    link(UVERBS "/device", "../../../" VERBENA_PCI_ADDRESS),
     file(UVERBS "/ibdev", write_device_name),
-    link(UVERBS "/subsystem", "../../../../../../class/infiniband_verbs"),
+    link(UVERBS "/subsystem", "../../../../../class/infiniband_verbs"),
     file(UVERBS "/uevent", write_verbs_event),
 
     directory(IBDEV),
     file(IBDEV "/board_id", "verbena\n"),
-    link(IBDEV "/device", "../../../%"),
+    link(IBDEV "/device", "../../../" VERBENA_PCI_ADDRESS),
     file(IBDEV "/fw_ver", VERBENA_VERSION "\n"),
     file(IBDEV "/hca_type", "verbena\n"),
     file(IBDEV "/hw_rev", "0x1\n"),
     file(IBDEV "/node_desc", write_node_description),
     file(IBDEV "/node_guid", write_node_guid),
     file(IBDEV "/node_type", "1: CA\n"),
-    link(IBDEV "/subsystem", "../../../../../../class/infiniband"),
+    link(IBDEV "/subsystem", "../../../../../class/infiniband"),
     file(IBDEV "/sys_image_guid", write_node_guid),
     file(IBDEV "/uevent", write_class_event),
     directory(IBDEV "/ports"),
@@ -160,3 +213,6 @@ constexpr std::size_t kNodeCount = std::size(kNodes);
 #undef IBDEV
 #undef PORT
 #undef UVERBS
+#undef NET
+#undef PCI_BUS
+#undef PCI_PATH

@@ -1,4 +1,3 @@
-// Hooks: write() to a channel of rdma_cm.
 #include "verbs-shim/sysfs/rdma_cm.h"
 
 #include <errno.h>
@@ -62,15 +61,16 @@ int open_rdma_cm(int flags) {
   return fd;
 }
 
-}  // namespace verbena::path
-
-VERBENA_HOOK(ssize_t, write, (int fd, const void* data, size_t bytes)) {
-  if (any_channel.load(std::memory_order_relaxed) && looks_like_command(data, bytes)) {
-    ino_t inode = 0;
-    const int before = errno;
-    if (verbena::path::is_rdma_cm_channel(fd, inode))
-      return verbena::path::rdma_cm_functions()->command(fd, inode, data, bytes);
+bool write_rdma_cm(int fd, const void* data, std::size_t bytes, ssize_t& result) {
+  if (!any_channel.load(std::memory_order_relaxed) || !looks_like_command(data, bytes)) return false;
+  const int before = errno;
+  ino_t inode = 0;
+  if (!is_rdma_cm_channel(fd, inode)) {
     errno = before;
+    return false;
   }
-  return VERBENA_REAL(write)(fd, data, bytes);
+  result = rdma_cm_functions()->command(fd, inode, data, bytes);
+  return true;
 }
+
+}  // namespace verbena::path

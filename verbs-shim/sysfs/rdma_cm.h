@@ -22,6 +22,8 @@ const RdmaCmFunctions* rdma_cm_functions();
 /// Whether the descriptor is a channel's; `inode` becomes its number. Cheap as long as no channel was ever opened.
 bool is_rdma_cm_channel(int fd, ino_t& inode);
 int open_rdma_cm(int flags);
+/// What a program write()s: false, it is no command to a channel. Keeps errno then.
+bool write_rdma_cm(int fd, const void* data, std::size_t bytes, ssize_t& result);
 
 }  // namespace verbena::path
 

@@ -147,7 +147,10 @@ bool walk(const Node* at, char (&rest)[kPathBytesMax], bool follow, Target& targ
   }
   if (wants_directory && (at->kind == NodeKind::file || at->kind == NodeKind::character_device))
     return fail(target, ENOTDIR);
-  if (at->kind == NodeKind::passage) return leave(target, *at, ".");
+  if (at->kind == NodeKind::passage) {
+    target.node = at;
+    return leave(target, *at, ".");
+  }
   target.kind = Target::Kind::node;
   target.node = at;
   return true;
@@ -176,8 +179,14 @@ const Node& node_at(std::size_t index) {
 
 bool is_ours(const char* path) {
   if (path[0] != '/') return false;
-  if (path[1] == 's')
-    return begins_with(path, "/sys/class/infiniband", 21) || begins_with(path, "/sys/devices/virtual/verbena", 28);
+  if (path[1] == 's') {
+    constexpr char kNet[] = "/sys/class/net";
+    constexpr std::size_t kNetBytes = sizeof kNet - 1;
+    for (const char* const beginning : {"/sys/class/infiniband", "/sys/devices/pci" VERBENA_PCI_DOMAIN ":",
+                                        "/sys/bus/pci/devices/" VERBENA_PCI_DOMAIN ":"})
+      if (begins_with(path, beginning, std::strlen(beginning))) return true;
+    return begins_with(path, kNet, kNetBytes) && (path[kNetBytes] == '/' || path[kNetBytes] == 0);
+  }
   return path[1] == 'd' && begins_with(path, "/dev/infiniband", 15) && (path[15] == '/' || path[15] == 0);
 }
 

@@ -1,5 +1,5 @@
 // The emulated part of the file system: which names exist below /sys/class/infiniband*, /dev/infiniband and the
-// device's own directory, and how a path leads to one of them.
+// device's own directory, and beside the machine's in /sys/class/net; and how a path leads to one of them.
 //
 // The tree is a constant table in this library. Nothing of it lies on a disk, so nothing can be left behind, whatever
 // happens to a process; every process has it, whoever started it. Contents are made on demand (values.h). Hooks over
@@ -7,10 +7,12 @@
 //   a file opened        a sealed memfd with the content, a real descriptor that dup, mmap, poll and fork know
 //   a directory opened   an O_PATH descriptor of an empty memfd whose size says which directory it is, so that openat,
 //                        fstatat and fdopendir know it again even after dup(). read() says EBADF, not EISDIR
-//   a DIR                an object of our own, from a static pool (directory.cc)
+//   a DIR                an object of our own, from a static pool (directory.cc); of /sys/class/net one that goes on
+//                        with ours where the machine's interfaces end
 //   rdma_cm opened       one end of a socket pair; write() to it is a command (rdma_cm.h)
 //   uverbs0 opened       /dev/null: the verbs live in our libibverbs and never use the descriptor
-// Not covered: listing the tree's parents (/sys/class does not show infiniband), raw system calls.
+// Not covered: listing the tree's parents but for that one (/sys/class does not show infiniband), a descriptor of
+// /sys/class/net, raw system calls.
 //
 // Everything here is safe in any thread, after fork and in signal handlers: no locks, no allocation, and no state but
 // the working directory (working.h).
@@ -54,7 +56,7 @@ struct Target {
     unrelated,  // not ours: the call goes to libc unchanged
     node,
     error,      // ours, and wrong: `error` is the errno
-    elsewhere,  // led out of the tree (`..`): the call goes to libc with `elsewhere`
+    elsewhere,  // led out of the tree (`..`): the call goes to libc with `elsewhere`; `node`, if it is a passage
   };
   Kind kind = Kind::unrelated;
   const Node* node = nullptr;

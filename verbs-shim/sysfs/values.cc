@@ -34,8 +34,6 @@ bool has_device() {
   return kind == host::OwnNode::Kind::known || kind == host::OwnNode::Kind::wrong_value;
 }
 
-namespace {
-
 /// The speed= of VERBENA_NIC (nic_tuning.h); libibverbs tells the user of a wrong one.
 std::uint64_t port_rate() {
   constexpr std::string_view kSpeed = "speed=";
@@ -48,6 +46,8 @@ std::uint64_t port_rate() {
   }
   return host::kPortRateDefault;
 }
+
+namespace {
 
 std::size_t finish(int written, std::size_t size) {
   if (written < 0) return 0;
@@ -116,9 +116,15 @@ std::size_t write_gid(char* into, std::size_t size, unsigned index) {
   return length;
 }
 
+const host::OwnInterface* own_interface() {
+  if (!has_device() || !host::interface_of(host::variable(host::kLinkVariable, "")).empty()) return nullptr;
+  return host::own_interface_of(node_gid());
+}
+
 const char* network_device(char (&buffer)[IF_NAMESIZE]) {
   const std::string_view interface = host::interface_of(host::variable(host::kLinkVariable, ""));
   if (!interface.empty()) return interface.data();  // to the end of the variable
+  if (const host::OwnInterface* const own = own_interface()) return own->name;
   return host::find_network_device(node_gid().octets, buffer) ? buffer : "lo";
 }
 
@@ -132,8 +138,6 @@ std::size_t write_lid(char* into, std::size_t size, unsigned) {
   return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
 }
 
-namespace {
-
 /// Only a fabric process can take the signal away.
 bool port_is_up() {
   if (!link_kind().has_fabric_process) return true;
@@ -143,8 +147,6 @@ bool port_is_up() {
   errno = before;
   return up;
 }
-
-}  // namespace
 
 // The words of drivers/infiniband/core/sysfs.c; a port whose interface is up but hears nothing polls (ibv_query_port).
 std::size_t write_port_state(char* into, std::size_t size, unsigned) {

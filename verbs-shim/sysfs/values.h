@@ -7,8 +7,10 @@
 #include <net/if.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "emulator/host/config/link_kind.h"
+#include "emulator/host/node/own_interface.h"
 #include "wire/types.h"
 
 namespace verbena::path {
@@ -22,6 +24,11 @@ wire::Gid node_gid();
 const host::LinkKind& link_kind();
 
 const char* device_name();
+/// In bits per second.
+std::uint64_t port_rate();
+bool port_is_up();
+/// The interface of the node that only its own processes know; null: it has none, or one of the machine's.
+const host::OwnInterface* own_interface();
 /// The interface that has the node's address; the loopback interface if none has it. May use `buffer`.
 const char* network_device(char (&buffer)[IF_NAMESIZE]);
 

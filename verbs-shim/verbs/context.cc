@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "emulator/host/node/network_device.h"
+#include "emulator/host/node/own_interface.h"
 #include "emulator/host/node/port_speed.h"
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
@@ -285,10 +286,12 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) {
 }
 
 namespace {
-/// The interface that a raw link uses; else the one that has the address, or the loopback interface.
+/// The interface that a raw link uses; else the node's own (own_interface.h), or the one that has the address, or the
+/// loopback interface.
 unsigned network_device_index(ibv_context* context, const wire::Gid& gid) {
   const std::string interface(host::interface_of(device_of(context->device)->config.link));
   if (!interface.empty()) return if_nametoindex(interface.c_str());
+  if (const host::OwnInterface* const own = host::own_interface_of(host::node_of(gid))) return own->index;
   char name[IF_NAMESIZE];
   return if_nametoindex(host::find_network_device(gid.octets, name) ? name : "lo");
 }

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(the_device_and_its_port_are_those_of_sysfs) {
   check({"dev"}, "0: mlx5_7: node_type ca fw verbena-");
   const std::string guids = rdma({"dev", "show", "mlx5_7"}).out;
   BOOST_TEST(guids.find("node_guid 0056:7fff:fe2f:5b07 sys_image_guid 0056:7fff:fe2f:5b07") != guids.npos);
-  check({"link"}, "link mlx5_7/1 state ACTIVE physical_state LINK_UP netdev lo ");
+  check({"link"}, "link mlx5_7/1 state ACTIVE physical_state LINK_UP netdev verbena0 ");
   check({"link", "show", "mlx5_7/1"}, "link mlx5_7/1 state ACTIVE");
   check({"statistic", "show", "link", "mlx5_7/1"}, "link mlx5_7/1 tx_packets 0 tx_bytes 0");
 }

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 const std::string kDevice = "/sys/class/infiniband/mlx5_7";
-const std::string kReal = "/sys/devices/virtual/verbena/mlx5_7";
+const std::string kReal = "/sys/devices/pci5642:00/5642:00:00.0";
 
 Finished preloaded(const Words& words) {
   return run_command(words, {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
       {"/ports/1/gids/1", "fe80:0000:0000:0000:0056:7fff:fe2f:5b07\n"},
       {"/ports/1/gid_attrs/types/1", "RoCE v2\n"},
       {"/ports/1/gid_attrs/types/0", "RoCE v2\n"},
-      {"/ports/1/gid_attrs/ndevs/0", "lo\n"},
+      {"/ports/1/gid_attrs/ndevs/0", "verbena0\n"},
       {"/ports/1/pkeys/0", "0xffff\n"},
       {"/device/numa_node", "-1\n"},
   };
@@ -74,6 +74,25 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/ibdev"}) == "mlx5_7\n");
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/abi_version"}) == "6\n");
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/device/vendor"}) == "0xffff\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_device_has_a_place_on_the_PCI_bus_and_a_network_interface) {
+  BOOST_TEST(output_of({"realpath", kDevice + "/device"}) == kReal + "\n");
+  BOOST_TEST(output_of({"realpath", "/sys/bus/pci/devices/5642:00:00.0"}) == kReal + "\n");
+  BOOST_TEST(contains(output_of({"cat", kReal + "/uevent"}), "PCI_SLOT_NAME=5642:00:00.0\n"));
+  BOOST_TEST(output_of({"realpath", "/sys/class/net/verbena0/device"}) == kReal + "\n");
+  BOOST_TEST(output_of({"ls", kDevice + "/device/net"}) == "verbena0\n");
+  BOOST_TEST(output_of({"cat", kDevice + "/device/net/verbena0/address"}) == "02:56:7f:2f:5b:07\n");
+  BOOST_TEST(contains(output_of({"ls", "/sys/class/net"}), "verbena0\n"));
+  // A node that is an interface's address has that one, by the machine's own files.
+  const auto on_interface = [&](const Words& words) {
+    Words all{"env", "VERBENA_NODE=127.0.0.1"};
+    all.insert(all.end(), words.begin(), words.end());
+    return output_of(all);
+  };
+  BOOST_TEST(on_interface({"cat", kDevice + "/ports/1/gid_attrs/ndevs/0"}) == "lo\n");
+  BOOST_TEST(on_interface({"cat", kDevice + "/device/net/lo/address"}) == "00:00:00:00:00:00\n");
+  BOOST_TEST(!contains(on_interface({"ls", "/sys/class/net"}), "verbena0"));
 }
 
 BOOST_AUTO_TEST_CASE(a_process_whose_node_is_left_to_a_rank_that_it_has_not_has_no_device) {
@@ -175,7 +194,7 @@ BOOST_AUTO_TEST_CASE(the_network_interface_is_the_one_with_the_nodes_address) {
 BOOST_AUTO_TEST_CASE(ls_lists_recursively_with_links_and_devices) {
   BOOST_TEST(output_of({"ls", "/sys/class/infiniband"}) == "mlx5_7\n");
   const std::string classes = output_of({"ls", "-lR", "/sys/class/infiniband/"});
-  BOOST_TEST(contains(classes, "mlx5_7 -> ../../devices/virtual/verbena/mlx5_7/infiniband/mlx5_7"));
+  BOOST_TEST(contains(classes, "mlx5_7 -> ../../devices/pci5642:00/5642:00:00.0/infiniband/mlx5_7"));
   const std::string all = output_of({"ls", "-lR", kReal});
   BOOST_TEST(contains(all, kReal + "/infiniband/mlx5_7/ports/1/gid_attrs/types:"));
   const std::string devices = output_of({"ls", "-la", "/dev/infiniband"});
@@ -211,7 +230,7 @@ BOOST_AUTO_TEST_CASE(the_shell_expands_patterns_and_tests_files) {
 }
 
 BOOST_AUTO_TEST_CASE(links_resolve) {
-  BOOST_TEST(output_of({"readlink", kDevice}) == "../../devices/virtual/verbena/mlx5_7/infiniband/mlx5_7\n");
+  BOOST_TEST(output_of({"readlink", kDevice}) == "../../devices/pci5642:00/5642:00:00.0/infiniband/mlx5_7\n");
   BOOST_TEST(output_of({"readlink", "-f", kDevice + "/device"}) == kReal + "\n");
   BOOST_TEST(output_of({"realpath", "/sys/class/infiniband_verbs/uverbs0/device/infiniband"}) ==
              kReal + "/infiniband\n");

@@ -1,0 +1,187 @@
+// Hooks: ioctl() about the node's own interface (own_interface.h): SIOCGIFCONF and the other SIOCGIF*, and what ethtool
+// asks of its driver and speed.
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "verbs-shim/sockets/own_addresses.h"
+#include "verbs-shim/sysfs/real.h"
+
+using verbena::host::OwnInterface;
+using verbena::path::own_interface;
+
+namespace {
+
+constexpr unsigned long kFirstRequest = SIOCGIFNAME;
+constexpr unsigned long kLastRequest = SIOCSIFMAP;
+constexpr int kQueueLength = 1000;
+constexpr std::int8_t kLinkModeWords = 3;
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+void set_name(sockaddr& into, in_addr address) {
+  const sockaddr_in name = verbena::path::socket_name(address);
+  std::memcpy(&into, &name, sizeof into);
+}
+
+void set_mac(sockaddr& into) {
+  const auto mac = verbena::path::interface_mac();
+  into = {};
+  into.sa_family = ARPHRD_ETHER;
+  std::memcpy(into.sa_data, mac.octets.data(), mac.octets.size());
+}
+
+std::uint32_t speed_mbps() {
+  return static_cast<std::uint32_t>(verbena::path::port_rate() / 1'000'000);
+}
+
+int tell_link_settings(void* at) {
+  ethtool_link_settings settings{};
+  std::memcpy(&settings, at, sizeof settings);
+  const bool is_agreed = settings.link_mode_masks_nwords == kLinkModeWords;
+  settings = {};
+  settings.cmd = ETHTOOL_GLINKSETTINGS;
+  // Who does not know how long the masks are is told (linux/ethtool.h).
+  settings.link_mode_masks_nwords = is_agreed ? kLinkModeWords : static_cast<std::int8_t>(-kLinkModeWords);
+  if (is_agreed) {
+    settings.speed = speed_mbps();
+    settings.duplex = DUPLEX_FULL;
+    settings.port = PORT_DA;
+    std::memset(static_cast<char*>(at) + sizeof settings, 0, 3 * kLinkModeWords * sizeof(std::uint32_t));
+  }
+  std::memcpy(at, &settings, sizeof settings);
+  return 0;
+}
+
+int tell_settings(void* at) {
+  ethtool_cmd settings{};
+  settings.cmd = ETHTOOL_GSET;
+  ethtool_cmd_speed_set(&settings, speed_mbps());
+  settings.duplex = DUPLEX_FULL;
+  settings.port = PORT_DA;
+  std::memcpy(at, &settings, sizeof settings);
+  return 0;
+}
+
+int tell_driver(const OwnInterface& own, void* at) {
+  ethtool_drvinfo driver{};
+  driver.cmd = ETHTOOL_GDRVINFO;
+  std::snprintf(driver.driver, sizeof driver.driver, "verbena");
+  std::snprintf(driver.version, sizeof driver.version, "%s", VERBENA_VERSION);
+  std::snprintf(driver.fw_version, sizeof driver.fw_version, "%s", VERBENA_VERSION);
+  std::snprintf(driver.bus_info, sizeof driver.bus_info, "%s", own.bus_address);
+  std::memcpy(at, &driver, sizeof driver);
+  return 0;
+}
+
+int tell_ethtool(const OwnInterface& own, void* at) {
+  std::uint32_t command = 0;
+  if (at == nullptr) return fail(EFAULT);
+  std::memcpy(&command, at, sizeof command);
+  switch (command) {
+    case ETHTOOL_GDRVINFO:
+      return tell_driver(own, at);
+    case ETHTOOL_GSET:
+      return tell_settings(at);
+    case ETHTOOL_GLINKSETTINGS:
+      return tell_link_settings(at);
+    case ETHTOOL_GLINK: {
+      const ethtool_value value{command, verbena::path::port_is_up() ? 1u : 0u};
+      std::memcpy(at, &value, sizeof value);
+      return 0;
+    }
+    default:
+      return fail(EOPNOTSUPP);
+  }
+}
+
+int tell(const OwnInterface& own, unsigned long request, ifreq& row) {
+  switch (request) {
+    case SIOCGIFINDEX:
+      row.ifr_ifindex = static_cast<int>(own.index);
+      return 0;
+    case SIOCGIFFLAGS:
+      row.ifr_flags = static_cast<short>(verbena::path::interface_flags());
+      return 0;
+    case SIOCGIFADDR:
+    case SIOCGIFDSTADDR:
+      set_name(row.ifr_addr, verbena::path::interface_address());
+      return 0;
+    case SIOCGIFNETMASK:
+      set_name(row.ifr_netmask, verbena::path::interface_netmask());
+      return 0;
+    case SIOCGIFBRDADDR:
+      set_name(row.ifr_broadaddr, verbena::path::interface_broadcast());
+      return 0;
+    case SIOCGIFHWADDR:
+      set_mac(row.ifr_hwaddr);
+      return 0;
+    case SIOCGIFMTU:
+      row.ifr_mtu = verbena::host::kOwnMtuBytes;
+      return 0;
+    case SIOCGIFTXQLEN:
+      row.ifr_qlen = kQueueLength;
+      return 0;
+    case SIOCGIFMETRIC:
+      row.ifr_metric = 0;
+      return 0;
+    case SIOCGIFMAP:
+      row.ifr_map = {};
+      return 0;
+    case SIOCETHTOOL:
+      return tell_ethtool(own, row.ifr_data);
+    default:
+      return fail(EPERM);  // to change it takes more than a program has
+  }
+}
+
+/// Behind the machine's; `room` octets were there for all of them. Without room the kernel says how much it takes.
+void add_row(ifconf& all, int room) {
+  const auto own_bytes = static_cast<int>(sizeof(ifreq));
+  if (all.ifc_buf != nullptr) {
+    if (room - all.ifc_len < own_bytes) return;
+    ifreq row{};
+    std::strcpy(row.ifr_name, own_interface()->name);
+    set_name(row.ifr_addr, verbena::path::interface_address());
+    std::memcpy(all.ifc_buf + all.ifc_len, &row, sizeof row);
+  }
+  all.ifc_len += own_bytes;
+}
+
+bool is_about(const OwnInterface& own, unsigned long request, const ifreq& row) {
+  return request == SIOCGIFNAME ? row.ifr_ifindex == static_cast<int>(own.index)
+                                : std::strncmp(row.ifr_name, own.name, sizeof row.ifr_name) == 0;
+}
+
+}  // namespace
+
+VERBENA_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
+  va_list arguments;
+  va_start(arguments, request);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const OwnInterface* const own =
+      request >= kFirstRequest && request <= kLastRequest && argument != nullptr ? own_interface() : nullptr;
+  if (own == nullptr) return VERBENA_REAL(ioctl)(fd, request, argument);
+  if (request == SIOCGIFCONF) {
+    auto& all = *static_cast<ifconf*>(argument);
+    const int room = all.ifc_len;
+    const int result = VERBENA_REAL(ioctl)(fd, request, argument);
+    if (result == 0) add_row(all, room);
+    return result;
+  }
+  auto& row = *static_cast<ifreq*>(argument);
+  if (!is_about(*own, request, row)) return VERBENA_REAL(ioctl)(fd, request, argument);
+  if (request != SIOCGIFNAME) return tell(*own, request, row);
+  std::strcpy(row.ifr_name, own->name);
+  return 0;
+}

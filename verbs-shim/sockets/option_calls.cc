@@ -1,0 +1,82 @@
+// Hooks: setsockopt(): what names the node's own interface, which no kernel knows (own_interface.h).
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "verbs-shim/sysfs/real.h"
+#include "verbs-shim/sysfs/values.h"
+
+namespace {
+
+using verbena::host::OwnInterface;
+using verbena::path::own_interface;
+
+constexpr int kBindToIndex = 62;  // SO_BINDTOIFINDEX of newer headers
+
+/// An option whose value has an interface's index in it.
+struct GroupOption {
+  int level;
+  int name;
+  std::size_t index_at;
+  std::size_t least;  // a shorter value has no index
+};
+constexpr GroupOption kGroupOptions[] = {
+    {IPPROTO_IP, IP_MULTICAST_IF, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn)},
+    {IPPROTO_IP, IP_ADD_MEMBERSHIP, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn)},
+    {IPPROTO_IP, IP_DROP_MEMBERSHIP, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn)},
+    {IPPROTO_IP, MCAST_JOIN_GROUP, 0, sizeof(group_req)},
+    {IPPROTO_IP, MCAST_LEAVE_GROUP, 0, sizeof(group_req)},
+    {IPPROTO_IPV6, IPV6_MULTICAST_IF, 0, sizeof(int)},
+    {IPPROTO_IPV6, IPV6_JOIN_GROUP, offsetof(ipv6_mreq, ipv6mr_interface), sizeof(ipv6_mreq)},
+    {IPPROTO_IPV6, IPV6_LEAVE_GROUP, offsetof(ipv6_mreq, ipv6mr_interface), sizeof(ipv6_mreq)},
+    {IPPROTO_IPV6, MCAST_JOIN_GROUP, 0, sizeof(group_req)},
+    {IPPROTO_IPV6, MCAST_LEAVE_GROUP, 0, sizeof(group_req)},
+};
+constexpr std::size_t kValueBytesMax = sizeof(group_source_req);
+
+const GroupOption* group_option(int level, int name) {
+  if (level != IPPROTO_IP && level != IPPROTO_IPV6) return nullptr;
+  for (const GroupOption& one : kGroupOptions)
+    if (one.level == level && one.name == name) return &one;
+  return nullptr;
+}
+
+/// A socket bound to the interface is one bound to the node: there is nothing to be done for it.
+bool binds_to_own_interface(int name, const void* value, socklen_t bytes) {
+  const OwnInterface* const own = value != nullptr ? own_interface() : nullptr;
+  if (own == nullptr) return false;
+  if (name == SO_BINDTODEVICE)
+    return strnlen(static_cast<const char*>(value), bytes) == std::strlen(own->name) &&
+           std::memcmp(value, own->name, std::strlen(own->name)) == 0;
+  std::uint32_t index = 0;
+  if (bytes < sizeof index) return false;
+  std::memcpy(&index, value, sizeof index);
+  return index == own->index;
+}
+
+}  // namespace
+
+VERBENA_HOOK(int, setsockopt, (int fd, int level, int name, const void* value, socklen_t bytes)) {
+  if (level == SOL_SOCKET) {
+    if ((name == SO_BINDTODEVICE || name == kBindToIndex) && binds_to_own_interface(name, value, bytes)) return 0;
+    return VERBENA_REAL(setsockopt)(fd, level, name, value, bytes);
+  }
+  const GroupOption* const group = group_option(level, name);
+  if (group == nullptr) return VERBENA_REAL(setsockopt)(fd, level, name, value, bytes);
+  char changed[kValueBytesMax];
+  const OwnInterface* const own = own_interface();
+  std::uint32_t index = 0;
+  if (own != nullptr && value != nullptr && bytes >= group->least && bytes <= sizeof changed) {
+    std::memcpy(changed, value, bytes);
+    std::memcpy(&index, changed + group->index_at, sizeof index);
+    if (index == own->index) {
+      index = if_nametoindex("lo");  // which has its address
+      std::memcpy(changed + group->index_at, &index, sizeof index);
+      value = changed;
+    }
+  }
+  return VERBENA_REAL(setsockopt)(fd, level, name, value, bytes);
+}

@@ -43,6 +43,7 @@ struct ExecOptions {
   std::string device_name = host::kDeviceNameDefault;
   std::string nic;
   std::string icrc;  // empty: offload
+  std::string wildcard;
   bool stats = false;
   std::string stats_json;
   bool quiet = false;
@@ -84,6 +85,9 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.option("--icrc", options.icrc, "offload|always",
               "when the ICRC of a packet is computed: offload (once it leaves the memory that the user's processes "
               "share: for a socket, a capture, a fault or checker that looks at it) or always, by the NIC [offload]");
+  line.option("--wildcard", options.wildcard, "node|machine",
+              "what a TCP or UDP port on all addresses (0.0.0.0, ::) is of: node (its own 127.47.91.K, so that every "
+              "node has each port) or machine (the kernel's meaning; also VERBENA_WILDCARD) [node]");
   line.flag("--stats", options.stats, "print the node's counters to stderr at the end");
   line.option("--stats-json", options.stats_json, "FILE", "write the node's counters to FILE at the end (JSON)");
   line.flag("--quiet", options.quiet, "no warnings of Verbena's own on stderr (VERBENA_QUIET=1)");
@@ -152,6 +156,9 @@ std::optional<std::string> find_error(const ExecOptions& options) {
   if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return fmt::format("--nic: {}", tuning.error());
   if (!options.icrc.empty() && !host::parse_icrc(options.icrc))
     return fmt::format("--icrc '{}': want {}", options.icrc, host::icrc_rule());
+  if (!options.wildcard.empty() && options.wildcard != host::kWildcardNode &&
+      options.wildcard != host::kWildcardMachine)
+    return fmt::format("--wildcard '{}': want {} or {}", options.wildcard, host::kWildcardNode, host::kWildcardMachine);
   if (!host::is_device_name(options.device_name))
     return fmt::format("--device-name '{}': a name has {}", options.device_name, host::device_name_rule());
   return std::nullopt;
@@ -230,6 +237,7 @@ host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& c
   plan.device_name = options.device_name;
   plan.nic = options.nic;
   plan.icrc = options.icrc;
+  plan.wildcard = options.wildcard;
   return plan;
 }
 

@@ -80,6 +80,7 @@ BOOST_AUTO_TEST_CASE(commands_and_options_come_from_the_tables) {
   BOOST_TEST(!offers({"exec", "--node", "1", "--no"}, "--node"));
   BOOST_TEST(offers({"exec", "--fault", "drop 1%", "--f"}, "--fault"));  // may be repeated
   BOOST_TEST(offers({"exec", "--icrc", ""}, "always"));
+  BOOST_TEST(offers({"exec", "--wildcard", ""}, "machine"));
   BOOST_TEST(offers({"exec", "--icrc=al"}, "--icrc=always"));
   BOOST_TEST(texts({"completion", ""}) == (std::set<std::string>{"bash", "zsh", "fish"}));
   BOOST_TEST(texts({"dance", ""}).empty());

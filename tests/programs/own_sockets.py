@@ -135,7 +135,9 @@ def only_the_pair(context):
         ends.fault("link-down", "n2-s1")
         third.ask("connect", ends.listener.address, SILENCE, want=SILENT)
         ends.listener.ask("connect", ends.listener.address, SOON, want=ends.listener.address)
+        third.ask("listen", want="listens")  # on the port that the listener's node has, too
         third.ask("connect", "127.0.0.1", SOON, want="127.0.0.1")
+        third.ask("accept", SOON, want="127.0.0.1")
 
 
 def data_intact(context):

@@ -14,7 +14,7 @@ target_compile_definitions(test_shim_rdma_netlink PRIVATE VERBENA_PATH_LIBRARY="
 add_dependencies(test_shim_rdma_netlink verbena-path)
 
 # These are programs under the path shim themselves. Sanitizers have none (verbs-shim/CMakeLists.txt).
-foreach(thing rdma_netlink_calls own_interface)
+foreach(thing rdma_netlink_calls own_interface wildcard)
   verbena_test(shim_${thing} SOURCES sockets/${thing}_test.cc LINK verbena_options LABELS shim)
   add_dependencies(test_shim_${thing} verbena-path)
   set_tests_properties(shim_${thing} PROPERTIES TIMEOUT 300 ENVIRONMENT

@@ -1,4 +1,5 @@
-// Hooks: setsockopt(): what names the node's own interface, which no kernel knows (own_interface.h).
+// Hooks: setsockopt(): what names the node's own interface, which no kernel knows (own_interface.h), and what makes a
+// socket hear more than the node's address (wildcard.h).
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -6,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "verbs-shim/sockets/wildcard.h"
 #include "verbs-shim/sysfs/real.h"
 #include "verbs-shim/sysfs/values.h"
 
@@ -16,24 +18,27 @@ using verbena::path::own_interface;
 
 constexpr int kBindToIndex = 62;  // SO_BINDTOIFINDEX of newer headers
 
-/// An option whose value has an interface's index in it.
+/// An option whose value has an interface's index in it, and whether it makes a socket hear a group.
 struct GroupOption {
   int level;
   int name;
   std::size_t index_at;
   std::size_t least;  // a shorter value has no index
+  bool joins;
 };
 constexpr GroupOption kGroupOptions[] = {
-    {IPPROTO_IP, IP_MULTICAST_IF, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn)},
-    {IPPROTO_IP, IP_ADD_MEMBERSHIP, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn)},
-    {IPPROTO_IP, IP_DROP_MEMBERSHIP, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn)},
-    {IPPROTO_IP, MCAST_JOIN_GROUP, 0, sizeof(group_req)},
-    {IPPROTO_IP, MCAST_LEAVE_GROUP, 0, sizeof(group_req)},
-    {IPPROTO_IPV6, IPV6_MULTICAST_IF, 0, sizeof(int)},
-    {IPPROTO_IPV6, IPV6_JOIN_GROUP, offsetof(ipv6_mreq, ipv6mr_interface), sizeof(ipv6_mreq)},
-    {IPPROTO_IPV6, IPV6_LEAVE_GROUP, offsetof(ipv6_mreq, ipv6mr_interface), sizeof(ipv6_mreq)},
-    {IPPROTO_IPV6, MCAST_JOIN_GROUP, 0, sizeof(group_req)},
-    {IPPROTO_IPV6, MCAST_LEAVE_GROUP, 0, sizeof(group_req)},
+    {IPPROTO_IP, IP_MULTICAST_IF, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn), false},
+    {IPPROTO_IP, IP_ADD_MEMBERSHIP, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn), true},
+    {IPPROTO_IP, IP_DROP_MEMBERSHIP, offsetof(ip_mreqn, imr_ifindex), sizeof(ip_mreqn), false},
+    {IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP, 0, SIZE_MAX, true},
+    {IPPROTO_IP, MCAST_JOIN_GROUP, 0, sizeof(group_req), true},
+    {IPPROTO_IP, MCAST_LEAVE_GROUP, 0, sizeof(group_req), false},
+    {IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP, 0, sizeof(group_source_req), true},
+    {IPPROTO_IPV6, IPV6_MULTICAST_IF, 0, sizeof(int), false},
+    {IPPROTO_IPV6, IPV6_JOIN_GROUP, offsetof(ipv6_mreq, ipv6mr_interface), sizeof(ipv6_mreq), true},
+    {IPPROTO_IPV6, IPV6_LEAVE_GROUP, offsetof(ipv6_mreq, ipv6mr_interface), sizeof(ipv6_mreq), false},
+    {IPPROTO_IPV6, MCAST_JOIN_GROUP, 0, sizeof(group_req), true},
+    {IPPROTO_IPV6, MCAST_LEAVE_GROUP, 0, sizeof(group_req), false},
 };
 constexpr std::size_t kValueBytesMax = sizeof(group_source_req);
 
@@ -57,15 +62,24 @@ bool binds_to_own_interface(int name, const void* value, socklen_t bytes) {
   return index == own->index;
 }
 
+bool is_on(const void* value, socklen_t bytes) {
+  int number = 0;
+  if (value == nullptr || bytes < sizeof number) return false;
+  std::memcpy(&number, value, sizeof number);
+  return number != 0;
+}
+
 }  // namespace
 
 VERBENA_HOOK(int, setsockopt, (int fd, int level, int name, const void* value, socklen_t bytes)) {
   if (level == SOL_SOCKET) {
     if ((name == SO_BINDTODEVICE || name == kBindToIndex) && binds_to_own_interface(name, value, bytes)) return 0;
+    if (name == SO_BROADCAST && is_on(value, bytes)) verbena::path::widen(fd);
     return VERBENA_REAL(setsockopt)(fd, level, name, value, bytes);
   }
   const GroupOption* const group = group_option(level, name);
   if (group == nullptr) return VERBENA_REAL(setsockopt)(fd, level, name, value, bytes);
+  if (group->joins) verbena::path::hear_groups(fd);
   char changed[kValueBytesMax];
   const OwnInterface* const own = own_interface();
   std::uint32_t index = 0;

@@ -1,10 +1,12 @@
 // Hooks: socket(), bind(), listen() and accept(), by which the program's own sockets begin to follow the emulated
-// network (socket_paths.h), and a socket of NETLINK_RDMA speaks of our device (netlink.h). connect() and what
+// network (socket_paths.h), bind() gives a port on the node's address for one on all (wildcard.h), and a socket of
+// NETLINK_RDMA speaks of our device (netlink.h). connect() and what
 // sends to an address are hooked in source_address.cc.
 #include <sys/socket.h>
 
 #include "verbs-shim/sockets/netlink.h"
 #include "verbs-shim/sockets/socket_paths.h"
+#include "verbs-shim/sockets/wildcard.h"
 #include "verbs-shim/sysfs/real.h"
 
 namespace {
@@ -28,7 +30,11 @@ VERBENA_HOOK(int, socket, (int domain, int type, int protocol)) {
 
 VERBENA_HOOK(int, bind, (int fd, const sockaddr* name, socklen_t bytes)) {
   verbena::path::follow_network(fd);  // a datagram socket may hear from now on
-  return VERBENA_REAL(bind)(fd, name, bytes);
+  verbena::path::BindName node;
+  if (!verbena::path::narrow_wildcard(fd, name, bytes, node)) return VERBENA_REAL(bind)(fd, name, bytes);
+  const int result = VERBENA_REAL(bind)(fd, reinterpret_cast<const sockaddr*>(&node.name), node.bytes);
+  if (result == 0) verbena::path::mark_narrowed(fd);
+  return result;
 }
 
 VERBENA_HOOK(int, listen, (int fd, int backlog)) {

@@ -4,8 +4,11 @@
 // 127/8 is the loopback interface's, and its route names 127.0.0.1 as the source of everything; on machines of their
 // own programs would find, and show to others, the node's address. Datagram rsockets (librdmacm) learn in this way who
 // they are, and where to send the answer; and the network can cut the sockets of two nodes (socket_paths.h). A socket
-// that is bound to an address keeps it. The packets of the emulated network are not meant here.
+// that is bound to an address keeps it, but for one that was given the node's in place of all (wildcard.h) and is to
+// reach beyond the machine. A connection to 127.0.0.1 finds what listens on the node. The packets of the emulated
+// network are not meant here.
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +20,7 @@
 #include "verbs-shim/sockets/netlink.h"
 #include "verbs-shim/sockets/node_names.h"
 #include "verbs-shim/sockets/socket_paths.h"
+#include "verbs-shim/sockets/wildcard.h"
 #include "verbs-shim/sysfs/real.h"
 
 using verbena::path::address_of_node;
@@ -115,7 +119,12 @@ class FromNode {
 
 }  // namespace
 
+namespace {
+int connect_to_own_machine(int fd, const sockaddr* to, socklen_t bytes, const verbena::path::BindName& own);
+}
+
 VERBENA_HOOK(int, connect, (int fd, const sockaddr* to, socklen_t bytes)) {
+  verbena::path::BindName own_name;
   if (node_of(to, bytes) != 0) {
     const unsigned own = own_node();
     // With a port of its own it is bound already, and shall stay reachable at 127.0.0.1.
@@ -123,14 +132,56 @@ VERBENA_HOOK(int, connect, (int fd, const sockaddr* to, socklen_t bytes)) {
     if (socket && socket->port == 0) bind_to_node(fd, *socket, own);
     verbena::path::follow_network(fd);
     verbena::path::renew_deafness(fd, node_of(to, bytes));
+  } else if (verbena::path::is_outside(to, bytes)) {
+    verbena::path::widen(fd);
+  } else if (verbena::path::own_name_for(fd, to, bytes, own_name)) {
+    return connect_to_own_machine(fd, to, bytes, own_name);
   }
   return VERBENA_REAL(connect)(fd, to, bytes);
 }
 
+namespace {
+
+/// Whether a connection that was not to be waited for has failed already: on the loopback interface the refusal is
+/// there when connect() returns.
+bool has_failed_at_once(int fd) {
+  pollfd entry{fd, POLLOUT, 0};
+  const timespec none{};
+  return syscall(SYS_ppoll, &entry, 1, &none, nullptr, 0) == 1 && (entry.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/// 127.0.0.1 is a machine's own address. What listens there on the real machine comes first; where nobody does, what
+/// listens on the node.
+int connect_to_own_machine(int fd, const sockaddr* to, socklen_t bytes, const verbena::path::BindName& own) {
+  const int before = errno;
+  int result = VERBENA_REAL(connect)(fd, to, bytes);
+  if (result != 0 && errno == EINPROGRESS) {
+    if (!has_failed_at_once(fd)) return errno = EINPROGRESS, -1;
+    result = VERBENA_REAL(connect)(fd, to, bytes);  // says why, and makes the socket one that can connect again
+  }
+  if (result == 0 || errno != ECONNREFUSED) return result;
+  errno = before;
+  return VERBENA_REAL(connect)(fd, reinterpret_cast<const sockaddr*>(&own.name), own.bytes);
+}
+
+/// A datagram that the socket could not send from the node's address alone, since it leaves the machine.
+template <class Send>
+ssize_t send_outside(int fd, const void* name, socklen_t bytes, Send send) {
+  const ssize_t sent = send();
+  if (sent >= 0 || errno != EINVAL || !verbena::path::is_outside(static_cast<const sockaddr*>(name), bytes) ||
+      !verbena::path::widen(fd))
+    return sent;
+  return send();
+}
+
+}  // namespace
+
 VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
   if (message == nullptr) return VERBENA_REAL(sendmsg)(fd, message, flags);
   if (ssize_t result = 0; verbena::path::ask_netlink(fd, *message, flags, result)) return result;
-  return VERBENA_REAL(sendmsg)(fd, FromNode(fd, *message).message(), flags);
+  const FromNode from(fd, *message);
+  return send_outside(fd, message->msg_name, message->msg_namelen,
+                      [&] { return VERBENA_REAL(sendmsg)(fd, from.message(), flags); });
 }
 
 VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flags)) {
@@ -148,7 +199,7 @@ VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flag
 
 VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
   if (node_of(to, bytes) == 0 && !verbena::path::is_answered_netlink(fd))
-    return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes);
+    return send_outside(fd, to, bytes, [&] { return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes); });
   iovec part{const_cast<void*>(data), size};
   msghdr message{};
   message.msg_name = const_cast<sockaddr*>(to);

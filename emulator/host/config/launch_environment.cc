@@ -70,6 +70,7 @@ void set_environment(const LaunchEnvironment& plan, const std::string& library_d
   set_or_unset(kStatsVariable, plan.stats_path);
   set_or_unset(kNicVariable, plan.nic);
   set_or_unset(kIcrcVariable, plan.icrc);
+  if (!plan.wildcard.empty()) set_or_unset(kWildcardVariable, plan.wildcard);
   prepend("LD_PRELOAD", library_directory + kPathLibrary + ":" + library_directory + kVerbsLibrary, ':');
   prepend("LD_LIBRARY_PATH", library_directory, ':');
 }

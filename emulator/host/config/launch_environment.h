@@ -20,8 +20,9 @@ struct LaunchEnvironment {
   std::string seed;
   std::string device_name;
   std::string stats_path;
-  std::string nic;   // nic_tuning.h
-  std::string icrc;  // parse_icrc()
+  std::string nic;       // nic_tuning.h
+  std::string icrc;      // parse_icrc()
+  std::string wildcard;  // empty: as the environment has it already
 };
 
 /// Sets what the libraries read, in this process, for exec() to pass on; and what UCX needs in order to use the device,

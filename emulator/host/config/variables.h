@@ -31,9 +31,13 @@ inline constexpr const char* kStatsVariable = "VERBENA_STATS";
 inline constexpr const char* kNicVariable = "VERBENA_NIC";
 /// --icrc: offload or always (icrc_rule in environment.h)
 inline constexpr const char* kIcrcVariable = "VERBENA_ICRC";
+/// --wildcard: node (a port on all addresses is one on the node's) or machine (the kernel's own meaning)
+inline constexpr const char* kWildcardVariable = "VERBENA_WILDCARD";
 /// --quiet: set to anything, no remarks on stderr about peers that cannot be reached (reach_hint.h); a user's own
 inline constexpr const char* kQuietVariable = "VERBENA_QUIET";
 
+inline constexpr const char* kWildcardNode = "node";
+inline constexpr const char* kWildcardMachine = "machine";
 inline constexpr const char* kFabricDefault = "default";
 inline constexpr const char* kDeviceNameDefault = "verbena0";
 

@@ -126,7 +126,8 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes) {
   const auto found = live_engine(cq);
   if (!found) return found.error();
   host::Engine* const engine = *found;
-  if (attributes->attr_mask != IBV_CQ_ATTR_MODERATE) return EINVAL;
+  if (attributes->attr_mask == 0) return EINVAL;
+  if (attributes->attr_mask != IBV_CQ_ATTR_MODERATE) return EOPNOTSUPP;
   return errno_of(engine->run([cq, attributes](nic::Nic& nic, Time) {
     return nic.moderate_cq(cq_of(cq)->nic, attributes->moderate.cq_count, microseconds(attributes->moderate.cq_period));
   }));

@@ -142,7 +142,9 @@ int rule_of(const ibv_flow_attr& attributes, Rule& rule) {
   if (attributes.comp_mask != 0 || attributes.port != 1 || attributes.type > IBV_FLOW_ATTR_SNIFFER ||
       attributes.num_of_specs > kSpecificationsMax)
     return EINVAL;
-  if ((attributes.flags & ~std::uint32_t{IBV_FLOW_ATTR_FLAGS_DONT_TRAP}) != 0) return EOPNOTSUPP;
+  if ((attributes.flags & ~std::uint32_t{IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS}) != 0)
+    return EINVAL;
+  if ((attributes.flags & IBV_FLOW_ATTR_FLAGS_EGRESS) != 0) return EOPNOTSUPP;
   if (attributes.type != IBV_FLOW_ATTR_NORMAL && attributes.num_of_specs != 0) return EINVAL;
   rule.init.type = static_cast<nic::FlowType>(attributes.type);
   rule.init.priority = attributes.priority;
@@ -232,7 +234,7 @@ int read_counters(ibv_counters* counters, std::uint64_t* values, std::uint32_t c
   const auto found = live_engine(counters);
   if (!found) return found.error();
   host::Engine* const engine = *found;
-  if ((flags & ~std::uint32_t{IBV_READ_COUNTERS_ATTR_PREFER_CACHED}) != 0) return EOPNOTSUPP;
+  if ((flags & ~std::uint32_t{IBV_READ_COUNTERS_ATTR_PREFER_CACHED}) != 0) return EINVAL;
   if (count < object->count) return EINVAL;
   const auto read = engine->run([object](nic::Nic& nic, Time) { return nic.read_flow_counters(object->nic); });
   if (!read) return errno_of(read);

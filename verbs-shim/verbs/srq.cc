@@ -91,7 +91,6 @@ int modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
   const auto found = live_engine(srq);
   if (!found) return found.error();
   verbena::host::Engine* const engine = *found;
-  if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
   std::optional<std::uint32_t> max_wr;
   std::optional<std::uint32_t> limit;
   if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) max_wr = srq_attr->max_wr;

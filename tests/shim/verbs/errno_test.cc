@@ -114,7 +114,8 @@ struct Failing {
   ibv_srq_init_attr_ex no_domain{};
   ibv_srq_attr limit{};
   ibv_cq_init_attr_ex unknown_flags{};
-  ibv_modify_cq_attr moderation{};
+  ibv_modify_cq_attr moderation{}, unknown_moderation{.attr_mask = 1 << 20};
+  ibv_srq_attr beyond_limit{.srq_limit = UINT32_MAX};
   ibv_qp_rate_limit_attr rate{};
   ibv_xrcd_init_attr no_file{};
   ibv_wq_init_attr no_queue{};
@@ -183,7 +184,7 @@ Calls Failing::of_device() {
       FAILS(close_device, EINVAL, ibv_close_device(nullptr)),
       FAILS(query_device_ex, EINVAL,  // as its inline part would call it, which judges the input itself
             verbs_get_ctx(world.context)->query_device_ex(world.context, &input, &device, sizeof device)),
-      FAILS(query_rt_values, EOPNOTSUPP, ibv_query_rt_values_ex(world.context, &clock)),
+      FAILS(query_rt_values, EIO, ibv_query_rt_values_ex(orphans.context, &clock)),
       FAILS(query_port, EINVAL, ibv_query_port(world.context, 9, &port)),
       FAILS(compat_query_port, EINVAL,
             (ibv_query_port)(world.context, 9, reinterpret_cast<_compat_ibv_port_attr*>(&port))),
@@ -215,6 +216,7 @@ Calls Failing::of_addresses() {
 
 Calls Failing::of_domains_and_memory() {
   constexpr int kRemoteOnly = IBV_ACCESS_REMOTE_WRITE;
+  constexpr int kFlush = 1 << 8;  // of newer headers
   constexpr std::uint32_t kNobody = 1 << 30;
   return {
       FAILS(alloc_pd, EIO, ibv_alloc_pd(orphans.context)),
@@ -226,6 +228,7 @@ Calls Failing::of_domains_and_memory() {
       FAILS(open_xrcd, EINVAL, ibv_open_xrcd(world.context, &no_file)),
       FAILS(close_xrcd, EBUSY, ibv_close_xrcd(world.xrcd)),
       FAILS(reg_mr, EINVAL, (ibv_reg_mr)(world.pd, octets, 8, kRemoteOnly)),
+      FAILS(reg_mr, EOPNOTSUPP, (ibv_reg_mr)(world.pd, octets, 8, kFlush)),
       FAILS(reg_mr_iova, EINVAL, (ibv_reg_mr_iova)(world.pd, octets, 8, 0, kRemoteOnly)),
       FAILS(reg_mr_iova2, EINVAL, ibv_reg_mr_iova2(world.pd, octets, 8, 0, kRemoteOnly)),
       FAILS(reg_dmabuf_mr, EBADF, ibv_reg_dmabuf_mr(world.pd, 0, 8, 0, -1, 0)),
@@ -254,11 +257,12 @@ Calls Failing::of_queues() {
       FAILS(create_cq, EINVAL, ibv_create_cq(world.context, -1, nullptr, nullptr, 0)),
       FAILS(create_cq_ex, EOPNOTSUPP, ibv_create_cq_ex(world.context, &unknown_flags)),
       FAILS(modify_cq, EINVAL, ibv_modify_cq(world.cq, &moderation)),
+      FAILS(modify_cq, EOPNOTSUPP, ibv_modify_cq(world.cq, &unknown_moderation)),
       FAILS(resize_cq, EINVAL, ibv_resize_cq(world.cq, 0)),
       FAILS(destroy_cq, EBUSY, ibv_destroy_cq(world.cq)),
       FAILS(create_srq, EINVAL, ibv_create_srq(world.pd, &no_room)),
       FAILS(create_srq_ex, EINVAL, ibv_create_srq_ex(world.context, &no_domain)),
-      FAILS(modify_srq, EINVAL, ibv_modify_srq(world.srq, &limit, 1 << 20)),
+      FAILS(modify_srq, EINVAL, ibv_modify_srq(world.srq, &beyond_limit, IBV_SRQ_LIMIT)),
       FAILS(query_srq, ENOENT, ibv_query_srq(&no_srq, &limit)),
       FAILS(get_srq_num, EOPNOTSUPP, ibv_get_srq_num(world.srq, &srq_number)),
       FAILS(destroy_srq, EBUSY, ibv_destroy_srq(world.srq)),
@@ -266,6 +270,8 @@ Calls Failing::of_queues() {
       FAILS(create_qp_ex, EOPNOTSUPP, ibv_create_qp_ex(world.context, &no_type_ex)),
       FAILS(open_qp, EINVAL, ibv_open_qp(world.context, &opening)),
       FAILS(modify_qp, EINVAL, ibv_modify_qp(world.qp, &state, IBV_QP_STATE)),
+      FAILS(modify_qp, EINVAL, ibv_modify_qp(world.qp, &state, IBV_QP_ALT_PATH)),
+      FAILS(modify_qp, EOPNOTSUPP, ibv_modify_qp(world.qp, &state, 1 << 21)),
       FAILS(modify_qp_rate_limit, EINVAL, ibv_modify_qp_rate_limit(world.qp, &rate)),
       FAILS(query_qp, EINVAL, ibv_query_qp(nullptr, &state, 0, &made)),
       FAILS(destroy_qp, EINVAL, ibv_destroy_qp(nullptr)),
@@ -298,7 +304,7 @@ Calls Failing::of_ethernet() {
       FAILS(create_counters, EOPNOTSUPP, ibv_create_counters(world.context, &counting)),
       FAILS(destroy_counters, ENOENT, ibv_destroy_counters(&no_counters)),
       FAILS(attach_counters_point_flow, EOPNOTSUPP, ibv_attach_counters_point_flow(world.counters, &attach, nullptr)),
-      FAILS(read_counters, EOPNOTSUPP, ibv_read_counters(world.counters, &value, 1, 1u << 20)),
+      FAILS(read_counters, EINVAL, ibv_read_counters(world.counters, &value, 1, 1u << 20)),
   };
 }
 
@@ -353,6 +359,7 @@ BOOST_AUTO_TEST_CASE(a_verb_that_succeeds_leaves_errno_alone) {
     ibv_gid gid{};
     ibv_gid_entry entry{};
     ibv_srq_attr limit{};
+    ibv_values_ex clock{.comp_mask = 1 << 20};
     ibv_qp_attr state{};
     ibv_qp_init_attr made{};
     std::uint16_t key = 0;
@@ -366,7 +373,8 @@ BOOST_AUTO_TEST_CASE(a_verb_that_succeeds_leaves_errno_alone) {
            SUCCEEDS(query_pkey, ibv_query_pkey(world.context, 1, 0, &key)),
            SUCCEEDS(get_pkey_index, ibv_get_pkey_index(world.context, 1, 0xffff)),
            SUCCEEDS(query_srq, ibv_query_srq(world.srq, &limit)),
-           SUCCEEDS(modify_srq, ibv_modify_srq(world.srq, &limit, 0)),
+           SUCCEEDS(modify_srq, ibv_modify_srq(world.srq, &limit, 1 << 20)),
+           SUCCEEDS(query_rt_values, ibv_query_rt_values_ex(world.context, &clock)),
            SUCCEEDS(get_srq_num, ibv_get_srq_num(world.xrc_srq, &number)),
            SUCCEEDS(query_qp, ibv_query_qp(world.qp, &state, IBV_QP_STATE, &made)),
            SUCCEEDS(rereg_mr, ibv_rereg_mr(world.mr, IBV_REREG_MR_CHANGE_PD, world.pd, nullptr, 0, 0)),

@@ -1,4 +1,6 @@
-// The commands about addresses: bind, resolve, query, options. States and errors as the kernel's cma has them.
+// The commands about addresses: bind, resolve, options. States and errors as the kernel's cma has them.
+#include <infiniband/ib.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -15,12 +17,34 @@ namespace {
 // As the kernel's drivers/infiniband/core/cma.c: half a second of ACK timeout on RoCE.
 constexpr std::uint8_t kPacketLifetime = 16;
 constexpr std::uint8_t kRate100Gbps = 16;  // enum ib_rate
-constexpr std::uint8_t kExactly = 2;       // selectors of a path record
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
 
 bool is_loopback(const Address& address) {
   if (address.gid.is_ipv4()) return address.gid.ipv4() == INADDR_LOOPBACK;
   return address.gid == wire::Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+}
+
+/// Whether an ID of the port space `own` may have the service ID of this name: cma_select_ib_ps of the kernel.
+bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
+  constexpr std::uint64_t kSpaceMask = ~std::uint64_t{0xffff};  // RDMA_IB_IP_PS_MASK
+  constexpr unsigned kPortBits = 16;
+  const std::uint64_t mask = be64toh(name.sib_sid_mask) & kSpaceMask;
+  const std::uint64_t wanted = be64toh(name.sib_sid) & mask;
+  const auto may_be = [&](rdma_ucm_port_space space) {
+    return (own == RDMA_PS_IB || own == space) && wanted == (std::uint64_t{space} << kPortBits & mask);
+  };
+  return may_be(RDMA_PS_IB) || may_be(RDMA_PS_TCP) || may_be(RDMA_PS_UDP);
+}
+
+/// The octets that a name of this family has; 0: it is none that an ID can have (rdma_addr_size of the kernel).
+std::size_t bytes_of_family(const void* name, std::size_t room) {
+  sa_family_t family = 0;
+  std::memcpy(&family, name, sizeof family);
+  const std::size_t bytes = family == AF_INET    ? sizeof(sockaddr_in)
+                            : family == AF_INET6 ? sizeof(sockaddr_in6)
+                            : family == AF_IB    ? sizeof(sockaddr_ib)
+                                                 : 0;
+  return bytes <= room ? bytes : 0;
 }
 
 }  // namespace
@@ -29,7 +53,7 @@ bool Address::is_any() const {
   return gid == wire::Gid{} || gid == wire::Gid::from_ipv4(0);
 }
 
-/// Family 0: not an IP address.
+/// Family 0: no address that an ID can have.
 Address address_from(const void* socket_address, std::size_t bytes) {
   Address address;
   sa_family_t family = 0;
@@ -45,6 +69,11 @@ Address address_from(const void* socket_address, std::size_t bytes) {
     address.family = AF_INET6;
     address.port = ntohs(from.sin6_port);
     std::ranges::copy(from.sin6_addr.s6_addr, address.gid.octets.begin());
+  } else if (family == AF_IB && bytes >= sizeof(sockaddr_ib)) {
+    sockaddr_ib from{};
+    std::memcpy(&from, socket_address, sizeof from);
+    address.family = AF_IB;
+    std::ranges::copy(from.sib_addr.sib_raw, address.gid.octets.begin());
   }
   return address;
 }
@@ -63,20 +92,30 @@ void address_to(const Address& address, sockaddr_storage& into) {
     to.sin6_port = htons(address.port);
     std::ranges::copy(address.gid.octets, to.sin6_addr.s6_addr);
     std::memcpy(&into, &to, sizeof to);
+  } else if (address.family == AF_IB) {
+    into.ss_family = AF_IB;
   }
 }
 
 std::size_t bytes_of(const Address& address) {
-  return address.family == AF_INET ? sizeof(sockaddr_in) : address.family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+  sockaddr_storage name;
+  address_to(address, name);
+  return bytes_of_family(&name, sizeof name);
 }
 
 // -- Binding ---------------------------------------------------------------------------------------------------------
 
 int CmDevice::bind_to(Id& id, const Address& address) {
   if (address.family == 0) return EAFNOSUPPORT;
+  if (address.family == AF_IB && !address.is_any()) return ENODEV;  // RoCE's GIDs are no addresses of this family
   if (id.state != IdState::idle) return EINVAL;
   const wire::Gid& own = engine()->nic_config().gids[0];
   Address source = address;
+  if (address.family == AF_IB) {
+    id.source = address;  // nobody can reach it: a service ID needs no port
+    id.state = IdState::address_bound;
+    return 0;
+  }
   if (!address.is_any()) {
     if (is_loopback(address)) source.gid = own;
     if (source.gid != own) return ENODEV;
@@ -89,15 +128,24 @@ int CmDevice::bind_to(Id& id, const Address& address) {
 
 int CmDevice::bind_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_bind_ip>(call.in);
+  if (bytes_of_family(&command.addr, sizeof command.addr) == 0) return EINVAL;
   const auto found = find(call, command.id);
   return found ? bind_to(**found, address_from(&command.addr, sizeof command.addr)) : found.error();
 }
 
 int CmDevice::bind(const Call& call) {
   const auto command = arguments<rdma_ucm_bind>(call.in);
+  const std::size_t bytes = bytes_of_family(&command.addr, sizeof command.addr);
+  if (command.reserved != 0 || bytes == 0 || command.addr_size != bytes) return EINVAL;
   const auto found = find(call, command.id);
-  if (command.reserved != 0 || command.addr_size > sizeof command.addr) return EINVAL;
-  return found ? bind_to(**found, address_from(&command.addr, command.addr_size)) : found.error();
+  if (!found) return found.error();
+  const Address address = address_from(&command.addr, bytes);
+  if (address.family == AF_IB) {
+    sockaddr_ib name;
+    std::memcpy(&name, &command.addr, sizeof name);
+    if (!has_service_id_of((*found)->port_space, name)) return EPROTONOSUPPORT;
+  }
+  return bind_to(**found, address);
 }
 
 // -- Resolving -------------------------------------------------------------------------------------------------------
@@ -117,6 +165,7 @@ void CmDevice::fill_path(Id& id) {
 
 int CmDevice::resolve_to(Id& id, const Address& source, const Address& destination) {
   if (destination.family == 0) return EINVAL;
+  if (destination.family == AF_IB) return ENODEV;  // cma_resolve_ib_dev: no device has an InfiniBand link layer
   if (id.state == IdState::idle) {
     Address from = source;
     if (from.family == 0) from = {destination.family, {}, 0};
@@ -156,6 +205,10 @@ int CmDevice::resolve_to(Id& id, const Address& source, const Address& destinati
 
 int CmDevice::resolve_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_ip>(call.in);
+  const bool has_source = command.src_addr.sin6_family != 0;
+  if ((has_source && bytes_of_family(&command.src_addr, sizeof command.src_addr) == 0) ||
+      bytes_of_family(&command.dst_addr, sizeof command.dst_addr) == 0)
+    return EINVAL;
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
@@ -165,7 +218,10 @@ int CmDevice::resolve_ip(const Call& call) {
 
 int CmDevice::resolve_address(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_addr>(call.in);
-  if (command.reserved != 0 || command.src_size > sizeof command.src_addr || command.dst_size > sizeof command.dst_addr)
+  const std::size_t source_bytes = bytes_of_family(&command.src_addr, sizeof command.src_addr);
+  const std::size_t destination_bytes = bytes_of_family(&command.dst_addr, sizeof command.dst_addr);
+  if (command.reserved != 0 || (command.src_size != 0 && command.src_size != source_bytes) || destination_bytes == 0 ||
+      command.dst_size != destination_bytes)
     return EINVAL;
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -186,69 +242,7 @@ int CmDevice::resolve_route(const Call& call) {
   return 0;
 }
 
-// -- Queries ---------------------------------------------------------------------------------------------------------
-
-int CmDevice::query_route(const Call& call) {
-  const auto command = arguments<rdma_ucm_query>(call.in);
-  constexpr std::size_t kOldestBytes = offsetof(rdma_ucm_query_route_resp, ibdev_index);
-  if (call.out_bytes < kOldestBytes) return ENOSPC;
-  const auto found = find(call, command.id);
-  if (!found) return found.error();
-  const Id* const id = *found;
-  rdma_ucm_query_route_resp response{};
-  sockaddr_storage address;
-  address_to(id->source, address);
-  std::memcpy(&response.src_addr, &address, sizeof response.src_addr);
-  address_to(id->destination, address);
-  std::memcpy(&response.dst_addr, &address, sizeof response.dst_addr);
-  if (id->has_device) {
-    response.node_guid = device_of(context_->device)->guid;
-    response.port_num = 1;
-    ib_user_path_rec& route = response.ib_route[0];
-    std::ranges::copy(id->destination.gid.octets, route.dgid);
-    std::ranges::copy(engine()->nic_config().gids[0].octets, route.sgid);
-    const bool has_route =
-        id->state == IdState::route_resolved || id->state == IdState::connect || id->state == IdState::disconnect;
-    response.num_paths = has_route ? 1 : 0;
-    route.pkey = 0xffff;
-    if (has_route) {
-      route.flow_label = htonl(id->path.flow_label);
-      route.hop_limit = id->path.hop_limit;
-      route.traffic_class = id->path.traffic_class;
-      route.reversible = 1;
-      route.numb_path = 1;
-      route.mtu_selector = route.rate_selector = route.packet_life_time_selector = kExactly;
-      route.mtu = id->path.mtu;
-      route.rate = id->path.packet_rate;
-      route.packet_life_time = id->path.packet_lifetime;
-    }
-  }
-  return respond(call, command.response, &response, sizeof response);
-}
-
-int CmDevice::query(const Call& call) {
-  const auto command = arguments<rdma_ucm_query>(call.in);
-  const auto found = find(call, command.id);
-  if (!found) return found.error();
-  const Id* const id = *found;
-  // AF_IB is not offered, so that librdmacm asks in the older form; this one answers whoever asks all the same.
-  if (command.option != RDMA_USER_CM_QUERY_ADDR) return ENOSYS;
-  if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
-  rdma_ucm_query_addr_resp response{};
-  sockaddr_storage address;
-  address_to(id->source, address);
-  std::memcpy(&response.src_addr, &address, sizeof address);
-  address_to(id->destination, address);
-  std::memcpy(&response.dst_addr, &address, sizeof address);
-  response.src_size = static_cast<std::uint16_t>(bytes_of(id->source));
-  response.dst_size = static_cast<std::uint16_t>(bytes_of(id->destination));
-  if (id->has_device) {
-    response.node_guid = device_of(context_->device)->guid;
-    response.port_num = 1;
-    response.pkey = 0xffff;
-  }
-  return respond(call, command.response, &response, sizeof response);
-}
+// -- Options ---------------------------------------------------------------------------------------------------------
 
 int CmDevice::set_option(const Call& call) {
   const auto command = arguments<rdma_ucm_set_option>(call.in);

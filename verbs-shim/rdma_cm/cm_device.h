@@ -169,12 +169,18 @@ class CmDevice {
   int resolve_ip(const Call& call);
   int resolve_address(const Call& call);
   int resolve_route(const Call& call);
-  int query_route(const Call& call);
-  int query(const Call& call);
   int set_option(const Call& call);
   int bind_to(Id& id, const Address& address);
   int resolve_to(Id& id, const Address& source, const Address& destination);
   void fill_path(Id& id);
+
+  // queries.cc
+  int query_route(const Call& call);
+  int query(const Call& call);
+  int query_addresses(const Call& call, const Id& id, std::uint64_t into);
+  int query_gids(const Call& call, const Id& id, std::uint64_t into);
+  int query_path(const Call& call, const Id& id, std::uint64_t into);
+  void write_device(const Id& id, rdma_ucm_query_addr_resp& response) const;
 
   // ports.cc
   std::uint16_t ephemeral_port();

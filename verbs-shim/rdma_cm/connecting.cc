@@ -1,4 +1,6 @@
 // The commands that make and end connections, and those about multicast groups.
+#include <infiniband/ib.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -109,6 +111,7 @@ int CmDevice::listen(const Call& call) {
     if (const int error = bind_to(*id, {AF_INET, wire::Gid::from_ipv4(0), 0}); error != 0) return error;
   }
   if (id->state != IdState::address_bound) return EINVAL;
+  if (id->source.family == AF_IB) return EOPNOTSUPP;
   if (const int error = start_listening(*id); error != 0) return error;
   const bool has_backlog = command.backlog != 0 && command.backlog <= kBacklogDefault;
   id->backlog = has_backlog ? command.backlog : kBacklogDefault;
@@ -282,7 +285,7 @@ int CmDevice::notify(const Call& call) {
 int CmDevice::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
   rdma_ucm_create_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
-  if (group.family == 0 || !group.gid.is_multicast()) return EINVAL;
+  if (group.family == 0 || group.family == AF_IB || !group.gid.is_multicast()) return EINVAL;
   if (id.state != IdState::address_bound && id.state != IdState::address_resolved) return EINVAL;
   std::uint32_t handle = 1;
   const auto is_taken = [&](std::uint32_t number) {

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <rdma/rdma_netlink.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -87,14 +89,26 @@ int netlink_protocol(int protocol) {
   return protocol == kNetlinkRdma ? stand_in_for_rdma_netlink() : protocol;
 }
 
-bool is_answered_netlink(int fd) {
+bool may_be_netlink_question(const msghdr& message) {
   if (!any_answered()) return false;
-  const int protocol = netlink_protocol_of(fd);
-  return protocol == NETLINK_ROUTE ? any_route_netlink() : protocol == NETLINK_USERSOCK && any_rdma_netlink();
+  nlmsghdr first{};
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < message.msg_iovlen; ++i) {
+    const iovec& piece = message.msg_iov[i];
+    if (bytes < sizeof first && piece.iov_len != 0) {
+      const std::size_t room = sizeof first - bytes;
+      std::memcpy(reinterpret_cast<char*>(&first) + bytes, piece.iov_base, piece.iov_len < room ? piece.iov_len : room);
+    }
+    bytes += piece.iov_len;
+  }
+  if (bytes < sizeof first || first.nlmsg_len < sizeof first || first.nlmsg_len > bytes) return false;
+  const bool is_about_routes =
+      first.nlmsg_type == RTM_GETLINK || first.nlmsg_type == RTM_GETADDR || first.nlmsg_type == RTM_GETROUTE;
+  return (is_about_routes && any_route_netlink()) || (RDMA_NL_GET_CLIENT(first.nlmsg_type) != 0 && any_rdma_netlink());
 }
 
 bool ask_netlink(int fd, const msghdr& message, int flags, ssize_t& result) {
-  if (!any_answered()) return false;
+  if (!may_be_netlink_question(message)) return false;
   const int protocol = netlink_protocol_of(fd);
   if (protocol == NETLINK_ROUTE && any_route_netlink()) return ask_route(fd, message, flags, result);
   if (protocol != NETLINK_USERSOCK || !any_rdma_netlink()) return false;

@@ -23,7 +23,8 @@ bool ask_netlink(int fd, const void* data, std::size_t bytes, int flags, ssize_t
 bool receive_netlink(int fd, msghdr& message, int flags, ssize_t& result);
 /// After a call that has received: our answers come from the kernel, as their sender's name says. Keeps errno.
 void mend_netlink_sender(int fd, void* name, const socklen_t* bytes);
-/// Whether a descriptor is such a socket.
-bool is_answered_netlink(int fd);
+/// Whether these octets could be a question of that kind, whatever they are sent to: no system call, for most of what a
+/// program sends is none.
+bool may_be_netlink_question(const msghdr& message);
 
 }  // namespace verbena::path

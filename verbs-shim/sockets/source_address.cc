@@ -187,7 +187,7 @@ VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
 VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flags)) {
   if (messages == nullptr || count == 0 ||
       (node_of(messages->msg_hdr.msg_name, messages->msg_hdr.msg_namelen) == 0 &&
-       !verbena::path::is_answered_netlink(fd)))
+       !verbena::path::may_be_netlink_question(messages->msg_hdr)))
     return VERBENA_REAL(sendmmsg)(fd, messages, count, flags);
   for (unsigned i = 0; i < count; ++i) {
     const ssize_t sent = sendmsg(fd, &messages[i].msg_hdr, flags);
@@ -198,8 +198,6 @@ VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flag
 }
 
 VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags, const sockaddr* to, socklen_t bytes)) {
-  if (node_of(to, bytes) == 0 && !verbena::path::is_answered_netlink(fd))
-    return send_outside(fd, to, bytes, [&] { return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes); });
   iovec part{const_cast<void*>(data), size};
   msghdr message{};
   message.msg_name = const_cast<sockaddr*>(to);
@@ -207,5 +205,7 @@ VERBENA_HOOK(ssize_t, sendto, (int fd, const void* data, size_t size, int flags,
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   if (ssize_t result = 0; verbena::path::ask_netlink(fd, message, flags, result)) return result;
+  if (node_of(to, bytes) == 0)
+    return send_outside(fd, to, bytes, [&] { return VERBENA_REAL(sendto)(fd, data, size, flags, to, bytes); });
   return VERBENA_REAL(sendmsg)(fd, FromNode(fd, message).message(), flags);
 }

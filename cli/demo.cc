@@ -21,6 +21,7 @@
 #include "scenarios/outcome/buffered_file.h"
 #include "scenarios/outcome/report.h"
 #include "scenarios/virtual/run_virtual.h"
+#include "wire/counted.h"
 
 namespace verbena::cli {
 namespace {
@@ -78,7 +79,7 @@ class Demo {
     const auto place = capture_folder();
     if (!place)
       return line_.fail(place.error().is_shortage ? kExitInternal : kExitUsage, "--out " + place.error().text);
-    run::install_interrupt();
+    run::install_interrupt(run::Unseen::waits);
     if (!options_.reporting.quiet && !options_.reporting.json) print_introduction();
     for (const Program& program : {demo::write_bandwidth(), demo::send_latency()})
       if (const auto status = compare(program)) return *status;
@@ -163,8 +164,8 @@ class Demo {
     const std::uint64_t again = sum_of(counter_rows()[1], *result);
     json_["ibv_rc_pingpong"] = {{"data_intact", true}, {"counters", result->counters}};
     if (options_.reporting.quiet || options_.reporting.json) return std::nullopt;
-    fmt::print("\nibv_rc_pingpong -c, 300 x 64 KiB both ways under the same loss: {}, {} packets sent again.\n",
-               Style(stdout).good("data intact"), again);
+    fmt::print("\nibv_rc_pingpong -c, 300 x 64 KiB both ways under the same loss: {}, {} sent again.\n",
+               Style(stdout).good("data intact"), wire::counted(again, "packet"));
     if (!place.empty()) tell_capture();
     return std::nullopt;
   }
@@ -185,8 +186,8 @@ class Demo {
     std::size_t hit = 0;
     for (const explain::Packet& packet : capture->packets())
       if (!packet.captured.comment.empty()) ++hit;
-    fmt::print("Capture: {} ({} packets, {} of them with the fault that hit them)\n", shown, capture->packets().size(),
-               hit);
+    fmt::print("Capture: {} ({}, {} of them with the fault that hit them)\n", shown,
+               wire::counted(capture->packets().size(), "packet"), hit);
     fmt::print("  open it in Wireshark, or:  {} explain --only-problems {}\n", program_invocation_name, shown);
   }
 

@@ -20,6 +20,7 @@
 #include "emulator/host/fabric_process/fabric_process.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/outcome/buffered_file.h"
+#include "wire/counted.h"
 
 namespace verbena::cli {
 
@@ -215,13 +216,23 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   return std::nullopt;
 }
 
-/// Readable once the user wants the end, or, with `until_eof`, the pipe at standard input has hung up: a fabric that a
-/// program has started then goes with that program, however it ends.
-int stop_descriptor(bool until_eof) {
+sigset_t end_signals() {
   sigset_t ends;
   sigemptyset(&ends);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, number);
+  return ends;
+}
+
+/// From now on the descriptor tells of them. Before, they end the process at once: nobody looks while a fabric is made.
+void hold_end_signals() {
+  const sigset_t ends = end_signals();
   sigprocmask(SIG_BLOCK, &ends, nullptr);
+}
+
+/// Readable once the user wants the end, or, with `until_eof`, the pipe at standard input has hung up: a fabric that a
+/// program has started then goes with that program, however it ends.
+int stop_descriptor(bool until_eof) {
+  const sigset_t ends = end_signals();
   const int signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
   if (!until_eof) return signals;
   const int either = epoll_create1(EPOLL_CLOEXEC);
@@ -240,10 +251,9 @@ void tell_ready(const ServeOptions& options, const host::FabricOptions& wanted) 
         nlohmann::ordered_json{{"fabric", wanted.fabric}, {"nodes", wanted.topology.hosts}, {"first_address", first}}
             .dump());
   else if (!options.reporting.quiet)
-    fmt::print("fabric '{}': {} of {} node{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
-               options.file.empty() ? options.topology : options.file, wanted.topology.hosts,
-               wanted.topology.hosts == 1 ? "" : "s", first,
-               host::address_text(host::node_address(wanted.topology.hosts)));
+    fmt::print("fabric '{}': {} of {}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
+               options.file.empty() ? options.topology : options.file, wire::counted(wanted.topology.hosts, "node"),
+               first, host::address_text(host::node_address(wanted.topology.hosts)));
   std::fflush(stdout);
 }
 
@@ -271,12 +281,13 @@ int run_fabric(const Arguments& arguments) {
                                 std::strerror(errno)));
   auto process = host::FabricProcess::open(wanted);
   if (!process) return line.fail(kExitUsage, process.error());
+  hold_end_signals();
   tell_ready(options, wanted);
   (*process)->run(stop);
   const std::uint64_t missing = (*process)->capture_missing();
   if (missing != 0)
-    fmt::print(stderr, "{}: the captures in {} have reached {}: {} packets are missing\n", line.name(), options.capture,
-               options.capture_limit, missing);
+    fmt::print(stderr, "{}: the captures in {} have reached {}: {} {} missing\n", line.name(), options.capture,
+               options.capture_limit, wire::counted(missing, "packet"), missing == 1 ? "is" : "are");
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
 #include "emulator/host/node/fabric_question.h"
+#include "wire/counted.h"
 
 namespace verbena::cli {
 
@@ -28,7 +29,7 @@ void show(const std::string& word, const std::string& answer) {
   if (word == "add")
     fmt::print("fault {}\n", answer);
   else if (word == "remove")
-    fmt::print("it had hit {} packets\n", answer);
+    fmt::print("it had hit {}\n", wire::counted(std::stoull(answer), "packet"));
   else
     fmt::print("{}", answer);
 }

@@ -65,7 +65,7 @@ Result<ExperimentResult, scenarios::ExperimentError> run_one(const Experiment& e
   scenarios::ExperimentOptions run;
   run.library = library;
   run.run.checkers = options.checks;
-  run.run.stop = &run::interrupted();
+  run.run.stop = &run::stop_sign();
   run.run.progress = [&](const scenarios::RunProgress& progress) {
     if (progress_line.is_due()) progress_line.show(running + ": " + scenarios::progress_text(progress));
   };

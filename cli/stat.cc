@@ -12,6 +12,7 @@
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/stats_search.h"
+#include "wire/counted.h"
 
 namespace verbena::cli {
 
@@ -52,17 +53,18 @@ std::string links_text(const Json& stat, const Json& before, double seconds) {
 std::string pauses_text(const Json& stat) {
   const Json pauses = stat.value("pauses", Json::object());
   if (number(pauses, "frames") == 0) return "";
-  std::string text =
-      fmt::format("{} pause frames, {} ports given up by the watchdog, {} frames of lossless classes lost\n",
-                  number(pauses, "frames"), number(pauses, "storms"), number(pauses, "lossless_lost"));
+  std::string text = fmt::format("{}, {} given up by the watchdog, {} of lossless classes lost\n",
+                                 wire::counted(number(pauses, "frames"), "pause frame"),
+                                 wire::counted(number(pauses, "storms"), "port"),
+                                 wire::counted(number(pauses, "lossless_lost"), "frame"));
   if (pauses.contains("deadlock") && pauses["deadlock"].is_string())
     text += fmt::format("deadlock: {}\n", pauses["deadlock"].get<std::string>());
   for (const Json& link : stat.at("links")) {
     const Json classes = link.value("pauses", Json::object());
     for (const auto& [traffic_class, seen] : classes.items())
       if (number(seen, "received") != 0)
-        text += fmt::format("{:16} class {}: asked {} times to pause or go on, paused for {:.3f} ms{}\n",
-                            link.value("name", ""), traffic_class, number(seen, "received"),
+        text += fmt::format("{:16} class {}: asked {} to pause or go on, paused for {:.3f} ms{}\n",
+                            link.value("name", ""), traffic_class, wire::counted(number(seen, "received"), "time"),
                             static_cast<double>(number(seen, "paused_ns")) * 1e-6,
                             seen.value("paused", false) ? ", and now" : "");
   }
@@ -99,9 +101,10 @@ void show(const StatOptions& options, const std::string& answer, Json& before) {
     const Json stat = Json::parse(answer);
     const double seconds =
         before.is_null() ? 0 : static_cast<double>(number(stat, "uptime_ns") - number(before, "uptime_ns")) * 1e-9;
-    fmt::print("fabric '{}': {} frames lost, {} overflowed, {} vanished, {} marked\n{}\n{}{}{}", options.fabric,
-               number(stat, "lost"), number(stat, "overflowed"), number(stat, "vanished"), number(stat, "marked"),
-               pauses_text(stat), links_text(stat, before, seconds), nodes_text(stat), faults_text(stat));
+    fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}\n{}{}{}", options.fabric,
+               wire::counted(number(stat, "lost"), "frame"), number(stat, "overflowed"), number(stat, "vanished"),
+               number(stat, "marked"), pauses_text(stat), links_text(stat, before, seconds), nodes_text(stat),
+               faults_text(stat));
     if (!options.watch.empty()) fmt::print("\n");
     before = stat;
   }

@@ -111,8 +111,11 @@ Candidates values_of(const Line& line, const help::OptionText& option, const std
   if (option.name == "--fault") return rules(word);
   if (option.name == "--nic") return nic_settings(word);
   if (option.type == "DIR" || option.type == "DIRECTORY") return folders(word);
-  if (option.type == "FILE") return files(word);
   Candidates all = alternatives(option.type);
+  if (option.type.starts_with("FILE")) {
+    const Candidates here = files(word);
+    all.insert(all.end(), here.begin(), here.end());
+  }
   if (option.name == "--node" || option.name == "--wait-for-listener") {
     Candidates numbers = node_numbers(line.fabric);
     all.insert(all.begin(), numbers.begin(), numbers.end());

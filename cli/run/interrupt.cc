@@ -1,31 +1,52 @@
 #include "cli/run/interrupt.h"
 
+#include <sys/time.h>
+#include <unistd.h>
+
 #include <csignal>
+
+#include "cli/run/options.h"
 
 namespace verbena::cli::run {
 namespace {
 
-std::atomic<bool> stop{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+scenarios::StopSign stop;
+std::atomic<bool> has_patience{false};
+
+/// Until a run that does not look at the sign, because it is still being set up, is ended.
+constexpr itimerval kPatience{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 700'000}};
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action{};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
+}
+
+void on_patience_over(int) {
+  if (!stop.is_seen()) _exit(kExitInterrupted);
+}
 
 void on_signal(int signal) {
-  stop.store(true, std::memory_order_relaxed);
-  struct sigaction usual{};
-  usual.sa_handler = SIG_DFL;
-  sigaction(signal, &usual, nullptr);
+  stop.raise();
+  handle(signal, SIG_DFL);
+  if (has_patience.load(std::memory_order_relaxed)) setitimer(ITIMER_REAL, &kPatience, nullptr);
 }
 
 }  // namespace
 
-const std::atomic<bool>& interrupted() {
+const scenarios::StopSign& stop_sign() {
   return stop;
 }
 
-void install_interrupt() {
-  struct sigaction action{};
-  action.sa_handler = on_signal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+bool interrupted() {
+  return stop.look();
+}
+
+void install_interrupt(Unseen unseen) {
+  has_patience = unseen == Unseen::ends_process;
+  if (has_patience) handle(SIGALRM, on_patience_over);
+  handle(SIGINT, on_signal);
+  handle(SIGTERM, on_signal);
 }
 
 }  // namespace verbena::cli::run

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace verbena::cli::run {
 namespace {
@@ -19,6 +20,21 @@ std::optional<SeedRange> parse_seeds(const std::string& text) {
   return SeedRange{*first, *last};
 }
 
+/// What --list and --check have nothing to do with.
+std::optional<std::string> find_odd_options(const Options& options) {
+  if (!options.list && !options.check) return std::nullopt;
+  const char* const name = options.list ? "--list" : "--check";
+  if (options.list && options.check) return "--list and --check exclude each other: leave one of them out";
+  if (options.list && !options.files.empty()) return "--list takes no FILE: it lists what came with Verbena";
+  for (const auto& [given, other] : {std::pair{!options.seeds.empty(), "--seeds"},
+                                     {options.random, "--random"},
+                                     {!options.out.empty(), "--out"},
+                                     {!options.junit.empty(), "--junit"},
+                                     {options.shrink, "--shrink"}})
+    if (given) return fmt::format("{} runs nothing: leave {} out", name, other);
+  return std::nullopt;
+}
+
 }  // namespace
 
 void declare(CommandLine& line, Options& options) {
@@ -31,8 +47,12 @@ void declare(CommandLine& line, Options& options) {
             "no FILE: random scenarios, one for each seed of --seeds, until one fails; --seed: that one");
   line.option("--for", options.seconds, "SECONDS", "end --random after so many seconds");
   line.option("--out", options.out, "DIR", "write captures, counters over time, event trace and summary to DIR");
-  line.option("--json", options.json, "FILE", "write the summary to FILE");
+  line.option("--json", options.json, "FILE|-",
+              "write the summary to FILE, or instead of the report to standard output");
+  line.option("--junit", options.junit, "FILE", "write what held and what did not to FILE, as JUnit's XML");
   line.flag("--shrink", options.shrink, "of a run that fails, find the fewest faults that still make it fail");
+  line.flag("--check", options.check, "read each FILE and say what it would do; nothing runs");
+  line.flag("--list", options.list, "the scenarios that came with Verbena");
   line.flag("--quiet", options.quiet, "print nothing where all expectations hold");
   line.exit_status("0", "all expectations held");
   line.exit_status("1", "one did not");
@@ -41,6 +61,8 @@ void declare(CommandLine& line, Options& options) {
 }
 
 std::optional<std::string> find_error(const Options& options) {
+  if (const auto error = find_odd_options(options)) return error;
+  if (options.list) return std::nullopt;
   if (!options.random && options.files.empty()) return "FILE is required (see verbena run --help)";
   if (options.random && !options.files.empty()) return "--random makes its own scenarios: leave FILE out";
   if (options.random && options.seed.empty() && options.seeds.empty())
@@ -61,8 +83,9 @@ std::optional<std::string> find_error(const Options& options) {
       return fmt::format("--seeds {}: more than {} seeds: take fewer, and the rest in another run", options.seeds,
                          kSeedsMax);
     if (!options.out.empty()) return "--out needs a single run: leave --seeds out";
-    if (!options.json.empty()) return "--json needs a single run: leave --seeds out";
   }
+  if (options.json_is_all() && options.shrink)
+    return "--json - has standard output for itself: leave --shrink out, or name a file";
   if (!options.jobs.empty() && options.seeds.empty()) return "--jobs needs --seeds: a range such as 1..1000";
   if (!options.jobs.empty() && !parse_number(options.jobs, 1, kJobsMax))
     return fmt::format("--jobs {}: not a number from 1 to {}", options.jobs, kJobsMax);

@@ -19,11 +19,18 @@ struct Options {
   std::string seeds;
   std::string jobs;
   std::string out;
-  std::string json;
+  std::string json;  // a file, or "-"
+  std::string junit;
   std::string seconds;
   bool random = false;
   bool shrink = false;
   bool quiet = false;
+  bool list = false;
+  bool check = false;
+
+  /// Standard output is for the JSON alone.
+  bool json_is_all() const { return json == "-"; }
+  bool is_silent() const { return quiet || json_is_all(); }
 
   bool sweeps() const { return !seeds.empty(); }
   bool soaks() const { return random && seed.empty(); }

@@ -6,6 +6,7 @@
 #include "cli/run/interrupt.h"
 #include "cli/run/run_scenario.h"
 #include "scenarios/search/shrink.h"
+#include "wire/counted.h"
 
 namespace verbena::cli::run {
 namespace {
@@ -32,15 +33,18 @@ std::string read_text(const std::string& file) {
 
 std::optional<int> shrink_file(const CommandLine& line, const Scenario& scenario, const std::string& file) {
   scenarios::RunOptions run;
-  run.stop = &interrupted();
+  run.stop = &stop_sign();
   const std::vector<std::string> original = not_held(run_scenario(scenario, run));
+  if (interrupted()) {
+    fmt::print("\n# {}, seed {}: interrupted before the first attempt to leave out faults\n", file, scenario.seed);
+    return kExitInterrupted;
+  }
   if (original.empty())
     return line.fail(
         kExitInternal,
         file + ": --shrink: the run does not fail when it is repeated: give the --seed with which it does");
   scenarios::ShrinkOptions options;
   options.fails = [&](const Scenario& candidate) {
-    if (interrupted()) return false;
     const auto texts = not_held(run_scenario(candidate, run));
     return !texts.empty() && texts.front() == original.front();
   };
@@ -51,10 +55,17 @@ std::optional<int> shrink_file(const CommandLine& line, const Scenario& scenario
     (void)run_scenario(candidate, recorded);
     return recorder.unnamed() == 0 ? recorder.hits() : std::vector<scenarios::PacketHit>{};
   };
+  options.stop = &stop_sign();
   const scenarios::Shrunk shrunk = scenarios::shrink(scenario, options);
-  fmt::print("\n# {}, seed {}: with these faults alone '{}' does not hold; {}{} attempts\n{}", file, scenario.seed,
-             original.front(), shrunk.is_minimal ? "" : "perhaps not the fewest, ", shrunk.attempts,
-             scenarios::faults_yaml(shrunk.scenario, read_text(file)));
+  const std::string attempts = wire::counted(shrunk.attempts, "attempt");
+  const std::string faults = scenarios::faults_yaml(shrunk.scenario, read_text(file));
+  if (shrunk.was_stopped) {
+    fmt::print("\n# {}, seed {}: interrupted after {}: with these faults '{}' does not hold, perhaps with fewer\n{}",
+               file, scenario.seed, attempts, original.front(), faults);
+    return kExitInterrupted;
+  }
+  fmt::print("\n# {}, seed {}: with these faults alone '{}' does not hold; {}{}\n{}", file, scenario.seed,
+             original.front(), shrunk.is_minimal ? "" : "perhaps not the fewest, ", attempts, faults);
   return std::nullopt;
 }
 

@@ -6,9 +6,12 @@
 #include "cli/progress_line.h"
 #include "cli/run/input.h"
 #include "cli/run/interrupt.h"
+#include "cli/run/output.h"
 #include "cli/run/run_scenario.h"
+#include "cli/run/seed_report.h"
 #include "scenarios/search/sweep.h"
 #include "scenarios/virtual/run_virtual.h"
+#include "wire/counted.h"
 
 namespace verbena::cli::run {
 namespace {
@@ -45,12 +48,13 @@ Outcome run_random(const scenarios::Scenario& scenario, const scenarios::RunOpti
 }
 
 int soak(const CommandLine& line, const Options& options, const scenarios::SweepRunner& runner) {
+  if (const auto status = make_report_files(line, options)) return *status;
   install_interrupt();
   const SeedRange range = seed_range(options);
   const auto begin = Clock::now();
   const auto limit = soak_seconds(options);
   const TimeLeft time_left(range.last - range.first + 1, limit);
-  ProgressLine progress_line(options.quiet);
+  ProgressLine progress_line(options.is_silent());
   std::uint64_t done = 0;
   const auto seconds = [&] {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count());
@@ -61,7 +65,7 @@ int soak(const CommandLine& line, const Options& options, const scenarios::Sweep
     sweep.first_seed = first;
     sweep.last_seed = first + std::min(range.last - first, batch.seeds() - 1);
     sweep.jobs = job_count(options);
-    sweep.stop = &interrupted();
+    sweep.stop = &stop_sign();
     sweep.run = runner;
     sweep.progress = [&](std::uint64_t done_now, std::uint64_t) {
       if (!progress_line.is_due()) return;
@@ -71,24 +75,25 @@ int soak(const CommandLine& line, const Options& options, const scenarios::Sweep
     };
     std::fflush(stdout);  // workers must not print it again
     const auto batch_begin = Clock::now();
-    const scenarios::SweepResult result = scenarios::sweep({}, sweep);
+    SweptFile swept{{}, {range.first, sweep.last_seed}, 0, scenarios::sweep({}, sweep)};
+    const scenarios::SweepResult& result = swept.result;
     batch.took(Clock::now() - batch_begin);
-    done += result.seeds_done;
+    swept.result.seeds_done = done += result.seeds_done;
+    swept.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     if (!result.error.empty()) return line.fail(kExitInternal, result.error);
-    if (!result.failed.empty()) progress_line.clear();
-    for (const scenarios::FailedSeed& failed : result.failed)
-      fmt::print("NOT HELD  seed {}: {}\n          verbena run --random --seed {}\n", failed.seed, failed.why,
-                 failed.seed);
-    if (!result.failed.empty()) return kExitNotHeld;
     const bool is_over = sweep.last_seed == range.last || (limit && seconds() >= *limit);
-    if (result.interrupted || is_over) {
-      progress_line.clear();
-      if (!options.quiet)
-        fmt::print("random: {} scenarios from seed {} on, 0 failed, {} s{}\n", done, range.first, seconds(),
-                   result.interrupted ? ", interrupted" : "");
-      return result.interrupted ? kExitInterrupted : 0;
+    if (result.failed.empty() && !result.interrupted && !is_over) {
+      first = sweep.last_seed + 1;
+      continue;
     }
-    first = sweep.last_seed + 1;
+    progress_line.clear();
+    if (!result.failed.empty() && !options.json_is_all()) fmt::print("{}", failures_text(swept));
+    if (result.failed.empty() && !options.is_silent())
+      fmt::print("random: {} from seed {} on, 0 failed, {} s{}\n", wire::counted(done, "scenario"), range.first,
+                 seconds(), result.interrupted ? ", interrupted" : "");
+    if (const auto status = write_reports(line, options, {swept})) return *status;
+    if (!result.failed.empty()) return kExitNotHeld;
+    return result.interrupted ? kExitInterrupted : 0;
   }
 }
 

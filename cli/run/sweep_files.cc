@@ -4,30 +4,21 @@
 
 #include "cli/progress_line.h"
 #include "cli/run/interrupt.h"
+#include "cli/run/output.h"
 #include "cli/run/run_scenario.h"
+#include "cli/run/seed_report.h"
 #include "cli/run/shrink_file.h"
 #include "cli/scenario_file.h"
 #include "scenarios/search/sweep.h"
+#include "wire/counted.h"
 
 namespace verbena::cli::run {
-namespace {
-
-constexpr std::size_t kFailedShown = 50;
-
-void print_failed(const std::string& file, const scenarios::SweepResult& result) {
-  for (std::size_t i = 0; i < result.failed.size() && i < kFailedShown; ++i) {
-    const scenarios::FailedSeed& failed = result.failed[i];
-    fmt::print("NOT HELD  seed {}: {}\n          verbena run {} --seed {}\n", failed.seed, failed.why, file,
-               failed.seed);
-  }
-  if (result.failed.size() > kFailedShown) fmt::print("... and {} more seeds\n", result.failed.size() - kFailedShown);
-}
-
-}  // namespace
 
 int sweep_files(const CommandLine& line, const Options& options) {
+  if (const auto status = make_report_files(line, options)) return *status;
   install_interrupt();
   bool held = true;
+  std::vector<SweptFile> all;
   for (const std::string& file : options.files) {
     auto read = read_named_scenario(file);
     if (!read) return line.fail(kExitUsage, read.error().line());
@@ -35,12 +26,12 @@ int sweep_files(const CommandLine& line, const Options& options) {
     const std::uint64_t seeds = range.last - range.first + 1;
     const auto begin = std::chrono::steady_clock::now();
     const TimeLeft time_left(seeds, std::nullopt);
-    ProgressLine progress_line(options.quiet);
+    ProgressLine progress_line(options.is_silent());
     scenarios::SweepOptions sweep;
     sweep.first_seed = range.first;
     sweep.last_seed = range.last;
     sweep.jobs = job_count(options);
-    sweep.stop = &interrupted();
+    sweep.stop = &stop_sign();
     sweep.run = run_scenario;
     sweep.progress = [&](std::uint64_t done, std::uint64_t) {
       if (!progress_line.is_due()) return;
@@ -48,19 +39,27 @@ int sweep_files(const CommandLine& line, const Options& options) {
       progress_line.show(fmt::format("{}: {} of {} seeds, {}", file, done, seeds, time_left.text(done, elapsed)));
     };
     std::fflush(stdout);  // workers must not print it again
-    const scenarios::SweepResult result = scenarios::sweep(*read, sweep);
+    all.push_back({file, range, 0, scenarios::sweep(*read, sweep)});
+    SweptFile& swept = all.back();
+    const scenarios::SweepResult& result = swept.result;
+    swept.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     progress_line.clear();
     if (!result.error.empty()) return line.fail(kExitInternal, result.error);
-    if (!options.quiet || !result.failed.empty())
-      fmt::print("{}: {} seeds, {} failed{}\n", file, result.seeds_done, result.failed.size(),
-                 result.interrupted ? ", interrupted" : "");
-    print_failed(file, result);
+    if (!options.json_is_all() && (!options.quiet || !result.failed.empty()))
+      fmt::print("{}: {}, {} failed{}\n{}", file, wire::counted(result.seeds_done, "seed"), result.failed.size(),
+                 result.interrupted ? ", interrupted" : "", failures_text(swept));
+    std::fflush(stdout);
     held = held && result.failed.empty();
-    if (result.interrupted) return kExitInterrupted;
+    if (result.interrupted) break;
     if (!options.shrink || result.failed.empty() || result.failed.front().crashed) continue;
     read->seed = result.failed.front().seed;
-    if (const auto status = shrink_file(line, *read, file)) return *status;
+    if (const auto status = shrink_file(line, *read, file)) {
+      if (const auto failed = write_reports(line, options, all)) return *failed;
+      return *status;
+    }
   }
+  if (const auto status = write_reports(line, options, all)) return *status;
+  if (!all.empty() && all.back().result.interrupted) return kExitInterrupted;
   return held ? 0 : kExitNotHeld;
 }
 

@@ -2,9 +2,14 @@
 #include <optional>
 
 #include "scenarios/checkers/rule.h"
+#include "wire/counted.h"
 
 namespace verbena::checkers {
 namespace {
+
+std::string complete(std::uint32_t messages) {
+  return wire::counted(messages, "message") + (messages == 1 ? " is complete" : " are complete");
+}
 
 /// How many messages end in [from, to); nothing: not all PSNs there are known.
 std::optional<std::uint32_t> messages_ended(const MessageLog& log, wire::Psn from, wire::Psn to) {
@@ -38,10 +43,10 @@ class Msn final : public Rule {
     if (!expected) return unjudged();
     const std::uint32_t more = (msn - *expected) & wire::Psn::kMask;
     if (more == 0) return holds();
-    if (is_exact) return broken("msn {} where {} messages are complete", msn, *expected);
+    if (is_exact) return broken("msn {} where {}", msn, complete(*expected));
     // What it says of messages is as of now, and more may have been executed than it answers.
     constexpr std::uint32_t kBackwards = 1 << 23;
-    if (more >= kBackwards) return broken("msn {} where {} messages are complete", msn, *expected);
+    if (more >= kBackwards) return broken("msn {} where {}", msn, complete(*expected));
     if (!flow.departs && !flow.arrives) return unjudged();  // more may have been sent than was seen
     const auto outstanding = messages_ended(flow.log, behind, flow.next);
     if (!outstanding) return unjudged();

@@ -266,6 +266,8 @@ struct CaptureLimits {
 /// (Ethernet 14, IPv6 40, UDP 8, BTH 12, DETH 8, MAD 256, ICRC 4), and as much as an analysis can take in.
 inline constexpr std::uint32_t kRealSnapBytes = 384;
 inline constexpr std::uint64_t kRealCaptureOctetsMax = std::uint64_t{256} << 20;
+/// Under virtual time whole packets are kept, and a run of milliseconds may have gigabytes of them.
+inline constexpr std::uint64_t kCaptureOctetsMax = std::uint64_t{64} << 20;
 
 struct Scenario {
   std::string name;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "wire/counted.h"
+
 namespace verbena::scenarios {
 namespace {
 constexpr std::size_t kReported = 20;
@@ -32,7 +34,7 @@ CheckerVerdict checker_verdict(const Expectation& expectation, const CheckerRepo
     if (expectation.checker.empty() || row.name == expectation.checker) number += row.reports;
   Bounds bounds = expectation.value;
   if (!bounds.least && !bounds.most) bounds.most = 0;
-  return {bounds.contains(static_cast<double>(number)), fmt::format("{} reports", number)};
+  return {bounds.contains(static_cast<double>(number)), wire::counted(number, "report")};
 }
 
 std::vector<ExpectationOutcome> unexpected_reports(const Scenario& scenario, const CheckerReports& reports,
@@ -49,7 +51,7 @@ std::vector<ExpectationOutcome> unexpected_reports(const Scenario& scenario, con
                           fmt::format("checker {} is silent", row.name),
                           {},
                           false,
-                          fmt::format("{} reports; {}", row.reports, reports.first)});
+                          fmt::format("{}; {}", wire::counted(row.reports, "report"), reports.first)});
   }
   return outcomes;
 }

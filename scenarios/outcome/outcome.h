@@ -5,7 +5,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/latency_histogram.h"
+#include "scenarios/outcome/stop_sign.h"
 #include "wire/time.h"
 
 namespace verbena::scenarios {
@@ -31,9 +31,9 @@ class HitRecorder;
 struct RunOptions {
   /// Captures, counters over time, event trace. The directory exists and is writable; empty: none are written.
   std::string out_directory;
-  std::uint64_t capture_octets_max = std::uint64_t{1} << 30;  // of all files of the directory together
-  /// Looked at often: the run ends early, writes what it has, and its Outcome says `interrupted`.
-  const std::atomic<bool>* stop = nullptr;
+  std::uint64_t capture_octets_max = kCaptureOctetsMax;  // of all files of the directory together
+  /// Looked at often, once the run is set up: it ends early, writes what it has, and its Outcome says `interrupted`.
+  const StopSign* stop = nullptr;
   std::function<void(const RunProgress&)> progress;
   bool checkers = true;
   HitRecorder* recorder = nullptr;  // under virtual time: watches the frames; outlives the run
@@ -48,11 +48,27 @@ struct StatusCount {
 inline constexpr std::size_t kStatuses = 22;  // nic::CompletionStatus ends below
 
 inline constexpr std::int64_t kSlowdownUnit = 1000;
+inline constexpr std::size_t kPairsTold = 1000;
 
 /// Of a workload's flows, those that are no larger than this, and larger than those of the bin before.
 struct SizeBin {
   std::uint32_t octets_most = 0;
   LatencyHistogram slowdown;  // in parts of kSlowdownUnit
+};
+
+/// One connection of a workload, from its initiator to its target.
+struct PairOutcome {
+  struct Failure {
+    std::uint8_t status = 0;  // nic::CompletionStatus
+    Duration time{0};         // since the start of the run
+  };
+  std::uint32_t from = 0;  // hosts
+  std::uint32_t to = 0;
+  std::uint32_t from_qpn = 0;  // 0: it was never set up; else as it was last
+  std::uint32_t to_qpn = 0;
+  std::uint64_t succeeded = 0;  // messages
+  bool finished = false;
+  std::optional<Failure> failure;  // the first that was not success
 };
 
 struct WorkloadOutcome {
@@ -71,8 +87,9 @@ struct WorkloadOutcome {
   std::array<StatusCount, kStatuses> receive_statuses{};  // of targets' receives
   std::uint64_t verified_messages = 0;
   std::uint64_t verified_octets = 0;
-  std::vector<std::string> damage;  // the first few lines about data that is not what it should be
-  std::uint64_t damaged = 0;        // messages
+  std::vector<std::string> damage;   // the first few lines about data that is not what it should be
+  std::uint64_t damaged = 0;         // messages
+  std::vector<PairOutcome> by_pair;  // at most kPairsTold, those that have not finished first
 
   /// Over the time from the start to the last completion.
   double bits_per_second() const {
@@ -86,6 +103,10 @@ struct ProgramOutcome {
   std::optional<int> status;  // nothing: it was ended
   bool held = false;
   std::string text;  // how it ended, in one line
+  // Of one that did not end as it should:
+  std::vector<std::string>
+      last_lines;          // of what it wrote to standard error, or, if that is nothing, to standard output
+  std::string lines_from;  // which of the two, with its file where there is one
 };
 
 struct ExpectationOutcome {
@@ -131,6 +152,7 @@ struct Outcome {
   std::vector<ExpectationOutcome> expectations;
   std::vector<AppliedFault> faults;
   std::vector<ReportedViolation> violations;  // the first few
+  std::string out_directory;                  // with the captures; empty: there is none
   std::vector<std::string> notes;             // what the reader should know of the outputs, a line each
   std::uint64_t violations_total = 0;
   std::uint64_t trace_hash = 0;  // 0 under the real clock

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "scenarios/outcome/failure_details.h"
 #include "scenarios/outcome/report_words.h"
+#include "wire/counted.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -80,7 +82,8 @@ std::string round_trips_text(const Outcome& outcome) {
 std::string programs_text(const Outcome& outcome) {
   std::string text;
   for (const ProgramOutcome& program : outcome.programs)
-    text += fmt::format("{:8}  program {}: {}\n", program.held ? "held" : "NOT HELD", program.name, program.text);
+    text += fmt::format("{:8}  program {}: {}\n{}", program.held ? "held" : "NOT HELD", program.name, program.text,
+                        last_lines_text(program));
   return text;
 }
 
@@ -105,7 +108,7 @@ std::string faults_text(const Scenario& scenario, const Outcome& outcome) {
     if (!applied.time)
       text += "it never came to it\n";
     else if (std::holds_alternative<PacketFault>(fault.what))
-      text += fmt::format("from {} on, {} packets hit\n", time_text(*applied.time), applied.hits);
+      text += fmt::format("from {} on, {} hit\n", time_text(*applied.time), wire::counted(applied.hits, "packet"));
     else
       text += fmt::format("at {}\n", time_text(*applied.time));
   }
@@ -129,7 +132,8 @@ std::string_view text_of(Outcome::End end) {
 }  // namespace
 
 std::string progress_text(const RunProgress& progress) {
-  std::string text = fmt::format("{}  {} completions", time_text(progress.elapsed), progress.completions);
+  std::string text =
+      fmt::format("{}  {}", time_text(progress.elapsed), wire::counted(progress.completions, "completion"));
   if (progress.completions_wanted != 0)
     text += fmt::format(
         " of {} ({:.0f} %)", progress.completions_wanted,
@@ -142,20 +146,22 @@ std::string report_text(const Scenario& scenario, const Outcome& outcome) {
                                  time_text(outcome.elapsed), outcome.seed);
   text += workloads_text(outcome) + flows_text(outcome) + sizes_text(outcome);
   text += programs_text(outcome) + expectations_text(outcome);
-  text += faults_text(scenario, outcome) + round_trips_text(outcome);
+  text += pairs_text(scenario, outcome) + faults_text(scenario, outcome) + round_trips_text(outcome);
   for (const ReportedViolation& violation : outcome.violations)
     text += fmt::format("checker   {} at {}: {} ({})\n", violation.checker, time_text(violation.time), violation.text,
                         violation.clause);
   if (outcome.violations_total > outcome.violations.size())
-    text += fmt::format("checker   ... and {} more reports\n", outcome.violations_total - outcome.violations.size());
+    text += fmt::format("checker   ... and {}\n",
+                        wire::counted(outcome.violations_total - outcome.violations.size(), "more report"));
   for (const std::string& note : outcome.notes) text += "note      " + note + "\n";
   if (outcome.pause_frames != 0)
-    text += fmt::format("pauses    {} pause frames, {} ports given up by the watchdog\n", outcome.pause_frames,
-                        outcome.pause_storms);
+    text +=
+        fmt::format("pauses    {}, {} given up by the watchdog\n", wire::counted(outcome.pause_frames, "pause frame"),
+                    wire::counted(outcome.pause_storms, "port"));
   if (scenario.clock == Clock::virtual_time)
-    text += fmt::format("packets   {} arrivals, {} lost by faults, {} by full queues, {} vanished\ntrace     {:016x}\n",
-                        outcome.packet_arrivals, outcome.packets_lost, outcome.packets_overflowed,
-                        outcome.packets_vanished, outcome.trace_hash);
+    text += fmt::format("packets   {}, {} lost by faults, {} by full queues, {} vanished\ntrace     {:016x}\n",
+                        wire::counted(outcome.packet_arrivals, "arrival"), outcome.packets_lost,
+                        outcome.packets_overflowed, outcome.packets_vanished, outcome.trace_hash);
   return text;
 }
 

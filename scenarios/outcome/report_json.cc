@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "scenarios/outcome/failure_details.h"
 #include "scenarios/outcome/report.h"
 #include "scenarios/outcome/report_words.h"
 
@@ -31,7 +32,23 @@ Json slowdown_json(const LatencyHistogram& slowdown) {
           {"most", shown(slowdown.most())}};
 }
 
-Json workload_json(const WorkloadOutcome& workload) {
+Json pair_json(const PairOutcome& pair, const Scenario& scenario, const Outcome& outcome) {
+  const auto& vertices = scenario.topology.vertices;
+  Json json{{"from", vertices[pair.from].name},
+            {"to", vertices[pair.to].name},
+            {"from_qpn", pair.from_qpn},
+            {"to_qpn", pair.to_qpn},
+            {"succeeded", pair.succeeded},
+            {"finished", pair.finished},
+            {"failure", nullptr}};
+  if (pair.failure)
+    json["failure"] = {{"status", name_of(static_cast<nic::CompletionStatus>(pair.failure->status))},
+                       {"time_ns", pair.failure->time.ns}};
+  if (!pair.finished && !outcome.out_directory.empty()) json["explain"] = explain_command(scenario, outcome, pair);
+  return json;
+}
+
+Json workload_json(const WorkloadOutcome& workload, const Scenario& scenario, const Outcome& outcome) {
   Json json{{"name", workload.name},
             {"pairs", workload.pairs},
             {"pairs_finished", workload.pairs_finished},
@@ -52,6 +69,8 @@ Json workload_json(const WorkloadOutcome& workload) {
   json["completions"] = statuses(workload.statuses);
   json["receives"] = statuses(workload.receive_statuses);
   json["verified"] = {{"messages", workload.verified_messages}, {"octets", workload.verified_octets}};
+  json["by_pair"] = Json::array();
+  for (const PairOutcome& pair : workload.by_pair) json["by_pair"].push_back(pair_json(pair, scenario, outcome));
   json["damaged"] = {{"messages", workload.damaged}, {"first", workload.damage}};
   return json;
 }
@@ -81,7 +100,8 @@ std::string report_json(const Scenario& scenario, const Outcome& outcome) {
             {"elapsed_ns", outcome.elapsed.ns},
             {"trace_hash", fmt::format("{:016x}", outcome.trace_hash)}};
   json["workloads"] = Json::array();
-  for (const WorkloadOutcome& workload : outcome.workloads) json["workloads"].push_back(workload_json(workload));
+  for (const WorkloadOutcome& workload : outcome.workloads)
+    json["workloads"].push_back(workload_json(workload, scenario, outcome));
   if (const LatencyHistogram& all = outcome.round_trips; all.count() != 0)
     json["round_trips_ns"] = {{"count", all.count()},          {"least", all.least()},      {"mean", all.mean()},
                               {"p50", all.percentile(50)},     {"p95", all.percentile(95)}, {"p99", all.percentile(99)},
@@ -91,7 +111,8 @@ std::string report_json(const Scenario& scenario, const Outcome& outcome) {
     json["programs"].push_back({{"name", program.name},
                                 {"status", program.status ? Json(*program.status) : Json(nullptr)},
                                 {"held", program.held},
-                                {"text", program.text}});
+                                {"text", program.text},
+                                {"last_lines", program.last_lines}});
   json["expectations"] = Json::array();
   for (const ExpectationOutcome& expectation : outcome.expectations)
     json["expectations"].push_back({{"text", expectation.text},

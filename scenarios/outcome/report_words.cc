@@ -138,6 +138,24 @@ std::string_view name_of(Verb verb) {
   return "unknown verb";
 }
 
+std::string_view name_of(Pattern pattern) {
+  switch (pattern) {
+    case Pattern::pair:
+      return "pair";
+    case Pattern::incast:
+      return "incast";
+    case Pattern::outcast:
+      return "outcast";
+    case Pattern::all_to_all:
+      return "all-to-all";
+    case Pattern::permutation:
+      return "permutation";
+    case Pattern::ring_allreduce:
+      return "ring-allreduce";
+  }
+  return "unknown pattern";
+}
+
 std::string_view name_of(Transport transport) {
   switch (transport) {
     case Transport::rc:

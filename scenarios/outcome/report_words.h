@@ -20,6 +20,7 @@ std::string_view name_of(nic::AsyncEventType type);
 std::string_view name_of(nic::QpState state);
 std::string_view name_of(Verb verb);
 std::string_view name_of(Transport transport);
+std::string_view name_of(Pattern pattern);
 
 /// "1.25 ms", "930 ns": three or four digits that say something.
 std::string time_text(double nanoseconds);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,7 +52,8 @@ std::string read_all(int from) {
 
 /// In the child: says on `ready` what went wrong, or nothing; serves until `lifeline` is closed.
 int serve(host::FabricOptions options, bool checks, int lifeline, host::Descriptor ready, int verdict) {
-  setpgid(0, 0);  // Ctrl-C is the runner's to deal with
+  setpgid(0, 0);                     // Ctrl-C is the runner's to deal with
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // who makes a network does not look at the lifeline
   RealCheckers checkers(options.topology);
   if (checks) options.observer = &checkers;
   {
@@ -60,6 +62,7 @@ int serve(host::FabricOptions options, bool checks, int lifeline, host::Descript
       write_all(ready.get(), process.error());
       return EXIT_FAILURE;
     }
+    prctl(PR_SET_PDEATHSIG, 0);
     ready.reset();
     (*process)->run(lifeline);
   }

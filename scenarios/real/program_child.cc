@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -24,7 +25,10 @@ namespace {
 
 constexpr Duration kSpeechIsEnough = milliseconds(500);
 constexpr std::size_t kOutputBytesMax = std::size_t{16} << 20;  // that is looked at
-constexpr int kEndSteps = 200;                                  // of kEndStepNs: the patience after SIGTERM
+constexpr std::size_t kTailBytesMax = 16'384;
+constexpr std::ptrdiff_t kTailLines = 8;
+constexpr std::size_t kLineBytesMax = 300;
+constexpr int kEndSteps = 200;  // of kEndStepNs: the patience after SIGTERM
 constexpr long kEndStepNs = 10'000'000;
 constexpr int kStatusNotStarted = 127;
 
@@ -40,6 +44,13 @@ std::string content_of(int file) {
   const ssize_t got = pread(file, text.data(), text.size(), 0);
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return text;
+}
+
+/// Without what a terminal would take for a command.
+std::string plain(std::string line) {
+  std::erase(line, '\r');
+  std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return line;
 }
 
 /// In the child. Comes back only if the program cannot be run.
@@ -88,6 +99,7 @@ ProgramChild& ProgramChild::operator=(ProgramChild&& other) noexcept {
   std::swap(process_, other.process_);
   std::swap(mark_, other.mark_);
   std::swap(ended_, other.ended_);
+  std::swap(was_asked_, other.was_asked_);
   std::swap(status_, other.status_);
   std::swap(started_, other.started_);
   std::swap(out_, other.out_);
@@ -136,12 +148,18 @@ void ProgramChild::send_signal_on(const wire::Gid& node, int number) const {
   }
 }
 
+void ProgramChild::ask_to_end() {
+  if (process_ <= 0 || ended()) return;
+  was_asked_ = true;
+  send_signal(SIGCONT);      // a frozen one would not hear
+  kill(-process_, SIGTERM);  // the others are its to end
+}
+
 void ProgramChild::end() {
   if (process_ <= 0) return;
   const timespec step{0, kEndStepNs};
-  if (!ended()) {
-    send_signal(SIGCONT);      // a frozen one would not hear
-    kill(-process_, SIGTERM);  // the others are its to end
+  if (!was_asked_) {
+    ask_to_end();
     for (int i = 0; i < kEndSteps && !ended(); ++i) nanosleep(&step, nullptr);
   }
   send_signal(SIGKILL);  // it, or what it has left
@@ -169,6 +187,22 @@ bool ProgramChild::is_ready(Time now) const {
 
 std::string ProgramChild::output() const {
   return content_of(out_.get()) + content_of(err_.get());
+}
+
+std::vector<std::string> ProgramChild::last_lines(Stream stream) const {
+  const int file = stream == Stream::out ? out_.get() : err_.get();
+  struct stat status{};
+  if (fstat(file, &status) != 0 || status.st_size <= 0) return {};
+  const std::size_t bytes = std::min(static_cast<std::size_t>(status.st_size), kTailBytesMax);
+  std::string text(bytes, '\0');
+  const ssize_t got = pread(file, text.data(), bytes, status.st_size - static_cast<off_t>(bytes));
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  std::vector<std::string> lines;
+  std::istringstream stream_of(text);
+  for (std::string line; std::getline(stream_of, line);)
+    if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(plain(line.substr(0, kLineBytesMax)));
+  if (lines.size() > kTailLines) lines.erase(lines.begin(), lines.end() - kTailLines);
+  return lines;
 }
 
 }  // namespace verbena::scenarios

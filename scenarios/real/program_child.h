@@ -44,8 +44,13 @@ class ProgramChild {
   void send_signal_on(const wire::Gid& node, int number) const;
   /// SIGTERM, patience, SIGKILL; waits. Also for what the program left running.
   void end();
+  /// The first half of it, without patience: for several that are to end at one time.
+  void ask_to_end();
   /// What it wrote to both.
   std::string output() const;
+  /// The last few lines of one of them, bounded.
+  enum class Stream : std::uint8_t { out, err };
+  std::vector<std::string> last_lines(Stream stream) const;
 
  private:
   ProgramChild() = default;
@@ -55,6 +60,7 @@ class ProgramChild {
   pid_t process_ = -1;  // and its group
   ProgramMark mark_;
   bool ended_ = false;
+  bool was_asked_ = false;  // to end
   int status_ = 0;
   Time started_{};
   host::Descriptor out_;

@@ -7,6 +7,7 @@
 
 #include "scenarios/outcome/report_words.h"
 #include "scenarios/real/place_text.h"
+#include "wire/counted.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -178,7 +179,7 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
           found != samples_.end() && found->second.last ? *found->second.last : frames_on(expectation, stat);
       const std::uint64_t frames = found == samples_.end() || !found->second.first ? 0 : last - *found->second.first;
       outcome.held = frames == 0;
-      outcome.observed = std::to_string(frames) + " packets";
+      outcome.observed = wire::counted(frames, "packet");
       break;
     }
     case ExpectationKind::checker: {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "emulator/host/config/launch_environment.h"
@@ -27,6 +28,7 @@
 #include "scenarios/real/real_checkers.h"
 #include "scenarios/real/real_expectations.h"
 #include "scenarios/real/real_nics.h"
+#include "wire/counted.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -35,6 +37,9 @@ using Json = nlohmann::json;
 
 constexpr Duration kStepMax = milliseconds(10);  // between two looks at the programs
 constexpr Duration kStepMin = microseconds(100);
+constexpr Duration kNotRunTold = milliseconds(40);
+constexpr const char* kTimeoutCounter = "local_ack_timeout_err";
+constexpr Duration kInterruptPatience = milliseconds(500);
 constexpr Duration kProgressInterval = milliseconds(200);
 
 Outcome failed(std::string text, bool is_users_error) {
@@ -57,7 +62,30 @@ void note_what_captures_lack(const Json& stat, std::vector<std::string>& notes) 
                     time_text(nanoseconds(capture->value("missing_from_ns", std::int64_t{0}))) +
                     ": they have reached "
                     "their greatest size, " +
-                    std::to_string(missing) + " packets are missing (capture: limit:)");
+                    std::to_string(missing) + " packets are missing (capture: limit: has more)");
+}
+
+/// The nodes that were not run while frames waited for them, where ACK timers ran out: a machine with too much to do
+/// looks like a network that loses packets. Not those that a fault has frozen.
+void note_nodes_not_run(const Scenario& scenario, const Json& stat, std::vector<std::string>& notes) {
+  std::uint64_t timeouts = 0;
+  for (const Json& node : stat.at("nodes"))
+    timeouts += node.value("counters", Json::object()).value(kTimeoutCounter, 0ULL);
+  if (timeouts == 0) return;
+  std::set<std::uint32_t> frozen;
+  for (const Fault& fault : scenario.faults)
+    if (const auto* element = std::get_if<ElementFault>(&fault.what);
+        element != nullptr && node_change_of(element->kind))
+      frozen.insert(element->hosts.begin(), element->hosts.end());
+  for (std::uint32_t host = 0; host < stat.at("nodes").size(); ++host) {
+    const Json& node = stat.at("nodes")[host];
+    const auto not_run = nanoseconds(node.value("not_run_ns", std::int64_t{0}));
+    if (not_run < kNotRunTold || frozen.contains(host)) continue;
+    notes.push_back("node " + node.at("name").get<std::string>() + " was not run for " + time_text(not_run) +
+                    " while packets waited for it, from " +
+                    time_text(nanoseconds(node.value("not_run_from_ns", std::int64_t{0}))) + " on; " +
+                    wire::counted(timeouts, "ACK timer") + " ran out in this run");
+  }
 }
 
 class RealRun final : private FaultTarget {
@@ -95,7 +123,10 @@ class RealRun final : private FaultTarget {
   void pause(Duration elapsed) const;
   void report_progress(Duration elapsed);
   Json stat();
-  ProgramEnd end_of(std::size_t program, Outcome::End end);
+  /// `had_ended`: by itself.
+  ProgramEnd end_of(std::size_t program, Outcome::End end, bool had_ended);
+  void end_at_once();
+  void keep_last_lines(const ProgramChild& child, ProgramOutcome& outcome) const;
   Outcome conclude(Outcome::End end, Duration elapsed);
   void add_fabric_checks(const Json& seen, Outcome& outcome, CheckerReports& reports) const;
   Duration elapsed() const { return host::clock_now() - started_; }
@@ -261,7 +292,17 @@ bool RealRun::all_ended() {
   return all;
 }
 
-ProgramEnd RealRun::end_of(std::size_t index, Outcome::End run_end) {
+void RealRun::keep_last_lines(const ProgramChild& child, ProgramOutcome& outcome) const {
+  using Stream = ProgramChild::Stream;
+  outcome.last_lines = child.last_lines(Stream::err);
+  const bool is_error = !outcome.last_lines.empty();
+  if (!is_error) outcome.last_lines = child.last_lines(Stream::out);
+  outcome.lines_from = is_error ? "standard error" : "standard output";
+  if (!options_.out_directory.empty())
+    outcome.lines_from += " (" + options_.out_directory + "/" + outcome.name + (is_error ? ".err)" : ".out)");
+}
+
+ProgramEnd RealRun::end_of(std::size_t index, Outcome::End run_end, bool had_ended) {
   const Program& program = scenario_.programs[index];
   Running& running = programs_[index];
   ProgramEnd end;
@@ -271,7 +312,6 @@ ProgramEnd RealRun::end_of(std::size_t index, Outcome::End run_end) {
     outcome.text = running.error.empty() ? "it was never started" : running.error;
     return end;
   }
-  const bool had_ended = running.child->ended();
   running.child->end();
   end.output = running.child->output();
   if (running.is_crashed) {
@@ -289,6 +329,7 @@ ProgramEnd RealRun::end_of(std::size_t index, Outcome::End run_end) {
                    : interrupted      ? "ended by the interruption"
                                       : "it hung and was ended";
   }
+  if (!outcome.held) keep_last_lines(*running.child, outcome);
   return end;
 }
 
@@ -327,7 +368,7 @@ Outcome RealRun::run() {
     schedule_.run(now, *this);
     if (const auto due = expectations_.next_sample(now); due && *due <= now) expectations_.sample(now, stat());
     if (all_ended()) break;
-    if (options_.stop != nullptr && options_.stop->load()) {
+    if (options_.stop != nullptr && options_.stop->look()) {
       end = Outcome::End::interrupted;
       break;
     }
@@ -341,13 +382,26 @@ Outcome RealRun::run() {
   return conclude(end, elapsed());
 }
 
+/// All at one time, with little patience: whoever interrupts a run waits for it.
+void RealRun::end_at_once() {
+  const Time until = host::clock_now() + kInterruptPatience;
+  for (Running& running : programs_)
+    if (running.child && !running.child->ended()) running.child->ask_to_end();
+  const timespec step{0, static_cast<long>(kStepMax.ns)};
+  const auto runs = [](Running& running) { return running.child && !running.child->ended(); };
+  while (std::any_of(programs_.begin(), programs_.end(), runs) && host::clock_now() < until) nanosleep(&step, nullptr);
+}
+
 Outcome RealRun::conclude(Outcome::End end, Duration now) {
   Outcome outcome;
   outcome.end = end;
   outcome.seed = scenario_.seed;
   outcome.elapsed = now;
+  std::vector<bool> had_ended;
+  for (Running& running : programs_) had_ended.push_back(running.child && running.child->ended());
+  if (end == Outcome::End::interrupted) end_at_once();
   std::vector<ProgramEnd> ends;
-  for (std::size_t i = 0; i < programs_.size(); ++i) ends.push_back(end_of(i, end));
+  for (std::size_t i = 0; i < programs_.size(); ++i) ends.push_back(end_of(i, end, had_ended[i]));
   for (const ProgramEnd& program : ends) outcome.programs.push_back(program.outcome);
   const Json seen = stat();
   outcome.faults = schedule_.applied();
@@ -360,12 +414,14 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   outcome.packets_lost = seen.value("lost", 0ULL);
   outcome.packets_overflowed = seen.value("overflowed", 0ULL);
   outcome.packets_vanished = seen.value("vanished", 0ULL);
+  outcome.out_directory = options_.out_directory;
   outcome.notes = notes_;
   note_what_captures_lack(seen, outcome.notes);
   CheckerReports reports = RealCheckers::read(fabric_->end(), outcome);
   if (options_.checkers) add_fabric_checks(seen, outcome, reports);
   if (options_.checkers && !reports.ran) outcome.notes.push_back("the fabric ended before its checkers could report");
   outcome.expectations = expectations_.judge(ends, seen, reports);
+  if (!outcome.held()) note_nodes_not_run(scenario_, seen, outcome.notes);
   if (!options_.out_directory.empty()) {
     std::ofstream file(options_.out_directory + "/fabric.json");
     file << seen.dump(2) << '\n';

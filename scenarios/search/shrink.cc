@@ -35,7 +35,8 @@ class Search {
  public:
   Search(const Scenario& scenario, const ShrinkOptions& options) : scenario_(scenario), options_(options) {}
 
-  bool exhausted() const { return attempts_ >= options_.attempts_max; }
+  bool stopped() const { return options_.stop != nullptr && options_.stop->look(); }
+  bool exhausted() const { return attempts_ >= options_.attempts_max || stopped(); }
   std::uint32_t attempts() const { return attempts_; }
   Scenario with(const std::vector<Group>& groups) const {
     Scenario scenario = scenario_;
@@ -46,7 +47,7 @@ class Search {
   bool fails(const std::vector<Group>& groups) {
     if (exhausted()) return false;
     ++attempts_;
-    return options_.fails(with(groups));
+    return options_.fails(with(groups)) && !stopped();
   }
 
   /// ddmin: complements of ever smaller parts. Ends when no single group can be left out.
@@ -142,12 +143,14 @@ Shrunk shrink(const Scenario& scenario, const ShrinkOptions& options) {
   std::vector<Group> groups = search.minimise(groups_of(scenario.faults));
   for (std::size_t i = 0; i < groups.size() && !search.exhausted(); ++i) {
     if (groups[i].size() != 1 || !goes_by_chance(groups[i].front())) continue;
-    const auto exact = with_exact_packets(groups, i, options.hits(search.with(groups)));
+    const auto hits = options.hits(search.with(groups));
+    if (search.stopped()) break;
+    const auto exact = with_exact_packets(groups, i, hits);
     if (!exact || !search.fails(*exact)) continue;
     groups = search.minimise(*exact);
     i = SIZE_MAX;  // from the start: numbers have changed; what is exact is left alone
   }
-  return {search.with(groups), search.attempts(), !search.exhausted()};
+  return {search.with(groups), search.attempts(), !search.exhausted(), search.stopped()};
 }
 
 // -- As text ----------------------------------------------------------------------------------------------------------

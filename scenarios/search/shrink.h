@@ -20,14 +20,16 @@ struct ShrinkOptions {
   /// The packets that faults hit in a run of it.
   std::function<std::vector<PacketHit>(const Scenario&)> hits;
   std::uint32_t attempts_max = 500;
+  const StopSign* stop = nullptr;  // looked at before each attempt, and when it has failed: it may be why
 };
 
 struct Shrunk {
   Scenario scenario;  // with the faults that are left
   std::uint32_t attempts = 0;
-  bool is_minimal = false;  // false: attempts_max were not enough
+  bool is_minimal = false;  // false: attempts_max were not enough, or it was stopped
+  bool was_stopped = false;
 };
-/// The scenario fails.
+/// The scenario fails; what comes back is known to fail as well.
 Shrunk shrink(const Scenario& scenario, const ShrinkOptions& options);
 
 /// The faults as the `faults:` of a scenario. Those that stand in `file_text` as they were are taken from there.

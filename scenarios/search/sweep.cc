@@ -1,7 +1,9 @@
 #include "scenarios/search/sweep.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,20 +12,25 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 namespace verbena::scenarios {
 namespace {
 
 constexpr std::size_t kWhyBytes = 500;
+constexpr std::size_t kCauseBytes = 200;
+constexpr const char* kCrashed = "the run crashed";
 constexpr unsigned kJobsMax = 256;
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
+constexpr auto kPatience = std::chrono::milliseconds(700);  // with workers that are to stop
 
 enum class SeedResult : std::uint8_t { unknown, held, not_held, interrupted, no_memory };
 
 struct SeedRecord {
   std::atomic<SeedResult> verdict{SeedResult::unknown};
   std::array<char, kWhyBytes> why{};
+  std::array<char, kCauseBytes> cause{};
 };
 struct WorkerRecord {
   std::atomic<std::uint64_t> index{UINT64_MAX};  // of the seed that it runs
@@ -33,7 +40,7 @@ struct WorkerRecord {
 struct Shared {
   std::atomic<std::uint64_t> next{0};
   std::atomic<std::uint64_t> done{0};
-  std::atomic<bool> stop{false};
+  StopSign stop;
   std::array<WorkerRecord, kJobsMax> workers;
 };
 
@@ -55,8 +62,9 @@ class SharedMemory {
   std::byte* memory_ = nullptr;
 };
 
-void keep_why(SeedRecord& record, const std::string& why) {
-  std::memcpy(record.why.data(), why.data(), std::min(why.size(), kWhyBytes - 1));
+template <std::size_t n>
+void keep(std::array<char, n>& into, const std::string& text) {
+  std::memcpy(into.data(), text.data(), std::min(text.size(), n - 1));
 }
 
 class Sweep {
@@ -77,7 +85,7 @@ class Sweep {
   [[noreturn]] void work(unsigned worker);
   bool start(unsigned worker);
   void reap();
-  void collect_progress();
+  void end_late_workers();
 
   const Scenario& scenario_;
   const SweepOptions& options_;
@@ -87,14 +95,19 @@ class Sweep {
   SeedRecord* records_ = nullptr;
   std::vector<pid_t> processes_;  // by worker; 0: none
   std::vector<std::uint64_t> crashed_;
+  std::optional<std::chrono::steady_clock::time_point> stopped_at_;
+  bool was_ended_ = false;  // a worker, by us
   SweepResult result_;
 };
 
 void Sweep::work(unsigned worker) {
+  // Ctrl-C goes to all of them: it is the sweep's to deal with. Not ignored, for programs would inherit that.
+  for (const int number : {SIGINT, SIGTERM}) ::signal(number, [](int) {});
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Scenario scenario = scenario_;
   RunOptions run;
   run.stop = &shared_->stop;
-  while (!shared_->stop.load()) {
+  while (!shared_->stop.look()) {
     const std::uint64_t index = shared_->next.fetch_add(1);
     if (index >= seeds_) break;
     shared_->workers[worker].index.store(index);
@@ -105,13 +118,14 @@ void Sweep::work(unsigned worker) {
       record.verdict.store(SeedResult::interrupted);
     } else if (outcome.is_shortage) {
       // It says nothing of the seed, and the next one would end no better.
-      keep_why(record, outcome.error);
+      keep(record.why, outcome.error);
       record.verdict.store(SeedResult::no_memory);
-      shared_->stop.store(true);
+      shared_->stop.raise();
     } else if (outcome.held()) {
       record.verdict.store(SeedResult::held);
     } else {
-      keep_why(record, failure_text(outcome));
+      keep(record.why, failure_text(outcome));
+      keep(record.cause, failure_cause(outcome));
       record.verdict.store(SeedResult::not_held);
     }
     shared_->done.fetch_add(1);
@@ -135,9 +149,20 @@ void Sweep::reap() {
     processes_[worker] = 0;
     const std::uint64_t index = shared_->workers[worker].index.exchange(UINT64_MAX);
     if (index == UINT64_MAX) continue;
+    if (was_ended_) continue;
     crashed_.push_back(index);
-    if (!shared_->stop.load()) (void)start(worker);
+    if (!shared_->stop.look()) (void)start(worker);
   }
+}
+
+/// Those that are still setting up their run do not look at the sign.
+void Sweep::end_late_workers() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!stopped_at_) stopped_at_ = now;
+  if (was_ended_ || now - *stopped_at_ < kPatience) return;
+  was_ended_ = true;
+  for (const pid_t process : processes_)
+    if (process != 0) ::kill(process, SIGKILL);
 }
 
 SweepResult Sweep::run() {
@@ -154,19 +179,21 @@ SweepResult Sweep::run() {
   }
   while (std::any_of(processes_.begin(), processes_.end(), [](pid_t process) { return process != 0; })) {
     std::this_thread::sleep_for(kLookEvery);
-    if (options_.stop != nullptr && options_.stop->load()) shared_->stop.store(true);
+    if (options_.stop != nullptr && options_.stop->look()) shared_->stop.raise();
+    if (shared_->stop.look()) end_late_workers();
     reap();
     if (options_.progress) options_.progress(shared_->done.load() + crashed_.size(), crashed_.size());
   }
-  result_.interrupted = shared_->stop.load();
+  result_.interrupted = shared_->stop.look();
   for (std::uint64_t index = 0; index < seeds_ && result_.error.empty(); ++index)
     if (records_[index].verdict.load() == SeedResult::no_memory) result_.error = records_[index].why.data();
   for (std::uint64_t index = 0; index < seeds_; ++index) {
     const std::uint64_t seed = options_.first_seed + index;
     const bool crashed = std::find(crashed_.begin(), crashed_.end(), index) != crashed_.end();
     const SeedResult verdict = records_[index].verdict.load();
-    if (crashed) result_.failed.push_back({seed, true, "the run crashed"});
-    if (verdict == SeedResult::not_held) result_.failed.push_back({seed, false, records_[index].why.data()});
+    if (crashed) result_.failed.push_back({seed, true, kCrashed, kCrashed});
+    if (verdict == SeedResult::not_held)
+      result_.failed.push_back({seed, false, records_[index].why.data(), records_[index].cause.data()});
     if (crashed || verdict == SeedResult::held || verdict == SeedResult::not_held) ++result_.seeds_done;
   }
   return result_;
@@ -183,6 +210,26 @@ std::string failure_text(const Outcome& outcome) {
   for (const ExpectationOutcome& expectation : outcome.expectations)
     if (!expectation.held) return fmt::format("{}: {}", expectation.text, expectation.observed);
   return outcome.held() ? "" : "the run did not end by itself";
+}
+
+std::string failure_cause(const Outcome& outcome) {
+  if (outcome.error.empty())
+    for (const ExpectationOutcome& expectation : outcome.expectations)
+      if (!expectation.held) return expectation.text;
+  return failure_text(outcome);
+}
+
+std::vector<FailureCause> causes_of(const std::vector<FailedSeed>& failed) {
+  std::vector<FailureCause> causes;
+  for (const FailedSeed& seed : failed) {
+    const auto known = std::ranges::find(causes, seed.cause, &FailureCause::cause);
+    if (known != causes.end())
+      known->seeds.push_back(&seed);
+    else
+      causes.push_back({seed.cause, {&seed}});
+  }
+  std::ranges::stable_sort(causes, std::greater<>{}, [](const FailureCause& one) { return one.seeds.size(); });
+  return causes;
 }
 
 }  // namespace verbena::scenarios

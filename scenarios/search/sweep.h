@@ -3,7 +3,6 @@
 // Solely handing out seeds and collecting verdicts. Every worker is ended and waited for before sweep() returns.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -22,7 +21,7 @@ struct SweepOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t last_seed = 1;
   unsigned jobs = 1;
-  const std::atomic<bool>* stop = nullptr;
+  const StopSign* stop = nullptr;
   SweepRunner run = run_virtual;  // Outcome is all that is looked at
   /// Now and then; called in sweep()'s own process.
   std::function<void(std::uint64_t seeds_done, std::uint64_t crashed)> progress;
@@ -31,7 +30,8 @@ struct SweepOptions {
 struct FailedSeed {
   std::uint64_t seed = 0;
   bool crashed = false;
-  std::string why;  // the first expectation that did not hold, and what was seen
+  std::string why;    // the first expectation that did not hold, and what was seen
+  std::string cause;  // the same without what was seen: what others may fail by as well
 };
 
 struct SweepResult {
@@ -41,9 +41,19 @@ struct SweepResult {
   std::string error;  // not empty: no worker could be started, or there is no memory for a run
 };
 
+/// Failed seeds that have one cause, by seed.
+struct FailureCause {
+  std::string cause;
+  std::vector<const FailedSeed*> seeds;
+};
+/// Those with the most seeds first. They point into `failed`.
+std::vector<FailureCause> causes_of(const std::vector<FailedSeed>& failed);
+
 SweepResult sweep(const Scenario& scenario, const SweepOptions& options);
 
 /// Why an outcome does not hold, in one line.
 std::string failure_text(const Outcome& outcome);
+/// What of it does not depend on the seed.
+std::string failure_cause(const Outcome& outcome);
 
 }  // namespace verbena::scenarios

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/language/element_names.h"
+#include "wire/counted.h"
 #include "wire/pause_frame.h"
 
 namespace verbena::scenarios {
@@ -85,7 +86,8 @@ void FabricChecks::finish(Time now, Outcome& outcome, CheckerReports& reports) {
                                       [](const AppliedFault& fault) { return fault.time.has_value(); });
   if (statistics.lossless_lost != 0 && !has_faults) {
     report(now, kLossless,
-           fmt::format("{} packets of lossless classes were lost; {}", statistics.lossless_lost,
+           fmt::format("{} of lossless classes {} lost; {}", wire::counted(statistics.lossless_lost, "packet"),
+                       statistics.lossless_lost == 1 ? "was" : "were",
                        first_loss_.empty() ? "by the watchdog" : first_loss_));
     reports_[kLossless] = statistics.lossless_lost;
   }

@@ -6,6 +6,7 @@
 
 #include "scenarios/outcome/element_step.h"
 #include "scenarios/outcome/report_words.h"
+#include "wire/counted.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -127,7 +128,7 @@ Judge::Judgement Judge::verdict(std::size_t index, const Outcome& outcome, sim::
     case Expectation::Kind::data_intact:
       return data_intact(expectation, outcome);
     case Expectation::Kind::silence:
-      return {counts_[index] == 0, fmt::format("{} packets", counts_[index])};
+      return {counts_[index] == 0, wire::counted(counts_[index], "packet")};
     case Expectation::Kind::finished:
       return finished(expectation, outcome);
     case Expectation::Kind::program:
@@ -178,7 +179,7 @@ Judge::Judgement Judge::pauses(const Expectation& expectation, const sim::World&
   std::uint64_t frames = 0;
   for (const sim::LinkId& link : links_of(expectation.links))
     frames += world.network().pause_statistics(world.now(), link).frames_received;
-  return {expectation.value.contains(static_cast<double>(frames)), fmt::format("{} pause frames", frames),
+  return {expectation.value.contains(static_cast<double>(frames)), wire::counted(frames, "pause frame"),
           static_cast<double>(frames)};
 }
 
@@ -208,7 +209,7 @@ Judge::Judgement Judge::data_intact(const Expectation& expectation, const Outcom
   if (is_bounded(expectation.value))
     return {expectation.value.contains(static_cast<double>(damaged)), fmt::format("{} damaged", damaged)};
   if (damaged != 0) return {false, fmt::format("{} damaged; {}", damaged, first)};
-  return {verified != 0, verified == 0 ? "nothing was verified" : fmt::format("{} messages verified", verified)};
+  return {verified != 0, verified == 0 ? "nothing was verified" : wire::counted(verified, "message") + " verified"};
 }
 
 Judge::Judgement Judge::qp_state(const Expectation& expectation) const {
@@ -249,7 +250,8 @@ Judge::Judgement Judge::finished(const Expectation& expectation, const Outcome& 
   for (const WorkloadOutcome& result : outcome.workloads) {
     if (!expectation.workload.empty() && expectation.workload != result.name) continue;
     if (!result.finished)
-      return {false, fmt::format("{} of {} pairs of '{}' finished", result.pairs_finished, result.pairs, result.name)};
+      return {false, fmt::format("{} of {} of '{}' finished", result.pairs_finished,
+                                 wire::counted(result.pairs, "pair"), result.name)};
     last = std::max(last, *result.finished);
   }
   verdict.held = is_within(expectation.time_ns, last);
@@ -273,11 +275,12 @@ void Judge::judge_implied(Outcome& outcome, const CheckerReports& reports) const
                                    [&](const Expectation& expectation) { return expectation.workload == result.name; });
     if (!named && !is_expected(Expectation::Kind::finished, result.name) &&
         !is_expected(Expectation::Kind::completions, result.name))
-      outcome.expectations.push_back({implied,
-                                      fmt::format("'{}' finishes", result.name),
-                                      {},
-                                      result.finished.has_value(),
-                                      fmt::format("{} of {} pairs", result.pairs_finished, result.pairs)});
+      outcome.expectations.push_back(
+          {implied,
+           fmt::format("'{}' finishes", result.name),
+           {},
+           result.finished.has_value(),
+           fmt::format("{} of {}", result.pairs_finished, wire::counted(result.pairs, "pair"))});
     if (result.damaged != 0 && !is_expected(Expectation::Kind::data_intact, result.name))
       outcome.expectations.push_back({implied,
                                       fmt::format("data of '{}' intact", result.name),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scenarios/outcome/failure_details.h"
 #include "scenarios/outcome/report_words.h"
 #include "wire/packet_text.h"
 #include "wire/packet_view.h"
@@ -47,8 +48,9 @@ std::size_t header_bytes(std::span<const std::byte> frame) {
 OutDirectory::OutDirectory(const Scenario& scenario, const std::string& path, std::uint64_t capture_octets_max)
     : scenario_(scenario),
       path_(path),
-      captures_left_(scenario.capture.octets_max.value_or(capture_octets_max)),
-      trace_left_(capture_octets_max),
+      limit_(scenario.capture.octets_max.value_or(capture_octets_max)),
+      captures_left_(limit_),
+      trace_left_(limit_),
       scratch_(wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax)) {
   if (!open()) return;
   captures_.resize(scenario.topology.cables.size());
@@ -80,21 +82,28 @@ void OutDirectory::line(Time time, std::string_view text) {
   const std::string line = fmt::format("{:>14.3f} us  {}\n", static_cast<double>(time.ns) / 1000, text);
   if (line.size() > trace_left_) {
     trace_full_ = true;
-    notes_.push_back("events.txt ends early: it has reached its greatest size");
+    notes_.push_back(fmt::format("events.txt ends at {}: it has reached {} (capture: limit: has more)",
+                                 time_text(time - Time{0}), octets_text(limit_)));
     return;
   }
   trace_left_ -= line.size();
-  append(*events_, line);
+  lines_.push_back({time, line_count_++, line});
+  std::push_heap(lines_.begin(), lines_.end());
+}
+
+void OutDirectory::write_lines(Time until) {
+  while (!lines_.empty() && lines_.front().time <= until) {
+    std::pop_heap(lines_.begin(), lines_.end());
+    append(*events_, lines_.back().text);
+    lines_.pop_back();
+  }
 }
 
 OutDirectory::Capture& OutDirectory::capture_of(std::uint32_t cable) {
   Capture& capture = captures_[cable];
   if (capture.file) return capture;
   const std::string link = scenario_.topology.cable_name(cable).substr(0, kNameBytesMax);
-  std::string name = link;
-  std::replace_if(
-      name.begin(), name.end(),
-      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '_');
+  std::string name = capture_name(link);
   if (const std::uint32_t uses = names_used_[name]++; uses != 0) name += fmt::format("_{}", uses + 1);
   capture.file = std::make_unique<BufferedFile>(fmt::format("{}/{}.pcapng", path_, name));
   std::size_t bytes = wire::encode_pcapng_section(scratch_, "verbena");
@@ -119,8 +128,8 @@ void OutDirectory::capture(const sim::ObservedFrame& frame) {
   const std::size_t bytes = wire::encode_pcapng_packet(scratch_, record);
   if (bytes > captures_left_) {
     captures_full_ = true;
-    notes_.push_back(fmt::format("the captures end at {}: they have reached their greatest size (capture: limit:)",
-                                 time_text(frame.time - Time{0})));
+    notes_.push_back(fmt::format("the captures end at {}: together they have reached {} (capture: limit: has more)",
+                                 time_text(frame.time - Time{0}), octets_text(limit_)));
     return end_capture(frame);
   }
   captures_left_ -= bytes;
@@ -162,7 +171,9 @@ void OutDirectory::observe(const sim::ObservedFrame& frame) {
 }
 
 void OutDirectory::sample(Time now, const sim::World& world) {
-  if (!open() || now < next_sample_) return;
+  if (!open()) return;
+  write_lines(now);
+  if (now < next_sample_) return;
   next_sample_ = now + std::max(kSampleMin, Duration{now.ns / kSampleShare});
   fmt::memory_buffer rows;
   for (sim::HostId host = 0; host < scenario_.topology.hosts; ++host)
@@ -188,6 +199,7 @@ Result<void, std::string> OutDirectory::finish(Time now, const sim::World& world
   if (!open()) return {};
   next_sample_ = now;
   sample(now, world);
+  write_lines(kNever);
   if (error_.empty())
     for (BufferedFile* file : {events_.get(), counters_.get(), links_.get()}) {
       if (file == nullptr) continue;

@@ -51,18 +51,31 @@ class OutDirectory final : public Journal {
     std::unique_ptr<BufferedFile> file;
     bool ended = false;  // by the limit, and says so
   };
+  struct Line {
+    Time time;
+    std::uint64_t number = 0;
+    std::string text;
+    bool operator<(const Line& other) const {  // as std::push_heap wants it: the first on top
+      return time != other.time ? time > other.time : number > other.number;
+    }
+  };
   void capture(const sim::ObservedFrame& frame);
   void end_capture(const sim::ObservedFrame& frame);
   std::size_t snap_bytes(std::span<const std::byte> frame) const;
   void trace(const sim::ObservedFrame& frame);
+  /// Those whose time has come: frames are seen before their transmission begins.
+  void write_lines(Time until);
   Capture& capture_of(std::uint32_t cable);
   void append(BufferedFile& file, std::string_view octets);
   void append(BufferedFile& file, std::span<const std::byte> octets);
 
   const Scenario& scenario_;
   std::string path_;
+  std::uint64_t limit_;  // of all captures together, and of the trace
   std::uint64_t captures_left_;
   std::uint64_t trace_left_;
+  std::vector<Line> lines_;  // of the trace, a heap: not yet written
+  std::uint64_t line_count_ = 0;
   std::vector<Capture> captures_;  // by cable
   std::map<std::string, std::uint32_t> names_used_;
   std::vector<std::byte> scratch_;

@@ -7,6 +7,7 @@
 
 #include "emulator/fabric/qos_words.h"
 #include "emulator/sim/world.h"
+#include "scenarios/outcome/lossless_note.h"
 #include "scenarios/virtual/checker_feed.h"
 #include "scenarios/virtual/fabric_checks.h"
 #include "scenarios/virtual/fault_driver.h"
@@ -82,7 +83,7 @@ class Run final : public sim::Observer {
   bool step(Time limit);
   Outcome::End loop();
   void drain();
-  bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  bool stopped() const { return options_.stop != nullptr && options_.stop->look(); }
   void tell_progress();
   void collect(Outcome& outcome);
   Duration last_event(const Outcome& outcome) const;
@@ -118,16 +119,13 @@ void Run::set_up_nics() {
     const NicSettings& settings = scenario_.nics[host];
     if (settings.profile.nak_latency.ns != 0 || settings.profile.acknowledge_latency.ns != 0)
       world_.set_latencies(host, {settings.profile.nak_latency, settings.profile.acknowledge_latency});
-    if (settings.rate_bits_per_second == 0) continue;
-    for (std::uint32_t cable = 0; cable < scenario_.topology.cables.size(); ++cable) {
-      const fabric::Cable& ends = scenario_.topology.cables[cable];
-      if (ends.a != host && ends.b != host) continue;
-      const std::uint64_t rate = ends.parameters.rate_bits_per_second;
-      const std::uint64_t slower =
-          rate == 0 ? settings.rate_bits_per_second : std::min(rate, settings.rate_bits_per_second);
-      world_.change(fabric::link_rate({cable, false}, slower));
-      world_.change(fabric::link_rate({cable, true}, slower));
-    }
+  }
+  const fabric::Topology slowed = topology_at_nic_speeds(scenario_);
+  for (std::uint32_t cable = 0; cable < slowed.cables.size(); ++cable) {
+    const std::uint64_t rate = slowed.cables[cable].parameters.rate_bits_per_second;
+    if (rate == scenario_.topology.cables[cable].parameters.rate_bits_per_second) continue;
+    world_.change(fabric::link_rate({cable, false}, rate));
+    world_.change(fabric::link_rate({cable, true}, rate));
   }
 }
 
@@ -164,9 +162,9 @@ Outcome::End Run::loop() {
     for (std::uint32_t i = 0; busy && i < kStepsBetweenLooks; ++i) {
       busy = step(limit);
       out_.sample(world_.now(), world_);
+      if (stopped()) return out_.error().empty() ? Outcome::End::interrupted : Outcome::End::failed;
     }
     if (!out_.error().empty()) return Outcome::End::failed;
-    if (stopped()) return Outcome::End::interrupted;
     if (workloads_.all_settled() && !faults_.pending()) return Outcome::End::finished;
     if (!busy) return Outcome::End::timed_out;  // nothing more happens before the timeout
     if (++looks % kLooksBetweenProgress == 0) tell_progress();
@@ -179,7 +177,7 @@ void Run::drain() {
   std::uint32_t steps = 0;
   while (world_.step(limit)) {
     out_.sample(world_.now(), world_);
-    if (++steps % kStepsBetweenLooks == 0 && (stopped() || !out_.error().empty())) return;
+    if (stopped() || (++steps % kStepsBetweenLooks == 0 && !out_.error().empty())) return;
   }
 }
 
@@ -194,7 +192,11 @@ Duration Run::last_event(const Outcome& outcome) const {
 
 void Run::collect(Outcome& outcome) {
   workloads_.check_end(world_.now());
-  for (std::size_t i = 0; i < workloads_.size(); ++i) outcome.workloads.push_back(workloads_.ledger(i).outcome());
+  for (std::size_t i = 0; i < workloads_.size(); ++i) {
+    outcome.workloads.push_back(workloads_.ledger(i).outcome());
+    outcome.workloads.back().by_pair = workloads_.pairs(i);
+  }
+  outcome.out_directory = options_.out_directory;
   outcome.faults = faults_.applied();
   if (outcome.end == Outcome::End::finished) outcome.elapsed = last_event(outcome);
   outcome.round_trips = round_trips_.of_all();
@@ -230,6 +232,7 @@ Outcome Run::run() {
   const auto written = out_.finish(world_.now(), world_);
   outcome.notes = out_.notes();
   for (std::string& warning : fabric::qos_warnings(scenario_.topology)) outcome.notes.push_back(std::move(warning));
+  if (auto note = lossless_note(scenario_)) outcome.notes.push_back(std::move(*note));
   if (!written) return fail(written.error(), false);
   CheckerReports reports = checkers_ ? checkers_->finish(outcome) : CheckerReports{};
   if (fabric_checks_) fabric_checks_->finish(world_.now(), outcome, reports);

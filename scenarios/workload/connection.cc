@@ -207,6 +207,13 @@ bool Connection::post_receive(std::uint64_t number, Place place) {
       .ok();
 }
 
+PairOutcome Connection::pair() const {
+  return {.from = initiator_.side.agent.host(),
+          .to = target_.side.agent.host(),
+          .from_qpn = initiator_.qpn.value(),
+          .to_qpn = target_.qpn.value()};
+}
+
 std::optional<nic::QpState> Connection::state(bool target_side) const {
   const End& end = target_side ? target_ : initiator_;
   if (!alive(end)) return std::nullopt;

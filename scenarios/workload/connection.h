@@ -10,6 +10,7 @@
 
 #include "emulator/sim/world.h"
 #include "scenarios/language/scenario.h"
+#include "scenarios/outcome/outcome.h"
 #include "scenarios/workload/host_agent.h"
 
 namespace verbena::scenarios {
@@ -68,6 +69,8 @@ class Connection {
   HostAgent& initiator_agent() { return initiator_.side.agent; }
   HostAgent& target_agent() { return target_.side.agent; }
   const ConnectionPlan& plan() const { return plan_; }
+  /// Between whom, as it was set up last; what became of its messages is the caller's to fill in.
+  PairOutcome pair() const;
 
  private:
   struct End {

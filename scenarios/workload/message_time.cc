@@ -1,7 +1,6 @@
 #include "scenarios/workload/message_time.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "wire/headers.h"
 
@@ -27,39 +26,53 @@ Duration time_of(std::uint64_t octets, const WayCable& cable) {
 
 }  // namespace
 
-std::vector<std::vector<WayCable>> shortest_ways(const fabric::Topology& topology, std::uint32_t from) {
-  constexpr std::uint32_t kNone = UINT32_MAX;
-  std::vector<std::vector<std::uint32_t>> cables(topology.vertices.size());
+ShortestWays::ShortestWays(const fabric::Topology& topology)
+    : topology_(topology), cables_(topology.vertices.size()), root_(kNone) {
   for (std::uint32_t i = 0; i < topology.cables.size(); ++i) {
-    cables[topology.cables[i].a].push_back(i);
-    cables[topology.cables[i].b].push_back(i);
+    cables_[topology.cables[i].a].push_back(i);
+    cables_[topology.cables[i].b].push_back(i);
   }
-  std::vector<std::uint32_t> came_by(topology.vertices.size(), kNone);
-  std::deque<std::uint32_t> border{from};
-  std::vector<std::vector<WayCable>> ways(topology.hosts);
-  std::vector<std::uint32_t> before(topology.vertices.size(), kNone);
-  before[from] = from;
-  while (!border.empty()) {
-    const std::uint32_t at = border.front();
-    border.pop_front();
-    if (topology.is_host(at) && at != from) continue;  // hosts do not forward
-    for (const std::uint32_t cable : cables[at]) {
-      const std::uint32_t next = topology.cables[cable].a == at ? topology.cables[cable].b : topology.cables[cable].a;
-      if (before[next] != kNone) continue;
-      before[next] = at;
-      came_by[next] = cable;
+}
+
+std::uint32_t ShortestWays::other_end(std::uint32_t cable, std::uint32_t vertex) const {
+  return topology_.cables[cable].a == vertex ? topology_.cables[cable].b : topology_.cables[cable].a;
+}
+
+/// Breadth first.
+void ShortestWays::grow_from(std::uint32_t root) {
+  root_ = root;
+  came_by_.assign(topology_.vertices.size(), kNone);
+  std::vector<bool> is_reached(topology_.vertices.size());
+  is_reached[root] = true;
+  std::vector<std::uint32_t> border{root};
+  for (std::size_t done = 0; done < border.size(); ++done) {
+    const std::uint32_t at = border[done];
+    if (topology_.is_host(at) && at != root) continue;  // hosts do not forward
+    for (const std::uint32_t cable : cables_[at]) {
+      const std::uint32_t next = other_end(cable, at);
+      if (is_reached[next]) continue;
+      is_reached[next] = true;
+      came_by_[next] = cable;
       border.push_back(next);
     }
   }
-  for (std::uint32_t host = 0; host < topology.hosts; ++host) {
-    if (host == from || before[host] == kNone) continue;
-    for (std::uint32_t at = host; at != from; at = before[at]) {
-      const fabric::CableParameters& cable = topology.cables[came_by[at]].parameters;
-      ways[host].push_back({cable.rate_bits_per_second, cable.propagation});
-    }
-    std::reverse(ways[host].begin(), ways[host].end());
-  }
-  return ways;
+}
+
+std::vector<WayCable> ShortestWays::find(std::uint32_t from, std::uint32_t to) {
+  // All ways of a host with one cable begin with it, and those of its neighbours go on alike.
+  const bool has_one = cables_[from].size() == 1;
+  const std::uint32_t root = has_one ? other_end(cables_[from].front(), from) : from;
+  if (root != root_) grow_from(root);
+  std::vector<WayCable> way;
+  const auto add = [&](std::uint32_t cable) {
+    const fabric::CableParameters& parameters = topology_.cables[cable].parameters;
+    way.push_back({parameters.rate_bits_per_second, parameters.propagation});
+  };
+  if (from == to || (to != root && came_by_[to] == kNone)) return way;
+  for (std::uint32_t at = to; at != root; at = other_end(came_by_[at], at)) add(came_by_[at]);
+  if (has_one) add(cables_[from].front());
+  std::ranges::reverse(way);
+  return way;
 }
 
 Duration MessageTime::alone(std::uint64_t octets) const {

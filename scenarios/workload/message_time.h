@@ -19,8 +19,24 @@ struct WayCable {
   Duration propagation{};
 };
 
-/// The cables of a shortest way from host `from` to each host, by host; empty: there is none.
-std::vector<std::vector<WayCable>> shortest_ways(const fabric::Topology& topology, std::uint32_t from);
+/// Ways between hosts. Those from hosts of one switch are quick to find one after the other.
+class ShortestWays {
+ public:
+  /// The topology outlives this.
+  explicit ShortestWays(const fabric::Topology& topology);
+  /// The cables of a shortest way; empty: there is none.
+  std::vector<WayCable> find(std::uint32_t from, std::uint32_t to);
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  std::uint32_t other_end(std::uint32_t cable, std::uint32_t vertex) const;
+  void grow_from(std::uint32_t root);
+
+  const fabric::Topology& topology_;
+  std::vector<std::vector<std::uint32_t>> cables_;  // of each vertex
+  std::uint32_t root_;                              // from which ways are known
+  std::vector<std::uint32_t> came_by_;              // by vertex: its cable towards the root
+};
 
 class MessageTime {
  public:

@@ -237,6 +237,10 @@ void RingAllreduce::sent(Rank& rank, const nic::Completion& completion, Time now
   rank.since.pop_front();
   ++rank.completed;
   const nic::CompletionStatus status = ledger_.shown(completion.status);
+  if (status == nic::CompletionStatus::success)
+    ++rank.succeeded;
+  else if (!rank.first_failure)
+    rank.first_failure = {static_cast<std::uint8_t>(status), ledger_.since_begin(completion.time)};
   ledger_.completed({.time = completion.time,
                      .status = status,
                      .octets = static_cast<std::uint32_t>(chunk_octets_),
@@ -268,6 +272,15 @@ bool RingAllreduce::settled() const {
   for (std::size_t i = 0; i < ranks_.size(); ++i)
     if (connections_[i]->initiator_agent().is_running() && ranks_[i]->completed != ranks_[i]->posted) return false;
   return true;
+}
+
+void RingAllreduce::tell(std::vector<PairOutcome>& into) const {
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    PairOutcome& pair = into.emplace_back(connections_[i]->pair());
+    pair.succeeded = ranks_[i]->succeeded;
+    pair.finished = ranks_[i]->done;
+    pair.failure = ranks_[i]->first_failure;
+  }
 }
 
 /// The state that differs, if one does.

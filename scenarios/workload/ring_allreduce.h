@@ -34,6 +34,7 @@ class RingAllreduce final : public Traffic {
   bool finished() const override;
   bool settled() const override;
   std::optional<nic::QpState> state(bool target_side) const override;
+  void tell(std::vector<PairOutcome>& into) const override;
   void check_end(Time) override {}
 
   static std::uint64_t memory_octets(const Workload& workload);
@@ -56,6 +57,8 @@ class RingAllreduce final : public Traffic {
     std::uint64_t receives_posted = 0;
     bool in_round = false;
     bool done = false;
+    std::uint64_t succeeded = 0;
+    std::optional<PairOutcome::Failure> first_failure;
     std::deque<Time> since;  // of outstanding messages
   };
   std::uint32_t size() const { return static_cast<std::uint32_t>(ranks_.size()); }

@@ -245,6 +245,10 @@ void Stream::request_completed(const nic::Completion& completion, Time now) {
   const bool success = completion.status == nic::CompletionStatus::success;
   const nic::CompletionStatus status = ledger_.shown(completion.status);
   if (status != completion.status) ++failed_;
+  if (status == nic::CompletionStatus::success)
+    ++succeeded_;
+  else if (!first_failure_)
+    first_failure_ = {static_cast<std::uint8_t>(status), ledger_.since_begin(completion.time)};
   content_.completed(number, request.message, success, now);
   ++completed_;
   if (!success && !broken_) {
@@ -310,6 +314,13 @@ void Stream::note_progress(Time now) {
   WorkloadOutcome& outcome = ledger_.outcome();
   if (failed_ == 0) ++outcome.pairs_finished;
   if (outcome.pairs_finished == outcome.pairs) outcome.finished = ledger_.since_begin(now);
+}
+
+void Stream::tell(std::vector<PairOutcome>& into) const {
+  PairOutcome& pair = into.emplace_back(connection_.pair());
+  pair.succeeded = succeeded_;
+  pair.finished = finished();
+  pair.failure = first_failure_;
 }
 
 void Stream::check_end(Time now) {

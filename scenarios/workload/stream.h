@@ -49,6 +49,7 @@ class Stream final : public Traffic {
   bool finished() const override;
   bool settled() const override;
   std::optional<nic::QpState> state(bool target_side) const override { return connection_.state(target_side); }
+  void tell(std::vector<PairOutcome>& into) const override;
   void check_end(Time now) override;
 
   // -- Flows, called in the initiator's turn
@@ -117,8 +118,10 @@ class Stream final : public Traffic {
   Time pace_from_;  // open loop: when message pace_first_ was due
   std::uint64_t pace_first_ = 0;
   Time wake_asked_{-1};
-  std::uint64_t posted_ = 0;              // also the next message's number
-  std::uint64_t completed_ = 0;           // the oldest outstanding message's number
+  std::uint64_t posted_ = 0;     // also the next message's number
+  std::uint64_t completed_ = 0;  // the oldest outstanding message's number
+  std::uint64_t succeeded_ = 0;
+  std::optional<PairOutcome::Failure> first_failure_;
   std::uint64_t failed_ = 0;              // completed with a status that a fault wrote
   std::uint64_t resume_from_ = 0;         // the first message that the failing QP did not do
   std::vector<Outstanding> outstanding_;  // by number modulo depth

@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "emulator/nic/attributes.h"
 #include "emulator/sim/world.h"
+#include "scenarios/outcome/outcome.h"
 #include "wire/time.h"
 
 namespace verbena::scenarios {
@@ -22,6 +24,8 @@ class Traffic {
   /// Finished, or failed with nothing more to come by itself.
   virtual bool settled() const = 0;
   virtual std::optional<nic::QpState> state(bool target_side) const = 0;
+  /// What became of each of its connections.
+  virtual void tell(std::vector<PairOutcome>& into) const = 0;
   /// Checks that only the end of the run allows.
   virtual void check_end(Time now) = 0;
 };

@@ -97,8 +97,8 @@ std::optional<std::string> WorkloadSet::find_error(const Scenario& scenario) {
 }
 
 SharedCounter* WorkloadSet::counter_of(std::size_t workload, sim::HostId target, std::uint64_t& next_index) {
-  for (const CounterPlace& place : counters_)
-    if (place.workload == workload && place.target == target) return place.counter.get();
+  const auto [known, is_new] = counter_numbers_.try_emplace({workload, target}, counters_.size());
+  if (!is_new) return counters_[known->second].counter.get();
   const std::uint64_t address = kCounterAddresses + (next_index++ << 12);
   counters_.push_back(
       {workload, target, std::make_unique<SharedCounter>(*agents_[target], address, scenario_.payload)});
@@ -145,19 +145,19 @@ void WorkloadSet::make_flows(std::size_t number, std::uint64_t& next_index) {
   const auto pairs = pairs_of(workload, scenario_.seed);
   ledgers_[number]->outcome().pairs = pairs.size() * workload.qps;
   std::vector<FlowSource*> source_of(scenario_.topology.hosts, nullptr);
-  std::vector<std::vector<std::vector<WayCable>>> ways(scenario_.topology.hosts);
+  ShortestWays ways(topology);
   for (const HostPair& pair : pairs) {
     FlowSource*& source = source_of[pair.from];
     if (source == nullptr) {
-      ways[pair.from] = shortest_ways(topology, pair.from);
       flow_sources_[number].push_back(std::make_unique<FlowSource>(
           workload, *agents_[pair.from], Arrivals::Load{rates[pair.from], workload.load_ppb, mean_size(workload.sizes)},
           fabric::mix_all({scenario_.seed, number, pair.from, kFlows})));
       source = flow_sources_[number].back().get();
     }
     const NicSettings& target = scenario_.nics[pair.to];
-    const MessageTime time(ways[pair.from][pair.to], std::min(scenario_.nics[pair.from].mtu_bytes, target.mtu_bytes),
-                           workload.verb, target.profile.acknowledge_latency);
+    const MessageTime time(ways.find(pair.from, pair.to),
+                           std::min(scenario_.nics[pair.from].mtu_bytes, target.mtu_bytes), workload.verb,
+                           target.profile.acknowledge_latency);
     std::vector<Stream*> streams;
     for (std::uint32_t qp = 0; qp < workload.qps; ++qp) {
       const StreamPlan plan{.index = next_index++,
@@ -212,6 +212,14 @@ std::optional<std::size_t> WorkloadSet::find(std::string_view name) const {
   for (std::size_t i = 0; i < scenario_.workloads.size(); ++i)
     if (scenario_.workloads[i].name == name) return i;
   return std::nullopt;
+}
+
+std::vector<PairOutcome> WorkloadSet::pairs(std::size_t workload) const {
+  std::vector<PairOutcome> all;
+  for (const auto& traffic : traffic_[workload]) traffic->tell(all);
+  std::ranges::stable_partition(all, [](const PairOutcome& pair) { return !pair.finished; });
+  all.resize(std::min(all.size(), kPairsTold));
+  return all;
 }
 
 bool WorkloadSet::all_settled() const {

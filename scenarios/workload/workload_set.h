@@ -4,9 +4,11 @@
 // time, and for telling which part of them a crash or a restart touches.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scenarios/workload/flow_source.h"
@@ -38,6 +40,8 @@ class WorkloadSet {
   std::optional<std::size_t> find(std::string_view name) const;
   const std::vector<std::unique_ptr<Traffic>>& traffic(std::size_t workload) const { return traffic_[workload]; }
 
+  /// Those that have not finished first, at most kPairsTold.
+  std::vector<PairOutcome> pairs(std::size_t workload) const;
   bool all_settled() const;
   void check_end(Time now);
 
@@ -62,6 +66,7 @@ class WorkloadSet {
     std::unique_ptr<SharedCounter> counter;
   };
   std::vector<CounterPlace> counters_;
+  std::map<std::pair<std::size_t, sim::HostId>, std::size_t> counter_numbers_;  // of counters_
 };
 
 }  // namespace verbena::scenarios

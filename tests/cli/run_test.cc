@@ -120,7 +120,12 @@ BOOST_AUTO_TEST_CASE(a_wrong_scenario_or_command_line_is_one_line_and_status_2) 
                                                   {"--random", "--seeds", "1..2", "--for", "0"},
                                                   {"--random", "--seed", "1", "--for", "5"},
                                                   {"--random", "--seeds", "1..2", "--shrink"},
-                                                  {good, "--for", "5"}};
+                                                  {good, "--for", "5"},
+                                                  {good, "--list"},
+                                                  {"--list", "--check"},
+                                                  {good, "--check", "--seeds", "1..3"},
+                                                  {good, "--shrink", "--json", "-"},
+                                                  {good, "--junit", folder.path("no/such/file")}};
   for (const auto& arguments : all) {
     const Finished finished = verbena_run(arguments);
     BOOST_TEST_CONTEXT(finished.err) {
@@ -156,6 +161,13 @@ BOOST_AUTO_TEST_CASE(out_has_captures_counters_events_and_the_summary) {
   BOOST_TEST(events.find("FAULT drop 2%") != std::string::npos);
   BOOST_TEST(events.find("RC RDMA WRITE Only") != std::string::npos);
   BOOST_TEST(events.find("SUCCESS after") != std::string::npos);
+  std::istringstream lines(events);
+  double before = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const double time = std::stod(line);
+    BOOST_TEST(time >= before, line);
+    before = time;
+  }
   for (const char* link : {"n1-s1", "n2-s1"}) {
     const Finished told = run_command({VERBENA_COMMAND, "explain", "--summary", out + "/" + link + ".pcapng"});
     BOOST_TEST(told.status == 0, told.err);
@@ -266,7 +278,7 @@ BOOST_AUTO_TEST_CASE(captures_end_at_the_limit_that_the_scenario_gives_and_are_c
       verbena_run({folder.file("limit.yaml", "capture: {snap: 128, limit: 8KiB}\n" + kGood), "--out", out});
   BOOST_TEST(finished.status == 0, finished.out + finished.err);
   BOOST_TEST(finished.out.find("note      the captures end at ") != std::string::npos, finished.out);
-  BOOST_TEST(finished.out.find("(capture: limit:)") != std::string::npos, finished.out);
+  BOOST_TEST(finished.out.find("(capture: limit: has more)") != std::string::npos, finished.out);
   std::uintmax_t octets = 0;
   for (const char* link : {"n1-s1", "n2-s1"}) {
     const std::string path = out + "/" + link + ".pcapng";
@@ -294,6 +306,21 @@ BOOST_AUTO_TEST_CASE(ctrl_c_writes_what_there_is) {
   BOOST_TEST(run_command({VERBENA_COMMAND, "explain", "--summary", out + "/n1-s1.pcapng"}).status == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_signal_ends_a_run_within_a_second_while_it_is_set_up) {
+  const Folder folder;
+  const std::string file = folder.file("large.yaml",
+                                       "topology: {shape: fat-tree, k: 48}\npayload: false\n"
+                                       "workloads: [{verb: write, pattern: permutation, size: 4KiB, count: 1000}]\n");
+  for (const char* signal : {"INT", "TERM"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Finished finished = run_command({"/bin/bash", "-c",
+                                           std::string("set -m; ") + VERBENA_COMMAND + " run " + file +
+                                               " & pid=$!; sleep 0.3; kill -" + signal + " $pid; wait $pid"});
+    BOOST_TEST((finished.status == 130 || finished.status == 128 + (signal[0] == 'I' ? SIGINT : SIGTERM)));
+    BOOST_TEST((std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)));  // set-up alone takes longer
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_sweep_names_each_failing_seed_with_the_command_that_replays_it) {
   const Folder folder;
   const std::string file = folder.file("fragile.yaml", kGood + "  - {counter: tx_retransmitted_packets, is: 0}\n");
@@ -306,6 +333,97 @@ BOOST_AUTO_TEST_CASE(a_sweep_names_each_failing_seed_with_the_command_that_repla
   BOOST_TEST(verbena_run({file, "--seed", seed, "--quiet"}).status == 1);
   BOOST_TEST(finished.out.find("faults:\n  - {packet: \"drop qp=0 psn=") != std::string::npos, finished.out);
   BOOST_TEST(verbena_run({folder.file("good.yaml", kGood), "--seeds", "1..10"}).status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_sweep_is_told_to_programs_by_seed_and_by_cause) {
+  const Folder folder;
+  const std::string file = folder.file("it's fragile.yaml", kGood + "  - {counter: tx_retransmitted_packets, is: 0}\n");
+  const std::string xml = folder.path("seeds.xml");
+  const Finished finished = verbena_run({file, "--seeds", "1..20", "--jobs", "2", "--json", "-", "--junit", xml});
+  BOOST_TEST(finished.status == 1);
+  const auto json = nlohmann::json::parse(finished.out);
+  BOOST_TEST(json["seeds_done"].get<int>() == 20);
+  BOOST_TEST_REQUIRE(json["causes"].size() == 1u);
+  BOOST_TEST(json["causes"][0]["cause"].get<std::string>() == "counter tx_retransmitted_packets, is 0");
+  BOOST_TEST(json["causes"][0]["number"].get<std::size_t>() == json["failed"].size());
+  const std::string replay = json["failed"][0]["replay"];
+  BOOST_TEST(replay.find("it'\\''s fragile.yaml' --seed ") != std::string::npos, replay);
+  const std::string command =
+      std::string(VERBENA_COMMAND).substr(0, std::string(VERBENA_COMMAND).rfind('/')) + "/" + replay;
+  BOOST_TEST(run_command({"/bin/sh", "-c", command}).status == 1);
+  const std::string junit = content(xml);
+  BOOST_TEST(junit.find("tests=\"20\" failures=\"" + std::to_string(json["failed"].size()) + "\"") != std::string::npos,
+             junit);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_may_be_told_in_json_alone_and_in_junits_xml) {
+  const Folder folder;
+  const std::string xml = folder.path("run.xml");
+  const Finished finished =
+      verbena_run({folder.file("bad.yaml", kGood + "  - {completions: w, is: 1}\n"), "--json", "-", "--junit", xml});
+  BOOST_TEST(finished.status == 1);
+  BOOST_TEST(!nlohmann::json::parse(finished.out)["held"].get<bool>());
+  const std::string junit = content(xml);
+  BOOST_TEST(junit.find("<testcase classname=\"good seed 1\" name=\"data-intact\"/>") != std::string::npos, junit);
+  BOOST_TEST(junit.find("<failure message=\"50\">") != std::string::npos, junit);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_scenario_would_do_and_what_there_is_can_be_asked_without_running) {
+  const Folder folder;
+  const std::string good = folder.file("good.yaml", kGood);
+  const Finished plan = verbena_run({good, "--check"});
+  BOOST_TEST(plan.status == 0);
+  BOOST_TEST(plan.out.find("good: 2 nodes, 1 switch, 2 cables; virtual time") != std::string::npos, plan.out);
+  BOOST_TEST(
+      plan.out.find("workload  w: write of 4.10 kB by RC, pair: n1 to n2, 50 messages a QP") != std::string::npos,
+      plan.out);
+  BOOST_TEST(plan.out.find("fault     drop 2% on n1->s1: from the start") != std::string::npos, plan.out);
+  BOOST_TEST(plan.out.find("trace") == std::string::npos);
+  const Finished both = verbena_run({folder.file("wrong.yaml", "topology: {}\n"), good, "--check"});
+  BOOST_TEST(both.status == 2);
+  BOOST_TEST(is_one_line(both.err));
+  BOOST_TEST(both.out == plan.out);
+  const Finished library = verbena_run({"--list"});
+  BOOST_TEST(library.status == 0);
+  BOOST_TEST(library.out.find("\ntopology-ring-link") != std::string::npos, library.out);
+  BOOST_TEST(nlohmann::json::parse(verbena_run({"--list", "--json", "-"}).out).size() > 10u);
+  BOOST_TEST(verbena_run({"topology-ring-lnik"}).err.find("did you mean 'topology-ring-link'?") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_does_not_finish_is_named_with_the_command_that_shows_its_packets) {
+  const Folder folder;
+  std::string text = kGood;
+  replace(text, "drop 2%", "drop opcode=write psn=20-60 iter=all");
+  replace(text, "workloads:", "nic: {timeout: 8, retry-count: 2}\nworkloads:");
+  const std::string out = folder.path("out");
+  const Finished finished = verbena_run({folder.file("dead.yaml", text + "  - finished\n"), "--out", out});
+  BOOST_TEST(finished.status == 1);
+  const std::size_t pair = finished.out.find("pair      w: n1 -> n2, QP 0x");
+  BOOST_TEST_REQUIRE(pair != std::string::npos, finished.out);
+  BOOST_TEST(finished.out.find(": RETRY_EXC_ERR at ", pair) != std::string::npos, finished.out);
+  BOOST_TEST(finished.out.find("20 messages done of 50", pair) != std::string::npos, finished.out);
+  const auto summary = nlohmann::json::parse(content(out + "/summary.json"));
+  const auto& told = summary["workloads"][0]["by_pair"][0];
+  BOOST_TEST(told["succeeded"].get<int>() == 20);
+  BOOST_TEST(told["failure"]["status"].get<std::string>() == "RETRY_EXC_ERR");
+  std::string command = told["explain"];
+  BOOST_TEST(finished.out.find(command) != std::string::npos);
+  command = VERBENA_COMMAND + command.substr(std::string("verbena").size());
+  const Finished explained = run_command({"/bin/sh", "-c", command + " --summary"});
+  BOOST_TEST(explained.status == 0, explained.err);
+  BOOST_TEST(explained.out.find("of these timeouts") != std::string::npos, explained.out);
+}
+
+BOOST_AUTO_TEST_CASE(a_lossless_class_that_nothing_is_sent_in_is_told) {
+  const Folder folder;
+  std::string text = kGood;
+  replace(text, "hosts: 2}", "hosts: 2, qos: {lossless: 3}}");
+  const Finished unused = verbena_run({folder.file("unused.yaml", text)});
+  BOOST_TEST(
+      unused.out.find("note      class 3 is lossless, and nothing is sent in it: dscp: 24 ") != std::string::npos,
+      unused.out);
+  replace(text, "count: 50}", "count: 50, dscp: 26}");
+  BOOST_TEST(verbena_run({folder.file("used.yaml", text)}).out.find("note") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(random_scenarios_run_until_the_last_seed_or_the_end_of_the_time) {

@@ -15,6 +15,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/host/os/clock.h"
+#include "scenarios/outcome/report.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(captures_of_programs_are_cut_and_end_and_the_report_says_so
   std::string notes;
   for (const std::string& note : outcome.notes) notes += note + "\n";
   BOOST_TEST(notes.find("of them are cut (capture: snap: 0 keeps all)") != std::string::npos, notes);
-  BOOST_TEST(notes.find("packets are missing (capture: limit:)") != std::string::npos, notes);
+  BOOST_TEST(notes.find("packets are missing (capture: limit: has more)") != std::string::npos, notes);
   BOOST_TEST(std::filesystem::file_size(folder.path() + "/n1-s1.pcapng") < 16'384u + 1024u);
 }
 
@@ -217,11 +218,13 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_leaves_nothing) {
   Scenario scenario = scenario_of(2);
   scenario.programs.push_back(program_of("one", 0, "exec sleep 4712.25"));
   scenario.programs.push_back(program_of("two", 1, "exec sleep 4712.25"));
-  std::atomic<bool> stop{false};
+  StopSign stop;
   RunOptions options;
   options.stop = &stop;
   int steps = 0;
-  options.progress = [&](const RunProgress&) { stop = ++steps == 2; };
+  options.progress = [&](const RunProgress&) {
+    if (++steps == 2) stop.raise();
+  };
   const Outcome outcome = run_real(scenario, options);
   BOOST_TEST((outcome.end == Outcome::End::interrupted));
   BOOST_TEST(outcome.programs.at(0).text == "ended by the interruption");
@@ -229,6 +232,46 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_leaves_nothing) {
   std::ifstream sockets("/proc/net/unix");
   const std::string all((std::istreambuf_iterator<char>(sockets)), std::istreambuf_iterator<char>());
   BOOST_TEST(all.find("/run-" + std::to_string(getpid()) + "/") == all.npos);
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_do_not_want_to_end_do_not_keep_an_interrupted_run) {
+  Scenario scenario = scenario_of(2);
+  for (const char* name : {"one", "two", "three"})
+    scenario.programs.push_back(program_of(name, 0, "trap '' TERM; sleep 4715.25 & echo trapped; wait; wait; wait"));
+  StopSign stop;
+  RunOptions options;
+  options.stop = &stop;
+  Time asked{};
+  int steps = 0;
+  options.progress = [&](const RunProgress&) {
+    if (++steps != 3) return;
+    stop.raise();
+    asked = host::clock_now();
+  };
+  const Outcome outcome = run_real(scenario, options);
+  BOOST_TEST((outcome.end == Outcome::End::interrupted));
+  BOOST_TEST((host::clock_now() - asked).ns <
+             seconds(4).ns);  // three times the patience of a run that ends by itself is 6 s
+  BOOST_TEST(processes_with("4715.25") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_failed_program_said_last_is_told) {
+  Scenario scenario = scenario_of(1);
+  scenario.programs.push_back(program_of("loud", 0, "seq 1 100 >&2; printf '\\033[31mno device\\n' >&2; exit 1"));
+  scenario.programs.push_back(program_of("plain", 0, "echo only this; exit 1"));
+  scenario.programs.push_back(program_of("good", 0, "echo fine >&2"));
+  const Folder folder;
+  RunOptions options;
+  options.out_directory = folder.path();
+  const Outcome outcome = run_real(scenario, options);
+  const std::vector<std::string>& lines = outcome.programs.at(0).last_lines;
+  BOOST_TEST_REQUIRE(lines.size() == 8u);
+  BOOST_TEST(lines.front() == "94");
+  BOOST_TEST(lines.back() == " [31mno device");
+  BOOST_TEST(outcome.programs.at(0).lines_from == "standard error (" + folder.path() + "/loud.err)");
+  BOOST_TEST(outcome.programs.at(1).last_lines.at(0) == "only this");
+  BOOST_TEST(outcome.programs.at(2).last_lines.empty());
+  BOOST_TEST(report_text(scenario, outcome).find("| 100\n          |  [31mno device\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_does_not_exist_is_reported) {

@@ -81,7 +81,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_crashes_fails_alone) {
 
 BOOST_AUTO_TEST_CASE(a_stopped_sweep_ends) {
   const Scenario scenario = test::good(kFragile);
-  const std::atomic<bool> stop{true};
+  StopSign stop;
+  stop.raise();
   SweepOptions options;
   options.last_seed = 100'000;
   options.jobs = 2;
@@ -170,4 +171,48 @@ BOOST_AUTO_TEST_CASE(of_two_rules_with_one_text_each_has_its_own_hits) {
   BOOST_TEST_REQUIRE(recorder.hits().size() == 2u);
   BOOST_TEST(recorder.hits()[0].fault == 0u);
   BOOST_TEST(recorder.hits()[1].fault == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_stopped_shrinking_leaves_is_known_to_fail) {
+  const std::string text =
+      test::star(2,
+                 "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 10}\n"
+                 "faults:\n"
+                 "  - {packet: \"duplicate psn=3\", link: \"n1->s1\"}\n"
+                 "  - {packet: \"delay by=1us psn=4\", link: \"n1->s1\"}\n"
+                 "  - {packet: \"drop psn=2 iter=1\", link: \"n1->s1\"}\n"
+                 "expect:\n  - {counter: tx_retransmitted_packets, is: 0}\n");
+  for (int whole_attempts = 0; whole_attempts < 3; ++whole_attempts) {
+    StopSign stop;
+    auto options = options_for("counter");
+    const auto fails = options.fails;
+    int attempts = 0;
+    options.stop = &stop;
+    options.fails = [&](const Scenario& candidate) {
+      if (attempts++ < whole_attempts) return fails(candidate);
+      stop.raise();
+      return true;  // as a run does not hold that was interrupted
+    };
+    const Shrunk shrunk = shrink(test::good(text), options);
+    BOOST_TEST(shrunk.was_stopped);
+    BOOST_TEST(!shrunk.is_minimal);
+    BOOST_TEST(fails(shrunk.scenario));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(workers_that_do_not_look_at_the_sign_are_ended) {
+  const Scenario scenario = test::good(kFragile);
+  StopSign stop;
+  SweepOptions options;
+  options.last_seed = 4;
+  options.jobs = 2;
+  options.stop = &stop;
+  options.run = [](const Scenario&, const RunOptions&) -> Outcome {
+    for (;;) ::pause();
+  };
+  options.progress = [&](std::uint64_t, std::uint64_t) { stop.raise(); };
+  const SweepResult result = sweep(scenario, options);
+  BOOST_TEST(result.interrupted);
+  BOOST_TEST(result.seeds_done == 0u);
+  BOOST_TEST(result.failed.empty());
 }

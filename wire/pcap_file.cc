@@ -1,6 +1,7 @@
 #include "wire/pcap_file.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -11,8 +12,14 @@ __extension__ using Wide = __int128;
 
 constexpr std::uint32_t kPcapMicroseconds = 0xa1b2c3d4;
 constexpr std::uint32_t kPcapNanoseconds = 0xa1b23c4d;
+constexpr std::uint32_t kPcapModified = 0xa1b2cd34;  // Kuznetzov's: more in each record's header
+constexpr std::uint32_t kPcapIxiaNanoseconds = 0x1c0001ac;
+constexpr std::uint32_t kPcapIxiaMicroseconds = 0x1c0001ab;
 constexpr std::uint64_t kPcapHeaderBytes = 24;
+constexpr std::uint64_t kPcapIxiaHeaderBytes = 28;
 constexpr std::uint64_t kPcapRecordBytes = 16;
+constexpr std::uint64_t kPcapModifiedRecordBytes = 24;
+constexpr std::uint32_t kPcapKeptMax = 1 << 28;  // of a record; nobody captures more
 
 constexpr std::uint32_t kSectionBlock = 0x0a0d0d0a;  // reads the same in both byte orders
 constexpr std::uint32_t kByteOrderMagic = 0x1a2b3c4d;
@@ -28,6 +35,7 @@ constexpr std::uint16_t kOptionComment = 1;
 constexpr std::uint16_t kOptionInterfaceName = 2;
 constexpr std::uint16_t kOptionPacketFlags = 2;
 constexpr std::uint16_t kOptionTimeResolution = 9;
+constexpr std::uint16_t kOptionCheckBytes = 13;
 constexpr std::uint16_t kOptionTimeOffset = 14;
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
@@ -45,6 +53,13 @@ Time to_time(std::uint64_t ticks, std::uint8_t resolution, std::int64_t offset_s
   ns += Wide{offset_seconds} * kNsPerSecond;
   constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
   return {static_cast<std::int64_t>(std::clamp(ns, -kMax, kMax))};
+}
+
+/// A frame check sequence is not a frame's own.
+void drop_check_bytes(CapturedPacket& packet, std::size_t bytes) {
+  if (bytes == 0 || packet.original_bytes < bytes) return;
+  packet.original_bytes -= bytes;
+  packet.bytes = packet.bytes.first(std::min(packet.bytes.size(), packet.original_bytes));
 }
 
 }  // namespace
@@ -94,15 +109,65 @@ Result<CaptureReader, CaptureError> CaptureReader::open(std::span<const std::byt
   for (const bool swapped : {false, true}) {
     reader.swapped_ = swapped;
     const std::uint32_t magic = reader.u32(0);
-    if (magic != kPcapMicroseconds && magic != kPcapNanoseconds) continue;
-    if (file.size() < kPcapHeaderBytes) return Failure{CaptureError{file.size(), "pcap header is cut off"}};
-    reader.nanoseconds_ = magic == kPcapNanoseconds;
-    // The upper bits tell about a frame check sequence.
-    reader.link_type_ = static_cast<LinkType>(reader.u32(20) & 0x0fffffff);
-    reader.position_ = kPcapHeaderBytes;
+    constexpr std::array kMagics{kPcapMicroseconds, kPcapNanoseconds, kPcapModified, kPcapIxiaNanoseconds,
+                                 kPcapIxiaMicroseconds};
+    if (std::find(kMagics.begin(), kMagics.end(), magic) == kMagics.end()) continue;
+    if (!reader.read_pcap_header(magic)) return Failure{*reader.error_};
     return reader;
   }
   return Failure{CaptureError{0, "neither pcap nor pcapng"}};
+}
+
+/// The field of the link type: the type in the lower 16 bits, a class above it (NetBSD's), then how many octets of
+/// check sequence each frame ends with, in words of 16 bits, if bit 26 says so.
+bool CaptureReader::read_pcap_header(std::uint32_t magic) {
+  const bool is_ixia = magic == kPcapIxiaNanoseconds || magic == kPcapIxiaMicroseconds;
+  const std::uint64_t header_bytes = is_ixia ? kPcapIxiaHeaderBytes : kPcapHeaderBytes;
+  if (file_.size() < header_bytes) return fail(file_.size(), "pcap header is cut off");
+  nanoseconds_ = magic == kPcapNanoseconds || magic == kPcapIxiaNanoseconds;
+  const std::uint32_t minor = u16(6);
+  may_be_swapped_ = u16(4) == 2 && minor <= 3;
+  const std::uint32_t field = u32(20);
+  constexpr std::uint32_t kHasCheckBytes = 1 << 26;
+  std::uint32_t type = field & 0x03ffffff;
+  if ((field & kHasCheckBytes) != 0) check_bytes_ = (field >> 28) * 2;
+  // AIX writes version 2.2, nanoseconds and the types of RFC 1573.
+  constexpr std::uint32_t kAixEthernet = 6;
+  constexpr std::uint32_t kAixLoopback = 24;
+  if (u16(4) == 2 && minor == 2 && (type == kAixEthernet || type == kAixLoopback)) {
+    nanoseconds_ = true;
+    type = type == kAixEthernet ? 1 : 0;
+  }
+  link_type_ = static_cast<LinkType>(type);
+  position_ = header_bytes;
+  record_bytes_ = record_bytes(magic == kPcapModified ? kPcapModifiedRecordBytes : kPcapRecordBytes);
+  return true;
+}
+
+/// Whether a record with a header of so many octets can be there.
+bool CaptureReader::is_record(std::uint64_t offset, std::uint64_t header_bytes, std::uint64_t& end) const {
+  if (offset + header_bytes > file_.size()) return offset == file_.size();
+  const std::uint32_t fraction = u32(offset + 4);
+  const std::uint32_t kept = u32(offset + 8);
+  const std::uint32_t original = u32(offset + 12);
+  if (fraction >= (nanoseconds_ ? 1'000'000'000u : 1'000'000u) || kept > kPcapKeptMax || original > kPcapKeptMax)
+    return false;
+  if (kept > original && !may_be_swapped_) return false;
+  end = offset + header_bytes + std::min(kept, original);
+  return end <= file_.size();
+}
+
+/// Patched libpcaps wrote longer headers under the usual magic (Nokia's, and Linux distributions of 1999): whichever
+/// fits the first records where the usual one does not.
+std::uint64_t CaptureReader::record_bytes(std::uint64_t usual) const {
+  constexpr int kRecordsTried = 4;
+  for (const std::uint64_t header_bytes : {usual, std::uint64_t{20}, std::uint64_t{24}, std::uint64_t{28}}) {
+    std::uint64_t at = position_;
+    bool fits = true;
+    for (int i = 0; i < kRecordsTried && fits && at < file_.size(); ++i) fits = is_record(at, header_bytes, at);
+    if (fits) return header_bytes;
+  }
+  return usual;
 }
 
 Result<std::optional<CapturedPacket>, CaptureError> CaptureReader::next() {
@@ -115,23 +180,26 @@ Result<std::optional<CapturedPacket>, CaptureError> CaptureReader::next() {
 
 CaptureReader::Packet CaptureReader::next_pcap() {
   if (left() == 0) return std::nullopt;
-  if (left() < kPcapRecordBytes) {
+  if (left() < record_bytes_) {
     fail(position_, "packet header is cut off");
     return std::nullopt;
   }
-  const std::uint32_t kept = u32(position_ + 8);
-  if (left() - kPcapRecordBytes < kept) {
+  std::uint32_t kept = u32(position_ + 8);
+  std::uint32_t original = u32(position_ + 12);
+  if (may_be_swapped_ && kept > original) std::swap(kept, original);
+  if (left() - record_bytes_ < kept) {
     fail(position_, "packet is cut off or its length is wrong");
     return std::nullopt;
   }
   CapturedPacket packet;
   const std::int64_t fraction = u32(position_ + 4);
   packet.time.ns = u32(position_) * kNsPerSecond + fraction * (nanoseconds_ ? 1 : 1000);
-  packet.bytes = file_.subspan(position_ + kPcapRecordBytes, kept);
-  packet.original_bytes = std::max(kept, u32(position_ + 12));
+  packet.bytes = file_.subspan(position_ + record_bytes_, kept);
+  packet.original_bytes = std::max(kept, original);
   packet.link_type = link_type_;
   packet.file_offset = position_;
-  position_ += kPcapRecordBytes + kept;
+  drop_check_bytes(packet, check_bytes_);
+  position_ += record_bytes_ + kept;
   return packet;
 }
 
@@ -201,6 +269,7 @@ bool CaptureReader::read_interface(const Block& block) {
   interface.snap_bytes = u32(block.body + 4);
   for_each_option(block.body + kFixedBytes, block.end, [&](std::uint16_t code, std::uint64_t at, std::size_t bytes) {
     if (code == kOptionInterfaceName) interface.name = text(at, bytes);
+    if (code == kOptionCheckBytes && bytes >= 1) interface.check_bytes = std::to_integer<std::uint32_t>(file_[at]);
     if (code == kOptionTimeResolution && bytes >= 1) interface.resolution = std::to_integer<std::uint8_t>(file_[at]);
     if (code == kOptionTimeOffset && bytes >= 8) interface.time_offset_seconds = static_cast<std::int64_t>(u64(at));
   });
@@ -231,15 +300,19 @@ CaptureReader::Packet CaptureReader::make_packet(const Block& block, std::uint32
   packet.interface = interface;
   packet.interface_name = from.name;
   packet.file_offset = block.offset;
-  read_packet_options(packet, std::min(data + (std::uint64_t{kept} + 3) / 4 * 4, block.end), block.end);
+  std::uint32_t check_bytes = from.check_bytes;
+  read_packet_options(packet, std::min(data + (std::uint64_t{kept} + 3) / 4 * 4, block.end), block.end, check_bytes);
+  drop_check_bytes(packet, check_bytes);
   return packet;
 }
 
-void CaptureReader::read_packet_options(CapturedPacket& packet, std::uint64_t begin, std::uint64_t end) const {
+void CaptureReader::read_packet_options(CapturedPacket& packet, std::uint64_t begin, std::uint64_t end,
+                                        std::uint32_t& check_bytes) const {
   for_each_option(begin, end, [&](std::uint16_t code, std::uint64_t at, std::size_t bytes) {
     if (code == kOptionComment && packet.comment.empty()) packet.comment = text(at, bytes);
     if (code == kOptionPacketFlags && bytes == 4) {
       const std::uint32_t direction = u32(at) & 3;
+      if (const std::uint32_t said = u32(at) >> 5 & 0xf; said != 0) check_bytes = said;
       if (direction != 3) packet.direction = static_cast<Direction>(direction);
     }
   });
@@ -272,6 +345,7 @@ CaptureReader::Packet CaptureReader::read_simple_packet(const Block& block) {
     return std::nullopt;
   }
   CapturedPacket packet;
+  packet.has_time = false;
   packet.original_bytes = u32(block.body);
   std::uint64_t kept = packet.original_bytes;
   if (interfaces_[0].snap_bytes != 0) kept = std::min<std::uint64_t>(kept, interfaces_[0].snap_bytes);
@@ -280,6 +354,7 @@ CaptureReader::Packet CaptureReader::read_simple_packet(const Block& block) {
   packet.link_type = interfaces_[0].link_type;
   packet.interface_name = interfaces_[0].name;
   packet.file_offset = block.offset;
+  drop_check_bytes(packet, interfaces_[0].check_bytes);
   return packet;
 }
 

@@ -2,8 +2,9 @@
 //
 // Solely responsible for the formats. No IO: the reader looks at the octets of a whole file that the caller has mapped
 // or read, the encoder fills room that the caller owns, and neither allocates per packet. What a packet is,
-// packet_view.h says. Read: pcap with us and ns, pcapng with any number of sections and interfaces, both in either byte
-// order. Sources: the pcap and pcapng drafts of the IETF opsawg group.
+// packet_view.h says. Read: pcap with us and ns, and its old and modified forms (Kuznetzov's, Nokia's, AIX', Ixia's),
+// pcapng with any number of sections and interfaces, all in either byte order. Sources: the pcap and pcapng drafts of
+// the IETF opsawg group; libpcap's sf-pcap.c and Wireshark's wiretap/libpcap.c for the forms that no draft has.
 //
 // Convention of this project: a note on a packet begins with kNotePrefix, for example
 // "verbena: dropped by fault 'drop 0.1%'". A packet whose note begins with kDroppedPrefix never reached its
@@ -42,7 +43,8 @@ enum class LinkType : std::uint32_t {
 enum class Direction : std::uint8_t { unknown = 0, inbound = 1, outbound = 2 };
 
 struct CapturedPacket {
-  Time time;                         // since the epoch; 0 where the file has none (simple packet blocks)
+  Time time;                         // since the epoch
+  bool has_time = true;              // false: the file has none (simple packet blocks)
   std::span<const std::byte> bytes;  // as captured, possibly cut
   std::size_t original_bytes = 0;    // on the wire
   LinkType link_type = LinkType::ethernet;
@@ -74,6 +76,7 @@ class CaptureReader {
     std::uint32_t snap_bytes = 0;
     std::uint8_t resolution = 6;           // if_tsresol
     std::int64_t time_offset_seconds = 0;  // if_tsoffset
+    std::uint32_t check_bytes = 0;         // if_fcslen: at the end of each frame
     std::string_view name;
   };
   struct Block;
@@ -87,6 +90,9 @@ class CaptureReader {
   std::uint64_t left() const { return file_.size() - position_; }
 
   bool fail(std::uint64_t offset, std::string_view what);
+  bool read_pcap_header(std::uint32_t magic);
+  std::uint64_t record_bytes(std::uint64_t usual) const;
+  bool is_record(std::uint64_t offset, std::uint64_t header_bytes, std::uint64_t& end) const;
   Packet next_pcap();
   Packet next_pcapng();
   bool read_block(Block& block);
@@ -95,17 +101,22 @@ class CaptureReader {
   Packet read_obsolete_packet(const Block& block);
   Packet read_simple_packet(const Block& block);
   Packet make_packet(const Block& block, std::uint32_t interface, std::uint64_t header_bytes);
-  void read_packet_options(CapturedPacket& packet, std::uint64_t begin, std::uint64_t end) const;
+  void read_packet_options(CapturedPacket& packet, std::uint64_t begin, std::uint64_t end,
+                           std::uint32_t& check_bytes) const;
   template <class Visit>
   void for_each_option(std::uint64_t begin, std::uint64_t end, Visit visit) const;
 
   std::span<const std::byte> file_;
   std::uint64_t position_ = 0;
   bool is_pcapng_ = false;
-  bool swapped_ = false;                     // the file's byte order is big-endian
-  bool nanoseconds_ = false;                 // pcap
-  LinkType link_type_ = LinkType::ethernet;  // pcap
-  std::vector<Interface> interfaces_;        // pcapng: of this section
+  bool swapped_ = false;  // the file's byte order is big-endian
+  // pcap:
+  bool nanoseconds_ = false;
+  bool may_be_swapped_ = false;  // the two lengths of a record, as versions until 2.3 may have them
+  LinkType link_type_ = LinkType::ethernet;
+  std::uint32_t check_bytes_ = 0;
+  std::uint64_t record_bytes_ = 0;     // of a record's header
+  std::vector<Interface> interfaces_;  // pcapng: of this section
   std::optional<CaptureError> error_;
 };
 

@@ -64,7 +64,9 @@ std::optional<wire::Gid> parse_address(const std::string& text) {
 }
 
 void print_list() {
-  for (const auto& row : check::all_rows()) fmt::print("{:18}{:18}{}\n", row.name, row.clause, row.what);
+  std::size_t clause_width = 0;
+  for (const auto& row : check::all_rows()) clause_width = std::max(clause_width, row.clause.size() + 2);
+  for (const auto& row : check::all_rows()) fmt::print("{:18}{:{}}{}\n", row.name, row.clause, clause_width, row.what);
 }
 
 Result<CheckedFile, std::string> check_file(const std::string& name, const check::Vantage& vantage, bool quiet) {

@@ -1,5 +1,6 @@
 # What others have made and Verbena stands on, as targets and variables that do not say where it comes from.
 #   VERBENA_YAML, VERBENA_ISAL, VERBENA_PCAP   libraries; without VERBENA_ISAL the CRC is our own alone
+#   VERBENA_COMPRESSION                        libraries that read gzip, xz and zstd
 #   VERBENA_HEADERS                            with VERBENA_PORTABLE: a folder with headers of this machine that suit any other
 find_package(Threads REQUIRED)
 if(VERBENA_PORTABLE)
@@ -10,6 +11,10 @@ if(VERBENA_PORTABLE)
   endforeach()
   target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY)
   find_library(VERBENA_YAML NAMES libyaml-cpp.a REQUIRED)
+  find_library(VERBENA_ZLIB NAMES libz.a REQUIRED)
+  find_library(VERBENA_LZMA NAMES liblzma.a REQUIRED)
+  find_library(VERBENA_ZSTD NAMES libzstd.a REQUIRED)
+  set(VERBENA_COMPRESSION ${VERBENA_ZLIB} ${VERBENA_LZMA} ${VERBENA_ZSTD})
   set(VERBENA_ISAL "")  # Debian has no archive of it
   return()
 endif()
@@ -18,6 +23,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_library(VERBENA_YAML yaml-cpp REQUIRED)
 find_library(VERBENA_ISAL isal REQUIRED)
+find_library(VERBENA_ZLIB z REQUIRED)
+find_library(VERBENA_LZMA lzma REQUIRED)
+find_library(VERBENA_ZSTD zstd REQUIRED)
+set(VERBENA_COMPRESSION ${VERBENA_ZLIB} ${VERBENA_LZMA} ${VERBENA_ZSTD})
 if(VERBENA_TESTS)
   find_package(Boost REQUIRED COMPONENTS unit_test_framework)
   find_library(VERBENA_PCAP pcap REQUIRED)

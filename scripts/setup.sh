@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 packages_of() {
   case "$1" in
-    build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev
+    build) echo "g++ cmake ninja-build make pkg-config libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libboost-test-dev libisal-dev libpcap-dev libcli11-dev zlib1g-dev liblzma-dev libzstd-dev
                  libibverbs-dev libibverbs1 librdmacm-dev ccache python3" ;;
     package) echo "debhelper dh-python dpkg-dev" ;;
     package-test) echo "$(packages_of package) lintian perftest ibverbs-utils ibverbs-providers strace util-linux iproute2 python3 python3-seccomp python3-pytest pkg-config cmake

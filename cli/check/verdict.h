@@ -1,4 +1,4 @@
-// What came of checking a capture, as one word with an exit status: green is what was judged and held, and nothing else.
+// What came of checking a capture, as one word with an exit status: green is what was judged and held, no other.
 //
 // Solely responsible for which outcome a file has, which of several is the worst, and how it is said. What was judged
 // says capture_check.h.

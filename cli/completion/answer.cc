@@ -20,7 +20,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::vector<std::string_view> kCaptureEndings{".pcap", ".pcapng", ".cap"};
+const std::vector<std::string_view> kCaptureEndings{".pcap",    ".pcapng",    ".cap",      ".pcap.gz",   ".pcapng.gz",
+                                                    ".pcap.xz", ".pcapng.xz", ".pcap.zst", ".pcapng.zst"};
 const std::vector<std::string_view> kScenarioEndings{".yaml", ".yml"};
 
 /// A command line so far, understood as its command would.

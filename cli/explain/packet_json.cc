@@ -128,6 +128,7 @@ std::string packet_json(const Packet& packet, const wire::PacketView& view, cons
             {"direction", direction_name(packet.captured.direction)},
             {"interface", packet.captured.interface_name},
             {"comment", packet.captured.comment},
+            {"layers", packet.layers},
             {"frame_bytes", packet.captured.original_bytes},
             {"icrc", icrc_word(view.integrity())},
             {"problems", notes_json(step, true)},
@@ -159,7 +160,7 @@ std::string conversation_json(const Conversation& conversation, std::size_t numb
 
 nlohmann::ordered_json others_json(const Capture& capture) {
   Json json = Json::object();
-  for (const OtherPackets& others : capture.others()) json[others.name] = others.count;
+  for (const captures::Kind& kind : capture.others()) json[kind.name] = kind.count;
   return json;
 }
 

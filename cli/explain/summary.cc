@@ -69,6 +69,11 @@ std::string summary(const Capture& capture) {
   std::string text = fmt::format("{} packets in the file: {} RoCE v2", capture.total_count(), capture.packets().size());
   if (const std::string others = other_packets(capture); !others.empty()) text += ", " + others;
   text += '\n';
+  for (const captures::Kind& kind : capture.layers())
+    text += fmt::format("{:>8} of these in {}\n", kind.count, kind.name);
+  if (capture.timeless_count() != 0)
+    text += fmt::format("{} packets without a time: told in the file's order, at the time of the one before\n",
+                        capture.timeless_count());
   for (std::size_t i = 0; i < capture.malformed().size() && i < kMalformedShown; ++i) {
     const MalformedPacket& packet = capture.malformed()[i];
     text += fmt::format("{:12.6f} {:>8}  malformed: {}\n", static_cast<double>(packet.time.ns) / 1e9,

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 
 sysroot="$PWD/build/distributions/sysroot-arm64"
 packaging/chroot.sh --files-only --arch arm64 bookworm "$sysroot" libc6-dev libstdc++-12-dev libfmt-dev libboost-test-dev libyaml-cpp-dev \
-  nlohmann-json3-dev libisal-dev libpcap-dev libcli11-dev libibverbs-dev librdmacm-dev libibverbs1 librdmacm1
+  nlohmann-json3-dev libisal-dev libpcap-dev libcli11-dev zlib1g-dev liblzma-dev libzstd-dev libibverbs-dev librdmacm-dev libibverbs1 librdmacm1
 
 launcher=()
 if command -v ccache >/dev/null; then

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 release=bullseye
 sysroot="$PWD/build/distributions/sysroot-$release"
 place="$PWD/build/portable"
-packaging/chroot.sh --files-only "$release" "$sysroot" libc6-dev libyaml-cpp-dev
+packaging/chroot.sh --files-only "$release" "$sysroot" libc6-dev libyaml-cpp-dev zlib1g-dev liblzma-dev libzstd-dev
 
 # Headers that suit any libc; the folder they come from has this machine's libc's as well. Those of libibverbs say what our ABI is.
 mkdir -p "$place/headers"

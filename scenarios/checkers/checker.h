@@ -103,8 +103,8 @@ struct CheckerOptions {
   /// Packets whose end a snap length has cut off are taken as they are. Else nothing is judged by one that was seen on
   /// the way or where it arrived: its headers may have been damaged, and the ICRC that would tell is gone.
   bool trusts_cut_packets = false;
-  /// Damage on the way is nobody's fault, but who knows of every damage that there may be (marked by `corrupted`) is told
-  /// of any other: a wrong ICRC is a violation wherever it is seen. Every sighting's ICRC is looked at then.
+  /// Damage on the way is nobody's fault, but who knows of every damage that there may be (marked by `corrupted`) is
+  /// told of any other: a wrong ICRC is a violation wherever it is seen. Every sighting's ICRC is looked at then.
   bool knows_all_damage = false;
   bool all_atomics_visible = false;  // nothing but the atomics that are seen changes their targets
   /// How long a packet may wait between the decision to send it and where it is seen as sent (egress queues). Rules on

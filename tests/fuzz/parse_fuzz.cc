@@ -1,10 +1,12 @@
-// libFuzzer: arbitrary octets as a frame, as a captured record of each link type, and as a capture file.
+// libFuzzer: arbitrary octets as a frame, as a captured record of each link type with any layers around a packet, and
+// as a capture file.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <vector>
 
+#include "captures/peeler.h"
 #include "wire/icrc.h"
 #include "wire/packet_text.h"
 #include "wire/packet_view.h"
@@ -38,6 +40,16 @@ void as_packet(std::span<const std::byte> bytes) {
     packet.link_type = type;
     if (const auto view = parse_captured(packet)) look_at(bytes, *view);
   }
+  captures::Peeler peeler;
+  for (const captures::LayerRow& row : captures::link_layers()) {
+    CapturedPacket packet;
+    packet.bytes = bytes;
+    packet.original_bytes = bytes.size();
+    packet.link_type = static_cast<LinkType>(row.announced.number);
+    const captures::Peeled peeled = peeler.peel(packet);
+    if (peeled.kind != captures::Peeled::Kind::roce) continue;
+    if (const auto view = parse_captured(peeled.packet)) look_at(peeled.packet.bytes, *view);
+  }
   if (const auto identification = solve_ipv4_identification(bytes)) {
     std::vector<std::byte> copy(bytes.begin(), bytes.end());
     set_ipv4_identification(copy, *identification);
@@ -52,6 +64,7 @@ void as_file(std::span<const std::byte> bytes) {
     require(reader.error().offset <= bytes.size());
     return;
   }
+  captures::Peeler peeler;
   // A record takes at least four octets of the file.
   for (std::size_t records = 0; records <= bytes.size() / 4; ++records) {
     const auto packet = reader->next();
@@ -61,6 +74,7 @@ void as_file(std::span<const std::byte> bytes) {
     }
     if (!*packet) return;
     if (const auto view = parse_captured(**packet)) look_at((*packet)->bytes, *view);
+    (void)peeler.peel(**packet);
     std::vector<std::byte> room(encoded_packet_bytes_max((*packet)->bytes.size(), (*packet)->comment.size()));
     require(encode_pcapng_packet(
                 room, {.time = (*packet)->time, .bytes = (*packet)->bytes, .comment = (*packet)->comment}) != 0);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -24,7 +25,10 @@ struct OnNode {
 };
 
 struct Socket {
-  explicit Socket(int family, int type) : fd(socket(family, type | SOCK_CLOEXEC, 0)) { BOOST_REQUIRE(fd >= 0); }
+  explicit Socket(int family, int type) : fd(socket(family, type | SOCK_CLOEXEC, 0)) {
+    BOOST_REQUIRE(fd >= 0);
+    if (type == SOCK_STREAM) set(SOL_SOCKET, SO_REUSEADDR, 1);  // past the connections of an earlier run
+  }
   explicit Socket(int accepted) : fd(accepted) { BOOST_REQUIRE(fd >= 0); }
   Socket(Socket&& other) noexcept : fd(std::exchange(other.fd, -1)) {}
   ~Socket() {
@@ -91,11 +95,16 @@ constexpr int kPort = 31850;
 
 Socket listener(std::uint16_t port, int family = AF_INET) {
   Socket socket(family, SOCK_STREAM);
-  socket.set(SOL_SOCKET, SO_REUSEADDR, 1);
   BOOST_REQUIRE_EQUAL(family == AF_INET ? bind_to(socket, ipv4("0.0.0.0", port)) : bind_to(socket, ipv6("::", port)),
                       0);
   BOOST_REQUIRE_EQUAL(listen(socket.fd, 4), 0);
   return socket;
+}
+
+Socket accepted_by(const Socket& listener) {
+  pollfd arrived{listener.fd, POLLIN, 0};
+  BOOST_REQUIRE_EQUAL(poll(&arrived, 1, 10'000), 1);
+  return Socket(accept(listener.fd, nullptr, nullptr));
 }
 
 /// An address of this machine that is not on the loopback interface; nothing: it has none.
@@ -131,7 +140,7 @@ BOOST_AUTO_TEST_CASE(every_node_has_each_port) {
     const Socket client(AF_INET, SOCK_STREAM);
     BOOST_REQUIRE_EQUAL(connect_to(client, ipv4("127.47.91.7", kPort)), 0);
     BOOST_TEST(name_of(client).starts_with("127.47.91.9:"));
-    const Socket server(accept(first.fd, nullptr, nullptr));
+    const Socket server = accepted_by(first);
     BOOST_TEST(name_of(server) == before + "127.47.91.7:31850");
   }
 }
@@ -181,13 +190,11 @@ BOOST_AUTO_TEST_CASE(a_node_finds_its_own_listeners_at_127_0_0_1) {
     if (!waits) fcntl(client.fd, F_SETFL, O_NONBLOCK);
     const int result = connect_to(client, ipv4("127.0.0.1", kPort));
     BOOST_TEST((result == 0 || (!waits && result == EINPROGRESS)));
-    pollfd arrived{server.fd, POLLIN, 0};
-    BOOST_REQUIRE_EQUAL(poll(&arrived, 1, 10'000), 1);
-    const Socket accepted(accept(server.fd, nullptr, nullptr));
+    accepted_by(server);
   }
   const Socket six(AF_INET6, SOCK_STREAM);
   BOOST_TEST(connect_to(six, ipv6("::1", kPort)) == 0);
-  const Socket accepted(accept(server.fd, nullptr, nullptr));
+  accepted_by(server);
   // Another node does not; and what listens at the real address comes first.
   const OnNode other("9");
   const Socket stranger(AF_INET, SOCK_STREAM);
@@ -198,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_node_finds_its_own_listeners_at_127_0_0_1) {
   BOOST_REQUIRE_EQUAL(listen(real.fd, 1), 0);
   const Socket client(AF_INET, SOCK_STREAM);
   BOOST_REQUIRE_EQUAL(connect_to(client, ipv4("127.0.0.1", kPort)), 0);
-  const Socket taken(accept(real.fd, nullptr, nullptr));
+  accepted_by(real);
 }
 
 BOOST_AUTO_TEST_CASE(who_hears_a_group_or_broadcasts_has_all_addresses_whenever_it_says_so) {

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include "emulator/host/os/same_user.h"
 #include "verbs-shim/rdma_cm/cm_device.h"
 #include "verbs-shim/sysfs/rdma_cm.h"
 #include "verbs-shim/verbs/boundary.h"
@@ -36,6 +37,11 @@ void offer_device() {
   static constexpr path::RdmaCmFunctions kFunctions{.open = open, .is_channel = is_channel, .command = command};
   void* const found = dlsym(RTLD_DEFAULT, kOfferRdmaCmName);
   if (found != nullptr) reinterpret_cast<decltype(verbena_path_offer_rdma_cm)*>(found)(&kFunctions);
+}
+
+void tell_user() {
+  void* const found = dlsym(RTLD_DEFAULT, kSettleUserName);
+  if (found != nullptr) reinterpret_cast<decltype(verbena_path_settle_user)*>(found)(host::own_user());
 }
 
 void deliver(const cm::Event& event) {

@@ -10,6 +10,9 @@ namespace verbena::shim::rdma_cm {
 /// Tells the path shim, if the program has it, what to do with the device. Once, before the program can open it.
 void offer_device();
 
+/// Tells it as which user this process has opened its device.
+void tell_user();
+
 /// What the connection manager of this process's engine has to say.
 void deliver(const cm::Event& event);
 

@@ -166,7 +166,7 @@ void close_channel() {
 bool serves_this_user(int fd) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
-  return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == host::own_user();
+  return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && host::is_own_user(peer.uid);
 }
 
 /// By system calls: the hooks are not meant.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "emulator/host/os/same_user.h"
 #include "verbs-shim/sysfs/real.h"
 
 namespace {
@@ -34,6 +35,10 @@ bool looks_like_command(const void* data, std::size_t bytes) {
 extern "C" __attribute__((visibility("default"))) void verbena_path_offer_rdma_cm(
     const verbena::path::RdmaCmFunctions* functions) {
   offered.store(functions, std::memory_order_release);
+}
+
+extern "C" __attribute__((visibility("default"))) void verbena_path_settle_user(unsigned user) {
+  verbena::host::settle_user(user);
 }
 
 namespace verbena::path {

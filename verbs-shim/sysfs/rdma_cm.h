@@ -2,7 +2,8 @@
 //
 // The path shim sees the program's open() and write(), our libibverbs knows what they mean: it hands these functions
 // over when a program asks it for devices, which librdmacm does before it opens the device. Until then, and without our
-// libibverbs, there is no such device.
+// libibverbs, there is no such device. In the same way it says as which user the process has opened its device
+// (same_user.h): both libraries mean the same node, also after the program has given up its privileges.
 #pragma once
 
 #include <sys/types.h>
@@ -30,3 +31,5 @@ bool write_rdma_cm(int fd, const void* data, std::size_t bytes, ssize_t& result)
 /// What libibverbs looks up by its name.
 extern "C" void verbena_path_offer_rdma_cm(const verbena::path::RdmaCmFunctions* functions);
 inline constexpr const char* kOfferRdmaCmName = "verbena_path_offer_rdma_cm";
+extern "C" void verbena_path_settle_user(unsigned user);
+inline constexpr const char* kSettleUserName = "verbena_path_settle_user";

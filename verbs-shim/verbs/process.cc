@@ -115,6 +115,7 @@ host::Engine* Process::attach(Context& context, const Device& device) {
         return fail(ENODEV);
       }
       engine_ = std::move(*opened);
+      rdma_cm::tell_user();
     } catch (const std::bad_alloc&) {
       host::tell_no_memory("the device cannot be opened");
       return fail(ENOMEM);

@@ -66,7 +66,7 @@ void add_file(const std::string& path, std::set<FileIdentity>& seen, std::vector
 void add_process(const std::string& process, const std::string& memory_name, std::set<FileIdentity>& seen,
                  std::vector<NodeCounters>& nodes) {
   struct stat status{};
-  if (stat(process.c_str(), &status) != 0 || status.st_uid != own_user()) return;
+  if (stat(process.c_str(), &status) != 0 || !is_own_user(status.st_uid)) return;
   const Directory files(opendir((process + "/fd").c_str()));
   if (!files) return;
   while (const dirent* entry = readdir(files.get())) {

@@ -66,7 +66,10 @@ Bytes xz(std::span<const std::byte> bytes) {
 }
 Bytes zstd(std::span<const std::byte> bytes) {
   Bytes into(ZSTD_compressBound(bytes.size()));
-  into.resize(ZSTD_compress(into.data(), into.size(), bytes.data(), bytes.size(), 1));
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);  // as the command zstd does
+  into.resize(ZSTD_compress2(context, into.data(), into.size(), bytes.data(), bytes.size()));
+  ZSTD_freeCCtx(context);
   return into;
 }
 constexpr auto kCompressors = {gzip, xz, zstd};

@@ -48,6 +48,14 @@ enum class CompletionOpcode : std::uint8_t {
   receive_rdma_with_immediate = 129,
 };
 
+/// The queue of which a completion frees slots when it is polled (slots.h).
+enum class SlotOwner : std::uint8_t {
+  send_queue,            // of the QP `qpn`
+  receive_queue,         // of the QP `qpn`
+  shared_receive_queue,  // `slot` is its handle's index
+  work_queue,            // likewise
+};
+
 struct Completion {
   std::uint64_t wr_id = 0;
   CompletionStatus status = CompletionStatus::success;
@@ -56,8 +64,8 @@ struct Completion {
   bool has_immediate = false;
   bool has_invalidate = false;
   std::uint8_t service_level = 0;
-  std::uint16_t pkey_index = 0;
-  std::uint32_t vendor_error = 0;
+  SlotOwner slot_owner = SlotOwner::send_queue;
+  std::uint32_t slot = 0;  // send queue: the position after the request, up to which its slots are free then
   std::uint32_t byte_count = 0;
   std::uint32_t immediate = 0;  // host order; or the invalidated rkey; or the VLAN tag that was stripped
   wire::Qpn qpn;

@@ -52,19 +52,6 @@ void CompletionQueue::moderate(std::uint16_t count, Duration period) {
   moderation_period_ = is_each ? Duration{} : period;
 }
 
-std::size_t CompletionQueue::poll(std::span<Completion> into) {
-  const std::size_t count = std::min<std::size_t>(depth(), into.size());
-  for (std::size_t i = 0; i < count; ++i) into[i] = ring_[head_++ & mask_];
-  return count;
-}
-
-void CompletionQueue::purge(wire::Qpn qpn) {
-  std::uint32_t keep = head_;
-  for (std::uint32_t i = head_; i != tail_; ++i)
-    if (ring_[i & mask_].qpn != qpn) ring_[keep++ & mask_] = ring_[i & mask_];
-  tail_ = keep;
-}
-
 bool CompletionQueue::resize(std::uint32_t entries) {
   if (entries < depth()) return false;
   std::vector<Completion> fresh(std::bit_ceil(entries));

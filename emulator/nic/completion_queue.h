@@ -3,8 +3,10 @@
 // Events are only marked here; NicState hands them to the owner.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "emulator/nic/completion.h"
@@ -34,13 +36,31 @@ class CompletionQueue {
   enum class Push : std::uint8_t { stored, notify, delayed, overrun_first, overrun_again };
   /// Stamps it with the time. `solicited`: a solicited receive, or any failed completion (IBTA 11.4.2.2).
   Push push(const Completion& completion, Time now, bool solicited);
-  std::size_t poll(std::span<Completion> into);
+  /// Calls `each` for those that it gives, the oldest first.
+  template <class Each>
+  std::size_t poll(std::span<Completion> into, Each&& each) {
+    const std::size_t count = std::min<std::size_t>(depth(), into.size());
+    const std::uint32_t first = head_;
+    head_ += static_cast<std::uint32_t>(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Completion& place = ring_[(first + i) & mask_];
+      into[i] = place;
+      each(place);
+    }
+    return count;
+  }
   void request_notification(bool solicited_only) {
     // A request for all completions is not weakened by a later one for solicited ones only (IBTA 11.4.2.2).
     if (armed_ != Armed::next) armed_ = solicited_only ? Armed::solicited : Armed::next;
   }
-  /// Drops what waits for this QP: it was destroyed or reset.
-  void purge(wire::Qpn qpn);
+  /// Drops those that `is_gone` names, asked for each, the oldest first.
+  template <class IsGone>
+  void remove_if(IsGone&& is_gone) {
+    std::uint32_t keep = head_;
+    for (std::uint32_t i = head_; i != tail_; ++i)
+      if (!is_gone(std::as_const(ring_[i & mask_]))) ring_[keep++ & mask_] = ring_[i & mask_];
+    tail_ = keep;
+  }
   /// False: more completions wait than fit into `entries`.
   bool resize(std::uint32_t entries);
 

@@ -80,6 +80,7 @@ namespace verbena::nic {
   X(tx_prio5_pause)                                                                                      \
   X(tx_prio6_pause)                                                                                      \
   X(tx_prio7_pause)                                                                                      \
+  X(posts_refused_unpolled) /* no slot: requests are done, but nobody polled their completions */        \
   X(completions)                                                                                         \
   X(async_events)
 

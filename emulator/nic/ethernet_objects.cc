@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "emulator/nic/nic_state.h"
+#include "emulator/nic/slots.h"
 #include "emulator/nic/xrc.h"
 
 namespace verbena::nic {
@@ -21,10 +22,19 @@ void flush(NicState& nic, WorkQueue& queue) {
   completion.status = CompletionStatus::flushed;
   completion.opcode = CompletionOpcode::receive;
   completion.qpn = queue.number;
+  completion.slot_owner = SlotOwner::work_queue;
+  completion.slot = queue.handle.index;
   for (; !queue.queue.empty(); queue.queue.pop()) {
     completion.wr_id = queue.queue.front().wr_id;
     nic.complete(*queue.cq, completion, false);
   }
+}
+
+/// It ends or is reset.
+void purge_completions(WorkQueue& queue) {
+  queue.cq->remove_if([&](const Completion& completion) {
+    return completion.slot_owner == SlotOwner::work_queue && completion.slot == queue.handle.index;
+  });
 }
 
 }  // namespace
@@ -73,7 +83,7 @@ VerbsResult<void> Nic::modify_work_queue(WorkQueueHandle handle, WorkQueueState 
   switch (to) {
     case WorkQueueState::reset:
       queue->queue.clear();
-      queue->cq->purge(queue->number);
+      purge_completions(*queue);
       break;
     case WorkQueueState::error:
       flush(nic, *queue);
@@ -89,7 +99,7 @@ VerbsResult<void> Nic::post_work_queue_receive(WorkQueueHandle handle, const Rec
   WorkQueue* queue = nic.work_queues.find(handle);
   if (queue == nullptr || request.sges.size() > queue->max_sge || queue->state == WorkQueueState::reset)
     return Failure{VerbsError::invalid_argument};
-  if (queue->queue.full()) return Failure{VerbsError::no_memory};
+  if (queue->queue.full()) return refuse_post(nic, queue->queue.done());
   queue->queue.push(request);
   if (queue->state == WorkQueueState::error) flush(nic, *queue);
   return {};
@@ -100,7 +110,7 @@ VerbsResult<void> Nic::destroy_work_queue(WorkQueueHandle handle) {
   WorkQueue* queue = nic.work_queues.find(handle);
   if (queue == nullptr) return Failure{VerbsError::invalid_argument};
   if (queue->users != 0) return Failure{VerbsError::busy};
-  queue->cq->purge(queue->number);
+  purge_completions(*queue);
   --queue->cq->users;
   --nic.pds.find(queue->pd)->users;
   nic.work_queues.destroy(*queue);

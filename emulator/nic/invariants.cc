@@ -77,8 +77,8 @@ bool is_drained_when_it_says_so(const NicState&, const Qp& qp) {
 bool has_positions_in_order(const NicState&, const Qp& qp) {
   const SendQueue& queue = qp.send_queue;
   const std::uint32_t posted = queue.tail - queue.head;
-  return queue.next - queue.head <= posted && posted <= queue.capacity() &&
-         qp.receive_queue.depth() <= qp.receive_queue.capacity();
+  return queue.next - queue.head <= posted && queue.done() <= queue.capacity() - posted && posted <= queue.capacity() &&
+         qp.receive_queue.done() <= qp.receive_queue.used() && qp.receive_queue.used() <= qp.receive_queue.capacity();
 }
 
 bool has_psns_in_order(const NicState&, const Qp& qp) {
@@ -321,7 +321,7 @@ constexpr std::array kQpInvariants{
     QpInvariant{"queues are empty in the states that keep nothing", is_empty_where_it_must_be},
     QpInvariant{"the send queue drains in SQD only", drains_in_sqd_only},
     QpInvariant{"a drained send queue has nothing outstanding", is_drained_when_it_says_so},
-    QpInvariant{"positions: head <= next <= tail, within the capacity", has_positions_in_order},
+    QpInvariant{"positions: freed <= head <= next <= tail, within the capacity", has_positions_in_order},
     QpInvariant{"PSNs: una <= next <= sent", has_psns_in_order},
     QpInvariant{"posted work requests follow one another in PSN and SSN", has_consecutive_work},
     QpInvariant{"the oldest work request is not done", keeps_only_what_is_not_done},

@@ -15,6 +15,7 @@
 #include "emulator/nic/responder.h"
 #include "emulator/nic/response.h"
 #include "emulator/nic/selective_repeat.h"
+#include "emulator/nic/slots.h"
 #include "wire/frame_parser.h"
 #include "wire/pause_frame.h"
 
@@ -278,7 +279,9 @@ bool Nic::holds_acknowledgements() const {
 
 std::size_t Nic::poll_cq(CqHandle handle, std::span<Completion> into) {
   CompletionQueue* cq = state_->cqs.find(handle);
-  return cq != nullptr ? cq->poll(into) : 0;
+  if (cq == nullptr) return 0;
+  SlotFreeing freeing(*state_);
+  return cq->poll(into, [&freeing](const Completion& polled) { freeing.free(polled); });
 }
 
 std::size_t Nic::cq_depth(CqHandle handle) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/nic/slots.h"
 #include "wire/assert.h"
 
 namespace verbena::nic {
@@ -121,12 +122,20 @@ void NicState::complete_send(Qp& qp, const SendWork& work, CompletionStatus stat
   completion.opcode = completion_opcode(work.opcode);
   completion.byte_count = work.length;
   completion.qpn = qp.qpn;
+  completion.slot_owner = SlotOwner::send_queue;
+  completion.slot = qp.send_queue.head;
   complete(*qp.send_cq, completion, false);
 }
 
 void NicState::complete_receive(Qp& qp, Completion completion, bool solicited) {
   completion.qpn = qp.qpn;
   if (qp.service->is_connected) completion.source_qpn = qp.attributes.dest_qpn;
+  if (qp.srq == nullptr) {
+    completion.slot_owner = SlotOwner::receive_queue;
+  } else {
+    completion.slot_owner = SlotOwner::shared_receive_queue;
+    completion.slot = qp.srq->handle.index;
+  }
   complete(*qp.recv_cq, completion, solicited);
 }
 
@@ -137,8 +146,15 @@ void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t co
 }
 
 void NicState::purge_completions(const Qp& qp) {
-  if (qp.send_cq != nullptr) qp.send_cq->purge(qp.qpn);
-  if (qp.recv_cq != nullptr && !qp.service->names_srq) qp.recv_cq->purge(qp.qpn);
+  const auto is_of_qp = [&](const Completion& completion) {
+    if (completion.qpn != qp.qpn || completion.slot_owner == SlotOwner::work_queue) return false;
+    if (completion.slot_owner != SlotOwner::shared_receive_queue) return true;
+    if (qp.srq == nullptr || completion.slot != qp.srq->handle.index) return false;
+    SlotFreeing(*this).free(completion);  // the SRQ lives on
+    return true;
+  };
+  if (qp.send_cq != nullptr) qp.send_cq->remove_if(is_of_qp);
+  if (qp.recv_cq != nullptr && !qp.service->names_srq) qp.recv_cq->remove_if(is_of_qp);
 }
 
 void NicState::enter_error(Qp& qp) {

@@ -104,6 +104,7 @@ struct alignas(64) NicState {
   void release_held();
 
   void complete(CompletionQueue& cq, const Completion& completion, bool solicited);
+  /// Of the one that the head of the send queue has just left.
   void complete_send(Qp& qp, const SendWork& work, CompletionStatus status);
   /// For a receive work request; fills in what the QP knows.
   void complete_receive(Qp& qp, Completion completion, bool solicited);

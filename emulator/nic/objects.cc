@@ -152,7 +152,7 @@ VerbsResult<void> Nic::modify_srq(SrqHandle handle, std::optional<std::uint32_t>
   SharedReceiveQueue* srq = nic.srqs.find(handle);
   if (srq == nullptr) return Failure{VerbsError::invalid_argument};
   const std::uint32_t capacity = max_wr.value_or(srq->queue.capacity());
-  if (capacity < srq->queue.depth() || capacity == 0 || capacity > nic.config.limits.max_srq_wr ||
+  if (capacity < srq->queue.used() || capacity == 0 || capacity > nic.config.limits.max_srq_wr ||
       limit.value_or(0) > capacity)
     return Failure{VerbsError::invalid_argument};
   if (max_wr) srq->queue.grow(capacity);

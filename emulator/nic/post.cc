@@ -3,6 +3,7 @@
 
 #include "emulator/nic/nic_state.h"
 #include "emulator/nic/selective_repeat.h"
+#include "emulator/nic/slots.h"
 
 namespace verbena::nic {
 namespace {
@@ -74,7 +75,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;
-  if (queue.full()) return Failure{VerbsError::no_memory};
+  if (queue.full()) return refuse_post(nic, queue.done());
 
   std::uint64_t bytes = 0;
   for (const Sge& sge : request.sges) bytes += sge.length;
@@ -118,13 +119,20 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   return {};
 }
 
+VerbsResult<void> Nic::has_room(QpHandle handle, std::uint32_t requests) const {
+  const Qp* const qp = state_->qps.find(handle);
+  if (qp == nullptr) return Failure{VerbsError::invalid_argument};
+  if (requests > qp->send_queue.room()) return refuse_post(*state_, qp->send_queue.done());
+  return {};
+}
+
 VerbsResult<void> Nic::post_receive(QpHandle handle, const ReceiveRequest& request) {
   NicState& nic = *state_;
   Qp* qp = nic.qps.find(handle);
   if (qp == nullptr || !qp->has_receive_queue || qp->state == QpState::reset)
     return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_recv_sge) return Failure{VerbsError::invalid_argument};
-  if (qp->receive_queue.full()) return Failure{VerbsError::no_memory};
+  if (qp->receive_queue.full()) return refuse_post(nic, qp->receive_queue.done());
   qp->receive_queue.push(request);
   if (qp->state == QpState::error) nic.flush_receive_queue(*qp);
   return {};
@@ -133,7 +141,7 @@ VerbsResult<void> Nic::post_receive(QpHandle handle, const ReceiveRequest& reque
 VerbsResult<void> Nic::post_srq_receive(SrqHandle handle, const ReceiveRequest& request) {
   SharedReceiveQueue* srq = state_->srqs.find(handle);
   if (srq == nullptr || request.sges.size() > srq->max_sge) return Failure{VerbsError::invalid_argument};
-  if (srq->queue.full()) return Failure{VerbsError::no_memory};
+  if (srq->queue.full()) return refuse_post(*state_, srq->queue.done());
   srq->queue.push(request);
   return {};
 }

@@ -18,18 +18,22 @@ struct Target {
   PdHandle pd;
   wire::Qpn number;
   bool strips_vlan = false;
+  SlotOwner slot_owner = SlotOwner::receive_queue;
+  std::uint32_t slot = 0;
 };
 
 Target target_of(Qp& qp, const FlowFields& fields) {
   if (qp.spread == nullptr) {
     if (!qp.accepts_packets()) return {};
-    if (qp.srq != nullptr) return {&qp.srq->queue, qp.recv_cq, qp.srq->pd, qp.qpn, qp.strips_vlan};
-    return {&qp.receive_queue, qp.recv_cq, qp.pd, qp.qpn, qp.strips_vlan};
+    if (qp.srq != nullptr)
+      return {&qp.srq->queue,      qp.recv_cq, qp.srq->pd, qp.qpn, qp.strips_vlan, SlotOwner::shared_receive_queue,
+              qp.srq->handle.index};
+    return {&qp.receive_queue, qp.recv_cq, qp.pd, qp.qpn, qp.strips_vlan, SlotOwner::receive_queue};
   }
   const auto& queues = qp.spread->table->queues;
   WorkQueue& queue = *queues[receive_hash(qp.spread->hash, fields) & (queues.size() - 1)];
   if (queue.state != WorkQueueState::ready) return {};
-  return {&queue.queue, queue.cq, queue.pd, queue.number, queue.strips_vlan};
+  return {&queue.queue, queue.cq, queue.pd, queue.number, queue.strips_vlan, SlotOwner::work_queue, queue.handle.index};
 }
 
 /// Copies pieces, one after another, into a list of SGEs. False: a local protection error.
@@ -66,6 +70,8 @@ void deliver(NicState& nic, const Target& target, std::span<const std::byte> fra
   completion.wr_id = receive.wr_id;
   completion.opcode = CompletionOpcode::receive;
   completion.qpn = target.number;
+  completion.slot_owner = target.slot_owner;
+  completion.slot = target.slot;
   completion.flow_tag = tag;
   completion.byte_count = static_cast<std::uint32_t>(head.size() + rest.size());
   if (strips) completion.immediate = static_cast<std::uint32_t>(fields.vlan_tag[0] << 8 | fields.vlan_tag[1]);

@@ -1,6 +1,7 @@
 // SendQueue and ReceiveQueue: rings of work requests with their scatter/gather lists, sized once.
 //
-// Positions are free-running 32-bit counters; the storage is a power of two, the capacity what was asked for.
+// Positions are free-running 32-bit counters; the storage is a power of two, the capacity what was asked for. A slot is
+// in use from the post until a completion that frees it was polled (slots.h), which is later than the request's end.
 // Solely storage: what a work request means is known to post.cc, requester.cc and responder.cc.
 #pragma once
 
@@ -73,9 +74,13 @@ class SendQueue {
     work_ = std::make_unique<SendWork[]>(storage);
     sges_ = std::make_unique<Sge[]>(std::size_t{storage} * stride_);
   }
-  void clear() { head = next = tail = 0; }
+  void clear() { freed = head = next = tail = 0; }
 
-  bool full() const { return tail - head >= capacity_; }
+  /// Slots for further posts.
+  std::uint32_t room() const { return capacity_ - (tail - freed); }
+  bool full() const { return room() == 0; }
+  /// Those that are complete and hold their slots.
+  std::uint32_t done() const { return head - freed; }
   std::uint32_t capacity() const { return capacity_; }
   SendWork& at(std::uint32_t position) { return work_[position & mask_]; }
   const SendWork& at(std::uint32_t position) const { return work_[position & mask_]; }
@@ -86,9 +91,10 @@ class SendQueue {
         .first(inline_max_);
   }
 
-  std::uint32_t head = 0;  // the oldest one not completed
-  std::uint32_t next = 0;  // the one that is being sent
-  std::uint32_t tail = 0;  // where the next post goes
+  std::uint32_t freed = 0;  // the oldest one whose slot is in use: its completion, or a later one, was not polled
+  std::uint32_t head = 0;   // the oldest one not completed
+  std::uint32_t next = 0;   // the one that is being sent
+  std::uint32_t tail = 0;   // where the next post goes
 
  private:
   static std::uint32_t inline_places(std::uint32_t octets) {
@@ -114,11 +120,18 @@ class ReceiveQueue {
     work_ = std::make_unique<Work[]>(storage);
     sges_ = std::make_unique<Sge[]>(std::size_t{storage} * sges_max_);
   }
-  void clear() { head_ = tail_ = 0; }
+  void clear() { freed_ = head_ = tail_ = 0; }
   std::uint32_t capacity() const { return capacity_; }
+  /// Those that wait for a message.
   std::uint32_t depth() const { return tail_ - head_; }
-  bool full() const { return depth() >= capacity_; }
+  /// Slots in use: of those that wait, and of those whose completion was not polled.
+  std::uint32_t used() const { return tail_ - freed_; }
+  bool full() const { return used() >= capacity_; }
+  /// Those that were taken and hold their slots.
+  std::uint32_t done() const { return head_ - freed_; }
   bool empty() const { return head_ == tail_; }
+  /// The completion of one that was taken has been polled.
+  void free_slot() { ++freed_; }
 
   /// Asserts room; the caller has checked full() and the number of SGEs.
   void push(const ReceiveRequest& request) {
@@ -137,10 +150,12 @@ class ReceiveQueue {
     const Work& work = work_[(head_ + ahead) & mask_];
     return {work.wr_id, {&sges_[index_of_sges(head_ + ahead)], work.sge_count}};
   }
-  /// Keeps what waits.
+  /// Keeps what waits, and the slots in use.
   void grow(std::uint32_t capacity) {
     ReceiveQueue bigger;
     bigger.allocate(capacity, sges_max_);
+    bigger.freed_ = freed_;
+    bigger.head_ = bigger.tail_ = head_;
     for (; !empty(); pop()) bigger.push(front());
     *this = std::move(bigger);
   }
@@ -154,6 +169,7 @@ class ReceiveQueue {
   std::uint32_t capacity_ = 0;
   std::uint32_t sges_max_ = 1;
   std::uint32_t mask_ = 0;
+  std::uint32_t freed_ = 0;
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;
   std::unique_ptr<Work[]> work_;

@@ -259,3 +259,42 @@ BOOST_AUTO_TEST_CASE(flows_spread_over_the_work_queues_and_stay_on_theirs) {
   check_statuses({raw.b.poll(cqs[1]).at(0)}, {flushed});
   for (const auto queue : queues) BOOST_TEST(nic.destroy_work_queue(queue).ok());
 }
+
+BOOST_AUTO_TEST_CASE(slots_of_a_work_queue_and_of_a_raw_queue_pair_are_free_when_completions_are_polled) {
+  Raw raw;
+  Nic& nic = raw.b.nic();
+  const WorkQueueHandle queue =
+      Endpoint::take(nic.create_work_queue({.pd = raw.b.pd, .cq = raw.b.recv_cq, .max_wr = 2, .max_sge = 1}));
+  BOOST_TEST(nic.modify_work_queue(queue, WorkQueueState::ready).ok());
+  const auto table = Endpoint::take(nic.create_indirection_table({&queue, 1}));
+  QpInit init{.pd = raw.b.pd, .type = QpType::raw_packet, .indirection_table = table};
+  const QpHandle spread = Endpoint::take(nic.create_qp(init));
+  (void)Endpoint::take(nic.create_flow(spread, Raw::to_group()));
+  raw.flow(Raw::to_group());
+  const Sge sge = raw.into.sge();
+  const auto taken = [&] {
+    std::uint32_t count = 0;
+    while (nic.post_work_queue_receive(queue, {count, {&sge, 1}}).ok()) BOOST_TEST_REQUIRE(++count < 100u);
+    return count;
+  };
+  const auto taken_by_queue_pair = [&] {
+    std::uint32_t count = 0;
+    while (raw.b.try_receive(count, {&sge, 1}).ok()) BOOST_TEST_REQUIRE(++count < 1000u);
+    return count;
+  };
+  BOOST_TEST(taken() == 2u);
+  taken_by_queue_pair();
+  raw.send(frame_to(kGroupMac, 7));
+  BOOST_TEST(taken() + taken_by_queue_pair() == 0u);
+  check_statuses(raw.b.poll_received(), {success, success});
+  BOOST_TEST(taken() == 1u);
+  BOOST_TEST(taken_by_queue_pair() == 1u);
+  BOOST_TEST(nic.modify_work_queue(queue, WorkQueueState::error).ok());
+  BOOST_TEST(taken() == 0u);
+  check_statuses(raw.b.poll_received(), {flushed, flushed});
+  BOOST_TEST(taken() == 2u);
+  BOOST_TEST(nic.modify_work_queue(queue, WorkQueueState::reset).ok());
+  BOOST_TEST(nic.modify_work_queue(queue, WorkQueueState::ready).ok());
+  BOOST_TEST(raw.b.poll_received().empty());
+  BOOST_TEST(taken() == 2u);
+}

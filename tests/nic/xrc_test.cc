@@ -204,3 +204,35 @@ BOOST_AUTO_TEST_CASE(a_receiver_has_nothing_to_post_to) {
   BOOST_CHECK(x.b.nic().post_receive(x.receiver, {1, {}}).error() == VerbsError::invalid_argument);
   BOOST_CHECK(x.a.nic().post_receive(x.sender, {1, {}}).error() == VerbsError::invalid_argument);
 }
+
+BOOST_AUTO_TEST_CASE(polling_frees_the_slots_of_the_queue_that_was_named_also_when_the_receiver_is_gone) {
+  for (const bool is_gone : {false, true}) {
+    Extended x;
+    const auto taken = [&](SrqHandle srq) {
+      std::uint32_t count = 0;
+      while (x.b.nic().post_srq_receive(srq, {count, {}}).ok()) BOOST_TEST_REQUIRE(++count < 100u);
+      return count;
+    };
+    BOOST_TEST(taken(x.srq) == 16u);
+    BOOST_TEST(taken(x.other_srq) == 16u);
+    for (const SrqHandle to : {x.srq, x.other_srq, x.srq}) x.post({.opcode = SendOpcode::send}, to);
+    x.world.run_to_rest();
+    BOOST_TEST(taken(x.srq) + taken(x.other_srq) == 0u);
+    if (is_gone) BOOST_TEST(x.b.nic().destroy_qp(x.receiver).ok());
+    BOOST_TEST(x.b.poll_received().size() == 3u);
+    BOOST_TEST(taken(x.srq) == 2u);
+    BOOST_TEST(taken(x.other_srq) == 1u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_completion_of_a_queue_that_is_gone_frees_no_slot_of_the_next_one) {
+  Extended x;
+  BOOST_REQUIRE(x.b.nic().post_srq_receive(x.srq, {1, {}}).ok());
+  x.post({.opcode = SendOpcode::send}, x.srq);
+  x.world.run_to_rest();
+  BOOST_TEST(x.b.nic().destroy_srq(x.srq).ok());
+  const SrqHandle next = x.make_srq(x.b.pd);
+  for (std::uint64_t i = 0; i < 16; ++i) BOOST_REQUIRE(x.b.nic().post_srq_receive(next, {i, {}}).ok());
+  BOOST_TEST(x.b.poll_received().size() == 1u);
+  BOOST_TEST(!x.b.nic().post_srq_receive(next, {16, {}}).ok());
+}

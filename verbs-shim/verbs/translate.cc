@@ -180,14 +180,14 @@ void completion_to(const nic::Completion& completion, ibv_wc& into) {
   into.wr_id = completion.wr_id;
   into.status = static_cast<ibv_wc_status>(completion.status);
   into.opcode = static_cast<ibv_wc_opcode>(completion.opcode);
-  into.vendor_err = completion.vendor_error;
+  into.vendor_err = 0;
   into.byte_len = completion.byte_count;
   // Immediate data is a value of the application in network order; an invalidated key is a number in host order.
   into.imm_data = completion.has_invalidate ? completion.immediate : htobe32(completion.immediate);
   into.qp_num = completion.qpn.value();
   into.src_qp = completion.source_qpn.value();
   into.wc_flags = completion_flags_of(completion);
-  into.pkey_index = completion.pkey_index;
+  into.pkey_index = 0;
   into.slid = 0;
   into.sl = completion.service_level;
   into.dlid_path_bits = 0;

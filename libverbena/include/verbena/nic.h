@@ -84,7 +84,7 @@ struct SendRequest {
   std::uint32_t immediate = 0;  // with immediate; or the rkey to invalidate
   std::uint64_t compare_or_add = 0;
   std::uint64_t swap = 0;
-  bool signaled = true;
+  bool signaled = true;  // else no completion says that it is done, and its slot is free when a later one was polled
   bool solicited = false;
   bool fence = false;
 };

@@ -143,7 +143,7 @@ bool port_is_up() {
   if (!link_kind().has_fabric_process) return true;
   const char* const name = host::variable(host::kFabricVariable, host::kFabricDefault);
   const int before = errno;
-  const bool up = host::served_fabric_name(name).is_held() && !host::dead_port_name(name, node_gid().octets).is_held();
+  const bool up = host::is_served(name) && !host::has_dead_port(name, node_gid().octets);
   errno = before;
   return up;
 }

@@ -172,15 +172,18 @@ std::optional<ConnectionService::EndedPeer> ConnectionService::look_after(const 
                                                                           std::uint32_t probe) const {
   const auto known = watches.find(peer);
   if (known == watches.end()) {
-    auto watch = directory_.watch(peer.address, peer.slot);
+    auto sighting = directory_.watch(peer.address, peer.slot);
+    if (sighting.is_unknown) return std::nullopt;
     // Not found at the first look: its process runs on another machine, or has ended before this look.
-    if (!watch && peers_ == Peers::all_here) return EndedPeer{peer, probe, {}};
-    watches.emplace(peer, std::move(watch));
+    if (!sighting.watch && peers_ == Peers::all_here) return EndedPeer{peer, probe, {}};
+    watches.emplace(peer, std::move(sighting.watch));
     return std::nullopt;
   }
-  if (!known->second) known->second = directory_.watch(peer.address, peer.slot);
+  if (!known->second) known->second = directory_.watch(peer.address, peer.slot).watch;
   if (!known->second || !known->second->is_gone()) return std::nullopt;
-  known->second = directory_.watch(peer.address, peer.slot);
+  auto successor = directory_.watch(peer.address, peer.slot);
+  if (successor.is_unknown) return std::nullopt;
+  known->second = std::move(successor.watch);
   // Another process has the slot now: connections made since the last probe are that one's.
   if (known->second) return EndedPeer{peer, probe - 1, {}};
   watches.erase(known);

@@ -270,8 +270,10 @@ FabricAnswer FabricCommands::node_power(Time now, const FabricWords& words) {
   if (words[2] != "on" && words[2] != "frozen" && words[2] != "crashing")
     return refuse("unknown word '" + words[2] + "': on, frozen or crashing is right");
   const Power power = words[2] == "on" ? Power::on : words[2] == "frozen" ? Power::frozen : Power::crashing;
-  for (const std::uint32_t host : *hosts)
+  for (const std::uint32_t host : *hosts) {
     if (setup_.sockets != nullptr) setup_.sockets->set_power(host, power);
+    if (power == Power::crashing) ports_.crash(host);
+  }
   return tell_sockets(now);
 }
 

@@ -27,6 +27,7 @@ std::string kernel_error(const char* what) {
 
 Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::string_view fabric) {
   if (!is_fabric_name(fabric)) return Failure{"fabric name must be " + fabric_name_rule()};
+  if (const char* const why = why_no_peer_is_trusted()) return Failure{std::string(why)};
   std::unique_ptr<FabricControl> control(new FabricControl);
   control->listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   control->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
@@ -67,9 +68,9 @@ void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)
 
 void FabricControl::accept_all() {
   for (std::size_t i = 0; i < kClientsMax; ++i) {
-    Descriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!client) return;
-    if (!peer_is_same_user(client.get())) continue;
+    auto [client, is_last] = reception_.next(listener_.get(), "a question to the fabric is not heard");
+    if (is_last) return;
+    if (!client || !peer_is_same_user(client.get())) continue;
     if (clients_.size() >= kClientsMax) drop(oldest_first_.front());  // who wants something asks at once
     epoll_event event{};
     event.events = EPOLLIN;

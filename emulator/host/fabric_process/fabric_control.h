@@ -13,6 +13,7 @@
 
 #include "emulator/host/node/fabric_question.h"
 #include "emulator/host/os/descriptor.h"
+#include "emulator/host/os/reception.h"
 #include "wire/result.h"
 
 namespace verbena::host {
@@ -44,6 +45,7 @@ class FabricControl {
   };
 
   Descriptor listener_;
+  Reception reception_;
   Descriptor epoll_;
   std::unordered_map<int, Descriptor> clients_;
   std::vector<int> oldest_first_;

@@ -7,6 +7,7 @@
 #include "emulator/fabric/flow_dissector.h"
 #include "emulator/host/node/identity.h"
 #include "emulator/host/node/port_signal.h"
+#include "wire/packet_view.h"
 #include "wire/pause_frame.h"
 
 namespace verbena::host {
@@ -35,15 +36,19 @@ FabricPorts::FabricPorts(const std::string& fabric, std::unique_ptr<ShmPorts> pr
     if (const auto link_local = link_local_of(nodes_[host].address)) network_.add_address(host, *link_local);
   }
   network_.watch_ports(this);
+  if (!serving_.held()) is_squatted(served_fabric_name(fabric.c_str()));
 }
 
 /// The name first: who calls too late to be told finds it.
 void FabricPorts::port_changed(std::uint32_t host, bool is_up) {
   Node& node = nodes_[host];
-  if (is_up)
+  if (is_up) {
     node.dead_port.release();
-  else
-    node.dead_port = dead_port_name(fabric_.c_str(), node.address.octets).hold();
+  } else {
+    const AbstractName name = dead_port_name(fabric_.c_str(), node.address.octets);
+    node.dead_port = name.hold();
+    if (!node.dead_port.held()) is_squatted(name);
+  }
   notify(host, is_up ? Notice::port_up : Notice::port_down);
 }
 
@@ -227,6 +232,40 @@ void FabricPorts::look_at_waiting(Time now) {
     nodes_[host].statistics.not_run = now - since;
     nodes_[host].statistics.not_run_from = since;
   });
+}
+
+// -- Last words -------------------------------------------------------------------------------------------------------
+
+void FabricPorts::crash(std::uint32_t host) {
+  Node& node = nodes_[host];
+  shm_->list_peers(peers_);
+  for (const PeerName& peer : peers_)
+    if (peer.address == node.address) node.crashed[peer.slot] = shm_->presence(peer).arrivals;
+}
+
+void FabricPorts::take_last_words() {
+  while (auto carried = shm_->control().take_carried()) last_words_.push_back(std::move(*carried));
+  if (!last_words_.empty()) std::erase_if(last_words_, [this](const auto& carried) { return pass_on(carried); });
+}
+
+/// From a process that has ended: not before all that it had sent. False: not yet.
+bool FabricPorts::pass_on(const ShmControl::Carried& carried) {
+  const auto packet = wire::parse_frame(carried.frame);
+  if (!packet || packet->bth().dest_qp != wire::kGsiQpn || node_of(packet->destination()) != carried.teller.address)
+    return true;
+  const std::uint32_t host = host_of(node_of(packet->source()));
+  if (host == kNoHost) return true;
+  const Node& node = nodes_[host];
+  const ShmPorts::Presence presence = shm_->presence({node.address, carried.slot});
+  if (presence.is_draining) return false;
+  const auto crashed = node.crashed.find(carried.slot);
+  // It is the last that was there, or the one before if another one has come since.
+  const std::uint32_t latest = presence.arrivals;
+  if (crashed != node.crashed.end() &&
+      (crashed->second == latest || (presence.is_there && crashed->second + 1 == latest)))
+    return true;
+  network_.submit(now_, host, carried.frame);
+  return true;
 }
 
 /// It has done its work, in the node's port, and is for the NIC to count.

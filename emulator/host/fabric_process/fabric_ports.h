@@ -2,7 +2,8 @@
 // come out at the process that they are for.
 //
 // Solely responsible for moving frames between the rings of the processes (shm_ports.h) and the network, for knowing
-// which process stands where, and for telling the processes of a node when its port goes down or up. One copy in, one
+// which process stands where, and for telling the processes of a node when its port goes down or up. What a node's
+// kernel says for a process that was killed goes into the network there as well (last_words.h). One copy in, one
 // copy out. A node's frames are taken only as its port has room, so that they wait in the node's own ring, as in a NIC.
 // A NIC takes what comes as fast as the cable brings it; a process may not be run. So a node whose frames wait in the
 // ring of such a process hands nothing over until they have been taken, as with global pause (IEEE 802.3 annex 31B): a
@@ -14,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,8 +64,11 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   void disarm() { shm_->disarm(); }
   void service(Time now) {
     shm_->service();
+    take_last_words();
     look_at_waiting(now);
   }
+  /// The processes that stand there now are about to be killed with their kernel, which says nothing for them.
+  void crash(std::uint32_t host);
   /// Of service() only what a frame that arrived during sleep wants.
   void acknowledge_doorbell() { shm_->acknowledge_doorbell(); }
   Link::WaitDescriptors wait_descriptors() const { return shm_->wait_descriptors(); }
@@ -90,7 +95,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   /// To the processes that stand there now. False: nobody does, or one of them does not listen.
   bool notify(std::uint32_t host, Notice notice) {
     shm_->service();  // who called before is one of them
-    return shm_->notify(nodes_[host].address, notice);
+    return shm_->control().notify(nodes_[host].address, notice);
   }
 
  private:
@@ -122,6 +127,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
     fabric::ClassMask held = 0;                           // traffic classes of which it is to hand nothing over
     HeldName dead_port;                                   // while its port has no signal
     std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
+    std::map<std::uint8_t, std::uint32_t> crashed;        // by process slot: which of its processes, counted
   };
 
   FabricPorts(const std::string& fabric, std::unique_ptr<ShmPorts> processes, const fabric::Topology& topology,
@@ -146,6 +152,8 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   /// To one of the node's processes, for all together are the NIC.
   void hand_to_nic(std::uint32_t host, std::span<const std::byte> frame);
   void hold(std::uint32_t host, fabric::ClassMask classes);
+  void take_last_words();
+  bool pass_on(const ShmControl::Carried& carried);
   void look_at_held();
   void look_at_waiting(Time now);
   [[gnu::noinline]] void pause_sender(const Process& behind, std::span<const std::byte> frame);
@@ -169,7 +177,8 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   bool holds_back_ = false;         // in this pass, frames of a node that waits for a process
   std::uint32_t nodes_held_ = 0;    // that hold back some of their classes
   std::uint64_t strays_ = 0;
-  std::vector<PeerName> peers_;  // whom a group's frame is handed to
+  std::vector<ShmControl::Carried> last_words_;  // not in the network yet
+  std::vector<PeerName> peers_;                  // whom a group's frame is handed to
 };
 
 }  // namespace verbena::host

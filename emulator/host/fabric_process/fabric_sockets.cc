@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
@@ -32,12 +33,14 @@ Result<std::unique_ptr<FabricSockets>, std::string> FabricSockets::open(const st
   sockets->listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockets->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   const int listener = sockets->listener_.get();
+  const AbstractName at = socket_paths_address(fabric.c_str());
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = listener;
-  if (!sockets->listener_ || !sockets->epoll_ || !socket_paths_address(fabric.c_str()).bind(listener) ||
-      listen(listener, kBacklog) != 0 || epoll_ctl(sockets->epoll_.get(), EPOLL_CTL_ADD, listener, &event) != 0)
-    return Failure{std::string("cannot listen for the nodes' sockets: ") + std::strerror(errno)};
+  if (!sockets->listener_ || !sockets->epoll_ || !at.bind(listener) || listen(listener, kBacklog) != 0 ||
+      epoll_ctl(sockets->epoll_.get(), EPOLL_CTL_ADD, listener, &event) != 0)
+    return Failure{std::string("cannot listen for the nodes' sockets: ") + std::strerror(errno) +
+                   (errno == EADDRINUSE ? describe_name_holder(at) : "")};
   return sockets;
 }
 
@@ -117,9 +120,9 @@ void FabricSockets::service() {
 
 void FabricSockets::accept_all() {
   for (int i = 0; i < kBacklog; ++i) {
-    Descriptor client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!client) return;
-    if (!peer_is_same_user(client.get()) || processes_.size() >= kProcessesMax) continue;
+    auto [client, is_last] = reception_.next(listener_.get(), "the sockets of a program do not follow the network");
+    if (is_last) return;
+    if (!client || !peer_is_same_user(client.get()) || processes_.size() >= kProcessesMax) continue;
     const int descriptor = client.get();
     epoll_event event{};
     event.events = EPOLLIN;

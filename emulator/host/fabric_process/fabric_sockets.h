@@ -18,6 +18,7 @@
 #include "emulator/fabric/network.h"
 #include "emulator/host/node/socket_paths.h"
 #include "emulator/host/os/descriptor.h"
+#include "emulator/host/os/reception.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
@@ -75,6 +76,7 @@ class FabricSockets {
   const SocketCutting cutting_;
   std::vector<Power> powers_;  // by host
   Descriptor listener_;
+  Reception reception_;
   Descriptor epoll_;
   std::unordered_map<int, Process> processes_;
   std::vector<SocketNews> news_;  // by host; empty: to be found

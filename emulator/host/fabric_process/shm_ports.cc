@@ -73,6 +73,13 @@ void ShmPorts::list_peers(std::vector<PeerName>& into) const {
     if (route.tx != nullptr) into.push_back(route.peer);
 }
 
+ShmPorts::Presence ShmPorts::presence(const PeerName& peer) const {
+  const auto route = peers_->route_to(peer);
+  if (!route) return {};
+  const ShmPeers::Route& way = peers_->routes()[*route];
+  return {.arrivals = way.arrivals, .is_there = way.tx != nullptr, .is_draining = is_draining(*peers_, *route)};
+}
+
 // -- Sleeping and waking ----------------------------------------------------------------------------------------------
 
 bool ShmPorts::arm(PeerSink& sink) {

@@ -69,8 +69,16 @@ class ShmPorts {
     }
   }
   void service() { peers_->control().service(); }
-  /// To the processes of a node (ShmControl::notify).
-  bool notify(const wire::Gid& node, Notice notice) { return peers_->control().notify(node, notice); }
+  /// Who tells processes of a node something, and hears what they tell.
+  ShmControl& control() { return peers_->control(); }
+
+  /// What there was and is of a process in one place.
+  struct Presence {
+    std::uint32_t arrivals = 0;  // of processes, one after the other
+    bool is_there = false;
+    bool is_draining = false;  // frames of one that has gone are not taken yet
+  };
+  Presence presence(const PeerName& peer) const;
 
   /// Frames of node K with these DSCPs are to wait in its NIC: bit D for DSCP D.
   void hold(std::uint32_t node, std::uint64_t dscps) { peers_->page().hold(node, dscps); }

@@ -20,13 +20,13 @@ bool YieldedCores::has_any() const {
 }
 
 bool YieldedCores::has_yielded(const ShmChannel& channel) {
-  ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
-  return page != nullptr && yielded_of(*page).load(std::memory_order_seq_cst) != 0;
+  const ProcessPages pages = channel.peer_pages();
+  return pages.told != nullptr && yielded_of(*pages.wake).load(std::memory_order_seq_cst) != 0;
 }
 
 bool YieldedCores::give_back(const ShmChannel& channel) {
   if (!has_yielded(channel)) return false;
-  ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
+  WakePage* const page = channel.peer_pages().wake;
   if (yielded_of(*page).exchange(0, std::memory_order_acq_rel) == 0) return false;
   syscall(SYS_futex, &page->yielded, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   return true;

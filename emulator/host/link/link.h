@@ -21,6 +21,7 @@
 #include "emulator/host/link/fork_guard.h"
 #include "emulator/host/link/frame_port.h"
 #include "emulator/host/link/group_membership.h"
+#include "emulator/host/link/last_words.h"
 #include "emulator/host/link/peer_scheduling.h"
 #include "emulator/host/link/relay.h"
 #include "wire/result.h"
@@ -97,6 +98,7 @@ struct LinkParts {
   Relay* relay = nullptr;
   GroupMembership* groups = nullptr;
   ForkGuard* fork_guard = nullptr;
+  LastWordsCarrier* last_words = nullptr;
 };
 
 /// What opening a link yields: it, and where the process stands behind it.

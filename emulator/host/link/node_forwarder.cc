@@ -10,6 +10,7 @@
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/name_holder.h"
+#include "emulator/host/os/name_owner.h"
 #include "emulator/host/os/same_user.h"
 #include "emulator/host/os/socket_option.h"
 
@@ -43,7 +44,7 @@ bool is_from_our_user(msghdr& header) {
     if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_CREDENTIALS) continue;
     ucred credentials{};
     std::memcpy(&credentials, CMSG_DATA(item), sizeof credentials);
-    return credentials.uid == own_user();
+    return is_own_user(credentials.uid);
   }
   return false;
 }
@@ -112,13 +113,20 @@ void NodeForwarder::tell(std::uint8_t slot, std::uint16_t note) {
 
 void NodeForwarder::send_to(const AbstractName& to, std::uint8_t slot, std::span<const std::byte> message,
                             std::size_t frames) {
+  if (frames != 0 && slot != slot_ && !knows(slot)) {
+    greet(slot);
+    if (!knows(slot)) {
+      frames_dropped_.fetch_add(frames, std::memory_order_relaxed);
+      return;
+    }
+  }
   const CancellationShield shield;
   ssize_t sent = -1;
   do {
     sent = ::sendto(socket_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.address(), to.bytes());
   } while (sent < 0 && errno == EINTR);
   if (sent >= 0) {
-    if (slot != slot_) set_known(slot, true);
+    if (slot != slot_ && !knows(slot) && !is_squatted(to)) set_known(slot, true);
     return;
   }
   if (errno == ECONNREFUSED) set_known(slot, false);

@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <span>
@@ -15,6 +17,7 @@
 
 #include "emulator/host/os/descriptor.h"
 #include "emulator/host/os/descriptor_passing.h"
+#include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
@@ -50,6 +53,16 @@ bool read_sealed_text(int file, std::string& into) {
   return pread(file, into.data(), into.size(), 0) == static_cast<ssize_t>(into.size());
 }
 
+/// Whoever holds the name may not accept: that is not waited for without end.
+bool connect_patiently(const AbstractName& at, int socket) {
+  constexpr timespec kPause{0, 1'000'000};
+  for (int waited_ms = 0; !at.connect(socket); ++waited_ms) {
+    if (errno != EAGAIN || waited_ms >= kPatienceMs) return false;  // EAGAIN: its queue is full
+    nanosleep(&kPause, nullptr);
+  }
+  return true;
+}
+
 }  // namespace
 
 AbstractName fabric_control_address(std::string_view fabric) {
@@ -78,17 +91,22 @@ FabricWords fabric_words_of(std::string_view question) {
 Result<std::string, FabricError> ask_fabric(std::string_view fabric, const FabricWords& words) {
   const std::string name(fabric);
   if (!is_fabric_name(fabric)) return Failure{FabricError{false, "'" + name + "' is no name of a fabric"}};
+  if (const char* const why = why_no_peer_is_trusted()) return Failure{FabricError{true, why}};
   std::string question;
   for (const std::string& word : words) (question += word) += kWordEnd;
   if (question.size() > kFabricQuestionBytesMax)
     return Failure{FabricError{true, "that is too long: say it in several commands"}};
 
-  const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket || !fabric_control_address(fabric).connect(socket.get()) || !peer_is_same_user(socket.get()))
+  const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const AbstractName at = fabric_control_address(fabric);
+  if (!socket || !connect_patiently(at, socket.get()))
     return Failure{FabricError{false, "no fabric '" + name + "' is running"}};
+  if (!peer_is_same_user(socket.get()))
+    return Failure{FabricError{false, "no fabric '" + name + "' of this user is running" + describe_name_holder(at)}};
   const Failure silent{
       FabricError{true, "fabric '" + name + "' does not answer: if its process hangs, end it and start it anew"}};
-  if (send(socket.get(), question.data(), question.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(question.size()))
+  if (send(socket.get(), question.data(), question.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(question.size()))
     return silent;
 
   pollfd readable{socket.get(), POLLIN, 0};

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "emulator/host/os/abstract_name.h"
+#include "emulator/host/os/name_owner.h"
 #include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
@@ -27,6 +28,14 @@ inline AbstractName dead_port_name(const char* fabric, const std::array<std::uin
   for (std::size_t i = 0; i < gid.size(); ++i) halves[i / 8] = halves[i / 8] << 8 | gid[i];
   return AbstractName("verbena-port/%u/%s/%016llx%016llx", own_user(), fabric,
                       static_cast<unsigned long long>(halves[0]), static_cast<unsigned long long>(halves[1]));
+}
+
+// Names that another user holds say nothing.
+inline bool is_served(const char* fabric) {
+  return is_held_by_us(served_fabric_name(fabric));
+}
+inline bool has_dead_port(const char* fabric, const std::array<std::uint8_t, 16>& gid) {
+  return is_held_by_us(dead_port_name(fabric, gid));
 }
 
 }  // namespace verbena::host

@@ -9,7 +9,9 @@
 
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/port_signal.h"
+#include "emulator/host/os/name_owner.h"
 #include "emulator/host/os/same_user.h"
+#include "emulator/host/os/shortage.h"
 #include "wire/assert.h"
 
 namespace verbena::host {
@@ -58,17 +60,22 @@ std::optional<std::uint8_t> first_slot(int probe, NameOf&& name_of) {
 }  // namespace
 
 HeldName ServiceDirectory::announce() const {
-  HeldName name = make_name(fabric_, address_, presence_part(slot_).text).hold();
+  const AbstractName wanted = make_name(fabric_, address_, presence_part(slot_).text);
+  HeldName name = wanted.hold();
+  if (!name.held() && errno == EADDRINUSE) is_squatted(wanted);
   // Whoever watches sends, and is told EPIPE as long as we live: nothing ever waits here.
   if (name.held()) ::shutdown(name.descriptor(), SHUT_RD);
   return name;
 }
 
-std::optional<PresenceWatch> ServiceDirectory::watch(const wire::Gid& node, std::uint8_t slot) const {
+ServiceDirectory::Sighting ServiceDirectory::watch(const wire::Gid& node, std::uint8_t slot) const {
   HeldName socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.held() || !make_name(fabric_, node, presence_part(slot).text).is_held(socket.descriptor()))
-    return std::nullopt;
-  return PresenceWatch(std::move(socket));
+  if (!socket.held()) {
+    tell_if_no_descriptors("processes at the other ends of connections are not looked after");
+    return {.watch = {}, .is_unknown = true};
+  }
+  if (!make_name(fabric_, node, presence_part(slot).text).is_held(socket.descriptor())) return {};
+  return {.watch = PresenceWatch(std::move(socket))};
 }
 
 bool PresenceWatch::is_gone() const {
@@ -93,8 +100,10 @@ std::optional<ServiceClaim> ServiceDirectory::claim(const Claimed& claimed, int&
   const AbstractName any =
       make_name(fabric_, address_, service_part(claimed.service, claimed.version, kAnyAddress).text);
   ServiceClaim claim;
-  claim.service = make_name(fabric_, address_, service_part(claimed.service, claimed.version).text).hold();
+  const AbstractName wanted = make_name(fabric_, address_, service_part(claimed.service, claimed.version).text);
+  claim.service = wanted.hold();
   error = claim.service.held() ? 0 : errno;
+  if (error == EADDRINUSE) is_squatted(wanted);
   if (error == EADDRINUSE && (claimed.any_address || any.is_held())) error = EADDRNOTAVAIL;
   if (error != 0) return std::nullopt;
   if (claimed.any_address) claim.any = any.hold();
@@ -131,7 +140,7 @@ std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node
 }
 
 bool ServiceDirectory::has_dead_port(const wire::Gid& node) const {
-  return dead_port_name(fabric_.c_str(), node.octets).is_held();
+  return host::has_dead_port(fabric_.c_str(), node.octets);
 }
 
 bool ServiceDirectory::is_deserted(const wire::Gid& node) const {

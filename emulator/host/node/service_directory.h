@@ -48,8 +48,12 @@ class ServiceDirectory {
 
   /// Says that this process is there. Not held: it is said already, or there are no descriptors left.
   HeldName announce() const;
-  /// Nothing: there is no such process on this machine, or no descriptor left.
-  std::optional<PresenceWatch> watch(const wire::Gid& node, std::uint8_t slot) const;
+  struct Sighting {
+    std::optional<PresenceWatch> watch;
+    bool is_unknown = false;  // there is no descriptor left to look with
+  };
+  /// Without a watch, and known: there is no such process on this machine.
+  Sighting watch(const wire::Gid& node, std::uint8_t slot) const;
   struct Claimed {
     std::uint64_t service = 0;
     IpVersion version{};

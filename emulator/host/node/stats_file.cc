@@ -37,8 +37,11 @@ bool make_stats_file(int descriptor) {
 }
 
 int make_stats_memory(const std::string& fabric) {
-  const int descriptor = memfd_create((kStatsMemoryPrefix + fabric).c_str(), MFD_CLOEXEC);
-  if (descriptor >= 0 && make_stats_file(descriptor)) return descriptor;
+  const int descriptor = memfd_create((kStatsMemoryPrefix + fabric).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  // Who has mapped it would be ended by whoever makes it shorter.
+  if (descriptor >= 0 && make_stats_file(descriptor) &&
+      fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+    return descriptor;
   if (descriptor >= 0) close(descriptor);
   return -1;
 }

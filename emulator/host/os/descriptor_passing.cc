@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -51,6 +52,10 @@ MessageWithDescriptors receive_with_descriptors(int socket, std::span<std::byte>
       if (received.descriptor_count < received.descriptors.size())
         received.descriptors[received.descriptor_count++] = std::move(descriptor);
     }
+  }
+  if ((header.msg_flags & MSG_CTRUNC) != 0 && received.descriptor_count < received.descriptors.size()) {
+    received.lacks_descriptors = true;
+    errno = EMFILE;
   }
   return received;
 }

@@ -14,14 +14,15 @@
 
 namespace verbena::host {
 
-inline constexpr std::size_t kDescriptorsPassedMax = 3;
+inline constexpr std::size_t kDescriptorsPassedMax = 4;
 
 /// Never blocks. False: it has not been sent whole.
 bool send_with_descriptors(int socket, std::span<const std::byte> message, std::span<const int> descriptors);
 
 struct MessageWithDescriptors {
-  ssize_t bytes = -1;     // negative: none, errno says why; 0: the peer has closed
-  bool is_whole = false;  // it was not longer than there was room, nor had more descriptors
+  ssize_t bytes = -1;              // negative: none, errno says why; 0: the peer has closed
+  bool is_whole = false;           // it was not longer than there was room, nor had more descriptors
+  bool lacks_descriptors = false;  // fewer have come than were sent: there is none left here (errno)
   std::array<Descriptor, kDescriptorsPassedMax> descriptors;
   std::size_t descriptor_count = 0;
 };

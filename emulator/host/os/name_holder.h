@@ -1,7 +1,7 @@
 // NameHolder: who holds an abstract unix name that we wanted.
 //
 // Abstract names have no permissions: any user of the network namespace may hold one that bears our user's number.
-// Solely responsible for saying so: the kernel tells whose the socket is (sock_diag(7)), /proc which process has it
+// Solely responsible for saying so: the kernel tells whose the socket is (name_owner.h), /proc which process has it
 // open, as far as we may look. Only for messages; nothing is decided by it.
 #pragma once
 

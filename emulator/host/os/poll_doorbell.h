@@ -1,4 +1,4 @@
-// PollDoorbell: what a shared word and an eventfd are to shared memory, for frames that wait in the kernel.
+// PollDoorbell: what a shared word and a bell are to shared memory, for frames that wait in the kernel.
 //
 // A descriptor that is readable while frames wait and somebody wants to be woken by them, and not readable otherwise:
 // an epoll descriptor, in which the link's own are only while somebody does. Solely responsible for that switch; where

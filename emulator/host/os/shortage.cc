@@ -37,4 +37,20 @@ void tell_no_memory(const char* what) {
   if (!told.exchange(true)) std::fprintf(stderr, "verbena: %s: %s\n", what, no_memory_text().c_str());
 }
 
+bool tell_if_no_descriptors(const char* what) {
+  static std::atomic<bool> told{false};
+  const int error = errno;
+  if (error != EMFILE && error != ENFILE) return false;
+  rlimit limit{};
+  if (!told.exchange(true)) {
+    if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+      std::fprintf(stderr, "verbena: %s: no file descriptor is left (`ulimit -n` allows this process %llu)\n", what,
+                   static_cast<unsigned long long>(limit.rlim_cur));
+    else
+      std::fprintf(stderr, "verbena: %s: no file descriptor is left\n", what);
+  }
+  errno = error;
+  return true;
+}
+
 }  // namespace verbena::host

@@ -21,5 +21,7 @@ std::string no_memory_text();
 std::string memory_limit_text();
 /// One line on stderr, once in the life of the process: what could not be had for want of memory.
 void tell_no_memory(const char* what);
+/// The same for want of descriptors, if that is what errno says; else nothing, and false. Keeps errno.
+bool tell_if_no_descriptors(const char* what);
 
 }  // namespace verbena::host

@@ -28,13 +28,13 @@ ServiceDirectory directory_of(std::uint8_t slot) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_process_that_is_not_there_cannot_be_watched) {
-  BOOST_TEST(!directory_of(1).watch(kNode, 2).has_value());
+  BOOST_TEST(!directory_of(1).watch(kNode, 2).watch.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_watch_tells_the_end_of_a_process_and_is_not_deceived_by_the_next_in_its_place) {
   auto presence = directory_of(2).announce();
   BOOST_TEST(presence.held());
-  const auto watch = directory_of(1).watch(kNode, 2);
+  const auto watch = directory_of(1).watch(kNode, 2).watch;
   BOOST_REQUIRE(watch.has_value());
   // However often one looks: nothing fills up.
   for (int look = 0; look < 2000; ++look) BOOST_TEST(!watch->is_gone());
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_watch_tells_the_end_of_a_process_and_is_not_deceived_by_t
   BOOST_TEST(successor.held());
   BOOST_TEST(watch->is_gone());
   BOOST_TEST(watch->is_gone());  // and remains so
-  const auto other = directory_of(1).watch(kNode, 2);
+  const auto other = directory_of(1).watch(kNode, 2).watch;
   BOOST_REQUIRE(other.has_value());
   BOOST_TEST(!other->is_gone());
 }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_watch_sees_a_process_killed) {
   char is_held = 0;
   BOOST_REQUIRE(read(ready[0], &is_held, 1) == 1);
   BOOST_TEST(is_held == 1);
-  const auto watch = directory_of(1).watch(kNode, 3);
+  const auto watch = directory_of(1).watch(kNode, 3).watch;
   BOOST_REQUIRE(watch.has_value());
   BOOST_TEST(!watch->is_gone());
   kill(child, SIGKILL);

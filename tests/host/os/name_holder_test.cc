@@ -4,11 +4,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "emulator/host/link/node_forwarder.h"
+#include "emulator/host/node/identity.h"
+#include "emulator/host/node/port_signal.h"
+#include "emulator/host/os/name_owner.h"
+#include "emulator/host/os/same_user.h"
 
 using namespace verbena;
 using namespace verbena::host;
@@ -82,4 +88,33 @@ BOOST_AUTO_TEST_CASE(another_user_squats_and_a_link_says_so) {
   const auto port = NodeForwarder::open(address, 0);
   BOOST_REQUIRE(!port.ok());
   BOOST_TEST(contains(port.error(), squats), port.error());
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_another_user_holds_says_nothing_of_ours) {
+  const std::string fabric = "holder-test-" + std::to_string(getpid());
+  const auto gid = node_address(7).octets;
+  BOOST_TEST(!has_dead_port(fabric.c_str(), gid));
+  HeldName ours = dead_port_name(fabric.c_str(), gid).hold();
+  BOOST_REQUIRE(ours.held());
+  BOOST_TEST(has_dead_port(fabric.c_str(), gid));
+  BOOST_TEST((owner_of(dead_port_name(fabric.c_str(), gid)) == std::optional<unsigned>(own_user())));
+  ours.release();
+  if (::geteuid() != 0) return;  // only root can be two users
+  const Squatter squatter(Name(std::string(dead_port_name(fabric.c_str(), gid).text())));
+  BOOST_TEST(dead_port_name(fabric.c_str(), gid).is_held());
+  BOOST_TEST(!has_dead_port(fabric.c_str(), gid));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_sent_to_a_sibling_does_not_go_to_whoever_squats_on_its_name) {
+  if (::geteuid() != 0) return;  // only root can be two users
+  const wire::Gid address = wire::Gid::from_ipv4(0x0a635b02);
+  const Squatter squatter(Name("verbena-frames/0/10.99.91.2/1"));
+  const auto port = NodeForwarder::open(address, 0);
+  BOOST_REQUIRE(port.ok());
+  BOOST_TEST(!(*port)->knows(1));
+  const std::array<std::byte, 64> frame{};
+  (*port)->stage(1, frame, {});
+  (*port)->send_staged();
+  BOOST_TEST(!(*port)->knows(1));
+  BOOST_TEST((*port)->frames_dropped() == 1u);
 }

@@ -50,7 +50,7 @@ bool UplinkYield::wants_to_yield() {
   const bool polls_without_end = now - polled_in_vain_at_ < kPollsWithoutEnd;
   polled_in_vain_at_ = now;
   if (!polls_without_end || now.ns < yields_not_before_ns_.load(std::memory_order_relaxed)) return false;
-  const std::atomic_ref<std::uint32_t> yielded = yielded_of(peers_.page().words());
+  const std::atomic_ref<std::uint32_t> yielded = yielded_of(peers_.page().wake());
   yielded.store(1, std::memory_order_seq_cst);
   if (has_waiting_frames(peers_)) {
     yielded.store(0, std::memory_order_relaxed);
@@ -64,7 +64,7 @@ bool UplinkYield::wants_to_yield() {
 void UplinkYield::yield_core() {
   const timespec limit{0, kYieldMax.ns};
   const int kept = errno;
-  ProcessPage& page = peers_.page().words();
+  WakePage& page = peers_.page().wake();
   if (syscall(SYS_futex, &page.yielded, FUTEX_WAIT, 1, &limit, nullptr, 0) != 0 && errno == ETIMEDOUT) {
     yielded_of(page).store(0, std::memory_order_relaxed);
     yields_not_before_ns_.store((clock_now() + kRefusesToYield).ns, std::memory_order_relaxed);

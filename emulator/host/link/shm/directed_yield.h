@@ -4,7 +4,7 @@
 // rings, and pays two switches, and the scheduler gives the fabric process its half of the time and no more. While it
 // is short of a core (fabric_process/core_lease.h) it says so in its page (`wants_core`). Applications then leave their
 // frames without a doorbell as long as they have more to do, and one that polls in vain yields it: it says so in
-// its own page (`yielded`), wakes the fabric process and sleeps, until that one gives the core back: with frames, or
+// its wake page (`yielded`), wakes the fabric process and sleeps, until that one gives the core back: with frames, or
 // before it sleeps itself (fabric_process/yielded_cores.h). Solely the application's side of this.
 #pragma once
 

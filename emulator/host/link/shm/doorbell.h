@@ -2,12 +2,13 @@
 //
 // Solely responsible for the word `asleep` in the sleeper's page (ProcessPage) and the order of what is done to it:
 //   sleeper   says that it sleeps; looks into its rings once more; sleeps if nothing waits
-//   ringer    puts frames into a ring; looks whether the sleeper sleeps; rings if it was the one to say that it does so
-//             no longer
-// All four are sequentially consistent, so that either the sleeper sees the frames or the ringer sees the sleeper, and
-// of several ringers one rings. A ringer that publishes with less (a frame behind others that are on their way) has to
-// look again later (peer_watch.h). No lock, no pointer: either may be killed anywhere. `Word` is std::atomic_ref,
-// or a test's, which tries every order (tests/host/link/shm/doorbell_test.cc). It knows no rings and no descriptors.
+//   ringer    puts frames into a ring; looks whether the sleeper sleeps; rings if it has not rung for that sleep yet
+// Only the sleeper writes the word: it counts, odd while it sleeps, and a ringer keeps in mind for which sleep it has
+// rung. So a ringer that is killed, or that means ill, keeps no other one from ringing. All of it is sequentially
+// consistent, so that either the sleeper sees the frames or the ringer sees the sleeper; of several ringers each may
+// ring, once. A ringer that publishes with less (a frame behind others that are on their way) has to look again later
+// (peer_watch.h). No lock, no pointer: either may be killed anywhere. `Word` is std::atomic_ref, or a test's, which
+// tries every order (tests/host/link/shm/doorbell_test.cc). It knows no rings and no descriptors.
 #pragma once
 
 #include <atomic>
@@ -25,23 +26,35 @@ class Doorbell {
   /// `is_waiting()`: whether something is in a ring, by sequentially consistent loads. False: it does, so do not sleep.
   template <class IsWaiting>
   bool arm(IsWaiting&& is_waiting) {
-    asleep_.store(1, std::memory_order_seq_cst);
+    const std::uint32_t sleep = (asleep_.load(std::memory_order_relaxed) + 1) | 1;
+    asleep_.store(sleep, std::memory_order_seq_cst);
     if (!is_waiting()) return true;
-    asleep_.store(0, std::memory_order_relaxed);
+    asleep_.store(sleep + 1, std::memory_order_relaxed);
     return false;
   }
   /// It looks into its rings again, so nobody needs to ring. Cheap where nothing changes.
   void disarm() {
-    if (asleep_.load(std::memory_order_relaxed) != 0) asleep_.store(0, std::memory_order_relaxed);
+    const std::uint32_t sleep = asleep_.load(std::memory_order_relaxed);
+    if (is_odd(sleep)) asleep_.store(sleep + 1, std::memory_order_relaxed);
   }
 
-  // -- A ringer, which has published --
+  // -- A ringer, which has published. `rung`: its own memory of the last sleep that it has rung for, at first 0. --
 
-  bool is_armed() const { return asleep_.load(std::memory_order_seq_cst) != 0; }
-  /// Whether to ring: it sleeps, and nobody else rings. A look first: the line of who is awake stays where it is.
-  bool take() { return is_armed() && asleep_.exchange(0, std::memory_order_acq_rel) != 0; }
+  bool is_armed(std::uint32_t rung) const {
+    const std::uint32_t sleep = asleep_.load(std::memory_order_seq_cst);
+    return is_odd(sleep) && sleep != rung;
+  }
+  /// Whether to ring: it sleeps, and has not been rung for that by this ringer.
+  bool take(std::uint32_t& rung) {
+    const std::uint32_t sleep = asleep_.load(std::memory_order_seq_cst);
+    if (!is_odd(sleep) || sleep == rung) return false;
+    rung = sleep;
+    return true;
+  }
 
  private:
+  static bool is_odd(std::uint32_t count) { return (count & 1) != 0; }
+
   Word asleep_;
 };
 

@@ -15,12 +15,13 @@ bool PeerWatch::is_asleep_over(ShmChannel& channel) {
   // A page that comes after this look finds the frame here already: whoever sets it rings (ShmControl::on_answer).
   ProcessPage* const page = channel.peer_page.load(std::memory_order_seq_cst);
   // Not for frames that it has taken between the hand-over and this look.
-  return page != nullptr && doorbell_of(*page).is_armed() && !channel.has_taken_all();
+  return page != nullptr && doorbell_of(*page).is_armed(channel.rung) && !channel.has_taken_all();
 }
 
 bool PeerWatch::wake(ShmChannel& channel) {
   ProcessPage* const page = channel.peer_page.load(std::memory_order_acquire);
-  if (page == nullptr || !doorbell_of(*page).take()) return false;
+  if (page == nullptr || !doorbell_of(*page).take(channel.rung)) return false;
+  note_rung(*channel.peer_pages().wake, channel.rung);
   ++statistics_.wakes;
   ring(channel);
   return true;

@@ -2,7 +2,7 @@
 //
 // Solely responsible for ringing: who says that it sleeps is rung when frames are published; who does not is watched
 // until it has taken them, and rung when it stands still. When that is, is peer_waker.h's to say; here it gets to see
-// the channels. A ringer that publishes into an idle ring fences, reads the peer's `asleep` word and rings if it was 1;
+// the channels. A ringer that publishes into an idle ring fences, reads the peer's `asleep` word and rings if need be;
 // while earlier frames are still on their way it need not look, for it looks later. Under the engine's lock, without
 // the kernel: doorbells are rung by whoever flushes next (deferred_work.h).
 #pragma once
@@ -28,7 +28,7 @@ class PeerWatch {
   // -- After frames were published --
   /// It says that it sleeps, and has not taken the frames since.
   static bool is_asleep_over(ShmChannel& channel);
-  /// False: somebody else has rung, or it has woken by itself.
+  /// False: it has been rung by us, or has woken by itself.
   bool wake(ShmChannel& channel);
   void ring(ShmChannel& channel) { deferred_.ring(channel); }
   /// It was rung for them, or not: from now on it is watched.

@@ -18,10 +18,11 @@ std::uint32_t present_core() {
 }
 
 namespace {
-Time handed_on_by(ProcessPage& page) {
+Time handed_on_by(const ProcessPages& pages) {
+  ProcessPage& page = *pages.told;
   const Time by{std::atomic_ref(page.looked_at).load(std::memory_order_acquire)};
-  // Whoever hands it a frame takes the doorbell's word away, and then it has something to do.
-  if (!doorbell_of(page).is_armed()) return by;
+  // Whoever hands it a frame says for which sleep it rings, and then it has something to do.
+  if (!doorbell_of(page).is_armed(std::atomic_ref(pages.wake->rung).load(std::memory_order_acquire))) return by;
   return std::max(by, Time{std::atomic_ref(page.rests_until).load(std::memory_order_acquire)});
 }
 bool has_stood_still(Time handed_on_by, Time now) {
@@ -29,13 +30,17 @@ bool has_stood_still(Time handed_on_by, Time now) {
 }
 }  // namespace
 
-Time relayed_by(ProcessPage& page, Time now) {
-  const Time by = handed_on_by(page);
+void note_rung(WakePage& page, std::uint32_t asleep) {
+  std::atomic_ref(page.rung).store(asleep, std::memory_order_seq_cst);
+}
+
+Time relayed_by(const ProcessPages& pages, Time now) {
+  const Time by = handed_on_by(pages);
   return has_stood_still(by, now) ? now : std::min(by, now);
 }
 
-bool relay_stands_still(ProcessPage& page, Time now) {
-  return has_stood_still(handed_on_by(page), now);
+bool relay_stands_still(const ProcessPages& pages, Time now) {
+  return has_stood_still(handed_on_by(pages), now);
 }
 
 void OwnPage::has_looked(Time at) {

@@ -1,8 +1,10 @@
-// ProcessPage: what a process tells all its peers without being asked, in a page of its own that they map.
+// ProcessPage: what a process tells all its peers without being asked, in a page of its own that they map and cannot
+// write to. WakePage: the few words about it that its peers do write.
 //
-// Solely responsible for the words of that page: OwnPage writes those of this process, ShmChannel (shm_channel.h) reads
-// those of a peer. All of them are hints but `asleep` (doorbell.h) and the two words of a directed yield: a peer
-// that lies only slows itself down. Under the engine's lock.
+// Solely responsible for the words of these pages: OwnPage writes those of this process, ShmChannel (shm_channel.h)
+// reads those of a peer. A process that lies in its own page only slows itself down. What stands in a WakePage is a
+// hint: whoever writes nonsense there makes its process wake in vain, or its peers run a timer a little early or late.
+// Under the engine's lock.
 #pragma once
 
 #include <atomic>
@@ -16,7 +18,7 @@
 namespace verbena::host {
 
 struct ProcessPage {
-  /// 1: nobody polls, ring the doorbell after publishing (doorbell.h).
+  /// Odd: nobody polls, ring the doorbell after publishing (doorbell.h).
   alignas(64) std::uint32_t asleep;
   /// The cores, plus one, that it last served its rings on, and that the thread which the doorbell wakes sleeps on. 0:
   /// it does not say.
@@ -27,8 +29,6 @@ struct ProcessPage {
   /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a doorbell for some time, and
   /// who polls in vain on its core is to yield it.
   std::uint32_t wants_core;
-  /// A futex. 1: an application that polls has yielded its core, and sleeps until this is 0.
-  std::uint32_t yielded;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
   /// Of a fabric process, times in nanoseconds. It has handed on all that had been handed to it by then, and was due.
@@ -42,19 +42,36 @@ struct ProcessPage {
 inline constexpr std::size_t kProcessPageBytes = 4096;
 static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
 
+struct WakePage {
+  /// `asleep` of the last sleep that somebody has rung for: it has something to do from then on.
+  alignas(64) std::uint32_t rung;
+  /// A futex. 1: an application that polls has yielded its core, and sleeps until this is 0.
+  std::uint32_t yielded;
+};
+inline constexpr std::size_t kWakePageBytes = 4096;
+static_assert(sizeof(WakePage) <= kWakePageBytes);
+
+/// Of one process.
+struct ProcessPages {
+  ProcessPage* told = nullptr;
+  WakePage* wake = nullptr;
+};
+
 inline SharedDoorbell doorbell_of(ProcessPage& page) {
   return SharedDoorbell(std::atomic_ref<std::uint32_t>(page.asleep));
 }
 inline std::atomic_ref<std::uint32_t> wants_core_of(ProcessPage& page) {
   return std::atomic_ref<std::uint32_t>(page.wants_core);
 }
-inline std::atomic_ref<std::uint32_t> yielded_of(ProcessPage& page) {
+inline std::atomic_ref<std::uint32_t> yielded_of(WakePage& page) {
   return std::atomic_ref<std::uint32_t>(page.yielded);
 }
-/// What had been handed to the fabric process of this page by then, at most `now`, has been handed on (Relay).
-Time relayed_by(ProcessPage& page, Time now);
+/// Says that its process is rung for the sleep `asleep`.
+void note_rung(WakePage& page, std::uint32_t asleep);
+/// What had been handed to the fabric process of these pages by then, at most `now`, has been handed on (Relay).
+Time relayed_by(const ProcessPages& pages, Time now);
 /// It has not done so for kRelayPatience: to whom it is to hand something on, it is a dead network.
-bool relay_stands_still(ProcessPage& page, Time now);
+bool relay_stands_still(const ProcessPages& pages, Time now);
 /// Of a fabric process that stands still. A thread that the machine does not run waits for less.
 inline constexpr Duration kRelayPatience = seconds(1);
 inline std::uint64_t held_dscps_of(ProcessPage& page, std::uint32_t node) {
@@ -65,7 +82,7 @@ std::uint32_t present_core();
 
 class OwnPage {
  public:
-  explicit OwnPage(ProcessPage& page) : page_(page) {}
+  OwnPage(ProcessPage& page, WakePage& wake) : page_(page), wake_(wake) {}
 
   /// Rings are served here and now: processes and their threads may have to share a core.
   void serves();
@@ -83,12 +100,14 @@ class OwnPage {
   void hold(std::uint32_t node, std::uint64_t dscps) const;
   SharedDoorbell doorbell() const { return doorbell_of(page_); }
   ProcessPage& words() const { return page_; }
+  WakePage& wake() const { return wake_; }
 
   /// Polls without a sleep in between, after which `asleep` no longer comes and goes with each message.
   static constexpr std::uint32_t kPollsOfOneAwake = 100'000;  // some milliseconds
 
  private:
   ProcessPage& page_;
+  WakePage& wake_;
   std::uint32_t polls_since_sleep_ = 0;
 };
 

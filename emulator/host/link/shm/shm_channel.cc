@@ -2,18 +2,29 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "emulator/host/os/bell.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/shortage.h"
 
 namespace verbena::host {
 namespace {
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr int kSeals = kSizeSeals | F_SEAL_SEAL;
+
+Descriptor make_memory(const char* name, std::size_t bytes, int seals) {
+  Descriptor memfd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memfd) return memfd;
+  if (ftruncate(memfd.get(), static_cast<off_t>(bytes)) != 0 || fcntl(memfd.get(), F_ADD_SEALS, seals) != 0)
+    memfd.reset();
+  return memfd;
+}
 }  // namespace
 
 SharedMapping::~SharedMapping() {
@@ -21,14 +32,16 @@ SharedMapping::~SharedMapping() {
   if (base_ != nullptr && owner_ == getpid()) munmap(base_, bytes_);
 }
 
-SharedMapping SharedMapping::map(int memfd, std::size_t bytes) {
+SharedMapping SharedMapping::map(int memfd, std::size_t bytes, Access access) {
   SharedMapping mapping;
   struct stat status{};
   if (fstat(memfd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != static_cast<off_t>(bytes))
     return mapping;
   const int seals = fcntl(memfd, F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) return mapping;
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+  const bool writes = access == Access::read_write;
+  if (seals < 0 || (seals & kSizeSeals) != kSizeSeals) return mapping;
+  if (writes && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) return mapping;
+  void* base = mmap(nullptr, bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, memfd, 0);
   if (base == MAP_FAILED) {
     tell_no_memory("cannot map shared memory, who is behind it is not reached");
     return mapping;
@@ -43,11 +56,17 @@ SharedMapping SharedMapping::map(int memfd, std::size_t bytes) {
 }
 
 Descriptor make_sealed_memory(const char* name, std::size_t bytes) {
-  Descriptor memfd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memfd) return memfd;
-  if (ftruncate(memfd.get(), static_cast<off_t>(bytes)) != 0 || fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0)
-    memfd.reset();
-  return memfd;
+  return make_memory(name, bytes, kSeals);
+}
+
+OwnMemory make_memory_others_only_read(const char* name, std::size_t bytes) {
+  OwnMemory made;
+  made.descriptor = make_memory(name, bytes, kSizeSeals);
+  if (!made.descriptor) return made;
+  made.mapping = SharedMapping::map(made.descriptor.get(), bytes);
+  // The mapping that is there keeps its right; no other one gets it.
+  if (fcntl(made.descriptor.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) made.mapping = {};
+  return made;
 }
 
 RingMemory ring_of_channel(std::byte* base, unsigned index) {
@@ -57,11 +76,16 @@ RingMemory ring_of_channel(std::byte* base, unsigned index) {
   return {base + kChannelHeaderBytes + kRingBytes * index, consumed};
 }
 
-void ShmChannel::meet(SharedMapping page, Descriptor of_peer) {
+bool ShmChannel::meet(PeerDescriptors&& of_peer) {
+  SharedMapping page = SharedMapping::map(of_peer.page.get(), kProcessPageBytes, SharedMapping::Access::read);
+  SharedMapping wake = SharedMapping::map(of_peer.wake.get(), kWakePageBytes);
+  if (!page || !wake || !Bell::is_ringer(of_peer.bell.get())) return false;
   peer_page_memory = std::move(page);
-  doorbell_descriptor = std::move(of_peer);
+  peer_wake_memory = std::move(wake);
+  doorbell_descriptor = std::move(of_peer.bell);
   doorbell.store(doorbell_descriptor.get(), std::memory_order_release);
   peer_page.store(reinterpret_cast<ProcessPage*>(peer_page_memory.base()), std::memory_order_seq_cst);
+  return true;
 }
 
 bool ShmChannel::stands_still(Duration for_as_long_as) {
@@ -114,15 +138,27 @@ bool send_greeting(int socket, const Greeting& greeting, std::span<const int> de
   return send_with_descriptors(socket, std::as_bytes(std::span(&greeting, 1)), descriptors);
 }
 
-GreetingStatus receive_greeting(int socket, std::size_t descriptor_count, ReceivedGreeting& into) {
+bool send_greeting(int socket, const Greeting& greeting) {
+  return send(socket, &greeting, sizeof greeting, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof greeting;
+}
+
+namespace {
+std::size_t descriptors_of(std::uint32_t kind) {
+  return kind == Greeting::kCall ? 4 : kind == Greeting::kAnswer ? 3 : 0;
+}
+}  // namespace
+
+GreetingStatus receive_greeting(int socket, ReceivedGreeting& into) {
   MessageWithDescriptors message =
       receive_with_descriptors(socket, std::as_writable_bytes(std::span(&into.greeting, 1)));
   if (message.bytes < 0) return errno == EAGAIN || errno == EINTR ? GreetingStatus::not_yet : GreetingStatus::closed;
   if (message.bytes == 0) return GreetingStatus::closed;
+  if (message.lacks_descriptors) tell_if_no_descriptors("another process is not reached, frames are lost");
   const bool whole = message.is_whole && message.bytes == static_cast<ssize_t>(sizeof into.greeting);
   const Greeting expected;
-  if (!whole || message.descriptor_count != descriptor_count || into.greeting.magic != expected.magic ||
-      into.greeting.version != expected.version || into.greeting.ring_bytes != expected.ring_bytes)
+  if (!whole || message.descriptor_count != descriptors_of(into.greeting.kind) ||
+      into.greeting.magic != expected.magic || into.greeting.version != expected.version ||
+      into.greeting.ring_bytes != expected.ring_bytes)
     return GreetingStatus::invalid;
   into.descriptors = std::move(message.descriptors);
   return GreetingStatus::received;

@@ -1,11 +1,11 @@
 // ShmChannel: the memory that two processes share to exchange frames, and how it changes hands.
 //
 // Solely responsible for making, sealing, checking and mapping shared memory and for the two messages of the handshake.
-// A channel is one memfd with two rings (shm_ring.h). Every process also has one page (process_page.h) and one eventfd,
-// its doorbell. The caller sends (memfd, doorbell, page) over a unix socket, the called answers (doorbell,
-// page). Whatever is received is checked before it is mapped: sealed against shrinking (a peer could else make us
-// fault) and of the expected size. It does not decide when to connect or forget
-// (shm_peers.h), nor when to ring (peer_waker.h).
+// A channel is one memfd with two rings (shm_ring.h). Every process also has two pages (process_page.h) and a bell
+// (os/bell.h). The caller sends (memfd, ringer of its bell, page, wake page) over a unix socket, the called answers
+// (ringer, page, wake page). Whatever is received is checked before it is mapped: sealed against shrinking (a peer
+// could else make us fault) and of the expected size; and before it is rung. It does not decide when to connect or
+// forget (shm_peers.h), nor when to ring (peer_waker.h).
 #pragma once
 
 #include <array>
@@ -39,8 +39,9 @@ class SharedMapping {
     std::swap(owner_, other.owner_);
     return *this;
   }
+  enum class Access : std::uint8_t { read_write, read };
   /// Maps a memfd of exactly `bytes` octets that can neither shrink nor grow; else empty.
-  static SharedMapping map(int memfd, std::size_t bytes);
+  static SharedMapping map(int memfd, std::size_t bytes, Access access = Access::read_write);
   std::byte* base() const { return base_; }
   explicit operator bool() const { return base_ != nullptr; }
 
@@ -52,6 +53,12 @@ class SharedMapping {
 
 /// A new memfd of `bytes` zero octets, sealed; invalid when the kernel has none to give.
 Descriptor make_sealed_memory(const char* name, std::size_t bytes);
+/// The same, to which only the mapping that is made here can write (F_SEAL_FUTURE_WRITE, Linux 5.1).
+struct OwnMemory {
+  Descriptor descriptor;
+  SharedMapping mapping;  // empty: errno says why
+};
+OwnMemory make_memory_others_only_read(const char* name, std::size_t bytes);
 
 inline constexpr std::size_t kPeersExpected = 64;  // room made beforehand in lists of them; more is only slower once
 inline constexpr std::size_t kChannelHeaderBytes = 4096;
@@ -59,14 +66,23 @@ inline constexpr std::size_t kChannelBytes = kChannelHeaderBytes + 2 * kRingByte
 /// Ring 0 goes from the caller to the called, ring 1 back. `base` is a mapping of kChannelBytes.
 RingMemory ring_of_channel(std::byte* base, unsigned index);
 
-/// Everything one end has of a channel. The ring ends belong to the data path (under the engine's lock); `peer_page`
-/// and `doorbell` appear once, when the peer has answered; `dead` is set once, when its connection has ended.
+/// What a process shows of itself to its peers.
+struct PeerDescriptors {
+  Descriptor bell;
+  Descriptor page;
+  Descriptor wake;
+};
+
+/// Everything one end has of a channel. The ring ends belong to the data path (under the engine's lock); `peer_page`,
+/// what belongs to it and `doorbell` appear once, when the peer has answered; `dead` is set once, when its connection
+/// has ended.
 struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   SharedMapping memory;
   RingWriter tx;
   RingReader rx;
 
   SharedMapping peer_page_memory;
+  SharedMapping peer_wake_memory;
   Descriptor doorbell_descriptor;
   std::atomic<ProcessPage*> peer_page{nullptr};
   std::atomic<int> doorbell{-1};
@@ -77,6 +93,7 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   int connection = -1;             // names the connection towards the control side; -1: loopback
   bool dirty = false;              // committed, not published
   PeerWaker waker;                 // for what was published
+  std::uint32_t rung = 0;          // the peer's last sleep that we have rung for (doorbell.h)
   bool holds_doorbell = false;     // the peer is to be rung, later (ShmPorts::ring_held_doorbells)
   std::uint64_t polls_at_arm = 0;  // the peer's, when this process slept last; 0: the peer is on another core
   std::uint64_t lap_position = 0;  // where the sender was when it last thought of rewinding
@@ -85,7 +102,12 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   Time full_since{};               // zero: not full
   std::uint64_t full_tail = 0;     // the consumer's position at full_since
 
-  void meet(SharedMapping page, Descriptor of_peer);
+  /// False: these are not what a peer has to show; then nothing has changed.
+  bool meet(PeerDescriptors&& of_peer);
+  /// The peer has answered.
+  ProcessPages peer_pages() const {
+    return {peer_page.load(std::memory_order_acquire), reinterpret_cast<WakePage*>(peer_wake_memory.base())};
+  }
 
   /// Whether the peer has taken all that was published, looked at anew.
   bool has_taken_all() {
@@ -116,15 +138,17 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   static constexpr Duration kLapTime = milliseconds(1);
 };
 
-/// The first (and only) message in each direction.
+/// The first message in each direction, and what proves who calls where the kernel does not say so (shm_control.h).
 struct Greeting {
+  enum Kind : std::uint32_t { kCall, kAnswer, kChallenge, kProof };
   static constexpr std::uint64_t kMagic = 0x3161'6e65'6272'6576;  // "verbena1" in memory
   std::uint64_t magic = kMagic;
-  std::uint32_t version = 1;
-  std::uint32_t is_answer = 0;
+  std::uint32_t version = 2;
+  std::uint32_t kind = kCall;
   std::uint64_t ring_bytes = kRingBytes;
   std::array<std::uint8_t, 16> address{};  // the sender's node
   std::uint64_t slot = 0;                  // and process
+  std::uint64_t nonce = 0;                 // of a challenge, and of its proof
 };
 
 struct ReceivedGreeting {
@@ -134,7 +158,9 @@ struct ReceivedGreeting {
 enum class GreetingStatus : std::uint8_t { received, not_yet, closed, invalid };
 
 bool send_greeting(int socket, const Greeting& greeting, std::span<const int> descriptors);
-/// Never blocks. A message of another size, or with other descriptors than `descriptor_count`, is invalid.
-GreetingStatus receive_greeting(int socket, std::size_t descriptor_count, ReceivedGreeting& into);
+/// The same for a kind without descriptors.
+bool send_greeting(int socket, const Greeting& greeting);
+/// Never blocks. A message of another size, or with other descriptors than its kind has, is invalid.
+GreetingStatus receive_greeting(int socket, ReceivedGreeting& into);
 
 }  // namespace verbena::host

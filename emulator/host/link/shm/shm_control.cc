@@ -2,33 +2,38 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "emulator/host/os/same_user.h"
+#include "emulator/host/os/shortage.h"
 
 namespace verbena::host {
 namespace {
 constexpr int kEventsAtOnce = 16;
 constexpr int kRoundsMax = 64;  // of kEventsAtOnce, per service()
 
+// What the fabric process is told, with a frame behind it: this octet, and the slot of who it is from.
+constexpr std::byte kCarried{0x80};
+constexpr std::size_t kCarriedHeadBytes = 2;
+constexpr std::size_t kCarriedFrameBytesMax = 512;
+
+constexpr const char* kNotReached = "another process is not reached, frames are lost";
+
 std::string kernel_error(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
 }
 
-/// A doorbell that could block would block whoever rings it.
-bool is_non_blocking(int fd) {
-  const int flags = fcntl(fd, F_GETFL);
-  return flags >= 0 && (flags & O_NONBLOCK) != 0;
-}
 }  // namespace
 
 Result<std::unique_ptr<ShmControl>, std::string> ShmControl::open(Init init) {
+  if (const char* const why = why_no_peer_is_trusted()) return Failure{std::string(why)};
   std::unique_ptr<ShmControl> control(new ShmControl);
   control->fabric_ = std::move(init.fabric);
   control->own_ = {init.address, init.seat.slot()};
@@ -38,15 +43,14 @@ Result<std::unique_ptr<ShmControl>, std::string> ShmControl::open(Init init) {
 }
 
 std::string ShmControl::open_descriptors() {
-  page_descriptor_ = make_sealed_memory("verbena-page", kProcessPageBytes);
-  if (!page_descriptor_) return kernel_error("cannot make shared memory");
-  page_memory_ = SharedMapping::map(page_descriptor_.get(), kProcessPageBytes);
-  if (!page_memory_) return kernel_error("cannot map shared memory");
-  doorbell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!doorbell_) return kernel_error("cannot make an eventfd");
+  page_ = make_memory_others_only_read("verbena-page", kProcessPageBytes);
+  wake_descriptor_ = make_sealed_memory("verbena-wake", kWakePageBytes);
+  if (!page_.descriptor || !wake_descriptor_) return kernel_error("cannot make shared memory");
+  wake_memory_ = SharedMapping::map(wake_descriptor_.get(), kWakePageBytes);
+  if (!page_.mapping || !wake_memory_) return kernel_error("cannot map shared memory");
+  if (!bell_.open()) return kernel_error("cannot make a socket to be woken by");
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return kernel_error("cannot make an epoll descriptor");
-  spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!watch(seat_->listener())) return kernel_error("cannot watch a socket");
   return {};
 }
@@ -57,18 +61,18 @@ std::shared_ptr<ShmChannel> ShmControl::make_loopback() {
   auto channel = std::make_shared<ShmChannel>();
   const Descriptor memfd = make_sealed_memory("verbena-loopback", kChannelBytes);
   channel->memory = SharedMapping::map(memfd.get(), kChannelBytes);
-  SharedMapping page = SharedMapping::map(page_descriptor_.get(), kProcessPageBytes);
-  Descriptor doorbell(fcntl(doorbell_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!channel->memory || !page || !doorbell) return nullptr;
+  PeerDescriptors own{.bell = bell_.make_ringer(),
+                      .page = Descriptor(fcntl(page_.descriptor.get(), F_DUPFD_CLOEXEC, 0)),
+                      .wake = Descriptor(fcntl(wake_descriptor_.get(), F_DUPFD_CLOEXEC, 0))};
+  if (!channel->memory || !channel->meet(std::move(own))) return nullptr;
   channel->tx = RingWriter(ring_of_channel(channel->memory.base(), 0));
   channel->rx = RingReader(ring_of_channel(channel->memory.base(), 0));
-  channel->meet(std::move(page), std::move(doorbell));
   return channel;
 }
 
-Greeting ShmControl::greeting(bool is_answer) const {
+Greeting ShmControl::greeting(Greeting::Kind kind) const {
   Greeting greeting;
-  greeting.is_answer = is_answer ? 1 : 0;
+  greeting.kind = kind;
   greeting.address = own_.address.octets;
   greeting.slot = own_.slot;
   return greeting;
@@ -111,8 +115,10 @@ void ShmControl::connect(const PeerName& peer) {
     channel->tx = RingWriter(ring_of_channel(channel->memory.base(), 0));
     channel->rx = RingReader(ring_of_channel(channel->memory.base(), 1));
     channel->connection = fd;
-    const std::array<int, 3> descriptors{memfd.get(), doorbell_.get(), page_descriptor_.get()};
-    if (!send_greeting(fd, greeting(false), descriptors) || !watch(fd)) return false;
+    const Descriptor ringer = bell_.make_ringer();
+    if (!ringer) return false;
+    const std::array<int, 4> descriptors{memfd.get(), ringer.get(), page_.descriptor.get(), wake_descriptor_.get()};
+    if (!send_greeting(fd, greeting(Greeting::kCall), descriptors) || !watch(fd)) return false;
     connection.stage = Stage::awaiting_answer;
     connection.peer = peer;
     connection.channel = channel;
@@ -121,23 +127,16 @@ void ShmControl::connect(const PeerName& peer) {
     tell({Change::Kind::opened, peer, std::move(channel)});
     return true;
   };
-  if (!attempt()) tell({Change::Kind::refused, peer, nullptr});
+  errno = 0;
+  if (attempt()) return;
+  tell_if_no_descriptors(kNotReached);
+  tell({Change::Kind::refused, peer, nullptr});
 }
 
 void ShmControl::hang_up(const ShmChannel& channel) {
   const std::lock_guard guard(mutex_);
   const auto found = connections_.find(channel.connection);
   if (found != connections_.end() && found->second.channel.get() == &channel) drop(channel.connection);
-}
-
-void ShmControl::ring(int doorbell) {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(doorbell, &one, sizeof one);  // full: rung already
-}
-
-void ShmControl::acknowledge_doorbell() {
-  std::uint64_t rings = 0;
-  [[maybe_unused]] const ssize_t got = read(doorbell_.get(), &rings, sizeof rings);  // non-blocking
 }
 
 void ShmControl::service() {
@@ -159,24 +158,21 @@ void ShmControl::service() {
 
 void ShmControl::accept_all() {
   for (int i = 0; i < kRoundsMax; ++i) {
-    Descriptor socket(accept4(seat_->listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) {
-      if ((errno != EMFILE && errno != ENFILE) || !spare_) return;
-      // A caller that stays in the queue would keep the listener readable for ever.
-      spare_.reset();
-      Descriptor(accept4(seat_->listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)).reset();
-      spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      continue;
-    }
-    if (!peer_is_same_user(socket.get()) || connections_.size() >= kConnectionsMax) continue;
-    if (strangers_.size() >= kStrangersMax) drop(strangers_.front());  // who wants something says so at once
+    auto [socket, is_last] = reception_.next(seat_->listener(), kNotReached);
+    if (is_last) return;
+    if (!socket) continue;
+    if (connections_.size() >= kConnectionsMax) continue;
+    const bool is_foreign = !peer_is_same_user(socket.get());
+    std::vector<int>& crowd = is_foreign ? foreign_ : strangers_;
+    if (crowd.size() >= (is_foreign ? kForeignMax : kStrangersMax)) drop(crowd.front());  // who calls greets at once
     const int fd = socket.get();
     if (!watch(fd)) continue;
     Connection connection;
     connection.socket = std::move(socket);
     connection.stage = Stage::greeting;
+    connection.is_foreign = is_foreign;
     connections_.emplace(fd, std::move(connection));
-    strangers_.push_back(fd);
+    crowd.push_back(fd);
     on_readable(fd);  // callers greet at once: it is most likely there
   }
 }
@@ -190,6 +186,9 @@ void ShmControl::on_readable(int fd) {
     case Stage::greeting:
       keep = on_greeting(connection);
       break;
+    case Stage::challenged:
+      keep = on_proof(connection);
+      break;
     case Stage::awaiting_answer:
       keep = on_answer(connection);
       break;
@@ -201,41 +200,92 @@ void ShmControl::on_readable(int fd) {
 }
 
 bool ShmControl::on_greeting(Connection& connection) {
-  ReceivedGreeting received;
-  const GreetingStatus status = receive_greeting(connection.socket.get(), 3, received);
+  auto received = std::make_unique<ReceivedGreeting>();
+  const GreetingStatus status = receive_greeting(connection.socket.get(), *received);
   if (status == GreetingStatus::not_yet) return true;
-  if (status != GreetingStatus::received || received.greeting.is_answer != 0 || received.greeting.slot >= kSlots)
+  if (status != GreetingStatus::received || received->greeting.slot >= kSlots) return false;
+  if (received->greeting.kind == Greeting::kChallenge) {
+    prove(received->greeting);
+    return false;  // there is no more to be said
+  }
+  if (received->greeting.kind != Greeting::kCall) return false;
+  return connection.is_foreign ? challenge(connection, std::move(received)) : accept_greeting(connection, *received);
+}
+
+/// The call is kept until its caller has shown that it has the seat that it says.
+bool ShmControl::challenge(Connection& connection, std::unique_ptr<ReceivedGreeting> received) {
+  const wire::Gid address{received->greeting.address};
+  const Descriptor seat(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const PeerName caller{address, static_cast<std::uint8_t>(received->greeting.slot)};
+  if (!seat || caller == own_) return false;
+  if (!seat_address({fabric_, caller.address, caller.slot}).connect(seat.get()) || !peer_is_same_user(seat.get()))
     return false;
+  Greeting question = greeting(Greeting::kChallenge);
+  if (getrandom(&question.nonce, sizeof question.nonce, GRND_NONBLOCK) != sizeof question.nonce) return false;
+  if (!send_greeting(seat.get(), question)) return false;
+  connection.nonce = question.nonce;
+  connection.held = std::move(received);
+  connection.stage = Stage::challenged;
+  return true;
+}
+
+/// Whoever asks learns nothing by it: the answer goes to the process that is called, on its own connection.
+void ShmControl::prove(const Greeting& challenge) {
+  const PeerName asker{wire::Gid{challenge.address}, static_cast<std::uint8_t>(challenge.slot)};
+  Greeting proof = greeting(Greeting::kProof);
+  proof.nonce = challenge.nonce;
+  for (const auto& [fd, connection] : connections_)
+    if (connection.stage == Stage::awaiting_answer && connection.peer == asker) send_greeting(fd, proof);
+}
+
+bool ShmControl::on_proof(Connection& connection) {
+  ReceivedGreeting received;
+  const GreetingStatus status = receive_greeting(connection.socket.get(), received);
+  if (status == GreetingStatus::not_yet) return true;
+  if (status != GreetingStatus::received || received.greeting.kind != Greeting::kProof) return false;
+  // It may have been asked by somebody else in our name.
+  if (received.greeting.nonce != connection.nonce) return true;
+  const auto held = std::move(connection.held);
+  return accept_greeting(connection, *held);
+}
+
+bool ShmControl::accept_greeting(Connection& connection, ReceivedGreeting& received) {
   auto channel = std::make_shared<ShmChannel>();
   channel->memory = SharedMapping::map(received.descriptors[0].get(), kChannelBytes);
-  SharedMapping page = SharedMapping::map(received.descriptors[2].get(), kProcessPageBytes);
-  if (!channel->memory || !page || !is_non_blocking(received.descriptors[1].get())) return false;
+  if (!channel->memory) return false;
   channel->rx = RingReader(ring_of_channel(channel->memory.base(), 0));
   channel->tx = RingWriter(ring_of_channel(channel->memory.base(), 1));
   channel->connection = connection.socket.get();
-  channel->meet(std::move(page), std::move(received.descriptors[1]));
-  const std::array<int, 2> descriptors{doorbell_.get(), page_descriptor_.get()};
+  if (!channel->meet({.bell = std::move(received.descriptors[1]),
+                      .page = std::move(received.descriptors[2]),
+                      .wake = std::move(received.descriptors[3])}))
+    return false;
+  const Descriptor ringer = bell_.make_ringer();
+  if (!ringer) return false;
+  const std::array<int, 3> descriptors{ringer.get(), page_.descriptor.get(), wake_descriptor_.get()};
   // A caller that is gone already may have left frames: take the channel all the same, its end follows.
-  send_greeting(connection.socket.get(), greeting(true), descriptors);
+  send_greeting(connection.socket.get(), greeting(Greeting::kAnswer), descriptors);
   connection.peer = {wire::Gid{received.greeting.address}, static_cast<std::uint8_t>(received.greeting.slot)};
   connection.channel = channel;
   connection.stage = Stage::open;
   std::erase(strangers_, connection.socket.get());
+  std::erase(foreign_, connection.socket.get());
   tell({Change::Kind::accepted, connection.peer, std::move(channel)});
   return true;
 }
 
 bool ShmControl::on_answer(Connection& connection) {
   ReceivedGreeting received;
-  const GreetingStatus status = receive_greeting(connection.socket.get(), 2, received);
+  const GreetingStatus status = receive_greeting(connection.socket.get(), received);
   if (status == GreetingStatus::not_yet) return true;
-  if (status != GreetingStatus::received || received.greeting.is_answer != 1) return false;
-  SharedMapping page = SharedMapping::map(received.descriptors[1].get(), kProcessPageBytes);
-  if (!page || !is_non_blocking(received.descriptors[0].get())) return false;
-  connection.channel->meet(std::move(page), std::move(received.descriptors[0]));
+  if (status != GreetingStatus::received || received.greeting.kind != Greeting::kAnswer) return false;
+  if (!connection.channel->meet({.bell = std::move(received.descriptors[0]),
+                                 .page = std::move(received.descriptors[1]),
+                                 .wake = std::move(received.descriptors[2])}))
+    return false;
   connection.stage = Stage::open;
   // Of what was published until now nobody knew whether the peer slept, and an uplink does not look again later.
-  ring(connection.channel->doorbell.load(std::memory_order_relaxed));
+  Bell::ring(connection.channel->doorbell.load(std::memory_order_relaxed));
   if (connection.peer.address == kFabricSeat) note(Notice::uplink_changed);
   return true;
 }
@@ -260,16 +310,48 @@ void ShmControl::note(Notice notice) {
   if (notices_.size() < kNoticesMax) notices_.push_back(notice);
 }
 
-/// On an open connection the fabric process may give notice; anything else is a breach, and an end is an end.
+/// On an open connection the fabric process may give notice, and be told last words; anything else is a breach, and an
+/// end is an end.
 bool ShmControl::on_word(Connection& connection) {
-  std::uint8_t octets[2];  // a second one shows that it is no notice
-  const ssize_t got = recv(connection.socket.get(), octets, sizeof octets, MSG_DONTWAIT);
+  std::array<std::byte, kCarriedHeadBytes + kCarriedFrameBytesMax> word;
+  const ssize_t got = recv(connection.socket.get(), word.data(), word.size(), MSG_DONTWAIT | MSG_TRUNC);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  const auto notice =
-      got == 1 && connection.peer.address == kFabricSeat ? notice_of(octets[0]) : std::optional<Notice>();
+  const auto bytes = static_cast<std::size_t>(got);
+  if (own_ == kFabricPort) return bytes <= word.size() && on_carried(connection, std::span(word).first(bytes));
+  const auto notice = bytes == 1 && connection.peer.address == kFabricSeat
+                          ? notice_of(std::to_integer<std::uint8_t>(word[0]))
+                          : std::optional<Notice>();
   if (!notice) return false;
   note(*notice);
   return true;
+}
+
+bool ShmControl::on_carried(const Connection& connection, std::span<const std::byte> word) {
+  if (word.size() <= kCarriedHeadBytes || word[0] != kCarried) return false;
+  const auto slot = std::to_integer<std::uint8_t>(word[1]);
+  const auto frame = word.subspan(kCarriedHeadBytes);
+  if (carried_.size() < kCarriedMax) carried_.push_back({connection.peer, slot, {frame.begin(), frame.end()}});
+  return true;
+}
+
+void ShmControl::carry(std::uint8_t slot, std::span<const std::byte> frame) {
+  if (frame.size() > kCarriedFrameBytesMax) return;
+  std::array<std::byte, kCarriedHeadBytes + kCarriedFrameBytesMax> word;
+  word[0] = kCarried;
+  word[1] = std::byte{slot};
+  std::ranges::copy(frame, word.begin() + kCarriedHeadBytes);
+  const std::lock_guard guard(mutex_);
+  for (const auto& [fd, connection] : connections_)
+    if (connection.stage == Stage::open && connection.peer == kFabricPort)
+      send(fd, word.data(), kCarriedHeadBytes + frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+std::optional<ShmControl::Carried> ShmControl::take_carried() {
+  const std::lock_guard guard(mutex_);
+  if (carried_.empty()) return std::nullopt;
+  Carried carried = std::move(carried_.front());
+  carried_.pop_front();
+  return carried;
 }
 
 bool ShmControl::notify(const wire::Gid& node, Notice notice) {
@@ -308,6 +390,7 @@ void ShmControl::drop(int fd) {
   Connection connection = std::move(found->second);
   connections_.erase(found);
   std::erase(strangers_, fd);
+  std::erase(foreign_, fd);
   if (!connection.channel) return;
   connection.channel->dead.store(true, std::memory_order_release);
   if (connection.peer.address == kFabricSeat) note(Notice::uplink_changed);

@@ -2,7 +2,14 @@
 // peer is gone.
 //
 // Solely responsible for the sockets of the handshake and for handing finished channels to the data path. It never
-// touches a ring and knows no frames (shm_peers.h). All of it may enter the kernel and may be called from several
+// touches a ring and knows no frames (shm_peers.h).
+//
+// Only processes of the same user attach. The kernel says of who calls which user it is now, and of who is called which
+// it was when it took its seat. So a program that has given up its privileges since is still known where it is called
+// and not where it calls: it is then asked for something that only who has its seat can know. The called sends a number
+// to that seat, of which the kernel says that it is the same user's, and the caller repeats it on its own connection.
+//
+// All of it may enter the kernel and may be called from several
 // threads, except take_changes(), which the data path calls under the engine's lock and which does not.
 #pragma once
 
@@ -19,6 +26,8 @@
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/shm/shm_channel.h"
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/os/bell.h"
+#include "emulator/host/os/reception.h"
 #include "emulator/host/os/spin_lock.h"
 
 namespace verbena::host {
@@ -46,8 +55,9 @@ class ShmControl {
   ~ShmControl();
 
   const PeerName& own_name() const { return own_; }
-  ProcessPage& page() { return *reinterpret_cast<ProcessPage*>(page_memory_.base()); }
-  int doorbell() const { return doorbell_.get(); }
+  ProcessPage& page() { return *reinterpret_cast<ProcessPage*>(page_.mapping.base()); }
+  WakePage& wake() { return *reinterpret_cast<WakePage*>(wake_memory_.base()); }
+  int doorbell() const { return bell_.descriptor(); }
   /// Readable when service() has something to do.
   int wait_descriptor() const { return epoll_.get(); }
   /// A channel of this process with itself: ring 0 both ways, own page, own doorbell.
@@ -57,13 +67,21 @@ class ShmControl {
   void connect(const PeerName& peer);
   /// Accepts, answers, notices the end of connections; empties the doorbell.
   void service();
-  void acknowledge_doorbell();
-  /// Wakes the process behind the doorbell, if it waits for that.
-  static void ring(int doorbell);
+  void acknowledge_doorbell() { bell_.acknowledge(); }
   /// Tells every process of the node that is connected. False: one of them does not listen, or none is there.
   bool notify(const wire::Gid& node, Notice notice);
   /// Whether there is a connection to this process, or one is being made.
   bool is_connected_to(const PeerName& peer);
+  /// The last word of a process in that slot goes to the fabric process, to be handed to the network (last_words.h).
+  /// Nobody serves the fabric any more: it is lost.
+  void carry(std::uint8_t slot, std::span<const std::byte> frame);
+  struct Carried {
+    PeerName teller;
+    std::uint8_t slot = 0;
+    std::vector<std::byte> frame;
+  };
+  /// In the fabric process: the oldest that it has been told.
+  std::optional<Carried> take_carried();
   /// What the fabric process has told us, and what has become of the connection to it, oldest first.
   std::optional<Notice> take_notice();
   /// Ends the connection of a channel that the data path has given up. It becomes dead as if the peer had gone.
@@ -90,43 +108,56 @@ class ShmControl {
   void take_changes(std::vector<Change>& into);
 
  private:
-  enum class Stage : std::uint8_t { greeting, awaiting_answer, open };
+  enum class Stage : std::uint8_t { greeting, challenged, awaiting_answer, open };
   struct Connection {
     Descriptor socket;
     Stage stage{};
     PeerName peer;
     std::shared_ptr<ShmChannel> channel;
+    bool is_foreign = false;                 // the caller is another user now
+    std::uint64_t nonce = 0;                 // of the challenge
+    std::unique_ptr<ReceivedGreeting> held;  // until it is answered
   };
   static constexpr std::size_t kConnectionsMax = 4096;
   static constexpr std::size_t kStrangersMax = 64;  // connections that have not said who they are
+  static constexpr std::size_t kForeignMax = 16;    // those of other users that have not proved it
   static constexpr std::size_t kNoticesMax = 256;   // unheard; more are dropped
+  static constexpr std::size_t kCarriedMax = 1024;  // the same
 
   ShmControl() = default;
   std::string open_descriptors();
   void accept_all();
   void on_readable(int fd);
   bool on_greeting(Connection& connection);
+  bool on_proof(Connection& connection);
+  bool accept_greeting(Connection& connection, ReceivedGreeting& received);
+  bool challenge(Connection& connection, std::unique_ptr<ReceivedGreeting> received);
+  void prove(const Greeting& challenge);
   bool on_answer(Connection& connection);
   bool on_word(Connection& connection);
+  bool on_carried(const Connection& connection, std::span<const std::byte> word);
   void note(Notice notice);
   void drop(int fd);
   bool watch(int fd);
   void tell(Change change);
-  Greeting greeting(bool is_answer) const;
+  Greeting greeting(Greeting::Kind kind) const;
 
   std::string fabric_;
   PeerName own_;
   std::unique_ptr<NodeDirectory> seat_;
-  Descriptor page_descriptor_;
-  SharedMapping page_memory_;
-  Descriptor doorbell_;
+  OwnMemory page_;
+  Descriptor wake_descriptor_;
+  SharedMapping wake_memory_;
+  Bell bell_;
   Descriptor epoll_;
-  Descriptor spare_;  // given up for a moment when descriptors run out, to turn callers away
+  Reception reception_;
 
   std::mutex mutex_;  // guards what follows; held across system calls
   std::unordered_map<int, Connection> connections_;
   std::vector<int> strangers_;  // connections in Stage::greeting, oldest first
+  std::vector<int> foreign_;    // connections of other users, the same
   std::deque<Notice> notices_;
+  std::deque<Carried> carried_;
 
   SpinLock changes_lock_;  // guards changes_
   std::vector<Change> changes_;

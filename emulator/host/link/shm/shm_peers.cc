@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/os/bell.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/clock.h"
 
@@ -24,7 +25,7 @@ ShmPeers::ShmPeers(std::unique_ptr<ShmControl> control, std::string fabric, cons
       options_(options),
       control_(std::move(control)),
       own_name_(control_->own_name()),
-      page_(control_->page()),
+      page_(control_->page(), control_->wake()),
       watch_(deferred_, statistics_, options.watch) {
   routes_.reserve(kPeersExpected);
   channels_.reserve(kPeersExpected);
@@ -95,7 +96,8 @@ void ShmPeers::take_in(ShmControl::Change& change, std::uint32_t index) {
       change.channel->route = index;
       change.channel->tx.set_depth(options_.depth_bytes);
       change.channel->tx.set_rewind_room(options_.rewind_room);
-      if (change.kind == Kind::opened) route.connecting = false;
+      route.connecting = false;
+      ++route.arrivals;
       // One direction stays on one channel for as long as it lives, so that frames keep their order.
       if (route.tx == nullptr) route.tx = change.channel;
       channels_.push_back(std::move(change.channel));
@@ -230,7 +232,7 @@ void ShmPeers::run(const DeferredWork::Item& item) {
   switch (item.kind) {
     case Kind::ring:
       if (const int doorbell = item.channel->doorbell.load(std::memory_order_acquire); doorbell >= 0)
-        ShmControl::ring(doorbell);
+        Bell::ring(doorbell);
       break;
     case Kind::connect:
       control_->connect(item.peer);
@@ -267,6 +269,12 @@ void ShmPeers::abandon_after_fork() {
   route_of_.clear();
   arriving_.clear();
   control_.reset();
+}
+
+bool is_draining(const ShmPeers& peers, std::uint32_t route) {
+  return std::ranges::any_of(peers.channels(), [route](const auto& channel) {
+    return channel->route == route && channel->dead.load(std::memory_order_relaxed);
+  });
 }
 
 bool has_waiting_frames(const ShmPeers& peers) {

@@ -58,6 +58,7 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
     bool connecting = false;
     Time give_up_at{};
     Time retry_at{};
+    std::uint32_t arrivals = 0;  // channels that the peer has made
   };
   /// By index, which stays; references do not.
   std::vector<Route>& routes() { return routes_; }
@@ -153,6 +154,8 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
 
 /// Whether frames lie in any ring.
 bool has_waiting_frames(const ShmPeers& peers);
+/// Frames of a process that has gone from there are not taken yet.
+bool is_draining(const ShmPeers& peers, std::uint32_t route);
 
 template <class Turn>
 std::size_t ShmPeers::take_frames(FrameSink& sink, std::size_t budget, Turn&& turn) {

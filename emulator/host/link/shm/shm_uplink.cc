@@ -79,8 +79,7 @@ ProcessPage* ShmUplink::fabric_page() const {
 }
 
 Time ShmUplink::delivered_by(Time now) {
-  ProcessPage* const page = fabric_page();
-  const Time by = page != nullptr ? relayed_by(*page, now) : now;
+  const Time by = fabric_page() != nullptr ? relayed_by(port()->peer_pages(), now) : now;
   is_late_.store(by < now - kTurn, std::memory_order_relaxed);
   return by;
 }
@@ -94,13 +93,12 @@ bool ShmUplink::has_sent(std::uint64_t published) {
   if (published_in_ == nullptr || port().get() != published_in_) return true;
   if (port()->tx.read_tail() >= published) return true;
   // What a dead network does not take is as lost as what it took.
-  ProcessPage* const page = fabric_page();
-  return page != nullptr && relay_stands_still(*page, clock_now());
+  return fabric_page() != nullptr && relay_stands_still(port()->peer_pages(), clock_now());
 }
 
 bool ShmUplink::has_signal() {
   return peers().control().is_connected_to(kFabricPort) &&
-         !dead_port_name(fabric_.c_str(), peers().own_name().address.octets).is_held();
+         !has_dead_port(fabric_.c_str(), peers().own_name().address.octets);
 }
 
 Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {
@@ -109,6 +107,7 @@ Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {
   LinkParts parts = (*link)->parts();
   parts.directed_yield = &(*link)->directed_yield();
   parts.relay = link->get();
+  parts.last_words = link->get();
   return opened_shm_link(std::move(*link), parts, config);
 }
 

@@ -18,7 +18,7 @@
 
 namespace verbena::host {
 
-class ShmUplink final : public ShmLink, public Relay {
+class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
  public:
   /// The error is one line for the user; no fabric process is one.
   static Result<std::unique_ptr<ShmUplink>, std::string> open(const EngineConfig& config);
@@ -37,6 +37,7 @@ class ShmUplink final : public ShmLink, public Relay {
   std::uint64_t published() override;
   bool has_sent(std::uint64_t published) override;
   bool has_signal() override;
+  void carry(std::uint8_t slot, std::span<const std::byte> frame) override { peers().control().carry(slot, frame); }
   bool blocks_peer_cpu() override { return peers().watch().blocks_peer_cpu(); }
   bool wants_one_answer_for_all() const override { return has_waiting_frames(peers()); }
 

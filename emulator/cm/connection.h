@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "wire/management.h"
 #include "wire/time.h"
@@ -110,6 +111,9 @@ struct Agreement {
   std::uint8_t rnr_retry_count = 0;
   std::uint8_t ack_timeout = 0;
 };
+
+/// A whole frame, as it comes from the node of a process that has ended.
+using LastWord = std::vector<std::byte>;
 
 /// 12.6.7.2
 enum class RejectReason : std::uint16_t {

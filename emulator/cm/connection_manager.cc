@@ -60,7 +60,7 @@ void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {
 
 void ConnectionManager::forget_peer(const Connection& connection) {
   const Path& path = connection.agreement.path;
-  if (path.slot) peers_.remove({path.address, *path.slot});
+  if (path.slot && !connection.is_bereft) peers_.remove({path.address, *path.slot});
 }
 
 void ConnectionManager::erase(ConnectionId id) {

@@ -78,11 +78,12 @@ class ConnectionManager {
   void disconnect_all(Time now);
   bool awaits_disconnects() const;
   /// The process that sends a request from a QP number that is in a connection with its slot still: either the request
-  /// is wrong (12.9.8.3.1), or the connection was a predecessor's. It is put among those who have joined (peers()).
-  std::optional<PeerProcess> sender_if_stale(const wire::PacketView& packet);
-  /// A process has ended without a word: its connections made before the probe `before` began end as if its node's
-  /// manager had ended them for it.
-  void peer_gone(Time now, const PeerProcess& peer, std::uint32_t before);
+  /// is wrong (12.9.8.3.1), or the connection was a predecessor's.
+  std::optional<PeerProcess> sender_if_stale(const wire::PacketView& packet) const;
+  /// A process has ended without a word. Returns what its node's kernel says for it, as frames from there to here: a
+  /// DREQ, REJ or SIDR_REP for each of its connections that was made before the probe `before` began. Once for each,
+  /// for Linux repeats none of them (cm_destroy_id in cm.c). Nothing ends before such a frame is received.
+  std::vector<LastWord> last_words(const PeerProcess& peer, std::uint32_t before);
 
   /// The device has gone, and with it every connection and listener: nothing is sent, and one event tells it.
   void device_removed();
@@ -129,6 +130,7 @@ class ConnectionManager {
     Transport transport = Transport::rc;
     Agreement agreement;
     std::uint32_t probe = 0;  // the last probe before its peer was known
+    bool is_bereft = false;   // its peer has ended, and has said its last word
     // How long the peer may take to answer, and how often it is asked again: both are in the REQ, for both sides.
     std::uint8_t response_timeout = kResponseTimeout;
     std::uint8_t retries_max = kRetriesMax;
@@ -165,6 +167,7 @@ class ConnectionManager {
   Event& raise(EventType type, const Connection& connection);
 
   // ending.cc
+  std::optional<Mad> last_word_of(const Connection& connection) const;
   void enter_timewait(Time now, Connection& connection);
   void send_disconnect(Time now, Connection& connection);
   void end_by_peer(Time now, Connection& connection, std::uint16_t reason, const PrivateData& data);

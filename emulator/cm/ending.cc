@@ -125,25 +125,78 @@ void ConnectionManager::end_by_peer(Time now, Connection& connection, std::uint1
   }
 }
 
-void ConnectionManager::peer_gone(Time now, const PeerProcess& peer, std::uint32_t before) {
+/// Nothing: the connection is about to end without it.
+std::optional<Mad> ConnectionManager::last_word_of(const Connection& connection) const {
+  const std::uint64_t transaction = transaction_of(connection.remote_id);
+  const auto reject = [&](std::uint8_t about) {
+    wire::CmReject message;
+    message.local_id = connection.remote_id;
+    message.remote_id = connection.id;
+    message.message = about;
+    message.reason = static_cast<std::uint16_t>(RejectReason::consumer_defined);
+    return make_mad<wire::CmRejectLayout>(wire::CmAttribute::reject, transaction, message, {},
+                                          wire::kCmRejectInfoBytes);
+  };
+  switch (connection.state) {
+    case State::request_sent:
+      return reject(wire::kMessageRequest);
+    case State::reply_sent:
+      return reject(wire::kMessageReply);
+    case State::request_received:
+    case State::reply_received:
+      return reject(wire::kMessageOther);
+    case State::established:
+    case State::disconnect_sent: {
+      wire::CmDisconnect message;
+      message.local_id = connection.remote_id;
+      message.remote_id = connection.id;
+      message.remote_qpn = connection.local_qpn;
+      return make_mad<wire::CmDisconnectLayout>(wire::CmAttribute::disconnect_request, transaction, message, {});
+    }
+    case State::service_request_sent: {
+      wire::CmServiceReply message;
+      message.request_id = connection.id;
+      message.status = static_cast<std::uint8_t>(ServiceStatus::rejected);
+      message.service_id = connection.service_id;
+      return make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply, connection.transaction_id, message,
+                                                  {}, wire::kCmServiceInfoBytes);
+    }
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_received:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::vector<LastWord> ConnectionManager::last_words(const PeerProcess& peer, std::uint32_t before) {
   std::vector<ConnectionId> left;
   for (const auto& [id, connection] : connections_) {
     const Path& path = connection.agreement.path;
-    if (path.slot == peer.slot && path.address == peer.address && connection.probe < before) left.push_back(id);
+    if (path.slot == peer.slot && path.address == peer.address && connection.probe < before && !connection.is_bereft)
+      left.push_back(id);
   }
   std::ranges::sort(left);  // the order of events is not that of a hash
+  std::vector<LastWord> words;
   for (const ConnectionId id : left) {
     Connection& connection = *find(id);
-    if (connection.state == State::disconnect_sent) {
-      raise(EventType::disconnected, connection);
-      enter_timewait(now, connection);
-    } else if (connection.state == State::service_request_sent) {
-      raise(EventType::service_reply, connection).status = static_cast<std::uint16_t>(ServiceStatus::rejected);
-      erase(id);
-    } else {
-      end_by_peer(now, connection, static_cast<std::uint16_t>(RejectReason::consumer_defined), {});
-    }
+    const auto mad = last_word_of(connection);
+    forget_peer(connection);
+    connection.is_bereft = true;
+    if (!mad) continue;
+    const Path& path = connection.agreement.path;
+    wire::FramePath way;
+    way.source_mac = path.mac;
+    way.source = path.address;
+    way.destination_mac = config_.mac;
+    way.destination = config_.address;
+    way.traffic_class = path.traffic_class;
+    way.hop_limit = path.hop_limit;
+    way.flow_label = path.flow_label;
+    LastWord& word = words.emplace_back(frame_bytes_of(way));
+    word.resize(write_frame(way, wire::Psn(0), *mad, word, wire::IcrcState::present));
   }
+  return words;
 }
 
 void ConnectionManager::device_removed() {

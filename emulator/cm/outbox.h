@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 
 #include "emulator/cm/connection.h"
 #include "emulator/cm/mad.h"
@@ -16,6 +17,11 @@
 namespace verbena::cm {
 
 class ConnectionManager;
+
+/// The datagram in a frame, in room for wire::frame_bytes() of it. Returns how many octets it has.
+std::size_t write_frame(const wire::FramePath& path, wire::Psn psn, const Mad& mad, std::span<std::byte> room,
+                        wire::IcrcState icrc);
+std::size_t frame_bytes_of(const wire::FramePath& path);
 
 class Outbox {
  public:

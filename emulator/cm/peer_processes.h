@@ -28,6 +28,8 @@ class PeerProcesses {
   };
   Probe begin_probe() { return {++probe_, std::exchange(joined_, {})}; }
   bool has_joined() const { return !joined_.empty(); }
+  /// It is to be looked after as if it had just got a connection.
+  void suspect(const PeerProcess& peer) { joined_.insert(peer); }
   /// And of how many connections each.
   const std::map<PeerProcess, std::uint32_t>& all() const { return connections_; }
 
@@ -46,8 +48,6 @@ class PeerProcesses {
     VERBENA_ASSERT(found != connections_.end() && found->second != 0);
     if (--found->second == 0) connections_.erase(found);
   }
-  /// It is to be looked after as if it had just got a connection.
-  void suspect(const PeerProcess& peer) { joined_.insert(peer); }
   /// Nobody has a connection any more.
   void clear() {
     connections_.clear();

@@ -16,7 +16,7 @@ PrivateData private_data(std::span<const std::byte> body, std::size_t skip = 0) 
 
 }  // namespace
 
-std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::PacketView& packet) {
+std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::PacketView& packet) const {
   const auto header = mad_header(packet);
   if (!header || header->attribute != wire::CmAttribute::request) return std::nullopt;
   const auto request = parse<wire::CmRequestLayout>(packet.payload().subspan(wire::MadHeaderLayout::bytes));
@@ -24,8 +24,8 @@ std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::Packet
   const auto same_qp = by_peer_qpn_.find({address, request.local_qpn.value()});
   if (same_qp == by_peer_qpn_.end() || by_peer_id_.contains({address, request.local_id})) return std::nullopt;
   const PeerProcess peer{address, slot_of_id(request.local_id)};
-  if (find(same_qp->second)->agreement.path.slot != peer.slot) return std::nullopt;
-  peers_.suspect(peer);
+  const auto connection = connections_.find(same_qp->second);
+  if (connection->second.agreement.path.slot != peer.slot) return std::nullopt;
   return peer;
 }
 

@@ -14,9 +14,21 @@ PeerProcess peer_of(const Config& config) {
   return {config.address, config.slot};
 }
 
+/// What its kernel says of those of its connections that were made before this probe arrives.
+std::size_t hear_last_words(ConnectionManager& manager, Time now, const PeerProcess& peer, std::uint32_t before) {
+  const auto words = manager.last_words(peer, before);
+  for (const LastWord& word : words) {
+    const auto packet = wire::parse_frame(word);
+    BOOST_REQUIRE(packet.ok());
+    BOOST_TEST((packet->source() == peer.address));
+    manager.receive(now, *packet);
+  }
+  return words.size();
+}
+
 /// All that the process has made until now ends with it.
 void end_process(ConnectionManager& manager, Time now, const PeerProcess& peer) {
-  manager.peer_gone(now, peer, manager.peers().begin_probe().number);
+  hear_last_words(manager, now, peer, manager.peers().begin_probe().number);
 }
 
 /// The events of a connection that are left, of which it must have exactly one.
@@ -89,8 +101,34 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_connection_that_stands_is_disconn
   const auto event = only_event(pair.passive);
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::disconnected);
+  BOOST_TEST(pair.passive.disconnect(pair.now, event->connection));  // as the program does then
   pair.run(pair.now + seconds(10));
   BOOST_TEST(pair.passive.connections() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_word_of_a_killed_process_is_said_once_and_a_connection_that_misses_it_stands) {
+  Pair pair;
+  pair.active.request(pair.now, pair.request_init());
+  pair.run(pair.now + seconds(1));
+  pair.passive_events.clear();
+  const PeerProcess killed = peer_of(pair.active_config);
+  BOOST_TEST(pair.passive.last_words(killed, pair.passive.peers().begin_probe().number).size() == 1u);  // and lost
+  BOOST_TEST(pair.passive.peers().all().empty());  // nobody looks after it any more
+  BOOST_TEST(pair.passive.last_words(killed, pair.passive.peers().begin_probe().number).empty());
+  BOOST_TEST(pair.passive.events().empty());
+  BOOST_TEST(pair.passive.connections() == 1u);
+
+  // Its successor uses the same QP number: both connections are stale (12.9.8.3.1), and the second attempt is taken.
+  Config config = pair.active_config;
+  config.first_id += 100;
+  ConnectionManager successor(config);
+  successor.request(pair.now, pair.request_init());
+  Port port;
+  successor.outbox().transmit(port, 1);
+  pair.passive.receive(pair.now, *wire::parse_frame(port.frames.front()));
+  const auto event = only_event(pair.passive);
+  BOOST_REQUIRE(event.has_value());
+  BOOST_CHECK(event->type == EventType::disconnected);
 }
 
 BOOST_AUTO_TEST_CASE(of_two_processes_in_one_slot_the_connections_of_the_one_that_ended_go) {
@@ -105,9 +143,9 @@ BOOST_AUTO_TEST_CASE(of_two_processes_in_one_slot_the_connections_of_the_one_tha
   pair.passive_events.clear();
   const std::uint32_t later = pair.passive.peers().begin_probe().number;
   BOOST_TEST(later > between);
-  pair.passive.peer_gone(pair.now, peer_of(pair.active_config), between);
+  BOOST_TEST(hear_last_words(pair.passive, pair.now, peer_of(pair.active_config), between) == 1u);
   BOOST_TEST(only_event(pair.passive).has_value());
-  pair.passive.peer_gone(pair.now, peer_of(pair.active_config), later);
+  BOOST_TEST(hear_last_words(pair.passive, pair.now, peer_of(pair.active_config), later) == 1u);
   BOOST_TEST(only_event(pair.passive).has_value());
 }
 

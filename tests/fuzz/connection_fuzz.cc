@@ -185,8 +185,11 @@ class Victim {
       case 16:
         return deliver_made_up(input);
       case 17:
-        return manager_.peer_gone(now_, {config().address, static_cast<std::uint8_t>(input.u8() % 2 * 3)},
-                                  manager_.peers().begin_probe().number - input.u8() % 2);
+        for (const cm::LastWord& word :
+             manager_.last_words({config().address, static_cast<std::uint8_t>(input.u8() % 2 * 3)},
+                                 manager_.peers().begin_probe().number - input.u8() % 2))
+          if (const auto packet = wire::parse_frame(word)) manager_.receive(now_, *packet);
+        return;
       case 18:
         return manager_.disconnect_all(now_);
       case 19:

@@ -67,27 +67,34 @@ bool ConnectionService::keep_if_stale(const wire::PacketView& packet) {
   if (stale_.size() == kUnclaimedMax || !stale.frame.fits(packet)) return false;
   const auto peer = cm_.sender_if_stale(packet);
   if (!peer) return false;
+  cm_.peers().suspect(*peer);
   stale.peer = *peer;
   stale.frame.keep(packet);
   stale_.push_back(stale);
   return true;
 }
 
-void ConnectionService::recheck_stale(Time now) {
+void ConnectionService::recheck_stale(Time now, FramePort& port) {
   if (is_probing_ || cm_.peers().has_joined()) return;  // not until they have been looked after
-  for (; !stale_.empty(); stale_.pop_front()) {
-    const StaleRequest& stale = stale_.front();
+  for (const StaleRequest& stale : stale_)
     for (EndedPeer& ended : ended_)
       if (ended.peer == stale.peer) ended.told_at = now;
-    tell_gone(now);
-    take(now, stale.frame);
-  }
+  tell_gone(now, port);
+  for (StaleRequest& stale : stale_)
+    if (stale.until == Time{}) stale.until = std::max(now, words_travel_until_);
+  // The predecessor's connection is over once its program has answered the last word; else both are stale (12.9.8.3.1).
+  const auto waits = [&](const StaleRequest& stale) {
+    if (stale.until <= now) return false;
+    const auto packet = wire::parse_frame({stale.frame.octets.data(), stale.frame.bytes});
+    return packet && cm_.sender_if_stale(*packet).has_value();
+  };
+  for (; !stale_.empty() && !waits(stale_.front()); stale_.pop_front()) take(now, stale_.front().frame);
 }
 
 std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived) {
   if (arrived == Arrived::all_taken) {
-    tell_gone(now);
-    recheck_stale(now);
+    tell_gone(now, port);
+    recheck_stale(now, port);
   }
   cm_.on_deadline(now);
   CountingPort counted(port, counters);
@@ -96,7 +103,8 @@ std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& co
   if (!ended_.empty()) due_ = std::min(due_, ended_.front().told_at);
   if (!is_probing_ && cm_.peers().has_joined()) probe_at_ = now;
   if (!stale_.empty() && !is_probing_ && !cm_.peers().has_joined())
-    due_ = now;  // to be looked at again when all is taken
+    due_ = std::min(due_, stale_.front().until > now ? now + kStaleLook : now);  // again when all is taken
+  if (!to_carry_.empty()) due_ = now;
   if (probe_at_ > now) due_ = std::min(due_, probe_at_);
   // Those that are due already are about to be.
   if (!unclaimed_.empty() && unclaimed_.front().refuse_at > now) due_ = std::min(due_, unclaimed_.front().refuse_at);
@@ -104,6 +112,7 @@ std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& co
 }
 
 bool ConnectionService::recheck(SpinLock& lock, Time now) {
+  carry_last_words(lock);
   const bool has_refused = recheck_unclaimed(lock, now);
   return probe_peers(lock, now) || has_refused;
 }
@@ -190,12 +199,31 @@ std::optional<ConnectionService::EndedPeer> ConnectionService::look_after(const 
   return EndedPeer{peer, probe, {}};
 }
 
-void ConnectionService::tell_gone(Time now) {
+/// They travel as frames do; what of them arrives ends connections.
+void ConnectionService::tell_gone(Time now, FramePort& port) {
+  std::vector<ToCarry> words;
   std::erase_if(ended_, [&](const EndedPeer& ended) {
-    const bool is_due = ended.told_at <= now;
-    if (is_due) cm_.peer_gone(now, ended.peer, ended.before);
-    return is_due;
+    if (ended.told_at > now) return false;
+    for (cm::LastWord& word : cm_.last_words(ended.peer, ended.before)) words.push_back({ended.peer, std::move(word)});
+    return true;
   });
+  if (!words.empty()) words_travel_until_ = now + kLastWordsPatience;
+  for (ToCarry& it : words) {
+    if (carrier_ != nullptr) {
+      to_carry_.push_back(std::move(it));
+    } else if (!port.take_in(now, it.word)) {
+      if (const auto packet = wire::parse_frame(it.word)) management_datagram(now, *packet);
+    }
+  }
+}
+
+void ConnectionService::carry_last_words(SpinLock& lock) {
+  std::vector<ToCarry> words;
+  {
+    const std::scoped_lock guard(lock);
+    words.swap(to_carry_);
+  }
+  for (const ToCarry& it : words) carrier_->carry(it.from.slot, it.word);
 }
 
 void ConnectionService::device_removed() {
@@ -203,6 +231,7 @@ void ConnectionService::device_removed() {
   unclaimed_.clear();
   stale_.clear();
   ended_.clear();
+  to_carry_.clear();
   probe_at_ = kNever;
   note_activity();
 }

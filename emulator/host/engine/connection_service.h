@@ -4,17 +4,21 @@
 // communication manager (emulator/cm) under the engine's lock. Every process of a node may get every such datagram (the
 // links do not know better): it takes those for its own connections, by the slot in the communication ID, and those for
 // services that it or nobody listens for. It looks after the processes at the other ends too, since one that is killed
-// has no kernel behind it to say so. It does not know what the connections are for (verbs-shim/rdma_cm).
+// has no kernel behind it to say so: it says in its stead what that kernel would, once, and by the way that frames take
+// from there (last_words.h), so that a dead cable keeps it to itself. It does not know what the connections are for
+// (verbs-shim/rdma_cm).
 #pragma once
 
 #include <array>
 #include <deque>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "emulator/cm/addressee.h"
 #include "emulator/cm/connection_manager.h"
 #include "emulator/host/link/frame_port.h"
+#include "emulator/host/link/last_words.h"
 #include "emulator/host/node/service_directory.h"
 #include "emulator/host/os/spin_lock.h"
 #include "emulator/nic/nic.h"
@@ -30,12 +34,15 @@ class ConnectionService final : public nic::ManagementSink {
   /// Every process that can be reached stands on this machine (shared memory), or it is not known (sockets).
   enum class Peers : std::uint8_t { all_here, anywhere };
 
-  ConnectionService(const cm::Config& config, ServiceDirectory directory, Peers peers)
+  /// `carrier`: takes last words to the network; null: they arrive at the port (FramePort::take_in). Outlives this.
+  ConnectionService(const cm::Config& config, ServiceDirectory directory, Peers peers,
+                    LastWordsCarrier* carrier = nullptr)
       : config_(config),
         cm_(config),
         directory_(std::move(directory)),
         presence_(directory_.announce()),
-        peers_(peers) {}
+        peers_(peers),
+        carrier_(carrier) {}
 
   const ServiceDirectory& directory() const { return directory_; }
 
@@ -51,7 +58,7 @@ class ConnectionService final : public nic::ManagementSink {
   /// Runs timers and sends what is due. Returns how many datagrams left.
   std::size_t step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived);
   /// Whether something is due that has to be looked up outside the lock: recheck().
-  bool has_questions(Time now) const { return has_unclaimed(now) || probe_at_ <= now; }
+  bool has_questions(Time now) const { return has_unclaimed(now) || probe_at_ <= now || !to_carry_.empty(); }
 
   // Programs listen, take one connection, and listen anew for the next one, which the peer may ask for a little sooner
   // (perftest does): a request waits so long for somebody to listen before it is refused.
@@ -60,6 +67,10 @@ class ConnectionService final : public nic::ManagementSink {
   static constexpr Duration kProbeEvery = milliseconds(250);
   // What a process sent before it ended is heard first: so long it may be under way.
   static constexpr Duration kDrainDelay = milliseconds(100);
+  // A request from a QP number that was a dead process's waits so long for what is told of that process's end, and for
+  // the answer of who is told.
+  static constexpr Duration kLastWordsPatience = milliseconds(100);
+  static constexpr Duration kStaleLook = milliseconds(5);
 
   /// Without the lock, since other processes have to be looked for; then under it. True: step() has something to do.
   bool recheck(SpinLock& lock, Time now);
@@ -87,6 +98,11 @@ class ConnectionService final : public nic::ManagementSink {
   struct StaleRequest {
     cm::PeerProcess peer;
     KeptFrame frame;
+    Time until{};  // it waits for last words; zero: not yet
+  };
+  struct ToCarry {
+    cm::PeerProcess from;
+    cm::LastWord word;
   };
   struct EndedPeer {
     cm::PeerProcess peer;
@@ -99,15 +115,17 @@ class ConnectionService final : public nic::ManagementSink {
   bool recheck_unclaimed(SpinLock& lock, Time now);
   bool probe_peers(SpinLock& lock, Time now);
   std::optional<EndedPeer> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t probe) const;
-  void tell_gone(Time now);
+  void tell_gone(Time now, FramePort& port);
+  void carry_last_words(SpinLock& lock);
   bool keep_if_stale(const wire::PacketView& packet);
-  void recheck_stale(Time now);
+  void recheck_stale(Time now, FramePort& port);
 
   const cm::Config config_;
   cm::ConnectionManager cm_;
   ServiceDirectory directory_;
   HeldName presence_;
   Peers peers_;
+  LastWordsCarrier* carrier_;
   Time due_ = kNever;
   Time probe_at_ = kNever;
   Time all_called_at_{};            // until then only those who have joined are
@@ -115,6 +133,8 @@ class ConnectionService final : public nic::ManagementSink {
   Watches watches_;                 // nothing: a process that was looked for and does not stand on this machine
   std::deque<EndedPeer> ended_;     // and not told yet
   std::deque<StaleRequest> stale_;  // until the next probe
+  std::vector<ToCarry> to_carry_;
+  Time words_travel_until_{};
   std::deque<UnclaimedRequest> unclaimed_;
 };
 

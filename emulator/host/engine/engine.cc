@@ -12,6 +12,7 @@
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/drawn_numbers.h"
+#include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
 namespace {
@@ -53,6 +54,7 @@ Engine::Engine(const EngineConfig& config, EventSink& events)
     : acknowledgements_(config.prompt_answer.value_or(PingPongDetector::kPrompt)), config_(config), events_(events) {}
 
 Result<std::unique_ptr<Engine>, std::string> Engine::open(const EngineConfig& config, EventSink& events) {
+  settle_own_user();
   auto opened = open_link(config);
   if (!opened) return Failure{opened.error()};
   return open_on(std::move(*opened), config, events);
@@ -91,7 +93,8 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   cm_config.udp_source_port = opened.udp_source_port;
   engine->connection_service_ = std::make_unique<ConnectionService>(
       cm_config, ServiceDirectory(config.fabric, opened.slot, config.address),
-      engine->link_kind().reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere);
+      engine->link_kind().reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere,
+      engine->parts_.last_words);
   engine->nic_->set_management(engine->connection_service_.get());
   if (config.nic.removed_after) engine->removal_at_ = clock_now() + *config.nic.removed_after;
   ForkRegistry::add(*engine);

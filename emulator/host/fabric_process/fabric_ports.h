@@ -63,7 +63,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   }
   void disarm() { shm_->disarm(); }
   void service(Time now) {
-    shm_->service();
+    shm_->control().service();
     take_last_words();
     look_at_waiting(now);
   }
@@ -94,7 +94,7 @@ class FabricPorts final : private PeerSink, private fabric::Sink, private fabric
   std::vector<Process> processes() const;
   /// To the processes that stand there now. False: nobody does, or one of them does not listen.
   bool notify(std::uint32_t host, Notice notice) {
-    shm_->service();  // who called before is one of them
+    shm_->control().service();  // who called before is one of them
     return shm_->control().notify(nodes_[host].address, notice);
   }
 

@@ -68,8 +68,7 @@ class ShmPorts {
         waiting = {routes[i].peer, now, tail};
     }
   }
-  void service() { peers_->control().service(); }
-  /// Who tells processes of a node something, and hears what they tell.
+  /// Who hears the processes, and tells those of a node something.
   ShmControl& control() { return peers_->control(); }
 
   /// What there was and is of a process in one place.

@@ -53,6 +53,11 @@ std::size_t CapturingLink::receive(Time now, FrameSink& sink, std::size_t budget
   return inner_.receive(now, recorder, std::min(budget, most));
 }
 
+bool CapturingLink::take_in(Time now, std::span<const std::byte> frame) {
+  file_->record(now, frame, wire::Direction::inbound, file_->take_annotation());
+  return inner_.take_in(now, frame);
+}
+
 std::optional<Time> CapturingLink::next_deadline() const {
   const std::optional<Time> below = inner_.next_deadline();
   const std::optional<Time> due = file_->next_deadline();

@@ -28,6 +28,7 @@ class CapturingLink final : public FramePort {
   void cancel() override { inner_.cancel(); }
   void publish() override { inner_.publish(); }
   std::size_t receive(Time now, FrameSink& sink, std::size_t budget) override;
+  bool take_in(Time now, std::span<const std::byte> frame) override;
   std::optional<Time> next_deadline() const override;
   bool holds_back() const override { return was_full_ || inner_.holds_back(); }
 

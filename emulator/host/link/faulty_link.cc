@@ -103,6 +103,13 @@ class FaultyLink final : public FramePort {
     return handed_up;
   }
 
+  bool take_in(Time now, std::span<const std::byte> frame) override {
+    if (!rx_) return inner_.take_in(now, frame);
+    Intake(*this, now).frame(frame, wire::IcrcState::present);
+    inner_.take_in(now, frame);  // a capture records it with what has become of it
+    return true;
+  }
+
   std::optional<Time> next_deadline() const override {
     std::optional<Time> earliest = inner_.next_deadline();
     const auto take = [&](std::optional<Time> when) {

@@ -30,6 +30,9 @@ class FramePort : public nic::TransmitPort {
   virtual void publish() = 0;
   /// Hands up to `budget` waiting frames to the sink; returns how many.
   virtual std::size_t receive(Time now, FrameSink& sink, std::size_t budget) = 0;
+  /// A frame arrives that no link has carried: receive() hands it up if the port's faults let it through. False: there
+  /// is nothing that could keep it from the sink, so the caller may hand it up itself.
+  virtual bool take_in(Time, std::span<const std::byte>) { return false; }
   /// When receive() or publish() wants to be called without new input (a delayed frame; a peer to be woken).
   virtual std::optional<Time> next_deadline() const = 0;
   /// The last receive() may have left frames although it handed up fewer than it was to. Whoever wants to sleep calls

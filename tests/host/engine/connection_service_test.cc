@@ -39,8 +39,8 @@ cm::Config config_of(std::uint8_t slot, std::uint32_t first_id) {
 
 /// A management, and on the far end of its cable the manager of whichever process is asked to answer.
 struct Bench {
-  Bench()
-      : management(config_of(kOwnSlot, 100), directory_of(kOwnSlot), ConnectionService::Peers::all_here),
+  explicit Bench(LastWordsCarrier* carrier = nullptr)
+      : management(config_of(kOwnSlot, 100), directory_of(kOwnSlot), ConnectionService::Peers::all_here, carrier),
         ends(connect_in_process({.first = kNode,
                                  .second = wire::Gid::from_ipv4(0x7f2f5b02),
                                  .first_mac = {},
@@ -230,10 +230,58 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_number_of_a_process_that_ended_may_come_again_
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::disconnected);
   BOOST_TEST(event->context == 500u);
+  BOOST_TEST(bench.management.manager().events().empty());  // not before its program has answered
+  BOOST_TEST(bench.management.manager().disconnect(bench.now, event->connection));
+  bench.step();
   event = bench.management.manager().events().poll();
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == EventType::request);
   BOOST_CHECK(bench.management.manager().events().empty());
+}
+
+namespace {
+/// Keeps what it is given.
+struct Lost final : LastWordsCarrier {
+  void carry(std::uint8_t slot, std::span<const std::byte> frame) override {
+    slots.push_back(slot);
+    frames.emplace_back(frame.begin(), frame.end());
+  }
+  std::vector<std::uint8_t> slots;
+  std::vector<std::vector<std::byte>> frames;
+};
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_the_network_keeps_of_a_last_word_ends_nothing_and_the_next_request_is_stale) {
+  Lost network;
+  Bench bench(&network);
+  HeldName presence = bench.connect_and_succeed();
+  bench.now = bench.now + ConnectionService::kProbeEvery;
+  bench.recheck();
+  bench.now = bench.now + ConnectionService::kDrainDelay;
+  bench.step();
+  bench.recheck();
+  BOOST_TEST(bench.ended() == kNone);
+  BOOST_TEST(network.slots == std::vector<std::uint8_t>{kPeerSlot});
+  BOOST_REQUIRE(network.frames.size() == 1u);
+  const auto word = wire::parse_frame(network.frames[0]);
+  BOOST_REQUIRE(word.ok());
+  BOOST_CHECK(word->source() == kNode);
+
+  bench.now = bench.now + ConnectionService::kLastWordsPatience;
+  ConnectionManager second(config_of(kPeerSlot, 600));
+  auto init = Bench::request_init(0x20);
+  init.path.slot = kOwnSlot;
+  second.request(bench.now, init);
+  bench.hear(second);
+  bench.step();
+  bench.recheck();
+  BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{500});
+  bench.send_to(second);
+  const auto answer = second.events().poll();
+  BOOST_REQUIRE(answer.has_value());
+  BOOST_CHECK(answer->type == EventType::rejected);
+  BOOST_TEST(answer->status == static_cast<std::uint16_t>(cm::RejectReason::stale_connection));
+  BOOST_TEST(network.frames.size() == 1u);  // said once
 }
 
 BOOST_AUTO_TEST_CASE(of_a_process_that_lives_a_queue_pair_number_in_use_is_stale) {

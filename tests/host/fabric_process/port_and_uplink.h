@@ -74,7 +74,7 @@ struct Pair {
     uplink->service();  // the answer
   }
   void pass() {
-    ports->service();
+    ports->control().service();
     ports->receive(clock_now(), taker, 64);
   }
   OneCore pinned;

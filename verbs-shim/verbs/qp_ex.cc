@@ -1,7 +1,7 @@
 // The extended QP: wr_start, the builders of each operation, the setters, wr_complete and wr_abort.
 //
 // Requests are collected and posted together in wr_complete, under one run of the engine. An operation that the QP was
-// not created for, or a malformed request, fails the whole batch: nothing of it is posted.
+// not created for, a malformed request, or too little room fails the whole batch: nothing of it is posted.
 #include <endian.h>
 
 #include "verbs-shim/verbs/boundary.h"
@@ -152,6 +152,7 @@ int wr_complete(ibv_qp_ex* qp) {
   int error = staged.error;
   if (error == 0)
     error = engine->post([&](nic::Nic& nic, Time now) {
+      if (const auto fits = nic.has_room(self(qp).nic, staged.count); !fits) return errno_of(fits);
       for (std::uint32_t i = 0; i < staged.count; ++i) {
         const nic::SendRequest& request = staged.requests[i];
         const auto posted = nic.post_send(self(qp).nic, request, now);

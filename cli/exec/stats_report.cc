@@ -54,8 +54,14 @@ std::string StatsReport::text(std::string_view nodes) const {
   std::size_t width = 0;
   for (std::size_t i = 0; i < nic::kCounters; ++i)
     width = std::max(width, nic::to_string(static_cast<nic::Counter>(i)).size());
-  for (const auto& [name, sum] : sums())
+  bool has_refused = false;
+  for (const auto& [name, sum] : sums()) {
     if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", name, width, sum);
+    has_refused = has_refused || (sum != 0 && name == nic::to_string(nic::Counter::posts_refused_unpolled));
+  }
+  if (has_refused)
+    text +=
+        "  (posts were refused although requests were done: their completions, not polled, hold the queue's slots)\n";
   if (static_cast<const host::StatsFile*>(mapping_)->claimed.load() > host::StatsFile::kBlocks)
     text += fmt::format("  (only the first {} processes are counted)\n", host::StatsFile::kBlocks);
   return text;

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cli/run/interrupt.h"
+#include "cli/run/options.h"
 #include "cli/run/run_scenario.h"
 #include "scenarios/search/shrink.h"
 #include "wire/counted.h"

@@ -356,10 +356,32 @@ void start_ack_timer_late(Qp& qp, std::uint64_t batch, Time now) {
   if (requester.timed_batch >= batch) qp.timers.postpone(Timer::ack, now + ack_timeout(qp));
 }
 
-void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left) {
+namespace {
+
+/// The ACK timer is due. Whether somebody may still be about to answer what it runs over.
+bool may_be_answered(Qp& qp, Time now, AnswerWatch* answers) {
+  if (answers == nullptr) return false;
+  const Destination peer{qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint};
+  return !answers->has_answered(peer, qp.timers.deadline(Timer::ack) - ack_timeout(qp), now);
+}
+
+/// A timer that was put off is not to be a quarter of its length later than need be (C9-140 allows four times it).
+void put_off_ack_timer(Qp& qp, Time now) {
+  constexpr Duration kAtLeast = microseconds(50);
+  qp.timers.postpone(Timer::ack, now + std::max(kAtLeast, Duration{ack_timeout(qp).ns / 16}));
+}
+
+}  // namespace
+
+void run_requester_timers(NicState& nic, Qp& qp, Time now, const Awaited& awaited) {
   Requester& requester = qp.requester;
   if (qp.timers.take_due(Timer::rnr, now)) nic.ready.push_back(qp);
-  if (qp.timers.is_due(Timer::ack, now) && requester.timed_batch > left) start_ack_timer_late(qp, 0, now);
+  if (qp.timers.is_due(Timer::ack, now)) {
+    if (requester.timed_batch > awaited.left)
+      start_ack_timer_late(qp, 0, now);
+    else if (may_be_answered(qp, now, awaited.answers))
+      put_off_ack_timer(qp, now);
+  }
   if (qp.timers.take_due(Timer::ack, now)) {
     if (repeats_selectively(qp) && !time_out(qp, now)) return;
     nic.counters.add(Counter::local_ack_timeout_err);

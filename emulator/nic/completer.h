@@ -7,8 +7,13 @@
 namespace verbena::nic {
 
 void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now);
-/// The ACK timer or the RNR timer of the QP may be due. `left`: as Nic::on_deadline.
-void run_requester_timers(NicState& nic, Qp& qp, Time now, std::uint64_t left);
+/// As Nic::on_deadline: which requests have left, and who has answered.
+struct Awaited {
+  std::uint64_t left;
+  AnswerWatch* answers;
+};
+/// The ACK timer or the RNR timer of the QP may be due.
+void run_requester_timers(NicState& nic, Qp& qp, Time now, const Awaited& awaited);
 /// The ACK timer begins now, if anything is outstanding that it is for.
 void restart_ack_timer(NicState& nic, Qp& qp, Time now);
 /// As Nic::left_late.

@@ -215,13 +215,13 @@ void Nic::left_late(Batch batch, Time now) {
   state_->timers.for_each([&](Qp& qp) { start_ack_timer_late(qp, batch, now); });
 }
 
-void Nic::on_deadline(Time now, Batch left) {
+void Nic::on_deadline(Time now, Batch left, AnswerWatch* answers) {
   NicState& nic = *state_;
   nic.now = now;
   while (nic.timers.earliest() <= now) {
     Qp& qp = *nic.timers.front()->owner;
     nic.timers.remove(qp.timer_entry);
-    run_requester_timers(nic, qp, now, left);
+    run_requester_timers(nic, qp, now, {left, answers});
     resume_held_back(nic, qp, now);
     if (const Time next = qp.timers.next(); next != kNever) nic.timers.at_latest(qp.timer_entry, next);
   }
@@ -275,6 +275,14 @@ bool Nic::has_work() const {
 
 bool Nic::holds_acknowledgements() const {
   return state_->held_count != 0;
+}
+
+bool Nic::has_work(Of) const {
+  constexpr std::size_t kQpsLookedThrough = 16;
+  if (state_->held_count != 0 || state_->ready.size() > kQpsLookedThrough) return true;
+  for (const Qp* qp = state_->ready.first(); qp != nullptr; qp = qp->ready_next)
+    if (qp->responder.owes_response()) return true;
+  return false;
 }
 
 std::size_t Nic::poll_cq(CqHandle handle, std::span<Completion> into) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "emulator/nic/answer_watch.h"
 #include "emulator/nic/attributes.h"
 #include "emulator/nic/completion.h"
 #include "emulator/nic/counters.h"
@@ -161,8 +162,9 @@ class Nic {
   /// It has left only now, and those before it: the ACK timers that were started over it begin now.
   void left_late(Batch batch, Time now);
   /// Runs every timer that is due. An ACK timer that waits for the answer to a request of a batch after `left` begins
-  /// anew: the request has not left yet.
-  void on_deadline(Time now, Batch left = kEveryBatch);
+  /// anew: the request has not left yet. One over a peer of which `answers` says that it has not answered yet is put
+  /// off for a moment; null: each of them has.
+  void on_deadline(Time now, Batch left = kEveryBatch, AnswerWatch* answers = nullptr);
   /// When on_deadline (or transmit, for paced QPs) wants to be called next; nothing: no timer runs.
   std::optional<Time> next_deadline() const;
   /// When acknowledgements leave; a responder may wait with one for what else it has to say (IBTA 9.7.5.1.2).
@@ -176,6 +178,10 @@ class Nic {
   std::size_t transmit(Time now, TransmitPort& port, std::size_t budget, Acknowledge when = Acknowledge::at_once);
   /// Whether transmit() would try to build something, other than an acknowledgement that waits.
   bool has_work() const;
+  /// The same of answers to requests alone, those that wait among them. If more than a few QPs have anything to send it
+  /// is always said.
+  enum class Of : std::uint8_t { answers };
+  bool has_work(Of what) const;
   bool holds_acknowledgements() const;
 
   // -- Events: drained by the owner after every batch -------------------------------------------------------------

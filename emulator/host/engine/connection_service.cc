@@ -111,14 +111,14 @@ std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& co
   return sent;
 }
 
-bool ConnectionService::recheck(SpinLock& lock, Time now) {
+bool ConnectionService::recheck(FairLock& lock, Time now) {
   carry_last_words(lock);
   const bool has_refused = recheck_unclaimed(lock, now);
   return probe_peers(lock, now) || has_refused;
 }
 
 /// Requests for services that nobody here listened for until now.
-bool ConnectionService::recheck_unclaimed(SpinLock& lock, Time now) {
+bool ConnectionService::recheck_unclaimed(FairLock& lock, Time now) {
   struct Due {
     UnclaimedRequest unclaimed;
     bool listens = false;  // we do, for the other IP version
@@ -146,7 +146,7 @@ bool ConnectionService::recheck_unclaimed(SpinLock& lock, Time now) {
 }
 
 /// Who of the processes at the other ends is there still.
-bool ConnectionService::probe_peers(SpinLock& lock, Time now) {
+bool ConnectionService::probe_peers(FairLock& lock, Time now) {
   Watches watches;
   cm::PeerProcesses::Probe probe;
   std::vector<cm::PeerProcess> peers;
@@ -217,7 +217,7 @@ void ConnectionService::tell_gone(Time now, FramePort& port) {
   }
 }
 
-void ConnectionService::carry_last_words(SpinLock& lock) {
+void ConnectionService::carry_last_words(FairLock& lock) {
   std::vector<ToCarry> words;
   {
     const std::scoped_lock guard(lock);

@@ -20,7 +20,7 @@
 #include "emulator/host/link/frame_port.h"
 #include "emulator/host/link/last_words.h"
 #include "emulator/host/node/service_directory.h"
-#include "emulator/host/os/spin_lock.h"
+#include "emulator/host/os/fair_lock.h"
 #include "emulator/nic/nic.h"
 
 namespace verbena::host {
@@ -73,7 +73,7 @@ class ConnectionService final : public nic::ManagementSink {
   static constexpr Duration kStaleLook = milliseconds(5);
 
   /// Without the lock, since other processes have to be looked for; then under it. True: step() has something to do.
-  bool recheck(SpinLock& lock, Time now);
+  bool recheck(FairLock& lock, Time now);
 
   /// Under the engine's lock: there is nobody left to manage anything for.
   void device_removed();
@@ -112,11 +112,11 @@ class ConnectionService final : public nic::ManagementSink {
   using Watches = std::map<cm::PeerProcess, std::optional<PresenceWatch>>;
   bool has_unclaimed(Time now) const { return !unclaimed_.empty() && unclaimed_.front().refuse_at <= now; }
   void take(Time now, const KeptFrame& frame);
-  bool recheck_unclaimed(SpinLock& lock, Time now);
-  bool probe_peers(SpinLock& lock, Time now);
+  bool recheck_unclaimed(FairLock& lock, Time now);
+  bool probe_peers(FairLock& lock, Time now);
   std::optional<EndedPeer> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t probe) const;
   void tell_gone(Time now, FramePort& port);
-  void carry_last_words(SpinLock& lock);
+  void carry_last_words(FairLock& lock);
   bool keep_if_stale(const wire::PacketView& packet);
   void recheck_stale(Time now, FramePort& port);
 

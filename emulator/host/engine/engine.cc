@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "emulator/host/engine/engine_fork.h"
+#include "emulator/host/engine/thread_affinity.h"
 #include "emulator/host/link/link_factory.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/cancellation_shield.h"
@@ -41,7 +42,6 @@ class Engine::Sink final : public FrameSink {
     return now_;
   }
   bool fresh() const { return fresh_; }
-  Time at_start() const { return now_; }
 
  private:
   Time now_;
@@ -132,27 +132,34 @@ FairTimers::Look Engine::fetch(std::size_t most) {
   return {.since = since, .is_all = link_->fetch_all()};
 }
 
-/// Before receive(): what has arrived lies in the link's rings, unless a process between the ends has it in hand. Only
-/// who is to run a timer asks about that.
+/// Before receive(): what has arrived lies in the link's rings, unless a process between the ends or at the other one
+/// has it in hand. Only who is to run a timer asks about that.
 FairTimers::Look Engine::look_at_rings(Time now) {
-  if (parts_.relay == nullptr) return {.since = now, .is_all = true};
+  if (parts_.relay == nullptr && parts_.answers == nullptr) return {.since = now, .is_all = true};
   if (!timers_.wants_all()) return {};
-  return {.since = parts_.relay->delivered_by(now), .is_all = true};
+  if (parts_.answers != nullptr) parts_.answers->look();
+  return {.since = parts_.relay != nullptr ? parts_.relay->delivered_by(now) : now, .is_all = true};
 }
 
 Engine::Traffic Engine::pass_locked(bool fresh_clock, FairTimers::Look look, nic::Nic::Acknowledge when) {
   if (is_decorated_ || timers_.wants_all() || ++empty_passes_ % kPassesPerClock == 0) fresh_clock = true;
-  Sink sink(*nic_, clock_, fresh_clock ? clock_.now() : last_now_, fresh_clock);
-  if (!kernel_frames_) look = look_at_rings(sink.at_start());
+  const Time began = fresh_clock ? clock_.now() : last_now_;
+  Sink sink(*nic_, clock_, began, fresh_clock);
+  if (!kernel_frames_) look = look_at_rings(began);
   Traffic traffic;
-  traffic.received = port_->receive(sink.at_start(), sink, kReceiveBudget);
+  traffic.received = port_->receive(began, sink, kReceiveBudget);
   acknowledgements_.took(traffic.received == kReceiveBudget);
   if (sink.fresh()) run_timers(sink.now(), look, traffic.received);
   if (sink.fresh() && removal_at_ <= sink.now()) remove_device_locked(sink.now());
   if (nic_->has_work() || nic_->holds_acknowledgements())
     traffic.sent = transmit_received(sink.now(), traffic.received, when);
   if (traffic.sent != 0 || sink.fresh()) port_->publish();
-  if (sink.fresh()) last_now_ = sink.now();
+  if (sink.fresh()) {
+    last_now_ = sink.now();
+    // No more often than timers are precise.
+    if (parts_.answers != nullptr && traffic.received < kReceiveBudget && began - answered_by_ >= kTellAnsweredEvery)
+      tell_answered_now(began);
+  }
   if (nic_->has_events()) events_waiting_.store(true, std::memory_order_relaxed);
   return traffic;
 }
@@ -166,7 +173,7 @@ void Engine::run_timers(Time now, const FairTimers::Look& look, std::size_t rece
   if (!until) return;
   if (const auto timer = nic_->next_deadline(); timer && *timer <= *until) {
     timers_.look(*nic_, *link_);
-    nic_->on_deadline(*until, timers_.left());
+    nic_->on_deadline(*until, timers_.left(), parts_.answers);
   }
   if (connection_service_->due() <= *until)
     step_connections(now, timers_.has_heard_all() ? ConnectionService::Arrived::all_taken
@@ -321,10 +328,22 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   const bool worked = traffic.received != 0 || traffic.sent != 0;
   const bool yields =
       !worked && count == 0 && parts_.directed_yield != nullptr && parts_.directed_yield->wants_to_yield();
+  bool asks_for_cores = false;
+  PollYield::Kind yield = PollYield::Kind::none;
+  if (worked || count != 0)
+    poll_yield_.found();
+  else if (poll_yield_.is_due())
+    yield = yield_of_vain_poll(asks_for_cores);
   const bool kick = worked && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
-  if (yields) parts_.directed_yield->yield_core();
+  if (yields)
+    parts_.directed_yield->yield_core();
+  else if (yield != PollYield::Kind::none)
+    yield_core(yield);
+  else if (!worked && count == 0)
+    lock_.rest_after_vain_hold();
+  if (asks_for_cores) has_one_core_.store(is_bound_to_one_core(), std::memory_order_relaxed);
   return count;
 }
 

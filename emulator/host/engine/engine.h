@@ -19,6 +19,7 @@
 #include "emulator/host/engine/app_memory.h"
 #include "emulator/host/engine/connection_service.h"
 #include "emulator/host/engine/fair_timers.h"
+#include "emulator/host/engine/poll_yield.h"
 #include "emulator/host/engine/progress_thread.h"
 #include "emulator/host/engine/sleep_plan.h"
 #include "emulator/host/link/decorators.h"
@@ -26,7 +27,7 @@
 #include "emulator/host/link/reach_hint.h"
 #include "emulator/host/node/stats_file.h"
 #include "emulator/host/os/clock.h"
-#include "emulator/host/os/spin_lock.h"
+#include "emulator/host/os/fair_lock.h"
 #include "emulator/nic/nic.h"
 
 namespace verbena::host {
@@ -185,8 +186,11 @@ class Engine final : private Progress {
       return result;
     }
   }
+  void tell_answered_now(Time began);
   void disarm();
   bool app_stops_polling() const;
+  PollYield::Kind yield_of_vain_poll(bool& asks_for_cores);
+  void yield_core(PollYield::Kind kind);
   bool leave_to_thread();
   void step_connections(Time now, ConnectionService::Arrived arrived = ConnectionService::Arrived::perhaps_more);
   void recheck_connections();
@@ -204,13 +208,16 @@ class Engine final : private Progress {
   void await_departure();
   void dispatch_events();
 
-  SpinLock lock_;  // guards nic_, the link's data path, clock_, last_now_, empty_passes_
+  FairLock lock_;  // guards nic_, the link's data path, clock_, last_now_, empty_passes_
   PassClock clock_;
   bool kernel_frames_ = true;
   bool is_decorated_ = false;  // captures and delays want the time of every pass
   bool abandoned_ = false;
   std::uint32_t empty_passes_ = 0;
+  PollYield poll_yield_;
+  std::atomic<bool> has_one_core_{false};  // the thread that polled in vain last
   Time last_now_{};
+  Time answered_by_{};  // as told to the peers
   FairTimers timers_;
   Time removal_at_ = kNever;  // EngineConfig::nic.removed_after
   SleepPlan sleep_plan_;
@@ -234,6 +241,7 @@ class Engine final : private Progress {
   std::atomic<bool> questions_waiting_{false};
   std::atomic<std::uint32_t> dispatchers_{0};
   static constexpr std::int64_t kAwake = 0;
+  static constexpr Duration kTellAnsweredEvery = microseconds(20);
 
   EngineConfig config_;
   EventSink& events_;

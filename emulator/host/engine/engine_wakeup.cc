@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 
 #include "emulator/host/engine/engine.h"
@@ -35,7 +36,15 @@ bool Engine::leave_to_thread() {
 
 /// False: frames wait, do not sleep. Those that a decorator has kept have left the link already.
 bool Engine::arm() {
+  if (parts_.answers != nullptr) parts_.answers->tell_rest(nic_->has_work(nic::Nic::Of::answers));
   return !(is_decorated_ && port_->holds_back()) && link_->arm();
+}
+
+/// A pass that began then has taken all. Peers let no timer run over what we have not answered (PeerAnswers).
+void Engine::tell_answered_now(Time began) {
+  if (port_->holds_back() || nic_->has_work(nic::Nic::Of::answers)) return;
+  answered_by_ = began;
+  parts_.answers->tell_answered(began);
 }
 
 Progress::Activity Engine::activity() const {
@@ -99,6 +108,23 @@ bool Engine::thread_must_wake() {
     return false;
   thread_sleeps_until_ns_.store(kAwake, std::memory_order_relaxed);  // one kick is enough
   return true;
+}
+
+/// Who shares the core is known of peers over shared memory; of others only that there is no other core to be on.
+PollYield::Kind Engine::yield_of_vain_poll(bool& asks_for_cores) {
+  asks_for_cores = poll_yield_.is_due_for_cores();
+  using Neighbour = PeerScheduling::Neighbour;
+  Neighbour neighbour = parts_.scheduling != nullptr ? parts_.scheduling->neighbour() : Neighbour::nobody;
+  if (neighbour == Neighbour::nobody && has_one_core_.load(std::memory_order_relaxed)) neighbour = Neighbour::awake;
+  return poll_yield_.of(neighbour, clock_.now());
+}
+
+void Engine::yield_core(PollYield::Kind kind) {
+  const int kept = errno;
+  const Time began = clock_now();
+  sched_yield();
+  poll_yield_.yielded(kind, began, clock_now());
+  errno = kept;
 }
 
 void Engine::expect_sleep() {

@@ -1,5 +1,6 @@
 // FairTimers: when the NIC's timers may run: neither over a frame that has arrived nor over a request that has not
-// left.
+// left. Whether a peer may still be about to answer is not its own: the NIC asks the link for each ACK timer
+// (peer_answers.h).
 //
 // A thread may be preempted anywhere, with frames in hand or before it looks for any, while the clock goes on: then an
 // answer waits in the socket for longer than the timer that waits for it, or a request leaves after its timer has run

@@ -22,6 +22,7 @@
 #include "emulator/host/link/frame_port.h"
 #include "emulator/host/link/group_membership.h"
 #include "emulator/host/link/last_words.h"
+#include "emulator/host/link/peer_answers.h"
 #include "emulator/host/link/peer_scheduling.h"
 #include "emulator/host/link/relay.h"
 #include "wire/result.h"
@@ -96,6 +97,7 @@ struct LinkParts {
   PeerScheduling* scheduling = nullptr;
   DirectedYield* directed_yield = nullptr;
   Relay* relay = nullptr;
+  PeerAnswers* answers = nullptr;
   GroupMembership* groups = nullptr;
   ForkGuard* fork_guard = nullptr;
   LastWordsCarrier* last_words = nullptr;

@@ -5,6 +5,8 @@
 // interface: under the engine's lock, never entering the kernel.
 #pragma once
 
+#include <cstdint>
+
 namespace verbena::host {
 
 class PeerScheduling {
@@ -25,6 +27,13 @@ class PeerScheduling {
   virtual bool blocks_peer_cpu() = 0;
   /// Any peer was last seen there.
   virtual bool shares_core() = 0;
+  /// Whoever is awake of those who were last seen there.
+  enum class Neighbour : std::uint8_t {
+    nobody,
+    awake,           // it may be about to send something
+    has_our_frames,  // which it has not taken yet: as long as the caller runs it cannot answer
+  };
+  virtual Neighbour neighbour() = 0;
   /// Frames wait, and whatever is sent before they are taken costs somebody between the two ends a turn on a core: one
   /// acknowledgement for all is better than two.
   virtual bool wants_one_answer_for_all() const = 0;

@@ -1,4 +1,5 @@
-// SpinLock: the short, process-local lock of the engine and its links. Never held across a system call that can wait.
+// SpinLock: the short, process-local lock of small things that a link shares between threads; the engine's is
+// fair_lock.h. Never held across a system call that can wait.
 #pragma once
 
 #include <sched.h>
@@ -20,15 +21,6 @@ class SpinLock {
  public:
   void lock() {
     while (locked_.exchange(true, std::memory_order_acquire)) wait();
-  }
-  /// Gives up after a while, without sched_yield(): for a thread that may have the core that the holder needs. After a
-  /// sched_yield() the caller would wait until the holder's time slice is over.
-  bool try_lock_briefly() {
-    for (int spins = 0; spins < kSpins; ++spins) {
-      if (!locked_.load(std::memory_order_relaxed) && try_lock()) return true;
-      cpu_pause();
-    }
-    return false;
   }
   bool try_lock() { return !locked_.exchange(true, std::memory_order_acquire); }
   void unlock() { locked_.store(false, std::memory_order_release); }

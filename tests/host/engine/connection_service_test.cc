@@ -135,7 +135,7 @@ struct Bench {
   }
 
   Time now{1'000'000'000};
-  SpinLock lock;
+  FairLock lock;
   nic::Counters counters;
   ConnectionService management;
   std::pair<std::unique_ptr<Link>, std::unique_ptr<Link>> ends;

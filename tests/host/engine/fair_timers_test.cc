@@ -6,7 +6,9 @@
 #include <deque>
 #include <thread>
 
+#include "emulator/fabric/fault_plan.h"
 #include "emulator/host/link/in_process_link.h"
+#include "emulator/host/link/shm/process_page.h"
 #include "tests/host/engine/engine_node.h"
 #include "tests/host/fabric_process/served.h"
 #include "tests/host/link/link_frames.h"
@@ -293,6 +295,84 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_for_a_fabric_pr
     return count(Counter::local_ack_timeout_err) != 0;
   }));
   fabric.resume();
+}
+
+/// Two nodes on a direct cable over shared memory, without threads: each runs when it is told to.
+struct CabledPair {
+  explicit CabledPair(const EngineConfig& config_of_a) : a(1, config_of_a), b(2, config_of_a.fabric, false) {
+    connect(a, b, kTimeout);
+    // Ways between them, and all of it answered.
+    BOOST_REQUIRE(a.post(SendOpcode::rdma_write, 8));
+    BOOST_REQUIRE(until([&] {
+      look(a);
+      b.engine->progress();
+      nic::Completion one;
+      return a.engine->poll_cq(a.cq, {&one, 1}) == 1;
+    }));
+  }
+  static EngineConfig config() { return engine_config(1, "cabled-" + std::to_string(getpid()), false); }
+  static void look(EngineNode& node) { node.engine->progress(); }
+  void look_for_long(EngineNode& node) const {
+    nic::Completion none;
+    for (int i = 0; i < 10; ++i) {
+      sleep_for(kAckTimeout * 2);
+      for (int looks = 0; looks < 20; ++looks) {
+        look(node);
+        BOOST_TEST(node.engine->poll_cq(node.cq, {&none, 1}) == 0U);
+      }
+    }
+  }
+  std::uint64_t count(Counter counter) const { return a.engine->counters().get(counter); }
+  EngineNode a;
+  EngineNode b;
+};
+
+BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_a_peer_on_the_same_machine_that_is_not_run) {
+  CabledPair pair(CabledPair::config());
+  for (const SendOpcode opcode : {SendOpcode::rdma_write, SendOpcode::rdma_read}) {
+    const std::uint64_t before = pair.count(Counter::local_ack_timeout_err);
+    BOOST_REQUIRE(pair.a.post(opcode, 64));
+    pair.look_for_long(pair.a);
+    BOOST_TEST(pair.count(Counter::local_ack_timeout_err) == before);
+    BOOST_TEST(pair.b.engine->progress());
+    const auto done = pair.a.poll(1);
+    BOOST_REQUIRE(done.size() == 1U);
+    BOOST_TEST((done[0].status == CompletionStatus::success));
+    BOOST_TEST(pair.count(Counter::local_ack_timeout_err) == before);
+    BOOST_TEST(pair.count(Counter::tx_retransmitted_packets) == 0U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_that_stands_still_for_good_is_a_dead_network) {
+  CabledPair pair(CabledPair::config());
+  const Time posted = clock_now();
+  BOOST_REQUIRE(pair.a.post(SendOpcode::rdma_write, 64));
+  BOOST_REQUIRE(until([&] {
+    pair.look(pair.a);
+    return pair.count(Counter::local_ack_timeout_err) != 0;
+  }));
+  BOOST_TEST((clock_now() - posted).ns >= kRelayPatience.ns);
+  // From then on its timers are late no more.
+  BOOST_REQUIRE(until([&] {
+    pair.look(pair.a);
+    return pair.count(Counter::local_ack_timeout_err) >= 3;
+  }));
+}
+
+BOOST_AUTO_TEST_CASE(a_request_that_a_peer_which_is_run_never_got_is_sent_again_in_time) {
+  EngineConfig lossy = CabledPair::config();
+  lossy.faults = {*fabric::parse_fault("drop psn=1 count=1")};
+  CabledPair pair(lossy);
+  const Time posted = clock_now();
+  BOOST_REQUIRE(pair.a.post(SendOpcode::rdma_write, 64));
+  BOOST_REQUIRE(until([&] {
+    pair.look(pair.a);
+    pair.look(pair.b);
+    return pair.count(Counter::local_ack_timeout_err) != 0;
+  }));
+  // The patience with one that is not run has no part in it.
+  BOOST_TEST((clock_now() - posted).ns < kRelayPatience.ns + kAckTimeout.ns);
+  BOOST_TEST((clock_now() - posted).ns >= kAckTimeout.ns);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -44,6 +44,8 @@ class Doorbell {
     const std::uint32_t sleep = asleep_.load(std::memory_order_seq_cst);
     return is_odd(sleep) && sleep != rung;
   }
+  /// Whether it sleeps, rung or not.
+  bool is_asleep() const { return is_odd(asleep_.load(std::memory_order_seq_cst)); }
   /// Whether to ring: it sleeps, and has not been rung for that by this ringer.
   bool take(std::uint32_t& rung) {
     const std::uint32_t sleep = asleep_.load(std::memory_order_seq_cst);

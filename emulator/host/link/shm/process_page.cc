@@ -39,6 +39,14 @@ Time relayed_by(const ProcessPages& pages, Time now) {
   return has_stood_still(by, now) ? now : std::min(by, now);
 }
 
+Time answered_by(ProcessPage& page, bool has_taken_all) {
+  // In this order: who takes frames has said that it is awake before, and so what is read here is of a later sleep.
+  if (has_taken_all && doorbell_of(page).is_asleep() &&
+      std::atomic_ref(page.rests_until).load(std::memory_order_acquire) != 0)
+    return kNever;
+  return Time{std::atomic_ref(page.looked_at).load(std::memory_order_acquire)};
+}
+
 bool relay_stands_still(const ProcessPages& pages, Time now) {
   return has_stood_still(handed_on_by(pages), now);
 }
@@ -48,7 +56,8 @@ void OwnPage::has_looked(Time at) {
 }
 
 void OwnPage::rests(Time until) {
-  std::atomic_ref(page_.rests_until).store(until.ns, std::memory_order_release);
+  const std::atomic_ref shared(page_.rests_until);
+  if (shared.load(std::memory_order_relaxed) != until.ns) shared.store(until.ns, std::memory_order_release);
 }
 
 void OwnPage::is_awake() {

@@ -31,9 +31,11 @@ struct ProcessPage {
   std::uint32_t wants_core;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
-  /// Of a fabric process, times in nanoseconds. It has handed on all that had been handed to it by then, and was due.
+  /// Times in nanoseconds. A fabric process has handed on all that had been handed to it by then, and was due; another
+  /// process has answered it (PeerAnswers).
   alignas(64) std::int64_t looked_at;
-  /// 0: it is awake, or frames may wait without a doorbell. Else nothing is due before then, if it is asleep still.
+  /// 0: it is awake, or frames may wait without a doorbell, or it owes answers. Else nothing is due before then, if it
+  /// is asleep still.
   std::int64_t rests_until;
   /// Of a fabric process, by node: bit D is set while frames with DSCP D are to wait in the node's NIC, for their class
   /// is paused and its port has as many as it takes.
@@ -70,9 +72,12 @@ inline std::atomic_ref<std::uint32_t> yielded_of(WakePage& page) {
 void note_rung(WakePage& page, std::uint32_t asleep);
 /// What had been handed to the fabric process of these pages by then, at most `now`, has been handed on (Relay).
 Time relayed_by(const ProcessPages& pages, Time now);
+/// What it had been given by then it has answered. `has_taken_all`: it has just been seen to have taken all that was
+/// handed to it; kNever, if it rests over that.
+Time answered_by(ProcessPage& page, bool has_taken_all);
 /// It has not done so for kRelayPatience: to whom it is to hand something on, it is a dead network.
 bool relay_stands_still(const ProcessPages& pages, Time now);
-/// Of a fabric process that stands still. A thread that the machine does not run waits for less.
+/// Of a process that stands still. A thread that the machine does not run waits for less.
 inline constexpr Duration kRelayPatience = seconds(1);
 inline std::uint64_t held_dscps_of(ProcessPage& page, std::uint32_t node) {
   return std::atomic_ref(page.held_dscps[node]).load(std::memory_order_relaxed);
@@ -93,7 +98,7 @@ class OwnPage {
   void stops_polling();
   /// The thread that the doorbell wakes is about to sleep, here.
   void thread_sleeps();
-  /// Of a fabric process (ProcessPage::looked_at, rests_until).
+  /// ProcessPage::looked_at, rests_until.
   void has_looked(Time at);
   void rests(Time until);
   void is_awake();

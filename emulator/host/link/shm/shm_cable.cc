@@ -45,6 +45,21 @@ std::size_t ShmCable::receive(Time now, FrameSink& sink, std::size_t budget) {
   return count;
 }
 
+void ShmCable::look() {
+  for (const auto& channel : peers().channels()) channel->answers.look(channel->peer_answered_by());
+}
+
+/// Of a peer that has gone, or none that can be reached, nothing is to be waited for. What the process has sent to
+/// itself it has taken by now.
+bool ShmCable::has_answered(const nic::Destination& peer, Time since, Time now) {
+  const auto index = peers().route_to(peer);
+  if (!index) return true;
+  const ShmPeers::Route& route = peers().routes()[*index];
+  if (route.tx == nullptr || route.tx->dead.load(std::memory_order_relaxed) || route.peer == peers().own_name())
+    return true;
+  return route.tx->answers.has_answered(since, now);
+}
+
 std::optional<Time> ShmCable::next_deadline() const {
   return peers().watch().next_deadline();
 }
@@ -52,7 +67,8 @@ std::optional<Time> ShmCable::next_deadline() const {
 Result<OpenedLink, std::string> open_shm_link(const EngineConfig& config) {
   auto link = ShmCable::open(config);
   if (!link) return Failure{link.error()};
-  const LinkParts parts = (*link)->parts();
+  LinkParts parts = (*link)->parts();
+  parts.answers = link->get();
   return opened_shm_link(std::move(*link), parts, config);
 }
 

@@ -14,7 +14,7 @@
 
 namespace verbena::host {
 
-class ShmCable final : public ShmLink {
+class ShmCable final : public ShmLink, public PeerAnswers {
  public:
   /// The error is one line for the user.
   static Result<std::unique_ptr<ShmCable>, std::string> open(const EngineConfig& config);
@@ -29,6 +29,11 @@ class ShmCable final : public ShmLink {
   bool blocks_peer_cpu() override { return false; }
   /// Nobody stands between, whose turns an acknowledgement would cost.
   bool wants_one_answer_for_all() const override { return false; }
+
+  void tell_answered(Time by) override { peers().page().has_looked(by); }
+  void tell_rest(bool owes) override { peers().page().rests(owes ? Time{} : kNever); }
+  void look() override;
+  bool has_answered(const nic::Destination& peer, Time since, Time now) override;
 
  private:
   using ShmLink::ShmLink;

@@ -122,6 +122,16 @@ std::uint64_t ShmChannel::peer_polls() const {
   return page == nullptr ? 0 : std::atomic_ref<std::uint64_t>(page->polls).load(std::memory_order_relaxed);
 }
 
+Time ShmChannel::peer_answered_by() {
+  ProcessPage* const page = peer_page.load(std::memory_order_acquire);
+  return page == nullptr ? Time{} : answered_by(*page, has_taken_all());
+}
+
+bool ShmChannel::peer_sleeps() const {
+  ProcessPage* const page = peer_page.load(std::memory_order_acquire);
+  return page != nullptr && doorbell_of(*page).is_asleep();
+}
+
 bool ShmChannel::peer_sleeps_per_message() const {
   ProcessPage* const page = peer_page.load(std::memory_order_acquire);
   return page != nullptr &&

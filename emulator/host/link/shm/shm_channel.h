@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "emulator/host/link/shm/answered_by.h"
 #include "emulator/host/link/shm/peer_waker.h"
 #include "emulator/host/link/shm/process_page.h"
 #include "emulator/host/link/shm/shm_ring.h"
@@ -90,10 +91,11 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
 
   // Data path only.
   std::uint32_t route = 0;
-  int connection = -1;             // names the connection towards the control side; -1: loopback
-  bool dirty = false;              // committed, not published
-  PeerWaker waker;                 // for what was published
-  std::uint32_t rung = 0;          // the peer's last sleep that we have rung for (doorbell.h)
+  int connection = -1;     // names the connection towards the control side; -1: loopback
+  bool dirty = false;      // committed, not published
+  PeerWaker waker;         // for what was published
+  std::uint32_t rung = 0;  // the peer's last sleep that we have rung for (doorbell.h)
+  AnsweredBy answers{kRelayPatience};
   bool holds_doorbell = false;     // the peer is to be rung, later (ShmPorts::ring_held_doorbells)
   std::uint64_t polls_at_arm = 0;  // the peer's, when this process slept last; 0: the peer is on another core
   std::uint64_t lap_position = 0;  // where the sender was when it last thought of rewinding
@@ -127,6 +129,9 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   /// Plus one; 0: it has not said.
   std::uint32_t peer_core() const;
   std::uint64_t peer_polls() const;
+  /// As ::answered_by.
+  Time peer_answered_by();
+  bool peer_sleeps() const;
   bool peer_sleeps_per_message() const;
   /// The scheduler does not always let a thread that is woken go first.
   bool peer_sleeps_on_our_cpu() const;

@@ -23,6 +23,19 @@ bool ShmLink::shares_core() {
   });
 }
 
+PeerScheduling::Neighbour ShmLink::neighbour() {
+  const std::uint32_t own = present_core();
+  Neighbour found = Neighbour::nobody;
+  for (const auto& channel : peers_->channels()) {
+    if (channel->peer_core() != own || channel->dead.load(std::memory_order_relaxed) ||
+        peers_->routes()[channel->route].peer == peers_->own_name())
+      continue;
+    if (!channel->has_taken_all()) return Neighbour::has_our_frames;
+    if (!channel->peer_sleeps()) found = Neighbour::awake;
+  }
+  return found;
+}
+
 std::optional<wire::MacAddress> ShmLink::resolve(const wire::Gid& address) {
   return address.is_multicast() ? multicast_mac(address) : node_mac(address);
 }

@@ -41,6 +41,7 @@ class ShmLink : public Link, public PeerScheduling {
   void sleeps_on_cpu() override { peers_->page().thread_sleeps(); }
   void note_activity() override { peers_->page().polls(); }
   bool shares_core() override;
+  Neighbour neighbour() override;
 
  protected:
   ShmLink(std::unique_ptr<ShmPeers> peers, wire::IcrcState icrc_wanted) : Link(icrc_wanted), peers_(std::move(peers)) {}

@@ -38,6 +38,8 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
   bool has_sent(std::uint64_t published) override;
   bool has_signal() override;
   void carry(std::uint8_t slot, std::span<const std::byte> frame) override { peers().control().carry(slot, frame); }
+  /// For the fabric process there are directed yields.
+  Neighbour neighbour() override { return Neighbour::nobody; }
   bool blocks_peer_cpu() override { return peers().watch().blocks_peer_cpu(); }
   bool wants_one_answer_for_all() const override { return has_waiting_frames(peers()); }
 

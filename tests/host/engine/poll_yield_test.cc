@@ -1,0 +1,101 @@
+// When an application that polls in vain lets go of its core: for whom, how often, and what a long yield teaches.
+#include "emulator/host/engine/poll_yield.h"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace verbena;
+using verbena::host::PollYield;
+
+namespace {
+using Kind = PollYield::Kind;
+using Neighbour = PollYield::Neighbour;
+constexpr Time kStart{1'000'000};
+constexpr Duration kSlice = milliseconds(3);
+
+std::uint32_t polls_until_due(PollYield& yield) {
+  std::uint32_t polls = 1;
+  while (!yield.is_due()) ++polls;
+  return polls;
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_asks_who_shares_the_core_after_a_long_wait_and_soon_once_there_was_somebody) {
+  PollYield yield;
+  BOOST_TEST(polls_until_due(yield) == PollYield::kPollsAlone);
+  yield.of(Neighbour::has_our_frames, kStart);
+  BOOST_TEST(polls_until_due(yield) == PollYield::kPollsBeside);
+  yield.of(Neighbour::nobody, kStart);
+  BOOST_TEST(polls_until_due(yield) == PollYield::kPollsAlone);
+}
+
+BOOST_AUTO_TEST_CASE(it_does_not_ask_while_answers_come_in_time) {
+  PollYield yield;
+  for (int turn = 0; turn < 1000; ++turn) {
+    for (std::uint32_t poll = 1; poll < PollYield::kPollsAlone; ++poll) BOOST_REQUIRE(!yield.is_due());
+    yield.found();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(it_asks_for_the_number_of_cores_at_first_and_then_seldom) {
+  PollYield yield;
+  int asks = 0;
+  std::uint32_t first = 0;
+  for (std::uint32_t due = 1; due <= 2 * PollYield::kAsksToAskForCores;) {
+    if (!yield.is_due()) continue;
+    yield.of(Neighbour::nobody, kStart);
+    if (yield.is_due_for_cores() && asks++ == 0) first = due;
+    ++due;
+  }
+  BOOST_TEST(asks == 2);
+  BOOST_TEST(first == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_beside_no_yield) {
+  PollYield yield;
+  BOOST_TEST((yield.of(Neighbour::nobody, kStart) == Kind::none));
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_that_has_our_frames_gets_the_core_however_long_it_keeps_it) {
+  PollYield yield;
+  Time now = kStart;
+  for (int i = 0; i < 100; ++i) {
+    BOOST_TEST((yield.of(Neighbour::has_our_frames, now) == Kind::sure));
+    yield.yielded(Kind::sure, now, now + kSlice);
+    now = now + kSlice;
+  }
+  // What it kept says nothing about others.
+  BOOST_TEST((yield.of(Neighbour::awake, now) == Kind::tentative));
+}
+
+BOOST_AUTO_TEST_CASE(after_a_long_yield_to_one_who_is_merely_awake_there_is_none_for_a_while) {
+  PollYield yield;
+  BOOST_TEST((yield.of(Neighbour::awake, kStart) == Kind::tentative));
+  const Time back = kStart + kSlice;
+  yield.yielded(Kind::tentative, kStart, back);
+  const Time again = back + kSlice * PollYield::kRestsAfterLong;
+  BOOST_TEST((yield.of(Neighbour::awake, back) == Kind::none));
+  BOOST_TEST((yield.of(Neighbour::awake, again - Duration{1}) == Kind::none));
+  BOOST_TEST((yield.of(Neighbour::has_our_frames, back) == Kind::sure));
+  BOOST_TEST((yield.of(Neighbour::awake, again) == Kind::tentative));
+}
+
+BOOST_AUTO_TEST_CASE(short_yields_go_on) {
+  PollYield yield;
+  Time now = kStart;
+  for (int i = 0; i < 10000; ++i) {
+    BOOST_TEST((yield.of(Neighbour::awake, now) == Kind::tentative));
+    yield.yielded(Kind::tentative, now, now + microseconds(2));
+    now = now + microseconds(3);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_that_never_comes_is_soon_one_among_others_until_something_is_found) {
+  PollYield yield;
+  for (std::uint32_t i = 0; i < PollYield::kSureYields; ++i)
+    BOOST_TEST((yield.of(Neighbour::has_our_frames, kStart) == Kind::sure));
+  BOOST_TEST((yield.of(Neighbour::has_our_frames, kStart) == Kind::tentative));
+  yield.yielded(Kind::tentative, kStart, kStart + kSlice);
+  BOOST_TEST((yield.of(Neighbour::has_our_frames, kStart + kSlice) == Kind::none));
+  yield.found();
+  BOOST_TEST((yield.of(Neighbour::has_our_frames, kStart + kSlice) == Kind::sure));
+}

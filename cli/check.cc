@@ -11,6 +11,7 @@
 #include "cli/explain/packet_json.h"
 #include "cli/progress_line.h"
 #include "cli/style.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 
@@ -141,7 +142,7 @@ void print_remarks(const CheckedFile& file) {
 
 void print_report(const CheckedFile& file, std::uint64_t shown_max) {
   const check::CaptureFindings& findings = file.findings;
-  fmt::print("{}: {} RoCE v2 packets: {} seen as sent, {} as delivered, {} on the way\n", file.name,
+  fmt::print("{}: {} RoCE v2 packets: {} seen as sent, {} as delivered, {} on the way\n", wire::printable(file.name),
              file.packet_count(), findings.sent_count, findings.delivered_count, findings.passing_count);
   fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", "checker", "clause", "judged", "not judged", "violations");
   for (const auto& totals : findings.totals)

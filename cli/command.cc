@@ -8,6 +8,7 @@
 
 #include "cli/style.h"
 #include "emulator/fabric/nearest_word.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 
@@ -140,7 +141,7 @@ std::string CommandLine::help() const {
 }
 
 int CommandLine::fail(int status, std::string_view text) const {
-  fmt::print(stderr, "{}: {}\n", Style(stderr).bad(name_), text);
+  fmt::print(stderr, "{}: {}\n", Style(stderr).bad(name_), wire::printable(text));
   return status;
 }
 

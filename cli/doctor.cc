@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/doctor/probes.h"
 #include "cli/style.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 namespace {
@@ -48,9 +49,10 @@ void print(const Group& group) {
   const Style style(stdout);
   fmt::print("{}\n", style.strong(group.title));
   for (const Finding& finding : group.findings) {
-    fmt::print("  {} {}: {}\n", painted(style, finding.state), finding.what, finding.found);
-    if (!finding.follows.empty()) fmt::print("           so: {}\n", finding.follows);
-    if (!finding.remedy.empty()) fmt::print("           do: {}\n", finding.remedy);
+    fmt::print("  {} {}: {}\n", painted(style, finding.state), wire::printable(finding.what),
+               wire::printable(finding.found));
+    if (!finding.follows.empty()) fmt::print("           so: {}\n", wire::printable(finding.follows));
+    if (!finding.remedy.empty()) fmt::print("           do: {}\n", wire::printable(finding.remedy));
   }
   fmt::print("\n");
 }

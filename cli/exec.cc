@@ -25,6 +25,7 @@
 #include "emulator/host/node/host_address.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/outcome/buffered_file.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 
@@ -272,7 +273,8 @@ int run_exec(const Arguments& arguments) {
                                                     : "there is no such file"));
   if (options.quiet) setenv(host::kQuietVariable, "1", 1);
   if (const auto reason = why_not_preloadable(*path); reason && !options.quiet)
-    fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", line.name(), *path, *reason);
+    fmt::print(stderr, "{}: warning: {} is {}: it will not see the emulated device\n", line.name(),
+               wire::printable(*path), *reason);
 
   if (const auto awaited = host::parse_node(options.awaited_node.c_str()))
     if (const auto listens = wait_for_listener(options.fabric, *awaited); !listens)

@@ -21,6 +21,7 @@
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/outcome/buffered_file.h"
 #include "wire/counted.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 
@@ -286,8 +287,9 @@ int run_fabric(const Arguments& arguments) {
   (*process)->run(stop);
   const std::uint64_t missing = (*process)->capture_missing();
   if (missing != 0)
-    fmt::print(stderr, "{}: the captures in {} have reached {}: {} {} missing\n", line.name(), options.capture,
-               options.capture_limit, wire::counted(missing, "packet"), missing == 1 ? "is" : "are");
+    fmt::print(stderr, "{}: the captures in {} have reached {}: {} {} missing\n", line.name(),
+               wire::printable(options.capture), options.capture_limit, wire::counted(missing, "packet"),
+               missing == 1 ? "is" : "are");
   return 0;
 }
 

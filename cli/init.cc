@@ -10,6 +10,7 @@
 #include "cli/init/texts.h"
 #include "cli/style.h"
 #include "scenarios/outcome/buffered_file.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 namespace {
@@ -63,13 +64,13 @@ Result<void, host::FileError> write(const std::string& place, File& file) {
 void tell(const InitOptions& options, const std::vector<File>& files, const std::string& ci) {
   const Style style(stdout);
   for (const File& file : files)
-    fmt::print("{} {}\n", file.is_there ? style.doubt("exists ") : style.good("written"), file.path);
+    fmt::print("{} {}\n", file.is_there ? style.doubt("exists ") : style.good("written"), wire::printable(file.path));
   const bool includes_by_hand = ci == "gitlab" && files.back().is_there;
   if (includes_by_hand)
     fmt::print("\n{} is left as it is; have it include the job, if it does not:\n\n{}", kGitlabOwnPath,
                init::gitlab_includes());
-  fmt::print("\nNext: {}verbena run {}\n", options.place == "." ? "" : fmt::format("cd {} && ", options.place),
-             kScenarioPath);
+  fmt::print("\nNext: {}verbena run {}\n",
+             options.place == "." ? "" : fmt::format("cd {} && ", wire::printable(options.place)), kScenarioPath);
 }
 
 }  // namespace

@@ -14,12 +14,13 @@
 #include "cli/subcommands.h"
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/host/os/shortage.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 namespace {
 
 int fail(int status, std::string_view text) {
-  fmt::print(stderr, "{}: {}\n", Style(stderr).bad("verbena"), text);
+  fmt::print(stderr, "{}: {}\n", Style(stderr).bad("verbena"), wire::printable(text));
   return status;
 }
 

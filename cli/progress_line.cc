@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "wire/printable.h"
+
 namespace verbena::cli {
 namespace {
 
@@ -30,7 +32,7 @@ bool ProgressLine::is_due() const {
 void ProgressLine::show(const std::string& text) {
   if (!is_due()) return;
   next_ = std::chrono::steady_clock::now() + kInterval;
-  fmt::print(stream_, "\r{}\033[K", text);
+  fmt::print(stream_, "\r{}\033[K", wire::printable(text));
   std::fflush(stream_);
   has_text_ = true;
 }

@@ -13,6 +13,7 @@
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/stats_search.h"
 #include "wire/counted.h"
+#include "wire/printable.h"
 
 namespace verbena::cli {
 
@@ -75,10 +76,11 @@ std::string nodes_text(const Json& stat) {
   std::string text = fmt::format("\n{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", "node", "address",
                                  "port", "processes", "frames in", "frames out", "nobody", "overflowed", "pauses");
   for (const Json& node : stat.at("nodes")) {
-    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", node.value("name", ""),
-                        node.value("address", ""), node.value("up", true) ? "up" : "down", number(node, "processes"),
-                        number(node, "frames_in"), number(node, "frames_out"), number(node, "nobody"),
-                        number(node, "overflowed"), number(node, "pauses"));
+    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n",
+                        wire::printable(node.value("name", "")), node.value("address", ""),
+                        node.value("up", true) ? "up" : "down", number(node, "processes"), number(node, "frames_in"),
+                        number(node, "frames_out"), number(node, "nobody"), number(node, "overflowed"),
+                        number(node, "pauses"));
     const Json counters = node.value("counters", Json::object());
     for (const auto& [name, value] : counters.items()) text += fmt::format("    {:32} {:>12}\n", name, value.dump());
   }

@@ -177,6 +177,26 @@ std::string to_text(const Syndrome& syndrome) {
   return fmt::to_string(buffer);
 }
 
+std::string to_text(const PauseFrame& frame) {
+  Buffer buffer;
+  const auto add_quanta = [&](std::uint16_t quanta) {
+    if (quanta == 0)
+      add(buffer, " goes on");
+    else
+      add(buffer, " stops for {} quanta", quanta);
+  };
+  add(buffer, "{}", frame.is_by_class ? "PFC" : "PAUSE");
+  if (!frame.is_by_class) add_quanta(frame.quanta[0]);
+  bool is_first = true;
+  for (std::size_t i = 0; frame.is_by_class && i < kPauseClasses; ++i) {
+    if ((frame.classes >> i & 1) == 0) continue;
+    add(buffer, "{} class {}", is_first ? "" : ",", i);
+    add_quanta(frame.quanta[i]);
+    is_first = false;
+  }
+  return fmt::to_string(buffer);
+}
+
 void append_text(fmt::memory_buffer& into, const PacketView& packet) {
   const Bth& bth = packet.bth();
   add(into, "{} qp 0x{:06x}", packet.opcode().name, bth.dest_qp.value());

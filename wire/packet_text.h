@@ -12,6 +12,7 @@
 
 #include "wire/aeth.h"
 #include "wire/packet_view.h"
+#include "wire/pause_frame.h"
 
 namespace verbena::wire {
 
@@ -24,6 +25,9 @@ std::string_view to_string(NakCode code);
 
 /// "ACK, 32 credits", "RNR NAK, retry after 0.01 ms", "NAK remote access error".
 std::string to_text(const Syndrome& syndrome);
+
+/// "PFC class 3 stops for 65535 quanta, class 4 goes on", "PAUSE stops for 65535 quanta".
+std::string to_text(const PauseFrame& frame);
 
 /// "RC RDMA WRITE First qp 0x000011 psn 4711 va 0x7f00dead0000 rkey 0x00001234 length 65536 payload 1024".
 /// Flags and fields appear when they say something: solicited, ack-request, FECN, BECN, CE, pad, a partition key other

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "emulator/host/config/own_files.h"
+#include "wire/printable.h"
 
 namespace verbena::cli::completion {
 namespace {
@@ -42,6 +43,7 @@ Candidates files(std::string_view prefix, const std::vector<std::string_view>& e
   for (const fs::directory_entry& entry : entries_of(folder.empty() ? "." : folder)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(begin) || (begin.empty() && name.starts_with('.'))) continue;
+    if (wire::printable(name) != name) continue;  // an answer is a line, and a shell shows it as it is
     const bool fits = endings.empty() ||
                       std::ranges::any_of(endings, [&name](std::string_view ending) { return name.ends_with(ending); });
     if (is_folder(entry))

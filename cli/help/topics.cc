@@ -5,12 +5,13 @@
 #include "cli/style.h"
 #include "cli/subcommands.h"
 #include "emulator/fabric/nearest_word.h"
+#include "wire/printable.h"
 
 namespace verbena::cli::help {
 namespace {
 
 int fail(std::string_view text) {
-  fmt::print(stderr, "{}: {}\n", Style(stderr).bad("verbena help"), text);
+  fmt::print(stderr, "{}: {}\n", Style(stderr).bad("verbena help"), wire::printable(text));
   return kExitUsage;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/run/output.h"
 #include "scenarios/outcome/shell_word.h"
 #include "wire/counted.h"
+#include "wire/printable.h"
 
 namespace verbena::cli::run {
 namespace {
@@ -62,11 +63,11 @@ std::string failures_text(const SweptFile& swept) {
   const std::vector<FailureCause> causes = scenarios::causes_of(swept.result.failed);
   for (const FailureCause& cause : causes) {
     if (causes.size() > 1 || cause.seeds.size() > 1)
-      text += fmt::format("{}: {}\n", wire::counted(cause.seeds.size(), "seed"), cause.cause);
+      text += fmt::format("{}: {}\n", wire::counted(cause.seeds.size(), "seed"), wire::printable(cause.cause));
     for (std::size_t i = 0; i < std::min(cause.seeds.size(), kShownOfCause); ++i) {
       const FailedSeed& failed = *cause.seeds[i];
-      text +=
-          fmt::format("NOT HELD  seed {}: {}\n          {}\n", failed.seed, failed.why, replay_of(swept, failed.seed));
+      text += fmt::format("NOT HELD  seed {}: {}\n          {}\n", failed.seed, wire::printable(failed.why),
+                          replay_of(swept, failed.seed));
     }
     if (cause.seeds.size() > kShownOfCause) text += others_text(cause);
   }

@@ -8,6 +8,7 @@
 #include "cli/run/run_scenario.h"
 #include "scenarios/search/shrink.h"
 #include "wire/counted.h"
+#include "wire/printable.h"
 
 namespace verbena::cli::run {
 namespace {
@@ -62,11 +63,11 @@ std::optional<int> shrink_file(const CommandLine& line, const Scenario& scenario
   const std::string faults = scenarios::faults_yaml(shrunk.scenario, read_text(file));
   if (shrunk.was_stopped) {
     fmt::print("\n# {}, seed {}: interrupted after {}: with these faults '{}' does not hold, perhaps with fewer\n{}",
-               file, scenario.seed, attempts, original.front(), faults);
+               wire::printable(file), scenario.seed, attempts, original.front(), faults);
     return kExitInterrupted;
   }
-  fmt::print("\n# {}, seed {}: with these faults alone '{}' does not hold; {}{}\n{}", file, scenario.seed,
-             original.front(), shrunk.is_minimal ? "" : "perhaps not the fewest, ", attempts, faults);
+  fmt::print("\n# {}, seed {}: with these faults alone '{}' does not hold; {}{}\n{}", wire::printable(file),
+             scenario.seed, original.front(), shrunk.is_minimal ? "" : "perhaps not the fewest, ", attempts, faults);
   return std::nullopt;
 }
 

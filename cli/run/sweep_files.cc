@@ -11,6 +11,7 @@
 #include "cli/scenario_file.h"
 #include "scenarios/search/sweep.h"
 #include "wire/counted.h"
+#include "wire/printable.h"
 
 namespace verbena::cli::run {
 
@@ -46,8 +47,8 @@ int sweep_files(const CommandLine& line, const Options& options) {
     progress_line.clear();
     if (!result.error.empty()) return line.fail(kExitInternal, result.error);
     if (!options.json_is_all() && (!options.quiet || !result.failed.empty()))
-      fmt::print("{}: {}, {} failed{}\n{}", file, wire::counted(result.seeds_done, "seed"), result.failed.size(),
-                 result.interrupted ? ", interrupted" : "", failures_text(swept));
+      fmt::print("{}: {}, {} failed{}\n{}", wire::printable(file), wire::counted(result.seeds_done, "seed"),
+                 result.failed.size(), result.interrupted ? ", interrupted" : "", failures_text(swept));
     std::fflush(stdout);
     held = held && result.failed.empty();
     if (result.interrupted) break;

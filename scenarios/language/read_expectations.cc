@@ -11,6 +11,7 @@
 #include "scenarios/checkers/checker.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
+#include "wire/printable.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -217,7 +218,7 @@ void read_finished(const Section& section, const Value& subject, const ElementNa
 
 void read_program_end(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                       Expectation& expectation) {
-  expectation.workload = subject.word();
+  expectation.workload = subject.label();
   const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
                                  [&](const Program& program) { return program.name == expectation.workload; });
   if (!known) subject.wrong("there is no program of this name");
@@ -286,7 +287,7 @@ std::string bounds_text(const Section& section) {
   std::string text;
   for (const std::string_view key : keys_of(section.section())) {
     const auto value = key == section.section() || key == "name" ? std::nullopt : section.find(key);
-    if (value && value->is_word()) text += ", " + std::string(key) + " " + value->text();
+    if (value && value->is_word()) text += ", " + std::string(key) + " " + wire::printable(value->text());
   }
   return text;
 }
@@ -294,7 +295,7 @@ std::string bounds_text(const Section& section) {
 void read_name(const Section& section, const Scenario& scenario, Expectation& expectation) {
   const auto name = section.find("name");
   if (!name) return;
-  expectation.name = name->word();
+  expectation.name = name->label();
   for (const Expectation& other : scenario.expectations)
     if (other.name == expectation.name) name->wrong("two expectations have this name");
 }
@@ -320,7 +321,7 @@ Expectation read_expectation(const Value& item, const ElementNames& names, const
     const Value subject = *section.find(word.key);
     expectation.kind = word.kind;
     word.read(section, subject, names, scenario, expectation);
-    expectation.text = std::string(word.key) + (subject.is_word() ? " " + subject.word() : "") + bounds_text(section);
+    expectation.text = std::string(word.key) + (subject.is_word() ? " " + subject.label() : "") + bounds_text(section);
     read_name(section, scenario, expectation);
     return expectation;
   }
@@ -334,7 +335,7 @@ std::uint8_t read_status(const Value& name) {
 }
 
 std::string read_workload_name(const Value& name, const Scenario& scenario) {
-  std::string word = name.word();
+  std::string word = name.label();
   if (word == "all") return {};
   std::vector<std::string_view> known;
   for (const Workload& workload : scenario.workloads) {

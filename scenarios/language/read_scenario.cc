@@ -12,6 +12,7 @@
 #include "emulator/fabric/quantity.h"
 #include "scenarios/language/parts.h"
 #include "scenarios/language/yaml_value.h"
+#include "wire/printable.h"
 #include "wire/types.h"
 
 namespace verbena::scenarios {
@@ -39,7 +40,7 @@ void read_sample(const Value& value, Scenario& scenario) {
 
 void read_frame(const Section& section, Scenario& scenario) {
   constexpr std::array<fabric::Named<Clock>, 2> kClocks{{{"virtual", Clock::virtual_time}, {"real", Clock::real_time}}};
-  if (const auto value = section.find("name")) scenario.name = value->word();
+  if (const auto value = section.find("name")) scenario.name = value->label();
   if (const auto value = section.find("description")) scenario.description = value->text();
   if (const auto value = section.find("clock")) scenario.clock = value->choice(kClocks);
   if (const auto value = section.find("seed")) scenario.seed = value->number(0, kSeedMax);
@@ -106,7 +107,7 @@ void check_telemetry(const Scenario& scenario, Place topology) {
 Scenario read(std::string_view text, const std::string& file_name, const ReadOptions& options) {
   const Section section(parse_text(text), "scenario");
   Scenario scenario;
-  scenario.name = std::filesystem::path(file_name).stem().string();
+  scenario.name = wire::printable(std::filesystem::path(file_name).stem().string());
   read_frame(section, scenario);
   read_sockets(section, scenario);
   if (const auto capture = section.find("capture")) read_capture(*capture, scenario.capture);
@@ -130,9 +131,7 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
 std::string ReadError::line() const {
   std::string whole = file_name;
   if (place.line != 0) whole += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
-  whole += ": " + text;
-  std::replace_if(whole.begin(), whole.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return whole;
+  return wire::printable(whole + ": " + text);
 }
 
 Result<Scenario, ReadError> read_scenario(std::string_view text, std::string_view file_name,

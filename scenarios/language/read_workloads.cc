@@ -304,9 +304,9 @@ Program read_program(const Value& item, const ElementNames& names, const Scenari
   if (const auto value = section.find("after"))
     for (const Value& name : value->items()) {
       const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
-                                     [&](const Program& other) { return other.name == name.word(); });
+                                     [&](const Program& other) { return other.name == name.label(); });
       if (!known) name.wrong("no program of this name is written before");
-      program.after.push_back(name.word());
+      program.after.push_back(name.label());
     }
   return program;
 }
@@ -344,7 +344,7 @@ void read_workloads(const Value& list, const ElementNames& names, Scenario& scen
       complain(item.place(), "with clock: real every workload is a program: write exec:, or clock: virtual");
     const Section section(item, is_program ? "exec" : "workload");
     const auto own = section.find("name");
-    std::string name = own ? own->word() : (is_program ? "program" : "workload") + std::to_string(entries);
+    std::string name = own ? own->label() : (is_program ? "program" : "workload") + std::to_string(entries);
     if (name == "all") own->wrong("'all' means every workload: use another name");
     if (std::find(taken.begin(), taken.end(), name) != taken.end())
       complain(own ? own->place() : item.place(), "two workloads are called '" + name + "': give each its own name");

@@ -8,6 +8,7 @@
 #include "emulator/fabric/nearest_word.h"
 #include "scenarios/language/keys.h"
 #include "wire/assert.h"
+#include "wire/printable.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -22,9 +23,7 @@ Place place_of(const YAML::Mark& mark) {
 std::string in_quotes(std::string_view text) {
   std::string shown(text.substr(0, kShownCharactersMax));
   if (text.size() > kShownCharactersMax) shown += "...";
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');
-  return "'" + shown + "'";
+  return "'" + wire::printable(shown) + "'";
 }
 
 std::string with_nearest(std::string_view word, std::span<const std::string_view> words) {
@@ -99,6 +98,10 @@ void Value::wrong_choice(std::span<const std::string_view> known) const {
 std::string Value::word() const {
   if (!is_word() || node_.Scalar().empty()) wrong("write one word");
   return node_.Scalar();
+}
+
+std::string Value::label() const {
+  return wire::printable(word());
 }
 
 std::string Value::text() const {

@@ -36,8 +36,9 @@ class Value {
   const YAML::Node& node() const { return node_; }
 
   // Each complains about anything else than what it gives.
-  std::string word() const;  // not empty
-  std::string text() const;  // may be empty and may have several lines
+  std::string word() const;   // not empty
+  std::string label() const;  // a word that is shown and looked up: as printable() has it
+  std::string text() const;   // may be empty and may have several lines
   bool yes_no() const;
   std::uint64_t number(std::uint64_t least, std::uint64_t most) const;
   double percentile() const;

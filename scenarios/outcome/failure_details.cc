@@ -8,6 +8,7 @@
 #include "scenarios/outcome/report_words.h"
 #include "scenarios/outcome/shell_word.h"
 #include "wire/counted.h"
+#include "wire/printable.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -67,7 +68,7 @@ std::string pairs_text(const Scenario& scenario, const Outcome& outcome) {
 std::string last_lines_text(const ProgramOutcome& program) {
   if (program.held || program.last_lines.empty()) return {};
   std::string text = fmt::format("          the end of its {}:\n", program.lines_from);
-  for (const std::string& line : program.last_lines) text += "          | " + line + "\n";
+  for (const std::string& line : program.last_lines) text += "          | " + wire::printable(line) + "\n";
   return text;
 }
 

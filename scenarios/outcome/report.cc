@@ -8,6 +8,7 @@
 #include "scenarios/outcome/failure_details.h"
 #include "scenarios/outcome/report_words.h"
 #include "wire/counted.h"
+#include "wire/printable.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -82,15 +83,16 @@ std::string round_trips_text(const Outcome& outcome) {
 std::string programs_text(const Outcome& outcome) {
   std::string text;
   for (const ProgramOutcome& program : outcome.programs)
-    text += fmt::format("{:8}  program {}: {}\n{}", program.held ? "held" : "NOT HELD", program.name, program.text,
-                        last_lines_text(program));
+    text += fmt::format("{:8}  program {}: {}\n{}", program.held ? "held" : "NOT HELD", program.name,
+                        wire::printable(program.text), last_lines_text(program));
   return text;
 }
 
 std::string expectations_text(const Outcome& outcome) {
   std::string text;
   for (const ExpectationOutcome& expectation : outcome.expectations) {
-    text += fmt::format("{:8}  {}: {}", expectation.held ? "held" : "NOT HELD", expectation.text, expectation.observed);
+    text += fmt::format("{:8}  {}: {}", expectation.held ? "held" : "NOT HELD", expectation.text,
+                        wire::printable(expectation.observed));
     if (expectation.place.line != 0) text += fmt::format("  (line {})", expectation.place.line);
     text += "\n";
   }
@@ -104,7 +106,7 @@ std::string faults_text(const Scenario& scenario, const Outcome& outcome) {
     if (shown++ == kFaultsShown)
       return text + fmt::format("fault     ... and {} more\n", outcome.faults.size() - kFaultsShown);
     const Fault& fault = scenario.faults[applied.index];
-    text += fmt::format("fault     {}: ", fault.text);
+    text += fmt::format("fault     {}: ", wire::printable(fault.text));
     if (!applied.time)
       text += "it never came to it\n";
     else if (std::holds_alternative<PacketFault>(fault.what))

@@ -9,6 +9,7 @@
 #include "wire/packet_text.h"
 #include "wire/packet_view.h"
 #include "wire/pcap_file.h"
+#include "wire/printable.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -79,7 +80,8 @@ void OutDirectory::append(BufferedFile& file, std::string_view octets) {
 
 void OutDirectory::line(Time time, std::string_view text) {
   if (!open() || trace_full_) return;
-  const std::string line = fmt::format("{:>14.3f} us  {}\n", static_cast<double>(time.ns) / 1000, text);
+  const std::string line =
+      fmt::format("{:>14.3f} us  {}\n", static_cast<double>(time.ns) / 1000, wire::printable(text));
   if (line.size() > trace_left_) {
     trace_full_ = true;
     notes_.push_back(fmt::format("events.txt ends at {}: it has reached {} (capture: limit: has more)",
@@ -159,7 +161,10 @@ void OutDirectory::trace(const sim::ObservedFrame& frame) {
   const std::string& from = vertices[frame.link.backward ? cable.b : cable.a].name;
   const std::string& to = vertices[frame.link.backward ? cable.a : cable.b].name;
   const auto packet = wire::parse_cut_frame(frame.frame);
-  const std::string text = packet ? wire::to_text(*packet) : std::string(wire::to_string(packet.error()));
+  const auto pause = packet ? std::nullopt : wire::parse_pause_frame(frame.frame);
+  const std::string text = packet  ? wire::to_text(*packet)
+                           : pause ? wire::to_text(*pause)
+                                   : std::string(wire::to_string(packet.error()));
   line(frame.time, fmt::format("{}->{} {} {}{}{}", from, to, text_of(frame.event), text,
                                frame.comment.empty() ? "" : "  # ", frame.comment));
 }

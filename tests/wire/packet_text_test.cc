@@ -80,4 +80,10 @@ BOOST_AUTO_TEST_CASE(addresses_read_as_rfc_5952_has_them) {
   BOOST_TEST(to_text(MacAddress{{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x01}}) == "02:56:7f:2f:5b:01");
 }
 
+BOOST_AUTO_TEST_CASE(pause_frames_say_which_class_stops_and_which_goes_on) {
+  BOOST_TEST(to_text(PauseFrame{.source = {}, .classes = 0x18, .quanta = {0, 0, 0, 65535}}) ==
+             "PFC class 3 stops for 65535 quanta, class 4 goes on");
+  BOOST_TEST(to_text(PauseFrame{.source = {}, .is_by_class = false, .quanta = {100}}) == "PAUSE stops for 100 quanta");
+}
+
 }  // namespace verbena::wire::test

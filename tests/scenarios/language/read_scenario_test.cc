@@ -523,3 +523,15 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_flows_samples_and_names_is_said) {
   check_error(with("expect: [{latency: w, percentile: 5, mean: ^yes, max: 1ms}]\n"), "");
   check_error(with("expect: [{latency: w, max: 1ms, name: a}, {throughput: w, min: 1Mbps, name: ^a}]\n"), "name");
 }
+
+BOOST_AUTO_TEST_CASE(names_and_complaints_are_shown_without_control_characters) {
+  const auto read = good(
+      "name: \"x\\e[2J\"\ntopology: {shape: star, hosts: 2}\n"
+      "workloads: [{name: \"w\\n held\", verb: write, from: n1, to: n2, size: 64, count: 3}]\n"
+      "expect: [{throughput: \"w\\n held\", min: 1Mbps, name: \"\\u202e\"}]\n");
+  BOOST_TEST(read.name == "x\\x1b[2J");
+  BOOST_TEST(read.workloads.at(0).name == "w\\x0a held");
+  BOOST_TEST(read.expectations.at(0).text.find("throughput w\\x0a held") == 0u);
+  BOOST_TEST(read.expectations.at(0).name == "\\xe2\\x80\\xae");
+  check_error(with("expect: [{throughput: ^\"\\e[31m\", min: 1Mbps}]\n"), "\\x1b[31m");
+}

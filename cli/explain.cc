@@ -105,11 +105,33 @@ void flush(std::string& text) {
   text.clear();
 }
 
+/// The pause frames up to a packet of the file, of classes that the conversation has.
+class PausesBetween {
+ public:
+  PausesBetween(const explain::Capture& capture, const explain::Conversation& conversation) : capture_(capture) {
+    if (capture.pauses().empty()) return;
+    for (const std::uint32_t index : conversation.packets)
+      if (const auto view = capture.packets()[index].view())
+        classes_ = static_cast<explain::ClassMask>(classes_ | explain::classes_of(*view));
+  }
+  void draw(explain::Ladder& ladder, std::uint32_t until_number) {
+    for (const auto& pauses = capture_.pauses(); next_ < pauses.size() && pauses[next_].number < until_number; ++next_)
+      if ((pauses[next_].frame.classes & classes_) != 0) ladder.pause(pauses[next_]);
+  }
+
+ private:
+  const explain::Capture& capture_;
+  std::size_t next_ = 0;
+  explain::ClassMask classes_ = 0;
+};
+
 void tell(const explain::Capture& capture, const explain::Conversation& conversation, std::size_t number,
-          const ExplainOptions& options, const explain::LadderOptions& ladder_options, Telling& telling) {
+          const explain::Pauses& pauses, const ExplainOptions& options, const explain::LadderOptions& ladder_options,
+          Telling& telling) {
   std::string text;
   explain::FlowTracker tracker(capture, conversation);
   explain::Ladder ladder(ladder_options, text);
+  PausesBetween pauses_between(capture, conversation);
   if (!options.only_summary) ladder.header(conversation, number);
   for (const std::uint32_t index : conversation.packets) {
     telling.packet();
@@ -117,41 +139,97 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
     const auto view = packet.view();
     if (!view) continue;  // parsed before, and the file may have changed under us
     const explain::Step& step = tracker.step(packet, *view);
-    if (!options.only_summary) ladder.add(packet, *view, step);
+    if (!options.only_summary) {
+      pauses_between.draw(ladder, packet.number);
+      ladder.add(packet, *view, step);
+    }
     if (text.size() > kWriteBytes) flush(text);
   }
   if (!options.only_summary) ladder.finish();
-  text += explain::summary(conversation, number, tracker) + "\n";
+  text += explain::summary(conversation, number, tracker, pauses.held_back(capture, conversation)) + "\n";
   flush(text);
 }
 
-/// Conversation by conversation would not be the file's order: all are followed at once.
+/// All conversations at once, in the file's order.
+class JsonStory {
+ public:
+  JsonStory(const explain::Capture& capture, const std::vector<explain::Conversation>& conversations,
+            const ExplainOptions& options)
+      : capture_(capture),
+        conversations_(conversations),
+        options_(options),
+        places_(capture.packets().size()),
+        tells_all_(!options.only_summary && !options.only_problems) {
+    for (std::size_t i = 0; i < conversations.size(); ++i) {
+      for (const std::uint32_t packet : conversations[i].packets) places_[packet].conversation = i;
+      for (const auto& again : conversations[i].again)
+        places_[again.packet] = {i, &capture.packets()[again.sighting.first]};
+      trackers_.push_back(std::make_unique<explain::FlowTracker>(capture, conversations[i]));
+    }
+  }
+
+  /// Lines.
+  std::string packet(std::size_t index, const std::vector<bool>& is_wanted) {
+    const explain::Packet& packet = capture_.packets()[index];
+    const auto [conversation, first_sighting] = places_[index];
+    std::string text = pauses_until(packet.number);
+    const auto view = packet.view();
+    if (!view || !is_wanted[conversation]) return text;
+    explain::Step step;
+    if (first_sighting == nullptr)
+      step = trackers_[conversation]->step(packet, *view);
+    else
+      step.sender = conversations_[conversation].sender_of(*view);
+    const bool has_problem =
+        std::any_of(step.notes.begin(), step.notes.end(), [](const explain::Note& note) { return note.is_problem; });
+    if (!tells_all_ && (options_.only_summary || !has_problem)) return text;
+    return text + explain::packet_json(packet, *view, step, conversation + 1, first_sighting) + "\n";
+  }
+  std::string conclusion(const std::vector<bool>& is_wanted, explain::Outcome outcome) {
+    std::string text = pauses_until(UINT32_MAX);
+    const explain::Pauses pauses(capture_);
+    for (std::size_t i = 0; i < conversations_.size(); ++i)
+      if (is_wanted[i])
+        text += explain::conversation_json(conversations_[i], i + 1, *trackers_[i],
+                                           pauses.held_back(capture_, conversations_[i])) +
+                "\n";
+    return text + explain::pauses_json(pauses) + explain::file_json(capture_, outcome) + "\n";
+  }
+
+ private:
+  struct Place {
+    std::size_t conversation = 0;
+    const explain::Packet* first_sighting = nullptr;
+  };
+
+  std::string pauses_until(std::uint32_t number) {
+    std::string text;
+    for (const auto& all = capture_.pauses();
+         tells_all_ && next_pause_ < all.size() && all[next_pause_].number < number; ++next_pause_)
+      text += explain::pause_json(all[next_pause_]) + "\n";
+    return text;
+  }
+
+  const explain::Capture& capture_;
+  const std::vector<explain::Conversation>& conversations_;
+  const ExplainOptions& options_;
+  std::vector<Place> places_;
+  std::vector<std::unique_ptr<explain::FlowTracker>> trackers_;
+  std::size_t next_pause_ = 0;
+  bool tells_all_;
+};
+
 void tell_json(const explain::Capture& capture, const std::vector<explain::Conversation>& conversations,
                const std::vector<bool>& is_wanted, const ExplainOptions& options, explain::Outcome outcome,
                Telling& telling) {
-  std::vector<std::size_t> conversation_of(capture.packets().size());
-  std::vector<std::unique_ptr<explain::FlowTracker>> trackers;
-  for (std::size_t i = 0; i < conversations.size(); ++i) {
-    for (const std::uint32_t packet : conversations[i].packets) conversation_of[packet] = i;
-    trackers.push_back(std::make_unique<explain::FlowTracker>(capture, conversations[i]));
-  }
+  JsonStory story(capture, conversations, options);
   std::string text;
   for (std::size_t i = 0; i < capture.packets().size(); ++i) {
     telling.packet();
-    const explain::Packet& packet = capture.packets()[i];
-    const std::size_t conversation = conversation_of[i];
-    const auto view = packet.view();
-    if (!view || !is_wanted[conversation]) continue;
-    const explain::Step& step = trackers[conversation]->step(packet, *view);
-    const bool has_problem =
-        std::any_of(step.notes.begin(), step.notes.end(), [](const explain::Note& note) { return note.is_problem; });
-    if (options.only_summary || (options.only_problems && !has_problem)) continue;
-    text += explain::packet_json(packet, *view, step, conversation + 1) + "\n";
+    text += story.packet(i, is_wanted);
     if (text.size() > kWriteBytes) flush(text);
   }
-  for (std::size_t i = 0; i < conversations.size(); ++i)
-    if (is_wanted[i]) text += explain::conversation_json(conversations[i], i + 1, *trackers[i]) + "\n";
-  text += explain::file_json(capture, outcome) + "\n";
+  text += story.conclusion(is_wanted, outcome);
   flush(text);
 }
 
@@ -203,10 +281,11 @@ int run_explain(const Arguments& arguments) {
     tell_json(*capture, conversations, is_wanted, options, outcome, telling);
     return status;
   }
+  const explain::Pauses pauses(*capture);
   for (std::size_t i = 0; i < conversations.size(); ++i)
-    if (is_wanted[i]) tell(*capture, conversations[i], i + 1, options, ladder_options, telling);
+    if (is_wanted[i]) tell(*capture, conversations[i], i + 1, pauses, options, ladder_options, telling);
   if (!is_chosen) fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
-  fmt::print("{}", explain::summary(*capture));
+  fmt::print("{}{}", explain::summary(pauses), explain::summary(*capture));
   if (outcome == explain::Outcome::nothing) fmt::print("{}\n", Style(stdout).bad(explain::words(outcome, *capture)));
   return status;
 }

@@ -13,18 +13,21 @@ void RequestStream::answer(const Moment& moment, Judgement& judgement) {
   judgement.relative = distance(first_, moment.psn);
   if (distance(seen_.next(), moment.psn) >= 0) {
     find(judgement, FindingKind::unasked_answer, moment.psn, distance(seen_.next(), moment.psn) + 1);
-    judgement.findings.back().is_sure = knows_all_;
+    judgement.findings.back().is_sure = knows_all_ && !any_guess_ && !is_passed_over(moment);
     return;
   }
   if (survey_ != nullptr && moment.psn + 1 == seen_.next() && !moment.is_dropped)
     survey_->round_trip(moment.time - std::max(newest_at_, run_at_));
-  if (moment.kind == Moment::Kind::acknowledge)
+  if (moment.kind == Moment::Kind::acknowledge && !moment.has_syndrome)
+    cut_answer(moment, judgement);
+  else if (moment.kind == Moment::Kind::acknowledge)
     acknowledge_packet(moment, judgement);
   else
     data(moment, judgement);
   if (moment.is_dropped) return;
   remember(moment);
   any_answer_ = true;
+  attempts_ = 0;
   last_answer_at_ = moment.time;
 }
 
@@ -43,11 +46,20 @@ bool RequestStream::has_come_before(const Moment& moment) const {
   return same != answers_.rend() && behind_at_ < same->at;
 }
 
+/// An acknowledgement or a NAK: either has all before its PSN.
+void RequestStream::cut_answer(const Moment& moment, Judgement& judgement) {
+  any_cut_answer_ = true;
+  tell_skipped(moment.psn, false, moment, judgement);
+  if (distance(highest_answer_, moment.psn) > 0) highest_answer_ = moment.psn;
+  if (moment.is_dropped) return;
+  acknowledge(moment.psn, moment.time, judgement);
+}
+
 void RequestStream::acknowledge_packet(const Moment& moment, Judgement& judgement) {
   const wire::Syndrome syndrome = wire::Syndrome::decode(moment.syndrome);
   const bool is_positive = syndrome.kind == wire::Syndrome::Kind::ack;
   const Psn behind = is_positive ? moment.psn + 1 : moment.psn;
-  tell_skipped(behind, false, judgement);
+  tell_skipped(behind, false, moment, judgement);
   if (!moment.has_recovery_header && has_come_before(moment))  // a SACK says something new each time
     find(judgement, FindingKind::repeated_answer, moment.psn);
   else if (is_positive && distance(behind, highest_answer_) > 0 && distance(first_, behind) > 0)
@@ -71,7 +83,7 @@ void RequestStream::negative(const Moment& moment, const wire::Syndrome& syndrom
     if (is_news) note_asked(Cause::rnr_nak, moment.psn, moment.time, wait);
   } else if (is_sequence_error) {
     find(judgement, FindingKind::nak, moment.psn);
-    if (moment.has_recovery_header && !moment.is_dropped) note_sack(moment);
+    if (moment.has_sack && !moment.is_dropped) note_sack(moment);
     if (is_news) note_asked(Cause::sequence_nak, moment.psn, moment.time);
   } else {
     find(judgement, FindingKind::fatal_nak, moment.psn);
@@ -79,7 +91,7 @@ void RequestStream::negative(const Moment& moment, const wire::Syndrome& syndrom
 }
 
 void RequestStream::data(const Moment& moment, Judgement& judgement) {
-  tell_skipped(moment.psn, true, judgement);
+  tell_skipped(moment.psn, true, moment, judgement);
   Data* asked = data_at(moment.psn);
   if (asked == nullptr) {  // the request is from before the capture
     if (!moment.is_dropped) acknowledge(moment.psn + 1, moment.time, judgement);
@@ -142,7 +154,7 @@ void RequestStream::data_from_before(const Moment& moment, Data& asked, bool was
   }
   // One of several that come in order: not held back, but answers to the request as it was before.
   if (step > 1 && !was_missed && !asked.seen.has(before + 1))
-    find(judgement, FindingKind::response_gap, before + 1, step - 1);
+    find_response_gap(before + 1, moment.psn, moment, judgement);
   asked.keep_pass(moment.psn + 1);
 }
 
@@ -150,8 +162,7 @@ void RequestStream::data_in_order(const Moment& moment, Data& asked, Judgement& 
   Psn& next = *asked.pass_before(moment.psn);
   if (distance(next, moment.psn) > 0) {
     // Of what was asked for again some may be overtaken, and have passed in an answer of before.
-    if (asked.asked == 1 || !asked.seen.has(next))
-      find(judgement, FindingKind::response_gap, next, distance(next, moment.psn));
+    if (asked.asked == 1 || !asked.seen.has(next)) find_response_gap(next, moment.psn, moment, judgement);
     asked.keep_missed(next, moment.psn);
   }
   next = moment.psn + 1;
@@ -207,15 +218,15 @@ bool RequestStream::is_older_than(const Moment& moment, const Moment& other) {
 
 /// Requests are answered in their order: what an answer to a later one leaves out was lost before the capture, or was
 /// overtaken.
-void RequestStream::tell_skipped(Psn behind, bool is_data, Judgement& judgement) {
+void RequestStream::tell_skipped(Psn behind, bool is_data, const Moment& moment, Judgement& judgement) {
   for (auto asked = data_.rbegin(); asked != data_.rend(); ++asked) {
     if (distance(asked->end(), behind) < 0) continue;
     if (asked->was_told || (asked->asked > 1 && !is_data)) break;
     const Psn next = asked->seen.next();
-    const bool is_open = distance(next, asked->end()) > 0;
+    const bool is_open = distance(next, asked->end()) > 0 && !asked->is_guess;
     asked->was_told = true;
     if (!is_open) break;
-    find(judgement, FindingKind::response_gap, next, distance(next, asked->end()));
+    find_response_gap(next, asked->end(), moment, judgement);
   }
 }
 

@@ -30,6 +30,7 @@ struct Stream {
   bool has_responses = false;
   std::uint32_t path_mtu_bytes = 0;
   std::vector<std::uint32_t> packets;
+  std::vector<Conversation::Again> again;
 };
 
 bool is_reliable(const Stream& stream) {
@@ -39,6 +40,9 @@ bool is_reliable(const Stream& stream) {
 class Pairing {
  public:
   void add(std::uint32_t index, const wire::PacketView& packet);
+  void add_again(std::uint32_t index, const wire::PacketView& packet, const Sighting& sighting) {
+    streams_[stream_of(packet)].again.push_back({index, sighting});
+  }
   void pair_leftovers();
   std::vector<Conversation> conversations();
 
@@ -133,6 +137,7 @@ std::vector<Conversation> Pairing::conversations() {
     Conversation made;
     made.transport = stream.transport.value_or(wire::Transport::cnp);
     made.packets = stream.packets;
+    made.again = stream.again;
     made.path_mtu_bytes = stream.path_mtu_bytes;
     End sender{stream.key.source, std::nullopt};
     End receiver{stream.key.destination, wire::Qpn(stream.key.destination_qpn)};
@@ -142,6 +147,8 @@ std::vector<Conversation> Pairing::conversations() {
       sender.qpn = wire::Qpn(peer->key.destination_qpn);
       made.packets.insert(made.packets.end(), peer->packets.begin(), peer->packets.end());
       std::sort(made.packets.begin(), made.packets.end());
+      made.again.insert(made.again.end(), peer->again.begin(), peer->again.end());
+      std::ranges::sort(made.again, {}, &Conversation::Again::packet);
       made.path_mtu_bytes = std::max(made.path_mtu_bytes, peer->path_mtu_bytes);
     }
     made.ends = {sender, receiver};
@@ -163,8 +170,15 @@ unsigned Conversation::sender_of(const wire::PacketView& packet) const {
 
 std::vector<Conversation> find_conversations(const Capture& capture) {
   Pairing pairing;
-  for (std::uint32_t i = 0; i < capture.packets().size(); ++i)
-    if (const auto view = capture.packets()[i].view()) pairing.add(i, *view);
+  const Sightings sightings(capture);
+  for (std::uint32_t i = 0; i < capture.packets().size(); ++i) {
+    const auto view = capture.packets()[i].view();
+    if (!view) continue;
+    if (sightings.of(i).how == SeenAgain::no)
+      pairing.add(i, *view);
+    else
+      pairing.add_again(i, *view, sightings.of(i));
+  }
   pairing.pair_leftovers();
   return pairing.conversations();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/explain/capture.h"
+#include "cli/explain/sightings.h"
 #include "wire/opcode.h"
 #include "wire/types.h"
 
@@ -27,7 +28,13 @@ struct Conversation {
   wire::Transport transport{};
   std::array<End, 2> ends;             // 0: who sent the first request
   std::uint32_t path_mtu_bytes = 0;    // 0: not seen
-  std::vector<std::uint32_t> packets;  // indices into Capture::packets(), in order
+  std::vector<std::uint32_t> packets;  // indices into Capture::packets(), in order: of each the first sighting
+  /// The other sightings (sightings.h), in order.
+  struct Again {
+    std::uint32_t packet = 0;
+    Sighting sighting;
+  };
+  std::vector<Again> again;
   /// Which end sent the packet.
   unsigned sender_of(const wire::PacketView& packet) const;
 };

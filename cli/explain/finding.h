@@ -14,6 +14,7 @@ enum class Cause : std::uint8_t {
   rnr_nak,       // the responder was not ready; the wait is over
   implied_nak,   // an answer showed that the response to a READ or an atomic was lost before it (IBTA 9.7.5.1.3)
   timeout,       // nothing asked for it and the silence fits this queue pair's ACK timer
+  cut_answer,    // answers have passed, and what they say is cut off
   unknown,       // nothing in the capture explains it
 };
 
@@ -45,6 +46,8 @@ struct Finding {
   bool is_read = false;        // retransmission: a READ is asked for again
   bool is_selective = false;   // retransmission: of this packet alone (selective repeat)
   bool answer_passed = false;  // retransmission: what would have made it needless has passed the capture, and was lost
+  bool is_hole = false;        // gap, response_gap: the capture lacks them, and they were not lost
+  std::uint32_t attempt = 0;   // timeout: which one in a row without any answer; 0: the first
   bool is_sure = true;         // unasked_answer: the capture has all that was sent
 };
 

@@ -22,6 +22,11 @@ std::string packets(std::uint32_t count) {
 }
 
 std::string missing(const Finding& finding, wire::Psn first, std::string_view where) {
+  if (finding.is_hole)
+    return fmt::format("hole of the capture{}: {} missing, {}: {}", where, name(first, finding.psn, finding.count),
+                       packets(finding.count),
+                       finding.kind == FindingKind::response_gap ? "nobody asks for them again"
+                                                                 : "the other side has acknowledged them");
   return fmt::format("gap{}: {} missing, {}", where, name(first, finding.psn, finding.count), packets(finding.count));
 }
 
@@ -34,6 +39,7 @@ std::string selective_retransmission(const Finding& finding, wire::Psn first) {
       return fmt::format("{}: no NAK told of it; {} after the last answer", what, to_text(finding.since));
     case Cause::rnr_nak:
     case Cause::implied_nak:
+    case Cause::cut_answer:
     case Cause::unknown:
       break;
   }
@@ -54,8 +60,13 @@ std::string retransmission(const Finding& finding, wire::Psn first) {
       return fmt::format("{}: a response is missing (implied NAK), shown by the answer of {} ago", what,
                          to_text(finding.since));
     case Cause::timeout:
+      if (finding.attempt != 0)
+        return fmt::format("timeout {}: {}: no answer since it was sent first, {} after it was sent last",
+                           finding.attempt, what, to_text(finding.since));
       return fmt::format("timeout: {}: {}, {} after the last progress", what,
                          finding.answer_passed ? "the answer was lost on its way" : "no NAK", to_text(finding.since));
+    case Cause::cut_answer:
+      return fmt::format("{}: an answer may have asked for it, what answers say is cut off", what);
     case Cause::unknown:
       return fmt::format("{}: nothing in the capture asked for it", what);
   }

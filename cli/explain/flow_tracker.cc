@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "wire/packet_text.h"
+#include "wire/printable.h"
 
 namespace verbena::explain {
 
@@ -12,9 +13,21 @@ namespace {
 
 constexpr std::uint8_t kCongestionExperienced = 3;  // RFC 3168
 
+bool is_gap(const Finding& finding) {
+  return finding.kind == FindingKind::gap || finding.kind == FindingKind::gap_in_run ||
+         finding.kind == FindingKind::response_gap;
+}
+
+Finding as_gap(Finding finding) {
+  finding.is_hole = false;
+  return finding;
+}
+
 }  // namespace
 
-FlowTracker::FlowTracker(const Capture& capture, const Conversation& conversation) : timeline_(capture, conversation) {
+FlowTracker::FlowTracker(const Capture& capture, const Conversation& conversation)
+    : timeline_(capture, conversation), has_headless_(capture.headless_count() != 0) {
+  if (!capture.packets().empty()) end_ = capture.packets().back().time;
   learn();  // how long a round takes
   learn();  // with that, how long the ACK timer is
   for (unsigned end = 0; end < 2; ++end) streams_.emplace_back(timeline_, end, rhythms_[end]);
@@ -27,7 +40,7 @@ void FlowTracker::learn() {
   Judgement judgement;
   for (const Moment& moment : timeline_.moments()) {
     judgement.findings.clear();
-    if (moment.kind == Moment::Kind::ignored) continue;
+    if (moment.is_aside()) continue;
     if (moment.kind == Moment::Kind::request)
       streams[moment.sender].request(moment, judgement);
     else
@@ -58,6 +71,7 @@ const Step& FlowTracker::step(const Packet& packet, const wire::PacketView& view
   ++totals.packets;
   totals.bytes += packet.captured.original_bytes;
   totals.payload_bytes += view.payload_bytes();
+  if (packet.lacks_headers) ++totals.lacking_headers;
   judge_marks(packet, view);
   if (moment.has_bad_icrc) {
     Finding finding;
@@ -69,7 +83,7 @@ const Step& FlowTracker::step(const Packet& packet, const wire::PacketView& view
   } else if (moment.kind == Moment::Kind::ignored) {
     ++totals.cnps;
     problem("CNP: the sender is to slow down");
-  } else {
+  } else if (moment.kind != Moment::Kind::unread) {
     judge(moment);
   }
   return step_;
@@ -90,13 +104,17 @@ void FlowTracker::judge(const Moment& moment) {
   if (judgement_.is_again) ++(is_request ? totals.retransmitted_packets : totals.repeated_responses);
   if (judgement_.begins_anew)
     remark(fmt::format("psn jumps to {}: a new connection of the same queue pairs", moment.psn.value()));
-  for (const Finding& finding : judgement_.findings) {
+  for (Finding& finding : judgement_.findings) {
+    finding.is_hole = finding.is_hole || (has_headless_ && is_gap(finding));
     count(finding, totals);
     std::string text = words(finding, stream.first());
     if (finding.kind == FindingKind::fatal_nak)
       text = fmt::format("{}: {}", wire::to_text(wire::Syndrome::decode(moment.syndrome)), text);
+    if (has_headless_ && is_gap(finding))
+      text = fmt::format("{}, or among the packets that are cut off within their headers",
+                         words(as_gap(finding), stream.first()));
     if (finding.kind == FindingKind::gap && moment.is_datagram) text += ", or sent to another queue pair";
-    const bool is_remark = finding.kind == FindingKind::unasked_answer && !finding.is_sure;
+    const bool is_remark = finding.is_hole || (finding.kind == FindingKind::unasked_answer && !finding.is_sure);
     step_.notes.push_back({!is_remark, std::move(text)});
   }
   step_.findings = judgement_.findings;
@@ -107,8 +125,8 @@ void FlowTracker::count(const Finding& finding, Totals& totals) {
     case FindingKind::gap:
     case FindingKind::gap_in_run:
     case FindingKind::response_gap:
-      ++totals.gaps;
-      totals.missing_packets += finding.count;
+      ++(finding.is_hole ? totals.holes : totals.gaps);
+      (finding.is_hole ? totals.hole_packets : totals.missing_packets) += finding.count;
       return;
     case FindingKind::late:
     case FindingKind::late_or_again:
@@ -154,7 +172,7 @@ void FlowTracker::judge_marks(const Packet& packet, const wire::PacketView& view
   if (!packet.captured.comment.empty()) {
     std::string_view comment = packet.captured.comment;
     if (comment.starts_with(wire::kNotePrefix)) comment.remove_prefix(wire::kNotePrefix.size());
-    problem(std::string(comment));
+    problem(wire::printable(comment));
   }
   if ((view.ip().traffic_class() & 3) == kCongestionExperienced) {
     ++totals.ecn_marked;

@@ -37,6 +37,8 @@ struct Totals {
   std::uint64_t unexplained_go_backs = 0;
   std::uint64_t gaps = 0;
   std::uint64_t missing_packets = 0;
+  std::uint64_t holes = 0;  // of the capture
+  std::uint64_t hole_packets = 0;
   std::uint64_t late_packets = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t seen_before = 0;  // copies, or late
@@ -49,6 +51,7 @@ struct Totals {
   std::uint64_t ecn_marked = 0;
   std::uint64_t cnps = 0;
   std::uint64_t dropped_by_fault = 0;
+  std::uint64_t lacking_headers = 0;  // the snap length has left their BTH, and not all behind it
 };
 
 /// One packet, judged.
@@ -69,6 +72,10 @@ class FlowTracker {
   const Step& step(const Packet& packet, const wire::PacketView& view);
   const std::array<Totals, 2>& totals() const { return totals_; }
   Duration duration() const { return last_time_ - first_time_; }
+  /// After the last step: what the requests of an end have come to, if nobody answers them.
+  std::optional<RequestStream::Silence> silence(unsigned end) const { return streams_[end].silence(); }
+  /// From the conversation's last packet to the capture's.
+  Duration until_end() const { return end_ - last_time_; }
 
  private:
   void learn();
@@ -80,6 +87,7 @@ class FlowTracker {
   void remark(std::string text) { step_.notes.push_back({false, std::move(text)}); }
 
   Timeline timeline_;
+  bool has_headless_;  // packets of the capture without a whole BTH: nobody knows whose they are
   std::array<Rhythm, 2> rhythms_;
   std::vector<RequestStream> streams_;  // one for each end
   std::array<Totals, 2> totals_;
@@ -87,6 +95,7 @@ class FlowTracker {
   Step step_;
   std::size_t next_moment_ = 0;
   bool any_ = false;
+  Time end_;  // of the capture
   Time first_time_;
   Time last_time_;
 };

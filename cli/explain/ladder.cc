@@ -82,6 +82,7 @@ bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const 
     end_run();
   if (!may) return false;
   if (!run_) {
+    draw_pauses();
     run_.emplace();
     run_->name = name;
     run_->sender = step.sender;
@@ -113,10 +114,12 @@ void Ladder::end_run() {
   text += fmt::format("  {} B in {}{}", run.payload_bytes, to_text(run.last_time - run.first.time),
                       run.is_again ? "  again" : "");
   emit(draw(run.first, run.sender, false, text), false, run.packets);
+  draw_pauses();
 }
 
 void Ladder::add(const Packet& packet, const wire::PacketView& view, const Step& step) {
   if (join_run(packet, view, step)) return;
+  draw_pauses();
   std::string rung = draw(packet, step.sender, packet.was_dropped(), words(view, step));
   bool has_problem = false;
   for (const Note& note : step.notes) {
@@ -124,6 +127,53 @@ void Ladder::add(const Packet& packet, const wire::PacketView& view, const Step&
     has_problem = has_problem || note.is_problem;
   }
   emit(std::move(rung), has_problem, 1);
+}
+
+void Ladder::pause(const PausePacket& packet) {
+  if (run_ && run_->packets >= kFoldMin) {  // what has stopped this run stands behind it
+    pauses_.push_back(packet);
+    return;
+  }
+  end_run();
+  pauses_.push_back(packet);
+}
+
+void Ladder::draw_pauses() {
+  if (pauses_.empty()) return;
+  const PausePacket& first = pauses_.front();
+  std::size_t stops = 0;
+  ClassMask classes = 0;
+  std::vector<wire::MacAddress> sources;
+  for (const PausePacket& pause : pauses_) {
+    const auto& quanta = pause.frame.quanta;
+    for (std::size_t i = 0; i < quanta.size(); ++i)
+      if ((pause.frame.classes >> i & 1) != 0 && quanta[i] != 0) {
+        ++stops;
+        break;
+      }
+    classes = static_cast<ClassMask>(classes | pause.frame.classes);
+    if (std::find(sources.begin(), sources.end(), pause.frame.source) == sources.end())
+      sources.push_back(pause.frame.source);
+  }
+  std::string text = first.frame.is_by_class ? "PFC" : "PAUSE";
+  if (pauses_.size() == 1) {
+    text = wire::to_text(first.frame);
+  } else {
+    std::string list;
+    for (std::size_t i = 0; first.frame.is_by_class && i < wire::kPauseClasses; ++i)
+      if ((classes >> i & 1) != 0) list += fmt::format("{}{}", list.empty() ? " class " : ", ", i);
+    text += fmt::format("{}: {} x stop, {} x go on in {}", list, stops, pauses_.size() - stops,
+                        to_text(pauses_.back().time - first.time));
+  }
+  text += sources.size() == 1 ? fmt::format(", from {}", wire::to_text(sources[0]))
+                              : fmt::format(", from {} ports", sources.size());
+  const std::size_t box = options_.width > kMarginColumns + 20 ? options_.width - kMarginColumns : 20;
+  const std::string line(box > text.size() + 6 ? box - text.size() - 6 : 0, '~');
+  const std::string rung = fmt::format("{:12.6f} {:>8} |~~ {} {}|\n", static_cast<double>(first.time.ns) / 1e9,
+                                       fmt::format("#{}", first.number), text, line);
+  const std::size_t count = pauses_.size();
+  pauses_.clear();
+  emit(rung, false, count);
 }
 
 void Ladder::emit(std::string rung, bool has_problem, std::size_t packets) {
@@ -151,6 +201,7 @@ void Ladder::emit(std::string rung, bool has_problem, std::size_t packets) {
 
 void Ladder::finish() {
   end_run();
+  draw_pauses();
   for (const auto& [text, count] : context_) left_out_ += count;
   context_.clear();
   if (left_out_ != 0) out_ += fmt::format("{:{}} ... {} packets without trouble\n", "", kMarginColumns, left_out_);

@@ -13,8 +13,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/explain/flow_tracker.h"
+#include "cli/explain/pauses.h"
 
 namespace verbena::explain {
 
@@ -49,6 +51,8 @@ class Ladder {
 
   void header(const Conversation& conversation, std::size_t number);
   void add(const Packet& packet, const wire::PacketView& view, const Step& step);
+  /// Drawn as one line before the next rung, with those beside it.
+  void pause(const PausePacket& packet);
   /// Writes what is held back.
   void finish();
 
@@ -58,10 +62,12 @@ class Ladder {
   void end_run();
   std::string draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const;
   void emit(std::string rung, bool has_problem, std::size_t packets);
+  void draw_pauses();
 
   LadderOptions options_;
   std::string& out_;
   std::optional<Run> run_;
+  std::vector<PausePacket> pauses_;
   std::deque<std::pair<std::string, std::size_t>> context_;
   std::size_t context_left_ = 0;
   std::size_t left_out_ = 0;

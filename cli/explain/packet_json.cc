@@ -110,8 +110,8 @@ Json or_null(const std::optional<Value>& value) {
 
 }  // namespace
 
-std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step,
-                        std::size_t conversation) {
+std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step, std::size_t conversation,
+                        const Packet* first_sighting) {
   Json json{{"kind", "packet"},
             {"number", packet.number},
             {"time_ns", packet.time.ns},
@@ -129,22 +129,55 @@ std::string packet_json(const Packet& packet, const wire::PacketView& view, cons
             {"interface", packet.captured.interface_name},
             {"comment", packet.captured.comment},
             {"layers", packet.layers},
+            {"lacks_headers", packet.lacks_headers},
             {"frame_bytes", packet.captured.original_bytes},
             {"icrc", icrc_word(view.integrity())},
             {"problems", notes_json(step, true)},
             {"remarks", notes_json(step, false)}};
   if (const std::string management = management_name(view); !management.empty()) json["management"] = management;
   if (view.opcode().has_aeth) json["answer"] = wire::to_text(wire::Syndrome::decode(view.aeth().syndrome));
+  if (first_sighting != nullptr) json["seen_first"] = first_sighting->number;
   json["headers"] = headers_json(view);
   return dump(json);
 }
 
-std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker) {
+std::string pause_json(const PausePacket& packet) {
+  Json classes = Json::array();
+  for (std::size_t i = 0; packet.frame.is_by_class && i < wire::kPauseClasses; ++i)
+    if ((packet.frame.classes >> i & 1) != 0) classes.push_back({{"class", i}, {"quanta", packet.frame.quanta[i]}});
+  Json json{{"kind", "pause"},
+            {"number", packet.number},
+            {"time_ns", packet.time.ns},
+            {"source", wire::to_text(packet.frame.source)},
+            {"text", wire::to_text(packet.frame)}};
+  if (packet.frame.is_by_class)
+    json["classes"] = std::move(classes);
+  else
+    json["quanta"] = packet.frame.quanta[0];
+  return dump(json);
+}
+
+std::string pauses_json(const Pauses& pauses) {
+  std::string text;
+  for (const PauseRow& row : pauses.rows())
+    text += dump({{"kind", "pauses"},
+                  {"source", wire::to_text(row.source)},
+                  {"class", row.is_by_class ? Json(row.traffic_class) : Json(nullptr)},
+                  {"stops", row.stops},
+                  {"resumes", row.resumes},
+                  {"stopped_ns_least", row.stopped.ns}}) +
+            "\n";
+  return text;
+}
+
+std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
+                              const std::array<HeldBack, 2>& held_back) {
   Json json{{"kind", "conversation"},
             {"number", number},
             {"transport", transport_name(conversation.transport)},
             {"path_mtu_bytes", conversation.path_mtu_bytes},
             {"packets", conversation.packets.size()},
+            {"seen_again", conversation.again.size()},
             {"duration_ns", tracker.duration().ns},
             {"ends", Json::array()}};
   for (std::size_t i = 0; i < conversation.ends.size(); ++i) {
@@ -153,7 +186,14 @@ std::string conversation_json(const Conversation& conversation, std::size_t numb
     for (const TotalRow& row : total_rows()) sent[std::string(row.name)] = tracker.totals()[i].*row.value;
     json["ends"].push_back({{"address", wire::to_text(end.address)},
                             {"qpn", end.qpn ? Json(end.qpn->value()) : Json(nullptr)},
+                            {"held_back_times", held_back[i].times},
+                            {"held_back_ns", held_back[i].time.ns},
                             {"sent", std::move(sent)}});
+    if (const auto silence = tracker.silence(static_cast<unsigned>(i)))
+      json["ends"].back()["unanswered"] = {{"since_ns", silence->since.ns},
+                                           {"was_answered_before", silence->was_answered},
+                                           {"timeouts", silence->attempts},
+                                           {"silent_ns", tracker.until_end().ns}};
   }
   return dump(json);
 }
@@ -173,8 +213,10 @@ std::string file_json(const Capture& capture, Outcome outcome) {
                {"verdict", to_string(outcome)},
                {"packets", capture.packets().size()},
                {"other_packets", capture.skipped_count()},
+               {"pause_frames", capture.pauses().size()},
                {"headless_packets", capture.headless_count()},
                {"others", others_json(capture)},
+               {"packets_lacking_headers", capture.lacking_headers_count()},
                {"malformed_packets", capture.malformed_count()},
                {"malformed", std::move(malformed)},
                {"damage", capture.damage()}});

@@ -12,15 +12,24 @@
 #include "cli/explain/conversations.h"
 #include "cli/explain/flow_tracker.h"
 #include "cli/explain/outcome.h"
+#include "cli/explain/pauses.h"
 
 namespace verbena::explain {
 
 /// {"kind": "packet", "number": 13, ..., "headers": {"ethernet": {...}, "ipv4": {...}, ...}}, without a line feed.
-/// `conversation`: its number, from 1.
-std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step, std::size_t conversation);
+/// `conversation`: its number, from 1. `first_sighting`: of the same frame, if this is another one.
+std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step, std::size_t conversation,
+                        const Packet* first_sighting = nullptr);
 
 /// {"kind": "conversation", "number": 1, ..., "ends": [{...}, {...}]}: what each end sent, and what went wrong.
-std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker);
+std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
+                              const std::array<HeldBack, 2>& held_back = {});
+
+/// {"kind": "pause", "number": 7, ..., "classes": [{"class": 3, "quanta": 65535}]}: a pause frame.
+std::string pause_json(const PausePacket& packet);
+
+/// {"kind": "pauses", "source": ..., "class": 3, ...}: what a port has said of a class, a line for each.
+std::string pauses_json(const Pauses& pauses);
 
 /// {"kind": "file", ...}: what the file holds besides conversations, and where it is damaged.
 std::string file_json(const Capture& capture, Outcome outcome);

@@ -95,6 +95,27 @@ void add_answer(Out out, const wire::PacketView& packet, const Step& step) {
     fmt::format_to(out, ", SACK psn {} and {} below", sack->highest.value(), std::popcount(sack->below));
 }
 
+/// The headers that its opcode says it has, and the capture does not.
+std::string cut_headers(const wire::PacketView& packet) {
+  const wire::OpcodeInfo& has = packet.opcode();
+  const wire::OpcodeInfo& had = wire::opcode_info(packet.bth().opcode);
+  std::string text;
+  const auto look = [&](bool is_there, bool was_there, std::string_view name) {
+    if (was_there && !is_there) text += (text.empty() ? "" : ", ") + std::string(name);
+  };
+  look(has.has_xrceth, had.has_xrceth, "XRCETH");
+  look(has.has_deth, had.has_deth, "DETH");
+  look(has.has_reth, had.has_reth, "RETH");
+  look(has.has_atomic_eth, had.has_atomic_eth, "AtomicETH");
+  look(has.has_aeth, had.has_aeth, "AETH");
+  look(has.has_atomic_ack_eth, had.has_atomic_ack_eth, "AtomicAckETH");
+  look(has.has_immediate, had.has_immediate, "immediate");
+  look(has.has_invalidate, had.has_invalidate, "IETH");
+  look(sack_of(packet) || placement_of(packet), wire::recovery_header_bytes(had, packet.bth()) != 0,
+       "selective repeat's header");
+  return text;
+}
+
 }  // namespace
 
 std::string_view operation_name(const wire::PacketView& packet) {
@@ -142,6 +163,7 @@ std::string words(const wire::PacketView& packet, const Step& step) {
                    telemetry.head.hops, queue);
   }
   if (step.is_again) text += "  again";
+  if (const std::string cut = cut_headers(packet); !cut.empty()) text += "  " + cut + " cut off";
   return text;
 }
 

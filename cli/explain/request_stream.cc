@@ -21,7 +21,7 @@ void RequestStream::start(const Moment& moment) {
   first_ = acked_ = cursor_ = highest_answer_ = highest_data_ = moment.psn;
   seen_.start(moment.psn);
   pass_.start(moment.psn);
-  newest_at_ = last_at_ = run_at_ = last_answer_at_ = moment.time;
+  newest_at_ = last_at_ = run_at_ = last_answer_at_ = first_at_ = moment.time;
 }
 
 void RequestStream::request(const Moment& moment, Judgement& judgement) {
@@ -31,6 +31,7 @@ void RequestStream::request(const Moment& moment, Judgement& judgement) {
   if (!has_started_ || is_far) start(moment);
   const std::int32_t away = distance(cursor_, moment.psn);
   is_selective_ = is_selective_ || moment.has_recovery_header;
+  any_guess_ = any_guess_ || moment.span_is_guess;
   if (is_selective_)
     request_selectively(moment, judgement);
   else if (away < 0)
@@ -77,7 +78,7 @@ void RequestStream::ahead(const Moment& moment, Judgement& judgement) {
   // It may as well be from before the retransmission, unless that goes on from there.
   if (begins_run_at(moment)) find_gap_in_run(from, again_until, judgement);
   const Psn new_from = later_of(highest, from);
-  if (distance(new_from, moment.psn) > 0) find(judgement, FindingKind::gap, new_from, distance(new_from, moment.psn));
+  find_gap(new_from, moment.psn, moment, judgement);
   follow(moment, judgement);
 }
 
@@ -102,7 +103,7 @@ bool RequestStream::is_from_before(const Moment& moment) const {
   std::optional<Time> asked_at;
   for (std::size_t i = moment.index + 1; i < end && !contest.is_over(); ++i) {
     const Moment& following = moments[i];
-    if (following.kind == Moment::Kind::ignored) continue;
+    if (following.is_aside()) continue;
     if (following.sender != requester_) {
       if (is_negative(following) && following.psn == contest.next() && !asked_at) asked_at = following.time;
       continue;
@@ -120,7 +121,7 @@ bool RequestStream::is_from_before(const Moment& moment) const {
 /// The retransmission under way goes on as if it had not been there.
 void RequestStream::from_before(const Moment& moment, Judgement& judgement) {
   const Psn highest = seen_.next();
-  if (distance(highest, moment.psn) > 0) find(judgement, FindingKind::gap, highest, distance(highest, moment.psn));
+  find_gap(highest, moment.psn, moment, judgement);
   if (seen_.has(moment.psn))
     find_repeat(moment, {}, judgement);
   else
@@ -147,13 +148,14 @@ RequestStream::Course RequestStream::course_of(const Moment& moment) const {
   const auto run_if = [&](bool is_run) { return Course{is_run ? Shape::run : Shape::aside, steps}; };
   for (std::size_t i = moment.index + 1; i < end; ++i) {
     const Moment& following = moments[i];
-    if (following.kind == Moment::Kind::ignored) continue;
+    if (following.is_aside()) continue;
     if (following.sender != requester_) {
       if (following.kind == Moment::Kind::request) continue;
       const bool is_nak = following.has_syndrome && (following.syndrome & 0x60) != 0;
       if (is_nak && following.psn == next)
         return is_seen && steps == 0 ? Course{Shape::tail} : run_if(is_seen);  // what comes there is sent because of it
-      if (!is_nak) acknowledged = later_of(acknowledged, following.psn + 1);
+      const bool is_cut = following.kind == Moment::Kind::acknowledge && !following.has_syndrome;
+      if (!is_nak) acknowledged = later_of(acknowledged, is_cut ? following.psn : following.psn + 1);
       continue;
     }
     if (following.kind != Moment::Kind::request) continue;
@@ -233,9 +235,10 @@ void RequestStream::behind(const Moment& moment, Judgement& judgement) {
 /// Its PSN has passed, and it begins no retransmission. Where the requester may have sent it more than once, a copy and
 /// one of these that was held back look alike.
 void RequestStream::find_repeat(const Moment& moment, Course course, Judgement& judgement) {
-  const bool was_sent_once = asked_.empty() && std::none_of(passes_.begin(), passes_.end(), [&](const SeenPsns& pass) {
-                               return distance(pass.first(), moment.psn) >= 0 && distance(moment.psn, pass.next()) > 0;
-                             });
+  const bool was_sent_once =
+      asked_.empty() && !any_cut_answer_ && std::none_of(passes_.begin(), passes_.end(), [&](const SeenPsns& pass) {
+        return distance(pass.first(), moment.psn) >= 0 && distance(moment.psn, pass.next()) > 0;
+      });
   const Shape shape = course.shape;
   const bool was_missing = fill_earlier_pass(moment.psn, moment.span);
   const Sent sent = last_sent(moment);
@@ -321,6 +324,10 @@ void RequestStream::begin_run(const Moment& moment, const Evidence& evidence, Ju
   run_at_ = moment.time;
   run_order_ = moment.order;
   // Whoever has acted upon one has had those before it. What nothing of these explains may still come.
+  if (evidence.is_unanswered) {
+    ++attempts_;
+    interval_ = evidence.since;
+  }
   if (evidence.asked_for != SIZE_MAX)
     asked_.erase(asked_.begin(), asked_.begin() + static_cast<std::ptrdiff_t>(evidence.asked_for) + 1);
   else if (evidence.cause != Cause::implied_nak)
@@ -330,11 +337,12 @@ void RequestStream::begin_run(const Moment& moment, const Evidence& evidence, Ju
 void RequestStream::find_retransmission(const Moment& moment, const Evidence& evidence, Judgement& judgement) const {
   Finding finding;
   finding.kind = FindingKind::retransmission;
-  finding.cause = evidence.cause;
+  finding.cause = evidence.cause == Cause::unknown && any_cut_answer_ ? Cause::cut_answer : evidence.cause;
   finding.psn = moment.psn;
   finding.count = static_cast<std::uint32_t>(std::max(1, distance(moment.psn, seen_.next())));
   finding.since = evidence.since;
   finding.asked = evidence.asked;
+  finding.attempt = evidence.is_unanswered && attempts_ != 0 ? attempts_ + 1 : 0;
   finding.is_read = moment.is_read;
   finding.answer_passed = evidence.cause == Cause::timeout && (!asked_.empty() || distance(moment.psn, acked_) > 0);
   judgement.findings.push_back(finding);
@@ -356,6 +364,7 @@ void RequestStream::note_data_request(const Moment& moment) {
   Data made;
   made.first = made.cursor = moment.psn;
   made.count = moment.span;
+  made.is_guess = moment.span_is_guess;
   made.seen.start(moment.psn);
   data_.insert(at, made);
 }

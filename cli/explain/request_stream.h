@@ -48,6 +48,15 @@ class RequestStream {
   void answer(const Moment& moment, Judgement& judgement);
   bool has_started() const { return has_started_; }
   wire::Psn first() const { return first_; }
+  /// Requests that nobody answers, and that were sent again for it.
+  struct Silence {
+    bool was_answered = false;   // ever
+    Time since;                  // the last answer, or the first request
+    Time last_at;                // of the last request
+    std::uint32_t attempts = 0;  // how often the ACK timer has run out since
+    Duration interval{0};        // the last time
+  };
+  std::optional<Silence> silence() const;
 
  private:
   /// What follows a request that does not follow.
@@ -72,6 +81,7 @@ class RequestStream {
     unsigned asked = 1;
     unsigned passed_over = 0;  // answers to later requests while it is incomplete
     bool was_told = false;     // that its end is missing
+    bool is_guess = false;     // nobody knows how many there are
     bool is_implied = false;   // a later answer has shown that a response is missing
     wire::Psn end() const { return first + count; }
     bool is_complete() const { return delivered == count; }
@@ -120,6 +130,7 @@ class RequestStream {
     Duration asked{0};
     std::optional<wire::Psn> from;     // where it ought to begin
     std::size_t asked_for = SIZE_MAX;  // which of asked_
+    bool is_unanswered = false;        // timeout: no answer since it was sent
   };
 
   static constexpr std::int32_t kStepsOfRun = 3;  // so many in order are no copies by chance
@@ -144,6 +155,10 @@ class RequestStream {
   bool is_from_before(const Moment& moment) const;
   void from_before(const Moment& moment, Judgement& judgement);
   void find_repeat_of(const Moment& moment, FindingKind kind, Judgement& judgement) const;
+  void find_gap(wire::Psn from, wire::Psn until, const Moment& moment, Judgement& judgement) const;
+  bool is_hole(wire::Psn from, wire::Psn until, const Moment& moment) const;
+  bool is_response_hole(wire::Psn from, wire::Psn until, const Moment& moment) const;
+  bool is_passed_over(const Moment& answer) const;
   void find_gap_in_run(wire::Psn from, wire::Psn until, Judgement& judgement) const;
   void find_repeat(const Moment& moment, Course course, Judgement& judgement);
   bool is_copy_at_once(const Moment& moment) const;
@@ -162,6 +177,7 @@ class RequestStream {
   std::optional<Evidence> asked_for(const Moment& moment, Course course, Duration silence) const;
   bool may_react(const Asked& asked, const Moment& moment, bool is_exact, Duration silence) const;
   std::optional<Evidence> implied(const Moment& moment, Shape shape, const Sent& sent, Duration silence) const;
+  bool is_unanswered(const Moment& moment, const Sent& sent, Duration silence) const;
   bool may_be_timeout(Shape shape, bool is_seen, bool was_answered, Duration silence, Duration quiet) const;
   bool has_begun_before(const Moment& moment, wire::Psn from, Duration since_cause) const;
   void find_retransmission(const Moment& moment, const Evidence& evidence, Judgement& judgement) const;
@@ -185,6 +201,7 @@ class RequestStream {
   void request_selectively(const Moment& moment, Judgement& judgement);
 
   // answers.cc
+  void cut_answer(const Moment& moment, Judgement& judgement);
   void acknowledge_packet(const Moment& moment, Judgement& judgement);
   void data(const Moment& moment, Judgement& judgement);
   bool is_from_before(const Moment& moment, Data& data) const;
@@ -196,7 +213,8 @@ class RequestStream {
   void find_repeated_data(const Moment& moment, bool was_asked_once, Judgement& judgement) const;
   static bool is_older_than(const Moment& moment, const Moment& other);
   void negative(const Moment& moment, const wire::Syndrome& syndrome, Judgement& judgement);
-  void tell_skipped(wire::Psn behind, bool is_data, Judgement& judgement);
+  void tell_skipped(wire::Psn behind, bool is_data, const Moment& moment, Judgement& judgement);
+  void find_response_gap(wire::Psn from, wire::Psn until, const Moment& moment, Judgement& judgement) const;
   void acknowledge(wire::Psn behind, Time now, Judgement& judgement);
   void note_asked(Cause cause, wire::Psn psn, Time now, Duration wait = {});
   bool has_come_before(const Moment& moment) const;
@@ -226,8 +244,13 @@ class RequestStream {
   wire::Psn acked_;         // all before it are acknowledged
   bool knows_all_ = false;  // an answer has acknowledged just what has been seen
   bool any_answer_ = false;
-  wire::Psn highest_answer_;  // one behind
-  wire::Psn highest_data_;    // the same, of responses with data
+  std::uint32_t attempts_ = 0;  // timeouts since the last answer
+  Duration interval_{0};        // before the last of them
+  Time first_at_;
+  bool any_guess_ = false;       // how many PSNs a request takes
+  bool any_cut_answer_ = false;  // one of which nobody knows what it says
+  wire::Psn highest_answer_;     // one behind
+  wire::Psn highest_data_;       // the same, of responses with data
   Time last_answer_at_;
   bool is_selective_ = false;  // from its first header of selective repeat on
   std::vector<Lost> lost_;

@@ -65,6 +65,11 @@ bool Rhythm::is_soon(Duration since) const {
   return since.ns <= 2 * std::max(reaction.ns, round.ns);
 }
 
+bool Rhythm::is_long(Duration silence) const {
+  return silence.ns >= kVeryFar * std::max(spacing.ns, std::int64_t{1}) ||
+         silence.ns >= kFar * std::max(round.ns, reaction.ns);
+}
+
 bool Rhythm::is_prompt(Duration since) const {
   return since.ns <= kPrompt * std::max(reaction.ns, round.ns);
 }

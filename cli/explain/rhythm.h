@@ -25,6 +25,8 @@ struct Rhythm {
   /// Whether a requester that got a NAK would have acted upon it long before. `quiet`: nothing at all has passed.
   bool is_too_slow(Duration since_nak, Duration silence, Duration quiet) const;
   bool is_prompt(Duration since) const;
+  /// Longer than anything but a timer, as far as is known.
+  bool is_long(Duration silence) const;
   bool is_soon(Duration since) const;
 };
 

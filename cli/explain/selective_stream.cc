@@ -25,7 +25,7 @@ void RequestStream::note_sack(const Moment& moment) {
 void RequestStream::request_selectively(const Moment& moment, Judgement& judgement) {
   const std::int32_t off = distance(seen_.next(), moment.psn);
   if (off >= 0) {
-    if (off > 0) find(judgement, FindingKind::gap, seen_.next(), off);
+    find_gap(seen_.next(), moment.psn, moment, judgement);
     return follow(moment, judgement);
   }
   const auto lost =

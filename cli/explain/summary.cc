@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "cli/explain/ladder.h"
 #include "wire/member_name.h"
+#include "wire/packet_text.h"
 
 namespace verbena::explain {
 
@@ -30,6 +32,8 @@ constexpr TotalRow kRows[] = {
     row<&Totals::repeated_responses>("READ responses again"),
     row<&Totals::gaps>("gaps"),
     row<&Totals::missing_packets>("  packets missing in them"),
+    row<&Totals::holes>("holes of the capture"),
+    row<&Totals::hole_packets>("  packets it lacks"),
     row<&Totals::late_packets>("late packets"),
     row<&Totals::duplicates>("duplicates"),
     row<&Totals::seen_before>("duplicates or late"),
@@ -42,6 +46,7 @@ constexpr TotalRow kRows[] = {
     row<&Totals::dropped_by_fault>("dropped by a fault"),
     row<&Totals::ecn_marked>("ECN-marked"),
     row<&Totals::cnps>("CNP sent"),
+    row<&Totals::lacking_headers>("headers cut off"),
 };
 
 }  // namespace
@@ -50,7 +55,35 @@ std::span<const TotalRow> total_rows() {
   return kRows;
 }
 
-std::string summary(const Conversation& conversation, std::size_t number, const FlowTracker& tracker) {
+namespace {
+
+std::string again_text(const Conversation& conversation) {
+  std::array<std::size_t, kSeenAgainKinds> counts{};
+  for (const Conversation::Again& again : conversation.again) ++counts[static_cast<std::size_t>(again.sighting.how)];
+  constexpr std::array<std::string_view, kSeenAgainKinds> kHow{
+      "", "as they left and as they arrived", "on another interface", "by a mirror port, coming and going"};
+  std::string text;
+  for (std::size_t i = 1; i < kSeenAgainKinds; ++i)
+    if (counts[i] != 0)
+      text += fmt::format("  {} packets are in the file once more ({}): told once\n", counts[i], kHow[i]);
+  return text;
+}
+
+/// "gave up" only if the file goes on for longer than the timer would take, with time to double it.
+std::string silence_text(const End& end, const RequestStream::Silence& silence, Duration until_end) {
+  std::string text =
+      fmt::format("  {}: no answer {}{:.6f} s; its ACK timer ran out {} time{}", to_text(end),
+                  silence.was_answered ? "since " : "at all, from ", static_cast<double>(silence.since.ns) / 1e9,
+                  silence.attempts, silence.attempts == 1 ? "" : "s");
+  if (until_end.ns > 4 * silence.interval.ns)
+    return text + fmt::format(", then it gave up: silent for {} to the end of the capture\n", to_text(until_end));
+  return text + "; the capture ends there\n";
+}
+
+}  // namespace
+
+std::string summary(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
+                    const std::array<HeldBack, 2>& held_back) {
   const std::string left = to_text(conversation.ends[0]);
   const std::string right = to_text(conversation.ends[1]);
   std::string text = fmt::format("Summary of conversation {}, {}\n", number, to_text(tracker.duration()));
@@ -62,12 +95,34 @@ std::string summary(const Conversation& conversation, std::size_t number, const 
     if (a == 0 && b == 0 && !row.always) continue;
     text += fmt::format("  {:28} {:>{}}  {:>{}}\n", row.words, a, width, b, width);
   }
+  for (unsigned end = 0; end < 2; ++end)
+    if (held_back[end].times != 0)
+      text += fmt::format("  {}: held back by pause frames {} time{}, for {}\n", to_text(conversation.ends[end]),
+                          held_back[end].times, held_back[end].times == 1 ? "" : "s", to_text(held_back[end].time));
+  text += again_text(conversation);
+  for (unsigned end = 0; end < 2; ++end)
+    if (const auto silence = tracker.silence(end))
+      text += silence_text(conversation.ends[end], *silence, tracker.until_end());
   return text;
+}
+
+std::string summary(const Pauses& pauses) {
+  std::string text;
+  for (const PauseRow& row : pauses.rows()) {
+    const std::string what = row.is_by_class ? fmt::format("class {}", row.traffic_class) : "the whole port";
+    text += fmt::format("  {} to its neighbour, {}: {} x stop, {} x go on, stopped for {} or more\n",
+                        wire::to_text(row.source), what, row.stops, row.resumes, to_text(row.stopped));
+  }
+  return text.empty() ? text : "Pause frames\n" + text;
 }
 
 std::string summary(const Capture& capture) {
   std::string text = fmt::format("{} packets in the file: {} RoCE v2", capture.total_count(), capture.packets().size());
   if (const std::string others = other_packets(capture); !others.empty()) text += ", " + others;
+  if (!capture.pauses().empty()) text += fmt::format(", {} pause frames", capture.pauses().size());
+  if (capture.lacking_headers_count() != 0)
+    text += fmt::format(", of {} the snap length has left the BTH and not all headers behind it",
+                        capture.lacking_headers_count());
   text += '\n';
   for (const captures::Kind& kind : capture.layers())
     text += fmt::format("{:>8} of these in {}\n", kind.count, kind.name);

@@ -1,11 +1,13 @@
 // The closing lines of a conversation: what each end sent, and what went wrong, in numbers.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "cli/explain/flow_tracker.h"
+#include "cli/explain/pauses.h"
 
 namespace verbena::explain {
 
@@ -18,9 +20,13 @@ struct TotalRow {
 };
 std::span<const TotalRow> total_rows();
 
-std::string summary(const Conversation& conversation, std::size_t number, const FlowTracker& tracker);
+std::string summary(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
+                    const std::array<HeldBack, 2>& held_back = {});
 
 /// What the file holds besides conversations.
 std::string summary(const Capture& capture);
+
+/// Empty if the file has no pause frames.
+std::string summary(const Pauses& pauses);
 
 }  // namespace verbena::explain

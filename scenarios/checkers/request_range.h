@@ -18,8 +18,9 @@ class RequestRange {
   void note(const wire::PacketView& packet) {
     constexpr std::uint32_t kSmallestMtuBytes = 256;
     wire::Psn last = packet.bth().psn;
+    constexpr std::uint32_t kManyResponses = 1 << 16;  // where a snap length has cut off how many
     if (packet.opcode().operation == wire::Operation::read_request)
-      last = last + packet.reth().length / kSmallestMtuBytes;
+      last = last + (packet.opcode().has_reth ? packet.reth().length / kSmallestMtuBytes : kManyResponses);
     if (!any_) {
       first_ = packet.bth().psn;
       highest_ = last;

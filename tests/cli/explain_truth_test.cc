@@ -134,6 +134,7 @@ unsigned bit_of(Cause cause) {
       return kByImplied;
     case Cause::timeout:
       return kByTimeout;
+    case Cause::cut_answer:
     case Cause::unknown:
       return 0;
   }

@@ -14,6 +14,8 @@
 #include "cli/explain/conversations.h"
 #include "cli/explain/flow_tracker.h"
 #include "cli/explain/ladder.h"
+#include "cli/explain/pauses.h"
+#include "cli/explain/summary.h"
 #include "tests/support/frames.h"
 
 namespace verbena::test {
@@ -27,16 +29,14 @@ inline constexpr wire::Qpn kServerQp{0x22};
 /// Packets between node 1 (qp 0x21) and node 2 (qp 0x22), written to a capture in memory and told.
 class Script {
  public:
-  Script() {
-    add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_section(into, "test"); });
-    add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_interface(into, {.name = "test"}); });
-  }
+  // Of the frames that follow.
+  wire::Direction direction = wire::Direction::unknown;
+  std::uint32_t interface = 0;  // 0 or 1
+  // Of all.
+  std::size_t snap_bytes = 0;
 
   void frame(std::int64_t at_us, std::span<const std::byte> bytes, std::string_view comment = {}) {
-    add_encoded(wire::encoded_packet_bytes_max(bytes.size(), comment.size()), [&](std::span<std::byte> into) {
-      return wire::encode_pcapng_packet(into,
-                                        {.time = Time{} + microseconds(at_us), .bytes = bytes, .comment = comment});
-    });
+    frames_.push_back({at_us, {bytes.begin(), bytes.end()}, std::string(comment), direction, interface});
   }
   void send(std::int64_t at_us, unsigned from, test::PacketSpec spec, std::string_view comment = {}) {
     spec.dest_qp = from == 1 ? kServerQp : kClientQp;
@@ -53,6 +53,7 @@ class Script {
 
   /// Tells all conversations; notes are joined.
   void tell() {
+    encode();
     const int fd = memfd_create("capture", MFD_CLOEXEC);
     BOOST_REQUIRE(::write(fd, file_.data(), file_.size()) == static_cast<ssize_t>(file_.size()));
     const auto capture = Capture::open("/proc/self/fd/" + std::to_string(fd));
@@ -62,6 +63,9 @@ class Script {
     skipped = capture->skipped_count();
     conversations = find_conversations(*capture);
     BOOST_REQUIRE(!conversations.empty());
+    const Pauses all(*capture);
+    pauses.assign(all.rows().begin(), all.rows().end());
+    held_back = all.held_back(*capture, conversations[0]);
     for (const auto& conversation : conversations) {
       FlowTracker tracker(*capture, conversation);
       Ladder drawn({}, ladder);
@@ -74,6 +78,7 @@ class Script {
         drawn.add(packet, *view, step);
       }
       drawn.finish();
+      summaries += summary(conversation, 1, tracker);
       client = tracker.totals()[0];
       server = tracker.totals()[1];
     }
@@ -85,6 +90,9 @@ class Script {
   Totals server;
   std::string notes;
   std::string ladder;
+  std::string summaries;
+  std::vector<PauseRow> pauses;
+  std::array<HeldBack, 2> held_back;        // of the first conversation
   std::vector<std::uint32_t> acknowledged;  // by each answer that acknowledges anything
   std::uint64_t malformed = 0;
   std::uint64_t skipped = 0;
@@ -96,6 +104,31 @@ class Script {
     file_.resize(begin + room);
     file_.resize(begin + encode(std::span(file_).subspan(begin)));
   }
+  void encode() {
+    file_.clear();
+    add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_section(into, "test"); });
+    for (const char* name : {"test", "other"})
+      add_encoded(1024, [&](std::span<std::byte> into) { return wire::encode_pcapng_interface(into, {.name = name}); });
+    for (const Frame& frame : frames_)
+      add_encoded(wire::encoded_packet_bytes_max(frame.bytes.size(), frame.comment.size()),
+                  [&](std::span<std::byte> into) {
+                    return wire::encode_pcapng_packet(into, {.time = Time{} + microseconds(frame.at_us),
+                                                             .bytes = frame.bytes,
+                                                             .snap_bytes = snap_bytes,
+                                                             .interface = frame.interface,
+                                                             .direction = frame.direction,
+                                                             .comment = frame.comment});
+                  });
+  }
+
+  struct Frame {
+    std::int64_t at_us = 0;
+    std::vector<std::byte> bytes;
+    std::string comment;
+    wire::Direction direction{};
+    std::uint32_t interface = 0;
+  };
+  std::vector<Frame> frames_;
   std::vector<std::byte> file_;
 };
 

@@ -135,10 +135,9 @@ class Nic {
   VerbsResult<void> destroy_flow(FlowHandle flow);
 
   // -- Work --------------------------------------------------------------------------------------------------------
-  /// Enqueues only; transmit() builds the packets. no_memory: every slot is in use (slots.h).
-  VerbsResult<void> post_send(QpHandle qp, const SendRequest& request, Time now);
-  /// Whether so many requests can be posted to the QP's send queue, for those that are posted together or not at all.
-  VerbsResult<void> has_room(QpHandle qp, std::uint32_t requests) const;
+  /// Enqueues only; transmit() builds the packets. no_memory: too few slots are free (slots.h) for so many requests as
+  /// are posted one after the other, all or none, of which this is the first.
+  VerbsResult<void> post_send(QpHandle qp, const SendRequest& request, Time now, std::uint32_t together = 1);
   VerbsResult<void> post_receive(QpHandle qp, const ReceiveRequest& request);
   VerbsResult<void> post_srq_receive(SrqHandle srq, const ReceiveRequest& request);
   /// Takes up to into.size() completions, oldest first. A CQ that overruns raises cq_error, and its QPs fail

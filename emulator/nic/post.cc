@@ -62,7 +62,7 @@ void fill(SendWork& work, const SendRequest& request) {
 
 }  // namespace
 
-VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Time now) {
+VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Time now, std::uint32_t together) {
   NicState& nic = *state_;
   nic.now = now;
   Qp* qp = nic.qps.find(handle);
@@ -75,7 +75,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;
-  if (queue.full()) return refuse_post(nic, queue.done());
+  if (queue.room() < together) return refuse_post(nic, queue.done());
 
   std::uint64_t bytes = 0;
   for (const Sge& sge : request.sges) bytes += sge.length;
@@ -116,13 +116,6 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
     nic.flush_send_queue(*qp);
   else
     nic.ready.push_back(*qp);
-  return {};
-}
-
-VerbsResult<void> Nic::has_room(QpHandle handle, std::uint32_t requests) const {
-  const Qp* const qp = state_->qps.find(handle);
-  if (qp == nullptr) return Failure{VerbsError::invalid_argument};
-  if (requests > qp->send_queue.room()) return refuse_post(*state_, qp->send_queue.done());
   return {};
 }
 

@@ -11,9 +11,9 @@
 
 namespace verbena::nic {
 
-/// Frees what completions name that the program has polled, or that were taken out of a CQ for good. A QP, or a work queue,
-/// that ends or is reset takes its completions out of its CQs first (purge_completions), so that none speaks of another
-/// life of its; an SRQ that ended is not found by its handle any more.
+/// Frees what completions name that the program has polled, or that were taken out of a CQ for good. A QP, or a work
+/// queue, that ends or is reset takes its completions out of its CQs first (purge_completions), so that none speaks of
+/// another life of its; an SRQ that ended is not found by its handle any more.
 class SlotFreeing {
  public:
   explicit SlotFreeing(NicState& nic) : nic_(nic) {}

@@ -78,7 +78,6 @@ class SendQueue {
 
   /// Slots for further posts.
   std::uint32_t room() const { return capacity_ - (tail - freed); }
-  bool full() const { return room() == 0; }
   /// Those that are complete and hold their slots.
   std::uint32_t done() const { return head - freed; }
   std::uint32_t capacity() const { return capacity_; }

@@ -152,10 +152,9 @@ int wr_complete(ibv_qp_ex* qp) {
   int error = staged.error;
   if (error == 0)
     error = engine->post([&](nic::Nic& nic, Time now) {
-      if (const auto fits = nic.has_room(self(qp).nic, staged.count); !fits) return errno_of(fits);
       for (std::uint32_t i = 0; i < staged.count; ++i) {
         const nic::SendRequest& request = staged.requests[i];
-        const auto posted = nic.post_send(self(qp).nic, request, now);
+        const auto posted = nic.post_send(self(qp).nic, request, now, staged.count - i);
         if (!posted) return errno_of(posted);
         if (request.opcode == nic::SendOpcode::bind_memory_window)
           note_bind(*staged.windows[i], request.operand.binding.rkey);

@@ -1,5 +1,5 @@
-// Programs that post without polling meet ENOMEM, as on hardware (apache/brpc#3132 is of one that did): what is done holds
-// its slot until its completion, or that of a later signaled request, is polled.
+// Programs that post without polling meet ENOMEM, as on hardware (apache/brpc#3132 is of one that did): what is done
+// holds its slot until its completion, or that of a later signaled request, is polled.
 #include <endian.h>
 
 #include <boost/test/unit_test.hpp>

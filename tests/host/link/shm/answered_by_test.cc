@@ -47,7 +47,8 @@ BOOST_AUTO_TEST_CASE(a_peer_that_is_heard_of_again_is_waited_for_again) {
 
 BOOST_AUTO_TEST_CASE(a_process_that_rests_over_what_it_has_taken_has_answered_it) {
   alignas(64) static ProcessPage page{};
-  OwnPage own(page);
+  alignas(64) static WakePage wake{};
+  OwnPage own(page, wake);
   own.has_looked(kAsked);
   own.rests(kNever);
   BOOST_TEST((answered_by(page, true) == kAsked));  // it is awake
@@ -56,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_rests_over_what_it_has_taken_has_answered_it
   BOOST_TEST((answered_by(page, false) == kAsked));  // there is something for it
   own.rests(Time{});                                 // it owes an answer
   BOOST_TEST((answered_by(page, true) == kAsked));
-  BOOST_TEST(own.doorbell().take());  // it has been rung, and has not looked yet
   own.rests(kNever);
+  own.doorbell().disarm();  // it looks again, and says when it has answered
   BOOST_TEST((answered_by(page, true) == kAsked));
 }

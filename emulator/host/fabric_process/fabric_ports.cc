@@ -74,6 +74,8 @@ bool FabricPorts::pass(Time now) {
   holds_back_ = false;
   network_.run(now, *this);  // first what was due before these frames come
   const std::size_t taken = shm_->receive(now, *this, kPassFrames);
+  if (!last_words_.empty()) [[unlikely]]
+    take_last_words();
   if (taken != 0) network_.run(now, *this);  // where nothing takes time, they are there already
   if (nodes_held_ != 0) [[unlikely]]
     look_at_held();

@@ -22,8 +22,9 @@ std::uint32_t sends_taken(Endpoint& end, World& world,
 }
 
 std::uint32_t receives_taken(Endpoint& end) {
+  const Sge room = end.sge();  // a datagram's GRH wants some
   std::uint32_t taken = 0;
-  while (end.try_receive(1, {}).ok()) BOOST_TEST_REQUIRE(++taken < 100u);
+  while (end.try_receive(1, {&room, 1}).ok()) BOOST_TEST_REQUIRE(++taken < 100u);
   return taken;
 }
 

@@ -199,6 +199,6 @@ BOOST_AUTO_TEST_CASE(wrong_words_are_refused) {
   BOOST_TEST(fabric.ask({"port-fire", "n1"}) ==
              "refused: unknown word 'port-fire': add, remove, list, clear, link-down, link-up, link-rate, link-delay, "
              "switch-crash, switch-restart, partition, heal, port-error, port-active, pause-storm, pause-calm and "
-             "device-removal are right");
+             "device-removal are right; did you mean 'port-error'?");
   BOOST_TEST((is_up(fabric, 1) && is_up(fabric, 2)));
 }

@@ -61,8 +61,8 @@ std::string retransmission(const Finding& finding, wire::Psn first) {
                          to_text(finding.since));
     case Cause::timeout:
       if (finding.attempt != 0)
-        return fmt::format("timeout {}: {}: no answer since it was sent first, {} after it was sent last",
-                           finding.attempt, what, to_text(finding.since));
+        return fmt::format("timeout {}: {}: still no answer, {} after it was sent last", finding.attempt, what,
+                           to_text(finding.since));
       return fmt::format("timeout: {}: {}, {} after the last progress", what,
                          finding.answer_passed ? "the answer was lost on its way" : "no NAK", to_text(finding.since));
     case Cause::cut_answer:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/explain/packet_words.h"
+#include "wire/counted.h"
 #include "wire/packet_text.h"
 
 namespace verbena::explain {
@@ -39,8 +40,8 @@ std::string to_text(const End& end) {
 }
 
 void Ladder::header(const Conversation& conversation, std::size_t number) {
-  out_ += fmt::format("Conversation {}: {}, {} packets", number, transport_name(conversation.transport),
-                      conversation.packets.size());
+  out_ += fmt::format("Conversation {}: {}, {}", number, transport_name(conversation.transport),
+                      wire::counted(conversation.packets.size(), "packet"));
   if (conversation.path_mtu_bytes != 0) out_ += fmt::format(", path MTU {}", conversation.path_mtu_bytes);
   const std::string left = to_text(conversation.ends[0]);
   const std::string right = to_text(conversation.ends[1]);

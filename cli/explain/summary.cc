@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cli/explain/ladder.h"
+#include "wire/counted.h"
 #include "wire/member_name.h"
 #include "wire/packet_text.h"
 
@@ -65,7 +66,8 @@ std::string again_text(const Conversation& conversation) {
   std::string text;
   for (std::size_t i = 1; i < kSeenAgainKinds; ++i)
     if (counts[i] != 0)
-      text += fmt::format("  {} packets are in the file once more ({}): told once\n", counts[i], kHow[i]);
+      text += fmt::format("  {} in the file once more ({}): told once\n",
+                          wire::counted(counts[i], "packet is", "packets are"), kHow[i]);
   return text;
 }
 
@@ -121,7 +123,7 @@ std::string summary(const Capture& capture) {
   if (const std::string others = other_packets(capture); !others.empty()) text += ", " + others;
   if (!capture.pauses().empty()) text += fmt::format(", {} pause frames", capture.pauses().size());
   if (capture.lacking_headers_count() != 0)
-    text += fmt::format(", of {} the snap length has left the BTH and not all headers behind it",
+    text += fmt::format(", {} of them with the BTH and not all headers behind it (snap length)",
                         capture.lacking_headers_count());
   text += '\n';
   for (const captures::Kind& kind : capture.layers())

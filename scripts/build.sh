@@ -9,7 +9,7 @@ shift
 launcher=()
 if command -v ccache >/dev/null; then
   launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
-  export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+  export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1  # a miss is compiled, not preprocessed before
 fi
 
 log="$(cmake --preset "$preset" "${launcher[@]}" 2>&1)" || { echo "$log" >&2; exit 1; }

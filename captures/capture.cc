@@ -12,7 +12,8 @@ std::vector<Kind> sorted(const std::map<std::string, std::uint64_t, std::less<>>
   std::vector<Kind> kinds;
   for (const auto& [name, count] : counts)
     if (count != 0) kinds.push_back({name, count});
-  std::stable_sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });
+  std::ranges::sort(
+      kinds, [](const Kind& a, const Kind& b) { return a.count != b.count ? a.count > b.count : a.name < b.name; });
   return kinds;
 }
 

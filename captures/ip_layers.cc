@@ -147,7 +147,7 @@ Step strip_l2tp_session(Walk& walk) {
     return Step::named;
   }
   walk.inside(fmt::format("L2TPv3 {}", session));
-  for (const std::size_t at : {4, 8, 12, 16})
+  for (const std::size_t at : {4u, 8u, 12u, 16u})
     if (looks_like_ethernet(walk.left, at)) return walk.strip(at, kEthernet);
   return Step::named;
 }

@@ -142,18 +142,17 @@ Step strip_ppp(Walk& walk) {
   const std::uint32_t protocol = is_short ? walk.left.u8(0) : walk.left.u16(0);
   return walk.strip(is_short ? 1 : 2, {Space::ppp, protocol});
 }
-Step strip_ppp_serial(Walk& walk) {
-  if (!walk.left.has(4)) return Step::short_of;
-  const std::uint32_t address = walk.left.u8(0);
-  if (address == 0x0f || address == 0x8f) return walk.strip(4, ether_type(walk.left.u16(2)));  // Cisco's HDLC
-  return strip_ppp(walk);
-}
-Step strip_ppp_direction(Walk& walk) {
-  return walk.strip(1, kPpp);
-}
 Step strip_cisco_hdlc(Walk& walk) {
   if (!walk.left.has(4)) return Step::short_of;
   return walk.strip(4, ether_type(walk.left.u16(2)));
+}
+Step strip_ppp_serial(Walk& walk) {
+  if (!walk.left.has(4)) return Step::short_of;
+  const std::uint32_t address = walk.left.u8(0);
+  return address == 0x0f || address == 0x8f ? strip_cisco_hdlc(walk) : strip_ppp(walk);
+}
+Step strip_ppp_direction(Walk& walk) {
+  return walk.strip(1, kPpp);
 }
 
 Step strip_enc(Walk& walk) {

@@ -96,11 +96,11 @@ class CaptureCheck {
     const std::uint64_t count = short_count_ + capture_.malformed_count() - capture_.hit_malformed_count();
     findings_.totals.push_back({kFormRow, count, 0, count});
     findings_.violation_count += count;
-    auto& all = findings_.violations;
-    all.insert(all.end(), malformed_.begin(), malformed_.end());
-    // What is of no packet was found at the end.
+    // Each goes behind those of the same packet. What is of no packet was found at the end.
     const auto place = [](const checkers::Violation& one) { return one.number == 0 ? UINT64_MAX : one.number; };
-    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    auto& all = findings_.violations;
+    for (const checkers::Violation& one : malformed_)
+      all.insert(std::ranges::upper_bound(all, place(one), {}, place), one);
     if (all.size() > checkers::kViolationsKept) all.resize(checkers::kViolationsKept);
   }
 

@@ -116,9 +116,7 @@ struct QpAttributes {
   std::uint32_t access = 0;
   QpCapabilities capabilities;
   AddressVector address_vector;
-  AddressVector alternate_address_vector;
   std::uint16_t pkey_index = 0;
-  std::uint16_t alternate_pkey_index = 0;
   bool enable_sqd_async_notify = false;
   bool sq_draining = false;
   std::uint8_t max_read_atomic = 0;       // as initiator
@@ -128,8 +126,6 @@ struct QpAttributes {
   std::uint8_t timeout = 0;  // 4.096 us x 2^timeout, 0: none
   std::uint8_t retry_count = 0;
   std::uint8_t rnr_retry = 0;  // 7: for ever
-  std::uint8_t alternate_port = 0;
-  std::uint8_t alternate_timeout = 0;
   std::uint32_t rate_limit_kbps = 0;
 };
 
@@ -142,6 +138,11 @@ struct SrqInit {
   std::uint32_t limit = 0;
   std::uint64_t context = 0;
 };
+struct CqAttributes {
+  std::uint32_t entries = 0;  // how many completions fit
+  std::size_t depth = 0;      // how many wait to be polled
+};
+
 struct SrqAttributes {
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;

@@ -277,7 +277,7 @@ bool Nic::holds_acknowledgements() const {
   return state_->held_count != 0;
 }
 
-bool Nic::has_work(Of) const {
+bool Nic::owes_answers() const {
   constexpr std::size_t kQpsLookedThrough = 16;
   if (state_->held_count != 0 || state_->ready.size() > kQpsLookedThrough) return true;
   for (const Qp* qp = state_->ready.first(); qp != nullptr; qp = qp->ready_next)
@@ -290,11 +290,6 @@ std::size_t Nic::poll_cq(CqHandle handle, std::span<Completion> into) {
   if (cq == nullptr) return 0;
   SlotFreeing freeing(*state_);
   return cq->poll(into, [&freeing](const Completion& polled) { freeing.free(polled); });
-}
-
-std::size_t Nic::cq_depth(CqHandle handle) const {
-  const CompletionQueue* cq = state_->cqs.find(handle);
-  return cq != nullptr ? cq->depth() : 0;
 }
 
 namespace {

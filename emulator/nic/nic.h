@@ -85,7 +85,7 @@ class Nic {
   VerbsResult<CqHandle> create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun = false);
   /// An armed queue tells of `count` completions together, or of what is there `period` after the first. 0: no bound.
   VerbsResult<void> moderate_cq(CqHandle cq, std::uint16_t count, Duration period);
-  std::uint32_t cq_entries(CqHandle cq) const;
+  VerbsResult<CqAttributes> query_cq(CqHandle cq) const;
   VerbsResult<void> resize_cq(CqHandle cq, std::uint32_t min_entries);
   VerbsResult<void> destroy_cq(CqHandle cq);
   /// ibv_req_notify_cq: the next completion (solicited_only: the next solicited or failed one) gives a CompletionEvent.
@@ -143,7 +143,6 @@ class Nic {
   /// Takes up to into.size() completions, oldest first. A CQ that overruns raises cq_error, and its QPs fail
   /// (IBTA 11.6.3.2).
   std::size_t poll_cq(CqHandle cq, std::span<Completion> into);
-  std::size_t cq_depth(CqHandle cq) const;
   /// Whether any work request is not complete: what an application that polls can be waiting for. Cheap. Of a NIC that
   /// has had more than 16 QPs at once it is always said.
   bool awaits_completions();
@@ -179,8 +178,7 @@ class Nic {
   bool has_work() const;
   /// The same of answers to requests alone, those that wait among them. If more than a few QPs have anything to send it
   /// is always said.
-  enum class Of : std::uint8_t { answers };
-  bool has_work(Of what) const;
+  bool owes_answers() const;
   bool holds_acknowledgements() const;
 
   // -- Events: drained by the owner after every batch -------------------------------------------------------------

@@ -81,9 +81,10 @@ VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t co
   return cq.handle;
 }
 
-std::uint32_t Nic::cq_entries(CqHandle handle) const {
+VerbsResult<CqAttributes> Nic::query_cq(CqHandle handle) const {
   const CompletionQueue* cq = state_->cqs.find(handle);
-  return cq != nullptr ? cq->entries() : 0;
+  if (cq == nullptr) return Failure{VerbsError::invalid_argument};
+  return CqAttributes{.entries = cq->entries(), .depth = cq->depth()};
 }
 
 VerbsResult<void> Nic::resize_cq(CqHandle handle, std::uint32_t min_entries) {

@@ -228,7 +228,9 @@ std::vector<FailureCause> causes_of(const std::vector<FailedSeed>& failed) {
     else
       causes.push_back({seed.cause, {&seed}});
   }
-  std::ranges::stable_sort(causes, std::greater<>{}, [](const FailureCause& one) { return one.seeds.size(); });
+  std::ranges::sort(causes, [](const FailureCause& a, const FailureCause& b) {
+    return a.seeds.size() != b.seeds.size() ? a.seeds.size() > b.seeds.size() : a.seeds.front() < b.seeds.front();
+  });
   return causes;
 }
 

@@ -217,9 +217,11 @@ std::optional<std::size_t> WorkloadSet::find(std::string_view name) const {
 std::vector<PairOutcome> WorkloadSet::pairs(std::size_t workload) const {
   std::vector<PairOutcome> all;
   for (const auto& traffic : traffic_[workload]) traffic->tell(all);
-  std::ranges::stable_partition(all, [](const PairOutcome& pair) { return !pair.finished; });
-  all.resize(std::min(all.size(), kPairsTold));
-  return all;
+  std::vector<PairOutcome> told;
+  for (const bool finished : {false, true})
+    for (PairOutcome& pair : all)
+      if (pair.finished == finished && told.size() < kPairsTold) told.push_back(std::move(pair));
+  return told;
 }
 
 bool WorkloadSet::all_settled() const {

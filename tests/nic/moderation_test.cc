@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_limited_qp_sends_at_its_rate_and_others_at_theirs) {
   const Time start = pair.world.now();
   write(pair, 10000);
   write(pair, 10000);
-  BOOST_TEST(pair.world.run_while_not([&] { return nic.cq_depth(pair.a.send_cq) == 2; }));
+  BOOST_TEST(pair.world.run_while_not([&] { return nic.query_cq(pair.a.send_cq)->depth == 2; }));
   const Duration took = pair.world.now() - start;
   // Ten packets each, headers included; the last one leaves without waiting for its own time.
   BOOST_TEST(took.ns > milliseconds(19).ns);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_limited_qp_sends_at_its_rate_and_others_at_theirs) {
   BOOST_TEST(nic.limit_rate(pair.a.qp, {}).ok());
   const Time again = pair.world.now();
   write(pair, 10000);
-  pair.world.run_while_not([&] { return nic.cq_depth(pair.a.send_cq) == 1; });
+  pair.world.run_while_not([&] { return nic.query_cq(pair.a.send_cq)->depth == 1; });
   BOOST_TEST((pair.world.now() - again).ns < milliseconds(1).ns);
 }
 
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_burst_leaves_at_once) {
   BOOST_TEST(nic.limit_rate(pair.a.qp, {.kbps = 8000, .burst_bytes = 20000}).ok());
   const Time start = pair.world.now();
   write(pair, 10000);
-  pair.world.run_while_not([&] { return nic.cq_depth(pair.a.send_cq) == 1; });
+  pair.world.run_while_not([&] { return nic.query_cq(pair.a.send_cq)->depth == 1; });
   BOOST_TEST((pair.world.now() - start).ns < milliseconds(1).ns);
   const auto over = nic.limit_rate(pair.a.qp, {.kbps = UINT32_MAX});
   BOOST_CHECK(over.error() == VerbsError::invalid_argument);

@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(reset_forgets_what_was_posted_and_what_had_completed) {
   end.receive(1, {});
   end.post({.opcode = SendOpcode::send});
   end.to_state(error);
-  BOOST_TEST(end.nic().cq_depth(end.send_cq) == 1u);
+  BOOST_TEST(end.nic().query_cq(end.send_cq)->depth == 1u);
   end.to_state(reset);
   BOOST_TEST(end.poll_sent().empty());
   BOOST_TEST(end.poll_received().empty());

@@ -73,11 +73,11 @@ BOOST_AUTO_TEST_CASE(an_overrun_cq_says_so_once_and_its_queue_pairs_fail) {
 BOOST_AUTO_TEST_CASE(a_cq_holds_what_it_promised_and_can_be_resized_with_completions_inside) {
   Pair pair({.cq_entries = 8});
   Nic& nic = pair.a.nic();
-  const std::uint32_t entries = nic.cq_entries(pair.a.send_cq);
+  const std::uint32_t entries = nic.query_cq(pair.a.send_cq)->entries;
   BOOST_TEST(entries >= 8u);
   for (std::uint64_t i = 0; i < entries; ++i) pair.a.post({.wr_id = i, .opcode = SendOpcode::rdma_write});
   pair.world.run_to_rest();
-  BOOST_TEST(nic.cq_depth(pair.a.send_cq) == entries);
+  BOOST_TEST(nic.query_cq(pair.a.send_cq)->depth == entries);
   BOOST_TEST(!nic.resize_cq(pair.a.send_cq, entries - 1).ok());
   BOOST_TEST(nic.resize_cq(pair.a.send_cq, 100).ok());
   for (std::uint64_t i = 0; i < 20; ++i) pair.a.post({.wr_id = entries + i, .opcode = SendOpcode::rdma_write});

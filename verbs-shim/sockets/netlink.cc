@@ -89,8 +89,12 @@ int netlink_protocol(int protocol) {
   return protocol == kNetlinkRdma ? stand_in_for_rdma_netlink() : protocol;
 }
 
-bool may_be_netlink_question(const msghdr& message) {
+/// Its octets are read here only where the kernel would read them as well, and of a netlink socket: whoever asks by a
+/// write to a pipe whether memory can be read is to get EFAULT.
+bool may_be_netlink_question(int fd, const msghdr& message) {
   if (!any_answered()) return false;
+  const int protocol = netlink_protocol_of(fd);
+  if (protocol != NETLINK_ROUTE && protocol != NETLINK_USERSOCK) return false;
   nlmsghdr first{};
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < message.msg_iovlen; ++i) {
@@ -104,14 +108,13 @@ bool may_be_netlink_question(const msghdr& message) {
   if (bytes < sizeof first || first.nlmsg_len < sizeof first || first.nlmsg_len > bytes) return false;
   const bool is_about_routes =
       first.nlmsg_type == RTM_GETLINK || first.nlmsg_type == RTM_GETADDR || first.nlmsg_type == RTM_GETROUTE;
-  return (is_about_routes && any_route_netlink()) || (RDMA_NL_GET_CLIENT(first.nlmsg_type) != 0 && any_rdma_netlink());
+  if (protocol == NETLINK_ROUTE) return is_about_routes && any_route_netlink();
+  return RDMA_NL_GET_CLIENT(first.nlmsg_type) != 0 && any_rdma_netlink();
 }
 
 bool ask_netlink(int fd, const msghdr& message, int flags, ssize_t& result) {
-  if (!may_be_netlink_question(message)) return false;
-  const int protocol = netlink_protocol_of(fd);
-  if (protocol == NETLINK_ROUTE && any_route_netlink()) return ask_route(fd, message, flags, result);
-  if (protocol != NETLINK_USERSOCK || !any_rdma_netlink()) return false;
+  if (!may_be_netlink_question(fd, message)) return false;
+  if (netlink_protocol_of(fd) == NETLINK_ROUTE) return ask_route(fd, message, flags, result);
   result = ask_rdma(fd, message);
   return true;
 }

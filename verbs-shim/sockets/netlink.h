@@ -25,6 +25,6 @@ bool receive_netlink(int fd, msghdr& message, int flags, ssize_t& result);
 void mend_netlink_sender(int fd, void* name, const socklen_t* bytes);
 /// Whether these octets could be a question of that kind, whatever they are sent to: no system call, for most of what a
 /// program sends is none.
-bool may_be_netlink_question(const msghdr& message);
+bool may_be_netlink_question(int fd, const msghdr& message);
 
 }  // namespace verbena::path

@@ -1,7 +1,7 @@
 // Hooks: socket(), bind(), listen() and accept(), by which the program's own sockets begin to follow the emulated
 // network (socket_paths.h), bind() gives a port on the node's address for one on all (wildcard.h), and a socket of
-// NETLINK_RDMA speaks of our device (netlink.h). connect() and what
-// sends to an address are hooked in source_address.cc.
+// NETLINK_RDMA speaks of our device (netlink.h). connect() and what sends to an address are hooked in
+// source_address.cc.
 #include <sys/socket.h>
 
 #include "verbs-shim/sockets/netlink.h"

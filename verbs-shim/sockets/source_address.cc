@@ -187,7 +187,7 @@ VERBENA_HOOK(ssize_t, sendmsg, (int fd, const msghdr* message, int flags)) {
 VERBENA_HOOK(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flags)) {
   if (messages == nullptr || count == 0 ||
       (node_of(messages->msg_hdr.msg_name, messages->msg_hdr.msg_namelen) == 0 &&
-       !verbena::path::may_be_netlink_question(messages->msg_hdr)))
+       !verbena::path::may_be_netlink_question(fd, messages->msg_hdr)))
     return VERBENA_REAL(sendmmsg)(fd, messages, count, flags);
   for (unsigned i = 0; i < count; ++i) {
     const ssize_t sent = sendmsg(fd, &messages[i].msg_hdr, flags);

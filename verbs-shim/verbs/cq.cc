@@ -55,7 +55,7 @@ Cq* create(ibv_context* context, const CqInit& init) {
   cq->id = Process::instance().enlist(Kind::cq, cq, context);
   const auto made = engine->run([&](nic::Nic& nic, Time) {
     auto handle = nic.create_cq(init.entries, cq->id, init.ignore_overrun);
-    if (handle) cq->cqe = static_cast<int>(nic.cq_entries(*handle));
+    if (handle) cq->cqe = static_cast<int>(nic.query_cq(*handle)->entries);
     return handle;
   });
   if (!made) {
@@ -186,7 +186,7 @@ int resize_cq(ibv_cq* cq, int cqe) {
   if (cqe < 1 || static_cast<std::uint32_t>(cqe) > engine->nic_config().limits.max_cqe) return EINVAL;
   return errno_of(engine->run([cq, cqe](verbena::nic::Nic& nic, verbena::Time) {
     const auto resized = nic.resize_cq(cq_of(cq)->nic, static_cast<std::uint32_t>(cqe));
-    if (resized) cq->cqe = static_cast<int>(nic.cq_entries(cq_of(cq)->nic));
+    if (resized) cq->cqe = static_cast<int>(nic.query_cq(cq_of(cq)->nic)->entries);
     return resized;
   }));
 }

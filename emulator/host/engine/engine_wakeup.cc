@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "emulator/host/engine/engine.h"
+#include "emulator/host/os/nap.h"
 
 namespace verbena::host {
 namespace {
@@ -36,13 +37,13 @@ bool Engine::leave_to_thread() {
 
 /// False: frames wait, do not sleep. Those that a decorator has kept have left the link already.
 bool Engine::arm() {
-  if (parts_.answers != nullptr) parts_.answers->tell_rest(nic_->has_work(nic::Nic::Of::answers));
+  if (parts_.answers != nullptr) parts_.answers->tell_rest(nic_->owes_answers());
   return !(is_decorated_ && port_->holds_back()) && link_->arm();
 }
 
 /// A pass that began then has taken all. Peers let no timer run over what we have not answered (PeerAnswers).
 void Engine::tell_answered_now(Time began) {
-  if (port_->holds_back() || nic_->has_work(nic::Nic::Of::answers)) return;
+  if (port_->holds_back() || nic_->owes_answers()) return;
   answered_by_ = began;
   parts_.answers->tell_answered(began);
 }
@@ -123,7 +124,7 @@ void Engine::yield_core(PollYield::Kind kind) {
   const int kept = errno;
   const Time began = clock_now();
   sched_yield();
-  poll_yield_.yielded(kind, began, clock_now());
+  if (poll_yield_.yielded(kind, began, clock_now())) nap(PollYield::kNap);
   errno = kept;
 }
 

@@ -45,11 +45,16 @@ class PollYield {
     ++yields_in_vain_;
     return is_sure ? Kind::sure : Kind::tentative;
   }
-  /// The yield began and ended at these times. Any thread.
-  void yielded(Kind kind, Time began, Time ended) {
+  /// The yield began and ended at these times. Any thread. True: nobody has run for many yields. Whoever shares the core
+  /// belongs to another session or control group, which gets no part of it by a yield: nap, which lets everybody run.
+  bool yielded(Kind kind, Time began, Time ended) {
     const Duration took = ended - began;
     if (kind == Kind::tentative && took >= kLong)
       not_before_ns_.store((ended + took * kRestsAfterLong).ns, std::memory_order_relaxed);
+    const std::uint32_t alone = took > kNobodyRan ? 0 : yields_alone_.load(std::memory_order_relaxed) + 1;
+    const bool naps = alone == kYieldsBeforeNap;
+    yields_alone_.store(naps ? 0 : alone, std::memory_order_relaxed);
+    return naps;
   }
 
   static constexpr std::uint32_t kPollsAlone = 256;  // about ten microseconds over shared memory
@@ -58,6 +63,9 @@ class PollYield {
   static constexpr std::uint32_t kSureYields = 1000;
   static constexpr Duration kLong = microseconds(200);  // longer than peers need that poll in vain themselves
   static constexpr std::int64_t kRestsAfterLong = 8;
+  static constexpr Duration kNobodyRan = microseconds(2);  // to another process and back takes longer
+  static constexpr std::uint32_t kYieldsBeforeNap = 32;    // most schedulers switch by then, between groups as well
+  static constexpr Duration kNap = microseconds(2);        // and some more for the kernel
 
  private:
   std::uint32_t vain_polls_ = 0;  // in a row, since the last question
@@ -65,6 +73,7 @@ class PollYield {
   std::uint32_t asks_ = 0;
   std::uint32_t yields_in_vain_ = 0;  // since something was found
   std::atomic<std::int64_t> not_before_ns_{0};
+  std::atomic<std::uint32_t> yields_alone_{0};  // in a row
 };
 
 }  // namespace verbena::host

@@ -99,3 +99,14 @@ BOOST_AUTO_TEST_CASE(a_peer_that_never_comes_is_soon_one_among_others_until_some
   yield.found();
   BOOST_TEST((yield.of(Neighbour::has_our_frames, kStart + kSlice) == Kind::sure));
 }
+
+BOOST_AUTO_TEST_CASE(after_many_yields_in_a_row_that_let_nobody_run_there_is_a_nap) {
+  PollYield yield;
+  const auto naps = [&](Duration took) { return yield.yielded(Kind::sure, kStart, kStart + took); };
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint32_t i = 1; i < PollYield::kYieldsBeforeNap; ++i) BOOST_TEST(!naps(nanoseconds(400)));
+    BOOST_TEST(naps(nanoseconds(400)));
+  }
+  for (std::uint32_t i = 1; i < 2 * PollYield::kYieldsBeforeNap; ++i)
+    BOOST_TEST(!naps(i % PollYield::kYieldsBeforeNap == 0 ? microseconds(4) : nanoseconds(400)));
+}

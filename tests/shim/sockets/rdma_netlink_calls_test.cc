@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -211,4 +212,23 @@ BOOST_AUTO_TEST_CASE(lists_acknowledgements_and_errors_are_the_kernels) {
   somebody.nl_pid = 4711;
   BOOST_CHECK_EQUAL(sendto(socket.fd, both, 24, 0, reinterpret_cast<sockaddr*>(&somebody), sizeof somebody), -1);
   BOOST_CHECK_EQUAL(errno, EPERM);
+}
+
+/// As programs do that ask the kernel which memory they may read.
+BOOST_AUTO_TEST_CASE(memory_that_cannot_be_read_is_an_error_of_the_call_and_not_the_end_of_the_program) {
+  const Socket socket;
+  void* const nothing = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  BOOST_REQUIRE(nothing != MAP_FAILED);
+  int ends[2];
+  BOOST_REQUIRE(pipe(ends) == 0);
+  errno = 0;
+  BOOST_TEST(write(ends[1], nothing, 24) == -1);
+  BOOST_TEST(errno == EFAULT);
+  const iovec piece{nothing, 24};
+  errno = 0;
+  BOOST_TEST(writev(ends[1], &piece, 1) == -1);
+  BOOST_TEST(errno == EFAULT);
+  close(ends[0]);
+  close(ends[1]);
+  munmap(nothing, 4096);
 }

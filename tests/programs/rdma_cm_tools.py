@@ -61,7 +61,7 @@ def fio(context, verb):
         server = rdma_cm.start_server(fabric, case, faults=RECEIVER_LOSS if spared else context.faults, seed=1)
         client = rdma_cm.start_client(fabric, case, faults=SENDER_LOSS if spared else context.faults, seed=2)
         for program in (client, server):
-            require(program, 0, time.monotonic() + TIMEOUT)
+            require(program, 0, time.monotonic() + TIMEOUT, also=(server,))
             require_words(program, r"err= 0")
         require_words(client, r"WRITE: .*io=4096KiB")
 

@@ -7,6 +7,7 @@
 #include "verbs-shim/rdma_cm/cm_device.h"
 #include "verbs-shim/sysfs/rdma_cm.h"
 #include "verbs-shim/verbs/boundary.h"
+#include "verbs-shim/verbs/process.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -31,12 +32,17 @@ ssize_t command(int fd, ino_t inode, const void* data, std::size_t bytes) {
   return CmDevice::instance().command(fd, inode, data, bytes);
 }
 
+void leave() {
+  Process::instance().leave();
+}
+
 }  // namespace
 
 void offer_device() {
-  static constexpr path::RdmaCmFunctions kFunctions{.open = open, .is_channel = is_channel, .command = command};
-  void* const found = dlsym(RTLD_DEFAULT, kOfferRdmaCmName);
-  if (found != nullptr) reinterpret_cast<decltype(verbena_path_offer_rdma_cm)*>(found)(&kFunctions);
+  static constexpr path::DeviceFunctions kFunctions{
+      .open = open, .is_channel = is_channel, .command = command, .leave = leave};
+  void* const found = dlsym(RTLD_DEFAULT, kOfferDeviceName);
+  if (found != nullptr) reinterpret_cast<decltype(verbena_path_offer_device)*>(found)(&kFunctions);
 }
 
 void tell_user() {

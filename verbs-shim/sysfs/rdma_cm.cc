@@ -12,7 +12,7 @@
 
 namespace {
 
-std::atomic<const verbena::path::RdmaCmFunctions*> offered{nullptr};
+std::atomic<const verbena::path::DeviceFunctions*> offered{nullptr};
 std::atomic<bool> any_channel{false};
 
 /// Whether the octets begin as a command does (struct rdma_ucm_cmd_hdr): what other descriptors are written need not be
@@ -32,8 +32,8 @@ bool looks_like_command(const void* data, std::size_t bytes) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void verbena_path_offer_rdma_cm(
-    const verbena::path::RdmaCmFunctions* functions) {
+extern "C" __attribute__((visibility("default"))) void verbena_path_offer_device(
+    const verbena::path::DeviceFunctions* functions) {
   offered.store(functions, std::memory_order_release);
 }
 
@@ -43,7 +43,7 @@ extern "C" __attribute__((visibility("default"))) void verbena_path_settle_user(
 
 namespace verbena::path {
 
-const RdmaCmFunctions* rdma_cm_functions() {
+const DeviceFunctions* device_functions() {
   return offered.load(std::memory_order_acquire);
 }
 
@@ -52,11 +52,11 @@ bool is_rdma_cm_channel(int fd, ino_t& inode) {
   struct stat status;
   if (!real_fstat(fd, status) || !S_ISSOCK(status.st_mode)) return false;
   inode = status.st_ino;
-  return rdma_cm_functions()->is_channel(inode);
+  return device_functions()->is_channel(inode);
 }
 
 int open_rdma_cm(int flags) {
-  const RdmaCmFunctions* functions = rdma_cm_functions();
+  const DeviceFunctions* functions = device_functions();
   if (functions == nullptr) {
     errno = ENXIO;
     return -1;
@@ -74,7 +74,7 @@ bool write_rdma_cm(int fd, const void* data, std::size_t bytes, ssize_t& result)
     errno = before;
     return false;
   }
-  result = rdma_cm_functions()->command(fd, inode, data, bytes);
+  result = device_functions()->command(fd, inode, data, bytes);
   return true;
 }
 

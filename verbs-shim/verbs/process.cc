@@ -1,6 +1,7 @@
 #include "verbs-shim/verbs/process.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -103,6 +104,10 @@ void Process::at_exit() {
   if (lock && engine_ && !engine_->run_at_exit(leave, engine_.get())) host::lose_state();
 }
 
+void Process::leave() {
+  if (getpid() == opened_by_) at_exit();
+}
+
 host::Engine* Process::attach(Context& context, const Device& device) {
   const host::CancellationShield shield;
   const std::scoped_lock lock(engine_mutex_);
@@ -115,6 +120,7 @@ host::Engine* Process::attach(Context& context, const Device& device) {
         return fail(ENODEV);
       }
       engine_ = std::move(*opened);
+      opened_by_ = getpid();
       rdma_cm::tell_user();
     } catch (const std::bad_alloc&) {
       host::tell_no_memory("the device cannot be opened");

@@ -68,6 +68,9 @@ class Process final : public host::EventSink {
   /// signal that has interrupted a call of ours; then every verb refuses from here on.
   static bool is_whole_at_exit();
 
+  /// The process ends by _exit(), or another one that borrows its memory does (vfork(2)), which is none of ours.
+  void leave();
+
   void async_event(const nic::AsyncEvent& event) override;
   void completion_event(const nic::CompletionEvent& event) override;
   void connection_event(const cm::Event& event) override;
@@ -87,6 +90,7 @@ class Process final : public host::EventSink {
   std::mutex engine_mutex_;  // taken before objects_mutex_
   std::unique_ptr<host::Engine> engine_;
   std::uint32_t attached_ = 0;
+  pid_t opened_by_ = 0;        // the process whose engine it is
   bool has_handlers_ = false;  // of fork and exit
 
   std::mutex objects_mutex_;

@@ -45,8 +45,8 @@ class PollYield {
     ++yields_in_vain_;
     return is_sure ? Kind::sure : Kind::tentative;
   }
-  /// The yield began and ended at these times. Any thread. True: nobody has run for many yields. Whoever shares the core
-  /// belongs to another session or control group, which gets no part of it by a yield: nap, which lets everybody run.
+  /// The yield began and ended at these times. Any thread. True: nobody has run for many yields. Whoever shares the
+  /// core belongs to another session or control group, which gets no part of it by a yield: nap, to let everybody run.
   bool yielded(Kind kind, Time began, Time ended) {
     const Duration took = ended - began;
     if (kind == Kind::tentative && took >= kLong)

@@ -68,28 +68,28 @@ class Player {
   ibv_wc_status status_ = IBV_WC_SUCCESS;
 };
 
+using Leave = void (*)(int status);
+
 /// The last that it does is to receive.
-[[noreturn]] void answer_and_leave(int from_peer, int to_peer) {
+[[noreturn]] void answer_and_leave(int from_peer, int to_peer, Leave leave) {
   Player player;
   if (!player.meet(from_peer, to_peer)) _exit(1);
   for (int turn = 0; turn < kTurns; ++turn) {
     if (!player.await_turn()) _exit(2);
-    if (turn + 1 == kTurns) std::exit(0);
+    if (turn + 1 == kTurns) leave(0);
     if (!player.answer()) _exit(3);
   }
   _exit(4);
 }
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(the_last_that_a_process_receives_before_it_leaves_is_acknowledged) {
+void plays_until_the_other_leaves(Leave leave) {
   for (int round = 0; round < 5; ++round) {
     int to_child[2];
     int to_parent[2];
     BOOST_REQUIRE(pipe(to_child) == 0 && pipe(to_parent) == 0);
     std::fflush(nullptr);
     const pid_t child = fork();
-    if (child == 0) answer_and_leave(to_child[0], to_parent[1]);
+    if (child == 0) answer_and_leave(to_child[0], to_parent[1], leave);
     {
       Player player;
       BOOST_REQUIRE(player.meet(to_parent[0], to_child[1]));
@@ -104,4 +104,26 @@ BOOST_AUTO_TEST_CASE(the_last_that_a_process_receives_before_it_leaves_is_acknow
     BOOST_TEST(status == 0);
     for (const int end : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) close(end);
   }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_last_that_a_process_receives_before_it_leaves_is_acknowledged) {
+  plays_until_the_other_leaves([](int status) { std::exit(status); });
+}
+
+BOOST_AUTO_TEST_CASE(also_if_it_leaves_without_the_handlers_of_exit) {
+  plays_until_the_other_leaves([](int status) { _exit(status); });
+  plays_until_the_other_leaves([](int status) { std::_Exit(status); });
+}
+
+BOOST_AUTO_TEST_CASE(a_child_of_vfork_takes_nothing_along) {
+  Endpoint end;
+  BOOST_REQUIRE(to_init(end) == 0);
+  const pid_t child = vfork();
+  if (child == 0) _exit(3);
+  int status = 0;
+  BOOST_REQUIRE_EQUAL(waitpid(child, &status, 0), child);
+  BOOST_TEST(WEXITSTATUS(status) == 3);
+  BOOST_TEST(end.post_receive(0, 0, 8) == 0);
 }

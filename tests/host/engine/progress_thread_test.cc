@@ -115,7 +115,7 @@ Lingering lingers_after(Work& work, std::uint64_t frames) {
 }
 
 /// Passes in windows of a millisecond in which frames always wait and the application polls that often. A window counts
-/// in which, and in the one before it, the machine has let the application poll as often: a longer pause is none of ours.
+/// if in it, and in the one before it, the machine has let the application poll as often.
 Passes passes_beside_polls(Work& work, Duration every) {
   constexpr Duration kWindow = milliseconds(1);
   constexpr Duration kPauseMax = microseconds(50);

@@ -260,11 +260,20 @@ bool complete_parts(const QpInit& init, const Service& service, QpParts& parts) 
   return parts.pd != nullptr && (has_queues || spreads);
 }
 
+bool has_receive_queue(const QpParts& parts) {
+  return parts.srq == nullptr && parts.table == nullptr && parts.recv_cq != nullptr;
+}
+
+/// What is asked of a queue that the QP does not have is ignored, however much it is: ibv_create_qp(3) of an SRQ,
+/// create_qp in uverbs_cmd.c of XRC.
+void ignore_other_queues(QpCapabilities& wanted, const QpParts& parts) {
+  if (!has_receive_queue(parts)) wanted.max_recv_wr = wanted.max_recv_sge = 0;
+  if (parts.send_cq == nullptr) wanted.max_send_wr = wanted.max_send_sge = wanted.max_inline_data = 0;
+}
+
 void adopt(Qp& qp, QpInit& init, const QpParts& parts, const NicLimits& limits) {
-  qp.has_receive_queue = parts.srq == nullptr && parts.table == nullptr && parts.recv_cq != nullptr;
-  if (!qp.has_receive_queue) init.capabilities.max_recv_wr = init.capabilities.max_recv_sge = 0;
+  qp.has_receive_queue = has_receive_queue(parts);
   QpCapabilities& granted = init.capabilities;
-  if (parts.send_cq == nullptr) granted.max_send_wr = granted.max_send_sge = granted.max_inline_data = 0;
   // Inline data lies in the place of the list, which is there anyway.
   const auto list_bytes = static_cast<std::uint32_t>(granted.max_send_sge * sizeof(Sge));
   granted.max_inline_data = std::max(granted.max_inline_data, std::min(list_bytes, limits.max_inline_bytes));
@@ -295,9 +304,9 @@ VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
   NicState& nic = *state_;
   const Service* const service = find_service(init.type);
   QpParts parts = parts_of(nic, init);
-  if (service == nullptr || !complete_parts(init, *service, parts) ||
-      !capabilities_fit(nic.config.limits, init.capabilities))
-    return Failure{VerbsError::invalid_argument};
+  if (service == nullptr || !complete_parts(init, *service, parts)) return Failure{VerbsError::invalid_argument};
+  ignore_other_queues(init.capabilities, parts);
+  if (!capabilities_fit(nic.config.limits, init.capabilities)) return Failure{VerbsError::invalid_argument};
   if (nic.qps.full()) return Failure{VerbsError::no_memory};
   Qp& qp = nic.qps.create();
   const auto number = nic.qpns.insert(qp);

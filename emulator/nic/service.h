@@ -70,6 +70,7 @@ inline constexpr std::array kServices{
     Service{.type = QpType::raw_packet,
             .responds = true,
             .sends_datagrams = true,
+            .takes_srq = false,  // its receive queue, or those of its table, are all that it receives with
             .takes_indirection_table = true,
             .operations = kDatagramOperations,
             .posted = kDatagramOperations},

@@ -214,6 +214,46 @@ BOOST_AUTO_TEST_CASE(a_failed_queue_pair_of_a_shared_receive_queue_says_when_its
   BOOST_TEST(end.poll_received().empty());  // the SRQ keeps its receives
 }
 
+BOOST_AUTO_TEST_CASE(what_is_asked_of_a_receive_queue_that_an_srq_stands_in_for_is_ignored) {
+  World world;
+  Endpoint end(world, 1);
+  Nic& nic = end.nic();
+  const SrqHandle srq = Endpoint::take(nic.create_srq({.pd = end.pd, .max_wr = 4, .max_sge = 1}));
+  const NicLimits limits;
+  const auto asked = [&](SrqHandle shared) {
+    QpInit init{.pd = end.pd, .type = QpType::rc, .send_cq = end.send_cq, .recv_cq = end.recv_cq, .srq = shared};
+    init.capabilities = {
+        .max_send_wr = 1, .max_recv_wr = limits.max_qp_wr + 1, .max_send_sge = 1, .max_recv_sge = limits.max_sge + 1};
+    return init;
+  };
+  QpInit alone = asked({});
+  BOOST_CHECK(nic.create_qp(alone).error() == VerbsError::invalid_argument);
+  QpInit shared = asked(srq);
+  BOOST_TEST(nic.create_qp(shared).ok());
+  BOOST_TEST(shared.capabilities.max_recv_wr == 0u);
+  BOOST_TEST(shared.capabilities.max_recv_sge == 0u);
+  shared.capabilities.max_send_wr = limits.max_qp_wr + 1;
+  BOOST_CHECK(nic.create_qp(shared).error() == VerbsError::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(an_srq_is_taken_by_rc_uc_and_ud_qps_and_refused_by_others) {
+  World world;
+  Endpoint end(world, 1);
+  Nic& nic = end.nic();
+  const SrqHandle srq = Endpoint::take(nic.create_srq({.pd = end.pd, .max_wr = 4, .max_sge = 1}));
+  for (const auto& [type, is_taken] : {std::pair{QpType::rc, true},
+                                       {QpType::uc, true},
+                                       {QpType::ud, true},
+                                       {QpType::raw_packet, false},
+                                       {QpType::xrc_send, false}}) {
+    QpInit init{.pd = end.pd, .type = type, .send_cq = end.send_cq, .recv_cq = end.recv_cq, .srq = srq};
+    init.capabilities = {.max_send_wr = 1, .max_send_sge = 1};
+    const auto made = nic.create_qp(init);
+    BOOST_TEST(made.ok() == is_taken);
+    if (!made.ok()) BOOST_CHECK(made.error() == VerbsError::invalid_argument);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_in_use_is_busy_and_what_is_unknown_is_invalid) {
   World world;
   Endpoint end(world, 1);

@@ -45,13 +45,15 @@ int missing_part(const ibv_context* context, const ibv_qp_init_attr_ex& attribut
   return attributes.srq == nullptr ? 0 : missing_in(context, attributes.srq);
 }
 
-/// Receive-side scaling: an indirection table and a hash, both or neither, of a raw packet QP.
+/// Receive-side scaling: an indirection table and a hash, both or neither, of a raw packet QP, which has then nothing
+/// else to receive with (create_qp in uverbs_cmd.c).
 int refusal_of_spread(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
   const bool has_table = names(attributes, IBV_QP_INIT_ATTR_IND_TABLE);
   if (!has_table && !names(attributes, IBV_QP_INIT_ATTR_RX_HASH)) return 0;
   if (attributes.qp_type != IBV_QPT_RAW_PACKET) return EOPNOTSUPP;
   const ibv_rx_hash_conf& hash = attributes.rx_hash_conf;
   if (!has_table || !names(attributes, IBV_QP_INIT_ATTR_RX_HASH) || attributes.srq != nullptr ||
+      attributes.cap.max_recv_wr != 0 || attributes.cap.max_recv_sge != 0 ||
       hash.rx_hash_key_len != nic::ReceiveHash::kKeyBytes || hash.rx_hash_key == nullptr)
     return EINVAL;
   if (const int error = missing_in(context, attributes.rwq_ind_tbl); error != 0) return error;

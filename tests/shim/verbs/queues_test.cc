@@ -188,6 +188,9 @@ BOOST_AUTO_TEST_CASE(work_queues_and_their_table_are_checked_and_ended_in_order)
                          .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4};
   BOOST_CHECK(ibv_create_qp_ex(end.context, &spread) == nullptr && errno == EINVAL);
   spread.rx_hash_conf.rx_hash_key_len = 40;
+  spread.cap.max_recv_wr = 1;  // of a queue of its own
+  BOOST_CHECK(ibv_create_qp_ex(end.context, &spread) == nullptr && errno == EINVAL);
+  spread.cap.max_recv_wr = 0;
   ibv_qp* const qp = ibv_create_qp_ex(end.context, &spread);
   BOOST_REQUIRE(qp != nullptr);
   BOOST_CHECK_EQUAL(ibv_destroy_rwq_ind_table(table), EBUSY);

@@ -63,6 +63,7 @@ Mr* create(ibv_pd* pd, nic::MemoryRegionInit init, void* shown) {
   }
   mr->nic = made->handle;
   mr->access = init.access;
+  mr->is_null = init.is_null;
   mr->context = pd->context;
   mr->pd = pd;
   mr->addr = shown;
@@ -215,12 +216,16 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, 
   const bool changes_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
   const bool changes_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
   const auto rights = static_cast<unsigned>(access);
+  const bool is_found = is_live(mr);
+  // rdma-core knows three kinds that lie over no memory of the application's, and hands on no command about them.
+  if (is_found && (object->is_null || object->imported || object->mapping != nullptr))
+    return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
   if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || (moves && (length == 0 || addr == nullptr)) ||
       (access != 0 && !changes_access))
     return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
-  if (!is_live(mr)) return refuse(missing(mr), IBV_REREG_MR_ERR_CMD);
+  if (!is_found) return refuse(missing(mr), IBV_REREG_MR_ERR_CMD);
   if (changes_pd && !is_live_of(mr->context, pd)) return refuse(missing(pd), IBV_REREG_MR_ERR_CMD);
-  if (flags == 0 || object->device_memory || object->mapping != nullptr ||
+  if (flags == 0 || object->device_memory ||
       (changes_access && (rights & ~kAccessKnown & ~unsigned{IBV_ACCESS_OPTIONAL_RANGE}) != 0))
     return refuse(EINVAL, IBV_REREG_MR_ERR_CMD);
   verbena::host::Engine* const engine = working_engine_of(mr->context);

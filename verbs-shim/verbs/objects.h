@@ -100,6 +100,7 @@ struct Mr : ibv_mr {
   nic::MrHandle nic;
   unsigned access = 0;
   bool imported = false;
+  bool is_null = false;
   std::shared_ptr<DeviceMemory> device_memory;  // only of a region over it
   void* mapping = nullptr;                      // only of a region over a dma-buf
   std::size_t mapping_bytes = 0;

@@ -263,3 +263,18 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_is_not_supported) {
   ibv_ece ece{};
   BOOST_CHECK_EQUAL(ibv_query_ece(endpoint.qp, &ece), EOPNOTSUPP);
 }
+
+BOOST_AUTO_TEST_CASE(a_region_over_no_memory_of_the_applications_is_not_changed_whatever_is_asked) {
+  Endpoint endpoint;
+  ibv_mr* const null = ibv_alloc_null_mr(endpoint.pd);
+  ibv_mr* const imported = ibv_import_mr(endpoint.pd, endpoint.mr->handle);
+  BOOST_REQUIRE(null != nullptr && imported != nullptr);
+  for (ibv_mr* const mr : {null, imported})
+    for (const int flags : {0, int{IBV_REREG_MR_CHANGE_ACCESS}, int{IBV_REREG_MR_CHANGE_PD}, 8}) {
+      errno = 0;
+      BOOST_CHECK_EQUAL(ibv_rereg_mr(mr, flags, endpoint.pd, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
+      BOOST_CHECK_EQUAL(errno, EINVAL);
+    }
+  ibv_unimport_mr(imported);
+  BOOST_CHECK_EQUAL(ibv_dereg_mr(null), 0);
+}

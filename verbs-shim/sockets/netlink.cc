@@ -59,6 +59,17 @@ int wrong_address(const msghdr& message) {
   return to.nl_pid != 0 || to.nl_groups != 0 ? EPERM : 0;
 }
 
+/// Whether it goes to nobody but the kernel, by its own address or the socket's (connect()). Keeps errno.
+bool goes_to_kernel(int fd, const msghdr& message) {
+  sockaddr_nl to{};
+  if (message.msg_name != nullptr && message.msg_namelen != 0) return wrong_address(message) == 0;
+  const int before = errno;
+  socklen_t bytes = sizeof to;
+  const bool is_known = syscall(SYS_getpeername, fd, &to, &bytes) == 0;
+  errno = before;
+  return is_known && to.nl_pid == 0 && to.nl_groups == 0;
+}
+
 ssize_t ask_rdma(int fd, const msghdr& message) {
   Datagram question;
   if (const int error = wrong_address(message); error != 0) return errno = error, -1;
@@ -105,11 +116,14 @@ bool may_be_netlink_question(int fd, const msghdr& message) {
     }
     bytes += piece.iov_len;
   }
+  // The kernel takes whatever comes, and says nothing to what is no message; a datagram without octets is an error.
+  if (protocol == NETLINK_USERSOCK)
+    return any_rdma_netlink() && bytes != 0 &&
+           (goes_to_kernel(fd, message) || RDMA_NL_GET_CLIENT(first.nlmsg_type) != 0);
   if (bytes < sizeof first || first.nlmsg_len < sizeof first || first.nlmsg_len > bytes) return false;
   const bool is_about_routes =
       first.nlmsg_type == RTM_GETLINK || first.nlmsg_type == RTM_GETADDR || first.nlmsg_type == RTM_GETROUTE;
-  if (protocol == NETLINK_ROUTE) return is_about_routes && any_route_netlink();
-  return RDMA_NL_GET_CLIENT(first.nlmsg_type) != 0 && any_rdma_netlink();
+  return is_about_routes && any_route_netlink();
 }
 
 bool ask_netlink(int fd, const msghdr& message, int flags, ssize_t& result) {

@@ -19,7 +19,8 @@ class NetlinkMessages {
   NetlinkMessages(const nlmsghdr& question, std::uint32_t port) : question_(question), port_(port) {}
 
   const nlmsghdr& question() const { return question_; }
-  bool asks_for_list() const { return (question_.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP; }
+  /// One of the two bits is enough (rtnetlink.c, infiniband/core/netlink.c).
+  bool asks_for_list() const { return (question_.nlmsg_flags & NLM_F_DUMP) != 0; }
 
   void begin(std::uint16_t type, std::uint16_t flags = 0) {
     if (bytes_ + NLMSG_HDRLEN > kBytesMax) return;
@@ -33,10 +34,10 @@ class NetlinkMessages {
   /// One of those asked for: of a list, or alone.
   void begin_one(std::uint16_t type) { begin(type, asks_for_list() ? NLM_F_MULTI : 0); }
   void end() { bytes_ += header_->nlmsg_len; }
-  void end_list() {
-    const int none = 0;
+  /// `code`: as of error().
+  void end_list(int code = 0) {
     begin(NLMSG_DONE, NLM_F_MULTI);
-    append(&none, sizeof none);
+    append(&code, sizeof code);
     end();
   }
   /// `code`: an errno value, negative, or 0 for an acknowledgement.

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "emulator/nic/counters.h"
+#include "verbs-shim/sockets/netlink_attributes.h"
 #include "verbs-shim/sockets/netlink_messages.h"
 #include "verbs-shim/sysfs/counters.h"
 #include "verbs-shim/sysfs/values.h"
@@ -102,38 +103,106 @@ void tell_system(Answer& answer) {
   answer.number(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, std::uint8_t{1});  // shared by all network namespaces
 }
 
-struct Answerer {
-  unsigned command;
-  void (*tell)(Answer& answer);
-  bool is_listed;  // one of a list; otherwise the list is empty
-};
-constexpr Answerer kAnswerers[] = {
-    {RDMA_NLDEV_CMD_GET, tell_device, true},        {RDMA_NLDEV_CMD_PORT_GET, tell_port, true},
-    {RDMA_NLDEV_CMD_RES_GET, tell_resources, true}, {RDMA_NLDEV_CMD_STAT_GET, tell_counters, false},
-    {RDMA_NLDEV_CMD_SYS_GET, tell_system, false},
+/// What a question must name to be answered, as the functions of nldev.c look for it.
+enum class Needs : std::uint8_t {
+  no_such,  // there is no such question
+  refused,  // a kernel does it, and Verbena does not
+  nothing,
+  device,
+  port,        // and its device
+  object,      // one of a kind, by its number, and its device
+  statistics,  // a kind of object that has counters, and the device
 };
 
-void fill(Answer& answer) {
-  const nlmsghdr& question = answer.question();
-  const bool is_list = answer.asks_for_list();
-  const bool is_there = has_device();
-  bool is_known = false;
-  for (const Answerer& answerer : kAnswerers) {
-    if (question.nlmsg_type != RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, answerer.command)) continue;
-    is_known = true;
-    if (!is_there || (is_list && !answerer.is_listed)) continue;
-    answer.begin_one(question.nlmsg_type);
-    answerer.tell(answer);
+/// A command: what it needs to ask for one and for all, and who tells them (null: there are none).
+struct Command {
+  unsigned number;
+  Needs one;
+  Needs list;
+  void (*tell_one)(Answer& answer) = nullptr;
+  void (*tell_listed)(Answer& answer) = nullptr;
+  std::uint16_t object = 0;  // the attribute with its number
+};
+constexpr unsigned kStatGetStatus = RDMA_NLDEV_CMD_RES_SRQ_GET + 1;  // newer than some headers
+constexpr Command kCommands[] = {
+    {RDMA_NLDEV_CMD_GET, Needs::device, Needs::nothing, tell_device, tell_device},
+    {RDMA_NLDEV_CMD_PORT_GET, Needs::port, Needs::device, tell_port, tell_port},
+    {RDMA_NLDEV_CMD_RES_GET, Needs::device, Needs::nothing, tell_resources, tell_resources},
+    {RDMA_NLDEV_CMD_STAT_GET, Needs::port, Needs::statistics, tell_counters},
+    {RDMA_NLDEV_CMD_SYS_GET, Needs::nothing, Needs::no_such, tell_system},
+    {RDMA_NLDEV_CMD_RES_QP_GET, Needs::object, Needs::device, nullptr, nullptr, RDMA_NLDEV_ATTR_RES_LQPN},
+    {RDMA_NLDEV_CMD_RES_CM_ID_GET, Needs::object, Needs::device, nullptr, nullptr, RDMA_NLDEV_ATTR_RES_CM_IDN},
+    {RDMA_NLDEV_CMD_RES_CQ_GET, Needs::object, Needs::device, nullptr, nullptr, RDMA_NLDEV_ATTR_RES_CQN},
+    {RDMA_NLDEV_CMD_RES_MR_GET, Needs::object, Needs::device, nullptr, nullptr, RDMA_NLDEV_ATTR_RES_MRN},
+    {RDMA_NLDEV_CMD_RES_PD_GET, Needs::object, Needs::device, nullptr, nullptr, RDMA_NLDEV_ATTR_RES_PDN},
+    {RDMA_NLDEV_CMD_RES_CTX_GET, Needs::object, Needs::device, nullptr, nullptr, RDMA_NLDEV_ATTR_RES_CTXN},
+    {RDMA_NLDEV_CMD_RES_SRQ_GET, Needs::object, Needs::device, nullptr, nullptr, RDMA_NLDEV_ATTR_RES_SRQN},
+    {RDMA_NLDEV_CMD_RES_QP_GET_RAW, Needs::refused, Needs::device},
+    {RDMA_NLDEV_CMD_RES_CQ_GET_RAW, Needs::refused, Needs::device},
+    {RDMA_NLDEV_CMD_RES_MR_GET_RAW, Needs::refused, Needs::device},
+    {RDMA_NLDEV_CMD_GET_CHARDEV, Needs::refused, Needs::no_such},
+    {kStatGetStatus, Needs::refused, Needs::no_such},
+    {RDMA_NLDEV_CMD_SET, Needs::refused, Needs::no_such},
+    {RDMA_NLDEV_CMD_NEWLINK, Needs::refused, Needs::no_such},
+    {RDMA_NLDEV_CMD_DELLINK, Needs::refused, Needs::no_such},
+    {RDMA_NLDEV_CMD_SYS_SET, Needs::refused, Needs::no_such},
+    {RDMA_NLDEV_CMD_STAT_SET, Needs::refused, Needs::no_such},
+    {RDMA_NLDEV_CMD_STAT_DEL, Needs::refused, Needs::no_such},
+};
+
+const Command* find_command(const nlmsghdr& question) {
+  for (const Command& command : kCommands)
+    if (question.nlmsg_type == RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command.number)) return &command;
+  return nullptr;
+}
+
+/// 0, or the negative errno value that a kernel answers.
+int refusal_of(const Command& command, Needs needs, const NetlinkAttributes& attributes) {
+  switch (needs) {
+    case Needs::no_such:
+      return -EINVAL;
+    case Needs::refused:
+      return -EOPNOTSUPP;
+    case Needs::nothing:
+      return 0;
+    case Needs::device:
+    case Needs::port:
+    case Needs::object:
+    case Needs::statistics:
+      break;
+  }
+  if (needs == Needs::port && attributes.number(RDMA_NLDEV_ATTR_STAT_RES)) return -EOPNOTSUPP;  // not the port's
+  if (needs == Needs::statistics && !attributes.number(RDMA_NLDEV_ATTR_STAT_RES)) return -EINVAL;
+  if (!has_device() || attributes.number(RDMA_NLDEV_ATTR_DEV_INDEX) != kDeviceIndex) return -EINVAL;
+  if (needs == Needs::port && attributes.number(RDMA_NLDEV_ATTR_PORT_INDEX) != kPort) return -EINVAL;
+  if (needs == Needs::object) return attributes.number(command.object) ? -ENOENT : -EINVAL;
+  return 0;
+}
+
+/// A list, which ends with what has gone wrong (netlink_dump in af_netlink.c).
+void fill_list(const Command& command, const NetlinkAttributes& attributes, Answer& answer) {
+  const int refusal = refusal_of(command, command.list, attributes);
+  if (refusal == 0 && command.tell_listed != nullptr && has_device()) {
+    answer.begin_one(answer.question().nlmsg_type);
+    command.tell_listed(answer);
     answer.end();
   }
-  if (is_list)
-    answer.end_list();
-  else if (!is_known)
-    answer.error(-EOPNOTSUPP);
-  else if (!is_there)
-    answer.error(-ENODEV);
-  else if ((question.nlmsg_flags & NLM_F_ACK) != 0)
-    answer.error(0);
+  answer.end_list(refusal);
+}
+
+/// As rdma_nl_rcv_msg in infiniband/core/netlink.c. Whether the question has still to be acknowledged, with `code`.
+bool fill(const NetlinkAttributes& attributes, Answer& answer, int& code) {
+  const Command* const command = find_command(answer.question());
+  const bool is_list = answer.asks_for_list();
+  if (command == nullptr || (is_list && command->list == Needs::no_such)) return code = -EINVAL, true;
+  if (is_list) return fill_list(*command, attributes, answer), false;
+  code = refusal_of(*command, command->one, attributes);
+  if (code == 0 && command->tell_one != nullptr) {
+    answer.begin_one(answer.question().nlmsg_type);
+    command->tell_one(answer);
+    answer.end();
+  }
+  return true;
 }
 
 /// The address of the socket, which it is given now if it has none.
@@ -146,8 +215,29 @@ bool find_name(int fd, sockaddr_nl& name) {
   return syscall(SYS_bind, fd, &any_port, sizeof any_port) == 0 && syscall(SYS_getsockname, fd, &name, &bytes) == 0;
 }
 
-/// The messages of a datagram, one by one. As of a kernel that has no room for an answer, the answer is lost if the
-/// socket is full.
+/// One message, as rdma_nl_rcv_skb in infiniband/core/netlink.c takes it: its answer and its acknowledgement are
+/// a datagram each.
+void answer_one(int from, const nlmsghdr& question, const char* body, const sockaddr_nl& name) {
+  const auto send = [&](const Answer& answer) {
+    if (answer.bytes() == 0) return;
+    syscall(SYS_sendto, from, answer.octets(), answer.bytes(), MSG_DONTWAIT, &name, sizeof name);
+  };
+  const bool is_request = (question.nlmsg_flags & NLM_F_REQUEST) != 0 && question.nlmsg_type >= NLMSG_MIN_TYPE;
+  int code = 0;
+  if (is_request) {
+    Answer answer(question, name.nl_pid);
+    const bool ends = !fill({body, question.nlmsg_len - sizeof question}, answer, code);
+    send(answer);
+    if (ends) return;
+  }
+  if (code == 0 && (question.nlmsg_flags & NLM_F_ACK) == 0) return;
+  Answer acknowledgement(question, name.nl_pid);
+  acknowledgement.error(code);
+  send(acknowledgement);
+}
+
+/// The messages of a datagram, one by one, up to one that cannot be one. As of a kernel that has no room for an answer,
+/// the answer is lost if the socket is full.
 bool answer_all(int fd, const char* octets, std::size_t bytes) {
   sockaddr_nl name{};
   if (!find_name(fd, name)) return false;
@@ -158,14 +248,7 @@ bool answer_all(int fd, const char* octets, std::size_t bytes) {
     nlmsghdr question;
     std::memcpy(&question, octets, sizeof question);
     if (question.nlmsg_len < sizeof question || question.nlmsg_len > bytes) break;
-    const bool is_request = (question.nlmsg_flags & NLM_F_REQUEST) != 0 && question.nlmsg_type >= NLMSG_MIN_TYPE;
-    Answer answer(question, name.nl_pid);
-    if (is_request)
-      fill(answer);
-    else if ((question.nlmsg_flags & NLM_F_ACK) != 0)
-      answer.error(0);
-    if (answer.bytes() != 0)
-      syscall(SYS_sendto, from, answer.octets(), answer.bytes(), MSG_DONTWAIT, &name, sizeof name);
+    answer_one(from, question, octets + sizeof question, name);
     const std::size_t aligned = NLMSG_ALIGN(question.nlmsg_len);
     const std::size_t step = aligned < bytes ? aligned : bytes;
     octets += step;

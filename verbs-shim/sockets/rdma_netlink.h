@@ -1,9 +1,9 @@
 // RdmaNetlink: the NETLINK_RDMA sockets of a program (`rdma link`), which would tell of the host's devices.
 //
 // Solely responsible for what such a socket says of ours: the device and its port, as sysfs shows them; of the kernel's
-// lists of QPs, MRs and the like that there are none, for no kernel keeps them; anything else is not supported. The
-// socket is one of NETLINK_USERSOCK, a descriptor that bind, poll and recvmsg know; what is sent to it is a question,
-// and the answer is in it when the call returns.
+// lists of QPs, MRs and the like that there are none, for no kernel keeps them; what else a kernel does is not
+// supported, and what it refuses is refused as it does. The socket is one of NETLINK_USERSOCK, a descriptor that bind,
+// poll and recvmsg know; what is sent to it is a question, and the answer is in it when the call returns.
 #pragma once
 
 #include <sys/types.h>

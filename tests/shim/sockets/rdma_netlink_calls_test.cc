@@ -60,6 +60,15 @@ bool tells_of_device(const std::vector<char>& octets) {
          std::string(octets.begin(), octets.end()).find("mlx5_7") != std::string::npos;
 }
 
+/// The errno value, negative, that a message of this type carries.
+int error_in(const std::vector<char>& octets, std::uint16_t type = NLMSG_ERROR) {
+  BOOST_TEST(header_of(octets).nlmsg_type == type);
+  std::int32_t error = 0;
+  BOOST_REQUIRE_GE(octets.size(), NLMSG_HDRLEN + sizeof error);
+  std::memcpy(&error, octets.data() + NLMSG_HDRLEN, sizeof error);
+  return error;
+}
+
 using Ask = std::function<ssize_t(int fd, Question& question)>;
 
 ssize_t by_message(int fd, std::vector<iovec> pieces, sockaddr_nl* to = nullptr) {
@@ -196,11 +205,7 @@ BOOST_AUTO_TEST_CASE(lists_acknowledgements_and_errors_are_the_kernels) {
   question.header.nlmsg_flags = NLM_F_REQUEST;
   question.header.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK);
   BOOST_REQUIRE_GT(send(socket.fd, &question, sizeof question, 0), 0);
-  const std::vector<char> refused = socket.receive();
-  BOOST_CHECK_EQUAL(header_of(refused).nlmsg_type, NLMSG_ERROR);
-  std::int32_t error = 0;
-  std::memcpy(&error, refused.data() + NLMSG_HDRLEN, sizeof error);
-  BOOST_CHECK_EQUAL(error, -EOPNOTSUPP);
+  BOOST_CHECK_EQUAL(error_in(socket.receive()), -EOPNOTSUPP);
 
   // Two questions in one datagram have two answers.
   Question both[2];
@@ -212,6 +217,75 @@ BOOST_AUTO_TEST_CASE(lists_acknowledgements_and_errors_are_the_kernels) {
   somebody.nl_pid = 4711;
   BOOST_CHECK_EQUAL(sendto(socket.fd, both, 24, 0, reinterpret_cast<sockaddr*>(&somebody), sizeof somebody), -1);
   BOOST_CHECK_EQUAL(errno, EPERM);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_kernel_does_not_know_is_refused_with_its_error) {
+  const auto command = [](unsigned number) {
+    return static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, number));
+  };
+  struct Case {
+    const char* name;
+    std::uint16_t type;
+    std::uint16_t attribute;
+    std::uint32_t value;
+    int error;
+  };
+  const Case kCases[] = {
+      {"another device", kGetDevice, RDMA_NLDEV_ATTR_DEV_INDEX, 77, -EINVAL},
+      {"no device", kGetDevice, RDMA_NLDEV_ATTR_PORT_INDEX, 0, -EINVAL},
+      {"no port", command(RDMA_NLDEV_CMD_PORT_GET), RDMA_NLDEV_ATTR_DEV_INDEX, 0, -EINVAL},
+      {"resources of another device", command(RDMA_NLDEV_CMD_RES_GET), RDMA_NLDEV_ATTR_DEV_INDEX, 1, -EINVAL},
+      {"a QP without its number", command(RDMA_NLDEV_CMD_RES_QP_GET), RDMA_NLDEV_ATTR_DEV_INDEX, 0, -EINVAL},
+      {"a command beyond the last", command(200), RDMA_NLDEV_ATTR_DEV_INDEX, 0, -EINVAL},
+      {"a command that was never given", command(8), RDMA_NLDEV_ATTR_DEV_INDEX, 0, -EINVAL},
+      {"another client", RDMA_NL_GET_TYPE(RDMA_NL_IWCM, 1), RDMA_NLDEV_ATTR_DEV_INDEX, 0, -EINVAL},
+      {"what Verbena does not do", command(RDMA_NLDEV_CMD_SET), RDMA_NLDEV_ATTR_DEV_INDEX, 0, -EOPNOTSUPP},
+  };
+  for (const Case& one : kCases) BOOST_TEST_CONTEXT(one.name) {
+      const Socket socket;
+      Question question;
+      question.header.nlmsg_type = one.type;
+      question.attribute.nla_type = one.attribute;
+      question.index = one.value;
+      BOOST_REQUIRE_GT(send(socket.fd, &question, sizeof question, 0), 0);
+      BOOST_TEST(error_in(socket.receive()) == one.error);
+      BOOST_TEST(!socket.is_readable());
+    }
+  const Socket socket;
+  Question list;
+  list.header.nlmsg_flags |= NLM_F_DUMP;
+  list.header.nlmsg_type = command(200);
+  BOOST_REQUIRE_GT(send(socket.fd, &list, sizeof list, 0), 0);
+  BOOST_TEST(error_in(socket.receive()) == -EINVAL);
+  list.header.nlmsg_type = command(RDMA_NLDEV_CMD_PORT_GET);
+  list.index = 77;
+  BOOST_REQUIRE_GT(send(socket.fd, &list, sizeof list, 0), 0);
+  BOOST_TEST(error_in(socket.receive(), NLMSG_DONE) == -EINVAL);
+}
+
+BOOST_AUTO_TEST_CASE(an_acknowledgement_is_a_datagram_behind_the_answer) {
+  const Socket socket;
+  Question question;
+  question.header.nlmsg_flags |= NLM_F_ACK;
+  BOOST_REQUIRE_GT(send(socket.fd, &question, sizeof question, 0), 0);
+  BOOST_TEST(tells_of_device(socket.receive()));
+  BOOST_TEST(error_in(socket.receive()) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_message_is_taken_and_not_answered) {
+  Question question;
+  for (const std::size_t bytes : {std::size_t{1}, sizeof(nlmsghdr) - 1, sizeof question - 1}) {
+    const Socket socket;
+    BOOST_TEST(send(socket.fd, &question, bytes, 0) == static_cast<ssize_t>(bytes));
+    BOOST_TEST(write(socket.fd, &question, bytes) == static_cast<ssize_t>(bytes));
+    sockaddr_nl to = kernel();
+    BOOST_TEST(by_message(socket.fd, {{&question, bytes}}, &to) == static_cast<ssize_t>(bytes));
+    BOOST_TEST(!socket.is_readable());
+  }
+  const Socket socket;
+  question.header.nlmsg_len = sizeof(nlmsghdr) - 1;
+  BOOST_TEST(send(socket.fd, &question, sizeof question, 0) == ssize_t{sizeof question});
+  BOOST_TEST(!socket.is_readable());
 }
 
 /// As programs do that ask the kernel which memory they may read.

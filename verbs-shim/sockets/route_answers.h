@@ -1,7 +1,7 @@
 // RouteAnswers: what a kernel that knew the node's own interface would say of it over rtnetlink.
 //
-// Solely the rows: the link, its address and the route of its network, and which question asks for which of them. How
-// they come to the program is route_netlink.h's.
+// Solely the rows: the link, its address, the route of its network and the way to an address there, and which question
+// asks for which of them. How they come to the program is route_netlink.h's.
 #pragma once
 
 #include <cstddef>

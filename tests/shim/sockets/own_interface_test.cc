@@ -112,6 +112,18 @@ std::vector<std::uint16_t> types_in(const std::vector<char>& octets) {
   return types;
 }
 
+/// Those of four octets.
+std::map<std::uint16_t, std::uint32_t> attributes_in(const std::vector<char>& octets, std::size_t at) {
+  std::map<std::uint16_t, std::uint32_t> found;
+  nlattr one{};
+  for (; at + sizeof one + 4 <= octets.size(); at += NLA_ALIGN(one.nla_len)) {
+    std::memcpy(&one, octets.data() + at, sizeof one);
+    BOOST_REQUIRE(one.nla_len >= sizeof one);
+    if (one.nla_len == sizeof one + 4) std::memcpy(&found[one.nla_type], octets.data() + at + sizeof one, 4);
+  }
+  return found;
+}
+
 std::vector<char> next_datagram(int fd, std::size_t room = 65536, int flags = 0) {
   std::vector<char> octets(room);
   pollfd entry{fd, POLLIN, 0};
@@ -297,6 +309,55 @@ BOOST_AUTO_TEST_CASE(a_question_about_it_alone_is_answered_when_the_descriptor_s
   link.body.ifi_index = 1;
   BOOST_REQUIRE_GT(write(socket.fd, &link, sizeof link), 0);
   BOOST_TEST(contains(next_datagram(socket.fd), "lo"));
+}
+
+BOOST_AUTO_TEST_CASE(the_way_to_an_address_of_its_network_goes_through_it) {
+  struct Way {
+    const char* to;
+    unsigned asked_interface;
+    std::uint8_t type;
+    unsigned interface;
+    const char* source;
+  };
+  const unsigned own = if_nametoindex(kName.c_str());
+  const Way kWays[] = {{"127.47.91.2", 0, RTN_UNICAST, own, "127.47.91.7"},
+                       {"127.47.91.7", 0, RTN_LOCAL, 1, "127.47.91.7"},
+                       {"127.47.91.255", 0, RTN_BROADCAST, own, "127.47.91.7"},
+                       {"10.1.2.3", own, RTN_UNICAST, own, "127.47.91.7"},
+                       {"127.47.91.2", 1, RTN_LOCAL, 1, "127.0.0.1"},  // the kernel's answers
+                       {"127.0.0.1", 0, RTN_LOCAL, 1, "127.0.0.1"}};
+  for (const Way& way : kWays) BOOST_TEST_CONTEXT(way.to << " by interface " << way.asked_interface) {
+      const Socket socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+      struct {
+        RouteQuestion<rtmsg> question{};
+        nlattr to_attribute{8, RTA_DST};
+        in_addr to{};
+        nlattr interface_attribute{8, RTA_OIF};
+        std::uint32_t interface = 0;
+      } asked;
+      asked.question.header.nlmsg_len = way.asked_interface == 0 ? sizeof asked - 8 : sizeof asked;
+      asked.question.header.nlmsg_type = RTM_GETROUTE;
+      asked.question.body.rtm_family = AF_INET;
+      asked.question.body.rtm_dst_len = 32;
+      asked.question.body.rtm_flags = RTM_F_LOOKUP_TABLE;
+      inet_pton(AF_INET, way.to, &asked.to);
+      asked.interface = way.asked_interface;
+      BOOST_REQUIRE_GT(send(socket.fd, &asked, asked.question.header.nlmsg_len, 0), 0);
+      const std::vector<char> octets = next_datagram(socket.fd);
+      BOOST_TEST((types_in(octets) == std::vector<std::uint16_t>{RTM_NEWROUTE}));
+      rtmsg route;
+      BOOST_REQUIRE_GE(octets.size(), NLMSG_HDRLEN + sizeof route);
+      std::memcpy(&route, octets.data() + NLMSG_HDRLEN, sizeof route);
+      BOOST_TEST(route.rtm_type == way.type);
+      BOOST_TEST((route.rtm_flags & RTM_F_CLONED) != 0u);
+      const auto attributes = attributes_in(octets, NLMSG_HDRLEN + sizeof route);
+      in_addr source{};
+      inet_pton(AF_INET, way.source, &source);
+      BOOST_TEST(attributes.at(RTA_OIF) == way.interface);
+      BOOST_TEST(attributes.at(RTA_PREFSRC) == source.s_addr);
+      BOOST_TEST(attributes.at(RTA_DST) == asked.to.s_addr);
+      BOOST_TEST(attributes.at(RTA_UID) == getuid());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(sockets_can_be_bound_to_it_and_hear_groups_on_it) {

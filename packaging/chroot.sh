@@ -31,9 +31,11 @@ mirror="$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(COMPONENT) 
 rm -rf --one-file-system "$folder" "$folder.made"
 mkdir -p "$(dirname "$folder")"
 echo "chroot: $suite with $*" >&2
+# A mirror may be days behind, and unstable's Release file is good for a week only.
 for attempt in 1 2 3; do
   timeout 900 mmdebstrap --variant="$variant" "${architecture[@]}" --components=main --include="$(IFS=,; echo "$*")" \
-    --aptopt='Acquire::Retries "3"' --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
+    --aptopt='Acquire::Retries "3"' --aptopt='Acquire::Check-Valid-Until "false"' \
+    --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
     "$suite" "$folder" "$mirror" > "$folder.log" 2>&1 && break
   tail -5 "$folder.log" >&2
   rm -rf --one-file-system "$folder"

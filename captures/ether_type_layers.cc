@@ -60,6 +60,15 @@ Step strip_e_tag(Walk& walk) {
   walk.inside("E-tag");
   return strip_tag(walk, 8, 6);
 }
+/// IEEE 802.1CB 7.8; and IEC 62439-3, which has the ring's path and the frame's size where the other has nothing.
+Step strip_redundancy_tag(Walk& walk) {
+  walk.inside("R-tag");
+  return strip_tag(walk, 6, 4);
+}
+Step strip_hsr(Walk& walk) {
+  walk.inside("HSR");
+  return strip_tag(walk, 6, 4);
+}
 /// RFC 6325 3.1: options are counted in words.
 Step strip_trill(Walk& walk) {
   if (!walk.left.has(6)) return Step::short_of;
@@ -133,6 +142,14 @@ Step strip_erspan_3(Walk& walk) {
   return walk.strip(has_more ? 20 : 12, frame_type == kIpPacket ? kRawIp : kEthernet);
 }
 
+/// WCCP redirects packets with nothing in front, its version 2 with four octets (draft-wilson-wrec-wccp-v2): which one
+/// it is, only the IP version behind it says.
+Step strip_wccp(Walk& walk) {
+  if (!walk.left.has(1)) return Step::short_of;
+  walk.inside("WCCP");
+  return walk.strip(walk.left.u8(0) >> 4 == 4 ? 0 : 4, kRawIp);
+}
+
 /// IEEE 802.2: SNAP where both addresses are 0xaa; IP has an address of its own.
 Step strip_llc(Walk& walk) {
   if (!walk.left.has(3)) return Step::short_of;
@@ -142,17 +159,9 @@ Step strip_llc(Walk& walk) {
     walk.name = addresses == 0x4242 ? "STP" : addresses == 0xfefe ? "IS-IS" : fmt::format("LLC {:#06x}", addresses);
     return Step::named;
   }
-  if (!walk.left.has(8)) return Step::short_of;
-  const std::uint32_t organisation = walk.left.u24(3);
-  const std::uint32_t type = walk.left.u16(6);
-  constexpr std::uint32_t kEtherTypes = 0;
-  constexpr std::uint32_t kBridgeTunnel = 0x0000f8;
-  constexpr std::uint32_t kBridged = 0x0080c2;  // RFC 2684 5.2: with a check sequence behind the frame, or without
-  if (organisation == kEtherTypes || organisation == kBridgeTunnel) return walk.strip(8, ether_type(type));
-  if (organisation == kBridged && (type == 1 || type == 7)) return walk.strip(10, kEthernet);
-  walk.name = organisation == 0x00000c && type == 0x2000 ? std::string("CDP")
-                                                         : fmt::format("SNAP {:06x}:{:04x}", organisation, type);
-  return Step::named;
+  walk.left.drop(3);
+  constexpr std::size_t kBridgedPadding = 2;  // RFC 2684 5.2
+  return strip_snap(walk, kBridgedPadding);
 }
 
 constexpr LayerRow type_row(std::uint32_t number, std::string_view name, Step (*strip)(Walk&) = nullptr,
@@ -178,6 +187,7 @@ constexpr LayerRow kEtherTypeRows[] = {
     type_row(0x8847, "MPLS", strip_mpls, kIsTunnel),
     type_row(0x8848, "MPLS", strip_mpls, kIsTunnel),
     type_row(0x8863, "PPPoE discovery"),
+    type_row(0x883e, "WCCP", strip_wccp, kIsTunnel),
     type_row(0x8864, "PPPoE", strip_pppoe, kIsTunnel),
     type_row(0x888e, "EAPOL"),
     type_row(0x88a8, "S-VLAN", strip_vlan),
@@ -188,6 +198,7 @@ constexpr LayerRow kEtherTypeRows[] = {
     type_row(0x88e5, "MACsec", strip_macsec),
     type_row(0x88e7, "PBB", strip_pbb, kIsTunnel),
     type_row(0x88f7, "PTP"),
+    type_row(0x88fb, "HSR and PRP supervision"),
     type_row(0x8902, "CFM"),
     type_row(0x8903, "FabricPath", strip_fabric_path, kIsTunnel),
     type_row(0x8906, "FCoE"),
@@ -195,6 +206,7 @@ constexpr LayerRow kEtherTypeRows[] = {
     type_row(0x8914, "FCoE initialization"),
     type_row(0x8915, "RoCE v1"),
     type_row(0x8926, "VN-tag", strip_vn_tag),
+    type_row(0x892f, "HSR", strip_hsr),
     type_row(0x893f, "E-tag", strip_e_tag),
     type_row(0x894f, "NSH", strip_nsh, kIsTunnel),
     type_row(0x9000, "loopback test"),
@@ -202,6 +214,7 @@ constexpr LayerRow kEtherTypeRows[] = {
     type_row(0x9200, "VLAN", strip_vlan),
     type_row(0x9300, "VLAN", strip_vlan),
     type_row(0xd28b, "Arista time stamp", strip_arista),
+    type_row(0xf1c1, "R-tag", strip_redundancy_tag),
     {{Space::ppp, 0x21}, "IPv4", strip_ip},
     {{Space::ppp, 0x57}, "IPv6", strip_ip},
     {{Space::ppp, 0x281}, "MPLS", begin_mpls},
@@ -215,6 +228,21 @@ constexpr LayerRow kEtherTypeRows[] = {
 
 std::span<const LayerRow> ether_type_layers() {
   return kEtherTypeRows;
+}
+
+Step strip_snap(Walk& walk, std::size_t bridged_padding) {
+  constexpr std::size_t kBytes = 5;
+  if (!walk.left.has(kBytes)) return Step::short_of;
+  const std::uint32_t organisation = walk.left.u24(0);
+  const std::uint32_t type = walk.left.u16(3);
+  constexpr std::uint32_t kEtherTypes = 0;
+  constexpr std::uint32_t kBridgeTunnel = 0x0000f8;
+  constexpr std::uint32_t kBridged = 0x0080c2;  // RFC 2684 5.2: with a check sequence behind the frame, or without
+  if (organisation == kEtherTypes || organisation == kBridgeTunnel) return walk.strip(kBytes, ether_type(type));
+  if (organisation == kBridged && (type == 1 || type == 7)) return walk.strip(kBytes + bridged_padding, kEthernet);
+  walk.name = organisation == 0x00000c && type == 0x2000 ? std::string("CDP")
+                                                         : fmt::format("SNAP {:06x}:{:04x}", organisation, type);
+  return Step::named;
 }
 
 bool looks_like_ethernet(const Octets& octets, std::size_t at) {

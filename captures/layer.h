@@ -132,5 +132,8 @@ inline Step begin_mpls(Walk& walk) {
 Step strip_mpls(Walk& walk);
 Step strip_ip(Walk& walk);
 Step strip_gre(Walk& walk);
+/// SNAP: organisation and type (IEEE 802). `bridged_padding`: octets between the type of a bridged frame and the
+/// frame.
+Step strip_snap(Walk& walk, std::size_t bridged_padding);
 
 }  // namespace verbena::captures

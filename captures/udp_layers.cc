@@ -74,6 +74,7 @@ Step strip_tzsp(Walk& walk) {
   constexpr std::uint32_t kPadding = 0;
   constexpr std::uint32_t kEnd = 1;
   constexpr std::uint32_t kEthernetFrame = 1;
+  constexpr std::uint32_t kWirelessFrame = 18;
   if (!walk.left.has(4)) return Step::short_of;
   const std::uint32_t protocol = walk.left.u16(2);
   walk.inside("TZSP");
@@ -87,6 +88,7 @@ Step strip_tzsp(Walk& walk) {
     if (tag == kEnd) break;
   }
   if (protocol == kEthernetFrame) return walk.strip(0, kEthernet);
+  if (protocol == kWirelessFrame) return walk.strip(0, {Space::link_type, 105});
   walk.name = fmt::format("TZSP protocol {}", protocol);
   return Step::named;
 }
@@ -134,6 +136,26 @@ Step strip_teredo(Walk& walk) {
   walk.inside("Teredo");
   return walk.strip(0, kRawIp);
 }
+/// RFC 7450 5.1.6: of its messages only one carries packets of others; IGMP and MLD are in two more.
+Step strip_amt(Walk& walk) {
+  if (!walk.left.has(1)) return Step::short_of;
+  constexpr std::uint32_t kMulticastData = 6;
+  const std::uint32_t type = walk.left.u8(0) & 0xf;
+  if (walk.left.u8(0) >> 4 != 0) return Step::broken;
+  if (type != kMulticastData) {
+    walk.name = "AMT control";
+    return Step::named;
+  }
+  walk.inside("AMT");
+  return walk.strip(2, kRawIp);
+}
+/// Juniper's packet mirroring (JunosE): the mirror's number and the session's, then IP, or PPP where that is mirrored.
+Step strip_juniper_mirror(Walk& walk) {
+  if (!walk.left.has(9)) return Step::short_of;
+  walk.inside(fmt::format("Juniper mirror {}", walk.left.u32(0)));
+  constexpr std::uint32_t kPppAddress = 0xff;
+  return walk.strip(8, walk.left.u8(8) == kPppAddress ? kPpp : kRawIp);
+}
 Step strip_hp_mirror(Walk& walk) {
   walk.inside("HP ERM");
   return walk.strip(12, kEthernet);
@@ -165,6 +187,7 @@ constexpr LayerRow kUdpRows[] = {
     udp_row(1701, "L2TP", strip_l2tp),
     udp_row(1900, "SSDP"),
     udp_row(2152, "GTP-U", strip_gtp),
+    udp_row(2268, "AMT", strip_amt),
     udp_row(3544, "Teredo", strip_teredo),
     udp_row(3784, "BFD"),
     udp_row(3785, "BFD"),
@@ -182,6 +205,7 @@ constexpr LayerRow kUdpRows[] = {
     udp_row(6635, "MPLS in UDP", begin_mpls),
     udp_row(7932, "HP ERM", strip_hp_mirror),
     udp_row(8472, "VXLAN", strip_vxlan),
+    udp_row(30030, "Juniper mirror", strip_juniper_mirror),
     udp_row(37008, "TZSP", strip_tzsp),
     udp_row(51820, "WireGuard"),
 };

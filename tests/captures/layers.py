@@ -125,6 +125,16 @@ ERF = bytes(8) + bytes([2, 4]) + u16(16 + 2 + len(FRAME)) + bytes(2) + u16(len(F
 ERF_EXTENDED = bytes(8) + bytes([0x82, 4]) + u16(32 + 2 + len(FRAME)) + bytes(2) + u16(len(FRAME)) + bytes([0x80]) + bytes(7) + bytes(8)
 NFLOG = bytes([2, 0, 0, 0]) + struct.pack("<HH", 5, 10) + bytes(4) + struct.pack("<HH", 4 + len(roce4()), 9) + roce4()
 PKTAP = struct.pack("<III", 108, 1, 1) + bytes(96)
+LLC_IPV6 = LLC_SNAP[:6] + u16(0x86DD)
+WIRELESS = bytes([0x08, 0x02]) + u16(0) + MAC[:6] + MAC[6:] + MAC[6:] + u16(0x1000)  # from an access point
+WIRELESS_QOS = bytes([0x88, 0x83]) + WIRELESS[2:] + MAC[:6] + u16(0x0700) + u32(0)  # between two, with priority and HT control
+AVS = u32(0x80211001) + u32(64) + bytes(56)
+
+
+def erf(kind, payload, own=b"", padding=0):
+    """A record of the kind: `own` stands in front of the payload, and is not of its length."""
+    length = 16 + len(own) + len(payload) + padding
+    return bytes(8) + bytes([kind, 4]) + u16(length) + bytes(2) + u16(len(payload)) + own + payload + bytes(padding)
 
 # Name, link type, frame or frames, the layers that are told; and what tshark has to be told first, or None: it does not know the layer.
 LAYERS = [
@@ -143,6 +153,12 @@ LAYERS = [
     ("VN-tag", 1, MAC + u16(0x8926) + u32(1) + FRAME[12:], "VN-tag", ()),
     ("E-tag", 1, MAC + u16(0x893F) + bytes(6) + FRAME[12:], "E-tag", ()),
     ("Cisco metadata", 1, MAC + u16(0x8909) + bytes([1, 1, 0, 1, 0, 7]) + FRAME[12:], "Cisco metadata", ()),
+    ("R-tag", 1, MAC + u16(0xF1C1) + u16(0) + u16(77) + FRAME[12:], "R-tag", ()),
+    ("R-tag behind a VLAN's", 1, MAC + u16(0x8100) + u16(100) + u16(0xF1C1) + u16(0) + u16(77) + FRAME6[12:], "VLAN 100, R-tag", ()),
+    ("HSR", 1, MAC + u16(0x892F) + u16(0x1000 | 6 + len(roce4())) + u16(77) + FRAME[12:], "HSR", ()),
+    ("PRP's trailer", 1, FRAME + u16(77) + u16(0xA000 | 6 + len(roce4())) + u16(0x88FB), "", ()),
+    ("PRP's trailer behind a VLAN's tag", 1, MAC + u16(0x8100) + u16(100) + FRAME6[12:] + u16(77) + u16(0xA000 | 6 + len(roce6())) + u16(0x88FB),
+     "", ()),
     ("FabricPath", 1, MAC + u16(0x8903) + u16(3 << 6 | 1) + FRAME, "FabricPath 3", None),
     ("TRILL", 1, MAC + u16(0x22F3) + u16(0x003F) + u16(1) + u16(2) + FRAME, "TRILL", ()),
     ("NSH", 1, ethernet(u16(0x0FC6) + bytes([1, 3]) + u32(42 << 8 | 255) + bytes(16) + FRAME, 0x894F), "NSH 42", ()),
@@ -162,6 +178,8 @@ LAYERS = [
     ("GRE with all fields", 1, tunnel4(u16(0xB000) + u16(0x86DD) + bytes(4) + u32(5) + u32(1) + roce6(), 47), "GRE 5", ()),
     ("NVGRE", 1, tunnel4(u16(0x2000) + u16(0x6558) + u32(5 << 8) + FRAME, 47), "GRE 1280", ()),
     ("GRE of PPTP", 1, tunnel4(u16(0x3081) + u16(0x880B) + u32(9) + u32(1) + u32(0) + u16(0x21) + roce4(), 47), "GRE 9", ()),
+    ("WCCP", 1, tunnel4(u16(0) + u16(0x883E) + roce4(), 47), "GRE, WCCP", ()),
+    ("WCCP, version 2", 1, tunnel4(u16(0) + u16(0x883E) + bytes([0, 0, 7, 7]) + roce4(), 47), "GRE, WCCP", ()),
     ("ERSPAN I", 1, tunnel4(u16(0) + u16(0x88BE) + FRAME, 47), "ERSPAN", ()),
     ("ERSPAN II", 1, tunnel4(u16(0x1000) + u16(0x88BE) + u32(1) + u16(0x1000) + u16(12) + u32(0) + FRAME, 47), "ERSPAN 12", ()),
     ("ERSPAN III", 1, tunnel4(u16(0x1000) + u16(0x22EB) + u32(1) + u16(0x2000) + u16(12) + u32(0) + u16(0) + u16(0) + FRAME, 47), "ERSPAN 12", ()),
@@ -180,6 +198,12 @@ LAYERS = [
     ("TZSP", 1, over_udp(bytes([1, 0, 0, 1]) + bytes([10, 1, 5, 0, 1]) + FRAME, 37008), "TZSP", ("-d", "udp.port==37008,tzsp")),
     ("GUE", 1, over_udp(bytes([0, 4, 0, 0]) + roce4(), 6080), "GUE, IP in IP", None),
     ("LISP", 1, over_udp(bytes(8) + roce4(), 4341), "LISP", ()),
+    ("AMT", 1, over_udp(bytes([6, 0]) + roce4(), 2268), "AMT", ()),
+    ("AMT, to a gateway", 1, ethernet(ipv4(udp(bytes([6, 0]) + roce6(), 51000, 2268))), "AMT", ()),
+    ("Juniper's mirror", 1, over_udp(u32(5) + u32(6) + roce4(), 30030), "Juniper mirror 5", ()),
+    ("Juniper's mirror, IPv6", 1, over_udp(u32(5) + u32(6) + roce6(), 30030), "Juniper mirror 5", ()),
+    ("Juniper's mirror of PPP", 1, over_udp(u32(5) + u32(6) + u16(0xFF03) + u16(0x21) + roce4(), 30030), "Juniper mirror 5", ()),
+    ("TZSP, 802.11", 1, over_udp(bytes([1, 0, 0, 18]) + bytes([1]) + WIRELESS + LLC_SNAP + roce4(), 37008), "TZSP", ("-d", "udp.port==37008,tzsp")),
     ("HP's mirror", 1, over_udp(bytes(12) + FRAME, 7932), "HP ERM", None),
     ("IPv4 options", 1, ethernet(ipv4(udp_of(roce4()), 17, (SOURCE4, DESTINATION4), bytes([1, 1, 1, 0]))), "IPv4 options", ()),
     ("IPv4 fragments", 1, fragments4(), "IP fragments", ()),
@@ -206,6 +230,36 @@ LAYERS = [
     ("Linux cooked 2", 276, u16(0x0800) + u16(0) + u32(1) + u16(1) + bytes([0, 6]) + MAC[:6] + bytes(2) + roce4(), "", ()),
     ("ERF", 197, ERF + bytes(2) + FRAME, "", ()),
     ("ERF with extension headers", 197, ERF_EXTENDED + bytes(2) + FRAME, "", ()),
+    *[(f"ERF of PPP over SONET, type {kind}", 197, erf(kind, u16(0xFF03) + u16(0x21) + roce4() + bytes(4)), "", ()) for kind in (1, 10, 15, 19)],
+    ("ERF of Cisco HDLC over SONET, padded", 197, erf(1, u16(0x0F00) + u16(0x86DD) + roce6(), padding=7), "", ()),
+    *[(f"ERF of channels with PPP, type {kind}", 197, erf(kind, u16(0xFF03) + u16(0x21) + roce4(), u32(9)), "", ()) for kind in (5, 17)],
+    *[(f"ERF of Ethernet, type {kind}", 197, erf(kind, FRAME + bytes(4), bytes(2)), "", ()) for kind in (11, 16, 20)],
+    ("ERF of IPv4", 197, erf(22, roce4(), padding=3), "", ()),
+    ("ERF of IPv6", 197, erf(23, roce6()), "", ()),
+    ("ERF of AAL5", 197, erf(4, bytes([0, 0, 6, 0x40]) + LLC_SNAP + roce4()), "", ()),
+    ("ERF of channels with AAL5", 197, erf(9, bytes([0, 0, 6, 0x40]) + LLC_SNAP + roce4(), u32(9)), "", ()),
+    ("frame relay", 107, bytes([0x18, 0x41, 3, 0xCC]) + roce4(), "", ()),
+    ("frame relay, IPv6 behind padding", 107, bytes([0x18, 0x41, 3, 0, 0x8E]) + roce6(), "", ()),
+    ("frame relay with four octets of address", 107, bytes([0x18, 0x40, 0x80, 0x41, 3, 0xCC]) + roce4(), "", ()),
+    ("frame relay, SNAP", 107, bytes([0x18, 0x41, 3, 0, 0x80]) + LLC_SNAP[3:] + roce4(), "", ()),
+    ("frame relay, a frame", 107, bytes([0x18, 0x41, 3, 0, 0x80]) + bytes.fromhex("0080c20007") + FRAME, "", ()),
+    ("frame relay, PPP", 107, bytes([0x18, 0x41, 3, 0xCF]) + u16(0x21) + roce4(), "", ()),
+    ("frame relay, Cisco's", 107, bytes([0x18, 0x41]) + u16(0x86DD) + roce6(), "", ()),
+    ("SunATM, LLC", 123, bytes([0x82, 0]) + u16(100) + LLC_SNAP + roce4(), "", ()),
+    ("SunATM, LAN emulation", 123, bytes([0x01, 0]) + u16(100) + u16(7) + FRAME, "", ()),
+    ("EPON", 259, bytes([0xD5, 0x55, 0x55, 0, 1, 0]) + FRAME, "", ()),
+    ("EPON, one octet more", 259, bytes([0x55, 0xD5, 0x55, 0x55, 0, 1, 0]) + FRAME6, "", ()),
+    ("Symantec's firewall", 99, bytes(6) + u16(0x0800) + bytes(36) + roce4(), "", ()),
+    ("Symantec's firewall, version 3", 99, bytes(10) + u16(0x86DD) + bytes(44) + roce6(), "", ()),
+    ("FDDI", 10, bytes([0x54]) + MAC + LLC_SNAP + roce4(), "", ()),
+    ("token ring", 6, bytes([0x10, 0x40]) + MAC + LLC_SNAP + roce4(), "", ()),
+    ("token ring, source-routed", 6, bytes([0x10, 0x40]) + MAC[:6] + bytes([MAC[6] | 0x80]) + MAC[7:] + bytes([4, 0x30, 0, 0x10]) + LLC_IPV6 + roce6(), "", ()),
+    ("802.11", 105, WIRELESS + LLC_SNAP + roce4(), "", ()),
+    ("802.11 with all fields", 105, WIRELESS_QOS + LLC_IPV6 + roce6(), "", ()),
+    ("802.11, radiotap", 127, struct.pack("<BBHI", 0, 0, 12, 0) + bytes(4) + WIRELESS + LLC_SNAP + roce4(), "", ()),
+    ("802.11, PPI", 192, struct.pack("<BBHI", 0, 0, 8, 105) + WIRELESS + LLC_SNAP + roce4(), "", ()),
+    ("802.11, Prism", 119, struct.pack("<II", 0x44, 144) + bytes(136) + WIRELESS + LLC_SNAP + roce4(), "", ()),
+    ("802.11, AVS", 163, AVS + WIRELESS + LLC_SNAP + roce4(), "", ()),
     ("NFLOG", 239, NFLOG, "", ()),
     ("PKTAP", 258, PKTAP + FRAME, "", ()),
     ("PPI", 192, struct.pack("<BBHI", 0, 0, 8, 1) + FRAME, "", ()),
@@ -234,6 +288,22 @@ OTHERS = [
     (1, fragments4()[1], "IP fragments of incomplete datagrams"),
     (197, bytes(8) + bytes([21, 4]) + u16(60) + bytes(2) + u16(44) + bytes(44), "InfiniBand (ERF)"),
     (247, bytes(60), "InfiniBand"),
+    (1, MAC + u16(0x88FB) + bytes(60), "HSR and PRP supervision"),
+    (1, MAC + u16(0x892F) + bytes(4) + ethernet(bytes(28), 0x0806)[12:], "ARP"),
+    (1, over_udp(bytes([3]) + bytes(7), 2268), "AMT control"),
+    (1, over_udp(bytes([0x16]) + bytes(40), 2268), "AMT, malformed"),
+    (6, bytes([0x10, 0x00]) + bytes(40), "token ring"),
+    (10, bytes([0x41]) + bytes(40), "FDDI"),
+    (105, bytes([0x80]) + bytes(60), "802.11"),
+    (105, bytes([0x48]) + bytes(60), "802.11"),
+    (105, bytes([0x08, 0x42]) + WIRELESS[2:] + bytes(60), "802.11, encrypted"),
+    (105, bytes([0x08, 0x06]) + WIRELESS[2:] + LLC_SNAP + roce4(), "802.11 fragment"),
+    (105, bytes([0x88, 0x02]) + WIRELESS[2:] + bytes([0x80, 0]) + bytes(60), "802.11 with several packets in one frame"),
+    (107, bytes([0x18, 0x41, 3, 0x08]) + bytes(40), "frame relay NLPID 0x08"),
+    (107, bytes(40), "frame relay, malformed"),
+    (123, bytes([6, 0]) + bytes(40), "ATM traffic of type 6"),
+    (259, bytes([0xD5, 0x55, 0x57, 0, 1, 0]) + FRAME, "EPON, encrypted"),
+    (197, erf(24, bytes(40)), "ERF type 24"),
     (147, bytes(60), "link type 147"),
 ]
 
@@ -245,9 +315,25 @@ def pcap(link_type, frames):
     return text
 
 
+def pcapng(rows):
+    """One file of all rows, with an interface for each link type."""
+    def block(kind, body):
+        body += bytes(-len(body) % 4)
+        return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+    link_types = sorted({link_type for _, link_type, _ in rows})
+    text = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    text += b"".join(block(1, struct.pack("<HHI", link_type, 0, 0)) for link_type in link_types)
+    for _, link_type, frames in rows:
+        for frame in frames:
+            text += block(6, struct.pack("<IIIII", link_types.index(link_type), 0, 1, len(frame), len(frame)) + frame)
+    return text
+
+
 class Trial:
     def __init__(self, verbena, folder):
         self.verbena, self.path, self.wrong = verbena, os.path.join(folder, "capture.pcap"), []
+        self.for_tshark = {}  # by its options: it takes a second to start
 
     def write(self, link_type, frames):
         with open(self.path, "wb") as file:
@@ -274,10 +360,21 @@ class Trial:
             self.judge(name, told == (PSN, layers, "right", *addresses), f"it tells {told}")
         checked = subprocess.run([self.verbena, "check", self.path], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
         self.judge(name, checked.returncode == 0, f"check ends with {checked.returncode}: {checked.stdout}")
-        if options is not None and shutil.which("tshark"):
+        if options is not None:
+            self.for_tshark.setdefault(options, []).append((name, link_type, frames))
+
+    def tshark(self):
+        for options, rows in self.for_tshark.items():
+            with open(self.path, "wb") as file:
+                file.write(pcapng(rows))
             seen = subprocess.run(["tshark", "-n", "-r", self.path, *options, "-T", "fields", "-e", "infiniband.bth.psn"], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, check=False, timeout=60).stdout.split()
-            self.judge(name, [int(value, 0) for value in seen] == [PSN], f"tshark reads {seen}")
+                                  capture_output=True, text=True, check=False, timeout=120).stdout.split("\n")
+            at = 0
+            for name, _, frames in rows:
+                told = [line for line in seen[at:at + len(frames)] if line]
+                at += len(frames)
+                self.judge(name, [int(psn, 0) for line in told for psn in line.split(",")] == [PSN], f"tshark reads {told}")
+            self.judge("tshark", len(seen) == at + 1, f"{len(seen) - 1} packets of {at}")
 
     def cut(self, name, link_type, frame):
         """Wherever a packet is cut, it is read, or called cut, or named: never malformed, and nothing is lost of the count."""
@@ -313,6 +410,8 @@ def main():
                 trial.cut(*row[:3])
         for row in OTHERS:
             trial.other(*row)
+        if shutil.which("tshark"):
+            trial.tshark()
     for line in trial.wrong:
         print(line)
     print(f"{len(rows)} layers, {len(OTHERS)} other kinds, {len(trial.wrong)} wrong")

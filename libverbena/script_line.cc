@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
 #include "libverbena/state.h"
 
@@ -135,7 +136,9 @@ class LineReader {
       if (std::string wrong = read_time("silence", take()); !wrong.empty()) return wrong;
       return next_ == words_.size() ? "" : "nothing stands behind the time of a silence";
     }
-    if (kind != "expect" && kind != "inject") return quoted(kind) + " is none of expect, inject, silence";
+    if (kind != "expect" && kind != "inject")
+      return quoted(kind) + " is none of expect, inject, silence" +
+             fabric::did_you_mean(kind, {"expect", "inject", "silence"});
     line_.kind = kind == "expect" ? ScriptLine::Kind::expect : ScriptLine::Kind::inject;
     line_.from = take();
     if (take() != ">") return "'FROM > TO' stands behind " + std::string(kind);
@@ -178,7 +181,9 @@ class LineReader {
       line_.delay = Duration(time->ns);
     }
     if (line_.action == ScriptLine::Action::none)
-      return quoted(word) + " is none of drop, duplicate, corrupt, delay=TIME";
+
+      return quoted(word) + " is none of drop, duplicate, corrupt, delay=TIME" +
+             fabric::did_you_mean(word, {"drop", "duplicate", "corrupt", "delay"});
     return "";
   }
 

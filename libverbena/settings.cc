@@ -14,11 +14,19 @@ namespace {
 template <class Config>
 Result<void> take(const fabric::SettingWord<Config>& word, std::string_view value, Config& into) {
   if (word.take(value, into)) return {};
-  return invalid(std::string(word.name) + " '" + std::string(value) + "': " + std::string(word.right));
+  return invalid(std::string(word.name) + " '" + std::string(value) + "': " + fabric::right_of(word, value));
 }
 
-Result<void> unknown(std::string_view name, const std::string& known) {
-  return invalid("'" + std::string(name) + "' is none of " + known);
+template <class... Words>
+Result<void> unknown(std::string_view name, Words... tables) {
+  std::string known;
+  std::vector<std::string_view> names;
+  const auto add = [&](auto words) {
+    fabric::add_setting_names(words, known);
+    for (const auto& word : words) names.push_back(word.name);
+  };
+  (add(tables), ...);
+  return invalid("'" + std::string(name) + "' is none of " + known + fabric::did_you_mean(name, names));
 }
 
 Result<void> take_of_nic(std::string_view name, std::string_view value, nic::NicConfig& into) {
@@ -26,10 +34,7 @@ Result<void> take_of_nic(std::string_view name, std::string_view value, nic::Nic
     return take(*word, value, into.congestion);
   if (const auto* const word = fabric::find_setting(fabric::loss_recovery_words(), name))
     return take(*word, value, into.loss_recovery);
-  std::string known;
-  fabric::add_setting_names(fabric::congestion_words(), known);
-  fabric::add_setting_names(fabric::loss_recovery_words(), known);
-  return unknown(name, known);
+  return unknown(name, fabric::congestion_words(), fabric::loss_recovery_words());
 }
 
 std::string_view wrong_with(const nic::NicConfig& config, const fabric::Topology& topology) {
@@ -61,11 +66,7 @@ Result<void> Settings::set_nic(std::string_view nic, std::string_view name, std:
 
 Result<void> Settings::set_qos(std::string_view name, std::string_view value) {
   const auto* const word = fabric::find_setting(fabric::qos_words(), name);
-  if (word == nullptr) {
-    std::string known;
-    fabric::add_setting_names(fabric::qos_words(), known);
-    return unknown(name, known);
-  }
+  if (word == nullptr) return unknown(name, fabric::qos_words());
   fabric::Qos qos = state_->qos.value_or(fabric::Qos{});
   auto taken = take(*word, value, qos);
   if (taken) state_->qos = qos;

@@ -162,11 +162,12 @@ constexpr auto kHpcc = &CongestionConfig::hpcc;
 
 constexpr std::array kWords{
     CongestionWord{"congestion-control", "want none, dcqcn, timely, swift, dctcp or hpcc",
-                   take_named<kPolicies, &CongestionConfig::policy>, named_text<kPolicies, &CongestionConfig::policy>},
+                   take_named<kPolicies, &CongestionConfig::policy>, named_text<kPolicies, &CongestionConfig::policy>,
+                   kNamesIn<kPolicies>},
     CongestionWord{"cnp-scope", "want qp, destination or port", take_named<kScopes, &CongestionConfig::cnp_scope>,
-                   named_text<kScopes, &CongestionConfig::cnp_scope>},
+                   named_text<kScopes, &CongestionConfig::cnp_scope>, kNamesIn<kScopes>},
     CongestionWord{"cnp-on-nak", "want true or false", take_named<kTrueOrFalse, &CongestionConfig::cnp_on_nak>,
-                   named_text<kTrueOrFalse, &CongestionConfig::cnp_on_nak>},
+                   named_text<kTrueOrFalse, &CongestionConfig::cnp_on_nak>, kNamesIn<kTrueOrFalse>},
     share_word<kDcqcn, &DcqcnParameters::g>("dcqcn-g"),
     timer_word<kDcqcn, &DcqcnParameters::alpha_timer>("dcqcn-alpha-timer"),
     timer_word<kDcqcn, &DcqcnParameters::timer>("dcqcn-timer"),
@@ -183,7 +184,8 @@ constexpr std::array kWords{
                    },
                    [](const CongestionConfig& of) {
                      return named_text<kTrueOrFalse, &DcqcnParameters::clamp_target_rate>(of.dcqcn);
-                   }},
+                   },
+                   kNamesIn<kTrueOrFalse>},
     share_word<kTimely, &TimelyParameters::alpha>("timely-alpha"),
     share_word<kTimely, &TimelyParameters::beta>("timely-beta"),
     timer_word<kTimely, &TimelyParameters::t_low>("timely-t-low"),

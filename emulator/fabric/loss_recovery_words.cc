@@ -62,7 +62,7 @@ constexpr std::string_view kTimeIsRight = "want a time from 1us to 10s, as in 10
 constexpr std::array kWords{
     LossRecoveryWord{"loss-recovery", "want go-back-n or selective-repeat",
                      take_named<kPolicies, &LossRecoveryConfig::policy>,
-                     named_text<kPolicies, &LossRecoveryConfig::policy>},
+                     named_text<kPolicies, &LossRecoveryConfig::policy>, kNamesIn<kPolicies>},
     LossRecoveryWord{"rto-low", kTimeIsRight, take_time<&LossRecoveryConfig::rto_low>,
                      time_text<&LossRecoveryConfig::rto_low>},
     LossRecoveryWord{"rto-high", kTimeIsRight, take_time<&LossRecoveryConfig::rto_high>,
@@ -74,7 +74,7 @@ constexpr std::array kWords{
                      time_text<&LossRecoveryConfig::bdp_round_trip>},
     LossRecoveryWord{"recovery-negotiation", "want true or false",
                      take_named<kTrueOrFalse, &LossRecoveryConfig::negotiates>,
-                     named_text<kTrueOrFalse, &LossRecoveryConfig::negotiates>},
+                     named_text<kTrueOrFalse, &LossRecoveryConfig::negotiates>, kNamesIn<kTrueOrFalse>},
 };
 
 }  // namespace

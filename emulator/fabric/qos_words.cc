@@ -102,7 +102,7 @@ constexpr auto kDetect = [](Qos& qos) -> Duration& { return qos.watchdog.detect;
 constexpr auto kRestore = [](Qos& qos) -> Duration& { return qos.watchdog.restore; };
 
 constexpr std::array kWords{
-    QosWord{"trust", "want dscp or pcp", take_named<kTrusts, &Qos::trust>},
+    QosWord{"trust", "want dscp or pcp", take_named<kTrusts, &Qos::trust>, nullptr, kNamesIn<kTrusts>},
     QosWord{
         "dscp", "want DSCP:CLASS, as in 26:3+48:6",
         [](std::string_view text, Qos& into) { return take_map(text, 0, kTrafficClasses - 1, into.class_of_dscp); }},
@@ -110,7 +110,8 @@ constexpr std::array kWords{
     QosWord{"weights", "want CLASS:WEIGHT with weights from 1 to 1000, as in 0:1+3:4",
             [](std::string_view text, Qos& into) { return take_map(text, 1, kWeightMax, into.weights); }},
     QosWord{"lossless", "want classes from 0 to 7, as in 3+4, all or none", take_classes<&Qos::lossless>},
-    QosWord{"pause", "want pfc or global", take_named<kFlowControls, &Qos::flow_control>},
+    QosWord{"pause", "want pfc or global", take_named<kFlowControls, &Qos::flow_control>, nullptr,
+            kNamesIn<kFlowControls>},
     QosWord{"pause-quanta", "want units of 512 bit times, from 1 to 65535",
             [](std::string_view text, Qos& into) {
               const auto quanta = number_up_to(text, UINT16_MAX);
@@ -144,7 +145,8 @@ constexpr std::array kWords{
     QosWord{"watchdog-action", "want drop or forward",
             [](std::string_view text, Qos& into) {
               return take_named<kActions, &PauseWatchdog::drops>(text, into.watchdog);
-            }},
+            },
+            nullptr, kNamesIn<kActions>},
 };
 
 }  // namespace
@@ -186,7 +188,8 @@ Result<Qos, std::string> parse_qos(std::string_view text) {
       return Failure{"'" + std::string(name) + "' is none of " + names + did_you_mean(name, known)};
     }
     if (equals == setting.npos || !word->take(setting.substr(equals + 1), qos))
-      return Failure{"'" + std::string(setting) + "': " + std::string(word->right)};
+      return Failure{"'" + std::string(setting) +
+                     "': " + right_of(*word, equals == setting.npos ? "" : setting.substr(equals + 1))};
   }
   if (std::string wrong = contradiction(qos); !wrong.empty()) return Failure{std::move(wrong)};
   return qos;

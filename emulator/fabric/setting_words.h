@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
 
 namespace verbena::fabric {
@@ -22,6 +23,7 @@ struct SettingWord {
   bool (*take)(std::string_view text, Config& into);
   /// What `take` reads back; empty: nothing is said. Null: nobody writes it.
   std::string (*text)(const Config& of) = nullptr;
+  std::span<const std::string_view> choices{};  // all that it may be; empty: more than a few words
 };
 
 /// Null: there is none of this name.
@@ -36,8 +38,21 @@ template <class Config>
 void add_setting_names(std::span<const SettingWord<Config>> words, std::string& into) {
   for (const SettingWord<Config>& word : words) into += (into.empty() ? "" : ", ") + std::string(word.name);
 }
+/// What its value may be, for who has written another one.
+template <class Config>
+std::string right_of(const SettingWord<Config>& word, std::string_view given) {
+  return std::string(word.right) + did_you_mean(given, word.choices);
+}
 
 inline constexpr std::array<Named<bool>, 2> kTrueOrFalse{{{"true", true}, {"false", false}}};
+
+/// The names in a table of Named.
+template <const auto& table>
+inline constexpr auto kNamesIn = [] {
+  std::array<std::string_view, std::size(table)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = table[i].name;
+  return names;
+}();
 
 template <const auto& table, auto member, class Config>
 bool take_named(std::string_view text, Config& into) {

@@ -1,6 +1,9 @@
 #include "emulator/fabric/shape_table.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "emulator/fabric/nearest_word.h"
 
 namespace verbena::fabric {
 namespace {
@@ -88,6 +91,12 @@ std::string shape_names() {
   std::string names;
   for (const Shape& shape : kShapes) names += (names.empty() ? "" : ", ") + std::string(shape.name);
   return names;
+}
+
+std::string shape_meant(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Shape& shape : kShapes) names.push_back(shape.name);
+  return did_you_mean(name, names);
 }
 
 }  // namespace verbena::fabric

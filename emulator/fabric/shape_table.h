@@ -41,5 +41,7 @@ std::span<const Shape> shapes();
 const Shape* find_shape(std::string_view name);
 /// Their names, for messages: "star, line, ...".
 std::string shape_names();
+/// "; did you mean 'star'?", of a name that no shape has; or nothing.
+std::string shape_meant(std::string_view name);
 
 }  // namespace verbena::fabric

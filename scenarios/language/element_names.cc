@@ -56,8 +56,20 @@ std::uint32_t ElementNames::host(const Value& name) const {
   if (word.find_first_of(", ") != word.npos) name.wrong(std::string(kListIsRight));
   if (const std::size_t dash = word.find('-'); dash != word.npos && vertices_.contains(word.substr(0, dash)))
     name.wrong("it is a link, and a node is wanted: write its name, such as " + topology_.vertices.front().name);
-  name.wrong("there is no such node" +
-             there_are(word, topology_.hosts, [&](std::size_t i) { return topology_.vertices[i].name; }));
+  name.wrong(no_host(word));
+}
+
+std::string ElementNames::no_host(const std::string& name) const {
+  return "there is no such node" +
+         there_are(name, topology_.hosts, [&](std::size_t i) { return topology_.vertices[i].name; });
+}
+
+std::string ElementNames::meant(const std::string& name, bool with_groups) const {
+  std::vector<std::string_view> known;
+  if (with_groups) known = {"hosts", "trunks", "all"};
+  for (std::size_t i = 0; i < std::min(topology_.vertices.size(), kNamesSuggestedFrom); ++i)
+    known.push_back(topology_.vertices[i].name);
+  return fabric::did_you_mean(name, known);
 }
 
 std::vector<std::uint32_t> ElementNames::hosts(const Value& names) const {
@@ -138,7 +150,8 @@ void ElementNames::choose_cable(const Value& name, std::optional<FaultDirection>
   const std::size_t dash = word.find('-');
   const bool arrow = dash != word.npos && dash + 1 < word.size() && word[dash + 1] == '>';
   if (dash == word.npos)
-    name.wrong("there is no such node, switch or link: write names such as n1, n1-s1, n1->s1, hosts, trunks or all");
+    name.wrong("there is no such node, switch or link: write names such as n1, n1-s1, n1->s1, hosts, trunks or all" +
+               meant(word, true));
   if (arrow && direction) name.wrong("it names a direction already: leave dir= out");
   const std::string from = word.substr(0, dash);
   const std::vector<std::uint32_t> cables = cables_between(from, word.substr(dash + (arrow ? 2 : 1)));

@@ -29,6 +29,10 @@ class ElementNames {
   std::vector<std::uint32_t> hosts(const Value& names) const;
   std::vector<std::uint32_t> switches(const Value& names) const;
   std::optional<std::uint32_t> find_host(const std::string& name) const;
+  /// What is said of a name that find_host() does not know.
+  std::string no_host(const std::string& name) const;
+  /// "; did you mean 's1'?", of a name that no node and no switch has, nor, if they are meant, a group; or nothing.
+  std::string meant(const std::string& name, bool with_groups = false) const;
   /// The cables between two vertices.
   std::vector<std::uint32_t> cables_between(const std::string& a, const std::string& b) const;
   /// Whole cables, by number.

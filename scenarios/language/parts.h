@@ -30,7 +30,7 @@ template <class Config>
 void read_settings(const Section& section, std::span<const fabric::SettingWord<Config>> words, Config& into) {
   for (const fabric::SettingWord<Config>& word : words)
     if (const auto value = section.find(word.name); value && !word.take(setting_text(*value), into))
-      value->wrong(std::string(word.right));
+      value->wrong(fabric::right_of(word, setting_text(*value)));
   if (const std::string wrong(fabric::contradiction(into)); !wrong.empty()) complain(section.place(), wrong);
 }
 
@@ -54,6 +54,8 @@ void read_expectations(const Value& list, const ElementNames& names, Scenario& s
 
 /// The name of one of the scenario's workloads.
 std::string read_workload_name(const Value& name, const Scenario& scenario);
+/// One that is written above; `refusal` is what is said if none has this name.
+std::string read_program_name(const Value& name, const Scenario& scenario, const std::string& refusal);
 /// A completion status by its name, such as retry_exceeded.
 std::uint8_t read_status(const Value& name);
 /// Faults to links, switches and nodes, `kind` being the key that says what happens; one fault in the text can be two

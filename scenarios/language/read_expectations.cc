@@ -218,10 +218,7 @@ void read_finished(const Section& section, const Value& subject, const ElementNa
 
 void read_program_end(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                       Expectation& expectation) {
-  expectation.workload = subject.label();
-  const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
-                                 [&](const Program& program) { return program.name == expectation.workload; });
-  if (!known) subject.wrong("there is no program of this name");
+  expectation.workload = read_program_name(subject, scenario, "there is no program of this name");
   if (const auto value = section.find("status")) expectation.status = static_cast<std::uint8_t>(value->number(0, 255));
   bool is_bounded = false;
   for (const std::string_view key : {"is", "min", "max"}) is_bounded = is_bounded || section.find(key).has_value();
@@ -314,8 +311,10 @@ Expectation read_expectation(const Value& item, const ElementNames& names, const
   }
   const auto keys = keys_written(item);
   std::string names_known;
+  std::vector<std::string_view> kinds;
   for (const ExpectationWord& word : kExpectationWords) {
     names_known += (names_known.empty() ? "" : ", ") + std::string(word.key);
+    kinds.push_back(word.key);
     if (std::find(keys.begin(), keys.end(), word.key) == keys.end()) continue;
     const Section section(item, word.key);
     const Value subject = *section.find(word.key);
@@ -325,7 +324,10 @@ Expectation read_expectation(const Value& item, const ElementNames& names, const
     read_name(section, scenario, expectation);
     return expectation;
   }
-  item.wrong("write data-intact, finished, or a map with one of the keys " + names_known);
+  std::string like;
+  for (const std::string& key : keys)
+    if (like.empty()) like = fabric::did_you_mean(key, kinds);
+  item.wrong("write data-intact, finished, or a map with one of the keys " + names_known + like);
 }
 
 }  // namespace
@@ -344,6 +346,16 @@ std::string read_workload_name(const Value& name, const Scenario& scenario) {
   }
   const std::string_view like = fabric::nearest(word, known);
   name.wrong("there is no workload of this name" + (like.empty() ? "" : ", did you mean '" + std::string(like) + "'?"));
+}
+
+std::string read_program_name(const Value& name, const Scenario& scenario, const std::string& refusal) {
+  std::string word = name.label();
+  std::vector<std::string_view> known;
+  for (const Program& program : scenario.programs) {
+    if (program.name == word) return word;
+    known.push_back(program.name);
+  }
+  name.wrong(refusal + fabric::did_you_mean(word, known));
 }
 
 void read_expectations(const Value& list, const ElementNames& names, Scenario& scenario) {

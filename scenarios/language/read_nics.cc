@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <sstream>
 
 #include "emulator/fabric/congestion_words.h"
 #include "emulator/fabric/loss_recovery_words.h"
+#include "emulator/fabric/nearest_word.h"
 #include "scenarios/language/parts.h"
 
 namespace verbena::scenarios {
@@ -63,6 +65,19 @@ NicProfile read_profile_text(const std::string& text, const std::string& path, c
   }
 }
 
+/// `folders` have nothing but profiles.
+std::string profile_meant(const std::string& name, std::span<const std::filesystem::path> folders) {
+  std::vector<std::string> names;
+  for (const auto& folder : folders) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+      if (at->path().extension() == ".yaml") names.push_back(at->path().stem().string());
+  }
+  std::ranges::sort(names);  // a folder has no order
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return fabric::did_you_mean(name, known);
+}
+
 NicProfile read_profile(const Value& value, const std::string& file_name, const ReadOptions& options) {
   const std::string name = value.word();
   const bool plain = name.size() <= kProfileNameMax && std::all_of(name.begin(), name.end(), [](char c) {
@@ -78,7 +93,7 @@ NicProfile read_profile(const Value& value, const std::string& file_name, const 
     if (const auto text = read_file(path)) return read_profile_text(*text, path.string(), name);
     looked_in += (looked_in.empty() ? "" : ", ") + path.string();
   }
-  value.wrong("there is no such profile; looked for " + looked_in);
+  value.wrong("there is no such profile; looked for " + looked_in + profile_meant(name, std::span(folders).subspan(1)));
 }
 
 std::uint32_t read_mtu(const Value& value) {
@@ -120,7 +135,7 @@ std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& 
   std::vector<bool> seen(nics.size());
   for (const auto& [name, value] : members(*own)) {
     const auto host = names.find_host(name);
-    if (!host) complain(value.place(), "nics: there is no node '" + name + "'");
+    if (!host) complain(value.place(), "nics: '" + name + "': " + names.no_host(name));
     if (seen[*host]) complain(value.place(), "nics: node '" + name + "' is written twice");
     seen[*host] = true;
     read_nic(Section(value, "nic"), file_name, options, nics[*host]);

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
 #include "scenarios/language/parts.h"
 #include "scenarios/language/yaml_value.h"
@@ -70,7 +71,8 @@ void read_sockets(const Section& section, Scenario& scenario) {
   scenario.cuts_sockets = word != "uncut";
   if (word == "cut" || word == "uncut") return;
   const auto timeout = fabric::parse_duration(word, kScenarioTimeMax);
-  if (!timeout || *timeout < milliseconds(1)) value->wrong("use cut, uncut or a time such as 30s");
+  if (!timeout || *timeout < milliseconds(1))
+    value->wrong("use cut, uncut or a time such as 30s" + fabric::did_you_mean(word, {"cut", "uncut"}));
   scenario.socket_timeout = *timeout;
 }
 

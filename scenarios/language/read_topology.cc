@@ -82,7 +82,9 @@ void refuse_keys_that_belong_elsewhere(const Section& topology, const fabric::Sh
 Topology read_shape(const Section& topology, const ShapeParameters& parameters) {
   const Value name = topology.need("shape", "star");
   const fabric::Shape* const shape = fabric::find_shape(name.word());
-  if (shape == nullptr) name.wrong("use one of " + fabric::shape_names() + ", or write nodes:, switches: and links:");
+  if (shape == nullptr)
+    name.wrong("use one of " + fabric::shape_names() +
+               ", or write nodes:, switches: and links:" + fabric::shape_meant(name.word()));
   refuse_keys_that_belong_elsewhere(topology, shape);
   fabric::ShapeSizes sizes{};
   for (std::size_t i = 0; i < shape->keys.size(); ++i) {
@@ -135,7 +137,7 @@ std::pair<std::string, std::string> read_ends(const Value& between, const Elemen
     const auto& vertices = names.topology().vertices;
     const std::string word = end.word();
     if (std::none_of(vertices.begin(), vertices.end(), [&](const fabric::Vertex& v) { return v.name == word; }))
-      end.wrong("there is no node or switch of this name");
+      end.wrong("there is no node or switch of this name" + names.meant(word));
   }
   if (ends[0].word() == ends[1].word()) between.wrong("a link joins two different ends");
   return {ends[0].word(), ends[1].word()};

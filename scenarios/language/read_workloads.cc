@@ -263,7 +263,7 @@ std::string with_addresses(const Value& value, std::string argument, const Eleme
     if (end == std::string::npos) value.wrong("'${' is not closed: write ${n1}");
     const std::string name = argument.substr(at + 2, end - at - 2);
     const auto host = names.find_host(name);
-    if (!host) value.wrong("${" + name + "}: there is no such node");
+    if (!host) value.wrong("${" + name + "}: " + names.no_host(name));
     argument.replace(at, end + 1 - at, address_of(*host));
   }
   return argument;
@@ -303,10 +303,7 @@ Program read_program(const Value& item, const ElementNames& names, const Scenari
   if (const auto value = section.find("background")) program.background = value->yes_no();
   if (const auto value = section.find("after"))
     for (const Value& name : value->items()) {
-      const bool known = std::any_of(scenario.programs.begin(), scenario.programs.end(),
-                                     [&](const Program& other) { return other.name == name.label(); });
-      if (!known) name.wrong("no program of this name is written before");
-      program.after.push_back(name.label());
+      program.after.push_back(read_program_name(name, scenario, "no program of this name is written before"));
     }
   return program;
 }

@@ -107,13 +107,14 @@ constexpr Word kWords[] = {
 };
 
 /// Nothing: there is no such setting. Else what its value should be, if it is none such; empty: it is taken.
-std::optional<std::string_view> take(std::string_view name, std::optional<std::string_view> value, NicTuning& into) {
+std::optional<std::string> take(std::string_view name, std::optional<std::string_view> value, NicTuning& into) {
   for (const Word& word : kWords)
-    if (word.name == name) return value && word.take(*value, into) ? std::string_view{} : word.right;
+    if (word.name == name) return value && word.take(*value, into) ? std::string() : std::string(word.right);
   if (const auto* const word = fabric::find_setting(fabric::congestion_words(), name))
-    return value && word->take(*value, into.congestion) ? std::string_view{} : word->right;
+    return value && word->take(*value, into.congestion) ? std::string() : fabric::right_of(*word, value.value_or(""));
   if (const auto* const word = fabric::find_setting(fabric::loss_recovery_words(), name))
-    return value && word->take(*value, into.loss_recovery) ? std::string_view{} : word->right;
+    return value && word->take(*value, into.loss_recovery) ? std::string()
+                                                           : fabric::right_of(*word, value.value_or(""));
   return std::nullopt;
 }
 
@@ -152,11 +153,13 @@ Result<NicTuning, std::string> parse_nic_tuning(std::string_view text) {
     const bool has_value = name.size() != word.size();
     const auto right = take(name, has_value ? std::optional(word.substr(name.size() + 1)) : std::nullopt, tuning);
     const std::string shown = "'" + std::string(word) + "': ";
-    if (!right) return Failure{shown + "unknown setting, known are " + known_words()};
+    if (!right)
+      return Failure{shown + "unknown setting, known are " + known_words() +
+                     fabric::did_you_mean(name, nic_tuning_words())};
     if (std::find(seen.begin(), seen.end(), name) != seen.end())
       return Failure{shown + std::string(name) + " is given twice"};
     seen.push_back(name);
-    if (!right->empty()) return Failure{shown + std::string(*right)};
+    if (!right->empty()) return Failure{shown + *right};
   }
   if (const std::string_view wrong = fabric::contradiction(tuning.congestion); !wrong.empty())
     return Failure{std::string(wrong)};

@@ -166,6 +166,9 @@ BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_given_folder_
   BOOST_TEST(odd.error().place.line == 2u);
   files::remove_all(folder);
   check_error(text("^none"), "there is no such profile; looked for");
+  const auto near = read_scenario(text("conectx5"), "s.yaml", test::own_profiles());
+  BOOST_REQUIRE(!near.ok());
+  BOOST_TEST(near.error().text.ends_with("; did you mean 'connectx'?"), near.error().text);
   check_error(text("^../rxe"), "a profile's name has small letters");
 }
 
@@ -221,6 +224,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_name_is_told_with_those_that_there_are) {
   check_error(mesh + "faults: [{link-down: ^s1-s4}]\n", "there are n1-s1, n2-s2, n3-s3, s1-s2, s2-s3");
   check_error(mesh + "faults: [{node-crash: ^n4}]\n", "there are n1, n2, n3");
   check_error(mesh + "faults: [{switch-crash: ^s9}]\n", "there are s1, s2, s3");
+  check_error(mesh + "faults: [{packet: drop 1%, link: ^host}]\n", "; did you mean 'hosts'?");
+  check_error(mesh + "nics: {n5: ^{mtu: 512}}\n", "nics: 'n5': there is no such node; there are n1, n2, n3");
   const std::string many =
       "topology: {shape: star, hosts: 40}\nworkloads: [{verb: send, from: n1, to: ^n41, size: 1, count: 1}]\n";
   check_error(many, "there are n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, ... n40, 40 in all; did you mean 'n1'?");
@@ -256,6 +261,8 @@ BOOST_AUTO_TEST_CASE(each_wrong_value_is_refused_at_its_place) {
   check_error("topology: {shape: star, hosts: 3}\nnic: {timeout: ^32}\nworkloads: []\n", "from 0 to 31");
   check_error("topology: {shape: star, hosts: 3}\nnic: {congestion-control: ^bbr}\nworkloads: []\n",
               "want none, dcqcn, timely, swift, dctcp or hpcc");
+  check_error("topology: {shape: star, hosts: 3}\nnic: {congestion-control: ^dcqnc}\nworkloads: []\n",
+              "; did you mean 'dcqcn'?");
   check_error("topology: {shape: star, hosts: 3}\nnic: ^{timely-t-low: 600us}\nworkloads: []\n",
               "timely-t-low is above");
   check_error("topology: {shape: star, hosts: 3}\nnic: {dcqcn-timer: ^0ns}\nworkloads: []\n", "want a time from 1us");
@@ -270,6 +277,7 @@ BOOST_AUTO_TEST_CASE(an_impossible_topology_is_refused) {
   };
   wrong("^{hosts: 3}", "needs a shape");
   wrong("{shape: ^torus, hosts: 3}", "use one of star, line");
+  wrong("{shape: ^fat_tree, k: 4}", "; did you mean 'fat-tree'?");
   wrong("^{shape: star}", "'hosts' is missing");
   wrong("{shape: star, hosts: ^1}", "from 2");
   wrong("{shape: star, hosts: 3, k: ^4}", "'k' does not belong to shape star");
@@ -339,6 +347,8 @@ BOOST_AUTO_TEST_CASE(programs_run_on_the_real_clock_and_must_be_there) {
   check_error(real("- {exec: ^\"ls 'x\", node: n1}\n"), "a quotation mark is not closed");
   check_error(real("- {exec: ls, node: ^n3}\n"), "there is no such node");
   check_error(real("- {exec: ls, node: n1, after: ^late}\n"), "no program of this name");
+  check_error(real("- {exec: ls, node: n1, name: server}\n- {exec: ls, node: n1, after: ^sever}\n"),
+              "; did you mean 'server'?");
   BOOST_TEST(good(real("- {exec: ls, nodes: 2}\n")).programs[0].nodes == 2u);
   BOOST_TEST(scenario.programs[0].nodes == 0u);
   check_error(real("- {exec: ls, nodes: ^3}\n"), "from 1 to 2");
@@ -390,6 +400,8 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
 
   BOOST_TEST(scenario.expectations[9].checker == "");
   check_error(with("expect: [{checker: ^go-back-m, is: 0}]\n"), "did you mean go-back-n?");
+  check_error(with("expect: [^{completion: w, is: 4}]\n"), "; did you mean 'completions'?");
+  check_error(with("expect: [^{qp_state: w, state: rts}]\n"), "; did you mean 'qp-state'?");
   check_error(with("expect: [^data-intakt]\n"), "use one of data-intact, finished");
   check_error(with("expect: [{completions: ^v, is: 1}]\n"), "there is no workload of this name");
   check_error(with("expect: [^{completions: w}]\n"), "say how many");

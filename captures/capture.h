@@ -33,6 +33,12 @@ struct Packet {
   /// All that was on the wire; the wire's own losses (a frame that a fault truncated) are the view's.
   bool is_whole() const { return captured.bytes.size() >= captured.original_bytes; }
   bool was_dropped() const { return captured.comment.starts_with(wire::kDroppedPrefix); }
+  /// A fault's note says that it has made the ICRC wrong, which a snap length may have cut off.
+  bool was_damaged() const {
+    if (captured.comment.starts_with(wire::kTruncatedPrefix)) return true;
+    return captured.comment.starts_with(wire::kCorruptedPrefix) &&
+           captured.comment.find(wire::kRepairedWord) == std::string_view::npos;
+  }
   /// An error only if the file has changed under us.
   Result<wire::PacketView, wire::ParseError> view() const {
     return wire::parse_captured(captured, lacks_headers ? wire::HeadersNeeded::bth : wire::HeadersNeeded::all);

@@ -26,6 +26,10 @@ namespace verbena::wire {
 
 inline constexpr std::string_view kNotePrefix = "verbena: ";
 inline constexpr std::string_view kDroppedPrefix = "verbena: dropped";
+inline constexpr std::string_view kCorruptedPrefix = "verbena: corrupted";
+inline constexpr std::string_view kTruncatedPrefix = "verbena: truncated";
+/// In the note of a corruption: the ICRC fits what the packet was changed into.
+inline constexpr std::string_view kRepairedWord = "repair=yes";
 /// On the last packet of a capture that has reached its limit.
 inline constexpr std::string_view kCaptureEndsNote =
     "verbena: the capture ends here, it has reached its limit; what follows is not in it";

@@ -41,7 +41,7 @@ Moment moment_of(const Packet& packet, const wire::PacketView& view, const Conve
   made.number = packet.number;
   made.psn = view.bth().psn;
   made.sender = static_cast<std::uint8_t>(conversation.sender_of(view));
-  made.has_bad_icrc = packet.is_whole() && !view.icrc_is_valid();
+  made.has_bad_icrc = packet.was_damaged() || (packet.is_whole() && !view.icrc_is_valid());
   const bool is_datagram = transport == wire::Transport::ud;
   made.kind = made.has_bad_icrc               ? Moment::Kind::ignored
               : is_datagram && !info.has_deth ? Moment::Kind::unread

@@ -181,3 +181,29 @@ BOOST_AUTO_TEST_CASE(answers_that_are_cut_off_explain_nothing_and_count_as_nothi
   BOOST_TEST(script.says("what answers say is cut off"));
   BOOST_TEST(script.ladder.find("AETH cut off") != script.ladder.npos);
 }
+
+BOOST_AUTO_TEST_CASE(what_a_fault_has_corrupted_is_not_followed_when_its_icrc_is_cut_off) {
+  for (const std::string_view note : {"verbena: corrupted by fault 'corrupt 1%'", "verbena: truncated by fault 'x'"}) {
+    Script script;
+    script.snap_bytes = 58;
+    script.write(0, 1);
+    script.write(1, 2'000'000, note);
+    script.write(2, 2);
+    script.ack(10, 2);
+    script.tell();
+    BOOST_TEST(script.client.bad_icrc == 1u);
+    BOOST_TEST(script.client.gaps + script.client.holes == 0u);
+    BOOST_TEST(!script.says("a new connection"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_fault_has_changed_with_its_icrc_is_followed) {
+  Script script;
+  script.snap_bytes = 58;
+  script.write(0, 1);
+  script.write(1, 2, "verbena: corrupted by fault 'corrupt where=payload repair=yes'");
+  script.ack(10, 2);
+  script.tell();
+  BOOST_TEST(script.client.bad_icrc == 0u);
+  BOOST_TEST(script.client.gaps + script.client.holes == 0u);
+}

@@ -28,7 +28,7 @@ std::optional<RequestStream::Evidence> RequestStream::asked_for(const Moment& mo
   if (is_late || shape == Shape::aside) return std::nullopt;
   const auto evidence = [&](std::size_t i) {
     const Asked& asked = asked_[i];
-    return Evidence{asked.cause, moment.time - asked.at, asked.wait, asked.psn, i, false};
+    return Evidence{asked.cause, moment.time - asked.at, asked.wait, asked.psn, i};
   };
   for (std::size_t i = 0; i < asked_.size(); ++i)
     if (asked_[i].psn == moment.psn && may_react(asked_[i], moment, true, silence)) return evidence(i);
@@ -71,7 +71,7 @@ std::optional<RequestStream::Evidence> RequestStream::implied(const Moment& mome
   const Duration since = moment.time - (sent.was_found ? std::max(passed->at, sent.at) : passed->at);
   const bool is_a_copy = !is_missing && sent.begins_there && shape == Shape::tail && !rhythm_.is_prompt(since);
   if (is_a_copy || is_too_slow(moment, since, silence)) return std::nullopt;
-  return Evidence{Cause::implied_nak, since, {}, std::nullopt, SIZE_MAX, false};
+  return Evidence{Cause::implied_nak, since, {}, std::nullopt, SIZE_MAX};
 }
 
 /// Nothing has come since it was sent, or sent again: only its timer makes a requester send again then. Much sooner
@@ -119,13 +119,12 @@ std::optional<RequestStream::Evidence> RequestStream::evidence_for(const Moment&
   const bool was_nakked = !asked_.empty() && asked_.back().at > sent.at;
   if (!(was_answered && was_nakked) &&
       may_be_timeout(shape, is_seen, was_answered, silence, moment.time - std::max(last_at_, last_answer_at_)))
-    return Evidence{Cause::timeout, silence, {}, was_answered ? std::nullopt : std::optional(acked_),
-                    SIZE_MAX,       is_alone};
-  if (is_alone && !is_repeat) return Evidence{Cause::timeout, silence, {}, acked_, SIZE_MAX, true};
+    return Evidence{Cause::timeout, silence, {}, was_answered ? std::nullopt : std::optional(acked_), SIZE_MAX};
+  if (is_alone && !is_repeat) return Evidence{Cause::timeout, silence, {}, acked_, SIZE_MAX};
   const bool is_no_copy = is_seen && !sent.is_same && !was_missing;  // nothing that has passed can be its copy
   if (is_repeat) return std::nullopt;
   if (is_no_copy || (shape == Shape::run && (!is_seen || !any_answer_ || course.steps >= kStepsOfRun)))
-    return Evidence{Cause::unknown, silence, {}, std::nullopt, SIZE_MAX, false};
+    return Evidence{Cause::unknown, silence, {}, std::nullopt, SIZE_MAX};
   return std::nullopt;
 }
 

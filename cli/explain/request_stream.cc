@@ -324,7 +324,7 @@ void RequestStream::begin_run(const Moment& moment, const Evidence& evidence, Ju
   run_at_ = moment.time;
   run_order_ = moment.order;
   // Whoever has acted upon one has had those before it. What nothing of these explains may still come.
-  if (evidence.is_unanswered) {
+  if (evidence.is_attempt() && !has_begun) {
     ++attempts_;
     interval_ = evidence.since;
   }
@@ -342,7 +342,7 @@ void RequestStream::find_retransmission(const Moment& moment, const Evidence& ev
   finding.count = static_cast<std::uint32_t>(std::max(1, distance(moment.psn, seen_.next())));
   finding.since = evidence.since;
   finding.asked = evidence.asked;
-  finding.attempt = evidence.is_unanswered && attempts_ != 0 ? attempts_ + 1 : 0;
+  finding.attempt = evidence.is_attempt() && attempts_ != 0 ? attempts_ + 1 : 0;
   finding.is_read = moment.is_read;
   finding.answer_passed = evidence.cause == Cause::timeout && (!asked_.empty() || distance(moment.psn, acked_) > 0);
   judgement.findings.push_back(finding);

@@ -128,9 +128,10 @@ class RequestStream {
     Cause cause = Cause::unknown;
     Duration since{0};
     Duration asked{0};
-    std::optional<wire::Psn> from;     // where it ought to begin
+    std::optional<wire::Psn> from;     // where it ought to begin; of a timeout: what nobody has acknowledged
     std::size_t asked_for = SIZE_MAX;  // which of asked_
-    bool is_unanswered = false;        // timeout: no answer since it was sent
+    /// The timer that counts retries has run out: it begins anew with each answer (IBTA 9.7.6.1.3).
+    bool is_attempt() const { return cause == Cause::timeout && from.has_value(); }
   };
 
   static constexpr std::int32_t kStepsOfRun = 3;  // so many in order are no copies by chance

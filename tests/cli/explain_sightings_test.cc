@@ -176,6 +176,17 @@ BOOST_AUTO_TEST_CASE(requests_that_nobody_answers_are_a_story_of_timeouts) {
              script.summaries.npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_timeout_counts_whatever_was_under_way_when_the_last_answer_came) {
+  Script script;
+  writes(script, 0, {1, 2, 3, 4});
+  script.ack(10, 1);  // 2, 3 and 4 were sent before it
+  for (unsigned i = 1; i <= 5; ++i) writes(script, 10 + i * 4194, {2, 3, 4});
+  script.tell();
+  BOOST_TEST(script.client.timeouts == 5u);
+  BOOST_TEST(script.says("timeout 5: retransmission from psn 2"));
+  BOOST_TEST(script.summaries.find("its ACK timer ran out 5 times") != script.summaries.npos);
+}
+
 BOOST_AUTO_TEST_CASE(pause_frames_are_summed_up_and_whom_they_hold_back_is_told) {
   Script script;
   wire::PauseFrame pause{.source = {{2, 0, 0, 0, 0, 9}}, .classes = 1};

@@ -1,6 +1,7 @@
 // `verbena completion`: prints the script by which a shell completes `verbena`.
 #include "cli/command.h"
 #include "cli/completion/shells.h"
+#include "emulator/fabric/nearest_word.h"
 
 namespace verbena::cli {
 
@@ -17,7 +18,8 @@ int run_completion(const Arguments& arguments) {
   if (const auto status = line.parse(arguments)) return *status;
   const auto script = completion::script_of(shell);
   if (!script)
-    return line.fail(kExitUsage, fmt::format("there is no script for '{}': bash, zsh and fish have one", shell));
+    return line.fail(kExitUsage, fmt::format("there is no script for '{}': bash, zsh and fish have one{}", shell,
+                                             fabric::did_you_mean(shell, {"bash", "zsh", "fish"})));
   fmt::print("{}", *script);
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "cli/exec/stats_report.h"
 #include "cli/fabric_advice.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/host/config/environment.h"
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/config/link_kind.h"
@@ -96,7 +97,7 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.exit_status("125", "the node could not be set up, or no server listened in time");
   line.exit_status("126", "the program cannot be run");
   line.exit_status("127", "there is no such program");
-  line.example("verbena exec --node 1 -- ib_write_bw", "a server; and in another shell its client:");
+  line.example("verbena exec --node 1 -- ib_write_bw", "a server; its client, in another shell, is the next");
   line.example("verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1",
                "in whichever order they start");
 }
@@ -129,7 +130,7 @@ std::optional<std::string> wrong_link(const std::string& link) {
   if (link.empty()) return std::nullopt;
   if (link == "raw" || link == "raw:") return "--link raw: needs an interface, as in raw:eth0";
   if (host::find_link_kind(link) == nullptr)
-    return fmt::format("--link {}: unknown kind, try {}", link, host::link_rule());
+    return fmt::format("--link {}: unknown kind, try {}", link, host::link_rule(link));
   const std::string interface(host::interface_of(link));
   if (!interface.empty() && if_nametoindex(interface.c_str()) == 0)
     return fmt::format("--link {}: no interface '{}' (`ip link` lists them)", link, interface);
@@ -156,10 +157,12 @@ std::optional<std::string> find_error(const ExecOptions& options) {
   }
   if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return fmt::format("--nic: {}", tuning.error());
   if (!options.icrc.empty() && !host::parse_icrc(options.icrc))
-    return fmt::format("--icrc '{}': want {}", options.icrc, host::icrc_rule());
+    return fmt::format("--icrc '{}': want {}", options.icrc, host::icrc_rule(options.icrc));
   if (!options.wildcard.empty() && options.wildcard != host::kWildcardNode &&
       options.wildcard != host::kWildcardMachine)
-    return fmt::format("--wildcard '{}': want {} or {}", options.wildcard, host::kWildcardNode, host::kWildcardMachine);
+    return fmt::format("--wildcard '{}': want {} or {}{}", options.wildcard, host::kWildcardNode,
+                       host::kWildcardMachine,
+                       fabric::did_you_mean(options.wildcard, {host::kWildcardNode, host::kWildcardMachine}));
   if (!host::is_device_name(options.device_name))
     return fmt::format("--device-name '{}': a name has {}", options.device_name, host::device_name_rule());
   return std::nullopt;

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/scenario_file.h"
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/qos_words.h"
 #include "emulator/fabric/quantity.h"
 #include "emulator/fabric/shape_table.h"
@@ -112,7 +113,9 @@ std::optional<fabric::EcnMarking> parse_ecn(std::string_view text) {
 Error make_shape(const std::string& name, std::uint32_t nodes, const fabric::ShapeParameters& cables,
                  fabric::Topology& into) {
   const fabric::Shape* const shape = fabric::find_shape(name);
-  if (shape == nullptr) return fmt::format("--topology {}: unknown, try one of {}", name, fabric::shape_names());
+  if (shape == nullptr)
+    return fmt::format("--topology {}: unknown, try one of {}{}", name, fabric::shape_names(),
+                       fabric::shape_meant(name));
   const auto sizes = shape->sizes_of(nodes);
   if (!sizes) return fmt::format("--nodes {}: the number of nodes of a {} is {}", nodes, name, shape->hosts_text);
   into = shape->make(*sizes, cables);
@@ -179,7 +182,8 @@ Error read_sockets(const ServeOptions& options, host::FabricOptions& into) {
   if (options.sockets == "cut" || options.sockets == "uncut") return std::nullopt;
   const auto timeout = host::parse_time_span(options.sockets);
   if (!timeout || *timeout < milliseconds(1))
-    return fmt::format("--sockets {}: not cut, uncut or a time from 1ms to 60s", options.sockets);
+    return fmt::format("--sockets {}: not cut, uncut or a time from 1ms to 60s{}", options.sockets,
+                       fabric::did_you_mean(options.sockets, {"cut", "uncut"}));
   into.sockets.timeout = *timeout;
   return std::nullopt;
 }
@@ -196,7 +200,8 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   if (options.spread == "packet" || options.spread == "flow")
     into.topology.spreading = options.spread == "packet" ? fabric::Spreading::packet : fabric::Spreading::flow;
   else if (!options.spread.empty())
-    return fmt::format("--spread {}: flow or packet", options.spread);
+    return fmt::format("--spread {}: flow or packet{}", options.spread,
+                       fabric::did_you_mean(options.spread, {"flow", "packet"}));
   if (auto error = take_qos(options.qos, into.topology)) return error;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);

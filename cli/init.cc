@@ -9,6 +9,7 @@
 #include "cli/exec/program.h"
 #include "cli/init/texts.h"
 #include "cli/style.h"
+#include "emulator/fabric/nearest_word.h"
 #include "scenarios/outcome/buffered_file.h"
 #include "wire/printable.h"
 
@@ -89,7 +90,8 @@ int run_init(const Arguments& arguments) {
   line.example("verbena init && verbena run verbena/first.yaml", "in a project");
   if (const auto status = line.parse(arguments)) return *status;
   if (!options.ci.empty() && options.ci != "github" && options.ci != "gitlab" && options.ci != "none")
-    return line.fail(kExitUsage, fmt::format("--ci {}: github, gitlab or none", options.ci));
+    return line.fail(kExitUsage, fmt::format("--ci {}: github, gitlab or none{}", options.ci,
+                                             fabric::did_you_mean(options.ci, {"github", "gitlab", "none"})));
   std::error_code ignored;
   if (!fs::is_directory(options.place, ignored))
     return line.fail(kExitUsage, fmt::format("{}: no such folder: make it first", options.place));

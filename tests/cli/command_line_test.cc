@@ -68,6 +68,15 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_s
   check_refused({"fault", "--fabric", "no-such-fabric", "list"}, "no fabric 'no-such-fabric' is running");
   check_refused({"exec", "--nic", "mtu=1500", "true"}, "want 256, 512, 1024, 2048 or 4096");
   check_refused({"exec", "--nic", "spead=1Gbps", "true"}, "unknown setting");
+  check_refused({"exec", "--link", "smh", "true"}, "did you mean 'shm'?");
+  check_refused({"exec", "--icrc", "of", "true"}, "did you mean 'offload'?");
+  check_refused({"exec", "--wildcard", "nodes", "true"}, "did you mean 'node'?");
+  check_refused({"fabric", "--topology", "sta"}, "did you mean 'star'?");
+  check_refused({"fabric", "--topology", "star", "--spread", "flows"}, "did you mean 'flow'?");
+  check_refused({"fabric", "--topology", "star", "--sockets", "uncutt"}, "did you mean 'uncut'?");
+  check_refused({"fabric", "--topology", "star", "--qos", "lossless=3,trust=dcsp"}, "did you mean 'dscp'?");
+  check_refused({"init", "--ci", "gitub"}, "did you mean 'github'?");
+  check_refused({"completion", "bsh"}, "did you mean 'bash'?");
   check_refused({"explain"}, "FILE");
   check_refused({"explain", "/nonexistent/file.pcap"}, "/nonexistent/file.pcap");
   check_refused({"explain", VERBENA_COMMAND}, VERBENA_COMMAND);
@@ -82,6 +91,7 @@ BOOST_AUTO_TEST_CASE(help_and_version_go_to_stdout) {
     BOOST_TEST(finished.status == 0);
     BOOST_TEST(finished.err == "");
     BOOST_TEST((finished.out.find("verbena ") != std::string::npos));
+    BOOST_TEST((finished.out.find("::\n") == std::string::npos));
     BOOST_TEST(std::count(finished.out.begin(), finished.out.end(), '\n') <= 30);
   }
 }

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/node/node_directory.h"
 
@@ -81,14 +83,16 @@ std::string rank_rule() {
   return text + kTaskVariable;
 }
 
-std::string link_rule() {
+std::string link_rule(std::string_view given) {
   std::string text;
+  std::vector<std::string_view> known;
   for (const LinkKind& kind : kLinkKinds) {
     if (!text.empty()) text += &kind + 1 == std::end(kLinkKinds) ? " or " : ", ";
     text += kind.name;
+    known.push_back(kind.name);
     if (kind.has_interface) text += ":INTERFACE";
   }
-  return text;
+  return text + fabric::did_you_mean(given, known);
 }
 
 bool is_link_name(std::string_view text) {
@@ -97,8 +101,8 @@ bool is_link_name(std::string_view text) {
          interface.find_first_of("/ \t\n") == text.npos;
 }
 
-std::string icrc_rule() {
-  return "offload or always";
+std::string icrc_rule(std::string_view given) {
+  return "offload or always" + fabric::did_you_mean(given, {"offload", "always"});
 }
 
 bool is_device_name(std::string_view text) {
@@ -135,7 +139,7 @@ Result<EngineConfig, std::string> config_from_environment() {
   if (!node) return Failure{node.error()};
   config.address = *node;
   if (const auto value = setting(kLinkVariable)) {
-    if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want " + link_rule())};
+    if (!is_link_name(*value)) return Failure{complaint(kLinkVariable, *value, "want " + link_rule(*value))};
     config.link = *value;
   }
   if (const auto value = setting(kDeviceNameVariable)) {
@@ -162,7 +166,7 @@ Result<EngineConfig, std::string> config_from_environment() {
   }
   if (const auto value = setting(kIcrcVariable)) {
     const auto icrc = parse_icrc(*value);
-    if (!icrc) return Failure{complaint(kIcrcVariable, *value, "want " + icrc_rule())};
+    if (!icrc) return Failure{complaint(kIcrcVariable, *value, "want " + icrc_rule(*value))};
     config.icrc = *icrc;
   }
   if (const auto value = setting(kPcapVariable)) config.capture_path = *value;

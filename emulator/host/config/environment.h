@@ -23,14 +23,14 @@ std::optional<std::uint64_t> seed_from_environment();
 
 /// By which variables a process may be told its rank, in words, for messages that one is missing.
 std::string rank_rule();
-/// The links that there are, in words, for messages: "shm, fabric, udp or raw:INTERFACE".
-std::string link_rule();
+/// The links that there are, in words, for messages: "shm, fabric, udp or raw:INTERFACE", and which may be meant.
+std::string link_rule(std::string_view given);
 /// find_link_kind(), and an interface that may exist.
 bool is_link_name(std::string_view text);
 /// When the NIC leaves an ICRC to be computed later (ICRC offload, wire/icrc.h): "offload" where the link takes such
 /// frames, "always" never. Nothing: the text is neither.
 std::optional<wire::IcrcState> parse_icrc(std::string_view text);
-std::string icrc_rule();
+std::string icrc_rule(std::string_view given);
 /// 1 to 63 letters, digits, '.', '_' or '-', not "." or "..": it becomes the name of a directory that programs see.
 bool is_device_name(std::string_view text);
 /// The same in words, for messages, from the number on.

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
 
 namespace verbena::host {
@@ -15,6 +16,7 @@ using fabric::Topology;
 using Kind = ElementChange::Kind;
 using Parsed = Result<std::vector<ElementChange>, std::string>;
 
+constexpr std::size_t kNamesSuggestedFrom = 2000;
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 
 constexpr std::array<ElementWord, 12> kWords{{
@@ -87,9 +89,22 @@ std::vector<std::string> names_of(const Topology& topology, const std::vector<Li
   return names;
 }
 
+/// For the first of the names that is not one of a host, or else of a switch. None for who has mixed these up.
+std::string vertex_meant(const Topology& topology, const std::string& names, bool hosts) {
+  std::vector<std::string_view> known;
+  for (std::uint32_t i = 0; i < topology.vertices.size() && known.size() < kNamesSuggestedFrom; ++i)
+    if (topology.is_host(i) == hosts) known.push_back(topology.vertices[i].name);
+  for (const std::string& name : split(names)) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const bool is_other = std::ranges::count(topology.vertices, name, &fabric::Vertex::name) != 0;
+    return is_other ? std::string() : fabric::did_you_mean(name, known);
+  }
+  return {};
+}
+
 Parsed parse_of_links(const Topology& topology, ElementChange change, const FabricWords& words) {
   auto links = find_links(topology, words[1]);
-  if (!links) return no_change(no_link(words[1]));
+  if (!links) return no_change(no_link(topology, words[1]));
   change.links = std::move(*links);
   if (change.kind == Kind::link_rate) {
     const auto rate = parse_rate(words[2]);
@@ -115,7 +130,7 @@ Parsed parse_between(const Topology& topology, ElementChange change, const Eleme
   if (words.size() == 2) return no_change("that is not how it goes: " + std::string(word.usage));
   auto from = find_vertices(topology, words[1], true);
   auto to = find_vertices(topology, words[2], true);
-  if (!from || !to) return no_change(not_a_node(words[from ? 2 : 1]));
+  if (!from || !to) return no_change(not_a_node(topology, words[from ? 2 : 1]));
   if (words.size() > 3 && words[3] != "one-way") return no_change("unknown word '" + words[3] + "': one-way is right");
   change.hosts = std::move(*from);
   change.peers = std::move(*to);
@@ -130,7 +145,7 @@ Parsed parse_between(const Topology& topology, ElementChange change, const Eleme
 Parsed parse_of_pauses(const Topology& topology, ElementChange change, const FabricWords& words) {
   if (!topology.qos) return no_change("this fabric has no traffic classes, and nobody pauses: serve it with --qos");
   auto hosts = find_vertices(topology, words[1], true);
-  if (!hosts) return no_change(not_a_node(words[1]));
+  if (!hosts) return no_change(not_a_node(topology, words[1]));
   change.hosts = std::move(*hosts);
   if (words.size() < 3) return std::vector{std::move(change)};
   change.classes = 0;
@@ -157,11 +172,18 @@ std::span<const ElementWord> element_words() {
   return kWords;
 }
 
-std::string no_link(const std::string& name) {
-  return "there is no link '" + name + "' (verbena stat lists them)";
+std::string no_link(const Topology& topology, const std::string& name) {
+  const bool is_one_way = name.find('>') != name.npos;
+  std::vector<std::string> names{"all"};
+  for (std::uint32_t i = 0; i < topology.cables.size() && names.size() < kNamesSuggestedFrom; ++i) {
+    names.push_back(is_one_way ? link_name(topology, {i, false}) : topology.cable_name(i));
+    if (is_one_way) names.push_back(link_name(topology, {i, true}));
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return "there is no link '" + name + "' (verbena stat lists them)" + fabric::did_you_mean(name, known);
 }
-std::string not_a_node(const std::string& names) {
-  return "'" + names + "' is not a node of this fabric, nor several with commas";
+std::string not_a_node(const Topology& topology, const std::string& names) {
+  return "'" + names + "' is not a node of this fabric, nor several with commas" + vertex_meant(topology, names, true);
 }
 
 Parsed parse_element(const Topology& topology, const ElementWord& word, const FabricWords& words) {
@@ -178,14 +200,16 @@ Parsed parse_element(const Topology& topology, const ElementWord& word, const Fa
     case Kind::switch_crash:
     case Kind::switch_restart: {
       auto switches = find_vertices(topology, words[1], false);
-      if (!switches) return no_change("'" + words[1] + "' is not a switch of this fabric, nor several with commas");
+      if (!switches)
+        return no_change("'" + words[1] + "' is not a switch of this fabric, nor several with commas" +
+                         vertex_meant(topology, words[1], false));
       change.switches = std::move(*switches);
       return std::vector{std::move(change)};
     }
     case Kind::port_error:
     case Kind::port_active: {
       auto hosts = find_vertices(topology, words[1], true);
-      if (!hosts) return no_change(not_a_node(words[1]));
+      if (!hosts) return no_change(not_a_node(topology, words[1]));
       change.hosts = std::move(*hosts);
       return std::vector{std::move(change)};
     }

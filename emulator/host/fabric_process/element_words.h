@@ -45,8 +45,8 @@ std::optional<std::vector<fabric::LinkId>> find_links(const fabric::Topology& to
 /// Nothing: one of the names is not that of a host, or else of a switch.
 std::optional<std::vector<std::uint32_t>> find_vertices(const fabric::Topology& topology, const std::string& names,
                                                         bool hosts);
-std::string not_a_node(const std::string& names);
-std::string no_link(const std::string& name);
+std::string not_a_node(const fabric::Topology& topology, const std::string& names);
+std::string no_link(const fabric::Topology& topology, const std::string& name);
 
 /// As of fabric/quantity.h, and "0": frames take no time; nothing: not understood.
 std::optional<std::uint64_t> parse_rate(std::string_view text);

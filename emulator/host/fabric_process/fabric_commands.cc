@@ -182,7 +182,7 @@ std::string FabricCommands::faults_offered() {
 
 FabricAnswer FabricCommands::add(Time, const FabricWords& words) {
   auto links = find_links(topology_, words[1]);
-  if (!links) return refuse(no_link(words[1]));
+  if (!links) return refuse(no_link(topology_, words[1]));
   std::string text;
   for (std::size_t i = 2; i < words.size(); ++i) text += (i == 2 ? "" : " ") + words[i];
   auto rule = fabric::parse_fault(text);
@@ -197,7 +197,7 @@ FabricAnswer FabricCommands::add_prepared(Time, const FabricWords& words) {
   std::string where;
   for (std::size_t i = 2; i < words.size(); ++i) {
     const auto found = find_links(topology_, words[i]);
-    if (!found) return refuse("there is no link '" + words[i] + "'");
+    if (!found) return refuse(no_link(topology_, words[i]));
     links.insert(links.end(), found->begin(), found->end());
     where += (where.empty() ? "" : ",") + words[i];
   }
@@ -266,7 +266,7 @@ FabricAnswer FabricCommands::tell_sockets(Time now) {
 FabricAnswer FabricCommands::node_power(Time now, const FabricWords& words) {
   using Power = FabricSockets::Power;
   const auto hosts = find_vertices(topology_, words[1], true);
-  if (!hosts) return refuse(not_a_node(words[1]));
+  if (!hosts) return refuse(not_a_node(topology_, words[1]));
   if (words[2] != "on" && words[2] != "frozen" && words[2] != "crashing")
     return refuse("unknown word '" + words[2] + "': on, frozen or crashing is right");
   const Power power = words[2] == "on" ? Power::on : words[2] == "frozen" ? Power::frozen : Power::crashing;
@@ -279,7 +279,7 @@ FabricAnswer FabricCommands::node_power(Time now, const FabricWords& words) {
 
 FabricAnswer FabricCommands::device_removal(Time, const FabricWords& words) {
   const auto hosts = find_vertices(topology_, words[1], true);
-  if (!hosts) return refuse(not_a_node(words[1]));
+  if (!hosts) return refuse(not_a_node(topology_, words[1]));
   std::string deaf;
   for (const std::uint32_t host : *hosts)
     if (!ports_.notify(host, Notice::device_removed)) deaf += (deaf.empty() ? "" : ",") + topology_.vertices[host].name;

@@ -30,7 +30,7 @@ static_assert(std::ranges::equal(kOpeners, kLinkKinds, {}, &Opener::kind, &LinkK
 
 Result<OpenedLink, std::string> open_link(const EngineConfig& config) {
   const LinkKind* const kind = find_link_kind(config.link);
-  if (kind == nullptr) return Failure{"unknown link '" + config.link + "': want " + link_rule()};
+  if (kind == nullptr) return Failure{"unknown link '" + config.link + "': want " + link_rule(config.link)};
   return kOpeners[kind - kLinkKinds].open(config);
 }
 

@@ -194,7 +194,10 @@ BOOST_AUTO_TEST_CASE(wrong_words_are_refused) {
   const Served fabric(fabric::star(2, kFast));
   const std::string no_node = "' is not a node of this fabric, nor several with commas";
   BOOST_TEST(fabric.ask({"port-error", "n1,s1"}) == "refused: 'n1,s1" + no_node);
-  BOOST_TEST(fabric.ask({"port-active", "n3"}) == "refused: 'n3" + no_node);
+  BOOST_TEST(fabric.ask({"port-active", "n3"}) == "refused: 'n3" + no_node + "; did you mean 'n1'?");
+  BOOST_TEST(fabric.ask({"switch-crash", "s2"}).ends_with("; did you mean 's1'?"));
+  BOOST_TEST(fabric.ask({"link-down", "n1-s9"}).ends_with("; did you mean 'n1-s1'?"));
+  BOOST_TEST(fabric.ask({"add", "n2->s9", "drop", "1%"}).ends_with("; did you mean 'n2->s1'?"));
   BOOST_TEST(fabric.ask({"port-error"}) == "refused: that is not how it goes: port-error NODE,...");
   BOOST_TEST(fabric.ask({"port-fire", "n1"}) ==
              "refused: unknown word 'port-fire': add, remove, list, clear, link-down, link-up, link-rate, link-delay, "

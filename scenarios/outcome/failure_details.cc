@@ -68,8 +68,17 @@ std::string pairs_text(const Scenario& scenario, const Outcome& outcome) {
 std::string last_lines_text(const ProgramOutcome& program) {
   if (program.held || program.last_lines.empty()) return {};
   std::string text = fmt::format("          the end of its {}:\n", program.lines_from);
-  for (const std::string& line : program.last_lines) text += "          | " + wire::printable(line) + "\n";
+  for (std::string line : program.last_lines) {
+    std::erase(line, '\r');
+    std::ranges::replace(line, '\t', ' ');
+    text += "          | " + wire::printable(line) + "\n";
+  }
   return text;
+}
+
+std::string out_hint(const Outcome& outcome) {
+  if (!outcome.out_directory.empty() || std::ranges::all_of(outcome.programs, &ProgramOutcome::held)) return {};
+  return "          with --out DIR: all that programs wrote, and captures\n";
 }
 
 }  // namespace verbena::scenarios

@@ -11,6 +11,8 @@ namespace verbena::scenarios {
 
 /// What a program said last, indented, below its line in the report. Empty: it ended as it should, or said nothing.
 std::string last_lines_text(const ProgramOutcome& program);
+/// Below the programs' lines: where more of one that failed can be had. Empty: there is a folder, or none has failed.
+std::string out_hint(const Outcome& outcome);
 /// The connections that have not finished, the first of each workload. Empty: the run held.
 std::string pairs_text(const Scenario& scenario, const Outcome& outcome);
 /// `verbena explain` of the pair's requests on the first cable of its initiator; with DIR where there is no --out.

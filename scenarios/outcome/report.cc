@@ -85,7 +85,7 @@ std::string programs_text(const Outcome& outcome) {
   for (const ProgramOutcome& program : outcome.programs)
     text += fmt::format("{:8}  program {}: {}\n{}", program.held ? "held" : "NOT HELD", program.name,
                         wire::printable(program.text), last_lines_text(program));
-  return text;
+  return text + out_hint(outcome);
 }
 
 std::string expectations_text(const Outcome& outcome) {

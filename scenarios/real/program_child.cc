@@ -47,13 +47,6 @@ std::string content_of(int file) {
   return text;
 }
 
-/// Without what a terminal would take for a command.
-std::string plain(std::string line) {
-  std::erase(line, '\r');
-  std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  return line;
-}
-
 /// In the child. Comes back only if the program cannot be run.
 void become(const ProgramChild::Options& options, const ProgramMark& mark, int out, int err) {
   setpgid(0, 0);
@@ -201,7 +194,7 @@ std::vector<std::string> ProgramChild::last_lines(Stream stream) const {
   std::vector<std::string> lines;
   std::istringstream stream_of(text);
   for (std::string line; std::getline(stream_of, line);)
-    if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(plain(line.substr(0, kLineBytesMax)));
+    if (line.find_first_not_of(" \t\r") != line.npos) lines.push_back(line.substr(0, kLineBytesMax));
   if (lines.size() > kTailLines) lines.erase(lines.begin(), lines.end() - kTailLines);
   return lines;
 }

@@ -62,7 +62,7 @@ void note_what_captures_lack(const Json& stat, std::vector<std::string>& notes) 
                     time_text(nanoseconds(capture->value("missing_from_ns", std::int64_t{0}))) +
                     ": they have reached "
                     "their greatest size, " +
-                    std::to_string(missing) + " packets are missing (capture: limit: has more)");
+                    wire::counted(missing, "packet is", "packets are") + " missing (capture: limit: has more)");
 }
 
 /// The nodes that were not run while frames waited for them, where ACK timers ran out: a machine with too much to do
@@ -446,7 +446,8 @@ void RealRun::add_fabric_checks(const Json& seen, Outcome& outcome, CheckerRepor
   const bool has_faults = std::any_of(outcome.faults.begin(), outcome.faults.end(),
                                       [](const AppliedFault& fault) { return fault.time.has_value(); });
   const std::uint64_t lost = has_faults ? 0 : pauses.value("lossless_lost", 0ULL);
-  add("lossless", lost, std::to_string(lost) + " packets of lossless classes were lost");
+  add("lossless", lost,
+      wire::counted(lost, "packet of a lossless class was", "packets of lossless classes were") + " lost");
   const bool is_stuck = pauses.contains("deadlock") && pauses["deadlock"].is_string();
   add("pause-deadlock", is_stuck ? 1 : 0, is_stuck ? pauses["deadlock"].get<std::string>() : std::string());
 }

@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(captures_of_programs_are_cut_and_end_and_the_report_says_so
   std::string notes;
   for (const std::string& note : outcome.notes) notes += note + "\n";
   BOOST_TEST(notes.find("of them are cut (capture: snap: 0 keeps all)") != std::string::npos, notes);
-  BOOST_TEST(notes.find("packets are missing (capture: limit: has more)") != std::string::npos, notes);
+  BOOST_TEST(notes.find("missing (capture: limit: has more)") != std::string::npos, notes);
   BOOST_TEST(std::filesystem::file_size(folder.path() + "/n1-s1.pcapng") < 16'384u + 1024u);
 }
 
@@ -267,11 +267,21 @@ BOOST_AUTO_TEST_CASE(what_a_failed_program_said_last_is_told) {
   const std::vector<std::string>& lines = outcome.programs.at(0).last_lines;
   BOOST_TEST_REQUIRE(lines.size() == 8u);
   BOOST_TEST(lines.front() == "94");
-  BOOST_TEST(lines.back() == " [31mno device");
+  BOOST_TEST(lines.back() == "\033[31mno device");  // as it is
   BOOST_TEST(outcome.programs.at(0).lines_from == "standard error (" + folder.path() + "/loud.err)");
   BOOST_TEST(outcome.programs.at(1).last_lines.at(0) == "only this");
   BOOST_TEST(outcome.programs.at(2).last_lines.empty());
-  BOOST_TEST(report_text(scenario, outcome).find("| 100\n          |  [31mno device\n") != std::string::npos);
+  BOOST_TEST(report_text(scenario, outcome).find("| 100\n          | \\x1b[31mno device\n") != std::string::npos);
+  BOOST_TEST(report_text(scenario, outcome).find("--out DIR") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(behind_what_a_failed_program_said_is_told_how_to_get_all_of_it) {
+  Scenario scenario = scenario_of(1);
+  scenario.programs.push_back(program_of("loud", 0, "echo no device >&2; exit 1"));
+  const std::string report = report_text(scenario, run_real(scenario, {}));
+  BOOST_TEST(report.find("| no device\n          with --out DIR: ") != std::string::npos, report);
+  scenario.programs.back() = program_of("good", 0, "echo fine >&2");
+  BOOST_TEST(report_text(scenario, run_real(scenario, {})).find("--out") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_does_not_exist_is_reported) {

@@ -56,8 +56,8 @@ void Capture::read(wire::CaptureReader& reader, const Reached& reached) {
   }
   if (!input_->damage().empty()) damage_ = input_->damage() + (damage_.empty() ? "" : ": " + damage_);
   const std::uint64_t joined = peeler_->joined_count();
-  if (joined != 0) skip("IP fragments that are joined with the last one", joined);
-  if (piece_count_ != joined) skip("IP fragments of incomplete datagrams", piece_count_ - joined);
+  if (joined != 0) skip("joined with a later IP fragment", joined);
+  if (piece_count_ != joined) skip("of incomplete IP datagrams", piece_count_ - joined);
 }
 
 void Capture::note_time(const wire::CapturedPacket& captured) {
@@ -155,9 +155,19 @@ std::string other_packets(const Capture& capture) {
   }
   if (unnamed != 0) add(unnamed, "of other kinds");
   if (!text.empty()) text += ", not read";
-  if (capture.headless_count() != 0) add(capture.headless_count(), "cut off within their headers");
+  if (capture.headless_count() != 0) add(capture.headless_count(), "cut off within the headers");
   if (capture.malformed_count() != 0) add(capture.malformed_count(), "malformed");
+  if (const std::size_t pauses = capture.pauses().size(); pauses != 0)
+    add(pauses, pauses == 1 ? "pause frame" : "pause frames");
   return text;
+}
+
+std::string why_no_packets(const Capture& capture) {
+  if (capture.total_count() == 0) return "the file has no packets";
+  return (capture.total_count() == 1
+              ? std::string("the only packet cannot be read as RoCE v2: ")
+              : fmt::format("none of the {} packets can be read as RoCE v2: ", capture.total_count())) +
+         other_packets(capture);
 }
 
 }  // namespace verbena::captures

@@ -11,6 +11,7 @@
 #include "cli/explain/packet_json.h"
 #include "cli/progress_line.h"
 #include "cli/style.h"
+#include "wire/counted.h"
 #include "wire/printable.h"
 
 namespace verbena::cli {
@@ -64,10 +65,23 @@ std::optional<wire::Gid> parse_address(const std::string& text) {
   return inet_pton(AF_INET6, text.c_str(), gid.octets.data()) == 1 ? std::optional(gid) : std::nullopt;
 }
 
+struct Widths {
+  std::size_t name = 0;
+  std::size_t clause = 0;
+};
+
+Widths column_widths() {
+  Widths widths;
+  for (const auto& row : check::all_rows()) {
+    widths.name = std::max(widths.name, row.name.size() + 2);
+    widths.clause = std::max(widths.clause, row.clause.size() + 2);
+  }
+  return widths;
+}
+
 void print_list() {
-  std::size_t clause_width = 0;
-  for (const auto& row : check::all_rows()) clause_width = std::max(clause_width, row.clause.size() + 2);
-  for (const auto& row : check::all_rows()) fmt::print("{:18}{:{}}{}\n", row.name, row.clause, clause_width, row.what);
+  const auto [name, clause] = column_widths();
+  for (const auto& row : check::all_rows()) fmt::print("{:{}}{:{}}{}\n", row.name, name, row.clause, clause, row.what);
 }
 
 Result<CheckedFile, std::string> check_file(const std::string& name, const check::Vantage& vantage, bool quiet) {
@@ -119,20 +133,21 @@ nlohmann::ordered_json to_json(const CheckedFile& file) {
 void print_remarks(const CheckedFile& file) {
   const check::CaptureFindings& findings = file.findings;
   if (findings.passing_count != 0)
-    fmt::print("{} packets were seen on the way, so what their ends did cannot be judged{}\n", findings.passing_count,
+    fmt::print("{} seen on the way, so what their ends did cannot be judged{}\n",
+               wire::counted(findings.passing_count, "packet was", "packets were"),
                findings.departures_disturbed || findings.arrivals_disturbed ? " (faults copied or held packets)"
                                                                             : " (see --at)");
   if (findings.ignored_count != 0)
-    fmt::print("{} packets were damaged or have no rules here\n", findings.ignored_count);
+    fmt::print("{} here\n", wire::counted(findings.ignored_count, "packet was damaged or has no rules",
+                                          "packets were damaged or have no rules"));
   if (findings.cut_count != 0)
-    fmt::print("{} packets are cut, so nobody knows whether they were damaged on the way (see --trust-cut)\n",
-               findings.cut_count);
+    fmt::print("{} cut, so nobody knows whether anything was damaged on the way (see --trust-cut)\n",
+               wire::counted(findings.cut_count, "packet is", "packets are"));
   if (file.headless_count() != 0)
-    fmt::print("{} packets are cut off within their headers, so none are seen where they leave or arrive\n",
-               file.headless_count());
+    fmt::print("{} cut off within the headers, so none is seen where it leaves or arrives\n",
+               wire::counted(file.headless_count(), "packet is", "packets are"));
   const std::uint64_t hit = file.capture.hit_malformed_count();
-  if (hit != 0)
-    fmt::print("{} malformed by a fault, not judged\n", hit == 1 ? "1 packet is" : fmt::format("{} packets are", hit));
+  if (hit != 0) fmt::print("{} malformed by a fault, not judged\n", wire::counted(hit, "packet is", "packets are"));
   if (const std::string others = explain::other_packets(file.capture);
       !others.empty() && file.verdict != check::Verdict::nothing)
     fmt::print("Beside them: {}\n", others);
@@ -142,13 +157,15 @@ void print_remarks(const CheckedFile& file) {
 
 void print_report(const CheckedFile& file, std::uint64_t shown_max) {
   const check::CaptureFindings& findings = file.findings;
-  fmt::print("{}: {} RoCE v2 packets: {} seen as sent, {} as delivered, {} on the way\n", wire::printable(file.name),
-             file.packet_count(), findings.sent_count, findings.delivered_count, findings.passing_count);
-  fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", "checker", "clause", "judged", "not judged", "violations");
+  fmt::print("{}: {}: {} seen as sent, {} as delivered, {} on the way\n", wire::printable(file.name),
+             wire::counted(file.packet_count(), "RoCE v2 packet"), findings.sent_count, findings.delivered_count,
+             findings.passing_count);
+  const auto [name, clause] = column_widths();
+  fmt::print("{:{}}{:{}}{:>12}{:>12}{:>12}\n", "checker", name, "clause", clause, "judged", "not judged", "violations");
   for (const auto& totals : findings.totals)
     if (totals.judged + totals.unjudged != 0)
-      fmt::print("{:18}{:18}{:>12}{:>12}{:>12}\n", totals.row.name, totals.row.clause, totals.judged, totals.unjudged,
-                 totals.violations);
+      fmt::print("{:{}}{:{}}{:>12}{:>12}{:>12}\n", totals.row.name, name, totals.row.clause, clause, totals.judged,
+                 totals.unjudged, totals.violations);
   print_remarks(file);
   std::uint64_t shown = 0;
   for (const auto& violation : findings.violations) {

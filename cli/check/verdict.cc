@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "wire/counted.h"
 
 namespace verbena::check {
 
@@ -18,16 +19,13 @@ bool has_judged(const CaptureFindings& findings) {
 }
 
 std::string why_nothing(const explain::Capture& capture, const CaptureFindings& findings) {
-  if (capture.total_count() == 0) return "the file has no packets";
-  if (capture.packets().empty())
-    return fmt::format("none of the {} packets is RoCE v2: {}", capture.total_count(), explain::other_packets(capture));
+  if (capture.packets().empty()) return explain::why_no_packets(capture);
+  const std::size_t count = capture.packets().size();
   const std::uint64_t cut_count = findings.cut_count + capture.lacking_headers_count();
   if (cut_count != 0)
-    return fmt::format(
-        "{} of the {} RoCE v2 packets are cut, so nobody knows whether they are as they were sent "
-        "(see --trust-cut)",
-        cut_count, capture.packets().size());
-  return fmt::format("no rule concerns the {} RoCE v2 packets", capture.packets().size());
+    return fmt::format("{} of {} {} cut, so nobody knows whether anything was damaged on the way (see --trust-cut)",
+                       cut_count, wire::counted(count, "RoCE v2 packet"), cut_count == 1 ? "is" : "are");
+  return "no rule concerns the " + (count == 1 ? "only RoCE v2 packet" : fmt::format("{} RoCE v2 packets", count));
 }
 
 }  // namespace
@@ -76,7 +74,7 @@ std::string words(Verdict verdict, const explain::Capture& capture, const Captur
       return fmt::format("Damaged: {}; {} up to there.", capture.damage(),
                          has_judged(findings) ? "no violations" : "nothing to judge");
     case Verdict::broken:
-      return fmt::format("{} violation{}.", findings.violation_count, findings.violation_count == 1 ? "" : "s");
+      return wire::counted(findings.violation_count, "violation") + ".";
   }
   return "";
 }

@@ -10,6 +10,7 @@
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/node/stats_file.h"
+#include "wire/counted.h"
 
 namespace verbena::cli {
 
@@ -50,7 +51,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> StatsReport::sums() cons
 
 std::string StatsReport::text(std::string_view nodes) const {
   const std::size_t blocks = processes();
-  std::string text = fmt::format("verbena: counters of {}, {} process{}\n", nodes, blocks, blocks == 1 ? "" : "es");
+  std::string text = fmt::format("verbena: counters of {}, {}\n", nodes, wire::counted(blocks, "process", "processes"));
   std::size_t width = 0;
   for (std::size_t i = 0; i < nic::kCounters; ++i)
     width = std::max(width, nic::to_string(static_cast<nic::Counter>(i)).size());

@@ -11,5 +11,6 @@ using captures::other_packets;
 using captures::Packet;
 using captures::PausePacket;
 using captures::Reached;
+using captures::why_no_packets;
 
 }  // namespace verbena::explain

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "wire/counted.h"
+
 namespace verbena::explain {
 
 namespace {
@@ -18,7 +20,7 @@ std::string name(wire::Psn first, wire::Psn from, std::uint32_t count) {
 }
 
 std::string packets(std::uint32_t count) {
-  return fmt::format("{} packet{}", count, count == 1 ? "" : "s");
+  return wire::counted(count, "packet");
 }
 
 std::string missing(const Finding& finding, wire::Psn first, std::string_view where) {

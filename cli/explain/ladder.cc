@@ -104,7 +104,7 @@ void Ladder::end_run() {
   const Run run = std::move(*run_);
   run_.reset();
   if (run.packets < kFoldMin) {
-    emit(run.rungs, false, run.packets);
+    emit(run.rungs, false, {.packets = run.packets});
     return;
   }
   std::string text =
@@ -114,7 +114,7 @@ void Ladder::end_run() {
                         *run.first_relative + static_cast<std::int32_t>(run.packets) - 1);
   text += fmt::format("  {} B in {}{}", run.payload_bytes, to_text(run.last_time - run.first.time),
                       run.is_again ? "  again" : "");
-  emit(draw(run.first, run.sender, false, text), false, run.packets);
+  emit(draw(run.first, run.sender, false, text), false, {.packets = run.packets});
   draw_pauses();
 }
 
@@ -127,7 +127,7 @@ void Ladder::add(const Packet& packet, const wire::PacketView& view, const Step&
     rung += fmt::format("{:{}} {} {}\n", "", kMarginColumns, note.is_problem ? '!' : '.', note.text);
     has_problem = has_problem || note.is_problem;
   }
-  emit(std::move(rung), has_problem, 1);
+  emit(std::move(rung), has_problem, {.packets = 1});
 }
 
 void Ladder::pause(const PausePacket& packet) {
@@ -174,17 +174,31 @@ void Ladder::draw_pauses() {
                                        fmt::format("#{}", first.number), text, line);
   const std::size_t count = pauses_.size();
   pauses_.clear();
-  emit(rung, false, count);
+  emit(rung, false, {.pauses = count});
 }
 
-void Ladder::emit(std::string rung, bool has_problem, std::size_t packets) {
+void Ladder::leave_out(const Counts& counts) {
+  left_out_.packets += counts.packets;
+  left_out_.pauses += counts.pauses;
+}
+
+void Ladder::draw_left_out() {
+  const auto& [packets, pauses] = left_out_;
+  if (packets == 0 && pauses == 0) return;
+  std::string text;
+  if (packets != 0) text = wire::counted(packets, "packet") + " without trouble";
+  if (pauses != 0) text += (text.empty() ? "" : ", ") + wire::counted(pauses, "pause frame");
+  out_ += fmt::format("{:{}} ... {}\n", "", kMarginColumns, text);
+  left_out_ = {};
+}
+
+void Ladder::emit(std::string rung, bool has_problem, const Counts& counts) {
   if (!options_.only_problems) {
     out_ += rung;
     return;
   }
   if (has_problem) {
-    if (left_out_ != 0) out_ += fmt::format("{:{}} ... {} packets without trouble\n", "", kMarginColumns, left_out_);
-    left_out_ = 0;
+    draw_left_out();
     for (const auto& [text, count] : context_) out_ += text;
     context_.clear();
     out_ += rung;
@@ -193,9 +207,9 @@ void Ladder::emit(std::string rung, bool has_problem, std::size_t packets) {
     --context_left_;
     out_ += rung;
   } else {
-    context_.emplace_back(std::move(rung), packets);
+    context_.emplace_back(std::move(rung), counts);
     if (context_.size() <= kContextRungs) return;
-    left_out_ += context_.front().second;
+    leave_out(context_.front().second);
     context_.pop_front();
   }
 }
@@ -203,10 +217,9 @@ void Ladder::emit(std::string rung, bool has_problem, std::size_t packets) {
 void Ladder::finish() {
   end_run();
   draw_pauses();
-  for (const auto& [text, count] : context_) left_out_ += count;
+  for (const auto& [text, counts] : context_) leave_out(counts);
   context_.clear();
-  if (left_out_ != 0) out_ += fmt::format("{:{}} ... {} packets without trouble\n", "", kMarginColumns, left_out_);
-  left_out_ = 0;
+  draw_left_out();
 }
 
 }  // namespace verbena::explain

@@ -41,6 +41,12 @@ struct Run {
   std::optional<std::int32_t> first_relative;
 };
 
+/// What a rung stands for.
+struct Counts {
+  std::size_t packets = 0;
+  std::size_t pauses = 0;
+};
+
 class Ladder {
  public:
   static constexpr std::size_t kContextRungs = 2;
@@ -61,16 +67,18 @@ class Ladder {
   bool join_run(const Packet& packet, const wire::PacketView& view, const Step& step);
   void end_run();
   std::string draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const;
-  void emit(std::string rung, bool has_problem, std::size_t packets);
+  void emit(std::string rung, bool has_problem, const Counts& counts);
+  void leave_out(const Counts& counts);
+  void draw_left_out();
   void draw_pauses();
 
   LadderOptions options_;
   std::string& out_;
   std::optional<Run> run_;
   std::vector<PausePacket> pauses_;
-  std::deque<std::pair<std::string, std::size_t>> context_;
+  std::deque<std::pair<std::string, Counts>> context_;
   std::size_t context_left_ = 0;
-  std::size_t left_out_ = 0;
+  Counts left_out_;
 };
 
 /// "127.47.91.1 qp 0x000011".

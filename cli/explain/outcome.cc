@@ -11,9 +11,7 @@ namespace {
 constexpr int kExitDamagedFile = 1;
 
 std::string why_nothing(const Capture& capture) {
-  if (capture.total_count() == 0) return "the file has no packets";
-  if (!capture.packets().empty()) return "no packet is of this queue pair";
-  return fmt::format("none of the {} packets is RoCE v2: {}", capture.total_count(), other_packets(capture));
+  return capture.packets().empty() ? why_no_packets(capture) : "no packet is of this queue pair";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <bit>
 #include <iterator>
 
+#include "wire/counted.h"
 #include "wire/packet_text.h"
 
 namespace verbena::explain {
@@ -159,8 +160,8 @@ std::string words(const wire::PacketView& packet, const Step& step) {
     std::uint32_t queue = 0;
     for (std::size_t i = 0; i < telemetry.head.hops; ++i)
       queue = std::max(queue, telemetry.hops[i].queue * wire::kTelemetryQueueUnit);
-    fmt::format_to(out, "  telemetry{}: {} switches, queue {} B", telemetry.head.is_echo ? " echo" : "",
-                   telemetry.head.hops, queue);
+    fmt::format_to(out, "  telemetry{}: {}, queue {} B", telemetry.head.is_echo ? " echo" : "",
+                   wire::counted(telemetry.head.hops, "switch", "switches"), queue);
   }
   if (step.is_again) text += "  again";
   if (const std::string cut = cut_headers(packet); !cut.empty()) text += "  " + cut + " cut off";

@@ -73,10 +73,9 @@ std::string again_text(const Conversation& conversation) {
 
 /// "gave up" only if the file goes on for longer than the timer would take, with time to double it.
 std::string silence_text(const End& end, const RequestStream::Silence& silence, Duration until_end) {
-  std::string text =
-      fmt::format("  {}: no answer {}{:.6f} s; its ACK timer ran out {} time{}", to_text(end),
-                  silence.was_answered ? "since " : "at all, from ", static_cast<double>(silence.since.ns) / 1e9,
-                  silence.attempts, silence.attempts == 1 ? "" : "s");
+  std::string text = fmt::format("  {}: no answer {}{:.6f} s; its ACK timer ran out {}", to_text(end),
+                                 silence.was_answered ? "since " : "at all, from ",
+                                 static_cast<double>(silence.since.ns) / 1e9, wire::counted(silence.attempts, "time"));
   if (until_end.ns > 4 * silence.interval.ns)
     return text + fmt::format(", then it gave up: silent for {} to the end of the capture\n", to_text(until_end));
   return text + "; the capture ends there\n";
@@ -99,8 +98,8 @@ std::string summary(const Conversation& conversation, std::size_t number, const 
   }
   for (unsigned end = 0; end < 2; ++end)
     if (held_back[end].times != 0)
-      text += fmt::format("  {}: held back by pause frames {} time{}, for {}\n", to_text(conversation.ends[end]),
-                          held_back[end].times, held_back[end].times == 1 ? "" : "s", to_text(held_back[end].time));
+      text += fmt::format("  {}: held back by pause frames {}, for {}\n", to_text(conversation.ends[end]),
+                          wire::counted(held_back[end].times, "time"), to_text(held_back[end].time));
   text += again_text(conversation);
   for (unsigned end = 0; end < 2; ++end)
     if (const auto silence = tracker.silence(end))
@@ -119,9 +118,9 @@ std::string summary(const Pauses& pauses) {
 }
 
 std::string summary(const Capture& capture) {
-  std::string text = fmt::format("{} packets in the file: {} RoCE v2", capture.total_count(), capture.packets().size());
+  std::string text = fmt::format("{} in the file: {} RoCE v2", wire::counted(capture.total_count(), "packet"),
+                                 capture.packets().size());
   if (const std::string others = other_packets(capture); !others.empty()) text += ", " + others;
-  if (!capture.pauses().empty()) text += fmt::format(", {} pause frames", capture.pauses().size());
   if (capture.lacking_headers_count() != 0)
     text += fmt::format(", {} of them with the BTH and not all headers behind it (snap length)",
                         capture.lacking_headers_count());
@@ -129,8 +128,8 @@ std::string summary(const Capture& capture) {
   for (const captures::Kind& kind : capture.layers())
     text += fmt::format("{:>8} of these in {}\n", kind.count, kind.name);
   if (capture.timeless_count() != 0)
-    text += fmt::format("{} packets without a time: told in the file's order, at the time of the one before\n",
-                        capture.timeless_count());
+    text += fmt::format("{} without a time: told in the file's order, at the time of the one before\n",
+                        wire::counted(capture.timeless_count(), "packet"));
   for (std::size_t i = 0; i < capture.malformed().size() && i < kMalformedShown; ++i) {
     const MalformedPacket& packet = capture.malformed()[i];
     text += fmt::format("{:12.6f} {:>8}  malformed: {}\n", static_cast<double>(packet.time.ns) / 1e9,

@@ -70,8 +70,9 @@ int soak(const CommandLine& line, const Options& options, const scenarios::Sweep
     sweep.progress = [&](std::uint64_t done_now, std::uint64_t) {
       if (!progress_line.is_due()) return;
       const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
-      progress_line.show(fmt::format("{} random scenarios held, seeds {} to {} run, {}", done + done_now,
-                                     sweep.first_seed, sweep.last_seed, time_left.text(done + done_now, elapsed)));
+      progress_line.show(fmt::format("{} held, seeds {} to {} run, {}",
+                                     wire::counted(done + done_now, "random scenario"), sweep.first_seed,
+                                     sweep.last_seed, time_left.text(done + done_now, elapsed)));
     };
     std::fflush(stdout);  // workers must not print it again
     const auto batch_begin = Clock::now();

@@ -37,7 +37,8 @@ int sweep_files(const CommandLine& line, const Options& options) {
     sweep.progress = [&](std::uint64_t done, std::uint64_t) {
       if (!progress_line.is_due()) return;
       const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      progress_line.show(fmt::format("{}: {} of {} seeds, {}", file, done, seeds, time_left.text(done, elapsed)));
+      progress_line.show(
+          fmt::format("{}: {} of {}, {}", file, done, wire::counted(seeds, "seed"), time_left.text(done, elapsed)));
     };
     std::fflush(stdout);  // workers must not print it again
     all.push_back({file, range, 0, scenarios::sweep(*read, sweep)});

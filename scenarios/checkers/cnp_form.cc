@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "scenarios/checkers/rule.h"
+#include "wire/counted.h"
 
 namespace verbena::checkers {
 namespace {
@@ -14,7 +15,7 @@ class CnpForm final : public Rule {
     if (!bth.becn) return broken("BECN is not set");
     if (bth.psn != wire::Psn(0)) return broken("psn {} is not 0", bth.psn.value());
     if (seen.packet.payload_bytes() != kReservedBytes)
-      return broken("{} octets behind the BTH, not {}", seen.packet.payload_bytes(), kReservedBytes);
+      return broken("{} behind the BTH, not {}", wire::counted(seen.packet.payload_bytes(), "octet"), kReservedBytes);
     const auto payload = seen.packet.payload();
     const bool is_zero = std::all_of(payload.begin(), payload.end(), [](std::byte b) { return b == std::byte{0}; });
     return holds_unless(!is_zero, "the reserved octets are not zero");

@@ -1,6 +1,7 @@
 // payload-size: every packet of a message but its last carries the path MTU, and a WRITE's packets carry together what
 // its RETH announced.
 #include "scenarios/checkers/rule.h"
+#include "wire/counted.h"
 
 namespace verbena::checkers {
 namespace {
@@ -33,15 +34,16 @@ class PayloadSize final : public Rule {
     if (seen.info.has_reth) {
       const std::uint32_t length = seen.packet.reth().length;
       const bool fits = seen.info.ends_message() ? length == payload : length > payload;
-      return fits ? holds() : broken("the RETH announces {} octets, the packet carries {}", length, payload);
+      return fits ? holds()
+                  : broken("the RETH announces {}, the packet carries {}", wire::counted(length, "octet"), payload);
     }
     const Message* message = seen.message != nullptr ? seen.message : seen.flow->log.find(seen.psn - 1);
     if (message == nullptr || message->operation != wire::Operation::write) return unjudged();
     if (!seen.info.ends_message()) return holds();
     const auto before = static_cast<std::uint64_t>(wire::distance(message->first, seen.psn)) * seen.flow->mtu_bytes;
     if (seen.flow->mtu_bytes == 0 || before + payload == message->length) return holds();
-    return broken("the RETH at psn {} announces {} octets, the message has {}", message->first.value(), message->length,
-                  before + payload);
+    return broken("the RETH at psn {} announces {}, the message has {}", message->first.value(),
+                  wire::counted(message->length, "octet"), before + payload);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "scenarios/checkers/rule.h"
+#include "wire/counted.h"
 
 namespace verbena::checkers {
 namespace {
@@ -63,7 +64,8 @@ class ReadResponse final : public Rule {
     if (mtu == 0) return holds();
     const std::uint64_t expected = is_last ? message.length - std::uint64_t{offset} * mtu : mtu;
     if (payload == expected) return holds();
-    return broken("{} octets in response {} of {}, {} are due", payload, offset + 1, message.packets, expected);
+    return broken("{} in response {} of {}, due: {}", wire::counted(payload, "octet"), offset + 1, message.packets,
+                  expected);
   }
 
   RuleOutcome judge_order(const Observation& seen, const Message& message) {

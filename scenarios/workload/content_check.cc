@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/outcome/report_words.h"
+#include "wire/counted.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -152,7 +153,8 @@ void ContentCheck::received(std::uint64_t receive, const nic::Completion& comple
     octets = connection_.target_memory().subspan(layout_.target_slot(*number), message.octets);
   }
   if (completion.byte_count != message.octets + (written ? 0 : header))
-    return damaged(*number, fmt::format("{} octets came of {}", completion.byte_count, message.octets), now);
+    return damaged(*number, fmt::format("{} of {} came", completion.byte_count, wire::counted(message.octets, "octet")),
+                   now);
   verify(octets, *number, written ? "written" : "received", now);
 }
 

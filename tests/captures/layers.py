@@ -285,7 +285,7 @@ OTHERS = [
     (1, over_udp(bytes(4), 4789), "VXLAN, malformed"),
     (1, MAC + u16(0x88E5) + bytes([0x2C, 0]) + u32(1) + bytes(60), "MACsec, encrypted"),
     (1, MAC + u16(38) + bytes([0x42, 0x42, 3]) + bytes(35), "STP"),
-    (1, fragments4()[1], "IP fragments of incomplete datagrams"),
+    (1, fragments4()[1], "of incomplete IP datagrams"),
     (197, bytes(8) + bytes([21, 4]) + u16(60) + bytes(2) + u16(44) + bytes(44), "InfiniBand (ERF)"),
     (247, bytes(60), "InfiniBand"),
     (1, MAC + u16(0x88FB) + bytes(60), "HSR and PRP supervision"),

@@ -141,6 +141,15 @@ BOOST_AUTO_TEST_CASE(only_problems_leaves_out_the_rest_and_says_how_much) {
   BOOST_TEST(occurrences(problems[0].ladder, "packets without trouble") > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(pause_frames_that_are_left_out_are_counted_apart_from_packets) {
+  std::string out;
+  Ladder ladder({.only_problems = true}, out);
+  ladder.pause({.number = 1});
+  ladder.finish();
+  BOOST_TEST(occurrences(out, "... 1 pause frame\n") == 1u, out);
+  BOOST_TEST(occurrences(out, "without trouble") == 0u, out);
+}
+
 BOOST_AUTO_TEST_CASE(every_rung_of_a_ladder_has_the_same_width) {
   const auto stories = explain_file("02-write_bw.pcap", {.width = 120});
   std::size_t begin = 0;

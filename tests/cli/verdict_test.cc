@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/run_command.h"
 #include "tests/support/frames.h"
 #include "tests/support/places.h"
+#include "wire/pause_frame.h"
 #include "wire/pcap_file.h"
 
 using namespace verbena;
@@ -47,6 +49,11 @@ class File {
     std::vector<std::byte> bytes(42);
     bytes[12] = std::byte{8};
     bytes[13] = std::byte{6};
+    return frame(bytes);
+  }
+  File& pause() {
+    std::vector<std::byte> bytes(wire::kPauseFrameBytes);
+    wire::write_pause_frame({}, bytes);
     return frame(bytes);
   }
   File& request(std::uint32_t psn) { return frame(make_frame(1, 2, {.psn = psn})); }
@@ -104,12 +111,12 @@ BOOST_AUTO_TEST_CASE(a_file_without_roce_packets_has_nothing_to_judge) {
   const std::string path = file.arp().arp().write();
   const Finished checked = check({path});
   BOOST_TEST(checked.status == 3);
-  BOOST_TEST(contains(checked.out, "Nothing to judge: none of the 2 packets is RoCE v2: 2 "), checked.out);
+  BOOST_TEST(contains(checked.out, "Nothing to judge: none of the 2 packets can be read as RoCE v2: 2 "), checked.out);
   BOOST_TEST(!contains(checked.out, "No violations"));
   BOOST_TEST(verdict_of(path) == "nothing-to-judge");
   const Finished told = explain({path});
   BOOST_TEST(told.status == 3);
-  BOOST_TEST(contains(told.out, "Nothing to tell: none of the 2 packets is RoCE v2"), told.out);
+  BOOST_TEST(contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE v2"), told.out);
   for (const char* name : {"check", "explain"}) {
     const Finished quiet = command(name, {"--quiet", path});
     BOOST_TEST(quiet.status == 3);
@@ -117,6 +124,55 @@ BOOST_AUTO_TEST_CASE(a_file_without_roce_packets_has_nothing_to_judge) {
     BOOST_TEST(contains(quiet.err, path + ": Nothing to "), quiet.err);
     BOOST_TEST(std::count(quiet.err.begin(), quiet.err.end(), '\n') == 1);
   }
+}
+
+BOOST_AUTO_TEST_CASE(malformed_packets_alone_are_not_said_to_be_no_roce_v2) {
+  File file;
+  const std::string path = file.malformed_request(1).malformed_request(2).write();
+  const Finished told = explain({path});
+  BOOST_TEST(told.status == 3);
+  BOOST_TEST(contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE v2: 2 malformed."),
+             told.out);
+}
+
+BOOST_AUTO_TEST_CASE(pause_frames_alone_are_named) {
+  File file;
+  const std::string path = file.pause().write();
+  for (const Finished& done : {check({path}), explain({path})}) {
+    BOOST_TEST(done.status == 3);
+    BOOST_TEST(contains(done.out, "the only packet cannot be read as RoCE v2: 1 pause frame."), done.out);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(one_packet_is_not_told_as_several) {
+  File file;
+  const std::string path = file.request(1).arp().write();
+  const Finished checked = check({path});
+  BOOST_TEST(contains(checked.out, ": 1 RoCE v2 packet: "), checked.out);
+  BOOST_TEST(contains(checked.out, "1 packet was seen on the way"), checked.out);
+  BOOST_TEST(!contains(checked.out, "1 packets"), checked.out);
+  File hit;
+  const Finished damaged = check({hit.request(1).damaged_request(2, "verbena: corrupted by fault 'x'").write()});
+  BOOST_TEST(contains(damaged.out, "1 packet was damaged or has no rules here"), damaged.out);
+  File one;
+  const Finished told = explain({one.request(1).write()});
+  BOOST_TEST(contains(told.out, "1 packet in the file"), told.out);
+}
+
+BOOST_AUTO_TEST_CASE(the_columns_of_a_report_are_as_wide_as_what_is_in_them) {
+  File file;
+  const std::string path = file.request(1).request(2).write();
+  std::istringstream lines(check({path}).out);
+  std::size_t rows = 0;
+  std::size_t width = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("checker ")) width = line.size();
+    if (width == 0) continue;
+    if (line.find("IBTA") == line.npos && !line.starts_with("checker ")) break;
+    BOOST_TEST(line.size() == width, line);
+    ++rows;
+  }
+  BOOST_TEST(rows > 3u);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_packets_has_nothing_to_judge) {
@@ -129,7 +185,7 @@ BOOST_AUTO_TEST_CASE(packets_that_no_rule_can_judge_are_no_good_ones) {
   const std::string path = file.frame(make_frame(1, 2, {.payload = std::vector<std::byte>(64)}), {}, 70).write();
   const Finished checked = check({path});
   BOOST_TEST(checked.status == 3, checked.out);
-  BOOST_TEST(contains(checked.out, "Nothing to judge: 1 of the 1 RoCE v2 packets are cut"), checked.out);
+  BOOST_TEST(contains(checked.out, "Nothing to judge: 1 of 1 RoCE v2 packet is cut"), checked.out);
   BOOST_TEST(check({"--trust-cut", path}).status == 0);
 }
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from verbena import Capture, CommandError, NothingToJudge
+from verbena import Capture, CommandError, DamagedCapture, NothingToJudge
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "data")
 # A field of tshark's, and where it is in Packet.headers.
@@ -101,6 +101,8 @@ def test_a_cut_file_is_told_up_to_the_cut(tmp_path):
         cut.write_bytes(file.read()[:20000])
     capture = Capture(cut)
     assert len(capture.packets()) > 5 and "at octet" in capture.damage
+    with pytest.raises(DamagedCapture, match="no violations up to there"):  # nobody has judged what is behind
+        capture.check()
     whole = Capture(os.path.join(DATA, "02-write_bw.pcap"))
     assert len(whole.packets()) == 325 and whole.damage == ""
 
@@ -141,9 +143,11 @@ def test_a_capture_of_which_nothing_can_be_judged_is_no_good_one(tmp_path):
     arp = bytes(12) + b"\x08\x06" + bytes(28)
     path = tmp_path / "arp.pcap"
     path.write_bytes(header + bytes(8) + 2 * len(arp).to_bytes(4, "little") + arp)
-    with pytest.raises(NothingToJudge, match="none of the 1 packets is RoCE v2"):
+    with pytest.raises(NothingToJudge, match="the only packet cannot be read as RoCE v2"):
         Capture(path).check()
     assert Capture(path).packets() == [] and Capture(path).conversations() == []
     path.write_bytes(header + bytes(8) + 2 * len(arp).to_bytes(4, "little") + arp[:20])
     damaged = Capture(path)
-    assert damaged.check() == [] and "at octet" in damaged.damage
+    with pytest.raises(NothingToJudge, match="nothing to judge up to there"):
+        damaged.check()
+    assert "at octet" in damaged.damage

@@ -32,10 +32,11 @@ def test_programs_of_verbs_talk_on_every_topology(topology, nodes):
 
 
 def test_settings_of_the_network_are_values_and_wrong_ones_are_told():
-    network = {"ecn": Ecn(5000, 200000, 0.01), "qos": {"lossless": [3, 4], "buffer": "12MB"}, "spread": "packet"}
+    qos = {"lossless": [3, 4], "buffer": "12MB", "dscp": {26: 3, 48: 4}, "weights": {3: 2}}
+    network = {"ecn": Ecn(5000, 200000, 0.01), "qos": qos, "spread": "packet"}
     with Fabric(nodes=4, topology="leaf-spine", telemetry=True, **network) as fabric:
         assert "3 iters" in pingpong(fabric, "-n", "3", client=3)
-    for wrong in ({"qos": {"lossless": 9}}, {"spread": "somehow"}, {"ecn": "5KB..1KB,1%"}):
+    for wrong in ({"qos": {"lossless": 9}}, {"qos": {"dscp": {64: 3}}}, {"spread": "somehow"}, {"ecn": "5KB..1KB,1%"}):
         with pytest.raises(CommandError, match=f"--{next(iter(wrong))}"):
             Fabric(**wrong)
 

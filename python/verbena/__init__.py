@@ -11,7 +11,16 @@ pytest_plugin.py.
 from .capture import Capture, Conversation, End, Packet, Violation
 from .command import find_command
 from .counters import Counters
-from .errors import CommandError, CommandNotFound, NotHeld, NothingToJudge, ProgramError, RemoteError, VerbenaError
+from .errors import (
+    CommandError,
+    CommandNotFound,
+    DamagedCapture,
+    NotHeld,
+    NothingToJudge,
+    ProgramError,
+    RemoteError,
+    VerbenaError,
+)
 from .fabric import Ecn, Fabric
 from .fault import Fault
 from .node import Node, Ranks
@@ -26,6 +35,7 @@ __all__ = [
     "CommandNotFound",
     "Conversation",
     "Counters",
+    "DamagedCapture",
     "Ecn",
     "End",
     "Expectation",

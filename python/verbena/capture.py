@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from .command import ask, ask_json, ask_json_lines
-from .errors import NothingToJudge
+from .errors import DamagedCapture, NothingToJudge
 
 # 1: the file is damaged from some point on (explain), or rules are broken (check); 3: nothing to tell or judge;
 # 4: damaged (check).
@@ -153,11 +153,17 @@ class Capture:
         """The rules of the transport that the file's packets break, as far as `verbena check` can tell from it (it
         keeps the first).
 
-        Raises NothingToJudge where no rule could judge anything; of a damaged file (`damage`) what is before the damage
-        was judged. `trust_cut`: packets whose end a snap length has cut off, and with it the ICRC, are taken as undamaged.
+        Raises NothingToJudge where no rule could judge anything, and DamagedCapture where the file is damaged and no
+        rule is broken up to there: neither is a good capture. `trust_cut`: packets whose end a snap length has cut off,
+        and with it the ICRC, are taken as undamaged.
         """
         files = ask_json(["check", "--json", *(["--trust-cut"] if trust_cut else []), self.path], accept=_READ)
         self.damage = str(files[0]["damage"])
-        if files[0]["verdict"] == "nothing-to-judge":
-            raise NothingToJudge(f"{os.fspath(self.path)}: {files[0]['words']}")
+        verdict, words = files[0]["verdict"], f"{os.fspath(self.path)}: {files[0]['words']}"
+        if verdict == "nothing-to-judge" or (
+            verdict == "damaged" and not any(row["judged"] for row in files[0]["checkers"])
+        ):
+            raise NothingToJudge(words)
+        if verdict == "damaged":
+            raise DamagedCapture(words)
         return [_record(Violation, found) for found in files[0]["found"]]

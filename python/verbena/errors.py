@@ -47,6 +47,12 @@ class NothingToJudge(VerbenaError, AssertionError):
     """No rule could judge anything in a capture: it is neither good nor bad. The text says what is in it."""
 
 
+class DamagedCapture(VerbenaError, AssertionError):
+    """A capture file is damaged, and no rule is broken up to there: what is behind was not judged. The text says
+    where.
+    """
+
+
 class RemoteError(VerbenaError):
     """A function that Node.call() ran on a node raised something that cannot be brought here; the text is its
     traceback.

@@ -69,6 +69,8 @@ def _setting_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
         return "+".join(str(one) for one in value)
+    if isinstance(value, Mapping):
+        return "+".join(f"{key}:{one}" for key, one in value.items())
     return str(value)
 
 
@@ -81,7 +83,7 @@ class Fabric:
     drop 1%"), which are there at once. The same `seed` gives the same faults and, in programs, the same QPNs, keys and
     first PSNs. `capture`: programs have a Program.capture; `cable_captures`: cable(). `rate`, `delay`, `queue`,
     `detection`, `sockets`, `spread` ("flow" or "packet"), `telemetry`: as `verbena fabric` has them; `ecn`: octets of
-    a queue, or an Ecn, or the command's words; `qos`: its keys and values ({"lossless": 3, "buffer": "12MB"}), or the
+    a queue, or an Ecn, or the command's words; `qos`: its keys and values ({"lossless": 3, "dscp": {26: 3}}), or the
     command's words; `nic` as `verbena exec` has it, for all nodes; `link`: "udp" or "shm", for direct cables.
     """
 

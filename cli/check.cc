@@ -41,7 +41,7 @@ struct CheckedFile {
 };
 
 void declare(CommandLine& line, CheckOptions& options) {
-  line.arguments("FILE", options.files, "captures: pcap or pcapng, compressed or not; - is standard input");
+  line.arguments("FILE", options.files, "captures: pcap, pcapng or ERF, compressed or not; - is standard input");
   line.option("--at", options.at, "ADDRESS",
               "the captures were made at the host with this address, complete and in its order");
   line.option("--show", options.show, "N", "so many violations of a file in full; 20");

@@ -40,7 +40,7 @@ struct ExplainOptions {
 void declare(CommandLine& line, ExplainOptions& options) {
   line.required_argument(
       "FILE", options.file,
-      "a capture: pcap or pcapng, compressed or not, of Verbena, Linux rxe or hardware; - is standard input");
+      "a capture: pcap, pcapng or ERF, compressed or not, of Verbena, Linux rxe or hardware; - is standard input");
   line.flag("--summary", options.only_summary, "only the numbers of each conversation");
   line.flag("--only-problems", options.only_problems, "only where something went wrong, and what is around it");
   line.flag("--all", options.all, "each packet on a line of its own: fold no runs");

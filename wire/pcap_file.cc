@@ -100,7 +100,7 @@ Result<CaptureReader, CaptureError> CaptureReader::open(std::span<const std::byt
   CaptureReader reader(file);
   if (file.size() < 4) return Failure{CaptureError{0, "too short for a capture file"}};
   if (reader.u32(0) == kSectionBlock) {
-    reader.is_pcapng_ = true;
+    reader.form_ = Form::pcapng;
     Block section;
     if (!reader.read_block(section)) return Failure{*reader.error_};
     reader.position_ = 0;
@@ -115,7 +115,11 @@ Result<CaptureReader, CaptureError> CaptureReader::open(std::span<const std::byt
     if (!reader.read_pcap_header(magic)) return Failure{*reader.error_};
     return reader;
   }
-  return Failure{CaptureError{0, "neither pcap nor pcapng"}};
+  if (reader.is_erf()) {
+    reader.form_ = Form::erf;
+    return reader;
+  }
+  return Failure{CaptureError{0, "neither pcap, pcapng nor ERF"}};
 }
 
 /// The field of the link type: the type in the lower 16 bits, a class above it (NetBSD's), then how many octets of
@@ -172,7 +176,7 @@ std::uint64_t CaptureReader::record_bytes(std::uint64_t usual) const {
 
 Result<std::optional<CapturedPacket>, CaptureError> CaptureReader::next() {
   if (!error_) {
-    const Packet packet = is_pcapng_ ? next_pcapng() : next_pcap();
+    const Packet packet = form_ == Form::pcapng ? next_pcapng() : form_ == Form::erf ? next_erf() : next_pcap();
     if (!error_) return packet;
   }
   return Failure{*error_};
@@ -372,6 +376,8 @@ Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet, Head
     return protocol == kEtherTypeIpv4 || protocol == kEtherTypeIpv6;
   };
   switch (packet.link_type) {
+    case LinkType::erf:
+      return Failure{ParseError::not_ip};  // what it carries, captures/ says
     case LinkType::ethernet:
       return parse_cut_frame(packet.bytes, needed);
     case LinkType::raw_ip:

@@ -1,10 +1,11 @@
-// pcap and pcapng: the encoding of capture files, both ways.
+// pcap and pcapng: the encoding of capture files, both ways; and Endace's ERF, read only.
 //
 // Solely responsible for the formats. No IO: the reader looks at the octets of a whole file that the caller has mapped
 // or read, the encoder fills room that the caller owns, and neither allocates per packet. What a packet is,
 // packet_view.h says. Read: pcap with us and ns, and its old and modified forms (Kuznetzov's, Nokia's, AIX', Ixia's),
 // pcapng with any number of sections and interfaces, all in either byte order. Sources: the pcap and pcapng drafts of
-// the IETF opsawg group; libpcap's sf-pcap.c and Wireshark's wiretap/libpcap.c for the forms that no draft has.
+// the IETF opsawg group; libpcap's sf-pcap.c and Wireshark's wiretap/libpcap.c for the forms that no draft has; Endace's
+// "ERF types", and wiretap/erf.c for what tells a file of its records.
 //
 // Convention of this project: a note on a packet begins with kNotePrefix, for example
 // "verbena: dropped by fault 'drop 0.1%'". A packet whose note begins with kDroppedPrefix never reached its
@@ -39,6 +40,7 @@ enum class LinkType : std::uint32_t {
   ethernet = 1,
   raw_ip = 101,
   linux_sll = 113,
+  erf = 197,
   ipv4 = 228,
   ipv6 = 229,
   linux_sll2 = 276,
@@ -68,7 +70,7 @@ struct CaptureError {
 /// The file's octets must stay as they are while the reader or a packet of it is in use.
 class CaptureReader {
  public:
-  /// Fails when the file does not begin as pcap or pcapng.
+  /// Fails when the file does not begin as pcap, pcapng or ERF.
   static Result<CaptureReader, CaptureError> open(std::span<const std::byte> file);
 
   /// Nothing: the file ends here, as it should. An error: it is cut off or corrupt from here on.
@@ -84,6 +86,8 @@ class CaptureReader {
     std::string_view name;
   };
   struct Block;
+  struct ErfRecord;
+  enum class Form : std::uint8_t { pcap, pcapng, erf };
   using Packet = std::optional<CapturedPacket>;
 
   explicit CaptureReader(std::span<const std::byte> file) : file_(file) {}
@@ -99,6 +103,9 @@ class CaptureReader {
   bool is_record(std::uint64_t offset, std::uint64_t header_bytes, std::uint64_t& end) const;
   Packet next_pcap();
   Packet next_pcapng();
+  bool is_erf() const;
+  ErfRecord erf_record(std::uint64_t offset) const;
+  Packet next_erf();
   bool read_block(Block& block);
   bool read_interface(const Block& block);
   Packet read_enhanced_packet(const Block& block);
@@ -112,7 +119,7 @@ class CaptureReader {
 
   std::span<const std::byte> file_;
   std::uint64_t position_ = 0;
-  bool is_pcapng_ = false;
+  Form form_ = Form::pcap;
   bool swapped_ = false;  // the file's byte order is big-endian
   // pcap:
   bool nanoseconds_ = false;

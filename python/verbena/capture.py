@@ -1,7 +1,7 @@
 """Captures, dissected by the command: packets with all their headers, conversations with what went wrong in them.
 
 There is no dissector here: headers and fields are those of Verbena's own layouts, as `verbena explain --json` says
-them, and so are the judgements. Any pcap or pcapng file with RoCE v2 packets will do, of whatever NIC.
+them, and so are the judgements. Any pcap, pcapng or ERF file with RoCE v2 packets will do, of whatever NIC.
 """
 from __future__ import annotations
 

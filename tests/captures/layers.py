@@ -390,6 +390,20 @@ class Trial:
         self.judge(name, total == len(frames) and told["malformed_packets"] == 0, f"cut: status {status}, {told}")
         self.judge(name, told["headless_packets"] > 14, f"cut: {told}")
 
+    def erf_file(self):
+        """ERF's records alone are a file, which has no header; one that is cut short ends behind its last whole record."""
+        text = b"".join([erf(2, FRAME + bytes(4), bytes(2), 5), erf(48, bytes(16)), erf(0x82, FRAME6, bytes(8) + bytes(2)), erf(1, u16(0x0F00) + u16(0x0800) + roce4()), erf(23, roce6())])
+        for cut in (0, 3):
+            with open(self.path, "wb") as file:
+                file.write(text[:len(text) - cut])
+            status, lines = self.explain()
+            told = [line["headers"]["bth"]["psn"] for line in lines if line["kind"] == "packet"]
+            self.judge("a file of ERF", told == [PSN] * (3 if cut else 4), f"{cut} octets less: status {status}, {told}")
+            if shutil.which("tshark") and cut == 0:
+                seen = subprocess.run(["tshark", "-n", "-r", self.path, "-T", "fields", "-e", "infiniband.bth.psn"], stdin=subprocess.DEVNULL,
+                                      capture_output=True, text=True, check=False, timeout=60).stdout.split()
+                self.judge("a file of ERF", [int(psn, 0) for psn in seen] == told, f"tshark reads {seen}")
+
     def other(self, link_type, frame, name):
         self.write(link_type, [frame])
         status, lines = self.explain()
@@ -410,6 +424,7 @@ def main():
                 trial.cut(*row[:3])
         for row in OTHERS:
             trial.other(*row)
+        trial.erf_file()
         if shutil.which("tshark"):
             trial.tshark()
     for line in trial.wrong:

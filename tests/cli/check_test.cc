@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_command_line_is_refused_in_one_line) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> all = {
       {{}, "FILE"},
       {{"/no/such/file"}, "/no/such/file"},
-      {{VERBENA_COMMAND}, "neither pcap nor pcapng"},
+      {{VERBENA_COMMAND}, "neither pcap, pcapng nor ERF"},
       {{"--at", "here", data("03-read_bw")}, "--at here"},
       {{"--show", "many", data("03-read_bw")}, "--show many"},
       {{"--nothing"}, "--nothing"},

@@ -332,9 +332,104 @@ BOOST_AUTO_TEST_CASE(corrupt_pcapng_is_an_error_with_its_place) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_capture_is_refused) {
   BOOST_TEST(read_all({}).error->what == "too short for a capture file");
-  BOOST_TEST(read_all(pattern(100)).error->what == "neither pcap nor pcapng");
+  BOOST_TEST(read_all(pattern(100)).error->what == "neither pcap, pcapng nor ERF");
   BOOST_TEST(read_all(Script(false).block(0x0a0d0d0a, Script(false).u64(0).u64(0)).file).error->what ==
              "section without byte order magic");
+}
+
+namespace {
+
+/// A record of Endace's: time in units of 2^-32 s, the packet, and octets of padding behind it. It says that so many
+/// were on the wire.
+Script& erf_record(Script& script, std::uint64_t time, unsigned type, std::span<const std::byte> packet,
+                   std::size_t padding, std::size_t on_wire) {
+  const Bytes head = Script(false).u64(time).file;
+  const Bytes middle = Script(true).u16(type << 8 | 4).u16(static_cast<unsigned>(16 + packet.size() + padding)).file;
+  const Bytes tail = Script(true).u16(0).u16(static_cast<unsigned>(on_wire)).file;
+  return script.octets(head).octets(middle).octets(tail).octets(packet).octets(Bytes(padding));
+}
+
+constexpr std::uint64_t kErfSecond = std::uint64_t{1} << 32;
+constexpr unsigned kErfIpv4 = 22;
+constexpr unsigned kErfPadding = 48;
+
+Bytes erf_file(std::size_t records) {
+  Script script(false);
+  const Bytes packet = sample(ipv4_path(), kRcWriteOnly, 33);
+  for (std::size_t i = 0; i < records; ++i)
+    erf_record(script, 1'700'000'000 * kErfSecond + i, kErfIpv4, std::span(packet).subspan(14), 3, packet.size() - 14);
+  return script.file;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_stream_of_erf_records_is_read_without_its_padding_records) {
+  Script script(false);
+  const Bytes packet = pattern(40);
+  erf_record(script, 1'700'000'000 * kErfSecond + kErfSecond / 2, kErfIpv4, packet, 8, packet.size());
+  erf_record(script, 0, kErfPadding, {}, 16, 0);
+  erf_record(script, 1'700'000'001 * kErfSecond + 1, kErfIpv4, packet, 0, 1000);
+  const Read read = read_all(script.file);
+  BOOST_TEST(!read.error);
+  BOOST_REQUIRE_EQUAL(read.packets.size(), 2u);
+  BOOST_TEST((read.packets[0].link_type == LinkType::erf));
+  BOOST_TEST(read.packets[0].time.ns == 1'700'000'000'500'000'000);
+  BOOST_TEST(read.packets[0].bytes.size() == 16 + packet.size() + 8);
+  BOOST_TEST(read.packets[0].original_bytes == read.packets[0].bytes.size());
+  BOOST_TEST(read.packets[1].time.ns == 1'700'000'001'000'000'000);
+  BOOST_TEST(read.packets[1].original_bytes == 16u + 1000);
+  BOOST_TEST(read.packets[1].file_offset == 16 + packet.size() + 8 + 32);
+}
+
+BOOST_AUTO_TEST_CASE(an_erf_record_with_further_headers_says_how_long_its_packet_was) {
+  Script script(false);
+  const Bytes headers = Script(true).u64(std::uint64_t{0x83} << 56).u64(std::uint64_t{3} << 56).u16(0).file;
+  constexpr unsigned kEthernetWithHeaders = 0x82;
+  erf_record(script, kErfSecond, kEthernetWithHeaders, headers, 0, 60);
+  const Read read = read_all(script.file);
+  BOOST_REQUIRE_EQUAL(read.packets.size(), 1u);
+  BOOST_TEST(read.packets[0].original_bytes == 16u + 16 + 2 + 60);
+}
+
+BOOST_AUTO_TEST_CASE(an_erf_file_cut_anywhere_yields_what_is_whole) {
+  const Bytes file = erf_file(6);
+  const std::size_t record = file.size() / 6;
+  for (std::size_t size = 3 * record; size < file.size(); ++size) {
+    const Read read = read_all(WalledBytes(std::span(file).first(size)).get());
+    BOOST_REQUIRE(read.packets.size() == size / record);
+    BOOST_REQUIRE(read.error.has_value() == (size % record != 0));
+    if (read.error) BOOST_REQUIRE(read.error->offset == size / record * record);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_as_records_of_erf_are_is_no_erf) {
+  const auto is_refused = [](Bytes file) { return read_all(WalledBytes(file).get()).packets.empty(); };
+  const Bytes file = erf_file(4);
+  BOOST_TEST(!is_refused(file));
+  const std::size_t record = file.size() / 4;
+  const auto with = [&](std::size_t at, unsigned value) {
+    Bytes bent = file;
+    bent[at] = static_cast<std::byte>(value);
+    return bent;
+  };
+  BOOST_TEST(is_refused(with(8, 0)));                  // no type
+  BOOST_TEST(is_refused(with(8, 0x33)));               // one that there is not
+  BOOST_TEST(is_refused(with(11, 15)));                // shorter than its header
+  BOOST_TEST(is_refused(with(record + 7, 0x64)));      // earlier than the record before
+  BOOST_TEST(is_refused(with(2 * record + 7, 0x7f)));  // years later
+  BOOST_TEST(is_refused(Bytes(4000)));
+}
+
+BOOST_AUTO_TEST_CASE(bent_erf_files_never_make_the_reader_read_too_far) {
+  const Bytes file = erf_file(3);
+  for (std::size_t octet = 0; octet < file.size(); ++octet) {
+    for (const unsigned value : {0u, 1u, 0x7fu, 0x82u, 0xb0u, 0xffu}) {
+      const WalledBytes walled(file);
+      walled.get()[octet] = static_cast<std::byte>(value);
+      for (const CapturedPacket& packet : read_all(walled.get()).packets)
+        BOOST_REQUIRE(packet.bytes.size() <= packet.original_bytes);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(bent_files_never_make_the_reader_read_too_far) {

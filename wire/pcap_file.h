@@ -4,8 +4,8 @@
 // or read, the encoder fills room that the caller owns, and neither allocates per packet. What a packet is,
 // packet_view.h says. Read: pcap with us and ns, and its old and modified forms (Kuznetzov's, Nokia's, AIX', Ixia's),
 // pcapng with any number of sections and interfaces, all in either byte order. Sources: the pcap and pcapng drafts of
-// the IETF opsawg group; libpcap's sf-pcap.c and Wireshark's wiretap/libpcap.c for the forms that no draft has; Endace's
-// "ERF types", and wiretap/erf.c for what tells a file of its records.
+// the IETF opsawg group; libpcap's sf-pcap.c and Wireshark's wiretap/libpcap.c for the forms that no draft has; "ERF
+// types" of Endace, and wiretap/erf.c for what tells a file of its records.
 //
 // Convention of this project: a note on a packet begins with kNotePrefix, for example
 // "verbena: dropped by fault 'drop 0.1%'". A packet whose note begins with kDroppedPrefix never reached its

@@ -21,6 +21,7 @@
 
 #include "emulator/host/config/variables.h"
 #include "emulator/host/os/same_user.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 #include "verbs-shim/sockets/node_names.h"
 #include "verbs-shim/sockets/socket_filter.h"
 #include "verbs-shim/sysfs/numbered_entries.h"
@@ -175,10 +176,17 @@ bool open_channel() {
   const host::SocketHello hello{own_node()};
   const auto fd = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd < 0) return false;
+  host::bar_descriptors(fd);
+  if (hello.node == 0 || !at.fits() || syscall(SYS_connect, fd, at.address(), at.bytes()) != 0) {
+    syscall(SYS_close, fd);
+    return false;
+  }
+  if (!serves_this_user(fd)) {
+    host::close_aside(fd);
+    return false;
+  }
   struct stat status;
-  if (hello.node == 0 || !at.fits() || syscall(SYS_connect, fd, at.address(), at.bytes()) != 0 ||
-      !serves_this_user(fd) ||
-      syscall(SYS_sendto, fd, &hello, sizeof hello, MSG_NOSIGNAL, nullptr, 0) != sizeof hello ||
+  if (syscall(SYS_sendto, fd, &hello, sizeof hello, MSG_NOSIGNAL, nullptr, 0) != sizeof hello ||
       fcntl(fd, F_SETFL, 0) != 0 || !real_fstat(fd, status)) {
     syscall(SYS_close, fd);
     return false;

@@ -10,8 +10,10 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/same_user.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 
 namespace verbena::host {
 namespace {
@@ -33,6 +35,7 @@ Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::str
   control->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!control->listener_ || !control->epoll_) return Failure{kernel_error("cannot open a control socket")};
   const int listener = control->listener_.get();
+  bar_descriptors(listener);
   const AbstractName at = fabric_control_address(fabric);
   if (!at.bind(listener)) {
     if (errno == EADDRINUSE)
@@ -47,6 +50,10 @@ Result<std::unique_ptr<FabricControl>, std::string> FabricControl::open(std::str
       epoll_ctl(control->epoll_.get(), EPOLL_CTL_ADD, listener, &event) != 0)
     return Failure{kernel_error("cannot listen on a control socket")};
   return control;
+}
+
+FabricControl::~FabricControl() {
+  close_listener(listener_.release());
 }
 
 void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)>& answer,
@@ -68,9 +75,9 @@ void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)
 
 void FabricControl::accept_all() {
   for (std::size_t i = 0; i < kClientsMax; ++i) {
-    auto [client, is_last] = reception_.next(listener_.get(), "a question to the fabric is not heard");
+    auto [client, is_last] = reception_.next_of_own_user(listener_.get(), "a question to the fabric is not heard");
     if (is_last) return;
-    if (!client || !peer_is_same_user(client.get())) continue;
+    if (!client) continue;
     if (clients_.size() >= kClientsMax) drop(oldest_first_.front());  // who wants something asks at once
     epoll_event event{};
     event.events = EPOLLIN;
@@ -85,10 +92,10 @@ void FabricControl::accept_all() {
 bool FabricControl::serve(int client, const std::function<FabricAnswer(const FabricWords&)>& answer) {
   if (!clients_.contains(client)) return true;
   std::array<char, kFabricQuestionBytesMax> question;
-  const ssize_t got = recv(client, question.data(), question.size(), MSG_DONTWAIT | MSG_TRUNC);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
-  if (got == 0 || got > static_cast<ssize_t>(question.size())) return false;
-  held_.push_back({client, answer(fabric_words_of({question.data(), static_cast<std::size_t>(got)}))});
+  const MessageWithDescriptors got = receive_with_descriptors(client, std::as_writable_bytes(std::span(question)));
+  if (got.bytes < 0) return errno == EAGAIN || errno == EINTR;
+  if (got.bytes == 0 || !got.is_whole || got.descriptor_count != 0) return false;
+  held_.push_back({client, answer(fabric_words_of({question.data(), static_cast<std::size_t>(got.bytes)}))});
   return true;
 }
 

@@ -25,6 +25,7 @@ class FabricControl {
  public:
   /// The error is one line: another process serves this fabric.
   static Result<std::unique_ptr<FabricControl>, std::string> open(std::string_view fabric);
+  ~FabricControl();
   /// Readable when service() has something to do.
   int wait_descriptor() const { return epoll_.get(); }
   /// Answers everything that has been asked. Never blocks. What was asked takes effect at once; the answer to it leaves

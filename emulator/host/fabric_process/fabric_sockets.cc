@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/name_holder.h"
-#include "emulator/host/os/same_user.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 
 namespace verbena::host {
 namespace {
@@ -33,6 +34,7 @@ Result<std::unique_ptr<FabricSockets>, std::string> FabricSockets::open(const st
   sockets->listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockets->epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   const int listener = sockets->listener_.get();
+  if (sockets->listener_) bar_descriptors(listener);
   const AbstractName at = socket_paths_address(fabric.c_str());
   epoll_event event{};
   event.events = EPOLLIN;
@@ -42,6 +44,10 @@ Result<std::unique_ptr<FabricSockets>, std::string> FabricSockets::open(const st
     return Failure{std::string("cannot listen for the nodes' sockets: ") + std::strerror(errno) +
                    (errno == EADDRINUSE ? describe_name_holder(at) : "")};
   return sockets;
+}
+
+FabricSockets::~FabricSockets() {
+  close_listener(listener_.release());
 }
 
 std::vector<SocketNews> FabricSockets::find_news() const {
@@ -120,9 +126,10 @@ void FabricSockets::service() {
 
 void FabricSockets::accept_all() {
   for (int i = 0; i < kBacklog; ++i) {
-    auto [client, is_last] = reception_.next(listener_.get(), "the sockets of a program do not follow the network");
+    auto [client, is_last] =
+        reception_.next_of_own_user(listener_.get(), "the sockets of a program do not follow the network");
     if (is_last) return;
-    if (!client || !peer_is_same_user(client.get()) || processes_.size() >= kProcessesMax) continue;
+    if (!client || processes_.size() >= kProcessesMax) continue;
     const int descriptor = client.get();
     epoll_event event{};
     event.events = EPOLLIN;
@@ -136,9 +143,10 @@ void FabricSockets::accept_all() {
 bool FabricSockets::hear(Process& process) {
   std::uint32_t word = 0;  // a SocketHello, or a SocketNewsDone
   static_assert(sizeof(SocketHello) == sizeof word && sizeof(SocketNewsDone) == sizeof word);
-  const ssize_t got = recv(process.socket.get(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
-  if (got != sizeof word) return false;
+  const MessageWithDescriptors got =
+      receive_with_descriptors(process.socket.get(), std::as_writable_bytes(std::span(&word, 1)));
+  if (got.bytes < 0) return errno == EAGAIN || errno == EINTR;
+  if (got.bytes != sizeof word || !got.is_whole || got.descriptor_count != 0) return false;
   if (process.node == 0) {
     if (news_.empty()) {
       news_ = find_news();

@@ -35,6 +35,7 @@ class FabricSockets {
   static Result<std::unique_ptr<FabricSockets>, std::string> open(const std::string& fabric,
                                                                   const fabric::Network& network,
                                                                   const SocketCutting& cutting);
+  ~FabricSockets();
   /// Readable when service() has something to do.
   int wait_descriptor() const { return epoll_.get(); }
   /// Meets new processes and hears what the others have done. Never blocks.

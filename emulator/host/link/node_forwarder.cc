@@ -13,6 +13,7 @@
 #include "emulator/host/os/name_owner.h"
 #include "emulator/host/os/same_user.h"
 #include "emulator/host/os/socket_option.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 
 namespace verbena::host {
 namespace {
@@ -72,12 +73,16 @@ Result<std::unique_ptr<NodeForwarder>, std::string> NodeForwarder::open(const wi
 
 NodeForwarder::NodeForwarder(int socket, const wire::Gid& address, std::uint8_t slot)
     : socket_(socket),
+      is_barred_(bar_descriptors(socket)),
       address_(address),
       slot_(slot),
       incoming_(std::make_unique_for_overwrite<std::byte[]>(kMessageBytesMax)) {}
 
 NodeForwarder::~NodeForwarder() {
-  ::close(socket_);
+  if (is_barred_)
+    ::close(socket_);
+  else
+    close_aside(socket_);
 }
 
 bool NodeForwarder::knows(std::uint8_t slot) const {
@@ -183,6 +188,10 @@ bool NodeForwarder::receive(FrameRing& into, NoteSink* notes) {
     header.msg_iovlen = 1;
     header.msg_control = control;
     header.msg_controllen = sizeof control;
+    if (!is_barred_ && brings_descriptors(socket_, Credentials::with_each_message)) {
+      drop_message_aside(socket_);
+      continue;
+    }
     const ssize_t bytes = ::recvmsg(socket_, &header, MSG_DONTWAIT);
     is_all = bytes < 0;
     if (is_all) break;

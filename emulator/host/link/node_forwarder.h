@@ -72,6 +72,7 @@ class NodeForwarder {
   void set_known(std::uint8_t slot, bool known);
 
   const int socket_;
+  const bool is_barred_;  // against descriptors
   const wire::Gid address_;
   const std::uint8_t slot_;
   std::atomic<std::uint64_t> known_[4] = {};

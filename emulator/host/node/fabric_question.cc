@@ -19,6 +19,7 @@
 #include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/same_user.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 
 namespace verbena::host {
 namespace {
@@ -97,12 +98,14 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
   if (question.size() > kFabricQuestionBytesMax)
     return Failure{FabricError{true, "that is too long: say it in several commands"}};
 
-  const Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const AbstractName at = fabric_control_address(fabric);
   if (!socket || !connect_patiently(at, socket.get()))
     return Failure{FabricError{false, "no fabric '" + name + "' is running"}};
-  if (!peer_is_same_user(socket.get()))
+  if (!peer_is_same_user(socket.get())) {
+    close_aside(std::move(socket));
     return Failure{FabricError{false, "no fabric '" + name + "' of this user is running" + describe_name_holder(at)}};
+  }
   const Failure silent{
       FabricError{true, "fabric '" + name + "' does not answer: if its process hangs, end it and start it anew"}};
   if (send(socket.get(), question.data(), question.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=

@@ -14,6 +14,7 @@
 
 #include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/same_user.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 #include "wire/assert.h"
 
 namespace verbena::host {
@@ -105,13 +106,18 @@ Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, 
 }
 
 NodeDirectory::~NodeDirectory() {
-  if (listener_ >= 0) close(listener_);
+  if (listener_ < 0) return;
+  if (owner_ == getpid())
+    close_listener(listener_);
+  else
+    close(listener_);
 }
 NodeDirectory::NodeDirectory(NodeDirectory&& other) noexcept
-    : listener_(std::exchange(other.listener_, -1)), slot_(other.slot_) {}
+    : listener_(std::exchange(other.listener_, -1)), slot_(other.slot_), owner_(other.owner_) {}
 NodeDirectory& NodeDirectory::operator=(NodeDirectory&& other) noexcept {
   std::swap(listener_, other.listener_);
   std::swap(slot_, other.slot_);
+  std::swap(owner_, other.owner_);
   return *this;
 }
 

@@ -6,6 +6,9 @@
 // for its slot only.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -74,6 +77,7 @@ class NodeDirectory {
   NodeDirectory(int listener, std::uint8_t slot) : listener_(listener), slot_(slot) {}
   int listener_ = -1;
   std::uint8_t slot_ = 0;
+  pid_t owner_ = getpid();  // a child of fork() has a second hold on the listener
 };
 
 }  // namespace verbena::host

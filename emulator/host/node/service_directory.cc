@@ -63,8 +63,7 @@ HeldName ServiceDirectory::announce() const {
   const AbstractName wanted = make_name(fabric_, address_, presence_part(slot_).text);
   HeldName name = wanted.hold();
   if (!name.held() && errno == EADDRINUSE) is_squatted(wanted);
-  // Whoever watches sends, and is told EPIPE as long as we live: nothing ever waits here.
-  if (name.held()) ::shutdown(name.descriptor(), SHUT_RD);
+  // Whoever watches sends, and is told EPIPE as long as we live (AbstractName::hold).
   return name;
 }
 

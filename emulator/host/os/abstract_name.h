@@ -69,7 +69,10 @@ class AbstractName {
   /// Not held, and errno: it is taken, or there is no descriptor.
   HeldName hold() const {
     HeldName name(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!name.held() || bind(name.descriptor())) return name;
+    if (!name.held()) return name;
+    // Nothing is received through it, so nobody shall leave anything there: descriptors would make close() wait.
+    ::shutdown(name.descriptor(), SHUT_RD);
+    if (bind(name.descriptor())) return name;
     const int error = errno;
     name.release();
     errno = error;

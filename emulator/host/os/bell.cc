@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 
+#include "emulator/host/os/unwanted_descriptors.h"
+
 namespace verbena::host {
 namespace {
 
@@ -23,6 +25,7 @@ bool is(int descriptor, int option, int wanted) {
 bool Bell::open() {
   socket_ = Descriptor(::socket(AF_UNIX, kKind, 0));
   if (!socket_) return false;
+  is_barred_ = bar_descriptors(socket_.get());
   name_.sun_family = AF_UNIX;
   // Of this length it asks for a name of the kernel's choice (unix(7), autobind).
   if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&name_), sizeof name_.sun_family) != 0) return false;
@@ -30,10 +33,30 @@ bool Bell::open() {
   return ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&name_), &name_bytes_) == 0;
 }
 
+Bell::~Bell() {
+  if (!is_barred_) close_aside(std::move(socket_));
+}
+
+/// Each ring is looked at before it is taken, by one thread: another would take what has been looked at.
+void Bell::acknowledge_warily() {
+  if (is_emptied_.exchange(true, std::memory_order_acquire)) return;
+  long got = 0;
+  for (std::size_t i = 0; got >= 0 && i < kRingsAtOnce; ++i) {
+    if (brings_descriptors(socket_.get()))
+      drop_message_aside(socket_.get());
+    else
+      got = ::syscall(SYS_recvfrom, socket_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
+  }
+  is_emptied_.store(false, std::memory_order_release);
+}
+
 void Bell::acknowledge() {
   std::array<mmsghdr, kRingsAtOnce> rings{};
   const int kept = errno;
-  ::syscall(SYS_recvmmsg, socket_.get(), rings.data(), rings.size(), MSG_DONTWAIT, nullptr);
+  if (is_barred_)
+    ::syscall(SYS_recvmmsg, socket_.get(), rings.data(), rings.size(), MSG_DONTWAIT, nullptr);
+  else
+    acknowledge_warily();
   errno = kept;
 }
 

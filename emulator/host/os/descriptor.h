@@ -21,6 +21,8 @@ class Descriptor {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void reset();
+  /// Its owner is the caller now.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;

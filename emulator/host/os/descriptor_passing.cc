@@ -11,7 +11,18 @@
 namespace verbena::host {
 namespace {
 constexpr std::size_t kControlBytes = CMSG_SPACE(kDescriptorsPassedMax * sizeof(int));
+constexpr std::size_t kDescriptorsSentMax = 253;  // SCM_MAX_FD, include/net/scm.h
+
+/// Of what there was no room for, the kernel would close the last one as it is, and wait.
+constexpr std::size_t kControlBytesMax = CMSG_SPACE(kDescriptorsSentMax * sizeof(int));
+
+void forbid_to_linger(int descriptor) {
+  const int kept = errno;
+  const linger none{.l_onoff = 0, .l_linger = 0};
+  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, sizeof none);  // not every descriptor is a socket
+  errno = kept;
 }
+}  // namespace
 
 bool send_with_descriptors(int socket, std::span<const std::byte> message, std::span<const int> descriptors) {
   VERBENA_ASSERT(!descriptors.empty() && descriptors.size() <= kDescriptorsPassedMax);
@@ -33,7 +44,7 @@ bool send_with_descriptors(int socket, std::span<const std::byte> message, std::
 MessageWithDescriptors receive_with_descriptors(int socket, std::span<std::byte> into) {
   MessageWithDescriptors received;
   iovec piece{into.data(), into.size()};
-  alignas(cmsghdr) std::array<char, kControlBytes> control{};
+  alignas(cmsghdr) std::array<char, kControlBytesMax> control;
   msghdr header{};
   header.msg_iov = &piece;
   header.msg_iovlen = 1;
@@ -49,8 +60,11 @@ MessageWithDescriptors receive_with_descriptors(int socket, std::span<std::byte>
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
       Descriptor descriptor(fd);
+      forbid_to_linger(fd);
       if (received.descriptor_count < received.descriptors.size())
         received.descriptors[received.descriptor_count++] = std::move(descriptor);
+      else
+        received.is_whole = false;
     }
   }
   if ((header.msg_flags & MSG_CTRUNC) != 0 && received.descriptor_count < received.descriptors.size()) {

@@ -1,7 +1,9 @@
 // Descriptor passing: one message over a unix socket, and descriptors with it (SCM_RIGHTS, unix(7)).
 //
 // Solely that. Whoever sends keeps its own; whatever is received is owned from the moment that it is there, also if the
-// message is not what was expected. What a message means is the caller's.
+// message is not what was expected. It does not linger (SO_LINGER) when it is closed, unless its sender, who may still
+// have it, makes it: so nothing is received from strangers (unwanted_descriptors.h). What a message means is the
+// caller's.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +28,7 @@ struct MessageWithDescriptors {
   std::array<Descriptor, kDescriptorsPassedMax> descriptors;
   std::size_t descriptor_count = 0;
 };
-/// Never blocks.
+/// Never blocks. Also for messages that are to have no descriptors: without room for them the kernel closes them.
 MessageWithDescriptors receive_with_descriptors(int socket, std::span<std::byte> into);
 
 }  // namespace verbena::host

@@ -5,7 +5,9 @@
 
 #include <cerrno>
 
+#include "emulator/host/os/same_user.h"
 #include "emulator/host/os/shortage.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 
 namespace verbena::host {
 namespace {
@@ -27,8 +29,17 @@ Reception::Caller Reception::next(int listener, const char* what) {
   caller.is_last = !tell_if_no_descriptors(what);
   if (caller.is_last) return caller;
   spare_.reset();
-  caller.is_last = !accept_one(listener);
+  Descriptor turned_away = accept_one(listener);
+  caller.is_last = !turned_away;
+  if (turned_away && !peer_is_same_user(turned_away.get())) close_aside(std::move(turned_away));
+  turned_away.reset();
   spare_ = any_descriptor();
+  return caller;
+}
+
+Reception::Caller Reception::next_of_own_user(int listener, const char* what) {
+  Caller caller = next(listener, what);
+  if (caller.socket && !peer_is_same_user(caller.socket.get())) close_aside(std::move(caller.socket));
   return caller;
 }
 

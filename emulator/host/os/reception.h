@@ -17,6 +17,8 @@ class Reception {
   };
   /// `what` cannot be had while there is no descriptor, for the message.
   Caller next(int listener, const char* what);
+  /// The same; other users are turned away, without waiting for what they have sent.
+  Caller next_of_own_user(int listener, const char* what);
 
  private:
   Descriptor spare_;  // given up for a moment to turn a caller away

@@ -8,6 +8,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/host/os/linger_trap.h"
+
 using namespace verbena::host;
 
 namespace {
@@ -74,4 +76,34 @@ BOOST_AUTO_TEST_CASE(only_datagram_sockets_of_this_machine_are_ringers) {
   BOOST_TEST(!Bell::is_ringer(Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)).get()));
   BOOST_TEST(!Bell::is_ringer(Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)).get()));
   BOOST_TEST(!Bell::is_ringer(-1));
+}
+
+/// The bell has a name, so that any user can send to it.
+BOOST_AUTO_TEST_CASE(who_passes_descriptors_to_a_bell_neither_blocks_its_sleeper_nor_silences_it) {
+  for (const bool is_old : {false, true}) {
+    const test::OldKernel kernel(is_old);
+    OpenBell bell;
+    const Descriptor ringer = bell.make_ringer();
+    const auto pass = [at = test::Address(bell.descriptor())](int lingering) {
+      return at.pass(SOCK_DGRAM | SOCK_NONBLOCK, {}, lingering);
+    };
+    const test::LingerTrap first(pass);
+    Bell::ring(ringer.get());
+    BOOST_TEST((first.is_passed || !is_old));
+    BOOST_TEST(bell.rings());
+    BOOST_TEST(test::is_done_at_once([&] { bell.acknowledge(); }));
+    BOOST_TEST(!bell.rings());
+    Bell::ring(ringer.get());
+    BOOST_TEST(bell.rings());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_bell_goes_without_waiting_for_what_was_passed_to_it) {
+  const test::OldKernel kernel;
+  auto bell = std::make_unique<OpenBell>();
+  const test::LingerTrap trap([at = test::Address(bell->descriptor())](int lingering) {
+    return at.pass(SOCK_DGRAM | SOCK_NONBLOCK, {}, lingering);
+  });
+  BOOST_TEST(trap.is_passed);
+  BOOST_TEST(test::is_done_at_once([&] { bell.reset(); }));
 }

@@ -12,6 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/host/os/abstract_name.h"
+#include "tests/host/os/linger_trap.h"
+
 using namespace verbena::host;
 
 namespace {
@@ -97,4 +100,16 @@ BOOST_AUTO_TEST_CASE(nothing_there_and_an_end_are_told_apart) {
   BOOST_TEST(errno == EAGAIN);
   ends.here.reset();
   BOOST_TEST(ends.receive().bytes == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_received_does_not_linger_when_it_is_closed) {
+  const Descriptor victim(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const AbstractName name("verbena-test/passing/%d", static_cast<int>(::getpid()));
+  BOOST_REQUIRE(name.bind(victim.get()));
+  const test::LingerTrap trap([at = test::Address(victim.get())](int lingering) {
+    return at.pass(SOCK_DGRAM, std::array{std::byte{1}}, lingering);
+  });
+  BOOST_REQUIRE(trap.is_passed);
+  std::array<std::byte, 1> octet;
+  BOOST_TEST(test::is_done_at_once([&] { BOOST_TEST(receive_with_descriptors(victim.get(), octet).bytes == 1); }));
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/host/os/abstract_name.h"
+#include "tests/host/os/linger_trap.h"
 
 using namespace verbena::host;
 
@@ -80,4 +81,24 @@ BOOST_AUTO_TEST_CASE(callers_are_turned_away_while_there_is_no_descriptor_and_it
   BOOST_TEST(WEXITSTATUS(status) == kFine);
   BOOST_TEST(text ==
              "verbena: a caller is not heard: no file descriptor is left (`ulimit -n` allows this process 64)\n");
+}
+
+BOOST_AUTO_TEST_CASE(callers_of_other_users_are_turned_away_without_waiting_for_what_they_pass) {
+  const AbstractName name("verbena-test/reception-of-own/%d", static_cast<int>(::getpid()));
+  const Descriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  BOOST_REQUIRE(name.bind(listener.get()));
+  BOOST_REQUIRE(::listen(listener.get(), 8) == 0);
+  Reception reception;
+  const Descriptor own = caller_of(name);
+  BOOST_TEST(static_cast<bool>(reception.next_of_own_user(listener.get(), "").socket));
+  const test::LingerTrap trap([at = test::Address(listener.get())](int lingering) {
+    return at.pass(SOCK_SEQPACKET, std::array{std::byte{1}}, lingering);
+  });
+  BOOST_REQUIRE(trap.is_passed);
+  const test::AnotherUser we;
+  Reception::Caller stranger;
+  BOOST_TEST(test::is_done_at_once([&] { stranger = reception.next_of_own_user(listener.get(), ""); }));
+  BOOST_TEST(!stranger.socket);
+  BOOST_TEST(!stranger.is_last);
+  BOOST_TEST(reception.next_of_own_user(listener.get(), "").is_last);
 }

@@ -12,6 +12,7 @@
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/shortage.h"
+#include "emulator/host/os/socket_option.h"
 
 namespace verbena::host {
 namespace {
@@ -34,12 +35,13 @@ SharedMapping::~SharedMapping() {
 
 SharedMapping SharedMapping::map(int memfd, std::size_t bytes, Access access) {
   SharedMapping mapping;
-  struct stat status{};
-  if (fstat(memfd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != static_cast<off_t>(bytes))
-    return mapping;
+  // The seals first: what has some is memory of the kernel's, and no file system that takes its time to answer.
   const int seals = fcntl(memfd, F_GET_SEALS);
   const bool writes = access == Access::read_write;
   if (seals < 0 || (seals & kSizeSeals) != kSizeSeals) return mapping;
+  struct stat status{};
+  if (fstat(memfd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != static_cast<off_t>(bytes))
+    return mapping;
   if (writes && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0) return mapping;
   void* base = mmap(nullptr, bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, memfd, 0);
   if (base == MAP_FAILED) {
@@ -156,22 +158,41 @@ namespace {
 std::size_t descriptors_of(std::uint32_t kind) {
   return kind == Greeting::kCall ? 4 : kind == Greeting::kAnswer ? 3 : 0;
 }
+
+bool is_of_this_version(const Greeting& greeting) {
+  const Greeting expected;
+  return greeting.magic == expected.magic && greeting.version == expected.version &&
+         greeting.ring_bytes == expected.ring_bytes;
+}
+
+GreetingStatus why_nothing_came() {
+  return errno == EAGAIN || errno == EINTR ? GreetingStatus::not_yet : GreetingStatus::closed;
+}
 }  // namespace
 
 GreetingStatus receive_greeting(int socket, ReceivedGreeting& into) {
   MessageWithDescriptors message =
       receive_with_descriptors(socket, std::as_writable_bytes(std::span(&into.greeting, 1)));
-  if (message.bytes < 0) return errno == EAGAIN || errno == EINTR ? GreetingStatus::not_yet : GreetingStatus::closed;
+  if (message.bytes < 0) return why_nothing_came();
   if (message.bytes == 0) return GreetingStatus::closed;
   if (message.lacks_descriptors) tell_if_no_descriptors("another process is not reached, frames are lost");
   const bool whole = message.is_whole && message.bytes == static_cast<ssize_t>(sizeof into.greeting);
-  const Greeting expected;
-  if (!whole || message.descriptor_count != descriptors_of(into.greeting.kind) ||
-      into.greeting.magic != expected.magic || into.greeting.version != expected.version ||
-      into.greeting.ring_bytes != expected.ring_bytes)
+  if (!whole || message.descriptor_count != descriptors_of(into.greeting.kind) || !is_of_this_version(into.greeting))
     return GreetingStatus::invalid;
   into.descriptors = std::move(message.descriptors);
   return GreetingStatus::received;
+}
+
+bool begin_to_peek(int socket) {
+  return set_option(socket, SOL_SOCKET, SO_PEEK_OFF, 0);
+}
+
+GreetingStatus peek_greeting(int socket, Greeting& into) {
+  const ssize_t bytes = recv(socket, &into, sizeof into, MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC);
+  if (bytes < 0) return why_nothing_came();
+  if (bytes == 0) return GreetingStatus::closed;
+  const bool is_whole = bytes == static_cast<ssize_t>(sizeof into);
+  return is_whole && is_of_this_version(into) ? GreetingStatus::received : GreetingStatus::invalid;
 }
 
 }  // namespace verbena::host

@@ -168,4 +168,10 @@ bool send_greeting(int socket, const Greeting& greeting);
 /// Never blocks. A message of another size, or with other descriptors than its kind has, is invalid.
 GreetingStatus receive_greeting(int socket, ReceivedGreeting& into);
 
+/// For callers who are not to be received from yet: their greetings are looked at, one after the other, and stay where
+/// they are, with their descriptors (unwanted_descriptors.h).
+bool begin_to_peek(int socket);
+/// The next one that has not been looked at.
+GreetingStatus peek_greeting(int socket, Greeting& into);
+
 }  // namespace verbena::host

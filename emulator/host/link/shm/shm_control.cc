@@ -13,6 +13,7 @@
 
 #include "emulator/host/os/same_user.h"
 #include "emulator/host/os/shortage.h"
+#include "emulator/host/os/unwanted_descriptors.h"
 
 namespace verbena::host {
 namespace {
@@ -55,7 +56,10 @@ std::string ShmControl::open_descriptors() {
   return {};
 }
 
-ShmControl::~ShmControl() = default;
+ShmControl::~ShmControl() {
+  for (auto& [fd, connection] : connections_)
+    if (connection.is_foreign) close_aside(std::move(connection.socket));
+}
 
 std::shared_ptr<ShmChannel> ShmControl::make_loopback() {
   auto channel = std::make_shared<ShmChannel>();
@@ -78,9 +82,10 @@ Greeting ShmControl::greeting(Greeting::Kind kind) const {
   return greeting;
 }
 
-bool ShmControl::watch(int fd) {
+/// What foreign callers say stays in their sockets, which are readable all the time.
+bool ShmControl::watch(int fd, bool is_foreign) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = is_foreign ? EPOLLIN | EPOLLET : EPOLLIN;
   event.data.fd = fd;
   return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
@@ -105,7 +110,11 @@ void ShmControl::connect(const PeerName& peer) {
     connection.socket = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!connection.socket) return false;
     const int fd = connection.socket.get();
-    if (!seat_address({fabric_, peer.address, peer.slot}).connect(fd) || !peer_is_same_user(fd)) return false;
+    if (!seat_address({fabric_, peer.address, peer.slot}).connect(fd)) return false;
+    if (!peer_is_same_user(fd)) {
+      close_aside(std::move(connection.socket));
+      return false;
+    }
 
     auto channel = std::make_shared<ShmChannel>();
     const Descriptor memfd = make_sealed_memory("verbena-channel", kChannelBytes);
@@ -161,12 +170,14 @@ void ShmControl::accept_all() {
     auto [socket, is_last] = reception_.next(seat_->listener(), kNotReached);
     if (is_last) return;
     if (!socket) continue;
-    if (connections_.size() >= kConnectionsMax) continue;
     const bool is_foreign = !peer_is_same_user(socket.get());
     std::vector<int>& crowd = is_foreign ? foreign_ : strangers_;
     if (crowd.size() >= (is_foreign ? kForeignMax : kStrangersMax)) drop(crowd.front());  // who calls greets at once
     const int fd = socket.get();
-    if (!watch(fd)) continue;
+    if (connections_.size() >= kConnectionsMax || (is_foreign && !begin_to_peek(fd)) || !watch(fd, is_foreign)) {
+      if (is_foreign) close_aside(std::move(socket));
+      continue;
+    }
     Connection connection;
     connection.socket = std::move(socket);
     connection.stage = Stage::greeting;
@@ -200,31 +211,35 @@ void ShmControl::on_readable(int fd) {
 }
 
 bool ShmControl::on_greeting(Connection& connection) {
-  auto received = std::make_unique<ReceivedGreeting>();
-  const GreetingStatus status = receive_greeting(connection.socket.get(), *received);
+  const int fd = connection.socket.get();
+  ReceivedGreeting received;
+  const Greeting& greeting = received.greeting;
+  const GreetingStatus status =
+      connection.is_foreign ? peek_greeting(fd, received.greeting) : receive_greeting(fd, received);
   if (status == GreetingStatus::not_yet) return true;
-  if (status != GreetingStatus::received || received->greeting.slot >= kSlots) return false;
-  if (received->greeting.kind == Greeting::kChallenge) {
-    prove(received->greeting);
+  if (status != GreetingStatus::received || greeting.slot >= kSlots) return false;
+  if (greeting.kind == Greeting::kChallenge) {
+    prove(greeting);
     return false;  // there is no more to be said
   }
-  if (received->greeting.kind != Greeting::kCall) return false;
-  return connection.is_foreign ? challenge(connection, std::move(received)) : accept_greeting(connection, *received);
+  if (greeting.kind != Greeting::kCall) return false;
+  return connection.is_foreign ? challenge(connection, greeting) : accept_greeting(connection, received);
 }
 
-/// The call is kept until its caller has shown that it has the seat that it says.
-bool ShmControl::challenge(Connection& connection, std::unique_ptr<ReceivedGreeting> received) {
-  const wire::Gid address{received->greeting.address};
-  const Descriptor seat(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const PeerName caller{address, static_cast<std::uint8_t>(received->greeting.slot)};
+/// The call waits until its caller has shown that it has the seat that it says.
+bool ShmControl::challenge(Connection& connection, const Greeting& call) {
+  Descriptor seat(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const PeerName caller{wire::Gid{call.address}, static_cast<std::uint8_t>(call.slot)};
   if (!seat || caller == own_) return false;
-  if (!seat_address({fabric_, caller.address, caller.slot}).connect(seat.get()) || !peer_is_same_user(seat.get()))
+  if (!seat_address({fabric_, caller.address, caller.slot}).connect(seat.get())) return false;
+  if (!peer_is_same_user(seat.get())) {
+    close_aside(std::move(seat));
     return false;
+  }
   Greeting question = greeting(Greeting::kChallenge);
   if (getrandom(&question.nonce, sizeof question.nonce, GRND_NONBLOCK) != sizeof question.nonce) return false;
   if (!send_greeting(seat.get(), question)) return false;
   connection.nonce = question.nonce;
-  connection.held = std::move(received);
   connection.stage = Stage::challenged;
   return true;
 }
@@ -239,14 +254,29 @@ void ShmControl::prove(const Greeting& challenge) {
 }
 
 bool ShmControl::on_proof(Connection& connection) {
-  ReceivedGreeting received;
-  const GreetingStatus status = receive_greeting(connection.socket.get(), received);
-  if (status == GreetingStatus::not_yet) return true;
-  if (status != GreetingStatus::received || received.greeting.kind != Greeting::kProof) return false;
-  // It may have been asked by somebody else in our name.
-  if (received.greeting.nonce != connection.nonce) return true;
-  const auto held = std::move(connection.held);
-  return accept_greeting(connection, *held);
+  for (int i = 0; i < kProofsMax; ++i) {
+    Greeting proof;
+    const GreetingStatus status = peek_greeting(connection.socket.get(), proof);
+    if (status == GreetingStatus::not_yet) return true;
+    if (status != GreetingStatus::received || proof.kind != Greeting::kProof) return false;
+    if (proof.nonce == connection.nonce) return take_proven_call(connection);
+    // It may have been asked by somebody else in our name.
+  }
+  return false;
+}
+
+/// Whoever has this connection was our user, so that it may be received from.
+bool ShmControl::take_proven_call(Connection& connection) {
+  const int fd = connection.socket.get();
+  connection.is_foreign = false;
+  ReceivedGreeting call;
+  if (receive_greeting(fd, call) != GreetingStatus::received) return false;
+  for (ReceivedGreeting proof; proof.greeting.nonce != connection.nonce;)
+    if (receive_greeting(fd, proof) != GreetingStatus::received) return false;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0 && accept_greeting(connection, call);
 }
 
 bool ShmControl::accept_greeting(Connection& connection, ReceivedGreeting& received) {
@@ -314,10 +344,11 @@ void ShmControl::note(Notice notice) {
 /// end is an end.
 bool ShmControl::on_word(Connection& connection) {
   std::array<std::byte, kCarriedHeadBytes + kCarriedFrameBytesMax> word;
-  const ssize_t got = recv(connection.socket.get(), word.data(), word.size(), MSG_DONTWAIT | MSG_TRUNC);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
-  const auto bytes = static_cast<std::size_t>(got);
-  if (own_ == kFabricPort) return bytes <= word.size() && on_carried(connection, std::span(word).first(bytes));
+  const MessageWithDescriptors got = receive_with_descriptors(connection.socket.get(), word);
+  if (got.bytes < 0) return errno == EAGAIN || errno == EINTR;
+  if (!got.is_whole || got.descriptor_count != 0) return false;
+  const auto bytes = static_cast<std::size_t>(got.bytes);
+  if (own_ == kFabricPort) return on_carried(connection, std::span(word).first(bytes));
   const auto notice = bytes == 1 && connection.peer.address == kFabricSeat
                           ? notice_of(std::to_integer<std::uint8_t>(word[0]))
                           : std::optional<Notice>();
@@ -389,6 +420,7 @@ void ShmControl::drop(int fd) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   Connection connection = std::move(found->second);
   connections_.erase(found);
+  if (connection.is_foreign) close_aside(std::move(connection.socket));
   std::erase(strangers_, fd);
   std::erase(foreign_, fd);
   if (!connection.channel) return;

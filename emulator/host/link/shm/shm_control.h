@@ -8,6 +8,7 @@
 // it was when it took its seat. So a program that has given up its privileges since is still known where it is called
 // and not where it calls: it is then asked for something that only who has its seat can know. The called sends a number
 // to that seat, of which the kernel says that it is the same user's, and the caller repeats it on its own connection.
+// Until then nothing is received from it: what it says is only looked at, and what it passes stays where it is.
 //
 // All of it may enter the kernel and may be called from several
 // threads, except take_changes(), which the data path calls under the engine's lock and which does not.
@@ -114,13 +115,13 @@ class ShmControl {
     Stage stage{};
     PeerName peer;
     std::shared_ptr<ShmChannel> channel;
-    bool is_foreign = false;                 // the caller is another user now
-    std::uint64_t nonce = 0;                 // of the challenge
-    std::unique_ptr<ReceivedGreeting> held;  // until it is answered
+    bool is_foreign = false;  // the caller is another user now, and has not proved that it was ours
+    std::uint64_t nonce = 0;  // of the challenge
   };
   static constexpr std::size_t kConnectionsMax = 4096;
   static constexpr std::size_t kStrangersMax = 64;  // connections that have not said who they are
   static constexpr std::size_t kForeignMax = 16;    // those of other users that have not proved it
+  static constexpr int kProofsMax = 64;             // that a foreign caller gives at a time
   static constexpr std::size_t kNoticesMax = 256;   // unheard; more are dropped
   static constexpr std::size_t kCarriedMax = 1024;  // the same
 
@@ -130,15 +131,16 @@ class ShmControl {
   void on_readable(int fd);
   bool on_greeting(Connection& connection);
   bool on_proof(Connection& connection);
+  bool take_proven_call(Connection& connection);
   bool accept_greeting(Connection& connection, ReceivedGreeting& received);
-  bool challenge(Connection& connection, std::unique_ptr<ReceivedGreeting> received);
+  bool challenge(Connection& connection, const Greeting& call);
   void prove(const Greeting& challenge);
   bool on_answer(Connection& connection);
   bool on_word(Connection& connection);
   bool on_carried(const Connection& connection, std::span<const std::byte> word);
   void note(Notice notice);
   void drop(int fd);
-  bool watch(int fd);
+  bool watch(int fd, bool is_foreign = false);
   void tell(Change change);
   Greeting greeting(Greeting::Kind kind) const;
 

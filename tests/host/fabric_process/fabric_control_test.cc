@@ -1,0 +1,62 @@
+// The socket at which a fabric is asked, against callers whose descriptors linger.
+#include "emulator/host/fabric_process/fabric_control.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "tests/host/os/linger_trap.h"
+
+using namespace verbena::host;
+using namespace verbena::host::test;
+
+namespace {
+
+const std::string kFabric = "controltest." + std::to_string(::getpid());
+
+struct Asked {
+  explicit Asked(const AbstractName& at)
+      : trap([&at](int lingering) {
+          Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET, 0));
+          return at.connect(socket.get()) &&
+                 send_with_descriptors(socket.release(), std::array{std::byte{'x'}}, std::array{lingering});
+        }) {}
+  LingerTrap trap;
+};
+
+void check_served(bool is_old) {
+  const OldKernel kernel(is_old);
+  auto opened = FabricControl::open(kFabric);
+  BOOST_REQUIRE(opened.ok());
+  const Asked asked(fabric_control_address(kFabric));
+  BOOST_TEST((asked.trap.is_passed || !is_old));
+  int questions = 0;
+  const auto serve = [&] {
+    (*opened)->service(
+        [&](const FabricWords&) {
+          ++questions;
+          return FabricAnswer(std::string());
+        },
+        [] { return true; });
+  };
+  BOOST_TEST(is_done_at_once([&] {
+    serve();  // lets it in
+    serve();
+  }));
+  BOOST_TEST(questions == 0);
+  // One that stays unheard is no reason to wait either.
+  const Asked unheard(fabric_control_address(kFabric));
+  BOOST_TEST(is_done_at_once([&] { opened->reset(); }));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(strangers_who_pass_what_lingers_do_not_stop_a_fabric) {
+  const AnotherUser we;
+  check_served(false);
+  check_served(true);
+}
+
+BOOST_AUTO_TEST_CASE(who_passes_what_lingers_with_a_question_is_not_answered_and_stops_no_fabric) {
+  check_served(false);
+  check_served(true);
+}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -13,7 +14,10 @@ namespace {
 constexpr std::int64_t kApartMaxNs = 100'000'000;      // between two places, by two clocks
 constexpr std::int64_t kMirrorApartMaxNs = 1'000'000;  // within a switch
 constexpr unsigned kFramesLookedAt = 8;                // with the same octets
-constexpr std::uint64_t kTwinsLeast = 10;
+constexpr std::size_t kCopiesMax = 8;                  // by as many mirror ports
+constexpr std::uint64_t kCopiedLeast = 10;
+constexpr std::uint32_t kLookBackMax = 4096;  // packets between a frame and its copy
+constexpr std::int32_t kNearPsns = 4096;      // of one flow; another's are hardly so near
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -83,6 +87,98 @@ bool has_same_ip_id(const wire::PacketView& a, const wire::PacketView& b) {
   return !a.ip().is_v4() || !b.ip().is_v4() || a.ip().v4().identification == b.ip().v4().identification;
 }
 
+/// A fault of Verbena has copied it.
+bool says_duplicated(const Packet& packet) {
+  return packet.captured.comment.starts_with(wire::kNotePrefix) &&
+         packet.captured.comment.find("duplicated") != std::string_view::npos;
+}
+
+using Way = std::pair<wire::Gid, wire::Gid>;
+
+Way way_of(const wire::PacketView& view) {
+  return {view.source(), view.destination()};
+}
+
+/// What tells a mirror port's copy of a frame from the frame sent again: a mirror port shows the copy before the frame
+/// can have been answered; nobody sends again sooner than an answer takes, nor with the same IP identification.
+class CopyEvidence {
+ public:
+  explicit CopyEvidence(const Capture& capture) : capture_(capture) {
+    for (const Packet& packet : capture.packets())
+      if (const auto view = packet.view()) note(packet, *view);
+  }
+
+  bool is_copy(std::uint32_t before, std::uint32_t later) const {
+    const auto view = capture_.packets()[later].view();
+    const Flow& flow = flows_.at(way_of(*view));
+    // Hosts that never fragment may leave it at 0, or at any one number.
+    const bool has_ids = flow.new_ids * 2 >= flow.new_psns;
+    if (has_ids && view->ip().is_v4() && view->ip().v4().identification != 0) return true;
+    bool is_next = true;
+    for (std::uint32_t i = later - 1; i != before; --i) {
+      if (later - i > kLookBackMax) return false;
+      const auto other = capture_.packets()[i].view();
+      if (!other) continue;
+      if (other->source() == view->source() && other->bth().dest_qp == view->bth().dest_qp)
+        is_next = is_next && other->bth().psn == view->bth().psn;
+      else if (is_answered(*view, *other))
+        return false;
+    }
+    const Duration apart = capture_.packets()[later].time - capture_.packets()[before].time;
+    return is_next || (flow.soonest_answer && apart < *flow.soonest_answer);
+  }
+
+ private:
+  struct Flow {
+    std::uint64_t new_psns = 0;
+    std::uint64_t new_ids = 0;
+    std::optional<wire::Psn> psn;  // of its last packet
+    std::uint16_t id = 0;
+    struct Request {
+      std::uint32_t psn = UINT32_MAX;
+      Time at;
+    };
+    std::vector<Request> requests = std::vector<Request>(kNearPsns);  // by their last digits
+    std::optional<Duration> soonest_answer;                           // from either end, as the capture sees it
+  };
+
+  /// Between a frame and the same again: the other end has got the request, or this end answers once more because the
+  /// other has asked again.
+  static bool is_answered(const wire::PacketView& frame, const wire::PacketView& between) {
+    if (!(between.source() == frame.destination()) || !(between.destination() == frame.source())) return false;
+    const bool is_request = frame.opcode().is_request;
+    if (between.opcode().is_request == is_request) return false;
+    const std::int32_t ahead = is_request ? wire::distance(frame.bth().psn, between.bth().psn)
+                                          : wire::distance(between.bth().psn, frame.bth().psn);
+    return ahead >= 0 && ahead < kNearPsns;
+  }
+
+  void note(const Packet& packet, const wire::PacketView& view) {
+    Flow& flow = flows_[way_of(view)];
+    const wire::Psn psn = view.bth().psn;
+    const std::uint16_t id = view.ip().is_v4() ? view.ip().v4().identification : std::uint16_t{0};
+    if (flow.psn && !(*flow.psn == psn)) {
+      ++flow.new_psns;
+      if (id != flow.id) ++flow.new_ids;
+    }
+    flow.psn = psn;
+    flow.id = id;
+    const std::size_t slot = psn.value() % kNearPsns;
+    if (view.opcode().is_request) {
+      if (flow.requests[slot].psn != psn.value()) flow.requests[slot] = {psn.value(), packet.time};
+      return;
+    }
+    Flow& asked = flows_[{view.destination(), view.source()}];
+    if (asked.requests[slot].psn != psn.value()) return;
+    const Duration took = packet.time - asked.requests[slot].at;
+    for (Flow* end : {&flow, &asked})
+      if (!end->soonest_answer || took < *end->soonest_answer) end->soonest_answer = took;
+  }
+
+  const Capture& capture_;
+  std::map<Way, Flow> flows_;
+};
+
 }  // namespace
 
 Sightings::Sightings(const Capture& capture) : sightings_(capture.packets().size()) {
@@ -94,10 +190,10 @@ Sightings::Sightings(const Capture& capture) : sightings_(capture.packets().size
     if (!view || packet.was_dropped()) continue;  // nobody sees it once more
     look_at(capture, i, latest.try_emplace(key_of(packet, *view), kNone).first->second);
   }
-  find_twins(capture);
   refuse_rare_ones(capture);
+  find_copies(capture);
   frames_.clear();
-  twins_.clear();
+  alike_.clear();
 }
 
 /// The oldest frame that has not been seen at this place is the one that has got here.
@@ -107,7 +203,7 @@ void Sightings::look_at(const Capture& capture, std::uint32_t number, std::uint3
   const Place place = Place::of(packet, *view);
   std::uint32_t found = kNone;
   SeenAgain how = SeenAgain::no;
-  bool has_twin = false;
+  bool is_alike = false;
   unsigned looked_at = 0;
   for (std::uint32_t at = latest; at != kNone && looked_at < kFramesLookedAt; at = frames_[at].previous, ++looked_at) {
     const Frame& frame = frames_[at];
@@ -119,7 +215,8 @@ void Sightings::look_at(const Capture& capture, std::uint32_t number, std::uint3
       const SeenAgain one = compare(Place::of(other, *other_view), place);
       is_new = one != SeenAgain::no && is_in_time(one, packet.time - other.time);
       if (one == SeenAgain::no && at == latest)
-        has_twin = !frame.is_twin && has_same_ip_id(*view, *other_view) && is_in_time(one, packet.time - other.time);
+        is_alike = has_same_ip_id(*view, *other_view) && is_in_time(one, packet.time - other.time) &&
+                   !says_duplicated(packet) && !says_duplicated(other);
       as = std::min(as, one);
     }
     if (!is_new) continue;
@@ -132,56 +229,87 @@ void Sightings::look_at(const Capture& capture, std::uint32_t number, std::uint3
     frame.packets[frame.places++] = number;
     return;
   }
-  if (has_twin) twins_.emplace_back(number, frames_[latest].packets[0]);
+  if (is_alike) alike_.emplace_back(number, frames_[latest].packets[0]);
   Frame made;
   made.packets[0] = number;
   made.places = 1;
-  made.is_twin = has_twin;
   made.previous = latest;
   latest = static_cast<std::uint32_t>(frames_.size());
   frames_.push_back(made);
 }
 
-/// Where nearly every frame of one way is there twice, at once and alike in all, a mirror port shows it coming and
-/// going. What is sent again is never everything.
-void Sightings::find_twins(const Capture& capture) {
-  struct Way {
-    std::uint64_t packets = 0;
-    std::uint64_t twins = 0;
-  };
-  std::map<std::pair<wire::Gid, wire::Gid>, Way> ways;
-  const auto way_of = [&](std::uint32_t packet) -> Way& {
-    const auto view = capture.packets()[packet].view();
-    return ways[{view->source(), view->destination()}];
-  };
-  if (twins_.empty()) return;
-  for (std::uint32_t i = 0; i < sightings_.size(); ++i)
-    if (sightings_[i].how == SeenAgain::no) ++way_of(i).packets;
-  for (const auto& [later, first] : twins_) ++way_of(later).twins;
-  for (const auto& [later, first] : twins_) {
-    const Way& way = way_of(later);
-    if (way.twins >= kTwinsLeast && way.twins * 20 >= way.packets * 9) sightings_[later] = {SeenAgain::mirrored, first};
-  }
-}
-
 /// A host with two ports may send a frame again by the other one. Where two interfaces see the same frames, they see
-/// many.
+/// many, and it does not matter which of them sees a frame first.
 void Sightings::refuse_rare_ones(const Capture& capture) {
-  std::map<std::uint32_t, std::uint64_t> packets;
+  std::map<std::uint32_t, std::uint64_t> seen;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> shared;
   const auto interface_of = [&](std::uint32_t packet) { return capture.packets()[packet].captured.interface; };
-  const auto pair_of = [&](std::uint32_t packet) {
-    return std::pair(interface_of(sightings_[packet].first), interface_of(packet));
-  };
-  for (std::uint32_t i = 0; i < sightings_.size(); ++i) {
-    ++packets[interface_of(i)];
-    if (sightings_[i].how == SeenAgain::elsewhere) ++shared[pair_of(i)];
+  for (const Frame& frame : frames_) {
+    std::array<std::uint32_t, kPlacesMax> interfaces{};
+    std::transform(frame.packets.begin(), frame.packets.begin() + frame.places, interfaces.begin(), interface_of);
+    std::sort(interfaces.begin(), interfaces.begin() + frame.places);
+    const auto end = std::unique(interfaces.begin(), interfaces.begin() + frame.places);
+    for (auto a = interfaces.begin(); a != end; ++a) {
+      ++seen[*a];
+      for (auto b = a + 1; b != end; ++b) ++shared[{*a, *b}];
+    }
   }
   for (std::uint32_t i = 0; i < sightings_.size(); ++i) {
     if (sightings_[i].how != SeenAgain::elsewhere) continue;
-    const auto both = pair_of(i);
-    if (shared[both] * 4 < std::min(packets[both.first], packets[both.second])) sightings_[i] = {SeenAgain::no, i};
+    const auto [a, b] = std::minmax({interface_of(sightings_[i].first), interface_of(i)});
+    if (a != b && shared[{a, b}] * 4 < std::min(seen[a], seen[b])) sightings_[i] = {SeenAgain::no, i};
   }
+}
+
+/// Each begins with a frame, and goes on with what may be its copies.
+std::vector<Sightings::Chain> Sightings::chains(const Capture& capture) const {
+  const CopyEvidence evidence(capture);
+  std::vector<Chain> made;
+  std::vector<std::uint32_t> chain_of(sightings_.size(), kNone);
+  for (const auto& [later, before] : alike_) {
+    if (!evidence.is_copy(before, later)) continue;
+    if (chain_of[before] == kNone) {
+      chain_of[before] = static_cast<std::uint32_t>(made.size());
+      made.push_back({before});
+    }
+    chain_of[later] = chain_of[before];
+    made[chain_of[later]].push_back(later);
+  }
+  return made;
+}
+
+/// Where nearly every frame of one way is there several times, alike in all, mirror ports show it: coming and going, or
+/// each of several ports. What is sent again, or copied by the network, is never everything.
+void Sightings::find_copies(const Capture& capture) {
+  if (alike_.empty()) return;
+  struct Copies {
+    std::uint64_t frames = 0;
+    std::array<std::uint64_t, kCopiesMax + 1> at_least{};  // frames that are there so many times
+    std::size_t most() const {
+      std::size_t times = kCopiesMax;
+      while (times > 1 && (at_least[times] < kCopiedLeast || at_least[times] * 10 < frames * 9)) --times;
+      return times;
+    }
+  };
+  std::map<Way, Copies> ways;
+  const auto copies_of = [&](std::uint32_t packet) -> Copies& {
+    return ways[way_of(*capture.packets()[packet].view())];
+  };
+  const std::vector<Chain> all = chains(capture);
+  for (std::uint32_t i = 0; i < sightings_.size(); ++i)
+    if (sightings_[i].how == SeenAgain::no && capture.packets()[i].view()) ++copies_of(i).frames;
+  for (const Chain& chain : all) {
+    Copies& copies = copies_of(chain.front());
+    copies.frames -= chain.size() - 1;
+    for (std::size_t times = 2; times <= std::min(chain.size(), kCopiesMax); ++times) ++copies.at_least[times];
+  }
+  for (const Chain& chain : all) {
+    const std::size_t times = copies_of(chain.front()).most();
+    for (std::size_t i = 0; i < chain.size(); ++i)
+      if (i % times != 0) sightings_[chain[i]] = {SeenAgain::mirrored, chain[i - i % times]};
+  }
+  for (Sighting& sighting : sightings_)
+    if (sightings_[sighting.first].how != SeenAgain::no) sighting.first = sightings_[sighting.first].first;
 }
 
 }  // namespace verbena::explain

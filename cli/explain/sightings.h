@@ -20,7 +20,7 @@ enum class SeenAgain : std::uint8_t {
   no,         // the first sighting, or the only one
   arrival,    // the file says of one that it left, and of the other that it arrived
   elsewhere,  // on another interface of the file
-  mirrored,   // by the same interface: another hop limit, VLAN or MAC address, or each frame is there twice
+  mirrored,   // by the same interface: another hop limit, VLAN or MAC address, or each frame is there several times
 };
 inline constexpr std::size_t kSeenAgainKinds = 4;
 
@@ -41,17 +41,19 @@ class Sightings {
   struct Frame {
     std::array<std::uint32_t, kPlacesMax> packets{};  // at different places
     std::uint8_t places = 0;
-    bool is_twin = false;            // the frame before it was the same, at the same place
     std::uint32_t previous = kNone;  // in frames_: with the same octets
   };
 
   void look_at(const Capture& capture, std::uint32_t packet, std::uint32_t& latest);
-  void find_twins(const Capture& capture);
   void refuse_rare_ones(const Capture& capture);
+  using Chain = std::vector<std::uint32_t>;  // packets that may be copies of its first
+  std::vector<Chain> chains(const Capture& capture) const;
+  void find_copies(const Capture& capture);
 
   std::vector<Sighting> sightings_;
   std::vector<Frame> frames_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> twins_;  // the later one, and the frame that came before it
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      alike_;  // in all, at one place: the later one, and the one before
 };
 
 }  // namespace verbena::explain

@@ -31,7 +31,7 @@ class Script {
  public:
   // Of the frames that follow.
   wire::Direction direction = wire::Direction::unknown;
-  std::uint32_t interface = 0;  // 0 or 1
+  std::uint32_t interface = 0;  // 0 to 2
   // Of all.
   std::size_t snap_bytes = 0;
 
@@ -107,7 +107,7 @@ class Script {
   void encode() {
     file_.clear();
     add_encoded(1024, [](std::span<std::byte> into) { return wire::encode_pcapng_section(into, "test"); });
-    for (const char* name : {"test", "other"})
+    for (const char* name : {"test", "other", "third"})
       add_encoded(1024, [&](std::span<std::byte> into) { return wire::encode_pcapng_interface(into, {.name = name}); });
     for (const Frame& frame : frames_)
       add_encoded(wire::encoded_packet_bytes_max(frame.bytes.size(), frame.comment.size()),

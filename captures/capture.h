@@ -128,7 +128,8 @@ class Capture {
 
 /// "1030 VXLAN, 3 ARP, not read", with what is cut off or malformed, and pause frames; empty: there is none.
 std::string other_packets(const Capture& capture);
-/// Of a capture without packets(): "the file has no packets", "none of the 3 packets can be read as RoCE v2: 3 ARP, not read".
+/// Of a capture without packets(): "the file has no packets",
+/// "none of the 3 packets can be read as RoCE v2: 3 ARP, not read".
 std::string why_no_packets(const Capture& capture);
 
 }  // namespace verbena::captures

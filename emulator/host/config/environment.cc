@@ -84,15 +84,13 @@ std::string rank_rule() {
 }
 
 std::string link_rule(std::string_view given) {
-  std::string text;
-  std::vector<std::string_view> known;
-  for (const LinkKind& kind : kLinkKinds) {
-    if (!text.empty()) text += &kind + 1 == std::end(kLinkKinds) ? " or " : ", ";
-    text += kind.name;
-    known.push_back(kind.name);
-    if (kind.has_interface) text += ":INTERFACE";
-  }
-  return text + fabric::did_you_mean(given, known);
+  std::vector<std::string> forms;
+  for (const LinkKind& kind : kLinkKinds)
+    forms.push_back(std::string(kind.name) + (kind.has_interface ? ":INTERFACE" : ""));
+  std::string text = forms.front();
+  for (auto form = forms.begin() + 1; form != forms.end(); ++form)
+    text += (form + 1 == forms.end() ? " or " : ", ") + *form;
+  return text + fabric::did_you_mean(given, std::vector<std::string_view>(forms.begin(), forms.end()));
 }
 
 bool is_link_name(std::string_view text) {

@@ -49,10 +49,12 @@ BOOST_AUTO_TEST_CASE(shm_and_udp_open_by_name_and_carry_a_frame_to_themselves) {
 }
 
 BOOST_AUTO_TEST_CASE(unknown_kinds_are_refused_in_one_line) {
-  BOOST_TEST(error_of("tcp") == "unknown link 'tcp': want shm, fabric, udp or raw:INTERFACE");
-  BOOST_TEST(error_of("") == "unknown link '': want shm, fabric, udp or raw:INTERFACE");
-  BOOST_TEST(error_of("udp:eth0") == "unknown link 'udp:eth0': want shm, fabric, udp or raw:INTERFACE");
-  BOOST_TEST(error_of("raw") == "unknown link 'raw': want shm, fabric, udp or raw:INTERFACE");
-  BOOST_TEST(error_of("raw:") == "unknown link 'raw:': want shm, fabric, udp or raw:INTERFACE");
+  const std::string rule = "want shm, fabric, udp or raw:INTERFACE";
+  BOOST_TEST(error_of("") == "unknown link '': " + rule);
+  BOOST_TEST(error_of("infiniband") == "unknown link 'infiniband': " + rule);
+  BOOST_TEST(error_of("smh") == "unknown link 'smh': " + rule + "; did you mean 'shm'?");
+  BOOST_TEST(error_of("udp:eth0") == "unknown link 'udp:eth0': " + rule + "; did you mean 'udp'?");
+  for (const std::string half : {"raw", "raw:"})
+    BOOST_TEST(error_of(half.c_str()) == "unknown link '" + half + "': " + rule + "; did you mean 'raw:INTERFACE'?");
   BOOST_TEST(error_of("raw:nosuch0") == "there is no interface nosuch0");
 }

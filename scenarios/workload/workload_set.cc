@@ -219,8 +219,8 @@ std::vector<PairOutcome> WorkloadSet::pairs(std::size_t workload) const {
   for (const auto& traffic : traffic_[workload]) traffic->tell(all);
   std::vector<PairOutcome> told;
   for (const bool finished : {false, true})
-    for (PairOutcome& pair : all)
-      if (pair.finished == finished && told.size() < kPairsTold) told.push_back(std::move(pair));
+    for (const PairOutcome& pair : all)
+      if (pair.finished == finished && told.size() < kPairsTold) told.push_back(pair);
   return told;
 }
 

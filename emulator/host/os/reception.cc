@@ -29,10 +29,11 @@ Reception::Caller Reception::next(int listener, const char* what) {
   caller.is_last = !tell_if_no_descriptors(what);
   if (caller.is_last) return caller;
   spare_.reset();
-  Descriptor turned_away = accept_one(listener);
-  caller.is_last = !turned_away;
-  if (turned_away && !peer_is_same_user(turned_away.get())) close_aside(std::move(turned_away));
-  turned_away.reset();
+  {
+    Descriptor turned_away = accept_one(listener);
+    caller.is_last = !turned_away;
+    if (turned_away && !peer_is_same_user(turned_away.get())) close_aside(std::move(turned_away));
+  }
   spare_ = any_descriptor();
   return caller;
 }

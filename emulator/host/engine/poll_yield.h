@@ -31,8 +31,10 @@ class PollYield {
   }
   /// Now and then it is also time to ask how many cores the caller may run on.
   bool is_due_for_cores() const { return asks_ % kAsksToAskForCores == 1; }
-  /// One has found something.
+  /// One has found something. If it was the first after a yield, that was worth it, however long it lasted: two that
+  /// both rest on one core would take turns of a time slice each.
   void found() {
+    if (yields_in_vain_ != 0) not_before_ns_.store(0, std::memory_order_relaxed);
     vain_polls_ = 0;
     yields_in_vain_ = 0;
   }

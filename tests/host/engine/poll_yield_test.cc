@@ -79,6 +79,20 @@ BOOST_AUTO_TEST_CASE(after_a_long_yield_to_one_who_is_merely_awake_there_is_none
   BOOST_TEST((yield.of(Neighbour::awake, again) == Kind::tentative));
 }
 
+BOOST_AUTO_TEST_CASE(a_long_yield_after_which_something_is_found_was_worth_it) {
+  PollYield yield;
+  BOOST_TEST((yield.of(Neighbour::awake, kStart) == Kind::tentative));
+  const Time back = kStart + kSlice;
+  yield.yielded(Kind::tentative, kStart, back);
+  yield.found();
+  BOOST_TEST((yield.of(Neighbour::awake, back) == Kind::tentative));
+  // But not what is found without one.
+  yield.found();
+  yield.yielded(Kind::tentative, back, back + kSlice);
+  yield.found();
+  BOOST_TEST((yield.of(Neighbour::awake, back + kSlice) == Kind::none));
+}
+
 BOOST_AUTO_TEST_CASE(short_yields_go_on) {
   PollYield yield;
   Time now = kStart;

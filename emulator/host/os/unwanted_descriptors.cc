@@ -72,8 +72,8 @@ void* let_go(void* given) {
   wait(errand->is_left);
   free(errand);
   if (is_apart) return nullptr;
-  for (size_t i = 0; i < count; ++i) syscall(SYS_close, descriptors[i]);
-  if (!is_message) syscall(SYS_close, socket);
+  for (size_t i = 0; i < count; ++i) ::close(descriptors[i]);
+  if (!is_message) ::close(socket);
   return nullptr;
 }
 
@@ -108,7 +108,7 @@ bool run(int socket, bool is_message) {
   }
   wait(errand->is_begun);
   // The thread still has it: this is not the last.
-  if (errand->is_apart && !is_message) syscall(SYS_close, socket);
+  if (errand->is_apart && !is_message) ::close(socket);
   sem_post(&errand->is_left);
   return true;
 }
@@ -147,16 +147,18 @@ void drop_message_aside(int socket) {
 
 void close_aside(int socket) {
   if (socket < 0) return;
+  const CancellationShield shield;
   const int kept = errno;
-  if (!run(socket, false)) syscall(SYS_close, socket);
+  if (!run(socket, false)) ::close(socket);
   errno = kept;
 }
 
 void close_listener(int listener) {
   if (listener < 0) return;
+  const CancellationShield shield;
   pollfd callers{listener, POLLIN, 0};
   if (bar_descriptors(listener) && ::poll(&callers, 1, 0) == 0)
-    syscall(SYS_close, listener);
+    ::close(listener);
   else
     close_aside(listener);
 }

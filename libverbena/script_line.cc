@@ -181,7 +181,6 @@ class LineReader {
       line_.delay = Duration(time->ns);
     }
     if (line_.action == ScriptLine::Action::none)
-
       return quoted(word) + " is none of drop, duplicate, corrupt, delay=TIME" +
              fabric::did_you_mean(word, {"drop", "duplicate", "corrupt", "delay"});
     return "";

@@ -1,6 +1,7 @@
 #include "cli/explain/sightings.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -16,7 +17,7 @@ constexpr std::int64_t kMirrorApartMaxNs = 1'000'000;  // within a switch
 constexpr unsigned kFramesLookedAt = 8;                // with the same octets
 constexpr std::size_t kCopiesMax = 8;                  // by as many mirror ports
 constexpr std::uint64_t kCopiedLeast = 10;
-constexpr std::uint32_t kLookBackMax = 4096;  // packets between a frame and its copy
+constexpr std::uint32_t kLookBackMax = 1024;  // packets between a frame and its copy
 constexpr std::int32_t kNearPsns = 4096;      // of one flow; another's are hardly so near
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
@@ -103,7 +104,8 @@ Way way_of(const wire::PacketView& view) {
 /// can have been answered; nobody sends again sooner than an answer takes, nor with the same IP identification.
 class CopyEvidence {
  public:
-  explicit CopyEvidence(const Capture& capture) : capture_(capture) {
+  explicit CopyEvidence(const Capture& capture)
+      : capture_(capture), requests_(std::bit_ceil(std::min(capture.packets().size() + 1, kRequestsKept))) {
     for (const Packet& packet : capture.packets())
       if (const auto view = packet.view()) note(packet, *view);
   }
@@ -129,18 +131,30 @@ class CopyEvidence {
   }
 
  private:
+  static constexpr std::size_t kRequestsKept = std::size_t{1} << 20;
   struct Flow {
     std::uint64_t new_psns = 0;
     std::uint64_t new_ids = 0;
     std::optional<wire::Psn> psn;  // of its last packet
     std::uint16_t id = 0;
-    struct Request {
-      std::uint32_t psn = UINT32_MAX;
-      Time at;
-    };
-    std::vector<Request> requests = std::vector<Request>(kNearPsns);  // by their last digits
-    std::optional<Duration> soonest_answer;                           // from either end, as the capture sees it
+    std::size_t number = 0;                  // among flows, from 1
+    std::optional<Duration> soonest_answer;  // from either end, as the capture sees it
   };
+  struct Request {
+    std::size_t flow = 0;
+    std::uint32_t psn = 0;
+    Time at;
+  };
+
+  Flow& flow_of(const Way& way) {
+    Flow& flow = flows_[way];
+    if (flow.number == 0) flow.number = flows_.size();
+    return flow;
+  }
+  /// The place of the request with this PSN: of all flows together, so that it is the packets that memory grows with.
+  Request& request_of(const Flow& flow, std::uint32_t psn) {
+    return requests_[mixed(flow.number, psn) % requests_.size()];
+  }
 
   /// Between a frame and the same again: the other end has got the request, or this end answers once more because the
   /// other has asked again.
@@ -154,7 +168,7 @@ class CopyEvidence {
   }
 
   void note(const Packet& packet, const wire::PacketView& view) {
-    Flow& flow = flows_[way_of(view)];
+    Flow& flow = flow_of(way_of(view));
     const wire::Psn psn = view.bth().psn;
     const std::uint16_t id = view.ip().is_v4() ? view.ip().v4().identification : std::uint16_t{0};
     if (flow.psn && !(*flow.psn == psn)) {
@@ -163,20 +177,25 @@ class CopyEvidence {
     }
     flow.psn = psn;
     flow.id = id;
-    const std::size_t slot = psn.value() % kNearPsns;
+    const auto is_of = [&](const Request& request, const Flow& sender) {
+      return request.flow == sender.number && request.psn == psn.value();
+    };
     if (view.opcode().is_request) {
-      if (flow.requests[slot].psn != psn.value()) flow.requests[slot] = {psn.value(), packet.time};
+      Request& request = request_of(flow, psn.value());
+      if (!is_of(request, flow)) request = {flow.number, psn.value(), packet.time};
       return;
     }
-    Flow& asked = flows_[{view.destination(), view.source()}];
-    if (asked.requests[slot].psn != psn.value()) return;
-    const Duration took = packet.time - asked.requests[slot].at;
+    Flow& asked = flow_of({view.destination(), view.source()});
+    const Request& request = request_of(asked, psn.value());
+    if (!is_of(request, asked)) return;
+    const Duration took = packet.time - request.at;
     for (Flow* end : {&flow, &asked})
       if (!end->soonest_answer || took < *end->soonest_answer) end->soonest_answer = took;
   }
 
   const Capture& capture_;
   std::map<Way, Flow> flows_;
+  std::vector<Request> requests_;  // the latest at each place
 };
 
 }  // namespace

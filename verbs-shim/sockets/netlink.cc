@@ -28,8 +28,8 @@ int netlink_protocol_of(int fd) {
   socklen_t domain_bytes = sizeof domain;
   socklen_t protocol_bytes = sizeof protocol;
   const bool is_one = syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) == 0 &&
-                      syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_bytes) == 0 &&
-                      domain == AF_NETLINK;
+                      domain == AF_NETLINK &&
+                      syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_bytes) == 0;
   errno = before;
   return is_one ? protocol : kNoNetlink;
 }

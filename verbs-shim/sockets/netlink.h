@@ -23,8 +23,8 @@ bool ask_netlink(int fd, const void* data, std::size_t bytes, int flags, ssize_t
 bool receive_netlink(int fd, msghdr& message, int flags, ssize_t& result);
 /// After a call that has received: our answers come from the kernel, as their sender's name says. Keeps errno.
 void mend_netlink_sender(int fd, void* name, const socklen_t* bytes);
-/// Whether these octets could be a question of that kind, whatever they are sent to: no system call, for most of what a
-/// program sends is none.
+/// Whether ask_netlink() may have an answer to it: one system call for most of what a program sends, if it has opened a
+/// netlink socket, and else none.
 bool may_be_netlink_question(int fd, const msghdr& message);
 
 }  // namespace verbena::path

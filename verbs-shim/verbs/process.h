@@ -5,6 +5,7 @@
 // threads of the application may outlive static destruction.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -90,8 +91,8 @@ class Process final : public host::EventSink {
   std::mutex engine_mutex_;  // taken before objects_mutex_
   std::unique_ptr<host::Engine> engine_;
   std::uint32_t attached_ = 0;
-  pid_t opened_by_ = 0;        // the process whose engine it is
-  bool has_handlers_ = false;  // of fork and exit
+  std::atomic<pid_t> opened_by_{0};  // the process whose engine it is
+  bool has_handlers_ = false;        // of fork and exit
 
   std::mutex objects_mutex_;
   std::unordered_map<const void*, Entry> by_address_;

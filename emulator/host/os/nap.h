@@ -10,7 +10,7 @@
 namespace verbena::host {
 
 /// Sleeps that long, and some microseconds: the timer slack that the kernel adds to a sleep (50 us) is put aside
-/// meanwhile. Keeps errno. A signal ends it.
+/// meanwhile. A signal ends it.
 void nap(Duration length);
 
 }  // namespace verbena::host

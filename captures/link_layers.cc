@@ -82,12 +82,11 @@ Step strip_erf(Walk& walk) {
     return true;
   };
   switch (type) {
-    case 1:     // HDLC_POS
-    case 10:    // COLOR_HDLC_POS
-    case 15:    // DSM_COLOR_HDLC_POS
-    case 19: {  // COLOR_HASH_POS
+    case 1:   // HDLC_POS
+    case 10:  // COLOR_HDLC_POS
+    case 15:  // DSM_COLOR_HDLC_POS
+    case 19:  // COLOR_HASH_POS
       return begin(0) ? strip_ppp_serial(walk) : Step::short_of;
-    }
     case 5:     // MC_HDLC
     case 17: {  // COLOR_MC_HDLC_POS
       constexpr std::size_t kChannelBytes = 4;
@@ -106,10 +105,9 @@ Step strip_erf(Walk& walk) {
       constexpr std::size_t kCellHeaderBytes = 4;
       return begin(channel_bytes) ? walk.strip(kCellHeaderBytes, kLlc) : Step::short_of;
     }
-    case 22:    // IPV4
-    case 23: {  // IPV6
+    case 22:  // IPV4
+    case 23:  // IPV6
       return begin(0) ? walk.strip(0, kRawIp) : Step::short_of;
-    }
     case 21:
     case 25:
       walk.name = "InfiniBand (ERF)";
@@ -286,11 +284,13 @@ Step strip_wireless(Walk& walk) {
   const std::uint32_t flags = walk.left.u8(1);
   const bool has_data = (kind & 0x4f) == 0x08;  // version 0, type 2, and a subtype with data
   const bool is_qos = (kind & 0x80) != 0;
+  const bool is_encrypted = (flags & 0x40) != 0;
   const bool is_fragment = (flags & 0x04) != 0 || (walk.left.u8(22) & 0xf) != 0;
   if (!has_data) return Step::named;
-  if ((flags & 0x40) != 0) walk.name = "802.11, encrypted";
-  if (walk.name.empty() && is_fragment) walk.name = "802.11 fragment";
-  if (!walk.name.empty()) return Step::named;
+  if (is_encrypted || is_fragment) {
+    walk.name = is_encrypted ? "802.11, encrypted" : "802.11 fragment";
+    return Step::named;
+  }
   const std::size_t qos_at = kHeaderBytes + ((flags & 0x03) == 0x03 ? 6 : 0);  // a fourth address between bridges
   if (!is_qos) return walk.strip(qos_at, kLlc);
   if (!walk.left.has(qos_at + 2)) return Step::short_of;

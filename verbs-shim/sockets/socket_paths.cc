@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 
 #include "emulator/host/config/variables.h"
 #include "emulator/host/os/same_user.h"
+#include "emulator/host/os/signals_blocked.h"
 #include "emulator/host/os/unwanted_descriptors.h"
 #include "verbs-shim/sockets/node_names.h"
 #include "verbs-shim/sockets/socket_filter.h"
@@ -237,16 +237,15 @@ bool start_thread() {
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, kStackBytes);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  // A program whose thread-local variables need more has a stack of the usual size.
-  const bool started = pthread_create(&thread, &attributes, &follow, nullptr) == 0 ||
-                       (pthread_attr_setstacksize(&attributes, kStackBytesMax) == 0 &&
-                        pthread_create(&thread, &attributes, &follow, nullptr) == 0);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  bool started = false;
+  {
+    const host::SignalsBlocked blocked;
+    // A program whose thread-local variables need more has a stack of the usual size.
+    started = pthread_create(&thread, &attributes, &follow, nullptr) == 0 ||
+              (pthread_attr_setstacksize(&attributes, kStackBytesMax) == 0 &&
+               pthread_create(&thread, &attributes, &follow, nullptr) == 0);
+  }
   pthread_attr_destroy(&attributes);
   return started;
 }

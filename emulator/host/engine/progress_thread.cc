@@ -20,6 +20,7 @@
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/shortage.h"
+#include "emulator/host/os/signals_blocked.h"
 #include "emulator/host/os/spin_lock.h"
 
 namespace verbena::host {
@@ -34,19 +35,12 @@ Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::create(Prog
 }
 
 Result<void, std::string> ProgressThread::start() {
-  // The mask is inherited: no signal of the application ever runs on this thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::string error;
+  const SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { main(); });
   } catch (const std::system_error& failure) {
-    error = std::string("cannot start a thread: ") + failure.what() + memory_limit_text();
+    return Failure{std::string("cannot start a thread: ") + failure.what() + memory_limit_text()};
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!error.empty()) return Failure{std::move(error)};
   return {};
 }
 

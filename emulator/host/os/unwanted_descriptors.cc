@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/signals_blocked.h"
 
 namespace verbena::host {
 namespace {
@@ -82,13 +82,12 @@ bool start(Errand* errand) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const bool is_started = pthread_create(&thread, &attributes, &let_go, errand) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  bool is_started = false;
+  {
+    const SignalsBlocked blocked;
+    is_started = pthread_create(&thread, &attributes, &let_go, errand) == 0;
+  }
   pthread_attr_destroy(&attributes);
   return is_started;
 }

@@ -38,7 +38,8 @@ void close_aside(int socket);
 inline void close_aside(Descriptor&& socket) {
   close_aside(socket.release());
 }
-/// The same for a listener: callers that nobody has accepted may have sent descriptors.
+/// The same for a listener: callers that nobody has accepted may have sent descriptors. If there are any, its name is
+/// taken until that thread has ended.
 void close_listener(int listener);
 
 }  // namespace verbena::host

@@ -22,9 +22,14 @@ void tell(Uplink& survivor, std::uint32_t psn, std::uint8_t slot = 0) {
 bool hears(Uplink& survivor, std::size_t wanted) {
   return until([&] { return survivor.collector.frames.size() >= wanted; }, [&] { survivor.pass(survivor); });
 }
+/// Whoever tells of another has spoken with it, so its own way to the fabric is open.
+void speak(Uplink& survivor, Uplink& to) {
+  BOOST_REQUIRE(survivor.send(to, 1, 1, 1));
+}
 /// A process stands on node 2 and is killed.
 void live_and_die(const Served& fabric, Uplink& survivor, const FabricWords& before_death = {}) {
   Uplink killed(fabric, 2);
+  speak(survivor, killed);
   BOOST_REQUIRE(killed.send(survivor, 7, 7, survivor.collector.frames.size() + 1));
   if (!before_death.empty()) BOOST_REQUIRE(fabric.ask(before_death) == "");
 }
@@ -83,6 +88,7 @@ BOOST_AUTO_TEST_CASE(nobody_is_told_last_words_in_the_name_of_another_node) {
   const Served fabric(fabric::star(3, kFast));
   Uplink survivor(fabric, 1);
   Uplink liar(fabric, 3);
+  speak(survivor, liar);
   BOOST_REQUIRE(liar.send(survivor, 7, 7, 1));
   tell(liar, 8);  // it is for node 1
   fabric.ask({"stat"});

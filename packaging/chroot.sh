@@ -31,6 +31,8 @@ mirror="$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(COMPONENT) 
 rm -rf --one-file-system "$folder" "$folder.made"
 mkdir -p "$(dirname "$folder")"
 echo "chroot: $suite with $*" >&2
+# mmdebstrap's filters are Python: the distribution's, not one that happens to stand first in PATH.
+export PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH"
 # A mirror may be days behind, and unstable's Release file is good for a week only.
 for attempt in 1 2 3; do
   timeout 900 mmdebstrap --variant="$variant" "${architecture[@]}" --components=main --include="$(IFS=,; echo "$*")" \

@@ -36,8 +36,8 @@ void wait(sem_t& for_it) {
 }
 
 void close_all_but(unsigned kept) {
-  if (kept > 0) syscall(SYS_close_range, 0U, kept - 1, 0U);
-  syscall(SYS_close_range, kept + 1, kLastDescriptor, 0U);
+  if (kept > 0) syscall(__NR_close_range, 0U, kept - 1, 0U);
+  syscall(__NR_close_range, kept + 1, kLastDescriptor, 0U);
 }
 
 /// They stay open, in whichever table this thread has.

@@ -10,9 +10,10 @@ sysroot="$PWD/build/distributions/sysroot-$release"
 place="$PWD/build/portable"
 packaging/chroot.sh --files-only "$release" "$sysroot" libc6-dev libyaml-cpp-dev zlib1g-dev liblzma-dev libzstd-dev
 
-# Headers that suit any libc; the folder they come from has this machine's libc's as well. Those of libibverbs say what our ABI is.
+# Headers that suit any libc; the folder they come from has this machine's libc's as well. Those of libibverbs and of the kernel's
+# RDMA subsystem say what our ABI is.
 mkdir -p "$place/headers"
-for headers in fmt nlohmann CLI infiniband; do
+for headers in fmt nlohmann CLI infiniband rdma; do
   ln -sfn "/usr/include/$headers" "$place/headers/$headers"
 done
 

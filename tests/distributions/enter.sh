@@ -30,5 +30,7 @@ mount -t tmpfs -o size=64m,mode=1777 tmpfs "$root/dev/shm"
 ln -s /proc/self/fd "$root/dev/fd"
 mkdir -p "$root/opt/verbena"
 mount --bind -o ro "$files" "$root/opt/verbena"
+# An installation has it; libfabric 1.x looks for a host's name in it.
+echo "127.0.0.1 localhost" > "$root/etc/hosts"
 ip link set lo up
 exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp "$@"

@@ -7,6 +7,7 @@ privileges. Prints one JSON document: the versions of the packages, and of each 
 
 The Python of the oldest release is 3.9.
 """
+import glob
 import json
 import os
 import re
@@ -32,6 +33,9 @@ PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "200", "-c"]
 UCX = ["env", "UCX_TLS=rc_v", "UCX_NET_DEVICES=verbena0:1", "ucx_perftest", "-p", "{port}"]
 UCX_TEST = ["-t", "tag_lat", "-s", "4096", "-n", "500"]
 FI_PINGPONG = ["fi_pingpong", "-c", "-I", "20", "-d", "verbena0"]
+FI_PINGPONG_ROW = r"^1m\s+20\s+=20\s"
+FI_ECANCELED = 125
+TRIES = 5
 
 
 def require(program, pattern):
@@ -40,7 +44,11 @@ def require(program, pattern):
 
 
 def pair(fabric, argv, pattern, client_end=("{server}",), server_end=(), **options):
-    done = harness.pair(fabric, [*argv, *server_end], [*argv, *client_end], **options)
+    """perftest measures the processor's clock first. Where it says that it could not, on a busy machine, its figures are none."""
+    for _ in range(TRIES):
+        done = harness.pair(fabric, [*argv, *server_end], [*argv, *client_end], **options)
+        if "Correlation coefficient" not in done.client.out + done.client.err:
+            break
     require(done.client, pattern)
 
 
@@ -58,7 +66,13 @@ def write_bw_connected(fabric):
     connected(fabric, rdma_cm.Case("ib_write_bw -R", argv, [*argv, "{server}"], port, says=r"\n\s*65536\s+500\s+[\d.]+"))
 
 
+class NotThere(Exception):
+    """The release does not have what the row is about."""
+
+
 def ucx(fabric):
+    if not glob.glob("/usr/lib/*/ucx/libuct_ib.so*"):
+        raise NotThere("its UCX is built without verbs")
     linked = subprocess.run(["ldd", "/usr/bin/ucx_perftest"], capture_output=True, text=True, check=True).stdout
     if "libmpi" in linked:  # it then takes both its ends from an mpirun, and no address
         argv = ["mpirun", "-n", "2", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", *UCX[:-2], *UCX_TEST]
@@ -73,7 +87,19 @@ def ucx(fabric):
 def fi_pingpong(fabric, *endpoint):
     """It compares what comes back (-c). A row of its table: octets, messages sent, as many come back intact."""
     argv = [*FI_PINGPONG, *endpoint]
-    pair(fabric, argv, r"^1m\s+20\s+=20\s", ["-P", "{port}", "{server}"], ["-B", "{port}"])
+    pair(fabric, argv, FI_PINGPONG_ROW, ["-P", "{port}", "{server}"], ["-B", "{port}"])
+
+
+def fi_pingpong_rxm(fabric, limit_s=60):
+    """The client compares what comes back and prints its table. How the two end is a race of ofi_rxm: its thread for connections
+    learns of the peer's disconnect and drops completions that the endpoint has not read yet. One end is then told of flushed
+    work (FI_ECANCELED, 125), or waits for ever."""
+    argv = [*FI_PINGPONG, "-p", "verbs;ofi_rxm", "-e", "rdm"]
+    both = harness.Pair(fabric, [*argv, "-B", "{port}"], [*argv, "-P", "{port}", "{server}"])
+    status = both.client.wait(time.monotonic() + limit_s)
+    if status not in (0, FI_ECANCELED) or both.server.status not in (None, 0, FI_ECANCELED):
+        raise harness.Failure(f"a program did not end as it should\n{both.describe()}")
+    require(both.client, FI_PINGPONG_ROW)
 
 
 def captured(fabric):
@@ -101,7 +127,7 @@ ROWS = {
     "rping": lambda fabric: connected(fabric, rdma_cm.RPING),
     "ucx_perftest, rc_verbs": ucx,
     "fi_pingpong, MSG of verbs": lambda fabric: fi_pingpong(fabric, "-p", "verbs", "-e", "msg"),
-    "fi_pingpong, RDM of ofi_rxm": lambda fabric: fi_pingpong(fabric, "-p", "verbs;ofi_rxm", "-e", "rdm"),
+    "fi_pingpong, RDM of ofi_rxm": fi_pingpong_rxm,
     "verbena explain of a capture": captured,
     "verbena run, both clocks": scenario,
 }
@@ -123,6 +149,8 @@ def outcome(verbena, check):
         with RankedFabric(verbena, "shm") as fabric:
             check(fabric)
         return "passed"
+    except NotThere as reason:
+        return f"not there: {reason}"
     except (harness.Failure, subprocess.TimeoutExpired) as failure:
         return str(failure)
 

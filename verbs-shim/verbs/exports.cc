@@ -2,6 +2,7 @@
 // Those that inline verbs reach through a structure are put into its slots there.
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/newer_verbs.h"
 #include "verbs-shim/verbs/objects.h"
 
 using namespace verbena::shim;
@@ -222,4 +223,66 @@ VERBENA_ABI int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
 
 VERBENA_ABI int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
   return verb<query_ece>(qp, ece);
+}
+
+// -- Those of newer releases (newer_verbs.h) --------------------------------------------------------------------------
+
+VERBENA_ABI void* ibv_alloc_buf(ibv_pd* pd, std::size_t size, ibv_buf** buffer) {
+  return verb<alloc_buf>(pd, size, buffer);
+}
+VERBENA_ABI void ibv_free_buf(ibv_buf* buffer) {
+  verb<free_buf>(buffer);
+}
+VERBENA_ABI ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buffer, void* address, std::size_t length, int access) {
+  return verb<reg_buf_mr>(pd, buffer, address, length, access);
+}
+VERBENA_ABI ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attributes) {
+  return verb<reg_mr_ex>(pd, attributes);
+}
+VERBENA_ABI int ibv_export_buf_dmabuf_fd(ibv_buf* buffer) {
+  return verb<export_buf_dmabuf_fd, Answers::count>(buffer);
+}
+VERBENA_ABI int ibv_query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
+  return verb<query_port_speed>(context, port, speed);
+}
+
+VERBENA_ABI ibv_dmah* ibv_alloc_dmah(ibv_context* context, ibv_dmah_init_attr* attributes) {
+  return verb<none_supported<ibv_dmah, ibv_context*, ibv_dmah_init_attr*>>(context, attributes);
+}
+VERBENA_ABI int ibv_dealloc_dmah(ibv_dmah* handle) {
+  return verb<not_supported<ibv_dmah*>>(handle);
+}
+VERBENA_ABI int ibv_dm_export_dmabuf_fd(ibv_dm* dm) {
+  return verb<dm_export_dmabuf_fd, Answers::count>(dm);
+}
+
+VERBENA_ABI ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context, ibv_comp_cntr_init_attr* attributes) {
+  return verb<none_supported<ibv_comp_cntr, ibv_context*, ibv_comp_cntr_init_attr*>>(context, attributes);
+}
+VERBENA_ABI int ibv_destroy_comp_cntr(ibv_comp_cntr* counter) {
+  return verb<not_supported<ibv_comp_cntr*>>(counter);
+}
+VERBENA_ABI int ibv_set_comp_cntr(ibv_comp_cntr* counter, std::uint64_t value) {
+  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, value);
+}
+VERBENA_ABI int ibv_set_err_comp_cntr(ibv_comp_cntr* counter, std::uint64_t value) {
+  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, value);
+}
+VERBENA_ABI int ibv_inc_comp_cntr(ibv_comp_cntr* counter, std::uint64_t amount) {
+  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, amount);
+}
+VERBENA_ABI int ibv_inc_err_comp_cntr(ibv_comp_cntr* counter, std::uint64_t amount) {
+  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, amount);
+}
+VERBENA_ABI int ibv_read_comp_cntr(ibv_comp_cntr* counter, std::uint64_t* value) {
+  return verb<not_supported<ibv_comp_cntr*, std::uint64_t*>>(counter, value);
+}
+VERBENA_ABI int ibv_read_err_comp_cntr(ibv_comp_cntr* counter, std::uint64_t* value) {
+  return verb<not_supported<ibv_comp_cntr*, std::uint64_t*>>(counter, value);
+}
+VERBENA_ABI int ibv_qp_attach_comp_cntr(ibv_qp* qp, ibv_comp_cntr* counter, void* attributes) {
+  return verb<not_supported<ibv_qp*, ibv_comp_cntr*, void*>>(qp, counter, attributes);
+}
+VERBENA_ABI int _ibv_query_comp_cntr_caps(ibv_context* context, void* capabilities, std::size_t size) {
+  return verb<not_supported<ibv_context*, void*, std::size_t>>(context, capabilities, size);
 }

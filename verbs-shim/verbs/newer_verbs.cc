@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "emulator/host/node/port_speed.h"
-#include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/live.h"
 #include "verbs-shim/verbs/objects.h"
@@ -25,20 +24,6 @@ bool is_within(const ibv_buf& buffer, const void* address, std::size_t length) {
   const auto begin = reinterpret_cast<std::uintptr_t>(buffer.address);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return at >= begin && at - begin <= buffer.bytes && length <= buffer.bytes - (at - begin);
-}
-
-/// What a device without them answers: no DMA handles, completion counters, or device memory as a dma-buf.
-template <class... Arguments>
-int not_supported(Arguments...) {
-  return EOPNOTSUPP;
-}
-template <class Result, class... Arguments>
-Result* none_supported(Arguments...) {
-  return fail(EOPNOTSUPP);
-}
-int no_descriptor(ibv_dm*) {
-  errno = EOPNOTSUPP;
-  return -1;
 }
 
 }  // namespace
@@ -67,6 +52,7 @@ void free_buf(ibv_buf* buffer) {
 }
 
 ibv_mr* reg_buf_mr(ibv_pd* pd, ibv_buf* buffer, void* address, std::size_t length, int access) {
+  if (!is_live(pd)) return fail(missing(pd));
   if (buffer == nullptr || buffer->pd != pd || !is_within(*buffer, address, length)) return fail(EINVAL);
   return reg_mr(pd, address, length, access);
 }
@@ -95,6 +81,11 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* opaque) {
   return reg_mr_iova2(pd, address, wanted.length, wanted.iova, static_cast<unsigned>(wanted.access));
 }
 
+int dm_export_dmabuf_fd(ibv_dm*) {
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
 int export_buf_dmabuf_fd(ibv_buf*) {
   errno = ENODATA;
   return -1;
@@ -110,67 +101,3 @@ int query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* sp
 }
 
 }  // namespace verbena::shim
-
-// -- What C calls -----------------------------------------------------------------------------------------------------
-
-using namespace verbena::shim;
-
-VERBENA_ABI void* ibv_alloc_buf(ibv_pd* pd, std::size_t size, ibv_buf** buffer) {
-  return verb<alloc_buf>(pd, size, buffer);
-}
-VERBENA_ABI void ibv_free_buf(ibv_buf* buffer) {
-  verb<free_buf>(buffer);
-}
-VERBENA_ABI ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buffer, void* address, std::size_t length, int access) {
-  return verb<reg_buf_mr>(pd, buffer, address, length, access);
-}
-VERBENA_ABI ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attributes) {
-  return verb<reg_mr_ex>(pd, attributes);
-}
-VERBENA_ABI int ibv_export_buf_dmabuf_fd(ibv_buf* buffer) {
-  return verb<export_buf_dmabuf_fd, Answers::count>(buffer);
-}
-VERBENA_ABI int ibv_query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
-  return verb<query_port_speed>(context, port, speed);
-}
-
-VERBENA_ABI ibv_dmah* ibv_alloc_dmah(ibv_context* context, ibv_dmah_init_attr* attributes) {
-  return verb<none_supported<ibv_dmah, ibv_context*, ibv_dmah_init_attr*>>(context, attributes);
-}
-VERBENA_ABI int ibv_dealloc_dmah(ibv_dmah* handle) {
-  return verb<not_supported<ibv_dmah*>>(handle);
-}
-VERBENA_ABI int ibv_dm_export_dmabuf_fd(ibv_dm* dm) {
-  return verb<no_descriptor, Answers::count>(dm);
-}
-
-VERBENA_ABI ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context, ibv_comp_cntr_init_attr* attributes) {
-  return verb<none_supported<ibv_comp_cntr, ibv_context*, ibv_comp_cntr_init_attr*>>(context, attributes);
-}
-VERBENA_ABI int ibv_destroy_comp_cntr(ibv_comp_cntr* counter) {
-  return verb<not_supported<ibv_comp_cntr*>>(counter);
-}
-VERBENA_ABI int ibv_set_comp_cntr(ibv_comp_cntr* counter, std::uint64_t value) {
-  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, value);
-}
-VERBENA_ABI int ibv_set_err_comp_cntr(ibv_comp_cntr* counter, std::uint64_t value) {
-  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, value);
-}
-VERBENA_ABI int ibv_inc_comp_cntr(ibv_comp_cntr* counter, std::uint64_t amount) {
-  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, amount);
-}
-VERBENA_ABI int ibv_inc_err_comp_cntr(ibv_comp_cntr* counter, std::uint64_t amount) {
-  return verb<not_supported<ibv_comp_cntr*, std::uint64_t>>(counter, amount);
-}
-VERBENA_ABI int ibv_read_comp_cntr(ibv_comp_cntr* counter, std::uint64_t* value) {
-  return verb<not_supported<ibv_comp_cntr*, std::uint64_t*>>(counter, value);
-}
-VERBENA_ABI int ibv_read_err_comp_cntr(ibv_comp_cntr* counter, std::uint64_t* value) {
-  return verb<not_supported<ibv_comp_cntr*, std::uint64_t*>>(counter, value);
-}
-VERBENA_ABI int ibv_qp_attach_comp_cntr(ibv_qp* qp, ibv_comp_cntr* counter, void* attributes) {
-  return verb<not_supported<ibv_qp*, ibv_comp_cntr*, void*>>(qp, counter, attributes);
-}
-VERBENA_ABI int _ibv_query_comp_cntr_caps(ibv_context* context, void* capabilities, std::size_t size) {
-  return verb<not_supported<ibv_context*, void*, std::size_t>>(context, capabilities, size);
-}

@@ -8,6 +8,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,7 +53,20 @@ ibv_mr* reg_buf_mr(ibv_pd* pd, ibv_buf* buffer, void* address, std::size_t lengt
 ibv_mr* reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attributes);
 /// -1: the buffer is no dma-buf (ENODATA), as all of ours.
 int export_buf_dmabuf_fd(ibv_buf* buffer);
+/// -1 and EOPNOTSUPP: device memory of ours is no dma-buf.
+int dm_export_dmabuf_fd(ibv_dm* dm);
 /// In units of 100 Mbit/s.
 int query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed);
+
+/// What a device answers that has no DMA handles and no completion counters.
+template <class... Arguments>
+int not_supported(Arguments...) {
+  return EOPNOTSUPP;
+}
+template <class Result, class... Arguments>
+Result* none_supported(Arguments...) {
+  errno = EOPNOTSUPP;
+  return nullptr;
+}
 
 }  // namespace verbena::shim

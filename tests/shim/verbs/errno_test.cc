@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/shim/verbs/every_verb.h"
+#include "tests/shim/verbs/newer_verbs_c.h"
 
 using namespace verbs_test;
 
@@ -97,6 +98,9 @@ struct Failing {
   ibv_async_event event{};
   std::uint16_t key = 0;
   char octets[64] = {};
+  ibv_buf* no_buffer = nullptr;
+  std::uint64_t speed = 0;
+  verbena::shim::MrInitAttributes dmabuf_offset_alone{.length = 8, .mask = verbena::shim::kMrHasDmabufOffset};
   int number = 0;
   std::uint32_t srq_number = 0;
   ibv_gid gid{};
@@ -227,6 +231,12 @@ Calls Failing::of_domains_and_memory() {
       FAILS(alloc_parent_domain, EINVAL, ibv_alloc_parent_domain(world.context, &no_domains)),
       FAILS(open_xrcd, EINVAL, ibv_open_xrcd(world.context, &no_file)),
       FAILS(close_xrcd, EBUSY, ibv_close_xrcd(world.xrcd)),
+      FAILS(alloc_buf, EINVAL, ibv_alloc_buf(world.pd, 0, &no_buffer)),
+      FAILS(reg_buf_mr, EINVAL, ibv_reg_buf_mr(world.pd, nullptr, octets, 8, 0)),
+      FAILS(reg_mr_ex, EINVAL, ibv_reg_mr_ex(world.pd, reinterpret_cast<ibv_mr_init_attr*>(&dmabuf_offset_alone))),
+      FAILS(export_buf_dmabuf_fd, ENODATA, ibv_export_buf_dmabuf_fd(nullptr)),
+      FAILS(dm_export_dmabuf_fd, EOPNOTSUPP, ibv_dm_export_dmabuf_fd(world.dm)),
+      FAILS(query_port_speed, EINVAL, ibv_query_port_speed(world.context, 9, &speed)),
       FAILS(reg_mr, EINVAL, (ibv_reg_mr)(world.pd, octets, 8, kRemoteOnly)),
       FAILS(reg_mr, EOPNOTSUPP, (ibv_reg_mr)(world.pd, octets, 8, kFlush)),
       FAILS(reg_mr_iova, EINVAL, (ibv_reg_mr_iova)(world.pd, octets, 8, 0, kRemoteOnly)),
@@ -329,7 +339,7 @@ Calls Failing::all() {
 
 /// Verbs without an answer, and those whose every answer is a right one.
 const std::set<std::string> kCannotFail = {
-    "free_device_list", "unimport_dm", "unimport_mr", "unimport_pd", "ack_cq_events", "ack_async_event",
+    "free_device_list", "free_buf", "unimport_dm", "unimport_mr", "unimport_pd", "ack_cq_events", "ack_async_event",
     // What these say is no failure: names, numbers, conversions.
     "ibv_qp_to_qp_ex", "ibv_query_qp_data_in_order", "ibv_wc_status_str", "ibv_event_type_str", "ibv_port_state_str",
     "ibv_node_type_str", "ibv_rate_to_mult", "mult_to_ibv_rate", "ibv_rate_to_mbps", "mbps_to_ibv_rate",

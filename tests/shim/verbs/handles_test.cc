@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tests/shim/verbs/every_verb.h"
+#include "tests/shim/verbs/newer_verbs_c.h"
 
 using namespace verbs_test;
 
@@ -27,7 +28,8 @@ const std::set<std::string> kLookNothingUp = {
     "mult_to_ibv_rate", "ibv_rate_to_mbps", "mbps_to_ibv_rate", "ibv_get_device_name", "ibv_get_device_index",
     "ibv_get_device_guid", "ibv_get_sysfs_path", "ibv_read_sysfs_file", "ibv_copy_ah_attr_from_kern",
     "ibv_copy_qp_attr_from_kern", "ibv_copy_path_rec_from_kern", "ibv_copy_path_rec_to_kern", "ibv_fork_init",
-    "ibv_is_fork_initialized", "ibv_dontfork_range", "ibv_dofork_range",
+    "ibv_is_fork_initialized", "ibv_dontfork_range", "ibv_dofork_range", "query_port_speed", "free_buf",
+    "export_buf_dmabuf_fd", "dm_export_dmabuf_fd",
     // the data path
     "post_send", "post_recv", "post_srq_recv", "post_wq_receive", "bind_mw", "poll_cq", "req_notify_cq", "start_poll",
     "next_poll", "wr_complete", "get_cq_event", "ack_cq_events", "copy_to", "copy_from",
@@ -42,6 +44,8 @@ struct Worlds {
   Worlds();
   OneOfEverything own;
   OneOfEverything other;
+  ibv_buf* buffer = nullptr;
+  verbena::shim::MrInitAttributes plain_region{.length = 8, .mask = verbena::shim::kMrHasAddress};
   ibv_ah_attr address = address_of(own);
   ibv_wc completion{};
   ibv_grh header{};
@@ -158,6 +162,9 @@ Subject pd(Worlds& w) {
            NOT_FOUND(reg_mr_iova, (ibv_reg_mr_iova)(w.own.pd, w.own.buffer.data(), 8, w.own.address(0), 0)),
            NOT_FOUND(reg_mr_iova2, ibv_reg_mr_iova2(w.own.pd, w.own.buffer.data(), 8, w.own.address(0), 0)),
            NOT_FOUND(reg_dmabuf_mr, ibv_reg_dmabuf_mr(w.own.pd, 0, 8, 0, -1, 0)),
+           NOT_FOUND(alloc_buf, ibv_alloc_buf(w.own.pd, 8, &w.buffer)),
+           NOT_FOUND(reg_buf_mr, ibv_reg_buf_mr(w.own.pd, w.buffer, nullptr, 8, 0)),
+           NOT_FOUND(reg_mr_ex, ibv_reg_mr_ex(w.own.pd, reinterpret_cast<ibv_mr_init_attr*>(&w.plain_region))),
            NOT_FOUND(import_mr, ibv_import_mr(w.own.pd, w.own.mr->handle)),
            NOT_FOUND(rereg_mr, ibv_rereg_mr(w.own.mr, IBV_REREG_MR_CHANGE_PD, w.own.pd, nullptr, 0, 0)),
            NOT_FOUND(alloc_null_mr, ibv_alloc_null_mr(w.own.pd)),

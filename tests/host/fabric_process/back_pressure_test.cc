@@ -45,7 +45,8 @@ BOOST_AUTO_TEST_CASE(a_process_that_takes_its_frames_late_gets_them_all) {
                    [&] {
                      psn = send_what_may_leave(one, two, psn, kMoreThanRings);
                      one.pass(two);
-                   }));
+                   },
+                   std::chrono::minutes(1)));
   BOOST_TEST(in_order(two));
   BOOST_TEST(seen(fabric, 2, "overflowed") == 0u);
   BOOST_TEST(seen(fabric, 2, "pauses") == 0u);

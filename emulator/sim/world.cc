@@ -290,9 +290,6 @@ void World::at(Time time, std::function<void(Time)> task) {
   std::push_heap(state_->tasks.begin(), state_->tasks.end());
 }
 
-void World::set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules) {
-  fabric::NetworkControl(state_->network).set_faults(link, rules);
-}
 void World::add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule) {
   state_->elements.add_rule(id, std::move(links), std::move(rule));
 }
@@ -300,6 +297,10 @@ std::uint64_t World::remove_rule(std::uint32_t id) {
   const std::uint64_t hits = state_->elements.hits(id);
   state_->elements.remove_rule(id);
   return hits;
+}
+
+std::uint64_t World::hits(std::uint32_t id) const {
+  return state_->elements.hits(id);
 }
 
 void World::change(const fabric::ElementChange& change) {

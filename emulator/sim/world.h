@@ -92,8 +92,8 @@ class World {
   void add_rule(std::uint32_t id, std::vector<LinkId> links, fabric::FaultRule rule);
   /// Returns how many packets it has hit.
   std::uint64_t remove_rule(std::uint32_t id);
-  /// For who has no ids: all rules of one link, in place of those that it had (fabric::NetworkControl::set_faults).
-  void set_faults(LinkId link, const std::vector<fabric::FaultRule>& rules);
+  /// Packets that the rule has hit so far; 0: there is no such rule.
+  std::uint64_t hits(std::uint32_t id) const;
   /// Crashed: the NIC is gone (nic() asserts), frames to it vanish; its application is not called. Handles into it are
   /// invalid.
   void crash(HostId host);

@@ -85,8 +85,8 @@ constexpr std::array<FaultKeyWord, 18> kKeys{{
     {"until", "TIME", "The time at which it ends."},
     {"for", "TIME", "How long it lasts, instead of until."},
     {"when", "a condition",
-     "Instead of a time: {workload: NAME, completed: N} or {link: n1-s1, carried: N}. With `clock: real` only the "
-     "latter."},
+     "Instead of a time: {workload: NAME, completed: N}, {link: n1-s1, carried: N} or {fault: TEXT, hits: N}, where "
+     "TEXT is that of a packet fault above. With `clock: real` not the first one."},
     {"after", "TIME", "So long after the condition first holds."},
     {"down", "TIME", "How long each flap's link is dead."},
     {"up", "TIME", "How long it is alive in between."},

@@ -45,7 +45,7 @@ constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",      
                               "qp-reuse", "check", "start",     "receive-depth", "receive-delay", "dscp"};
 constexpr Word kSize[] = {"size", "from", "to", "weight", "cdf"};
 constexpr Word kProgram[] = {"name", "exec", "node", "nodes", "start", "after", "status", "background"};
-constexpr Word kCondition[] = {"workload", "completed", "link", "carried"};
+constexpr Word kCondition[] = {"workload", "completed", "link", "carried", "fault", "hits"};
 constexpr Word kPacketFault[] = {"packet", "link", "on", "from", "until", "for", "when", "after"};
 constexpr Word kLuminaFault[] = {"data-pkt-events", "link", "on", "from", "until", "for", "when", "after"};
 constexpr Word kLuminaEvent[] = {"qpn", "psn", "type", "iter", "dir", "opcode", "msg", "every", "count"};

@@ -14,23 +14,49 @@ namespace {
 
 constexpr std::uint64_t kRangeMax = 1'000'000;
 
+/// The packet fault with this text, of those that were read so far.
+std::size_t read_earlier_fault(const Value& value, const Scenario& scenario) {
+  const std::string text = value.text();
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
+    if (!std::holds_alternative<PacketFault>(scenario.faults[i].what) || scenario.faults[i].text != text) continue;
+    if (found) value.wrong("two faults above have this text: make them differ");
+    found = i;
+  }
+  if (!found) value.wrong("no packet fault above has this text: write it as it stands there");
+  return *found;
+}
+
+/// A key that counts for another subject.
+void refuse_count(const Section& section, const char* key, const char* subject) {
+  if (const auto other = section.find(key)) other->wrong(std::string("it belongs to ") + subject + ":");
+}
+
 Trigger::Condition read_condition(const Value& value, const ElementNames& names, const Scenario& scenario) {
   const Section section(value, "condition");
   Trigger::Condition condition;
   section.exclude("workload", "link");
-  if (const auto link = section.find("link")) {
+  section.exclude("workload", "fault");
+  section.exclude("link", "fault");
+  if (!section.has("workload")) refuse_count(section, "completed", "workload");
+  if (!section.has("link")) refuse_count(section, "carried", "link");
+  if (!section.has("fault")) refuse_count(section, "hits", "fault");
+  if (const auto fault = section.find("fault")) {
+    condition.kind = Trigger::Condition::Kind::hits;
+    condition.fault = read_earlier_fault(*fault, scenario);
+    condition.subject = scenario.faults[condition.fault].text;
+    condition.count = section.need("hits", "1").number(1, kCountMax);
+  } else if (const auto link = section.find("link")) {
     condition.kind = Trigger::Condition::Kind::packets;
     const std::vector<LinkChoice> links = names.cables(*link);
     if (links.size() != 1) link->wrong("name one link, such as n1-s1");
     condition.subject = names.topology().cable_name(links.front().cable);
     condition.count = section.need("carried", "1000").number(1, kCountMax);
-    if (const auto other = section.find("completed")) other->wrong("it belongs to workload:");
   } else {
     condition.kind = Trigger::Condition::Kind::completions;
     condition.subject = read_workload_name(section.need("workload", "NAME"), scenario);
     if (condition.subject.empty()) section.find("workload")->wrong("name one workload");
     condition.count = section.need("completed", "100").number(1, kCountMax);
-    if (const auto other = section.find("carried")) other->wrong("it belongs to link:");
   }
   return condition;
 }

@@ -135,10 +135,11 @@ struct Program {
 /// When a fault begins: at a time, or when a condition first holds.
 struct Trigger {
   Duration at{0};
-  /// "WORKLOAD completed N" or "link NAME carried N"; nothing: at `at`.
+  /// "WORKLOAD completed N", "link NAME carried N" or "FAULT has hit N packets"; nothing: at `at`.
   struct Condition {
-    enum class Kind : std::uint8_t { completions, packets } kind{};
-    std::string subject;
+    enum class Kind : std::uint8_t { completions, packets, hits } kind{};
+    std::string subject;    // the workload, the cable, or the fault's text
+    std::size_t fault = 0;  // of `hits`: its index in Scenario::faults, before that of the fault that waits
     std::uint64_t count = 0;
     Duration after{0};  // that it waits once the condition holds
   };

@@ -66,12 +66,22 @@ std::string program_text(const Scenario& scenario, const Program& program) {
   return text;
 }
 
+std::string condition_text(const Trigger::Condition& condition) {
+  switch (condition.kind) {
+    case Trigger::Condition::Kind::completions:
+      return fmt::format("once {} has completed {}", condition.subject, counted(condition.count, "message"));
+    case Trigger::Condition::Kind::packets:
+      return fmt::format("once {} has carried {}", condition.subject, counted(condition.count, "packet"));
+    case Trigger::Condition::Kind::hits:
+      return fmt::format("once '{}' has hit {}", condition.subject, counted(condition.count, "packet"));
+  }
+  return "";
+}
+
 std::string trigger_text(const Trigger& trigger) {
   std::string text;
   if (const auto& condition = trigger.condition) {
-    const bool packets = condition->kind == Trigger::Condition::Kind::packets;
-    text = packets ? fmt::format("once {} has carried {}", condition->subject, counted(condition->count, "packet"))
-                   : fmt::format("once {} has completed {}", condition->subject, counted(condition->count, "message"));
+    text = condition_text(*condition);
     if (condition->after.ns != 0) text = time_text(condition->after) + " after " + text;
   } else {
     text = trigger.at.ns == 0 ? "from the start" : "at " + time_text(trigger.at);

@@ -53,7 +53,7 @@ FaultSchedule::FaultSchedule(const Scenario& scenario)
 
 void FaultSchedule::run(Duration elapsed, FaultTarget& target) {
   for (std::size_t i = waiting_.size(); i-- > 0;) {
-    if (target.carried(waiting_[i].condition.subject) < waiting_[i].condition.count) continue;
+    if (!is_met(waiting_[i].condition, target)) continue;
     const Waiting met = waiting_[i];
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
     begin(met.fault, elapsed + met.condition.after);
@@ -67,6 +67,12 @@ void FaultSchedule::run(Duration elapsed, FaultTarget& target) {
     steps_.erase(first);
     step.take(target);
   }
+}
+
+bool FaultSchedule::is_met(const Trigger::Condition& condition, FaultTarget& target) const {
+  if (condition.kind == Trigger::Condition::Kind::packets) return target.carried(condition.subject) >= condition.count;
+  const auto number = numbers_[condition.fault];
+  return (number ? target.hits(*number) : applied_[condition.fault].hits) >= condition.count;
 }
 
 std::optional<Duration> FaultSchedule::next(Duration elapsed) const {

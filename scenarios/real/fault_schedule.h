@@ -25,6 +25,8 @@ class FaultTarget {
   virtual std::optional<std::string> tell_fabric(const std::vector<std::string>& words) = 0;
   /// Frames that the cable has carried, both ways.
   virtual std::uint64_t carried(const std::string& cable) = 0;
+  /// Packets that the fault with this number in the fabric has hit.
+  virtual std::uint64_t hits(std::uint32_t number) = 0;
   virtual void change_node(std::uint32_t host, NodeChange change) = 0;
 };
 
@@ -58,6 +60,7 @@ class FaultSchedule {
     std::size_t fault = 0;
     Trigger::Condition condition;
   };
+  bool is_met(const Trigger::Condition& condition, FaultTarget& target) const;
   void begin(std::size_t fault, Duration at);
   void begin_packets(std::size_t fault, const PacketFault& packets, Duration at);
   void begin_element(const ElementFault& element, Duration at);

@@ -50,6 +50,13 @@ Outcome failed(std::string text, bool is_users_error) {
   return outcome;
 }
 
+/// Hits of the fault with this number, by `stat`; nothing: there is none.
+std::optional<std::uint64_t> hits_in(const Json& stat, std::uint32_t number) {
+  for (const Json& fault : stat.value("faults", Json::array()))
+    if (fault.value("number", 0U) == number) return fault.value("hits", 0ULL);
+  return std::nullopt;
+}
+
 /// What the captures of the run do not hold, and by which key.
 void note_what_captures_lack(const Json& stat, std::vector<std::string>& notes) {
   const auto capture = stat.find("capture");
@@ -112,6 +119,7 @@ class RealRun final : private FaultTarget {
   // FaultTarget
   std::optional<std::string> tell_fabric(const std::vector<std::string>& words) override;
   std::uint64_t carried(const std::string& cable) override;
+  std::uint64_t hits(std::uint32_t number) override;
   void change_node(std::uint32_t host, NodeChange change) override;
   static void change_ranks(const ProgramChild& launcher, std::uint32_t host, NodeChange change);
   void set_power(std::uint32_t host, const char* power);
@@ -183,6 +191,10 @@ std::uint64_t RealRun::carried(const std::string& cable) {
     if (scenario_.topology.cable_name(i) == cable)
       for (const std::size_t entry : {2 * i, 2 * i + 1}) frames += seen.at("links").at(entry).value("frames", 0ULL);
   return frames;
+}
+
+std::uint64_t RealRun::hits(std::uint32_t number) {
+  return hits_in(stat(), number).value_or(0);
 }
 
 /// Whether the sockets of the node's programs send and hear (emulator/host/fabric_process/fabric_sockets.h).
@@ -407,8 +419,7 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   outcome.faults = schedule_.applied();
   for (AppliedFault& fault : outcome.faults) {
     const auto number = schedule_.number(fault.index);
-    for (const Json& known : seen.value("faults", Json::array()))
-      if (number && known.value("number", 0u) == *number) fault.hits = known.value("hits", 0ULL);
+    if (number) fault.hits = hits_in(seen, *number).value_or(fault.hits);
   }
   outcome.packet_arrivals = seen.value("arrivals", 0ULL);
   outcome.packets_lost = seen.value("lost", 0ULL);

@@ -47,6 +47,8 @@ void FaultDriver::schedule() {
       if (!workload) continue;
       completion_conditions_[*workload].push_back(waiting);
       if (listened.insert(*workload).second) workloads_.ledger(*workload).listen(*this);
+    } else if (condition.kind == Trigger::Condition::Kind::hits) {
+      hit_conditions_.push_back(i);
     } else {
       for (std::uint32_t cable = 0; cable < scenario_.topology.cables.size(); ++cable)
         if (scenario_.topology.cable_name(cable) == condition.subject) packet_conditions_[cable].push_back(waiting);
@@ -68,10 +70,24 @@ void FaultDriver::completed(std::size_t workload, const CompletionRecord& record
 }
 
 void FaultDriver::observe(const sim::ObservedFrame& frame) {
+  if (!hit_conditions_.empty()) look_at_hits(std::max(frame.time, world_.now()));
   if (packet_conditions_.empty()) return;
   if (frame.event != sim::FrameEvent::sent && frame.event != sim::FrameEvent::lost) return;
   if (const auto waiting = packet_conditions_.find(frame.link.cable); waiting != packet_conditions_.end())
     count_down(waiting->second, std::max(frame.time, world_.now()));
+}
+
+std::uint64_t FaultDriver::hits(std::size_t fault) const {
+  return active_[fault] ? world_.hits(static_cast<std::uint32_t>(fault)) : applied_[fault].hits;
+}
+
+void FaultDriver::look_at_hits(Time now) {
+  std::erase_if(hit_conditions_, [&](std::size_t waiting) {
+    const Trigger::Condition& condition = *scenario_.faults[waiting].trigger.condition;
+    if (hits(condition.fault) < condition.count) return false;
+    at(now + condition.after, [this, waiting](Time then) { begin(waiting, then); });
+    return true;
+  });
 }
 
 void FaultDriver::note(Time now, std::string_view text) {

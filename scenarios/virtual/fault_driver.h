@@ -31,7 +31,7 @@ class FaultDriver final : public CompletionListener {
   /// A frame that a link has taken up.
   void observe(const sim::ObservedFrame& frame);
   /// Whether observe() needs to be called.
-  bool counts_packets() const { return !packet_conditions_.empty(); }
+  bool counts_packets() const { return !packet_conditions_.empty() || !hit_conditions_.empty(); }
 
  private:
   struct Waiting {
@@ -45,6 +45,8 @@ class FaultDriver final : public CompletionListener {
   void apply(const ElementFault& fault, Time now);
   void take_step(const ElementFault& fault, std::uint32_t number, Time now);
   void change_node(sim::HostId host, NodeChange change, Time now);
+  std::uint64_t hits(std::size_t fault) const;
+  void look_at_hits(Time now);
   void count_down(std::vector<Waiting>& waiting, Time now);
   void note(Time now, std::string_view text);
 
@@ -57,6 +59,7 @@ class FaultDriver final : public CompletionListener {
   std::vector<bool> active_;
   std::vector<std::vector<Waiting>> completion_conditions_;          // by workload
   std::map<std::uint32_t, std::vector<Waiting>> packet_conditions_;  // by cable
+  std::vector<std::size_t> hit_conditions_;                          // faults that wait for hits of another
   std::uint32_t scheduled_ = 0;
 };
 

@@ -26,7 +26,10 @@ def faults_of(condition, system):
         link = system.flaps
         return [{"link-flap": link, "down": DOWN, "up": UP, "times": TIMES, "when": {"link": link, "carried": system.carried}}]
     if condition == "killed":
-        return [{"node-crash": system.killed.node, "when": {"link": system.killed.link, "carried": system.killed.carried}}]
+        killed = system.killed
+        if killed.cut:
+            return [{"packet": killed.cut, "link": killed.cut_at}, {"node-crash": killed.node, "when": {"fault": killed.cut, "hits": 1}}]
+        return [{"node-crash": killed.node, "when": {"link": killed.link, "carried": killed.carried}}]
     return []
 
 

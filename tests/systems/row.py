@@ -21,6 +21,10 @@ class Killed:
     node: str = "n1"
     link: str = "n1-s1"    # the node crashes when this cable has carried so many frames
     carried: int = 1000
+    cut: str = ""          # packets of the survivors that are lost from then on, and the node crashes at the first: then
+                           # they have a request under way. Programs that take turns may otherwise wait for an answer to
+                           # an acknowledged message, for ever, on hardware too
+    cut_at: str = "n2->s1"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,9 @@ BOOST_AUTO_TEST_CASE(a_fault_begins_and_ends_at_times_or_with_a_condition) {
                 "- {packet: drop 1%, from: 1ms, until: 3ms}\n"
                 "- {packet: drop 1%, from: 1ms, for: 3ms}\n"
                 "- {packet: drop 1%, when: {workload: w, completed: 5}, after: 2us, for: 1ms}\n"
-                "- {packet: drop 1%, when: {link: s1-n1, carried: 100}}\n"));
+                "- {packet: drop 1%, when: {link: s1-n1, carried: 100}}\n"
+                "- {packet: drop psn=7, link: n1-s1}\n"
+                "- {node-crash: n1, when: {fault: drop psn=7, hits: 2}}\n"));
   BOOST_TEST(scenario.faults[0].trigger.at.ns == 1'000'000);
   BOOST_TEST(scenario.faults[0].trigger.until->ns == 3'000'000);
   BOOST_TEST(scenario.faults[1].trigger.until->ns == 4'000'000);
@@ -96,6 +98,10 @@ BOOST_AUTO_TEST_CASE(a_fault_begins_and_ends_at_times_or_with_a_condition) {
   BOOST_TEST(completed.lasting->ns == 1'000'000);
   BOOST_TEST(scenario.faults[3].trigger.condition->subject ==
              scenario.topology.cable_name(scenario.topology.vertices[0].name == "n1" ? 0 : 1));
+  const Trigger::Condition& hit = *scenario.faults[5].trigger.condition;
+  BOOST_TEST((hit.kind == Trigger::Condition::Kind::hits));
+  BOOST_TEST(hit.fault == 4u);
+  BOOST_TEST(hit.count == 2u);
   const auto wrong = [](const std::string& times, std::string_view words) {
     check_error(with("faults:\n- " + in_braces("packet: drop 1%, " + times) + "\n"), words);
   };
@@ -108,6 +114,11 @@ BOOST_AUTO_TEST_CASE(a_fault_begins_and_ends_at_times_or_with_a_condition) {
   wrong("when: {workload: w, completed: 1}, until: ^1s", "use for:");
   wrong("when: {workload: ^x, completed: 1}", "there is no workload");
   wrong("when: ^{workload: w}", "'completed' is missing");
+  wrong("when: {workload: w, completed: 1, carried: ^1}", "it belongs to link:");
+  wrong("when: {link: n1-s1, carried: 1, hits: ^1}", "it belongs to fault:");
+  wrong("when: {fault: ^drop 1%, hits: 1}", "no packet fault above has this text");
+  check_error(with("faults:\n- drop 1%\n- drop 1%\n- {node-crash: n1, when: {fault: ^drop 1%, hits: 1}}\n"),
+              "two faults above have this text");
   wrong("when: {workload: w, link: ^n1-s1, completed: 1}", "exclude each other");
   wrong("from: ^-1ms", "write a time");
 }

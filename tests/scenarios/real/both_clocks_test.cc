@@ -140,6 +140,7 @@ class Machine final : public FaultTarget {
     return answer;
   }
   std::uint64_t carried(const std::string&) override { return 0; }
+  std::uint64_t hits(std::uint32_t) override { return 0; }
   void change_node(std::uint32_t host, NodeChange change) override {
     switch (change) {
       case NodeChange::freeze:

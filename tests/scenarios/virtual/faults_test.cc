@@ -40,6 +40,20 @@ BOOST_AUTO_TEST_CASE(conditions_count_completions_and_packets) {
   BOOST_TEST(packets.faults[0].hits == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(a_fault_begins_once_another_has_hit_packets) {
+  const Outcome outcome = with_faults(
+      "  - {packet: \"drop msg=20-39 round=1\", link: \"n1->s1\", for: 1s}\n"
+      "  - {packet: mark, link: \"n1->s1\", when: {fault: \"drop msg=20-39 round=1\", hits: 1}, after: 1ns}\n"
+      "  - {packet: \"mark qp=0\", link: \"n1->s1\", when: {fault: \"drop msg=20-39 round=1\", hits: 1000}}\n");
+  BOOST_TEST(outcome.held(), test::story(outcome));
+  BOOST_TEST_REQUIRE(outcome.faults.size() == 3u);
+  BOOST_TEST(outcome.faults[0].hits > 0u);
+  BOOST_TEST_REQUIRE(outcome.faults[1].time.has_value());
+  BOOST_TEST(outcome.faults[1].time->ns > 0);
+  BOOST_TEST(outcome.faults[1].hits > 0u);
+  BOOST_TEST(!outcome.faults[2].time.has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_hit_counts_for_the_rule_that_made_it_alone) {
   const Outcome outcome = with_faults(
       "  - {packet: \"drop iter=1 psn=1\", link: \"n1->s1\"}\n"

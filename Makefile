@@ -4,7 +4,7 @@
 #   make install PREFIX=/usr/local DESTDIR=   the command, its libraries, scenarios and pages; make uninstall takes them away
 #   make package Debian packages in build/package, from the release build
 #   make tarball the command for any x86-64 Linux with glibc 2.31 or later, in build/portable
-#   make test    every test, as CI runs them
+#   make test    every test, as CI runs them; STAGES=changed: what your changes need, in about three minutes (BASE=COMMIT: since then)
 #   make soak    random scenarios with all checkers for SOAK_SECONDS (600), from SOAK_FIRST_SEED (new ones each time) on
 #   make conformance  runs the rdma-core project's test suite on emulated nodes and writes docs/conformance.md
 #   make interop  programs between Verbena and the kernel's rxe in an emulated machine; writes docs/interop.md (half an hour)
@@ -48,7 +48,7 @@ demo: setup
 	@build/verbena demo --out demo
 
 test:
-	@scripts/test.sh $(STAGES)
+	@BASE='$(BASE)' scripts/test.sh $(STAGES)
 
 SOAK_SECONDS ?= 600
 SOAK_FIRST_SEED ?= $(shell date +%s)000

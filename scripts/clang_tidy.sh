@@ -2,6 +2,7 @@
 # clang-tidy (.clang-tidy) over the sources that the preset tidy would compile: each by itself, so that what a file uses and does not
 # include is an error here. A file is checked again only when it, a header, or the checks have changed since it was last found
 # clean; build/clang-tidy-clean is the record of that.
+#   scripts/clang_tidy.sh [FILE...]     all of them when none is named; the preset tidy is configured before
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,5 +23,12 @@ check_one() {
 }
 export -f check_one
 
-find . -path ./build -prune -o -path ./tests -prune -o \( -name '*.cc' -o -name '*.c' \) -print0 | sort -z |
+files() {
+  if [[ $# -gt 0 ]]; then
+    printf './%s\0' "$@"
+  else
+    find . -path ./build -prune -o -path ./tests -prune -o \( -name '*.cc' -o -name '*.c' \) -print0 | sort -z
+  fi
+}
+files "$@" |
   xargs -0 -r -n 1 -P "$(nproc)" bash -c 'grep -q "$0\"" build/tidy/compile_commands.json || exit 0; check_one "$0"'

@@ -3,6 +3,8 @@
 # went, the last line how many tests passed and failed, and the exit status is 0 only when all passed. JUnit files for CI
 # services are in build/test-results.
 #   scripts/test.sh [STAGE...]      all of them when none is named
+# The stage `changed` is none of them: it runs what the changes need, in about three minutes (scripts/changed.py). When nothing was
+# there to run, or the time was not enough, its verdict is `nothing` or `partly`, and the exit status 3.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +14,7 @@ results="$PWD/build/test-results"
 
 # How long each takes on two processors of 2026, seconds, after its set-up: only to say how much is left.
 declare -A usual_seconds=([format]=2 [release]=240 [core]=100 [style]=6 [instructions]=11 [programs]=750 [python]=30 [package]=60
-                          [interop]=30 [systems]=70 [fuzz]=120 [asan]=400 [tsan]=230 [tidy]=330 [leftovers]=1)
+                          [interop]=30 [systems]=70 [fuzz]=120 [asan]=400 [tsan]=230 [tidy]=330 [leftovers]=1 [changed]=150)
 
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error --output-junit "$results/$stage.xml" "${@:2}"; }
 
@@ -45,12 +47,13 @@ stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz 
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
 stage_tsan()     { scripts/build.sh tsan core_tests && ctest_of build/tsan -L core -j "$jobs"; }
 stage_tidy()     { scripts/build.sh tidy --configure-only && scripts/clang_tidy.sh; }
+stage_changed()  { scripts/setup.sh site && /usr/bin/python3 -B scripts/changed.py --results "$results"; }
 stage_leftovers() { /usr/bin/python3 scripts/leftovers.py compare "$before" "$VERBENA_TEST_RUN" "$TMPDIR"; }
 
 stages=("$@")
 [[ $# -eq 0 ]] && stages=("${all_stages[@]}")
 for stage in "${stages[@]}"; do
-  declare -F "stage_$stage" >/dev/null || { echo "test: no stage is called '$stage'; there are ${all_stages[*]}" >&2; exit 2; }
+  declare -F "stage_$stage" >/dev/null || { echo "test: no stage is called '$stage'; there are ${all_stages[*]} changed" >&2; exit 2; }
 done
 
 scripts/setup.sh build test || exit 1
@@ -86,7 +89,8 @@ seconds_left() {
 
 rm -rf "$results"
 mkdir -p "$results"
-failed=0
+status=0
+total=passed
 table=""
 verdicts=()
 for index in "${!stages[@]}"; do
@@ -94,11 +98,22 @@ for index in "${!stages[@]}"; do
   printf '\n==== %s (%d of %d; %s so far, about %s left)\n' "$stage" $((index + 1)) ${#stages[@]} \
     "$(minutes $SECONDS)" "$(minutes "$(seconds_left "$index")")"
   started=$SECONDS
-  if "stage_$stage" </dev/null; then verdict=passed; else verdict=FAILED; failed=1; fi
+  "stage_$stage" </dev/null
+  case "$stage $?" in
+    *" 0") verdict=passed ;;
+    "changed 3") verdict=nothing ;;
+    "changed 4") verdict=partly ;;
+    *) verdict=FAILED ;;
+  esac
+  if [[ $verdict == FAILED ]]; then
+    status=1 total=FAILED
+  elif [[ $verdict != passed && $status -eq 0 ]]; then
+    status=3 total="$verdict"
+  fi
   verdicts+=("$stage=$verdict")
   table+="$(printf '%-12s %-7s %5d s' "$stage" "$verdict" $((SECONDS - started)))"$'\n'
 done
 
-printf '\n==== summary\n%s%-12s %-7s %5d s\n' "$table" total "$([[ $failed -eq 0 ]] && echo passed || echo FAILED)" "$SECONDS"
+printf '\n==== summary\n%s%-12s %-7s %5d s\n' "$table" total "$total" "$SECONDS"
 /usr/bin/python3 -B scripts/test_totals.py "$results" "${verdicts[@]}"
-exit $failed
+exit $status

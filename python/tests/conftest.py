@@ -10,6 +10,7 @@ import pytest
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.abspath(PACKAGE))
+sys.path.append(os.path.join(os.path.abspath(PACKAGE), "..", "tests", "programs"))  # waiting.py
 
 # Shells start what is in the background with it ignored, and what we start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,9 +7,9 @@ import sys
 import tempfile
 import textwrap
 import threading
-import time
 
 import pytest
+import waiting
 
 import verbena
 from verbena import Fabric
@@ -18,20 +18,21 @@ from verbena.processes import wearers
 # Programs of every kind that is hard to end: one that ignores SIGTERM, one that has gone into a session of its own, one
 # with an environment of its own, one that stands still.
 STUBBORN = r"""
-import json, os, signal, sys, time
+import json, os, signal, sys
 from verbena import Fabric
 fabric = Fabric(nodes=2, topology=sys.argv[1] or None, capture=True)
 a, b = fabric.nodes
-for script in ("trap '' TERM; while :; do sleep 1; done",
-               "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' & wait",
-               "env -i sh -c \"trap '' TERM; while :; do sleep 1; done\" & wait", f"ibv_rc_pingpong -g 0 -n 3 -p {fabric.port()}"):
-    a.popen(["sh", "-c", script])
+for script in ("trap '' TERM; echo; while :; do sleep 1; done",
+               "setsid sh -c 'trap \"\" TERM; echo; while :; do sleep 1; done' & wait",
+               "env -i sh -c \"trap '' TERM; echo; while :; do sleep 1; done\" & wait"):
+    a.popen(["sh", "-c", script], stdout=-1).stdout.readline()  # it has come to what it is there for
+port = fabric.port()
+a.popen(["sh", "-c", f"ibv_rc_pingpong -g 0 -n 3 -p {port}"]).wait_listening(port)
 still = b.popen(["cat"], stdin=-1, stdout=-1)
 still.stdin.write("x\n")
 still.stdin.flush()
 still.stdout.readline()
 os.kill(still.pid, signal.SIGSTOP)
-time.sleep(0.3)  # until the shells have come to what they are there for
 print(json.dumps([fabric.name, fabric.folder, [program.pid for program in fabric.programs]]), flush=True)
 """
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(verbena.__file__)))
@@ -60,10 +61,17 @@ def left(name, folder, sessions):
 
 
 def await_nothing_left(name, folder, sessions, seconds):
-    deadline = time.monotonic() + seconds
-    while found := left(name, folder, sessions):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.02)
+    found = None
+
+    def nothing_is_left():
+        nonlocal found
+        found = left(name, folder, sessions)
+        return not found
+
+    try:
+        waiting.until(nothing_is_left, seconds, "nothing is left")
+    except TimeoutError:
+        pytest.fail(f"left: {found}")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_nothing_is_left_when_a_script_ends(how, status, words, topology):
     "number, within_s, topology", [(signal.SIGINT, 0, "star"), (signal.SIGTERM, 10, "star"), (signal.SIGKILL, 10, "")]
 )
 def test_nothing_is_left_when_a_script_is_ended(number, within_s, topology):
-    script, name, folder, sessions = started("with fabric: time.sleep(60)", topology)
+    script, name, folder, sessions = started("with fabric: signal.pause()", topology)
     assert len(wearers(f"{name}/programs/")) >= 5 and os.path.isdir(folder)
     script.send_signal(number)
     _, err = script.communicate(timeout=30)
@@ -95,9 +103,11 @@ def test_nothing_is_left_when_a_script_is_ended(number, within_s, topology):
 
 
 def test_a_second_interrupt_leaves_nothing_either():
-    script, name, folder, sessions = started("with fabric: time.sleep(60)")
+    script, name, folder, sessions = started("with fabric: signal.pause()")
+    before = len(wearers(f"{name}/programs/"))
     script.send_signal(signal.SIGINT)
-    time.sleep(0.3)  # it is within the two seconds that programs have to end
+    # Those that end when they are asked to have ended; the others have two seconds.
+    waiting.until(lambda: len(wearers(f"{name}/programs/")) < before, 10, "programs have begun to end")
     script.send_signal(signal.SIGINT)
     script.communicate(timeout=30)
     assert script.returncode == -signal.SIGINT
@@ -117,8 +127,7 @@ def test_a_process_that_forks_does_not_end_its_parents_fabric():
 def test_a_program_ends_with_all_that_it_has_started_and_alone():
     with Fabric() as fabric:
         one, other = (fabric.node(1).popen(["sh", "-c", "setsid sleep 1000 & sleep 1000"]) for _ in range(2))
-        while len(wearers(fabric.programs_mark)) < 6:
-            time.sleep(0.01)
+        waiting.until(lambda: len(wearers(fabric.programs_mark)) >= 6, 10, "six processes run")
         assert one.end() == -signal.SIGTERM
         assert not wearers(one.mark) and len(wearers(other.mark)) == 3
         fabric.end_programs()
@@ -141,13 +150,14 @@ def test_a_fabric_that_could_not_begin_leaves_nothing():
 
 def test_fabrics_of_many_threads_have_ports_and_names_of_their_own():
     ports, names = [], []
+    all_have_one = threading.Barrier(4)
 
     def one():
         with Fabric() as fabric:
             names.append(fabric.name)
             ports.extend(fabric.port() for _ in range(20))
             assert fabric.node(1).run(["echo", "x"]).stdout == "x\n"
-            time.sleep(0.2)
+            all_have_one.wait(60)
 
     threads = [threading.Thread(target=one) for _ in range(4)]
     for thread in threads:

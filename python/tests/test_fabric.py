@@ -1,9 +1,9 @@
 """Programs on nodes of a fabric: started, fed, ended, counted; what is wrong is told."""
 import subprocess
 import sys
-import time
 
 import pytest
+import waiting
 
 import verbena
 from verbena import CommandError, Ecn, Fabric, ProgramError, VerbenaError
@@ -181,9 +181,8 @@ def test_wrong_calls_are_told():
 def test_cables_are_captured():
     with Fabric(cable_captures=True, rate="10Gbps", delay="10us") as fabric:
         pingpong(fabric, "-n", "3")
-        deadline = time.monotonic() + 10  # the fabric writes what it holds within a quarter of a second
-        while not (conversations := fabric.cable("n1-s1").conversations()) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        # The fabric writes what it holds within a quarter of a second.
+        conversations = waiting.until(lambda: fabric.cable("n1-s1").conversations(), 10, "the cable's capture has packets")
         ends = conversations[0].ends
         assert {end.address for end in ends} == {"127.47.91.1", "127.47.91.2"} and ends[0].sent["packets"] > 0
 

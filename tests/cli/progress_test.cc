@@ -6,15 +6,15 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
-#include <chrono>
 #include <cstdlib>
 #include <regex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/progress_line.h"
+#include "tests/support/waiting.h"
 
+using namespace verbena;
 using namespace verbena::cli;
 
 namespace {
@@ -33,19 +33,22 @@ std::string on_a_terminal(int stream, Body body) {
     _exit(127);
   }
   std::string said;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  char text[4096];
   // EIO once the child has closed its end; before it has opened it, the terminal hangs up as well.
-  for (bool ended = false; std::chrono::steady_clock::now() < end;) {
-    pollfd readable{terminal, POLLIN, 0};
-    const bool has_text = poll(&readable, 1, 20) == 1 && (readable.revents & POLLIN) != 0;
-    const ssize_t got = has_text ? read(terminal, text, sizeof text) : 0;
-    if (got > 0) said.append(text, static_cast<std::size_t>(got));
-    if (got > 0) continue;
-    if (ended) break;
-    ended = waitpid(child, nullptr, WNOHANG) == child;
-    if (!ended) usleep(10'000);
-  }
+  const auto read_what_is_there = [&] {
+    char text[4096];
+    for (pollfd readable{terminal, POLLIN, 0}; poll(&readable, 1, 20) == 1 && (readable.revents & POLLIN) != 0;) {
+      const ssize_t got = read(terminal, text, sizeof text);
+      if (got <= 0) return;
+      said.append(text, static_cast<std::size_t>(got));
+    }
+  };
+  verbena::waiting::wait_until(
+      [&] {
+        read_what_is_there();
+        return waitpid(child, nullptr, WNOHANG) == child;
+      },
+      seconds(60), milliseconds(10));
+  read_what_is_there();
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   close(terminal);
@@ -63,11 +66,11 @@ std::string command_on_a_terminal(std::vector<std::string> words) {
 }
 
 /// What work says that takes so long before the first of its packets and is then a quarter done.
-std::string work_on_a_terminal(std::chrono::milliseconds first, bool quiet) {
+std::string work_on_a_terminal(Duration first, bool quiet) {
   return on_a_terminal(STDERR_FILENO, [first, quiet] {
     LongWork work(quiet, "reading lost.pcapng");
     work.reached(0, 4096);
-    std::this_thread::sleep_for(first);
+    verbena::waiting::let_time_pass(first);
     for (std::uint64_t done = 1; done <= 1024; ++done) work.reached(done, 4096);  // looks at the clock once more
   });
 }
@@ -110,9 +113,9 @@ BOOST_AUTO_TEST_CASE(a_terminal_sees_the_time_that_is_left_and_quiet_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(work_of_more_than_a_second_says_how_far_it_is_where_errors_go) {
-  const std::string said = work_on_a_terminal(std::chrono::milliseconds(1100), false);
+  const std::string said = work_on_a_terminal(milliseconds(1100), false);
   BOOST_TEST(std::regex_search(said, std::regex("reading lost.pcapng: 25 %  1 s, about [3-9] s left")), said);
   BOOST_TEST(said.ends_with("\r\x1b[K"), said);  // gone when the result comes
-  BOOST_TEST(work_on_a_terminal(std::chrono::milliseconds(1100), true) == "");
+  BOOST_TEST(work_on_a_terminal(milliseconds(1100), true) == "");
   BOOST_TEST(work_on_a_terminal({}, false) == "");
 }

@@ -13,6 +13,7 @@
 #include "emulator/host/node/stats_file.h"
 #include "emulator/host/node/stats_search.h"
 #include "tests/cli/run_command.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using nic::Counter;
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(watching_ends_with_the_last_process) {
   BOOST_REQUIRE(seen >= 0);
   const pid_t ender = fork();
   if (ender == 0) {  // once it was seen twice
-    for (int i = 0; i < 2000 && lines_in(seen) < 2; ++i) usleep(10'000);
+    verbena::waiting::wait_until([&] { return lines_in(seen) >= 2; }, seconds(20), milliseconds(10));
     one.end();
     _exit(0);
   }

@@ -13,7 +13,7 @@ import pairs
 
 MAKE = os.path.join(pairs.ROOT, "scripts", "package.sh")
 CONTAINER_FILES = ["tests/package/container.sh", "tests/package/seccomp_exec.py", "tests/package/pairs.py", "tests/programs/harness.py",
-                   "packaging/debian/tests/pairs"]
+                   "tests/programs/waiting.py", "packaging/debian/tests/pairs"]
 TRIPLET = "x86_64-linux-gnu"
 MINUTE_S = 15  # what a newcomer waits for the first result
 SHOW = "grep -E '^(Uid|CapEff|Seccomp):' /proc/self/status; df --output=size -k /dev/shm; ls /dev; ip -o link"

@@ -8,6 +8,7 @@ import time
 import zlib
 
 import harness
+import waiting
 from harness import Failure
 
 ROCE_PORT = 4791
@@ -40,11 +41,10 @@ def traces_of(fabric):
 
 
 def require_no_traces(fabric):
-    deadline = time.monotonic() + 5
-    while traces_of(fabric):
-        if time.monotonic() > deadline:
-            raise Failure(f"left behind: {traces_of(fabric)}")
-        time.sleep(0.02)
+    try:
+        waiting.until(lambda: not traces_of(fabric), 5, "nothing is left behind")
+    except TimeoutError as error:
+        raise Failure(f"left behind: {traces_of(fabric)}") from error
 
 
 def require_usable(fabric):
@@ -81,7 +81,7 @@ def kill_many_times(context):
     with context.fabric() as fabric:
         for _ in range(10):
             pair = transfer(fabric, 30)
-            time.sleep(chance.uniform(0.0, 0.15))  # any moment will do: there is nothing to wait for
+            waiting.let_time_pass(chance.uniform(0.0, 0.15))  # any moment will do: there is nothing to wait for
             victim = pair.server if chance.random() < 0.5 else pair.client
             victim.signal_group(signal.SIGKILL)
             for program in (pair.server, pair.client):
@@ -140,7 +140,7 @@ def hostile_packets(context):
                     except ConnectionRefusedError:
                         pass  # the answer to an earlier datagram
                 if count % 50 == 0:
-                    time.sleep(0.02)  # spread over the transfer
+                    waiting.let_time_pass(0.02)  # spread over the transfer
         pair.finish(60)
         for program in (pair.server, pair.client):
             counters = program.counters()

@@ -16,6 +16,8 @@ import subprocess
 import tempfile
 import time
 
+import waiting
+
 RESERVATION_PORT = 4790
 # Those below are people's, those above belong to tests that have nodes of their own (tests/host, tests/shim). Over UDP a node is
 # its address, whatever the fabric.
@@ -68,7 +70,7 @@ class Mark:
                     os.kill(process, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-            time.sleep(0.001)
+            waiting.let_time_pass(0.001)
 
 
 class Program:
@@ -228,7 +230,7 @@ def wait_until(condition, deadline, what, programs=()):
         if ended or time.monotonic() > deadline:
             why = "ended too soon" if ended else "timed out"
             raise Failure(f"{why} while waiting until {what}\n" + "".join(p.describe() for p in programs))
-        time.sleep(0.005)
+        waiting.let_time_pass(0.005)
 
 
 def ends_without_a_word(tool):
@@ -272,7 +274,7 @@ class Pair:
                 deadline = min(deadline, time.monotonic() + PATIENCE_AFTER_FAILURE_S)
                 self.client.wait(deadline)
                 self.server.wait(deadline)
-            time.sleep(0.01)
+            waiting.let_time_pass(0.01)
         if failed():
             raise Failure(f"an exit status is not {failed()[0]}\n{self.describe()}")
         if None in (self.client.status, self.server.status):

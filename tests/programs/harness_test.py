@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 import bad_luck  # noqa: E402
 import harness  # noqa: E402
 import roce_check  # noqa: E402
+import waiting  # noqa: E402
 
 # Stands for `verbena`: drops the options of exec and runs the program.
 STAND_IN = """#!/bin/sh
@@ -68,10 +69,7 @@ class Harness(unittest.TestCase):
             program = fabric.start(fabric.nodes[0], ["sh", "-c", script])
             harness.wait_until(lambda: program.out.strip(), time.monotonic() + 10, "the child runs", [program])
             child = int(program.out)
-        deadline = time.monotonic() + 10
-        while os.path.exists(f"/proc/{child}") and time.monotonic() < deadline:
-            time.sleep(0.01)
-        self.assertFalse(os.path.exists(f"/proc/{child}"))
+        waiting.until(lambda: not os.path.exists(f"/proc/{child}"), 10, "the child has ended")
 
     def test_two_fabrics_never_share_a_node(self):
         with self.fabric(80) as one, self.fabric(80) as two:

@@ -6,6 +6,7 @@ import time
 
 import harness
 import served
+import waiting
 from harness import Failure
 
 SOON = 15  # seconds within which something is certain to happen
@@ -149,7 +150,7 @@ def data_intact(context):
         drained = ends.listener.begin("drain", octets, 55)
         for _ in range(3):
             ends.fault("link-down", "n1-s1")
-            time.sleep(0.05)
+            waiting.let_time_pass(0.05)
             ends.fault("link-up", "n1-s1")
         result = drained()
         if result != f"{octets} octets, 0 wrong lines":
@@ -161,10 +162,10 @@ def child_is_cut(context):
     with Ends(context) as ends:
         ends.connected()
         ends.listener.ask("read_in_child", 4, want="reading")
-        time.sleep(float(SILENCE))  # what the child's own thread does at its beginning, nobody is told
+        waiting.let_time_pass(float(SILENCE))  # what the child's own thread does at its beginning, nobody is told
         ends.fault("partition", "n1", "n2", "one-way")
         ends.client.ask("write", "late", want="written")
-        time.sleep(float(SILENCE))
+        waiting.let_time_pass(float(SILENCE))
         if "child read" in ends.listener.program.out:
             raise Failure(f"the child of a forking server hears a dead cable\n{ends.listener.program.describe()}")
         ends.fault("heal")

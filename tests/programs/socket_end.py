@@ -10,9 +10,10 @@ import os
 import signal
 import socket
 import sys
-import time
 
-IDLE = 0.01
+import waiting
+
+FOREVER = float("inf")  # whoever has started it ends it
 SO_GET_FILTER = 26
 LIBC = ctypes.CDLL(None, use_errno=True)
 PORT = int(sys.argv[2])
@@ -109,12 +110,15 @@ def has_filter(one):
     return steps.value != 0
 
 
+def commands_from(first):
+    with open(sys.argv[1], encoding="ascii") as file:
+        return file.read().split("\n")[first:-1]
+
+
 def main():
     end, done = End(), 0
     while True:
-        with open(sys.argv[1], encoding="ascii") as file:
-            lines = file.read().split("\n")[:-1]
-        for line in lines[done:]:
+        for line in waiting.until(lambda: commands_from(done), FOREVER, "a command"):
             name, *words = line.split()
             try:
                 result = getattr(end, name)(*words)
@@ -122,7 +126,6 @@ def main():
                 result = type(error).__name__
             print(done, result, flush=True)
             done += 1
-        time.sleep(IDLE)
 
 
 main()

@@ -74,6 +74,10 @@ SYSTEM_HEADER = re.compile(r'#include <((sys|linux|net|netinet|arpa|infiniband|r
 PURE = ("wire", "emulator/nic", "emulator/cm", "emulator/fabric", "emulator/sim")
 CLOCKS = re.compile(r"std::chrono::(steady|system|high_resolution)_clock|clock_gettime|std::random_device|\brand\(\)")
 
+# Tests wait for conditions; who has to let time pass does so here, by name.
+SLEEPERS = ("tests/support/waiting.h", "tests/programs/waiting.py")
+SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|(?:clock_)?nanosleep|time\.sleep|import sleep|sleep(?=\(\d))\b|(?<=::)sleep(?=\()")
+
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.M)
 MARKERS = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
 WEB_ADDRESS = re.compile(r"\b(https?|ftp)" + r"://|\bwww\." + r"[a-z]")
@@ -157,6 +161,12 @@ def check_source(path, text):
     return offences
 
 
+def check_sleeping(path, text):
+    if not path.startswith(("tests/", "python/tests/")) or path.startswith("tests/tidy/") or path in SLEEPERS:
+        return []
+    return [f"sleeps ({found.group(0)}): wait for a condition, as {SLEEPERS[path.endswith('.py')]} does" for found in SLEEP.finditer(text)]
+
+
 def check_text(path, text):
     offences = [f"has the marker {found}" for found in MARKERS.findall(text)]
     if path != "LICENSE" and WEB_ADDRESS.search(text):
@@ -166,6 +176,8 @@ def check_text(path, text):
     lines = text.count("\n")
     if path.endswith(SOURCE_SUFFIXES + (".py", ".sh")) and lines > LINES_HARD_MAX:
         offences.append(f"has {lines} lines, more than {LINES_HARD_MAX}")
+    if path.endswith(SOURCE_SUFFIXES + (".py",)):
+        offences += check_sleeping(path, text)
     if path.endswith(SOURCE_SUFFIXES):
         longest = max(map(len, text.splitlines()), default=0)
         if longest > LINE_LENGTH_MAX:

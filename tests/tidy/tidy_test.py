@@ -65,6 +65,14 @@ class Rules(unittest.TestCase):
         self.assertTrue(tidy.check_text("wire/a.cc", CLEAN + "// TO" + "DO later\n"))
         self.assertTrue(tidy.check_text("docs/a.md", "see http" + "://example.org\n"))
 
+    def test_sleeping_test_is_an_offence(self):
+        for line in ("std::this_thread::sleep_for(time);", "usleep(1000);", "::sleep(seconds);", "sleep(1);", "nanosleep(&time, nullptr);"):
+            self.assertTrue(tidy.check_text("tests/nic/a_test.cc", CLEAN + line + "\n"), line)
+        self.assertTrue(tidy.check_text("python/tests/test_a.py", "time.sleep(1)\n"))
+        self.assertEqual(tidy.check_text("tests/nic/a_test.cc", CLEAN + 'pair.sleep();\nrun("sleep 60");\n'), [])
+        self.assertEqual(tidy.check_text("tests/programs/waiting.py", "time.sleep(1)\n"), [])
+        self.assertEqual(tidy.check_text("emulator/host/os/a.cc", CLEAN + "nanosleep(&time, nullptr);\n"), [])
+
     def test_script_that_cannot_be_run_is_an_offence(self):
         self.assertTrue(tidy.check_mode(False, "#!/bin/sh\n"))
         self.assertTrue(tidy.check_mode(True, "text\n"))

@@ -14,6 +14,7 @@
 #include "emulator/host/link/shm/shm_link.h"
 #include "tests/host/engine/engine_node.h"
 #include "tests/support/unmapped.h"
+#include "tests/support/waiting.h"
 
 namespace {
 using namespace verbena;
@@ -21,6 +22,8 @@ using namespace verbena::host;
 using namespace verbena::host::test;
 using nic::CompletionStatus;
 using nic::SendOpcode;
+using verbena::waiting::let_time_pass;
+using verbena::waiting::wait_until;
 
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kThreadSanitizer = true;
@@ -33,15 +36,6 @@ constexpr std::uint8_t kPatientTimeout = 18;
 
 std::string fabric_name() {
   return "engine." + std::to_string(getpid());
-}
-
-bool wait_until(const std::function<bool()>& done, Duration patience = seconds(20)) {
-  const Time end = clock_now() + patience;
-  while (clock_now() < end) {
-    if (done()) return true;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return false;
 }
 
 /// How often the kernel has put this process's progress threads to sleep (proc(5)).
@@ -122,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_passive_target_is_served_while_its_application_sleeps) {
     BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
     BOOST_REQUIRE(a.poll(1).size() == 1U);
     BOOST_TEST(std::atomic_ref(b.buffer[0]).load() == static_cast<std::uint64_t>(i) + 1);
-    if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));  // both threads fall asleep
+    if (i % 10 == 0) let_time_pass(milliseconds(3));  // both threads fall asleep
   }
 }
 
@@ -157,7 +151,7 @@ BOOST_AUTO_TEST_CASE(who_polls_in_vain_and_goes_away_is_served_all_the_same) {
     EngineNode b(233, over(link, 233));
     connect(a, b, kPatientTimeout);
     for (int i = 0; i < 3; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the thread waits for nothing but frames
+      let_time_pass(milliseconds(50));  // the thread waits for nothing but frames
       BOOST_TEST(b.poll(1, microseconds(100)).empty());
       BOOST_TEST(a.post(SendOpcode::rdma_write, 8));
       BOOST_TEST(a.poll(1, seconds(5)).size() == 1U, "over " << link);
@@ -189,13 +183,14 @@ BOOST_AUTO_TEST_CASE(an_idle_engine_never_wakes) {
   BOOST_TEST(a.post(SendOpcode::rdma_write, 100000));
   BOOST_REQUIRE(a.poll(1).size() == 1U);
   // The timers of that write run out first: 67 ms for an ACK that has come long ago, and the watch after the last call.
-  std::uint64_t sleeps = sleeps_of_progress_threads();
-  BOOST_TEST(wait_until([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    return sleeps == std::exchange(sleeps, sleeps_of_progress_threads());
-  }));
+  std::uint64_t sleeps = UINT64_MAX;
+  const auto is_at_rest = [&] {
+    const std::uint64_t before = std::exchange(sleeps, sleeps_of_progress_threads());
+    return sleeps == before;
+  };
+  BOOST_TEST(wait_until(is_at_rest, seconds(20), milliseconds(300)));
   const std::uint64_t wakes = a.engine->thread_wakes() + b.engine->thread_wakes();
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  let_time_pass(milliseconds(500));
   BOOST_TEST(a.engine->thread_wakes() + b.engine->thread_wakes() == wakes);
   BOOST_TEST(sleeps_of_progress_threads() == sleeps);
   BOOST_TEST(a.post(SendOpcode::rdma_write, 8));  // and is there when it is needed
@@ -235,7 +230,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_behind_others) 
   b.build();
   connect(a, b, kTimeout);
   write();
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  let_time_pass(milliseconds(5));
   for (int i = 0; i < 4; ++i) a.engine->progress();
   BOOST_TEST(a.poll(1).size() == 1U);
   BOOST_TEST(a.engine->counters().get(nic::Counter::local_ack_timeout_err) == before);

@@ -4,7 +4,6 @@
 
 #include <boost/test/unit_test.hpp>
 #include <deque>
-#include <thread>
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/host/link/in_process_link.h"
@@ -12,6 +11,7 @@
 #include "tests/host/engine/engine_node.h"
 #include "tests/host/fabric_process/served.h"
 #include "tests/host/link/link_frames.h"
+#include "tests/support/waiting.h"
 
 namespace {
 using namespace verbena;
@@ -20,15 +20,12 @@ using namespace verbena::host::test;
 using nic::CompletionStatus;
 using nic::Counter;
 using nic::SendOpcode;
+using verbena::waiting::let_time_pass;
 
 constexpr std::uint8_t kTimeout = 9;
 constexpr Duration kAckTimeout{std::int64_t{4096} << kTimeout};  // 2.1 ms
 const wire::Gid kA = wire::Gid::from_ipv4(0x7f2f5b01);
 const wire::Gid kB = wire::Gid::from_ipv4(0x7f2f5b02);
-
-void sleep_for(Duration time) {
-  std::this_thread::sleep_for(std::chrono::nanoseconds(time.ns));
-}
 
 /// A cable whose frames pass through the hands of threads that can be stopped.
 class HandledLink final : public Link {
@@ -79,7 +76,7 @@ class HandledLink final : public Link {
     const bool found = has_looked_ && inner_->fetch(most);
     if (preempted.ns != 0) {
       has_looked_ = false;  // what arrives from here on is not found by this look
-      sleep_for(preempted);
+      let_time_pass(preempted);
       meanwhile();
     }
     return found;
@@ -133,7 +130,7 @@ struct HandledPair {
   /// a's threads look again and again, each time long after the timer was due.
   void look_for_long() {
     for (int i = 0; i < 10; ++i) {
-      sleep_for(kAckTimeout * 2);
+      let_time_pass(kAckTimeout * 2);
       for (int looks = 0; looks < 20; ++looks) {
         a->engine->progress();
         nic::Completion none;
@@ -222,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_leaves_late_has_its_whole_timeout_from_then_
   HandledPair pair;
   pair.link->sender_stands = true;
   BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
-  sleep_for(kAckTimeout);
+  let_time_pass(kAckTimeout);
   const Time left = clock_now();
   pair.link->send();
   for (Time now = left; pair.count(Counter::local_ack_timeout_err) == 0 && now < left + seconds(20); now = clock_now())
@@ -275,7 +272,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_for_a_fabric_pr
   b.engine->progress();  // the acknowledgement lies in b's ring
   nic::Completion none;
   for (int i = 0; i < 10; ++i) {
-    sleep_for(kAckTimeout * 2);
+    let_time_pass(kAckTimeout * 2);
     for (int looks = 0; looks < 5; ++looks) {
       a.engine->progress();
       BOOST_TEST(a.engine->poll_cq(a.cq, {&none, 1}) == 0U);
@@ -315,7 +312,7 @@ struct CabledPair {
   void look_for_long(EngineNode& node) const {
     nic::Completion none;
     for (int i = 0; i < 10; ++i) {
-      sleep_for(kAckTimeout * 2);
+      let_time_pass(kAckTimeout * 2);
       for (int looks = 0; looks < 20; ++looks) {
         look(node);
         BOOST_TEST(node.engine->poll_cq(node.cq, {&none, 1}) == 0U);

@@ -10,10 +10,12 @@
 #include "emulator/host/link/shm/shm_channel.h"
 #include "emulator/host/os/clock.h"
 #include "tests/host/link/link_frames.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
+using verbena::waiting::let_time_pass;
 
 namespace {
 
@@ -83,7 +85,7 @@ Passes passes_for_a_frame(Work& work, bool app_calls) {
     const std::uint64_t one = 1;
     BOOST_REQUIRE(write(work.bell.get(), &one, sizeof one) == sizeof one);
     BOOST_REQUIRE(until([&] { return work.sleeps.load() > sleeps; }, [] { std::this_thread::yield(); }));
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    let_time_pass(milliseconds(2));
     const std::uint64_t taken = work.passes.load() - passes;
     found.fewest = std::min(found.fewest, taken);
     found.most = std::max(found.most, taken);
@@ -109,7 +111,7 @@ Lingering lingers_after(Work& work, std::uint64_t frames) {
     const std::uint64_t sleeps = work.sleeps.load();
     BOOST_REQUIRE(write(work.bell.get(), &frames, sizeof frames) == sizeof frames);
     BOOST_REQUIRE(until([&] { return work.sleeps.load() > sleeps; }, [] { std::this_thread::yield(); }));
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    let_time_pass(milliseconds(2));
     found.shortest_ns = std::min(found.shortest_ns, work.lingered_ns.load());
     found.longest_ns = std::max(found.longest_ns, work.lingered_ns.load());
   }

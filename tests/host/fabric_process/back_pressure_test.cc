@@ -3,10 +3,12 @@
 #include <boost/test/unit_test.hpp>
 
 #include "tests/host/fabric_process/plugged_in.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
+using verbena::waiting::let_time_pass;
 
 namespace {
 
@@ -38,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_takes_its_frames_late_gets_them_all) {
                      psn = send_what_may_leave(one, two, psn, kMoreThanRings);
                      two.link->service();
                      two.link->receive(clock_now(), two.collector, 16);
-                     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                     let_time_pass(milliseconds(10));
                    }));
   BOOST_TEST(psn < kMoreThanRings);
   BOOST_TEST(until([&] { return two.collector.frames.size() == kMoreThanRings; },
@@ -90,7 +92,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_over_what_waits_for_a_process) {
     psn = send_what_may_leave(one, two, psn, UINT32_MAX);
     const std::uint64_t published = one.link->published();
     const Time then = clock_now();
-    std::this_thread::sleep_for(std::chrono::nanoseconds(kLong.ns));
+    let_time_pass(kLong);
     const bool waits = !one.link->has_sent(published) && relay.delivered_by(clock_now()) < then + milliseconds(10);
     two.link->service();
     two.link->receive(clock_now(), two.collector, 1);  // it is not dead

@@ -4,10 +4,13 @@
 
 #include "tests/host/fabric_process/port_and_uplink.h"
 #include "tests/host/fabric_process/served.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
+using verbena::waiting::let_time_pass;
+using verbena::waiting::wait_until;
 
 namespace {
 
@@ -177,7 +180,7 @@ BOOST_AUTO_TEST_CASE(who_yields_sleeps_until_its_core_is_given_back) {
       pair.uplink->directed_yield().yield_core();
       back = clock_now();
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    let_time_pass(milliseconds(1));
     given_back = clock_now();
     has_ended_by_itself = !pair.ports->yielded_cores().has_any();
     pair.ports->yielded_cores().give_all_back();
@@ -282,14 +285,15 @@ BOOST_AUTO_TEST_CASE(what_is_left_by_who_does_not_poll_afterwards_is_found_as_we
     nodes.one.yielded = nodes.two.yielded = 0;
     nodes.two.collector.frames.clear();
     BOOST_REQUIRE(nodes.exchange_until_lent());
-    std::this_thread::sleep_for(std::chrono::microseconds(100));  // it sleeps by then, and still wants a core
+    let_time_pass(microseconds(100));  // it sleeps by then, and still wants a core
     nodes.one.send_to(nodes.two, 0x1000);
     // Nobody polls, and the one who waits for it does not yield.
     const std::size_t wanted = nodes.sent + 1;
-    for (const Time end = clock_now() + seconds(10); clock_now() < end && nodes.two.collector.frames.size() < wanted;) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    const auto arrives = [&] {
       nodes.two.link->receive(clock_now(), nodes.two.collector, 64);
-    }
+      return nodes.two.collector.frames.size() >= wanted;
+    };
+    BOOST_REQUIRE(wait_until(arrives, seconds(10), microseconds(100)));
     BOOST_REQUIRE(nodes.two.collector.frames.size() == wanted);
   }
 }

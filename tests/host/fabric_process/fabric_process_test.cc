@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <string>
-#include <thread>
 
 #include "tests/host/fabric_process/plugged_in.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
+using verbena::waiting::let_time_pass;
 
 namespace {
 
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_link_of_a_ring_that_goes_down_is_led_around) {
   BOOST_TEST(one.send(two, 0, 9, 10));
   BOOST_TEST(fabric.frames_on("s1->s2") == 10u);
   BOOST_TEST(fabric.ask({"link-down", "s1-s2"}) == "");
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // detection
+  fabric.let_routes_follow();
   BOOST_TEST(one.send(two, 10, 19, 20));
   BOOST_TEST(in_order(two));
   BOOST_TEST(fabric.frames_on("s4->s3") == 10u);
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_dead_link_a_dead_switch_and_a_partition_swallow_frames_un
       BOOST_TEST(fabric.ask(wound) == "");
       BOOST_TEST(!one.send(two, psn, psn, arrived + 1, kShort));
       BOOST_TEST(fabric.ask(mend) == "");
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // detection
+      fabric.let_routes_follow();
       BOOST_TEST(one.send(two, psn + 1, psn + 1, arrived + 1));
       psn += 2;
       ++arrived;
@@ -165,9 +166,9 @@ BOOST_AUTO_TEST_CASE(it_sleeps_soon_after_the_last_frame_also_when_a_process_lea
   commit(*one.link, one.request_to(two, 100));
   one.link->publish();
   one.link->flush();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  let_time_pass(milliseconds(50));
   const Duration before = fabric.cpu_time();
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  let_time_pass(milliseconds(300));
   BOOST_TEST((fabric.cpu_time() - before).ns < milliseconds(15).ns);
   BOOST_TEST(one.send(two, 101, 109, 110));
 }

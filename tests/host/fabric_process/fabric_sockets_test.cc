@@ -8,10 +8,12 @@
 
 #include "emulator/host/os/clock.h"
 #include "tests/host/fabric_process/served.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
+using verbena::waiting::let_time_pass;
 
 namespace {
 
@@ -99,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_fault_is_answered_when_all_processes_have_done_it_or_have
   BOOST_TEST(fabric.ask({"link-up", "n2-s1"}) == "");
   BOOST_TEST((clock_now() - before >= milliseconds(900)));
   const Duration worked = fabric.cpu_time();
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  let_time_pass(milliseconds(500));
   BOOST_TEST((fabric.cpu_time() - worked < milliseconds(100)));  // it does not wait by looking
   BOOST_TEST(fabric.ask({"partition", "n1", "n2"}) == "");
   BOOST_TEST(fabric.ask({"heal"}) == "");

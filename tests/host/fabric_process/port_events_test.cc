@@ -1,11 +1,11 @@
 // What processes of a served fabric hear of their node's port, and what becomes of their traffic meanwhile.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <thread>
 #include <vector>
 
 #include "tests/host/engine/engine_node.h"
 #include "tests/host/fabric_process/served.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
@@ -14,6 +14,7 @@ using nic::AsyncEventType;
 using nic::CompletionStatus;
 using nic::Counter;
 using nic::SendOpcode;
+using verbena::waiting::wait_until;
 
 namespace {
 
@@ -25,15 +26,6 @@ EngineConfig plugged(std::uint8_t number, const Served& fabric, bool thread = tr
   EngineConfig config = engine_config(number, fabric.name, thread);
   config.link = "fabric";
   return config;
-}
-
-bool wait_until(const std::function<bool()>& done, Duration patience = seconds(60)) {
-  const Time end = clock_now() + patience;
-  while (clock_now() < end) {
-    if (done()) return true;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return false;
 }
 
 bool hears(EngineNode& node, const Events& wanted) {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "emulator/host/fabric_process/fabric_process.h"
+#include "tests/support/waiting.h"
 
 namespace verbena::host::test {
 
@@ -35,7 +36,7 @@ class Served {
  public:
   explicit Served(const fabric::Topology& topology, Duration detection = milliseconds(1),
                   std::string called = unique_name())
-      : name(std::move(called)) {
+      : name(std::move(called)), detection_(detection) {
     FabricOptions options;
     options.fabric = name;
     options.topology = topology;
@@ -72,6 +73,12 @@ class Served {
     return answer ? *answer : "refused: " + answer.error().text;
   }
   Json stat() const { return Json::parse(ask({"stat"})); }
+  /// The fabric process changes routes in a pass that begins when the detection is over. It answers a question after a
+  /// pass, which may have begun long before the question; the pass before the next answer has not.
+  void let_routes_follow() const {
+    verbena::waiting::let_time_pass(detection_);
+    for (int answers = 0; answers < 2; ++answers) ask({"stat"});
+  }
   Duration cpu_time() const {
     clockid_t clock{};
     timespec time{};
@@ -94,6 +101,7 @@ class Served {
   static inline sem_t stands_{};
   static inline sem_t goes_on_{};
 
+  const Duration detection_;
   Descriptor stop_{eventfd(0, EFD_CLOEXEC)};
   std::unique_ptr<FabricProcess> process_;
   std::thread thread_;

@@ -7,10 +7,12 @@
 
 #include "tests/host/engine/engine_node.h"
 #include "tests/support/cancelled_threads.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
+using verbena::waiting::let_time_pass;
 
 namespace {
 
@@ -34,12 +36,12 @@ void* work(void* argument) {
   return nullptr;
 }
 
-void cancel_one(EngineNode& node, std::chrono::microseconds after) {
+void cancel_one(EngineNode& node, Duration after) {
   Work victim{node};
   pthread_t thread{};
   BOOST_REQUIRE(pthread_create(&thread, nullptr, work, &victim) == 0);
   while (!victim.has_begun.load()) std::this_thread::yield();
-  std::this_thread::sleep_for(after);
+  let_time_pass(after);
   BOOST_REQUIRE(pthread_cancel(thread) == 0);
   void* result = nullptr;
   BOOST_REQUIRE(pthread_join(thread, &result) == 0);
@@ -70,9 +72,9 @@ void cancel_in_traffic(const char* link) {
   EngineNode b(235, config_over(link, 235));
   connect(a, b, kPatientTimeout);
   for (int i = 0; i < 300; ++i) {
-    cancel_one(a, std::chrono::microseconds(i * 7 % 400));
+    cancel_one(a, microseconds(i * 7 % 400));
     BOOST_REQUIRE(works(a));
-    if (i % 20 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));  // both progress threads fall asleep
+    if (i % 20 == 0) let_time_pass(milliseconds(3));  // both progress threads fall asleep
   }
 }
 
@@ -91,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_thread_may_be_cancelled_while_it_looks_for_the_way_to_a_p
     EngineNode a(234, config_over("shm", 234));
     EngineNode b(235, config_over("shm", 235));
     connect(a, b, kPatientTimeout);
-    cancel_one(a, std::chrono::microseconds(i % 10 * 10));
+    cancel_one(a, microseconds(i % 10 * 10));
     BOOST_REQUIRE(works(a));
   }
 }

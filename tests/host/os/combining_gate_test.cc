@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "emulator/host/os/clock.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using verbena::host::clock_now;
 using verbena::host::CombiningGate;
+using verbena::waiting::let_time_pass;
 
 BOOST_AUTO_TEST_CASE(one_thread_is_inside_at_a_time) {
   CombiningGate gate;
@@ -48,12 +50,12 @@ BOOST_AUTO_TEST_CASE(who_passes_by_does_not_wait_before_it_has_found_the_same_ho
 BOOST_AUTO_TEST_CASE(who_waits_sleeps_in_the_kernel_and_enters_when_the_holder_leaves) {
   CombiningGate gate;
   BOOST_REQUIRE(gate.try_enter());
-  constexpr auto kStands = std::chrono::milliseconds(60);
+  constexpr Duration kStands = milliseconds(60);
   std::uint64_t waits = 0;
   std::thread waiter([&] {
     while (!gate.wait_and_enter()) ++waits;
   });
-  std::this_thread::sleep_for(kStands);
+  let_time_pass(kStands);
   gate.leave();
   waiter.join();
   BOOST_TEST(gate.is_busy());

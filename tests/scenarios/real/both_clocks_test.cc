@@ -114,7 +114,7 @@ class Machine final : public FaultTarget {
   Seen run() {
     for (round_ = 0; round_ < kRounds.size(); ++round_) {
       schedule_.run(seconds(kRounds[round_]), *this);
-      let_routes_follow();
+      fabric_.let_routes_follow();
       exchange();
     }
     Seen seen(kRounds.size());
@@ -180,13 +180,6 @@ class Machine final : public FaultTarget {
     nodes_[host].reset();
     const auto is_gone = [&] { return fabric_.stat().at("nodes").at(host).at("processes") == 0; };
     BOOST_TEST(host::test::until(is_gone, [&] { pass(); }));
-  }
-
-  /// The fabric process changes routes in a pass that begins when the detection is over. It answers a question after a
-  /// pass, which may have begun long before the question; the pass before the next answer has not.
-  void let_routes_follow() {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(scenario_.detection.ns));
-    for (int answers = 0; answers < 2; ++answers) fabric_.stat();
   }
 
   /// Frames that will not arrive any more, of all that were ever sent.

@@ -16,23 +16,27 @@ using namespace verbena::scenarios;
 namespace {
 
 constexpr const char* kServer = R"(
-import socket, time
+import signal, socket
 listener = socket.socket()
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind(('127.47.91.1', 28731))
 listener.listen()
 stream, _ = listener.accept()
+stream.settimeout(0.05)
 try:
     while True:
         stream.send(b'.')
-        time.sleep(0.05)
+        try:
+            stream.recv(1)  # the client says something now and then, or nothing
+        except TimeoutError:
+            pass
 except OSError:
-    time.sleep(600)  # the client has gone; whoever runs us ends us, later where the machine has much to do
+    signal.pause()  # the client has gone; whoever runs us ends us, later where the machine has much to do
 )";
 
 // Says what ends the ticks, and how long after the last of them.
 constexpr const char* kBegin = R"(
-import socket, time
+import os, socket, time
 def connect(seconds):
     stream = socket.socket()
     stream.settimeout(seconds)
@@ -105,7 +109,7 @@ while True:
         stream = connect(10)
         break
     except ConnectionRefusedError:
-        time.sleep(0.05)  # the machine is up, its program is not yet
+        os.sched_yield()  # the machine is up, its program is not yet
 tick()
 print('again')
 )",

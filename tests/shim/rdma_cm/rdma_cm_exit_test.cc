@@ -8,28 +8,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <random>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/shim/rdma_cm/rdma_cm_fixture.h"
 #include "tests/shim/served_fabric.h"
+#include "tests/support/waiting.h"
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint16_t kPort = 7471;
 constexpr int kStatus = 7;
 constexpr int kTrials = 40;
-constexpr auto kEndMax = std::chrono::seconds(20);  // a few seconds on a machine that is not busy
-constexpr int kStuckInLibcMax = 1;                  // of the trials; it happens in one of a thousand
-constexpr char kVictim = 'v';                       // what a victim's main connection says of itself
+constexpr verbena::Duration kEndMax = verbena::seconds(20);  // a few seconds on a machine that is not busy
+constexpr int kStuckInLibcMax = 1;                           // of the trials; it happens in one of a thousand
+constexpr char kVictim = 'v';                                // what a victim's main connection says of itself
 constexpr std::size_t kBytes = 4096;
 
 // What can go wrong in a child that can use no test macro: it ends with the line's number.
@@ -325,17 +322,12 @@ enum class End : std::uint8_t { by_itself, stuck, stuck_in_libc };
 
 /// How the process ends. One that does not is killed.
 End await_end(pid_t process, int& status) {
-  const auto limit = Clock::now() + kEndMax;
-  while (waitpid(process, &status, WNOHANG) != process) {
-    if (Clock::now() >= limit) {
-      const bool is_in_libc = waits_for_libc(process);
-      kill(process, SIGKILL);
-      waitpid(process, &status, 0);
-      return is_in_libc ? End::stuck_in_libc : End::stuck;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return End::by_itself;
+  if (verbena::waiting::wait_until([&] { return waitpid(process, &status, WNOHANG) == process; }, kEndMax))
+    return End::by_itself;
+  const bool is_in_libc = waits_for_libc(process);
+  kill(process, SIGKILL);
+  waitpid(process, &status, 0);
+  return is_in_libc ? End::stuck_in_libc : End::stuck;
 }
 
 /// A fabric of its own, where the link needs one.

@@ -16,6 +16,7 @@
 #include "emulator/host/link/udp/udp_socket.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/host/link/network_namespaces.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
@@ -258,15 +259,15 @@ void exchange_between_namespaces(const wire::Gid& a_address, const wire::Gid& b_
   b.join(group);
   BOOST_TEST(a.link->groups().joined() + b.link->groups().joined() == 2);
   // An interface that has just come up refuses some groups for a while: lost, as on a wire.
-  const auto send_and_look = [&] {
-    a.send(a.to(group, 1));
-    b.send(b.to(group, 2));
-    ::usleep(1000);
+  const auto both_have_got = [&] {
     pump(*a.link, a.got);
     pump(*b.link, b.got);
+    if (!a.got.frames.empty() && !b.got.frames.empty()) return true;
+    a.send(a.to(group, 1));
+    b.send(b.to(group, 2));
+    return false;
   };
-  BOOST_REQUIRE(
-      until([&] { return !a.got.frames.empty() && !b.got.frames.empty(); }, send_and_look, std::chrono::seconds(60)));
+  BOOST_REQUIRE(verbena::waiting::wait_until(both_have_got, seconds(60), milliseconds(1)));
   // And not their own.
   for (const auto& frame : a.got.frames) BOOST_TEST(frame == build(b.to(group, 2)));
   for (const auto& frame : b.got.frames) BOOST_TEST(frame == build(a.to(group, 1)));

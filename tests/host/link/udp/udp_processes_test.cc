@@ -13,6 +13,7 @@
 
 #include "emulator/host/link/udp/udp_link.h"
 #include "tests/host/link/link_frames.h"
+#include "tests/support/waiting.h"
 
 using namespace verbena;
 using namespace verbena::host;
@@ -87,8 +88,11 @@ class Counter : public FrameSink {
   Counter counter(opened->slot);
   std::uint32_t reported = 0;
   while (true) {
-    opened->link->fetch(Link::kAll);
-    if (opened->link->receive(clock_now(), counter, 64) == 0) ::usleep(50);
+    const auto takes = [&] {
+      opened->link->fetch(Link::kAll);
+      return opened->link->receive(clock_now(), counter, 64) != 0;
+    };
+    verbena::waiting::wait_until(takes, seconds(60), microseconds(50));
     if (counter.count == reported) continue;
     reported = counter.count;
     if (::write(report, &reported, sizeof reported) != sizeof reported) ::_exit(3);
@@ -133,29 +137,29 @@ struct Node {
         if (process.id > 0 && process.received < frames) return false;
       return true;
     };
-    return until(
-        all_done,
-        [&] {
-          bool sent = false;
-          for (Process& process : processes) {
-            if (process.id <= 0) continue;
-            process.read_report();
-            if (process.sent >= frames || process.sent - process.received >= kWindow) continue;
-            const wire::Qpn qpn(std::uint32_t{process.slot} << 16 | 0x11);
-            const FrameRequest request{.source = kSender,
-                                       .destination = kNode,
-                                       .qpn = qpn,
-                                       .psn = process.sent,
-                                       .payload_bytes = payload_bytes};
-            if (!commit(*sender, request)) continue;
-            ++process.sent;
-            sent = true;
-          }
-          sender->publish();
-          sender->flush();
-          if (!sent) ::usleep(50);  // the processes need the cores
-        },
-        std::chrono::seconds(60));
+    const auto sends_some = [&] {
+      bool sent = false;
+      for (Process& process : processes) {
+        if (process.id <= 0) continue;
+        process.read_report();
+        if (process.sent >= frames || process.sent - process.received >= kWindow) continue;
+        const wire::Qpn qpn(std::uint32_t{process.slot} << 16 | 0x11);
+        const FrameRequest request{
+            .source = kSender, .destination = kNode, .qpn = qpn, .psn = process.sent, .payload_bytes = payload_bytes};
+        if (!commit(*sender, request)) continue;
+        ++process.sent;
+        sent = true;
+      }
+      sender->publish();
+      sender->flush();
+      return sent;
+    };
+    // It rests when it can send no more: the processes need the cores.
+    const auto sends_all = [&] {
+      while (sends_some()) continue;
+      return all_done();
+    };
+    return verbena::waiting::wait_until(sends_all, seconds(60), microseconds(50));
   }
   std::unique_ptr<UdpLink> sender = std::move(*UdpLink::open({.address = kSender, .slot = 0}));
   std::vector<Process> processes;

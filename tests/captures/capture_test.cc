@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(compressed_captures_are_read_with_all_their_members) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_compressed_capture_that_is_cut_off_or_corrupt_is_damaged_and_read_up_to_there) {
+BOOST_AUTO_TEST_CASE(compressed_capture_cut_or_corrupt_is_read_up_to_the_damage) {
   const Bytes whole = rxe();
   for (const auto compress : kCompressors) {
     Bytes file = compress(whole);

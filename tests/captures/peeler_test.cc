@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(layers_without_end_are_given_up) {
   BOOST_TEST(given_up.name == "too many layers");
 }
 
-BOOST_AUTO_TEST_CASE(a_packet_that_the_capture_has_cut_is_headless_and_one_that_is_short_by_itself_is_malformed) {
+BOOST_AUTO_TEST_CASE(cut_packet_is_headless_and_short_packet_is_malformed) {
   Peeler peeler;
   const Bytes frame = tagged(roce(), 2);
   wire::CapturedPacket cut = captured(std::span(frame).first(24));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_packet_that_the_capture_has_cut_is_headless_and_one_that_
   BOOST_TEST((peeler.peel(cut).kind == Peeled::Kind::headless));
 }
 
-BOOST_AUTO_TEST_CASE(arbitrary_octets_behind_every_announced_layer_stay_within_bounds) {
+BOOST_AUTO_TEST_CASE(arbitrary_octets_behind_any_layer_stay_within_bounds) {
   std::mt19937 random(33);  // its values are the same everywhere
   Peeler peeler;
   std::size_t named = 0;

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_failure_says_which_line_what_was_expected_and_what_came) 
   BOOST_TEST(contains(text, "0.000 us  a > b  send-only psn=0 len=64 ack-request"), text);
 }
 
-BOOST_AUTO_TEST_CASE(silence_where_a_packet_is_expected_is_a_failure_after_its_time) {
+BOOST_AUTO_TEST_CASE(silence_instead_of_an_expected_packet_fails_after_its_time) {
   Pair pair;
   BOOST_TEST(contains(error_of(pair.world.play(pair.from, "expect a > b send-only within=50us")),
                       "nothing came within 50 us"));

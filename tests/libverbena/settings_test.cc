@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_together_is_said_when_the_world_is_made) 
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(congestion_control_and_lossless_classes_each_keep_what_would_be_lost) {
+BOOST_AUTO_TEST_CASE(congestion_control_and_lossless_classes_each_avoid_loss) {
   const Incast nothing{Settings()};
   BOOST_TEST(nothing.lost > 0);
   BOOST_TEST(nothing.pauses + nothing.notifications == 0);

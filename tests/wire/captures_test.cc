@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(every_captured_packet_rebuilds_byte_for_byte) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_ipv4_identification_of_every_captured_packet_can_be_solved_for) {
+BOOST_AUTO_TEST_CASE(ipv4_identification_of_every_captured_packet_can_be_solved) {
   for_each_packet([](const PacketView& view, std::span<const std::byte> frame) {
     Bytes copy(frame.begin(), frame.end());
     set_ipv4_identification(copy, 0);  // what a UDP socket would make of it

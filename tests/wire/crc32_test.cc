@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_check_value_of_the_standard) {
   for (const Crc32Kernel& kernel : crc32_kernels()) BOOST_TEST(of(kernel, 0, digits) == 0xcbf43926, kernel.name);
 }
 
-BOOST_AUTO_TEST_CASE(the_kernel_in_use_is_the_first_and_the_one_for_any_processor_the_last) {
+BOOST_AUTO_TEST_CASE(kernel_in_use_is_the_first_and_the_generic_one_the_last) {
   BOOST_REQUIRE(!crc32_kernels().empty());
   BOOST_TEST(crc32_kernel_name() == crc32_kernels().front().name);
   BOOST_TEST(crc32_kernels().back().name == "table");

@@ -4,7 +4,7 @@
 
 namespace verbena::wire::test {
 
-BOOST_AUTO_TEST_CASE(a_completed_frame_is_octet_for_octet_the_one_that_is_built_with_its_icrc) {
+BOOST_AUTO_TEST_CASE(completed_frame_equals_the_one_built_with_its_icrc) {
   for (const FramePath& path : all_paths()) {
     for (const Opcode opcode : defined_opcodes()) {
       for (const std::size_t payload : std::initializer_list<std::size_t>{0, 1, 2, 3, 8, 64, 191, 1024, 4095, 4096}) {

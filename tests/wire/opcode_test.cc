@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(requests_and_responses_are_told_apart) {
   BOOST_TEST(!info_of(0x81).is_request);
 }
 
-BOOST_AUTO_TEST_CASE(receives_are_consumed_by_the_end_of_sends_and_by_writes_with_immediate) {
+BOOST_AUTO_TEST_CASE(receives_are_consumed_by_send_ends_and_immediate_writes) {
   const std::set<unsigned> consuming{0x02, 0x03, 0x04, 0x05, 0x09, 0x0b, 0x16, 0x17};
   for (unsigned code = 0; code <= 0x17; ++code) {
     if (code == 0x15) continue;

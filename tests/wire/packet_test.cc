@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(the_ipv4_header_checksum_is_right_for_every_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_frame_cut_anywhere_is_truncated_and_nothing_behind_it_is_read) {
+BOOST_AUTO_TEST_CASE(frame_cut_anywhere_is_truncated_and_not_read_beyond) {
   for (const FramePath& path : all_paths()) {
     for (const Opcode opcode : defined_opcodes()) {
       const Bytes frame = sample(path, opcode, 21);

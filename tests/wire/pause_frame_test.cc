@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(a_priority_pause_names_its_classes_and_a_time_for_each) {
   BOOST_CHECK(parse_pause_frame(octets) == frame);
 }
 
-BOOST_AUTO_TEST_CASE(a_pause_of_the_whole_port_has_one_time_which_is_read_as_that_of_every_class) {
+BOOST_AUTO_TEST_CASE(pause_of_the_whole_port_is_read_as_that_of_every_class) {
   const auto octets = written({.source = kSource, .is_by_class = false, .classes = 1, .quanta = {0x1234}});
   BOOST_CHECK(octets == padded("0180c20000010256ff000001880800011234"));
   const auto read = parse_pause_frame(octets);

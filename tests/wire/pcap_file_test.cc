@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_stream_of_erf_records_is_read_without_its_padding_records
   BOOST_TEST(read.packets[1].file_offset == 16 + packet.size() + 8 + 32);
 }
 
-BOOST_AUTO_TEST_CASE(an_erf_record_with_further_headers_says_how_long_its_packet_was) {
+BOOST_AUTO_TEST_CASE(erf_record_with_further_headers_gives_the_packet_length) {
   Script script(false);
   const Bytes headers = Script(true).u64(std::uint64_t{0x83} << 56).u64(std::uint64_t{3} << 56).u16(0).file;
   constexpr unsigned kEthernetWithHeaders = 0x82;

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(octets_lie_where_the_document_says) {
               std::vector<unsigned>{0x60, 0, 0, 1, 0, 0x0a, 0x0b, 0x0c, 0x80, 0, 0, 0, 0, 0, 0, 1}));
 }
 
-BOOST_AUTO_TEST_CASE(a_frame_gives_back_what_was_put_into_it_and_its_icrc_covers_it) {
+BOOST_AUTO_TEST_CASE(frame_gives_back_its_content_and_its_icrc_covers_it) {
   for (const PacketSpec& spec : {kMiddle, kNak}) {
     auto frame = make_frame(1, 2, spec);
     const auto view = parse_frame(frame);

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_that_ends_takes_it_along) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(those_of_a_few_queue_pairs_wait_and_the_next_one_leaves_at_once) {
+BOOST_AUTO_TEST_CASE(acknowledgements_of_few_qps_wait_and_the_next_leaves_at_once) {
   constexpr std::uint32_t kWaiting = 4;
   Script script;
   std::vector<Endpoint> more;

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(the_ack_timer_waits_until_what_is_sent_again_has_left) {
   BOOST_TEST(script.end.counters().get(Counter::retry_exceeded_err) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_replayed_read_response_does_not_interrupt_one_that_has_begun) {
+BOOST_AUTO_TEST_CASE(replayed_read_response_does_not_interrupt_one_under_way) {
   Script script({.mtu = kMtu});
   Nic& nic = script.end.nic();
   script.peer(read_request(script, 100, 1));

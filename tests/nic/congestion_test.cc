@@ -39,7 +39,7 @@ struct Notifier : Script {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_marked_packet_is_answered_with_a_cnp_to_the_qp_that_sent_it) {
+BOOST_AUTO_TEST_CASE(marked_packet_is_answered_with_a_cnp_to_its_sender_qp) {
   Notifier script;
   script.marked(script.write(100));
   BOOST_TEST(script.expect(kCnp, 0).dest_qp.value() == Script::kPeerQpn);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(one_interval_may_stand_for_a_destination_or_for_the_port) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_destinations_interval_begins_with_the_cnp_of_a_qp_that_has_gone) {
+BOOST_AUTO_TEST_CASE(cnp_interval_of_a_destination_outlives_its_qp) {
   Notifier script({.mtu = 256}, kInterval, CnpScope::destination);
   Endpoint second(script.end, {.mtu = 256});
   second.connect(2, wire::Qpn(0x020088));
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(without_an_interval_marks_are_counted_and_nothing_is_sent) 
   BOOST_TEST(script.count(np_cnp_sent) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(marked_packets_that_are_not_for_us_and_marked_cnps_give_no_cnp) {
+BOOST_AUTO_TEST_CASE(marked_foreign_packets_and_marked_cnps_give_no_cnp) {
   Notifier script;
   PacketSpec spec = script.write(100);
   spec.dest_qp = wire::Qpn(script.end.qpn().value() + 1);

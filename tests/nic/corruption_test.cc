@@ -115,7 +115,7 @@ class Target {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_changed_bit_in_a_packet_of_a_known_flow_is_noticed_wherever_it_is) {
+BOOST_AUTO_TEST_CASE(changed_bit_in_a_known_flow_is_noticed_wherever_it_is) {
   for (const Flow& flow : kFlows) {
     Target target(flow);
     std::uint32_t psn = Target::kPsn;

@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(one_message_never_stalls) {
   explore_all(kKinds, 1, 4);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_lost_or_overtaken_comes_again_when_the_ack_timer_is_on) {
+BOOST_AUTO_TEST_CASE(lost_or_overtaken_packets_come_again_with_the_ack_timer_on) {
   constexpr Message kKinds[] = {kShortSend, kSend};
   explore_all(kKinds, 1, 2, 1);
   explore_all(kKinds, 2, 2, 1);

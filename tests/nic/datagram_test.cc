@@ -46,7 +46,7 @@ std::uint32_t word_at(std::span<const std::byte> bytes, std::size_t at) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_datagram_arrives_behind_forty_octets_that_hold_the_ip_header) {
+BOOST_AUTO_TEST_CASE(datagram_arrives_behind_forty_octets_with_the_ip_header) {
   for (const std::size_t bytes : {0u, 1u, 100u, 4095u, 4096u}) {
     Datagrams world;
     world.b.receive(9, {world.b_buffer.sge()});
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_posted_datagram_does_not_need_its_address_handle_any_more
   BOOST_TEST(world.b.poll_received().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(an_immediate_arrives_with_its_datagram_and_no_datagram_is_acknowledged) {
+BOOST_AUTO_TEST_CASE(immediate_arrives_with_its_datagram_without_acknowledgement) {
   Datagrams world;
   world.b.receive(9, {world.b_buffer.sge()});
   const Sge sge = world.a_buffer.sge(0, 10);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(without_a_receive_a_datagram_is_lost_and_counted) {
   BOOST_TEST(world.b.poll_received().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_datagram_too_long_for_its_receive_is_dropped_and_leaves_it_to_the_next_one) {
+BOOST_AUTO_TEST_CASE(datagram_too_long_for_its_receive_leaves_it_to_the_next) {
   Datagrams world;
   world.b_buffer.clear();
   world.b.receive(1, {world.b_buffer.sge(0, 50)});
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_datagram_too_long_for_its_receive_is_dropped_and_leaves_i
   BOOST_CHECK(world.b.state() == QpState::rts);
 }
 
-BOOST_AUTO_TEST_CASE(a_datagram_too_long_for_a_receive_of_a_shared_queue_ends_it_and_the_queue_pair_goes_on) {
+BOOST_AUTO_TEST_CASE(datagram_too_long_for_an_srq_receive_ends_the_receive_alone) {
   Datagrams world;
   Nic& nic = world.b.nic();
   const SrqHandle srq = Endpoint::take(nic.create_srq({.pd = world.b.pd, .max_wr = 4, .max_sge = 1}));
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_datagram_too_long_for_a_receive_of_a_shared_queue_ends_it
   BOOST_CHECK(shared.state() == QpState::rts);
 }
 
-BOOST_AUTO_TEST_CASE(a_datagram_longer_than_the_mtu_fails_here_and_recovery_is_through_rts) {
+BOOST_AUTO_TEST_CASE(datagram_beyond_the_mtu_fails_here_and_rts_recovers_it) {
   Datagrams world;
   world.b.receive(1, {world.b_buffer.sge()});
   const Sge sge = world.a_buffer.sge(0, 4097);
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_datagram_longer_than_the_mtu_fails_here_and_recovery_is_t
   BOOST_TEST(world.b.poll_received().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_send_or_goes_by_an_address_handle_of_another_pd_is_taken_and_completes_in_error) {
+BOOST_AUTO_TEST_CASE(non_send_or_foreign_address_handle_completes_in_error) {
   using enum SendOpcode;
   for (const SendOpcode opcode : {send, rdma_write, rdma_read, fetch_and_add, send_with_invalidate, local_invalidate}) {
     Datagrams world;
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(one_queue_pair_talks_to_many_and_hears_from_many) {
   BOOST_CHECK(received[1].source_qpn == right.qpn());
 }
 
-BOOST_AUTO_TEST_CASE(the_route_says_how_far_a_packet_goes_and_the_sender_only_how_far_to_a_group) {
+BOOST_AUTO_TEST_CASE(hop_limit_is_the_routes_and_the_senders_only_for_groups) {
   const wire::Gid group = wire::Gid::from_ipv4(0xef000001);
   for (const auto& [to, expected] : {std::pair{node_gid(2), 64u}, std::pair{group, 1u}}) {
     Script script({.type = QpType::ud});

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_policy_of_none_is_no_object_and_dcqcn_begins_at_line_rate
   BOOST_TEST(control->is_at_line_rate());
 }
 
-BOOST_AUTO_TEST_CASE(the_first_cnp_halves_the_rate_and_the_timer_halves_the_distance_back) {
+BOOST_AUTO_TEST_CASE(first_cnp_halves_the_rate_and_the_timer_halves_the_way_back) {
   const auto control = nic::make_congestion_control(config());
   control->notified(kBegin);
   BOOST_TEST(control->rate() == 20'000'000'000u);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_first_cnp_halves_the_rate_and_the_timer_halves_the_dist
   BOOST_TEST(control->rate() == 38'750'000'000u);
 }
 
-BOOST_AUTO_TEST_CASE(the_byte_counter_brings_the_rate_back_where_there_is_much_to_send) {
+BOOST_AUTO_TEST_CASE(byte_counter_brings_the_rate_back_where_much_is_sent) {
   const auto control = nic::make_congestion_control(config());
   control->notified(kBegin);
   control->sent(kBegin + nanoseconds(1), 9'999'999);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(with_a_decrease_interval_cnps_within_it_cut_once) {
   BOOST_TEST(control->rate() == 10'000'000'000u);
 }
 
-BOOST_AUTO_TEST_CASE(a_target_that_is_not_clamped_stays_where_the_first_of_several_cuts_left_it) {
+BOOST_AUTO_TEST_CASE(unclamped_target_stays_where_the_first_cut_left_it) {
   CongestionConfig unclamped = config();
   unclamped.dcqcn.clamp_target_rate = false;
   const auto control = nic::make_congestion_control(unclamped);
@@ -177,14 +177,14 @@ Duration spacing(const std::vector<std::byte>& frame, std::uint64_t bits_per_sec
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_qp_under_congestion_control_says_that_its_packets_may_be_marked) {
+BOOST_AUTO_TEST_CASE(packets_of_a_qp_under_congestion_control_may_be_marked) {
   Reaction script;
   script.write(64);
   script.expect(rc(OperationCode::write_only), 100);
   BOOST_TEST(int{wire::parse_frame(script.last_frame)->ip().traffic_class()} == int{wire::kEcnCapable});
 }
 
-BOOST_AUTO_TEST_CASE(requests_leave_at_once_before_a_cnp_and_at_half_the_rate_after_it) {
+BOOST_AUTO_TEST_CASE(requests_leave_at_once_before_a_cnp_and_at_half_rate_after) {
   Reaction script;
   script.write(512);
   script.expect(rc(OperationCode::write_first), 100);
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(requests_leave_at_once_before_a_cnp_and_at_half_the_rate_af
   BOOST_TEST((third.at - second.at).ns == second_takes.ns);
 }
 
-BOOST_AUTO_TEST_CASE(the_data_of_reads_is_held_back_as_that_of_requests_is_and_acknowledgements_are_not) {
+BOOST_AUTO_TEST_CASE(read_data_is_held_back_as_requests_are_but_not_acks) {
   Reaction script;
   script.notify();
   PacketSpec read{.opcode = rc(OperationCode::read_request), .psn = 100};

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(windows_are_those_of_the_papers_equations) {
   BOOST_TEST(control->window_packets() == 1u);  // all are marked
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_halves_the_window_once_and_a_timeout_leaves_one_packet_that_doubles) {
+BOOST_AUTO_TEST_CASE(loss_halves_the_window_once_and_a_timeout_leaves_one_packet) {
   const auto control = nic::make_congestion_control(config());
   control->begin(64, 1024);
   control->lost({}, nic::Loss::sequence_error, 64);
@@ -133,7 +133,7 @@ struct Echo : Script {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_acknowledgement_of_a_marked_request_has_becn_and_there_is_no_cnp) {
+BOOST_AUTO_TEST_CASE(acknowledgement_of_a_marked_request_has_becn_and_no_cnp) {
   Echo script;
   script.batch({{script.write(100), true}});
   script.expect_echo(100, 1, true);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(the_acknowledgement_of_a_marked_request_has_becn_and_there_
   BOOST_TEST(script.end.counters().get(Counter::np_ecn_marked_roce_packets) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(requests_of_a_batch_that_were_marked_and_those_that_were_not_are_acknowledged_apart) {
+BOOST_AUTO_TEST_CASE(marked_and_unmarked_requests_of_a_batch_are_acked_apart) {
   Echo script;
   script.batch({{script.write(100), false},
                 {script.write(101), true},
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(the_first_mark_is_told_at_once_though_nobody_asks) {
   script.expect_silence(milliseconds(1));
 }
 
-BOOST_AUTO_TEST_CASE(a_marked_request_that_is_not_executed_is_not_echoed_before_it_is) {
+BOOST_AUTO_TEST_CASE(marked_request_is_echoed_only_once_executed) {
   Echo script;
   script.batch({{script.write(101), true}});  // a gap
   script.expect_nak(wire::NakCode::psn_sequence_error, 100);

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_queue_drains_in_sqd_only) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_timeout_that_is_set_while_something_is_outstanding_counts_for_it) {
+BOOST_AUTO_TEST_CASE(timeout_set_while_a_request_is_outstanding_counts_for_it) {
   Script script({.timeout = 0});
   post_sends(script, 1);
   drain(script);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_timeout_that_is_taken_away_counts_no_more) {
   script.expect_silence(milliseconds(100));
 }
 
-BOOST_AUTO_TEST_CASE(a_message_that_was_begun_is_finished_though_all_of_it_that_left_is_acknowledged) {
+BOOST_AUTO_TEST_CASE(begun_message_is_finished_even_if_all_sent_is_acknowledged) {
   Script script({.mtu = 256, .timeout = 0});
   const Sge sge = script.buffer.sge(0, 512);
   script.end.post({.opcode = SendOpcode::send, .sges = {&sge, 1}});

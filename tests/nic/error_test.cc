@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_key_address_length_or_right_is_a_remote_access_erro
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_write_with_immediate_to_a_wrong_key_is_a_local_access_error_of_the_receive_that_it_took) {
+BOOST_AUTO_TEST_CASE(write_with_immediate_to_a_wrong_key_fails_its_receive) {
   Pair pair({}, 4096);
   pair.b.receive(1, {});
   const Sge sge = pair.a_buffer.sge(0, 8);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_write_with_immediate_to_a_wrong_key_is_a_local_access_err
                 {remote_access_error, AsyncEventType::qp_access_error, local_access_error});
 }
 
-BOOST_AUTO_TEST_CASE(the_last_octet_of_a_region_can_be_reached_and_the_next_one_not) {
+BOOST_AUTO_TEST_CASE(last_octet_of_a_region_can_be_reached_and_the_next_not) {
   Pair pair({}, 4096);
   const Sge two = pair.a_buffer.sge(0, 2);
   pair.b.receive(1, {});
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_zero_length_access_needs_no_valid_key) {
   check_statuses(pair.a.poll_sent(), {success, success});
 }
 
-BOOST_AUTO_TEST_CASE(an_operation_that_the_qp_does_not_allow_is_an_invalid_request) {
+BOOST_AUTO_TEST_CASE(operation_that_the_qp_does_not_allow_is_an_invalid_request) {
   const auto refused = [](SendOpcode opcode, std::uint32_t right) {
     QpOptions options;
     options.access &= ~right;
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_receive_into_memory_without_local_write_fails_both) {
                 {remote_operation_error, std::nullopt, local_protection_error});
 }
 
-BOOST_AUTO_TEST_CASE(a_send_from_memory_that_is_not_allowed_fails_here_after_what_was_posted_before_it) {
+BOOST_AUTO_TEST_CASE(send_from_forbidden_memory_fails_here_in_order) {
   for (const bool out_of_bounds : {false, true}) {
     Pair pair({}, 4096);
     Sge bad = pair.a_buffer.sge(0, 3000);
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_read_into_memory_that_is_not_allowed_fails_here) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_atomic_with_other_than_eight_octets_is_a_local_length_error) {
+BOOST_AUTO_TEST_CASE(atomic_of_other_than_eight_octets_is_a_local_length_error) {
   Pair pair;
   const Sge sge = pair.a_buffer.sge(0, 4);
   pair.a.post({.opcode = SendOpcode::fetch_and_add,
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_with_other_than_eight_octets_is_a_local_length_er
   check_statuses(pair.a.poll_sent(), {local_length_error});
 }
 
-BOOST_AUTO_TEST_CASE(more_reads_than_the_responder_has_resources_for_are_an_invalid_request) {
+BOOST_AUTO_TEST_CASE(reads_beyond_the_responders_resources_are_invalid_requests) {
   World world;
   Endpoint a(world, 1, {.max_read_atomic = 8});
   Endpoint b(world, 2, {.max_dest_read_atomic = 2});
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(more_reads_than_the_responder_has_resources_for_are_an_inva
   BOOST_TEST(name_of(sent[7].status) == "flushed");
 }
 
-BOOST_AUTO_TEST_CASE(a_peer_that_has_gone_is_noticed_by_the_timeouts_and_only_its_own_qp_suffers) {
+BOOST_AUTO_TEST_CASE(vanished_peer_times_out_and_only_its_own_qp_suffers) {
   World world({.nodes = 3});
   const QpOptions options{.timeout = 6, .retry_count = 3};
   Endpoint a(world, 1, options), gone(world, 2, options), a2(a, options), c(world, 3, options);
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_has_gone_is_noticed_by_the_timeouts_and_only_it
   BOOST_CHECK(a.state() == QpState::error);
 }
 
-BOOST_AUTO_TEST_CASE(moving_to_error_flushes_both_queues_in_order_and_what_is_posted_later) {
+BOOST_AUTO_TEST_CASE(error_state_flushes_both_queues_in_order_and_later_posts) {
   Pair pair;
   pair.world.cut(1, 2);
   for (std::uint64_t i = 0; i < 3; ++i) {
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(a_failed_pair_can_be_reset_and_connected_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_message_too_long_for_its_receive_is_dropped_by_an_unreliable_connection) {
+BOOST_AUTO_TEST_CASE(uc_message_too_long_for_its_receive_is_dropped) {
   for (const bool is_shared : {false, true}) {
     World world;
     Endpoint a(world, 1, {.type = QpType::uc, .mtu = 256});

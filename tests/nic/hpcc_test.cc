@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(windows_and_rates_are_those_of_the_papers_algorithm) {
   BOOST_TEST(paper.window > 2 * least);  // it came back
 }
 
-BOOST_AUTO_TEST_CASE(another_way_and_one_that_nobody_has_written_of_measure_nothing) {
+BOOST_AUTO_TEST_CASE(another_path_and_an_unwritten_one_measure_nothing) {
   const auto control = nic::make_congestion_control(config());
   control->begin(2000, kMtu);
   Telemetry telemetry{.head = {.hops = 1, .path = 5}};
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(another_way_and_one_that_nobody_has_written_of_measure_noth
   BOOST_TEST(control->window_packets() == window);
 }
 
-BOOST_AUTO_TEST_CASE(the_most_extreme_telemetry_leaves_a_window_of_a_packet_at_least) {
+BOOST_AUTO_TEST_CASE(extreme_telemetry_leaves_a_window_of_at_least_a_packet) {
   for (const std::uint8_t rate : {std::uint8_t{0}, std::uint8_t{1}, std::uint8_t{15}}) {
     CongestionConfig extreme = config(1'600'000'000'000);
     extreme.hpcc.base_rtt = rate == 1 ? seconds(10) : microseconds(1);
@@ -190,7 +190,7 @@ struct Wire : Script {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(packets_have_telemetry_once_the_peer_has_said_that_it_takes_it) {
+BOOST_AUTO_TEST_CASE(packets_have_telemetry_once_the_peer_takes_it) {
   Wire script;
   script.post(256);
   const wire::PacketView first = script.sent();
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(the_acknowledgement_echoes_what_the_newest_request_brought)
   BOOST_TEST(wire::telemetry_of(script.sent()).hops[0].queue == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(switches_write_one_behind_the_other_up_to_five_and_leave_echoes_and_others_alone) {
+BOOST_AUTO_TEST_CASE(switches_append_up_to_five_records_and_leave_others_alone) {
   Wire script;
   auto frame = script.request(100, 0);
   std::uint32_t path = wire::telemetry_of(*wire::parse_frame(frame)).head.path;
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(switches_write_one_behind_the_other_up_to_five_and_leave_ec
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_icrc_does_not_cover_telemetry_and_covers_that_there_is_some) {
+BOOST_AUTO_TEST_CASE(icrc_covers_the_presence_of_telemetry_but_not_its_octets) {
   Wire script;
   auto frame = script.request(100, 0);
   const auto at = static_cast<std::size_t>(14 + 20 + 8 + 12 + 16);

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_read_of_three_packets_survives_every_pattern) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_atomic_is_executed_once_and_returns_the_true_value_under_every_pattern) {
+BOOST_AUTO_TEST_CASE(atomic_is_executed_once_and_true_under_every_loss_pattern) {
   std::uint64_t value = 0;
   bool started = false;
   for_all_patterns(5, 5, 0xfffff0, [&](Pair& pair) {
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_is_executed_once_and_returns_the_true_value_under
   });
 }
 
-BOOST_AUTO_TEST_CASE(mixed_operations_in_one_batch_complete_once_and_in_order_under_every_pattern) {
+BOOST_AUTO_TEST_CASE(mixed_batch_completes_once_in_order_under_every_pattern) {
   std::uint64_t counter = 0;
   for_all_patterns(8, 6, 0xffff00, [&](Pair& pair) {
     pair.b_buffer.word(500) = counter;
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(both_directions_at_once_survive_every_pattern) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_unreliable_connection_delivers_a_message_whole_or_not_at_all) {
+BOOST_AUTO_TEST_CASE(unreliable_connection_delivers_a_message_whole_or_not_at_all) {
   QpOptions options{.type = QpType::uc, .mtu = kMtu};
   Pair pair(options, 8192);
   for (std::uint64_t lost = 0; lost < 64; ++lost) {  // two messages of three packets
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(a_nak_is_followed_by_what_it_asks_for_after_the_nics_latenc
   BOOST_TEST((sent_at(pair, 1, 103, 1) - nak).ns == (kWire + kLatency).ns);
 }
 
-BOOST_AUTO_TEST_CASE(a_gap_in_read_responses_is_asked_for_again_after_the_nics_latency) {
+BOOST_AUTO_TEST_CASE(gap_in_read_responses_is_asked_for_after_the_nics_latency) {
   Pair pair({.mtu = kMtu, .timeout = 14, .first_psn = 100}, 4096,
             {.latency = kWire, .nak_reaction_latency = milliseconds(5), .implied_nak_latency = kLatency});
   pair.world.lose(2, 1, 0b10);

@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(one_on_demand_region_is_the_whole_address_space) {
   BOOST_TEST(same_bytes(pair.a_buffer.bytes().first(3000), pair.b_buffer.bytes().first(3000)));
 }
 
-BOOST_AUTO_TEST_CASE(advice_is_for_on_demand_regions_of_the_domain_within_their_bounds) {
+BOOST_AUTO_TEST_CASE(advice_is_for_on_demand_regions_of_the_pd_within_bounds) {
   Pair pair;
   Nic& nic = pair.a.nic();
   const auto region = Endpoint::take(
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(an_atomic_write_is_answered_as_a_read_of_nothing) {
   BOOST_TEST(wire::parse_frame(script.last_frame)->payload().empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_atomic_write_that_comes_again_is_answered_and_not_executed) {
+BOOST_AUTO_TEST_CASE(repeated_atomic_write_is_answered_and_not_executed) {
   Script script;
   script.peer(atomic_write(script, 100, 0xab));
   script.expect(rc(OperationCode::read_response_only), 100);

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_window_lets_through_what_it_was_bound_to) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(neither_the_octet_before_it_nor_a_right_it_lacks_nor_the_key_it_had) {
+BOOST_AUTO_TEST_CASE(window_refuses_outside_octets_missing_rights_and_old_keys) {
   const auto refused = [](auto&& access) {
     WindowPair pair;
     const MemoryWindow window = pair.window(WindowType::type1);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_a_window_names_no_local_buffer) {
   check_statuses(pair.b.poll_sent(), {local_protection_error});
 }
 
-BOOST_AUTO_TEST_CASE(a_window_of_type_1_is_bound_anew_and_unbound_by_a_length_of_nothing) {
+BOOST_AUTO_TEST_CASE(type_1_window_is_rebound_and_unbound_by_length_zero) {
   WindowPair pair;
   const MemoryWindow window = pair.window(WindowType::type1);
   const std::uint32_t second = next_key(next_key(window.rkey));
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_bind_that_breaks_a_rule_fails_and_takes_the_qp_with_it) {
   refused(WindowType::type2, [](WindowPair&, Wanted binding) { binding.length = 0; });
 }
 
-BOOST_AUTO_TEST_CASE(of_the_key_that_a_window_of_type_2_is_bound_to_only_the_low_bits_count) {
+BOOST_AUTO_TEST_CASE(type_2_window_takes_only_the_low_bits_of_its_bound_key) {
   WindowPair pair;
   const MemoryWindow window = pair.window(WindowType::type2);
   const MemoryWindow other = pair.window(WindowType::type2);
@@ -243,7 +243,7 @@ PacketSpec wrong_invalidation(const Script& script, std::uint32_t psn) {
           .payload = std::vector<std::byte>(8, std::byte{0x21})};
 }
 
-BOOST_AUTO_TEST_CASE(a_peer_that_invalidates_what_is_not_bound_to_the_qp_ends_the_connection_and_hears_nothing) {
+BOOST_AUTO_TEST_CASE(invalidating_an_unbound_key_ends_the_connection_silently) {
   Script script({.mtu = 256});
   for (std::uint64_t i = 4; i < 6; ++i) script.end.receive(i, {script.buffer.sge(0, 64)});
   for (int sendings = 0; sendings < 2; ++sendings) {  // its timer runs out
@@ -373,7 +373,7 @@ BOOST_AUTO_TEST_CASE(what_is_sent_again_passes_a_bind_by) {
   BOOST_CHECK(completions[1].opcode == CompletionOpcode::bind_memory_window);
 }
 
-BOOST_AUTO_TEST_CASE(a_fenced_bind_waits_for_the_reads_before_it_even_when_they_are_asked_for_again) {
+BOOST_AUTO_TEST_CASE(fenced_bind_waits_for_earlier_reads_even_if_repeated) {
   WindowScript script;
   const Sge eight = script.buffer.sge(0, 8);
   script.end.post(

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_burst_leaves_at_once) {
   BOOST_CHECK(over.error() == VerbsError::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(the_acknowledgement_timer_of_a_limited_qp_is_not_short_of_the_burst) {
+BOOST_AUTO_TEST_CASE(ack_timer_of_a_limited_qp_covers_the_burst) {
   Script script({.timeout = 10});  // 4.2 ms
   script.world.run_for(seconds(1));
   BOOST_TEST(script.end.nic().limit_rate(script.end.qp, {.kbps = 1'000'000, .burst_bytes = 1'000'000}).ok());  // 8 ms

@@ -106,7 +106,7 @@ QpAttributes all_attributes(const Endpoint& end, QpState to) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_transition_takes_what_it_requires_and_allows_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(transition_takes_only_what_it_requires_and_allows) {
   for (std::size_t type = 0; type < kTypes.size(); ++type) {
     World world;
     Endpoint end(world, 1, {.type = kTypes[type]});
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(each_transition_takes_what_it_requires_and_allows_and_nothi
   }
 }
 
-BOOST_AUTO_TEST_CASE(from_the_send_queue_error_a_queue_pair_comes_back_with_what_its_transport_has) {
+BOOST_AUTO_TEST_CASE(queue_pair_comes_back_from_sqe_as_its_transport_allows) {
   struct Transport {
     QpType type;
     std::uint32_t optional;

@@ -8,7 +8,7 @@
 using namespace verbena;
 using namespace verbena::test;
 
-BOOST_AUTO_TEST_CASE(a_port_that_loses_its_cable_and_gets_it_back_raises_an_event_each_time) {
+BOOST_AUTO_TEST_CASE(port_that_loses_and_regains_its_cable_raises_two_events) {
   Script script;
   Nic& nic = script.end.nic();
   BOOST_TEST(nic.port_is_up());
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(connections_outlive_a_short_loss_of_the_port) {
   check_statuses(script.end.poll_sent(), {CompletionStatus::success});
 }
 
-BOOST_AUTO_TEST_CASE(pause_frames_are_counted_by_class_as_received_or_as_the_ports_own) {
+BOOST_AUTO_TEST_CASE(pause_frames_count_by_class_as_received_or_the_ports_own) {
   Script script;
   const auto show = [&](const wire::MacAddress& source) {
     std::array<std::byte, wire::kPauseFrameBytes> frame;

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(every_qp_is_found_by_its_number_and_by_no_other) {
     BOOST_TEST(table.find(wire::Qpn(number)) == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(a_number_that_was_given_back_names_nobody_whether_the_qp_was_new_or_old) {
+BOOST_AUTO_TEST_CASE(returned_number_names_nobody_whether_its_qp_was_new_or_old) {
   QpnTable table(kBase, kBits, 1);
   std::deque<Qp> qps(8);
   for (Qp& qp : qps) qp.qpn = *table.insert(qp);

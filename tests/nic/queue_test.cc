@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_notification_comes_once_for_the_next_completion) {
   BOOST_TEST(completion_events(nic, pair.b.recv_cq) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_solicited_notification_waits_for_a_solicited_or_failed_completion) {
+BOOST_AUTO_TEST_CASE(solicited_notification_waits_for_solicited_or_failed_ones) {
   Pair pair;
   Nic& nic = pair.b.nic();
   BOOST_TEST(nic.request_notification(pair.b.recv_cq, true).ok());
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(an_overrun_cq_says_so_once_and_its_queue_pairs_fail) {
   BOOST_TEST(pair.a.poll_sent().size() <= 4u);
 }
 
-BOOST_AUTO_TEST_CASE(a_cq_holds_what_it_promised_and_can_be_resized_with_completions_inside) {
+BOOST_AUTO_TEST_CASE(cq_holds_what_it_promised_and_is_resized_while_filled) {
   Pair pair({.cq_entries = 8});
   Nic& nic = pair.a.nic();
   const std::uint32_t entries = nic.query_cq(pair.a.send_cq)->entries;
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_full_receive_queue_and_too_many_sges_are_refused) {
   BOOST_CHECK(pair.a.try_receive(1, many).error() == VerbsError::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(receives_of_a_shared_queue_name_memory_of_its_own_protection_domain) {
+BOOST_AUTO_TEST_CASE(srq_receives_name_memory_of_the_srqs_own_pd) {
   for (const QpType type : {QpType::rc, QpType::uc, QpType::ud}) {
     World world;
     Endpoint seed(world, 1);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_shared_receive_queue_feeds_several_queue_pairs_in_order) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_limit_event_of_a_shared_receive_queue_comes_once_per_arming) {
+BOOST_AUTO_TEST_CASE(srq_limit_event_comes_once_per_arming) {
   World world;
   Endpoint seed(world, 1);
   const SrqHandle srq =
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(the_limit_event_of_a_shared_receive_queue_comes_once_per_ar
   BOOST_TEST(consume_one() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_queue_pair_of_a_shared_receive_queue_says_when_its_last_receive_is_used) {
+BOOST_AUTO_TEST_CASE(failed_qp_of_an_srq_says_when_its_last_receive_is_used) {
   World world;
   Endpoint seed(world, 1);
   const SrqHandle srq = Endpoint::take(seed.nic().create_srq({.pd = seed.pd, .max_wr = 16, .max_sge = 1}));
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_failed_queue_pair_of_a_shared_receive_queue_says_when_its
   BOOST_TEST(end.poll_received().empty());  // the SRQ keeps its receives
 }
 
-BOOST_AUTO_TEST_CASE(what_is_asked_of_a_receive_queue_that_an_srq_stands_in_for_is_ignored) {
+BOOST_AUTO_TEST_CASE(receive_queue_attributes_are_ignored_beside_an_srq) {
   World world;
   Endpoint end(world, 1);
   Nic& nic = end.nic();
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(what_is_in_use_is_busy_and_what_is_unknown_is_invalid) {
   BOOST_CHECK(nic.deallocate_pd(end.pd).error() == VerbsError::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(objects_beyond_the_announced_limits_are_refused_and_the_last_one_within_is_granted) {
+BOOST_AUTO_TEST_CASE(objects_are_granted_up_to_the_announced_limits) {
   World world;  // limits: 64 QPs, 64 CQs, 256 MRs
   Nic& nic = world.nic(1);
   const PdHandle pd = Endpoint::take(nic.allocate_pd());
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(remote_rights_without_the_local_right_to_write_are_refused)
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_destroyed_queue_pair_takes_its_completions_events_and_timers_with_it) {
+BOOST_AUTO_TEST_CASE(destroyed_qp_takes_its_completions_events_and_timers_along) {
   Pair pair({.timeout = 4, .retry_count = 1});
   pair.world.cut(1, 2);
   pair.a.post({.opcode = SendOpcode::rdma_write});
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(a_destroyed_queue_pair_takes_its_completions_events_and_tim
   BOOST_TEST(!pair.a.nic().has_events());
 }
 
-BOOST_AUTO_TEST_CASE(a_port_without_room_is_back_pressure_and_nothing_is_lost_or_retried) {
+BOOST_AUTO_TEST_CASE(port_without_room_is_back_pressure_without_loss_or_retry) {
   WorldOptions narrow;
   narrow.port_frames = 1;
   Pair pair({.mtu = 256}, 1 << 16, narrow);
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_port_without_room_is_back_pressure_and_nothing_is_lost_or
   BOOST_TEST(pair.a.counters().get(Counter::tx_retransmitted_packets) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_message_that_back_pressure_interrupts_goes_on_before_the_other_queue_pairs_have_their_turn) {
+BOOST_AUTO_TEST_CASE(interrupted_message_goes_on_before_other_queue_pairs) {
   constexpr std::uint32_t kPackets = 8;
   WorldOptions narrow;
   narrow.port_frames = 3;

@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(flows_spread_over_the_work_queues_and_stay_on_theirs) {
   for (const auto queue : queues) BOOST_TEST(nic.destroy_work_queue(queue).ok());
 }
 
-BOOST_AUTO_TEST_CASE(slots_of_a_work_queue_and_of_a_raw_queue_pair_are_free_when_completions_are_polled) {
+BOOST_AUTO_TEST_CASE(work_queue_and_raw_qp_slots_are_freed_by_polling) {
   Raw raw;
   Nic& nic = raw.b.nic();
   const WorkQueueHandle queue =

@@ -40,7 +40,7 @@ wire::Reth reth_of(const Script& script) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_write_goes_out_as_first_middle_last_and_asks_for_an_acknowledgement_at_the_end) {
+BOOST_AUTO_TEST_CASE(write_goes_out_as_first_middle_last_and_asks_for_one_ack) {
   Script script(kOptions);
   post(script, SendOpcode::rdma_write, 2 * kMtu + 1);
   const Traced first = script.expect(rc(OperationCode::write_first), 100);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(acknowledgements_of_nothing_outstanding_are_ignored) {
   BOOST_TEST(script.end.poll_sent().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_silent_peer_is_asked_again_after_each_timeout_until_the_retries_are_spent) {
+BOOST_AUTO_TEST_CASE(silent_peer_is_asked_at_each_timeout_until_retries_are_spent) {
   Script script(kOptions);
   const Time start = script.world.now();
   post(script, SendOpcode::rdma_write, kMtu + 1, 1);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(timeout_0_waits_for_ever) {
   check_statuses(script.end.poll_sent(), {success});
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_nak_sends_again_from_there_at_once_and_acknowledges_what_lies_before) {
+BOOST_AUTO_TEST_CASE(sequence_nak_resends_from_its_psn_and_acks_all_before) {
   Script script(kOptions);
   for (std::uint64_t i = 0; i < 3; ++i) post(script, SendOpcode::rdma_write, 1, i);
   for (int i = 0; i < 3; ++i) (void)script.next();
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_nak_sends_again_from_there_at_once_and_acknowled
   BOOST_TEST(script.end.counters().get(Counter::packet_seq_err) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_retransmission_begins_in_mid_message_with_the_bytes_of_that_place) {
+BOOST_AUTO_TEST_CASE(retransmission_in_mid_message_has_the_bytes_of_that_place) {
   Script script(kOptions);
   post(script, SendOpcode::rdma_write, 3 * kMtu);
   for (int i = 0; i < 3; ++i) (void)script.next();
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(rnr_retries_are_counted_and_seven_means_for_ever) {
   check_statuses(patient.end.poll_sent(), {success});
 }
 
-BOOST_AUTO_TEST_CASE(each_fatal_nak_becomes_its_status_and_the_rest_is_flushed_in_order) {
+BOOST_AUTO_TEST_CASE(fatal_nak_becomes_its_status_and_the_rest_is_flushed) {
   for (const auto& [code, status] : {std::pair{NakCode::invalid_request, remote_invalid_request},
                                      std::pair{NakCode::remote_access_error, remote_access_error},
                                      std::pair{NakCode::remote_operational_error, remote_operation_error}}) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(each_fatal_nak_becomes_its_status_and_the_rest_is_flushed_i
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_read_takes_the_psns_of_its_responses_and_completes_with_the_last) {
+BOOST_AUTO_TEST_CASE(read_takes_its_responses_psns_and_completes_with_the_last) {
   Script script(kOptions);
   post(script, SendOpcode::rdma_read, 2 * kMtu + 1, 1);
   post(script, SendOpcode::rdma_write, 1, 2);
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_lost_read_response_is_asked_for_again_from_the_missing_ps
   BOOST_TEST(script.end.counters().get(Counter::implied_nak_seq_err) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(an_acknowledgement_behind_an_unanswered_read_asks_for_the_read_again) {
+BOOST_AUTO_TEST_CASE(acknowledgement_beyond_an_unanswered_read_repeats_the_read) {
   Script script(kOptions);
   post(script, SendOpcode::rdma_read, 8, 1);
   post(script, SendOpcode::rdma_write, 8, 2);
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(without_credits_one_send_at_a_time_probes) {
   script.expect(rc(OperationCode::send_only), 103);
 }
 
-BOOST_AUTO_TEST_CASE(a_send_beyond_the_credits_shows_its_first_packet_and_goes_on_when_that_is_accepted) {
+BOOST_AUTO_TEST_CASE(send_beyond_the_credits_waits_behind_its_first_packet) {
   Script script(kOptions);
   post(script, SendOpcode::send, 1);
   (void)script.next();
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(a_send_beyond_the_credits_shows_its_first_packet_and_goes_o
   check_statuses(script.end.poll_sent(), {success, success});
 }
 
-BOOST_AUTO_TEST_CASE(a_limit_that_becomes_known_in_the_middle_of_a_send_does_not_stop_it) {
+BOOST_AUTO_TEST_CASE(limit_that_becomes_known_in_mid_send_does_not_stop_it) {
   Script script(kOptions, 1 << 16, {.latency = nanoseconds(0), .port_frames = 2});
   post(script, SendOpcode::send, 1);
   (void)script.next();
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(a_request_is_marked_solicited_where_its_message_ends) {
   BOOST_TEST(script.next().solicited);
 }
 
-BOOST_AUTO_TEST_CASE(an_rnr_nak_behind_a_missing_read_response_makes_both_requests_wait) {
+BOOST_AUTO_TEST_CASE(rnr_nak_behind_a_missing_read_response_makes_both_wait) {
   constexpr std::uint8_t kOneMs = 14;  // about a millisecond (table 46)
   Script script(kOptions);
   post(script, SendOpcode::rdma_read, 8, 1);
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(an_rnr_nak_behind_a_missing_read_response_makes_both_reques
   check_statuses(script.end.poll_sent(), {success, success});
 }
 
-BOOST_AUTO_TEST_CASE(read_responses_that_are_always_missing_spend_the_retries_whatever_rnr_naks_come) {
+BOOST_AUTO_TEST_CASE(missing_read_responses_spend_the_retries_despite_rnr_naks) {
   Script script(kOptions);
   post(script, SendOpcode::rdma_read, 8, 1);
   post(script, SendOpcode::send, 8, 2);

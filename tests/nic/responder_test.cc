@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_message_is_acknowledged_where_the_requester_asks_for_it) 
   script.expect_silence(seconds(10));
 }
 
-BOOST_AUTO_TEST_CASE(a_request_for_acknowledgement_in_mid_message_is_answered_with_the_msn_before) {
+BOOST_AUTO_TEST_CASE(ack_request_in_mid_message_is_answered_with_the_msn_before) {
   Script script(kOptions);
   const wire::Reth reth{script.buffer.address(), wire::Rkey{script.buffer.rkey()}, 2 * kMtu};
   script.peer({.opcode = rc(OperationCode::write_first),
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_gap_gives_one_nak_until_it_is_closed_and_a_new_gap_anothe
   BOOST_TEST(script.end.counters().get(Counter::out_of_sequence) == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(a_duplicate_write_is_acknowledged_again_and_not_written_again) {
+BOOST_AUTO_TEST_CASE(duplicate_write_is_acknowledged_again_and_not_written_again) {
   Script script(kOptions);
   script.peer(write_only(script, 100, 8, 0x11));
   script.expect_acknowledge(100);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_duplicate_send_takes_no_second_receive) {
   BOOST_TEST(script.end.poll_received().at(0).wr_id == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_duplicate_atomic_brings_the_original_result_and_is_not_executed_again) {
+BOOST_AUTO_TEST_CASE(duplicate_atomic_brings_the_original_result_unexecuted) {
   Script script(kOptions);
   script.buffer.word(0) = 10;
   script.peer(fetch_add(script, 100, 5));
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_duplicate_atomic_brings_the_original_result_and_is_not_ex
   BOOST_TEST(script.buffer.word(0) == 16u);
 }
 
-BOOST_AUTO_TEST_CASE(a_read_is_answered_with_first_middle_and_last_and_takes_as_many_psns) {
+BOOST_AUTO_TEST_CASE(read_is_answered_first_middle_last_and_takes_as_many_psns) {
   Script script(kOptions);
   script.peer(read_request(script, 100, 0, 2 * kMtu + 5));
   const Traced first = script.expect(rc(OperationCode::read_response_first), 100);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_read_is_answered_with_first_middle_and_last_and_takes_as_
   script.expect_acknowledge(104);
 }
 
-BOOST_AUTO_TEST_CASE(a_read_returns_what_was_there_when_it_came_whatever_was_written_behind_it) {
+BOOST_AUTO_TEST_CASE(read_returns_what_was_there_despite_later_writes) {
   Script script(kOptions);
   const auto begin = script.buffer.bytes().first(2 * kMtu);
   const std::vector<std::byte> old(begin.begin(), begin.end());
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(of_what_is_kept_for_a_read_there_is_no_more_than_a_limit) {
   script.expect_acknowledge(400);
 }
 
-BOOST_AUTO_TEST_CASE(a_duplicate_read_is_executed_again_from_where_it_is_asked_for) {
+BOOST_AUTO_TEST_CASE(duplicate_read_is_executed_again_from_its_own_psn) {
   Script script(kOptions);
   script.peer(read_request(script, 100, 0, 3 * kMtu));
   for (int i = 0; i < 3; ++i) (void)script.next();
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_storm_of_duplicate_reads_takes_no_new_read_its_answer) {
   for (std::uint32_t psn = kNew + 1; psn < kNew + 4; ++psn) script.expect(rc(OperationCode::read_response_only), psn);
 }
 
-BOOST_AUTO_TEST_CASE(without_a_receive_a_send_gets_an_rnr_nak_and_what_follows_is_dropped) {
+BOOST_AUTO_TEST_CASE(send_without_a_receive_gets_an_rnr_nak_and_drops_the_rest) {
   Script script({.mtu = kMtu, .min_rnr_timer = 14});
   script.peer_batch({send_only(100), send_only(101)});
   script.expect_rnr_nak(14, 100);
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(acknowledgements_tell_how_many_receives_wait) {
   BOOST_TEST(wire::credit_count_of(syndrome.value) == 4u);  // the code promises no more than there are
 }
 
-BOOST_AUTO_TEST_CASE(the_receive_of_the_message_under_way_counts_until_the_msn_does) {
+BOOST_AUTO_TEST_CASE(receive_of_the_current_message_counts_until_the_msn_does) {
   Script script(kOptions);
   for (std::uint64_t i = 0; i < 2; ++i) script.end.receive(i, {script.buffer.sge()});
   const auto announced = [&] {
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(psns_wrap_at_24_bits_on_both_sides_of_a_gap) {
   script.expect_acknowledge(0);
 }
 
-BOOST_AUTO_TEST_CASE(packets_that_are_not_for_this_connection_are_dropped_and_counted_by_reason) {
+BOOST_AUTO_TEST_CASE(foreign_packets_are_dropped_and_counted_by_reason) {
   Script script(kOptions);
   const auto drops = [&](Counter counter, std::vector<std::byte> frame) {
     const std::uint64_t before = script.end.counters().get(counter);
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(packets_that_are_not_for_this_connection_are_dropped_and_co
   script.expect_acknowledge(100);
 }
 
-BOOST_AUTO_TEST_CASE(the_first_packet_in_rtr_establishes_communication_and_is_executed) {
+BOOST_AUTO_TEST_CASE(first_packet_in_rtr_establishes_communication_and_runs) {
   World world({.latency = nanoseconds(0)});
   Endpoint end(world, 1, kOptions);
   Endpoint peer(world, 2, kOptions);
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(the_first_packet_in_rtr_establishes_communication_and_is_ex
   BOOST_CHECK(events.at(0) == AsyncEventType::communication_established);
 }
 
-BOOST_AUTO_TEST_CASE(what_came_before_rtr_is_asked_for_again_by_what_comes_after_it_at_once) {
+BOOST_AUTO_TEST_CASE(packets_before_rtr_are_asked_for_by_the_next_one_at_once) {
   for (const bool is_ready_to_send : {false, true}) {
     World world({.latency = microseconds(1)});
     Endpoint end(world, 1, kOptions);

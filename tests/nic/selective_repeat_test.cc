@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(after_an_rnr_nak_all_that_has_not_arrived_goes_out_again) {
   script.expect_silence();
 }
 
-BOOST_AUTO_TEST_CASE(missing_responses_are_asked_for_again_and_writes_behind_them_are_not_sent_again) {
+BOOST_AUTO_TEST_CASE(missing_responses_come_again_but_not_the_writes_behind) {
   Script script = script_of(kAgreed);
   const Sge into = script.buffer.sge(0, 4 * kMtu);
   const Sge from = script.buffer.sge(8192, 8);
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(what_a_sack_says_of_packets_never_sent_is_ignored) {
 
 // -- Responder ------------------------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(packets_ahead_are_placed_as_they_come_and_acknowledged_when_the_gap_closes) {
+BOOST_AUTO_TEST_CASE(packets_ahead_are_placed_at_once_and_acked_with_the_gap) {
   Script script = script_of(kNegotiated);
   script.peer(write_packet(script, 0, 4, 1));
   script.expect_silence();
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(packets_ahead_are_placed_as_they_come_and_acknowledged_when
   BOOST_TEST(holds(script, 3 * kMtu, kMtu, 4));
 }
 
-BOOST_AUTO_TEST_CASE(one_nak_stands_for_a_batch_and_a_gap_that_closed_in_it_is_none) {
+BOOST_AUTO_TEST_CASE(one_nak_stands_for_a_batch_and_a_closed_gap_gives_none) {
   Script script = script_of(kNegotiated);
   script.peer_batch({write_packet(script, 0, 8, 1), write_packet(script, 2, 8, 1), write_packet(script, 4, 8, 1),
                      write_packet(script, 5, 8, 1)});
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(sends_go_to_their_own_receives_and_complete_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_send_without_a_receive_is_dropped_ahead_and_refused_in_its_turn) {
+BOOST_AUTO_TEST_CASE(send_without_a_receive_is_dropped_ahead_and_refused_in_turn) {
   Script script = script_of(kNegotiated);
   script.end.receive(0, {script.buffer.sge(0, 64)});
   PacketSpec write = write_packet(script, 0, 1, 9);
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(a_send_without_a_receive_is_dropped_ahead_and_refused_in_it
   script.expect_rnr_nak(1, 101);
 }
 
-BOOST_AUTO_TEST_CASE(a_write_with_immediate_that_finds_no_receive_in_its_turn_is_asked_for_again) {
+BOOST_AUTO_TEST_CASE(write_with_immediate_without_a_receive_is_asked_for_again) {
   Script script = script_of(kNegotiated);
   PacketSpec write{.opcode = rc(OperationCode::write_only_with_immediate),
                    .psn = 101,
@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(reads_and_atomics_wait_for_their_turn) {
   BOOST_TEST(same_bytes(response->payload(), std::as_bytes(std::span(expected))));
 }
 
-BOOST_AUTO_TEST_CASE(of_two_writes_to_the_same_octets_the_later_one_stays_whichever_comes_first) {
+BOOST_AUTO_TEST_CASE(later_of_two_overlapping_writes_stays_in_either_order) {
   Script script = script_of(kNegotiated);
   const auto write = [&](std::uint32_t psn, std::size_t offset, std::uint32_t bytes, std::uint8_t value) {
     script.peer({.opcode = rc(OperationCode::write_only),
@@ -489,7 +489,7 @@ BOOST_AUTO_TEST_CASE(of_two_writes_to_the_same_octets_the_later_one_stays_whiche
   BOOST_TEST(holds(script, 210, 46, 9));
 }
 
-BOOST_AUTO_TEST_CASE(what_may_not_be_written_is_not_placed_ahead_and_refused_in_its_turn) {
+BOOST_AUTO_TEST_CASE(forbidden_write_is_not_placed_ahead_and_refused_in_turn) {
   Script script = script_of(kNegotiated);
   const PacketSpec first{
       .opcode = rc(OperationCode::send_only), .psn = 100, .payload = payload(0, 0), .placement = wire::PlacementEth{}};
@@ -507,7 +507,7 @@ BOOST_AUTO_TEST_CASE(what_may_not_be_written_is_not_placed_ahead_and_refused_in_
   script.expect_nak(NakCode::remote_access_error, 101);
 }
 
-BOOST_AUTO_TEST_CASE(a_packet_that_lay_elsewhere_than_its_message_goes_is_an_invalid_request) {
+BOOST_AUTO_TEST_CASE(packet_placed_outside_its_message_is_an_invalid_request) {
   for (const bool is_ahead : {false, true}) {
     Script script = script_of(kNegotiated);
     PacketSpec liar = write_packet(script, 1, 3, 2);
@@ -549,7 +549,7 @@ BOOST_AUTO_TEST_CASE(a_shared_receive_queue_has_no_receive_for_a_message_ahead) 
   BOOST_TEST(holds(script, 64, 16, 11));
 }
 
-BOOST_AUTO_TEST_CASE(a_duplicate_of_what_is_kept_is_told_of_again_and_changes_nothing) {
+BOOST_AUTO_TEST_CASE(duplicate_of_a_kept_packet_is_reported_and_changes_nothing) {
   Script script = script_of(kNegotiated);
   script.peer(write_packet(script, 2, 4, 3));
   BOOST_TEST(script.next().sack->highest.value() == 102u);

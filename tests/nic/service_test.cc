@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(only_reliable_services_have_responses) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_requests_of_a_service_that_names_an_srq_have_the_header_for_it) {
+BOOST_AUTO_TEST_CASE(requests_of_a_service_with_an_srq_have_its_header) {
   const Service& service = *find_service(QpType::xrc_receive);
   BOOST_TEST(service.names_srq);
   for_each_packet(service, [](const wire::OpcodeInfo& info) { BOOST_TEST(info.has_xrceth == info.is_request); });
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_qp_of_a_type_that_there_is_not_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_does_not_hold_an_xrc_domain_that_was_named_beside) {
+BOOST_AUTO_TEST_CASE(connection_does_not_hold_an_xrc_domain_named_beside_it) {
   World world;
   Endpoint end(world, 1);
   Nic& nic = end.nic();

@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_datagram_queue_is_full_until_completions_are_polled) {
   BOOST_TEST(receives_taken(pair.b, {&room, 1}) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(unsignaled_requests_hold_their_slots_until_a_later_signaled_one_is_polled) {
+BOOST_AUTO_TEST_CASE(unsignaled_requests_hold_slots_until_a_signaled_poll) {
   Pair pair({.capabilities = kSmall, .signal_all = false});
   const SendRequest silent{.opcode = SendOpcode::rdma_write};
   pair.a.post(silent);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(flushed_requests_hold_their_slots_until_they_are_polled) {
   BOOST_TEST(receives_taken(pair.a) == kSlots);
 }
 
-BOOST_AUTO_TEST_CASE(a_reset_frees_all_slots_and_no_completion_of_before_frees_one_again) {
+BOOST_AUTO_TEST_CASE(reset_frees_all_slots_and_old_completions_free_none_again) {
   Pair pair({.capabilities = kSmall});
   receives_taken(pair.a);
   sends_taken(pair.a, pair.world);
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_reset_frees_all_slots_and_no_completion_of_before_frees_o
   BOOST_TEST(receives_taken(pair.a) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(queues_that_share_a_cq_free_their_own_slots_and_those_of_no_other) {
+BOOST_AUTO_TEST_CASE(queues_that_share_a_cq_free_only_their_own_slots) {
   Pair pair({.capabilities = kSmall});
   Endpoint other_a(pair.a, pair.a.options()), other_b(pair.b, pair.b.options());
   other_a.connect(2, other_b.qpn());
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_shared_receive_queue_is_full_until_completions_are_polled
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_queue_pair_that_ends_or_is_reset_gives_back_the_slots_of_its_shared_receive_queue) {
+BOOST_AUTO_TEST_CASE(ended_or_reset_qp_gives_back_its_srq_slots) {
   for (const bool ends : {false, true}) {
     Shared shared;
     shared.taken();
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_that_ends_or_is_reset_gives_back_the_slots_of_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_shared_receive_queue_is_not_made_smaller_than_its_slots_in_use) {
+BOOST_AUTO_TEST_CASE(srq_is_not_made_smaller_than_its_slots_in_use) {
   Shared shared;
   shared.taken();
   shared.send(2);

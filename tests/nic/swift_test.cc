@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(windows_and_gaps_are_those_of_the_papers_algorithm) {
   BOOST_TEST(pair.paper.window == 0.01);
 }
 
-BOOST_AUTO_TEST_CASE(one_round_trip_has_one_decrease_and_no_decrease_takes_more_than_max_mdf) {
+BOOST_AUTO_TEST_CASE(round_trip_has_one_decrease_of_at_most_max_mdf) {
   const auto control = nic::make_congestion_control(config());
   control->begin(64, 1024);
   BOOST_TEST(control->window_packets() == 64u);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(an_answer_whose_request_was_sent_twice_changes_nothing) {
   BOOST_TEST(control->window_packets() == 64u);
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_what_was_under_way_when_something_was_lost_is_no_round_trip) {
+BOOST_AUTO_TEST_CASE(answer_to_a_packet_under_way_at_a_loss_is_no_round_trip) {
   const auto control = nic::make_congestion_control(config());
   control->begin(64, 1024);
   const Time begin{1'000'000};
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(an_answer_to_what_was_under_way_when_something_was_lost_is_
   BOOST_TEST(control->window_packets() < window);
 }
 
-BOOST_AUTO_TEST_CASE(the_most_extreme_parameters_and_delays_stay_within_their_numbers) {
+BOOST_AUTO_TEST_CASE(extreme_parameters_and_delays_stay_within_bounds) {
   CongestionConfig extreme = config();
   extreme.swift = {.base_target = seconds(10),
                    .hop_scale = seconds(10),
@@ -217,7 +217,7 @@ struct Reaction : Script {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_request_asks_for_an_acknowledgement_and_a_late_one_closes_the_window) {
+BOOST_AUTO_TEST_CASE(request_asks_for_an_ack_and_a_late_one_closes_the_window) {
   Reaction script;
   script.write(8 * 256);
   BOOST_TEST(script.packet(OperationCode::write_first, 100).ack_request);

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_papers_algorithm) {
   BOOST_TEST(!control->is_at_line_rate());
 }
 
-BOOST_AUTO_TEST_CASE(round_trips_that_explode_stop_at_the_least_rate_and_calm_ones_lead_back_to_the_lines) {
+BOOST_AUTO_TEST_CASE(exploding_round_trips_reach_the_least_rate_and_calm_recover) {
   const auto control = nic::make_congestion_control(config());
   for (int i = 1; i < 40; ++i) control->round_trip(milliseconds(i));
   BOOST_TEST(control->rate() == 100'000'000u);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(round_trips_that_explode_stop_at_the_least_rate_and_calm_on
   BOOST_TEST(control->is_at_line_rate());
 }
 
-BOOST_AUTO_TEST_CASE(the_most_extreme_parameters_and_round_trips_stay_within_their_numbers) {
+BOOST_AUTO_TEST_CASE(extreme_parameters_and_round_trips_stay_within_bounds) {
   CongestionConfig extreme = config();
   extreme.timely.min_rtt = microseconds(1);
   extreme.timely.t_high = seconds(10);

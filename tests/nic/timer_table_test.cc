@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_timer_is_due_once_at_its_deadline_and_not_before) {
   BOOST_TEST(timers.runs(Timer::pace));
 }
 
-BOOST_AUTO_TEST_CASE(postponing_moves_a_deadline_to_a_later_time_only_and_starts_nothing) {
+BOOST_AUTO_TEST_CASE(postponing_only_moves_a_deadline_later_and_starts_nothing) {
   TimerTable timers;
   timers.postpone(Timer::ack, at(5));
   BOOST_TEST(!timers.runs(Timer::ack));

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(each_message_goes_to_the_queue_that_it_names) {
   BOOST_TEST(same_bytes(from.bytes().first(5000), second.bytes().first(5000)));
 }
 
-BOOST_AUTO_TEST_CASE(reads_writes_and_atomics_use_the_protection_domain_of_the_named_queue) {
+BOOST_AUTO_TEST_CASE(reads_writes_and_atomics_use_the_named_queues_pd) {
   Extended x;
   Buffer from(x.a.nic(), x.a.pd, 8192), memory(x.b.nic(), x.other_pd, 8192);
   from.fill(1);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(lost_packets_are_sent_again) {
   BOOST_TEST(same_bytes(from.bytes(), into.bytes()));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_in_use_is_busy_and_a_receiver_ends_with_its_last_holder) {
+BOOST_AUTO_TEST_CASE(objects_in_use_are_busy_and_a_receiver_ends_with_its_holder) {
   Extended x;
   Nic& nic = x.b.nic();
   BOOST_CHECK(nic.destroy_xrc_domain(x.domain).error() == VerbsError::busy);
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_receiver_has_nothing_to_post_to) {
   BOOST_CHECK(x.a.nic().post_receive(x.sender, {1, {}}).error() == VerbsError::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(polling_frees_the_slots_of_the_queue_that_was_named_also_when_the_receiver_is_gone) {
+BOOST_AUTO_TEST_CASE(polling_frees_the_named_queues_slots_without_the_receiver) {
   for (const bool is_gone : {false, true}) {
     Extended x;
     const auto taken = [&](SrqHandle srq) {
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(polling_frees_the_slots_of_the_queue_that_was_named_also_wh
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_completion_of_a_queue_that_is_gone_frees_no_slot_of_the_next_one) {
+BOOST_AUTO_TEST_CASE(completion_of_a_destroyed_queue_frees_no_slot_of_the_next) {
   Extended x;
   BOOST_REQUIRE(x.b.nic().post_srq_receive(x.srq, {1, {}}).ok());
   x.post({.opcode = SendOpcode::send}, x.srq);

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(both_sides_learn_what_their_qps_need) {
   BOOST_TEST(Pair::count(pair.passive_events, EventType::ready) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(every_pattern_of_loss_ends_in_one_connection_and_no_trace_of_it_afterwards) {
+BOOST_AUTO_TEST_CASE(every_loss_pattern_gives_one_connection_and_leaves_no_trace) {
   for (std::uint32_t mask = 0; mask < 1u << 9; ++mask) {
     Pair pair;
     pair.lost = mask;
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(malformed_datagrams_are_ignored) {
   while (const auto event = pair.passive.events().poll()) BOOST_CHECK(event->type == EventType::request);
 }
 
-BOOST_AUTO_TEST_CASE(the_passive_side_waits_as_long_and_asks_as_often_as_the_request_says) {
+BOOST_AUTO_TEST_CASE(passive_side_waits_and_asks_as_the_request_says) {
   // 12.7.20, 12.7.24: the REQ's timeout and retries are those of both sides. Nobody answers the REP.
   Pair pair;
   pair.active.request(pair.now, pair.request_init());

@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(messages_that_are_lost_lose_no_connection) {
   run_crowd(3, {.lost_percent = 10});
 }
 
-BOOST_AUTO_TEST_CASE(all_bad_luck_at_once_leaves_every_connection_with_one_outcome) {
+BOOST_AUTO_TEST_CASE(all_bad_luck_at_once_gives_each_connection_one_outcome) {
   for (std::uint32_t seed = 4; seed < 8; ++seed)
     run_crowd(seed, {.lost_percent = 15, .doubled_percent = 15, .refused_percent = 20});
 }

@@ -40,7 +40,7 @@ std::optional<Event> only_event(ConnectionManager& manager) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_process_that_leaves_repeats_its_disconnect_until_it_is_heard_and_within_a_second) {
+BOOST_AUTO_TEST_CASE(leaving_process_repeats_disconnect_for_at_most_a_second) {
   // Every pattern of loss of the first ten messages that leaves one of them.
   for (std::uint32_t lost = 0; lost < (1u << 10) - 1; ++lost) {
     Pair pair;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_repeats_its_disconnect_until_it_is_he
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_process_that_leaves_does_not_wait_for_ever_for_a_peer_that_is_silent) {
+BOOST_AUTO_TEST_CASE(leaving_process_does_not_wait_forever_for_a_silent_peer) {
   Pair pair;
   const ConnectionId id = pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_does_not_wait_for_ever_for_a_peer_tha
   BOOST_TEST(pair.messages == 1u + ConnectionManager::kRetriesMax);
 }
 
-BOOST_AUTO_TEST_CASE(the_processes_at_the_other_ends_are_known_as_long_as_there_are_connections_with_them) {
+BOOST_AUTO_TEST_CASE(peer_processes_are_known_while_they_have_connections) {
   Pair pair;
   BOOST_TEST(!pair.active.peers().has_joined());
   const ConnectionId id = pair.active.request(pair.now, pair.request_init());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(the_processes_at_the_other_ends_are_known_as_long_as_there_
   BOOST_TEST(pair.passive.peers().all().empty());
 }
 
-BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_connection_that_stands_is_disconnected) {
+BOOST_AUTO_TEST_CASE(established_connection_is_disconnected_if_its_peer_is_killed) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_connection_that_stands_is_disconn
   BOOST_TEST(pair.passive.connections() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(the_last_word_of_a_killed_process_is_said_once_and_a_connection_that_misses_it_stands) {
+BOOST_AUTO_TEST_CASE(last_word_is_said_once_and_connections_that_miss_it_stand) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(the_last_word_of_a_killed_process_is_said_once_and_a_connec
   BOOST_CHECK(event->type == EventType::disconnected);
 }
 
-BOOST_AUTO_TEST_CASE(of_two_processes_in_one_slot_the_connections_of_the_one_that_ended_go) {
+BOOST_AUTO_TEST_CASE(slots_second_process_keeps_its_connections_and_the_first_not) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(of_two_processes_in_one_slot_the_connections_of_the_one_tha
   BOOST_TEST(only_event(pair.passive).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(when_the_listener_is_killed_between_request_and_reply_the_request_is_rejected) {
+BOOST_AUTO_TEST_CASE(request_is_rejected_if_its_listener_is_killed_before_reply) {
   Pair pair;
   RequestInit init = pair.request_init();
   init.path.slot = pair.passive_config.slot;
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(when_the_listener_is_killed_between_request_and_reply_the_r
   BOOST_TEST(event->status == kConsumerDefined);
 }
 
-BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_before_ready_to_use_both_ways_of_waiting_end) {
+BOOST_AUTO_TEST_CASE(both_waits_end_if_the_peer_is_killed_before_ready_to_use) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.carry(pair.active, pair.passive);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_before_ready_to_use_both_ways_of_wa
   BOOST_CHECK(on_active->type == EventType::rejected);
 }
 
-BOOST_AUTO_TEST_CASE(when_the_asker_is_killed_before_anybody_took_its_request_on_accepting_fails_and_nothing_is_told) {
+BOOST_AUTO_TEST_CASE(accept_fails_silently_if_the_asker_was_killed_before) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   pair.carry(pair.active, pair.passive);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(when_the_asker_is_killed_before_anybody_took_its_request_on
   BOOST_TEST(!pair.passive.reply(pair.now, request->connection, {.qpn = wire::Qpn(0x18)}, {}));
 }
 
-BOOST_AUTO_TEST_CASE(when_the_peer_is_killed_a_disconnect_and_a_service_request_wait_no_longer) {
+BOOST_AUTO_TEST_CASE(disconnect_and_service_request_end_if_the_peer_is_killed) {
   Pair pair;
   const ConnectionId id = pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));

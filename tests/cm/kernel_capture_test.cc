@@ -83,7 +83,7 @@ Offer offer_like(const wire::CmReply& reply) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(in_the_servers_place_the_kernels_request_leads_to_the_psns_that_its_packets_have) {
+BOOST_AUTO_TEST_CASE(server_role_gives_the_psns_of_the_kernels_packets) {
   const KernelCapture kernel;
   ConnectionManager server(config_like(2, kernel.reply.local_id, 1));
   server.listeners().add(kernel.request.service_id, kListener);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(in_the_servers_place_the_kernels_request_leads_to_the_psns_
   BOOST_TEST(agreed->send_psn.value() == kernel.first_psn(kServer).value());
 }
 
-BOOST_AUTO_TEST_CASE(in_the_clients_place_the_kernels_reply_leads_to_the_psns_that_its_packets_have) {
+BOOST_AUTO_TEST_CASE(client_role_gives_the_psns_of_the_kernels_packets) {
   const KernelCapture kernel;
   ConnectionManager client(config_like(3, kernel.request.local_id, 1));
   const ConnectionId id = client.request({}, init_like(kernel.request));

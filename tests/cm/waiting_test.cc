@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_receipt_for_the_reply_extends_the_wait_of_the_other_side)
   BOOST_TEST(pair.passive.next_deadline().ns == kNever.ns);
 }
 
-BOOST_AUTO_TEST_CASE(a_request_is_unreachable_when_its_last_repetition_has_waited_its_time) {
+BOOST_AUTO_TEST_CASE(request_is_unreachable_after_its_last_repetitions_wait) {
   Pair pair;
   pair.active.request(pair.now, pair.request_init());
   std::size_t requests = 0;
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_nobody_confirms_is_unreachable_after_as_long) 
   BOOST_TEST(sent(pair.passive) == 1u);  // the REJ that takes it back
 }
 
-BOOST_AUTO_TEST_CASE(an_alternate_path_is_refused_and_the_connection_stays_as_it_is) {
+BOOST_AUTO_TEST_CASE(alternate_path_is_refused_and_the_connection_stays) {
   Pair pair;
   const ConnectionId id = pair.active.request(pair.now, pair.request_init());
   pair.run(pair.now + seconds(1));

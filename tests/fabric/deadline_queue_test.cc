@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_in_the_past_is_due_at_once_and_never_means_none)
   BOOST_CHECK(queue.earliest() == kNever);
 }
 
-BOOST_AUTO_TEST_CASE(peeking_shows_what_is_due_in_a_stretch_of_time_in_order_and_changes_nothing) {
+BOOST_AUTO_TEST_CASE(peek_shows_due_entries_in_order_and_changes_nothing) {
   DeadlineQueue queue(400);
   queue.set(0, Time{8000});
   BOOST_CHECK(take(queue) == Sources{0});

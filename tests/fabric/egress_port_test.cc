@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(strict_classes_go_first_the_highest_before_the_others) {
   for (const int expected : {6, 6, 2, 2}) BOOST_TEST(int{*bench.send()} == expected);
 }
 
-BOOST_AUTO_TEST_CASE(the_others_share_octets_in_the_ratio_of_their_weights_whatever_their_frames_are) {
+BOOST_AUTO_TEST_CASE(weighted_classes_share_octets_by_weight_at_any_frame_size) {
   Qos qos;
   qos.weights[1] = 3;
   Bench bench(qos);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_class_that_has_nothing_to_send_saves_nothing_up) {
   BOOST_TEST(bench.sent[1] > 60'000u);
 }
 
-BOOST_AUTO_TEST_CASE(a_paused_class_waits_while_others_go_and_goes_on_when_its_time_is_over) {
+BOOST_AUTO_TEST_CASE(paused_class_waits_while_others_go_until_its_time_is_over) {
   Bench bench{Qos()};
   bench.push(3, 100);
   bench.push(4, 100);
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_paused_class_waits_while_others_go_and_goes_on_when_its_t
   BOOST_TEST(bench.port.time_paused(Time{60}, 3).ns == 40);
 }
 
-BOOST_AUTO_TEST_CASE(a_pause_begins_after_the_reaction_and_is_renewed_without_a_gap_or_ended) {
+BOOST_AUTO_TEST_CASE(pause_begins_after_the_reaction_and_is_renewed_or_ended) {
   Bench bench{Qos()};
   bench.port.pause(Time{0}, kEveryClass, Time{5}, Time{100});
   BOOST_TEST(!bench.port.is_paused(Time{4}, 0));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_pause_begins_after_the_reaction_and_is_renewed_without_a_
   BOOST_TEST(bench.port.time_paused(Time{500}, 0).ns == 125);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_stuck_is_so_since_the_last_frame_left_or_the_pause_began) {
+BOOST_AUTO_TEST_CASE(stuck_time_counts_from_the_last_frame_or_the_pause) {
   Bench bench{Qos()};
   BOOST_CHECK(bench.port.stuck_since(Time{0}, 3) == kNever);
   bench.push(3, 100, 20);

@@ -91,13 +91,13 @@ BOOST_AUTO_TEST_CASE(times_and_packets_of_delay_and_reorder_are_understood) {
   BOOST_TEST(rule_of("reorder").hold_max.ns == kReorderHoldDefault.ns);
 }
 
-BOOST_AUTO_TEST_CASE(an_exact_packet_means_its_first_transmission_unless_said_otherwise) {
+BOOST_AUTO_TEST_CASE(exact_packet_means_its_first_transmission_by_default) {
   BOOST_CHECK(rule_of("drop psn=4").iterations == (Range{1, 1}));
   BOOST_CHECK(rule_of("drop psn=4 iter=2-3").iterations == (Range{2, 3}));
   BOOST_CHECK(!rule_of("drop 1%").iterations.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_error_names_the_wrong_word_and_what_would_be_right_in_one_line) {
+BOOST_AUTO_TEST_CASE(error_names_the_wrong_word_and_the_right_ones_in_one_line) {
   BOOST_TEST(error_of("dorp 1%") ==
              "fault 'dorp 1%': unknown action 'dorp': use one of drop, burst-loss, duplicate, delay, reorder, "
              "corrupt, truncate, mark; did you mean 'drop'?");
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(flows_are_numbered_in_the_order_of_their_first_request) {
   BOOST_TEST(!plan.drops(80, 0x40));
 }
 
-BOOST_AUTO_TEST_CASE(responses_are_hit_by_qp_and_psn_only_when_their_kind_is_named) {
+BOOST_AUTO_TEST_CASE(responses_match_qp_and_psn_only_if_their_kind_is_named) {
   Plan any("drop qp=0 psn=0 iter=all");
   BOOST_TEST(!any.drops(acknowledge(5, 0x1f)));
   Plan acks("drop opcode=ack qp=0 psn=1");
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_probability_strikes_about_as_often_as_it_says) {
   BOOST_TEST(dropped < kPackets / 10 + 200);
 }
 
-BOOST_AUTO_TEST_CASE(decisions_repeat_under_one_seed_and_differ_under_another_seed_or_link) {
+BOOST_AUTO_TEST_CASE(decisions_repeat_by_seed_and_differ_by_seed_or_link) {
   const auto pattern = [](std::uint64_t seed, std::string_view link) {
     Plan plan("drop 30%", seed, link);
     std::vector<bool> dropped;

@@ -59,7 +59,7 @@ using Places = std::vector<std::size_t>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(messages_and_their_packets_are_counted_from_nought_also_across_the_wrap_of_psns) {
+BOOST_AUTO_TEST_CASE(messages_and_packets_count_from_zero_across_the_psn_wrap) {
   const std::vector<std::uint32_t> sent{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   for (const std::uint32_t base : {100u, 0xfffffau, 0xffffffu}) {
     BOOST_CHECK(dropped("drop msg=1", sent, base) == (Places{4, 5, 6, 7}));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(messages_and_their_packets_are_counted_from_nought_also_acr
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_round_begins_each_time_the_sender_goes_back_and_anew_with_a_new_message) {
+BOOST_AUTO_TEST_CASE(round_begins_with_each_go_back_and_each_new_message) {
   // Two messages, the first sent in three rounds, the second in two: with any depth of the send queue.
   const std::vector<std::uint32_t> sent{0, 1, 2, 3, 1, 2, 3, 4, 5, 2, 3, 4, 5, 6, 7};
   BOOST_CHECK(dropped("drop msg=0 packet=2 round=1", sent, 9) == (Places{2}));
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(data_means_sends_writes_and_read_responses_and_their_flows)
   BOOST_TEST(judge(plan, response).drop);
 }
 
-BOOST_AUTO_TEST_CASE(receiver_not_ready_and_congestion_notification_are_kinds_of_their_own) {
+BOOST_AUTO_TEST_CASE(rnr_nak_and_cnp_are_kinds_of_their_own) {
   const PacketSpec rnr{.opcode = rc(OperationCode::acknowledge), .aeth = {wire::rnr_syndrome(12), 0}};
   const PacketSpec nak{.opcode = rc(OperationCode::acknowledge),
                        .aeth = {wire::nak_syndrome(wire::NakCode::psn_sequence_error), 0}};
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(bursts_lose_packets_in_runs_of_the_length_that_r_says) {
   BOOST_TEST(lost / runs <= 11u);
 }
 
-BOOST_AUTO_TEST_CASE(bursts_turn_with_every_packet_of_the_link_and_repeat_under_one_seed) {
+BOOST_AUTO_TEST_CASE(bursts_advance_with_each_packet_and_repeat_by_seed) {
   const auto pattern = [](std::uint64_t seed) {
     FaultPlan plan = plan_of("burst-loss p=5% r=30% bad=80% opcode=send", seed);
     std::vector<bool> lost;
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(jitter_adds_up_to_its_time_and_differs_from_packet_to_packe
   BOOST_TEST(most.ns > 14'900);
 }
 
-BOOST_AUTO_TEST_CASE(a_named_field_and_no_other_is_corrupted_and_the_icrc_repaired_if_asked) {
+BOOST_AUTO_TEST_CASE(corruption_hits_the_named_field_and_mends_the_icrc_if_asked) {
   const PacketSpec spec{.opcode = rc(OperationCode::write_only),
                         .psn = 0x123456,
                         .reth = {0x1122334455667788, wire::Rkey(0x99aabbcc), 16},
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(a_named_field_and_no_other_is_corrupted_and_the_icrc_repair
   BOOST_TEST(!judge(syndrome, {.opcode = rc(OperationCode::acknowledge)}).clean());
 }
 
-BOOST_AUTO_TEST_CASE(a_truncated_frame_keeps_its_beginning_and_a_short_one_is_not_touched) {
+BOOST_AUTO_TEST_CASE(truncated_frame_keeps_its_beginning_and_a_short_one_stays) {
   FaultPlan plan = plan_of("truncate to=70");
   const PacketSpec spec = write_packet(0, OperationCode::write_middle);
   auto frame = test::make_frame(1, 2, spec);
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_truncated_frame_keeps_its_beginning_and_a_short_one_is_no
   BOOST_TEST(judge(plan, {.opcode = rc(OperationCode::acknowledge)}).clean());
 }
 
-BOOST_AUTO_TEST_CASE(a_mark_sets_congestion_experienced_and_leaves_checksum_and_icrc_right) {
+BOOST_AUTO_TEST_CASE(mark_sets_congestion_experienced_and_keeps_the_checks_right) {
   FaultPlan plan = plan_of("mark");
   auto frame = test::make_frame(1, 2, {});
   const FaultVerdict verdict = judge(plan, {});
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_rule_goes_on_counting_when_others_come_and_go) {
   BOOST_TEST(plan.counters(0).applied == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_rule_that_was_away_and_rules_of_another_owner_count_from_their_beginning) {
+BOOST_AUTO_TEST_CASE(rule_that_was_away_or_has_another_owner_counts_anew) {
   FaultRule first = rule_of("drop psn=1");
   FaultPlan plan({first}, 1, "a>b");
   const auto drops = [&](std::uint32_t psn) {

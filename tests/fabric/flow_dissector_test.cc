@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(the_destination_qp_is_found_behind_every_form_of_headers) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_frame_that_ends_before_its_bth_or_is_no_ip_has_no_destination_qp) {
+BOOST_AUTO_TEST_CASE(frame_without_bth_or_ip_has_no_destination_qp) {
   for (const bool ipv6 : {false, true})
     for (const bool vlan : {false, true}) {
       const auto whole = frame(ipv6, vlan);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_frame_that_ends_before_its_bth_or_is_no_ip_has_no_destina
   BOOST_TEST(!look_at_destination_qpn(other));
 }
 
-BOOST_AUTO_TEST_CASE(the_source_is_found_behind_every_form_of_headers_and_only_there) {
+BOOST_AUTO_TEST_CASE(source_is_found_behind_every_form_of_headers_and_only_there) {
   for (const bool ipv6 : {false, true})
     for (const bool vlan : {false, true}) {
       const auto whole = frame(ipv6, vlan);

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_the_icrc_on_every_cable) {
   BOOST_TEST((wires.watcher.arrivals[0].icrc == wire::IcrcState::present));
 }
 
-BOOST_AUTO_TEST_CASE(a_fault_that_changes_octets_leaves_a_frame_that_the_receiver_refuses) {
+BOOST_AUTO_TEST_CASE(frame_changed_by_a_fault_is_refused_by_the_receiver) {
   for (const std::string_view fault : {"corrupt where=payload", "truncate to=200"}) {
     Wires wires(star(2, {}));
     wires.set_faults({fault});

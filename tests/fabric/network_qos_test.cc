@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_class_that_is_not_paused_goes_past_one_that_is) {
   BOOST_TEST(std::count_if(net.got.begin(), net.got.end(), [](const Got& got) { return got.psn == 77'777; }) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(who_hands_over_unseen_has_room_beside_a_paused_class_and_is_told_to_hold_it_back) {
+BOOST_AUTO_TEST_CASE(unseen_sender_has_room_beside_a_paused_class_and_is_told) {
   Net net(with(star(3, slow()), lossless_3()));
   net.control.set_pause_storm(Time{0}, 2, bit_of(3));
   const std::uint32_t empty = net.network.room_on_every_way(Time{0}, 0).octets;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(classes_are_known_by_their_dscps) {
   BOOST_TEST(qos.dscps_of(bit_of(3)) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(the_headroom_that_is_computed_is_enough_and_half_of_it_is_not) {
+BOOST_AUTO_TEST_CASE(computed_headroom_is_enough_and_half_of_it_is_not) {
   for (const bool is_enough : {true, false}) {
     Qos qos = lossless_3();
     ShapeParameters shape = slow();
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(global_pause_stops_every_class_of_a_port) {
   BOOST_TEST(net.network.statistics().lossless_lost == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_pause_storm_stops_the_whole_network_until_it_ends_or_the_watchdog_gives_up) {
+BOOST_AUTO_TEST_CASE(pause_storm_stops_the_network_until_its_end_or_the_watchdog) {
   for (const bool has_watchdog : {false, true}) {
     Qos qos = lossless_3();
     if (has_watchdog) qos.watchdog = {.detect = milliseconds(1), .restore = milliseconds(1)};
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(an_incast_that_only_waits_is_no_deadlock) {
   BOOST_TEST(!net.network.pause_deadlock().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_switch_that_dies_while_it_pauses_its_neighbours_leaves_them_free_and_its_memory_empty) {
+BOOST_AUTO_TEST_CASE(switch_that_dies_while_pausing_frees_neighbours_and_memory) {
   Net net(with(star(4, slow()), lossless_3()));
   Load load(net, {{0, 3}, {1, 3}, {2, 3}});
   load.run(3'000'000);
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_switch_that_dies_while_it_pauses_its_neighbours_leaves_th
   BOOST_TEST(packets(net) > 300u);
 }
 
-BOOST_AUTO_TEST_CASE(a_cable_that_dies_while_its_end_is_paused_comes_back_and_its_sender_is_told_again) {
+BOOST_AUTO_TEST_CASE(cable_that_died_while_paused_tells_its_sender_again) {
   Net net(with(star(3, slow()), lossless_3()));
   Load load(net, {{0, 2}, {1, 2}});
   load.run(3'000'000);

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(frames_queue_behind_each_other_and_never_overtake) {
   BOOST_TEST(net.network.link_statistics(Time{0}, {0, false}).queue_octets_max == 3 * kAckBytes);
 }
 
-BOOST_AUTO_TEST_CASE(hosts_on_one_cable_need_no_switch_and_hosts_in_a_mesh_have_a_cable_each) {
+BOOST_AUTO_TEST_CASE(two_hosts_need_no_switch_and_mesh_hosts_have_a_cable_each) {
   Topology topology;
   topology.hosts = 3;
   for (const char* name : {"a", "b", "c"}) topology.vertices.push_back({name, VertexKind::host});
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_into_a_switchs_queue_is_lost_and_counted)
   BOOST_TEST(net.events[FrameEvent::overflowed] == static_cast<int>(statistics.overflowed));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_longer_than_a_links_mtu_vanishes_on_it_and_shorter_packets_pass) {
+BOOST_AUTO_TEST_CASE(packets_beyond_a_links_mtu_vanish_and_shorter_ones_pass) {
   constexpr std::size_t kHeaders = 20 + 8 + 12 + 4;  // IPv4, UDP, BTH, ICRC
   ShapeParameters shape = slow();
   shape.host_cable.mtu_bytes = kHeaders + 1024;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(what_is_longer_than_a_links_mtu_vanishes_on_it_and_shorter_
   BOOST_TEST(net.network.statistics().vanished == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(frames_behind_a_long_queue_are_marked_if_they_are_ecn_capable_and_stay_valid) {
+BOOST_AUTO_TEST_CASE(ecn_capable_frames_behind_a_long_queue_are_marked_and_valid) {
   for (const int capable : {0, 1, 2, 3}) {
     Net net(star(3, slow(1 << 20, 5 * kAckBytes)));
     for (std::uint32_t i = 0; i < 40; ++i)
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(frames_behind_a_long_queue_are_marked_if_they_are_ecn_capab
   }
 }
 
-BOOST_AUTO_TEST_CASE(between_two_queues_the_share_of_marked_frames_grows_to_its_greatest_and_a_seed_says_which) {
+BOOST_AUTO_TEST_CASE(marked_share_grows_between_two_thresholds_by_seed) {
   // Two hosts send at the rate of the third one's cable each: the queue grows by a frame with each pair of frames.
   constexpr std::uint32_t kFrames = 4000;
   ShapeParameters parameters = slow(1 << 20);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(jitter_varies_the_delay_and_keeps_the_order) {
   BOOST_TEST(most - least > 10'000);
 }
 
-BOOST_AUTO_TEST_CASE(a_place_kept_from_a_frame_that_was_not_sent_is_none_for_a_longer_one) {
+BOOST_AUTO_TEST_CASE(place_kept_from_an_unsent_frame_is_none_for_a_longer_one) {
   Net net(star(2, slow()));
   const auto is_sent_whole = [&](std::size_t payload) {
     const std::vector<std::byte> sent = Net::frame(0, 1, 7, payload);
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_grain_changes_no_time_of_a_flow_and_saves_events) {
   BOOST_TEST(events[1] * 2 < events[0]);
 }
 
-BOOST_AUTO_TEST_CASE(with_a_grain_flows_keep_their_order_and_no_frame_comes_before_its_time_or_after_the_present) {
+BOOST_AUTO_TEST_CASE(grain_keeps_each_flows_order_and_every_frame_in_its_time) {
   Net net(star(3, slow()), {.grain = microseconds(5)});
   for (std::uint32_t psn = 0; psn < 40; ++psn) {
     net.send(0, 0, 2, psn, 64);
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(one_flow_keeps_to_one_way_and_many_spread_over_all) {
   BOOST_TEST(sum == 800u);
 }
 
-BOOST_AUTO_TEST_CASE(without_a_trace_each_frame_goes_its_own_way_also_behind_one_of_another_flow) {
+BOOST_AUTO_TEST_CASE(frames_without_a_trace_go_their_own_way_behind_another_flow) {
   Net net(star(4, {}), {.trace = false});
   std::vector<std::uint32_t> wanted(4);
   for (std::uint32_t psn = 0; psn < 40; ++psn) {

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(one_direction_that_is_dead_is_noticed_by_nobody) {
   net.expect({{0, true}});
 }
 
-BOOST_AUTO_TEST_CASE(a_switch_takes_the_ports_of_its_own_hosts_and_gives_back_those_whose_cable_lives) {
+BOOST_AUTO_TEST_CASE(switch_takes_its_hosts_ports_and_returns_the_live_ones) {
   const Topology topology = dumbbell(2, {});
   Net net(topology);
   const std::uint32_t left = 4;  // the first switch
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_trunk_and_a_partition_are_no_ports_business) {
   net.expect({});
 }
 
-BOOST_AUTO_TEST_CASE(a_host_with_several_cables_keeps_its_port_as_long_as_one_lives) {
+BOOST_AUTO_TEST_CASE(host_keeps_its_port_as_long_as_one_cable_lives) {
   Topology triangle;
   triangle.hosts = 3;
   triangle.vertices = {{"n1", {}}, {"n2", {}}, {"n3", {}}};

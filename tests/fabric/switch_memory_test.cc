@@ -18,7 +18,7 @@ Qos fixed(std::uint64_t buffer, std::uint64_t xoff, std::uint32_t xon_offset) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_lossless_class_fills_its_threshold_then_its_headroom_and_then_there_is_no_room) {
+BOOST_AUTO_TEST_CASE(lossless_class_fills_its_threshold_then_its_headroom) {
   const Qos qos = fixed(100'000, 10'000, 2'000);
   SwitchMemory memory(qos);
   IngressPort port;
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_lossless_class_fills_its_threshold_then_its_headroom_and_
   BOOST_TEST(!memory.admit(port, 3, 1));
 }
 
-BOOST_AUTO_TEST_CASE(headroom_is_given_back_first_and_the_other_end_goes_on_below_xon) {
+BOOST_AUTO_TEST_CASE(headroom_is_freed_first_and_the_other_end_resumes_below_xon) {
   const Qos qos = fixed(100'000, 10'000, 2'000);
   SwitchMemory memory(qos);
   IngressPort port;

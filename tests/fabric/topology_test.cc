@@ -41,7 +41,7 @@ Topology direct(std::uint32_t hosts, std::initializer_list<std::pair<std::uint32
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(shapes_have_the_hosts_switches_and_cables_that_their_names_promise) {
+BOOST_AUTO_TEST_CASE(shapes_have_the_hosts_switches_and_cables_of_their_names) {
   BOOST_TEST(size_of(star(5, {})) == (Size{5, 1, 5}));
   BOOST_TEST(size_of(star(1, {})) == (Size{1, 1, 1}));
   BOOST_TEST(size_of(line(4, {})) == (Size{4, 4, 4 + 3}));
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(shapes_have_the_hosts_switches_and_cables_that_their_names_
   BOOST_TEST(size_of(fat_tree(16, {})) == (Size{1024, 320, 3 * 1024}));
 }
 
-BOOST_AUTO_TEST_CASE(shapes_use_one_kind_of_cable_to_hosts_and_the_other_between_switches) {
+BOOST_AUTO_TEST_CASE(shapes_use_host_cables_to_hosts_and_others_between_switches) {
   ShapeParameters parameters;
   parameters.host_cable.rate_bits_per_second = 1;
   parameters.trunk.rate_bits_per_second = 2;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(shapes_use_one_kind_of_cable_to_hosts_and_the_other_between
       BOOST_TEST(cable.parameters.rate_bits_per_second == (topology.is_host(cable.a) ? 1u : 2u));
 }
 
-BOOST_AUTO_TEST_CASE(each_shape_is_found_by_its_name_and_has_the_hosts_that_are_asked_for) {
+BOOST_AUTO_TEST_CASE(shape_is_found_by_name_and_has_the_hosts_asked_for) {
   std::uint32_t found = 0;
   for (const Shape& shape : shapes()) {
     BOOST_TEST(find_shape(shape.name) == &shape);

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(payload_arrives_as_it_was_sent_through_faults) {
   BOOST_TEST(sum(traffic, nic::Counter::tx_retransmitted_packets) > 0u);
 }
 
-BOOST_AUTO_TEST_CASE(corrupted_frames_of_a_payload_free_world_are_dropped_for_their_icrc) {
+BOOST_AUTO_TEST_CASE(corrupted_frames_without_payload_are_dropped_for_their_icrc) {
   TrafficWorld traffic(fabric::star(2, cables()), small(10), {.payload = false, .checks_invariants = true});
   traffic.connect(0, 1);
   add_rules(traffic.world, {0, false}, rules({"corrupt where=payload 10%"}));
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(corrupted_frames_of_a_payload_free_world_are_dropped_for_th
   BOOST_TEST(sum(traffic, nic::Counter::rx_dropped_icrc) >= 10u);
 }
 
-BOOST_AUTO_TEST_CASE(a_world_runs_the_same_each_time_and_another_with_another_seed) {
+BOOST_AUTO_TEST_CASE(world_repeats_by_seed_and_differs_with_another) {
   const auto run = [](std::uint64_t seed, bool payload) {
     TrafficOptions options = small();
     options.has_memory = payload;
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(hosts_joined_without_switches_use_the_cable_to_each_other) 
   BOOST_TEST(sum(traffic, nic::Counter::tx_retransmitted_packets) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_short_outage_is_survived_and_a_long_one_ends_the_connection) {
+BOOST_AUTO_TEST_CASE(short_outage_is_survived_and_a_long_one_ends_the_connection) {
   for (const std::int64_t outage_ms : {2, 2000}) {
     TrafficOptions options = small();
     options.retry_count = 3;
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_crashed_host_is_silent_and_a_restarted_one_starts_anew) {
   BOOST_TEST(traffic.world.nic(1).allocate_pd().ok());
 }
 
-BOOST_AUTO_TEST_CASE(a_freeze_within_the_retries_is_survived_and_a_longer_one_is_not) {
+BOOST_AUTO_TEST_CASE(freeze_within_the_retries_is_survived_and_a_longer_one_not) {
   for (const std::int64_t freeze_ms : {3, 500}) {
     TrafficWorld traffic(fabric::star(2, cables(1'000'000'000)), small(),
                          {.payload = false, .checks_invariants = true});
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_freeze_within_the_retries_is_survived_and_a_longer_one_is
   }
 }
 
-BOOST_AUTO_TEST_CASE(applications_are_called_when_they_asked_for_it_and_tasks_before_all_else) {
+BOOST_AUTO_TEST_CASE(applications_are_called_as_asked_and_tasks_first) {
   TrafficWorld traffic(fabric::star(2, cables()), small());
   Called called;
   traffic.world.attach(0, &called);

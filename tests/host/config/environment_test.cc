@@ -31,7 +31,7 @@ struct CleanEnvironment {
 
 BOOST_FIXTURE_TEST_SUITE(environment, CleanEnvironment)
 
-BOOST_AUTO_TEST_CASE(nothing_set_gives_node_one_of_the_default_fabric_over_shared_memory) {
+BOOST_AUTO_TEST_CASE(empty_environment_is_node_1_of_the_default_fabric_over_shm) {
   const auto config = config_from_environment();
   BOOST_REQUIRE(config.ok());
   BOOST_TEST(config->fabric == "default");
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_variable_is_taken) {
   BOOST_TEST(config->nic.mtu_bytes.value_or(0) == 1024u);
 }
 
-BOOST_AUTO_TEST_CASE(a_process_whose_rank_does_not_give_a_node_is_told_which_variables_would) {
+BOOST_AUTO_TEST_CASE(process_without_a_node_by_rank_is_told_the_variables) {
   setenv(kNodeVariable, "auto:3", 1);
   setenv("PMI_RANK", "4", 1);
   BOOST_REQUIRE(config_from_environment().ok());
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(slots_are_the_upper_bits_of_a_qpn) {
   BOOST_TEST((qpn_base_of(0x12) == wire::Qpn(0x120000)));
 }
 
-BOOST_AUTO_TEST_CASE(counters_of_several_processes_stand_in_one_file_and_outlive_them) {
+BOOST_AUTO_TEST_CASE(counters_of_several_processes_share_a_file_and_outlive_them) {
   const int file = memfd_create("stats", MFD_CLOEXEC);
   BOOST_REQUIRE(make_stats_file(file));
   const std::string path = "/proc/self/fd/" + std::to_string(file);

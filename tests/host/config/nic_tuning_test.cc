@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(limits_are_lowered_and_never_raised) {
   BOOST_TEST(config.window_bytes == 1u << 16);
 }
 
-BOOST_AUTO_TEST_CASE(congestion_control_begins_at_the_ports_speed_and_brings_cnps_along) {
+BOOST_AUTO_TEST_CASE(congestion_control_begins_at_port_speed_and_enables_cnps) {
   nic::NicConfig config;
   parse_nic_tuning("congestion-control=dcqcn speed=25Gbps")->apply(config);
   BOOST_TEST(config.congestion.line_rate_bits_per_second == 25'000'000'000u);

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_launcher_has_no_rank_and_so_no_node) {
   BOOST_TEST(number_in({{"VERBENA_NODE", "auto:3"}, {"PMI_RANK", ""}}) == wrong(Kind::no_rank));
 }
 
-BOOST_AUTO_TEST_CASE(the_task_of_slurm_counts_only_where_no_library_was_told_a_rank) {
+BOOST_AUTO_TEST_CASE(slurm_task_counts_only_if_no_library_was_told_a_rank) {
   BOOST_TEST(number_in({{"VERBENA_NODE", "auto:4"}, {"SLURM_PROCID", "0"}, {"OMPI_COMM_WORLD_RANK", "2"}}) == 3u);
 }
 

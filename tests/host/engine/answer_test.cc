@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(who_polls_and_does_not_answer_acknowledges_all_the_same) {
   BOOST_TEST(pair.request_completes());
 }
 
-BOOST_AUTO_TEST_CASE(the_thread_acknowledges_for_an_application_that_does_nothing_more) {
+BOOST_AUTO_TEST_CASE(thread_acknowledges_for_an_application_that_stops) {
   Pair pair(true);
   pair.ask_until_it_waits();
   BOOST_TEST(until([&] { return pair.is_acknowledged(); }));
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_its_queue_pair_end
   BOOST_TEST(pair.request_completes());
 }
 
-BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_the_connection_manager_says_anything) {
+BOOST_AUTO_TEST_CASE(acknowledgements_leave_before_a_word_of_the_cm) {
   Pair pair;
   pair.ask_until_it_waits();
   pair.b.engine->run_connections([&](cm::ConnectionManager&, Time) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_the_connection_man
   BOOST_TEST(pair.request_completes());
 }
 
-BOOST_AUTO_TEST_CASE(what_was_received_is_acknowledged_before_its_queue_pair_goes_to_error) {
+BOOST_AUTO_TEST_CASE(acknowledgements_leave_before_their_qp_goes_to_error) {
   Pair pair;
   pair.ask_until_it_waits();
   nic::QpAttributes attributes;
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(only_the_first_pass_of_a_batch_waits) {
   BOOST_TEST(after_each == (std::vector<std::uint64_t>{0, 1, 2, 3, 4}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(the_thread_takes_what_waits_when_the_application_polls_no_more) {
+BOOST_AUTO_TEST_CASE(thread_takes_what_waits_if_the_application_polls_no_more) {
   ThroughFabric pair(true);
   for (std::uint64_t i = 0; i < 3 * kOnePass; ++i) BOOST_REQUIRE(pair.a.post(nic::SendOpcode::rdma_write, 8));
   Pair::drain(pair.b);

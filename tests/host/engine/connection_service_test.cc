@@ -145,7 +145,7 @@ const std::vector<std::uint64_t> kNone;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_a_process_has_said_before_it_ended_is_heard_before_its_end_is_told) {
+BOOST_AUTO_TEST_CASE(message_of_an_ended_process_is_heard_before_its_end) {
   Bench bench;
   ConnectionManager peer(config_of(kPeerSlot, 500));
   peer.listeners().add(cm::test::kService, 0);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_said_before_it_ended_is_heard_before_its
   BOOST_TEST(bench.management.manager().events().empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_request_to_a_process_that_ended_without_a_word_is_rejected_a_moment_later) {
+BOOST_AUTO_TEST_CASE(request_to_a_silently_ended_process_is_rejected_soon) {
   Bench bench;
   auto init = Bench::request_init(0x17);
   init.path.slot = kPeerSlot;
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(the_successor_of_a_process_that_ended_keeps_its_connections
   BOOST_TEST(bench.ended() == std::vector<std::uint64_t>{600});
 }
 
-BOOST_AUTO_TEST_CASE(a_queue_pair_number_of_a_process_that_ended_may_come_again_at_once) {
+BOOST_AUTO_TEST_CASE(qpn_of_an_ended_process_may_come_again_at_once) {
   Bench bench;
   HeldName presence = bench.connect_and_succeed();
   ConnectionManager second(config_of(kPeerSlot, 600));
@@ -251,7 +251,7 @@ struct Lost final : LastWordsCarrier {
 };
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_the_network_keeps_of_a_last_word_ends_nothing_and_the_next_request_is_stale) {
+BOOST_AUTO_TEST_CASE(delayed_last_word_ends_nothing_and_makes_a_request_stale) {
   Lost network;
   Bench bench(&network);
   HeldName presence = bench.connect_and_succeed();
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(of_a_process_that_lives_a_queue_pair_number_in_use_is_stale
   BOOST_TEST(is_refused);
 }
 
-BOOST_AUTO_TEST_CASE(a_request_for_the_ip_version_that_nobody_listens_for_is_left_to_who_listens_for_the_other) {
+BOOST_AUTO_TEST_CASE(request_for_an_ip_version_goes_to_its_own_listener) {
   constexpr std::uint64_t kOther = cm::test::kService + 1;
   for (const bool listens : {true, false}) {
     Bench bench;

@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(every_member_gets_one_copy_on_whatever_node) {
   BOOST_TEST(b.poll(1, milliseconds(20)).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_datagram_is_gone_with_the_call_that_posts_it_although_it_is_the_first_to_that_group) {
+BOOST_AUTO_TEST_CASE(first_datagram_to_a_group_leaves_with_the_posting_call) {
   Member a(235, engine_config(235, "engine-groups-first", false));
   Member b(236, engine_config(236, "engine-groups-first"));
   const nic::QpHandle sender = a.make_datagram_qp();

@@ -55,7 +55,7 @@ std::uint64_t sleeps_of_progress_threads() {
 
 BOOST_AUTO_TEST_SUITE(engine)
 
-BOOST_AUTO_TEST_CASE(writes_reads_and_atomics_cross_two_nodes_while_both_sides_may_poll) {
+BOOST_AUTO_TEST_CASE(writes_reads_and_atomics_cross_two_nodes_if_both_may_poll) {
   EngineNode a(1, fabric_name());
   EngineNode b(2, fabric_name());
   connect(a, b, kPatientTimeout);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_passive_target_is_served_while_its_application_sleeps) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_has_polled_for_all_that_was_posted_is_woken_by_the_next_frame) {
+BOOST_AUTO_TEST_CASE(application_that_has_polled_for_all_is_woken_by_a_frame) {
   // Without threads: one that happens to be awake takes what it is to be rung for.
   EngineNode a(1, fabric_name(), false);
   EngineNode b(2, fabric_name(), false);
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(without_a_thread_the_caller_drives) {
   BOOST_TEST((done.status == CompletionStatus::success));
 }
 
-BOOST_AUTO_TEST_CASE(the_poll_that_gives_the_last_completion_takes_the_frames_that_wait) {
+BOOST_AUTO_TEST_CASE(poll_that_gives_the_last_completion_takes_waiting_frames) {
   EngineNode a(1, fabric_name(), false);
   EngineNode b(2, fabric_name(), false);
   connect(a, b, kPatientTimeout);
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(the_poll_that_gives_the_last_completion_takes_the_frames_th
   BOOST_TEST(received(a) >= before + kWrites);
 }
 
-BOOST_AUTO_TEST_CASE(a_queue_pair_can_talk_to_another_of_its_own_process_and_to_itself) {
+BOOST_AUTO_TEST_CASE(queue_pair_can_talk_to_its_own_process_and_to_itself) {
   EngineNode a(1, fabric_name());
   a.connect(a.contact());
   BOOST_TEST(a.post_receive(64));
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(faults_are_applied) {
   BOOST_TEST(a.engine->counters().get(nic::Counter::tx_retransmitted_packets) > 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_child_of_fork_leaves_its_parents_engine_alone_and_can_open_its_own) {
+BOOST_AUTO_TEST_CASE(forked_child_leaves_its_parents_engine_and_opens_its_own) {
   EngineNode a(1, fabric_name());
   EngineNode b(2, fabric_name());
   connect(a, b);
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(a_child_of_fork_leaves_its_parents_engine_alone_and_can_ope
   BOOST_TEST(status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_killed_peer_ends_the_work_with_retry_exceeded_and_others_go_on) {
+BOOST_AUTO_TEST_CASE(killed_peer_ends_work_with_retry_exceeded_and_others_go_on) {
   const std::string name = fabric_name();
   int pipe_out[2];
   BOOST_REQUIRE(pipe(pipe_out) == 0);

@@ -154,7 +154,7 @@ struct HandledPair {
 
 BOOST_AUTO_TEST_SUITE(fair_timers)
 
-BOOST_AUTO_TEST_CASE(no_timer_runs_out_while_another_thread_has_the_answer_in_hand) {
+BOOST_AUTO_TEST_CASE(timer_waits_while_another_thread_has_the_answer) {
   HandledPair pair;
   pair.link->reader_stands = true;
   BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_while_another_thread_has_the_answer_in_ha
   pair.require_no_timeout();
 }
 
-BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_came_while_the_thread_stood_between_look_and_clock) {
+BOOST_AUTO_TEST_CASE(timer_waits_for_an_answer_between_look_and_clock) {
   for (const bool polls : {false, true}) {
     HandledPair pair;
     BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_came_while_the_thread
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_frames_that_a_decorator_has_no_room_for) {
+BOOST_AUTO_TEST_CASE(timer_waits_for_frames_that_a_decorator_has_no_room_for) {
   HandledPair pair;
   pair.link->keeps = true;
   BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_frames_that_a_decorator_has_no_room_
   pair.require_no_timeout();
 }
 
-BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_a_request_that_has_not_left_and_it_begins_when_it_has) {
+BOOST_AUTO_TEST_CASE(timer_begins_when_its_request_has_left) {
   HandledPair pair;
   pair.link->sender_stands = true;
   BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_a_request_that_has_not_left_and_it_b
   pair.require_one_success();
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_leaves_late_has_its_whole_timeout_from_then_on) {
+BOOST_AUTO_TEST_CASE(request_that_leaves_late_has_its_whole_timeout_from_then) {
   HandledPair pair;
   pair.link->sender_stands = true;
   BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_leaves_late_has_its_whole_timeout_from_then_
   BOOST_TEST(pair.count(Counter::local_ack_timeout_err) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_request_is_sent_again_although_others_are_late_all_the_time) {
+BOOST_AUTO_TEST_CASE(lost_request_is_sent_again_although_others_are_always_late) {
   HandledPair pair;
   pair.link->loses = true;
   BOOST_REQUIRE(pair.a->post(SendOpcode::rdma_write, 64));
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_lost_request_is_sent_again_although_others_are_late_all_t
   BOOST_TEST(pair.count(Counter::local_ack_timeout_err) >= 1U);
 }
 
-BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_an_answer_that_waits_for_a_fabric_process_that_waits_for_its_turn) {
+BOOST_AUTO_TEST_CASE(timer_waits_for_a_fabric_process_that_is_not_run) {
   Served fabric(fabric::star(2, kFast));
   const auto plugged = [&](std::uint8_t number) {
     EngineConfig config = engine_config(number, fabric.name, false);
@@ -324,7 +324,7 @@ struct CabledPair {
   EngineNode b;
 };
 
-BOOST_AUTO_TEST_CASE(no_timer_runs_out_over_a_peer_on_the_same_machine_that_is_not_run) {
+BOOST_AUTO_TEST_CASE(timer_waits_for_a_local_peer_that_is_not_run) {
   CabledPair pair(CabledPair::config());
   for (const SendOpcode opcode : {SendOpcode::rdma_write, SendOpcode::rdma_read}) {
     const std::uint64_t before = pair.count(Counter::local_ack_timeout_err);
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_stands_still_for_good_is_a_dead_network) {
   }));
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_a_peer_which_is_run_never_got_is_sent_again_in_time) {
+BOOST_AUTO_TEST_CASE(request_lost_on_its_way_to_a_running_peer_comes_again) {
   EngineConfig lossy = CabledPair::config();
   lossy.faults = {*fabric::parse_fault("drop psn=1 count=1")};
   CabledPair pair(lossy);

@@ -112,7 +112,7 @@ EngineConfig config_of(std::uint8_t node, const std::string& run, wire::IcrcStat
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_capture_is_the_same_whether_the_sender_computes_icrcs_or_leaves_them) {
+BOOST_AUTO_TEST_CASE(capture_is_the_same_with_and_without_icrc_offload) {
   const Folder folder;
   std::array<Frames, 2> captured;
   for (const wire::IcrcState icrc : {wire::IcrcState::present, wire::IcrcState::deferred}) {
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_capture_is_the_same_whether_the_sender_computes_icrcs_or_
   BOOST_TEST((captured[0] == captured[1]));
 }
 
-BOOST_AUTO_TEST_CASE(a_fault_at_the_receiver_changes_a_whole_frame_which_the_nic_drops) {
+BOOST_AUTO_TEST_CASE(frame_changed_by_a_fault_at_the_receiver_is_dropped) {
   EngineConfig config = config_of(2, "corrupt", wire::IcrcState::deferred);
   config.faults.push_back(*fabric::parse_fault("corrupt where=payload dir=rx psn=0 count=1"));
   Exchange exchange(config_of(1, "corrupt", wire::IcrcState::deferred), config);

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_habit_outlasts_two_misses_and_not_a_third) {
   BOOST_TEST(!habit.answers.are_expected());
 }
 
-BOOST_AUTO_TEST_CASE(who_answers_every_other_request_late_is_not_expected_to_be_prompt) {
+BOOST_AUTO_TEST_CASE(peer_late_with_every_other_answer_is_not_taken_for_prompt) {
   Habit habit;
   for (int i = 0; i < 1000; ++i) {
     play(habit.answers, 1, nanoseconds(0), habit.now);

@@ -19,7 +19,7 @@ std::uint32_t polls_until_due(PollYield& yield) {
 }
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_asks_who_shares_the_core_after_a_long_wait_and_soon_once_there_was_somebody) {
+BOOST_AUTO_TEST_CASE(core_sharing_is_asked_after_a_long_wait_and_soon_once_found) {
   PollYield yield;
   BOOST_TEST(polls_until_due(yield) == PollYield::kPollsAlone);
   yield.of(Neighbour::has_our_frames, kStart);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(nobody_beside_no_yield) {
   BOOST_TEST((yield.of(Neighbour::nobody, kStart) == Kind::none));
 }
 
-BOOST_AUTO_TEST_CASE(a_peer_that_has_our_frames_gets_the_core_however_long_it_keeps_it) {
+BOOST_AUTO_TEST_CASE(peer_with_our_frames_gets_the_core_for_any_time) {
   PollYield yield;
   Time now = kStart;
   for (int i = 0; i < 100; ++i) {
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_has_our_frames_gets_the_core_however_long_it_ke
   BOOST_TEST((yield.of(Neighbour::awake, now) == Kind::tentative));
 }
 
-BOOST_AUTO_TEST_CASE(after_a_long_yield_to_one_who_is_merely_awake_there_is_none_for_a_while) {
+BOOST_AUTO_TEST_CASE(long_yield_to_a_merely_awake_peer_is_followed_by_a_pause) {
   PollYield yield;
   BOOST_TEST((yield.of(Neighbour::awake, kStart) == Kind::tentative));
   const Time back = kStart + kSlice;
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(short_yields_go_on) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_peer_that_never_comes_is_soon_one_among_others_until_something_is_found) {
+BOOST_AUTO_TEST_CASE(absent_peer_soon_counts_as_any_other_until_a_find) {
   PollYield yield;
   for (std::uint32_t i = 0; i < PollYield::kSureYields; ++i)
     BOOST_TEST((yield.of(Neighbour::has_our_frames, kStart) == Kind::sure));
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_peer_that_never_comes_is_soon_one_among_others_until_some
   BOOST_TEST((yield.of(Neighbour::has_our_frames, kStart + kSlice) == Kind::sure));
 }
 
-BOOST_AUTO_TEST_CASE(after_many_yields_in_a_row_that_let_nobody_run_there_is_a_nap) {
+BOOST_AUTO_TEST_CASE(many_yields_in_vain_end_in_a_nap) {
   PollYield yield;
   const auto naps = [&](Duration took) { return yield.yielded(Kind::sure, kStart, kStart + took); };
   for (int round = 0; round < 3; ++round) {

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(it_does_not_where_that_keeps_the_peer_from_its_core) {
   BOOST_TEST(passes_for_a_frame(work, false).fewest <= 4u);
 }
 
-BOOST_AUTO_TEST_CASE(it_does_not_where_that_keeps_an_application_from_its_core_that_has_called_since_the_last_sleep) {
+BOOST_AUTO_TEST_CASE(thread_does_not_look_on_if_the_caller_needs_the_core) {
   Work here;
   here.app_is_here = true;
   BOOST_TEST(passes_for_a_frame(here, true).fewest <= kPassesWithoutLooking);
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(it_does_not_where_that_keeps_an_application_from_its_core_t
   BOOST_TEST(passes_for_a_frame(elsewhere, true).longest_look_ns >= kLookNs);
 }
 
-BOOST_AUTO_TEST_CASE(it_takes_no_frames_out_of_the_kernel_while_the_application_polls_all_the_time) {
+BOOST_AUTO_TEST_CASE(thread_leaves_kernel_frames_to_a_polling_application) {
   Work steady;
   steady.over_kernel = true;
   BOOST_TEST(passes_beside_polls(steady, microseconds(20)).fewest == 0u);

@@ -23,7 +23,7 @@ Time watches(SleepPlan& plan) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(work_that_the_link_had_no_room_for_wakes_a_thread_that_rests_though_the_application_has_polled) {
+BOOST_AUTO_TEST_CASE(work_without_room_in_the_link_wakes_a_resting_thread) {
   SleepPlan plan;
   const Time until = rests(plan);
   BOOST_TEST((until == kTimer));
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(work_that_the_link_had_no_room_for_wakes_a_thread_that_rest
   BOOST_TEST(!plan.must_wake(until, 8, kNever, [] { return kNever; }));
 }
 
-BOOST_AUTO_TEST_CASE(a_thread_that_watches_leaves_everything_but_acknowledgements_to_an_application_that_polls) {
+BOOST_AUTO_TEST_CASE(watching_thread_leaves_all_but_acks_to_a_polling_application) {
   SleepPlan plan;
   const Time until = watches(plan);
   BOOST_TEST(plan.must_wake(until, 7, kNever, [] { return kSoon; }));
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_watches_leaves_everything_but_acknowledgement
   BOOST_TEST(plan.must_wake(until, 8, kSoon, [] { return kNever; }));
 }
 
-BOOST_AUTO_TEST_CASE(an_application_that_goes_to_sleep_leaves_everything_to_the_thread) {
+BOOST_AUTO_TEST_CASE(sleeping_application_leaves_everything_to_the_thread) {
   SleepPlan plan;
   for (const Time until : {rests(plan), watches(plan)}) {
     BOOST_TEST(SleepPlan::must_wake_for_sleeper(until, {.deadline = kSoon}));

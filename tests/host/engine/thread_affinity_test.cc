@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(it_comes_back_when_the_application_sleeps) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_application_that_does_nothing_or_is_elsewhere_moves_nobody) {
+BOOST_AUTO_TEST_CASE(idle_or_distant_application_moves_no_thread) {
   pinned([](ThreadAffinity& place, int core) {
     for (std::uint32_t i = 0; i < 3 * ThreadAffinity::kWakesToMove; ++i) place.served(7, core);
     serve(place, 3 * ThreadAffinity::kWakesToMove, core + 1);

@@ -181,7 +181,7 @@ void check_all(const Situation& situation, std::size_t length) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(after_every_order_of_events_it_comes_to_rest_with_all_frames_taken) {
+BOOST_AUTO_TEST_CASE(every_order_of_events_ends_at_rest_with_all_frames_taken) {
   for (unsigned bits = 0; bits < 16; ++bits)
     check_all({.over_kernel = (bits & 1) != 0,
                .same_core = (bits & 2) != 0,
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(when_nobody_polls_it_sleeps_listening_and_without_end) {
   BOOST_TEST((bench.last.longest == kNever));
 }
 
-BOOST_AUTO_TEST_CASE(it_looks_for_more_after_frames_and_sleeps_when_that_was_in_vain) {
+BOOST_AUTO_TEST_CASE(thread_looks_on_after_frames_and_sleeps_if_in_vain) {
   Bench bench({});
   BOOST_REQUIRE(bench.comes_to_rest(milliseconds(1)));
   bench.happen(Event::frame);  // wakes it
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(in_a_stream_it_earns_longer_looks_up_to_a_bound) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_application_that_polls_is_watched_ever_more_rarely_and_never_listened_for) {
+BOOST_AUTO_TEST_CASE(polling_application_is_watched_ever_more_rarely) {
   Bench bench({.over_kernel = true});
   BOOST_REQUIRE(bench.comes_to_rest(milliseconds(1)));
   Duration longest{};
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(an_application_that_polls_is_watched_ever_more_rarely_and_n
 }
 
 /// The watch under way is left to the application, which has polled within it; the next one, twice as long, is not.
-BOOST_AUTO_TEST_CASE(a_frame_that_comes_when_the_application_stops_polling_waits_for_two_watches_at_most) {
+BOOST_AUTO_TEST_CASE(frame_after_the_last_poll_waits_two_watches_at_most) {
   for (const bool over_kernel : {false, true}) {
     for (int polled_us = 100; polled_us <= 20'000; polled_us += 170) {
       Bench bench({.over_kernel = over_kernel});

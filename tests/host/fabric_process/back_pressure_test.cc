@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(no_timer_runs_over_what_waits_for_a_process) {
                    [&] { one.pass(two); }));
 }
 
-BOOST_AUTO_TEST_CASE(the_fabric_knows_how_long_a_node_was_not_run_while_frames_waited_for_it) {
+BOOST_AUTO_TEST_CASE(fabric_knows_how_long_a_node_with_frames_was_not_run) {
   const Served fabric(fabric::star(2, kFast));
   Uplink one(fabric, 1);
   Uplink two(fabric, 2);

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(long_sleeps_and_sleeps_beside_nobody_count_against_it) {
   BOOST_TEST(!lease.is_on());
 }
 
-BOOST_AUTO_TEST_CASE(it_ends_when_nobody_is_in_the_way_any_more_and_ticks_once_after_that) {
+BOOST_AUTO_TEST_CASE(lease_ends_when_the_core_is_free_and_ticks_once_more) {
   CoreLease lease;
   begin(lease);
   for (int i = 0; i < CoreLease::kScoreMax && lease.is_on(); ++i) lease.woken_after(kSoon, false);

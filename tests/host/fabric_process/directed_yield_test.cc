@@ -44,7 +44,7 @@ bool keeps_its_core(ShmUplink& uplink) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(frames_are_left_without_a_doorbell_while_the_fabric_process_wants_a_core) {
+BOOST_AUTO_TEST_CASE(frames_are_left_unrung_while_the_fabric_process_wants_a_core) {
   Short pair;
   send(*pair.uplink);
   BOOST_TEST(!pair.hub_is_rung());
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(who_goes_to_sleep_rings_for_what_it_has_left) {
   BOOST_TEST(pair.hub_is_rung());
 }
 
-BOOST_AUTO_TEST_CASE(what_was_left_for_a_fabric_process_that_is_gone_rings_none_that_has_not_answered_yet) {
+BOOST_AUTO_TEST_CASE(frames_left_for_a_dead_fabric_do_not_ring_the_next_one) {
   Short pair;
   send(*pair.uplink);
   send_back(*pair.ports, 0);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(what_was_left_for_a_fabric_process_that_is_gone_rings_none_
   BOOST_TEST(pair.taker.octets.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(who_polls_in_vain_on_the_core_of_a_fabric_process_that_wants_one_yields_it) {
+BOOST_AUTO_TEST_CASE(vain_poller_yields_its_core_to_a_fabric_process_in_need) {
   Short pair;
   BOOST_TEST(!pair.uplink->directed_yield().wants_to_yield());  // one poll is not many
   BOOST_TEST(!pair.ports->yielded_cores().has_any());
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(who_polls_in_vain_on_the_core_of_a_fabric_process_that_want
   BOOST_TEST(polls_until_it_yields(*pair.uplink));
 }
 
-BOOST_AUTO_TEST_CASE(no_core_is_yielded_to_who_does_not_want_one_or_sleeps_elsewhere) {
+BOOST_AUTO_TEST_CASE(core_is_not_yielded_if_unwanted_or_for_a_sleeper_elsewhere) {
   Short pair;
   pair.ports->yielded_cores().ask(false);
   BOOST_TEST(keeps_its_core(*pair.uplink));
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(who_has_frames_to_take_keeps_its_core) {
   BOOST_TEST(polls_until_it_yields(*pair.uplink));
 }
 
-BOOST_AUTO_TEST_CASE(who_yields_has_its_core_back_when_what_was_gathered_for_it_is_there) {
+BOOST_AUTO_TEST_CASE(yielded_core_comes_back_with_the_gathered_frames) {
   Short pair;
   BOOST_REQUIRE(polls_until_it_yields(*pair.uplink));
   for (std::uint32_t psn = 0; psn < 3; ++psn) send_back(*pair.ports, psn);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(who_yields_sleeps_until_its_core_is_given_back) {
   BOOST_TEST(!pair.ports->yielded_cores().has_any());
 }
 
-BOOST_AUTO_TEST_CASE(a_hub_that_does_not_give_it_back_keeps_nobody_for_long_and_is_lent_nothing_for_some_time) {
+BOOST_AUTO_TEST_CASE(hub_that_keeps_a_core_is_lent_none_for_some_time) {
   Short pair;
   BOOST_REQUIRE(polls_until_it_yields(*pair.uplink));
   const Time before = clock_now();
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_fabric_process_beside_who_polls_without_end_gets_the_core
   for (std::size_t i = 0; i < nodes.sent; ++i) BOOST_REQUIRE(psn_of(nodes.two.collector.frames[i]) == i);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_left_by_who_does_not_poll_afterwards_is_found_as_well) {
+BOOST_AUTO_TEST_CASE(frames_left_by_a_node_that_stops_polling_are_found) {
   OnOneCore nodes;
   for (int i = 0; i < 20; ++i) {
     nodes.one.yielded = nodes.two.yielded = 0;
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(what_is_left_by_who_does_not_poll_afterwards_is_found_as_we
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_yields_its_core_to_a_fabric_process_that_ends_has_it_back) {
+BOOST_AUTO_TEST_CASE(core_yielded_to_an_ending_fabric_process_comes_back) {
   OnOneCore nodes;
   BOOST_REQUIRE(nodes.exchange_until_lent());
   nodes.fabric.end();

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(strangers_who_pass_what_lingers_do_not_stop_a_fabric) {
   check_served(true);
 }
 
-BOOST_AUTO_TEST_CASE(who_passes_what_lingers_with_a_question_is_not_answered_and_stops_no_fabric) {
+BOOST_AUTO_TEST_CASE(question_with_a_lingering_socket_is_refused_without_delay) {
   check_served(false);
   check_served(true);
 }

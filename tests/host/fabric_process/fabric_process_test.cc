@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_link_of_a_ring_that_goes_down_is_led_around) {
   BOOST_TEST(fabric.frames_on("s4->s3") == 10u);
 }
 
-BOOST_AUTO_TEST_CASE(a_dead_link_a_dead_switch_and_a_partition_swallow_frames_until_they_are_mended) {
+BOOST_AUTO_TEST_CASE(dead_elements_and_partitions_swallow_frames_until_mended) {
   const Served fabric(fabric::star(3, kFast));
   Uplink one(fabric, 1);
   Uplink two(fabric, 2);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(frames_wait_at_their_sender_while_its_port_has_no_room) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_sleeps_soon_after_the_last_frame_also_when_a_process_leaves_its_frames_lying) {
+BOOST_AUTO_TEST_CASE(fabric_sleeps_soon_after_the_last_frame_even_if_some_wait) {
   const Served fabric(fabric::star(2, {}));
   Uplink one(fabric, 1);
   Uplink two(fabric, 2);

@@ -63,7 +63,7 @@ bool is_answered(std::future<std::string>& answer, int within_ms) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_process_is_told_the_present_state_and_then_what_is_new_to_its_node) {
+BOOST_AUTO_TEST_CASE(process_is_told_the_state_and_then_its_nodes_news) {
   const Served fabric(fabric::star(3, kFast));
   BOOST_TEST(fabric.ask({"partition", "n1", "n2", "one-way"}) == "");
   Process one(fabric.name, 1);
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_process_is_told_the_present_state_and_then_what_is_new_to
   BOOST_TEST((three.done().deaf_to == nodes({1, 2})));
 }
 
-BOOST_AUTO_TEST_CASE(a_fault_is_answered_when_all_processes_have_done_it_or_have_had_a_second) {
+BOOST_AUTO_TEST_CASE(fault_is_answered_once_all_have_done_it_or_after_a_second) {
   const Served fabric(fabric::star(2, kFast));
   Process one(fabric.name, 1);
   one.done();

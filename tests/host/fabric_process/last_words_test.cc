@@ -36,7 +36,7 @@ void live_and_die(const Served& fabric, Uplink& survivor, const FabricWords& bef
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_last_word_of_a_killed_process_arrives_behind_what_it_has_sent) {
+BOOST_AUTO_TEST_CASE(last_word_of_a_killed_process_arrives_behind_its_frames) {
   const Served fabric(fabric::star(2, kFast));
   Uplink survivor(fabric, 1);
   live_and_die(fabric, survivor);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(the_last_word_of_a_killed_process_arrives_behind_what_it_ha
   BOOST_TEST(fabric.frames_on("n2->s1") == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(no_last_word_crosses_a_dead_cable_a_partition_or_a_rule_and_none_comes_later) {
+BOOST_AUTO_TEST_CASE(last_word_is_lost_at_dead_cables_partitions_and_rules) {
   const std::vector<std::pair<FabricWords, FabricWords>> faults = {
       {{"link-down", "n2-s1"}, {"link-up", "n2-s1"}},
       {{"link-down", "n1-s1"}, {"link-up", "n1-s1"}},

@@ -60,7 +60,7 @@ std::size_t packets_in(const Collector& collector) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_paused_class_waits_and_the_others_of_its_process_do_not_wait_behind_it) {
+BOOST_AUTO_TEST_CASE(paused_class_waits_without_holding_up_the_others) {
   const Served fabric(lossless_star());
   Uplink one(fabric, 1);
   Uplink two(fabric, 2);

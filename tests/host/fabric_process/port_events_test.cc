@@ -47,7 +47,7 @@ bool is_up(const Served& fabric, std::size_t node) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_process_of_a_node_hears_when_its_port_goes_down_and_comes_back) {
+BOOST_AUTO_TEST_CASE(every_process_of_a_node_hears_its_port_go_down_and_up) {
   const Served fabric(fabric::star(2, kFast));
   const std::vector<std::pair<FabricWords, FabricWords>> faults = {
       {{"link-down", "n1-s1"}, {"link-up", "n1-s1"}},
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(who_comes_while_it_is_down_knows_it_from_the_start) {
   BOOST_TEST(two.events().empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_posted_while_the_port_is_down_arrives_when_it_is_back_in_time) {
+BOOST_AUTO_TEST_CASE(work_posted_while_the_port_is_down_arrives_if_it_is_back) {
   const Served fabric(fabric::star(2, kFast));
   EngineNode one(1, plugged(1, fabric));
   EngineNode two(2, plugged(2, fabric));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(who_has_stood_still_for_very_many_flaps_knows_how_it_is_now
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_fabric_that_ends_takes_the_signal_with_it_and_the_next_one_brings_it_back) {
+BOOST_AUTO_TEST_CASE(ended_fabric_takes_the_signal_and_the_next_brings_it_back) {
   Served fabric(fabric::star(2, kFast));
   EngineNode one(1, plugged(1, fabric));
   EngineNode two(2, plugged(2, fabric));

@@ -10,7 +10,7 @@ using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
 
-BOOST_AUTO_TEST_CASE(who_waits_on_the_core_of_the_one_that_is_to_answer_stands_in_its_way_until_it_has_looked) {
+BOOST_AUTO_TEST_CASE(waiter_on_its_answerers_core_is_in_the_way_until_a_look) {
   Pair pair;
   BOOST_TEST(!pair.uplink->blocks_peer_cpu());
   BOOST_TEST(pair.uplink->shares_core());
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_turn_is_over_with_the_frame_that_reaches_its_octets) {
   BOOST_TEST(pair.taker.octets.size() == 10u);
 }
 
-BOOST_AUTO_TEST_CASE(a_plug_needs_no_timer_over_frames_that_the_fabric_process_has_not_taken) {
+BOOST_AUTO_TEST_CASE(plug_needs_no_timer_over_frames_not_yet_taken) {
   Pair pair;
   send(*pair.uplink);
   Taker nothing;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_plug_needs_no_timer_over_frames_that_the_fabric_process_h
   BOOST_TEST(!pair.uplink->next_deadline().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(who_sleeps_on_the_core_of_the_hub_is_rung_once_for_all_that_was_gathered) {
+BOOST_AUTO_TEST_CASE(sleeper_on_the_hubs_core_is_rung_once_for_all_its_frames) {
   Pair pair;
   pair.uplink->sleeps_on_cpu();
   BOOST_REQUIRE(pair.uplink->arm());
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_process_whose_peer_is_gone_holds_no_bell_for_it) {
   BOOST_TEST(!pair.ports->holds_doorbells());
 }
 
-BOOST_AUTO_TEST_CASE(a_plug_knows_up_to_when_the_fabric_process_has_handed_on_what_it_was_given) {
+BOOST_AUTO_TEST_CASE(plug_knows_up_to_when_its_frames_were_handed_on) {
   Pair pair;
   const Time begin = clock_now();
   BOOST_CHECK(pair.uplink->delivered_by(begin) == begin);  // it has not said anything yet

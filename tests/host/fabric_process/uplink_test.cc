@@ -18,7 +18,7 @@ bool try_send(ShmUplink& uplink) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(frames_wait_for_a_fabric_process_that_does_not_run_as_long_as_timers_do_and_are_lost_then) {
+BOOST_AUTO_TEST_CASE(frames_wait_for_a_stopped_fabric_as_long_as_timers_do) {
   Pair pair;
   const Time begun = clock_now();
   while (try_send(*pair.uplink)) {

@@ -198,7 +198,7 @@ BOOST_FIXTURE_TEST_CASE(a_full_disk_does_not_stop_the_program, Folder) {
   BOOST_TEST(status == 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_process_that_exits_without_closing_leaves_a_complete_capture, Folder) {
+BOOST_FIXTURE_TEST_CASE(process_that_exits_without_closing_leaves_a_whole_capture, Folder) {
   const pid_t child = ::fork();
   if (child == 0) {
     auto capture = CaptureFile::open({.path = file});

@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_dropped_frame_reaches_the_capture_and_not_the_link) {
   BOOST_TEST(bench.notes.annotated.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_changed_frame_is_annotated_as_often_as_it_is_sent_and_keeps_its_destination) {
+BOOST_AUTO_TEST_CASE(changed_frame_is_annotated_each_time_and_keeps_its_way) {
   Bench bench({"duplicate psn=0", "corrupt where=header psn=1"});
   for (std::uint32_t psn = 0; psn < 2; ++psn) bench.send(psn);
   BOOST_TEST(bench.inner->sent.size() == 3u);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_changed_frame_is_annotated_as_often_as_it_is_sent_and_kee
   BOOST_CHECK(bench.inner->last_qpn == wire::Qpn(0x22));
 }
 
-BOOST_AUTO_TEST_CASE(a_delayed_frame_leaves_when_its_time_has_come_and_the_deadline_says_when) {
+BOOST_AUTO_TEST_CASE(delayed_frame_leaves_at_its_time_and_the_deadline_tells_it) {
   Bench bench({"delay by=10us psn=0"});
   bench.pass(at_us(100));
   BOOST_TEST(!bench.link->next_deadline().has_value());
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(too_many_delayed_frames_are_lost_on_top_and_recorded) {
   BOOST_TEST(bench.inner->sent.size() == fabric::kPoolFramesDefault);
 }
 
-BOOST_AUTO_TEST_CASE(a_frame_that_no_link_has_carried_meets_the_rules_for_what_arrives) {
+BOOST_AUTO_TEST_CASE(frame_that_no_link_has_carried_meets_the_receive_rules) {
   Bench bench({"drop dir=rx psn=1"});
   for (const std::uint32_t psn : {0u, 1u, 2u}) BOOST_TEST(bench.link->take_in(test_time, Bench::frame(psn)));
   Arrived arrived;

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(link_local_addresses_of_nodes_are_reached_as_the_nodes_are)
   for (const char* link : {"udp", "shm"}) BOOST_TEST(!why_never_reached(on_link(link, "150"), *peer).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(on_shm_a_node_may_come_later_and_an_address_of_another_network_is_somebodys_or_nobodys) {
+BOOST_AUTO_TEST_CASE(unknown_shm_peer_is_a_late_node_or_of_another_network) {
   const EngineConfig config = on_link("shm", "150");
   BOOST_TEST(hint(config, "151") == "");
   BOOST_TEST(hint(config, "10.77.0.2") ==
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_fabric_process_knows_which_nodes_there_are) {
                "fabric '" + fabric.name + "' has no node " + peer + ": its nodes are 127.47.91.1 to 127.47.91.3");
 }
 
-BOOST_AUTO_TEST_CASE(each_peer_is_named_once_on_stderr_and_not_where_quiet_is_wanted) {
+BOOST_AUTO_TEST_CASE(peer_is_named_once_on_stderr_unless_quiet) {
   test::EngineNode node(150, "reach." + std::to_string(getpid()));
   const auto resolve = [&] { (void)node.engine->resolve(*parse_node("10.77.0.2")); };
   const std::string first = said(resolve);

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_is_not_there_cannot_be_watched) {
   BOOST_TEST(!directory_of(1).watch(kNode, 2).watch.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_watch_tells_the_end_of_a_process_and_is_not_deceived_by_the_next_in_its_place) {
+BOOST_AUTO_TEST_CASE(watch_tells_a_process_end_despite_the_next_in_its_place) {
   auto presence = directory_of(2).announce();
   BOOST_TEST(presence.held());
   const auto watch = directory_of(1).watch(kNode, 2).watch;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_watch_sees_a_process_killed) {
   close(ready[1]);
 }
 
-BOOST_AUTO_TEST_CASE(a_service_is_claimed_once_on_a_node_and_found_when_somebody_listens) {
+BOOST_AUTO_TEST_CASE(service_is_claimed_once_a_node_and_found_once_listened_for) {
   int error = 0;
   auto claim = directory_of(4).claim(kClaimed, error);
   BOOST_REQUIRE(claim.has_value());
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_service_is_claimed_once_on_a_node_and_found_when_somebody
   BOOST_TEST(!directory_of(5).find_listener(kNode, kService, kIpv4).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_address_that_stands_for_any_is_not_available_rather_than_in_use) {
+BOOST_AUTO_TEST_CASE(wildcard_address_is_not_available_rather_than_in_use) {
   const ServiceDirectory::Claimed any{kService, IpVersion::ipv4, true};
   int error = 0;
   auto claim = directory_of(4).claim(any, error);

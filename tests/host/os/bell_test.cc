@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(only_datagram_sockets_of_this_machine_are_ringers) {
 }
 
 /// The bell has a name, so that any user can send to it.
-BOOST_AUTO_TEST_CASE(who_passes_descriptors_to_a_bell_neither_blocks_its_sleeper_nor_silences_it) {
+BOOST_AUTO_TEST_CASE(descriptors_passed_to_a_bell_neither_block_nor_silence_it) {
   for (const bool is_old : {false, true}) {
     const test::OldKernel kernel(is_old);
     OpenBell bell;

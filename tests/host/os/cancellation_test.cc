@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(over_udp_a_thread_may_be_cancelled_at_any_moment) {
   cancel_in_traffic("udp");
 }
 
-BOOST_AUTO_TEST_CASE(a_thread_may_be_cancelled_while_it_looks_for_the_way_to_a_peer) {
+BOOST_AUTO_TEST_CASE(thread_may_be_cancelled_while_it_resolves_a_peer) {
   for (int i = 0; i < 100; ++i) {
     EngineNode a(234, config_over("shm", 234));
     EngineNode b(235, config_over("shm", 235));

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(one_thread_is_inside_at_a_time) {
   BOOST_TEST(!gate.is_busy());
 }
 
-BOOST_AUTO_TEST_CASE(who_passes_by_does_not_wait_before_it_has_found_the_same_holder_often) {
+BOOST_AUTO_TEST_CASE(passer_by_waits_only_after_meeting_one_holder_often) {
   CombiningGate gate;
   BOOST_REQUIRE(gate.try_enter());
   for (std::uint32_t i = 0; i < CombiningGate::kPassersByMax; ++i) BOOST_TEST(!gate.enter_with_patience());
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(who_passes_by_does_not_wait_before_it_has_found_the_same_ho
   BOOST_TEST(!gate.enter_with_patience());  // patience begins anew with each holder
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_sleeps_in_the_kernel_and_enters_when_the_holder_leaves) {
+BOOST_AUTO_TEST_CASE(waiter_sleeps_in_the_kernel_and_enters_after_the_holder) {
   CombiningGate gate;
   BOOST_REQUIRE(gate.try_enter());
   constexpr Duration kStands = milliseconds(60);

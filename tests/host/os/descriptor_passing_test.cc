@@ -45,7 +45,7 @@ int lowest_free() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_message_arrives_with_descriptors_that_are_the_same_files_and_close_on_exec) {
+BOOST_AUTO_TEST_CASE(message_arrives_with_the_same_files_as_close_on_exec) {
   Ends ends;
   int pipe_ends[2];
   BOOST_REQUIRE(pipe(pipe_ends) == 0);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_message_arrives_with_descriptors_that_are_the_same_files_
   BOOST_TEST(read(read_end.get(), &octet, 1) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_message_that_is_too_long_is_not_whole_and_what_came_with_it_is_closed) {
+BOOST_AUTO_TEST_CASE(message_too_long_is_not_whole_and_its_descriptors_close) {
   Ends ends;
   const int before = lowest_free();
   BOOST_REQUIRE(ends.send("abcde", std::array{ends.here.get()}));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_message_that_is_too_long_is_not_whole_and_what_came_with_
   BOOST_TEST(lowest_free() == before);
 }
 
-BOOST_AUTO_TEST_CASE(more_descriptors_than_are_taken_make_a_message_not_whole_and_are_closed) {
+BOOST_AUTO_TEST_CASE(excess_descriptors_make_a_message_not_whole_and_are_closed) {
   Ends ends;
   const int before = lowest_free();
   char octet = 'a';

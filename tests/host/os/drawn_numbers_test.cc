@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(without_a_seed_no_two_are_the_same) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(first_qpn_and_key_of_a_process_are_chance_unless_a_seed_is_given) {
+BOOST_AUTO_TEST_CASE(first_qpn_and_key_are_chance_unless_a_seed_is_given) {
   BOOST_TEST((first_numbers(5) == first_numbers(5)));
   std::set<std::uint32_t> qpns;
   std::set<std::uint32_t> key_octets;

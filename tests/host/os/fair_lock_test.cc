@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(one_thread_is_inside_at_a_time) {
 }
 
 // On a machine that does not run the thread that asked, its turn may come too late: not each of the rounds counts.
-BOOST_AUTO_TEST_CASE(who_has_asked_goes_before_the_one_who_lets_go_and_comes_back_at_once) {
+BOOST_AUTO_TEST_CASE(thread_that_has_asked_goes_before_a_returning_holder) {
   constexpr int kRounds = 100;
   int first = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(who_has_asked_goes_before_the_one_who_lets_go_and_comes_bac
   BOOST_TEST(first >= kRounds / 5);
 }
 
-BOOST_AUTO_TEST_CASE(one_who_asked_and_is_not_run_is_waited_for_once_and_has_its_turn_later) {
+BOOST_AUTO_TEST_CASE(asker_that_is_not_run_is_waited_for_once_and_comes_later) {
   FairLock lock;
   bool had_turn = false;  // guarded by the lock
   sem_init(&goes_on, 0, 0);

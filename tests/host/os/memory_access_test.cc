@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_hole_and_the_end_of_the_address_space_are_no_memory) {
   BOOST_TEST(!host::may_access(0, kPage, kRead));
 }
 
-BOOST_AUTO_TEST_CASE(a_shared_mapping_of_a_file_is_as_it_was_mapped_and_ends_with_its_file) {
+BOOST_AUTO_TEST_CASE(shared_file_mapping_keeps_its_rights_and_ends_with_its_file) {
   const int file = one_page_file();
   const Mapped shared(2, PROT_READ | PROT_WRITE, MAP_SHARED, file), fixed(1, PROT_READ, MAP_SHARED, file);
   BOOST_TEST(host::may_access(shared.address(), kPage, kWrite));

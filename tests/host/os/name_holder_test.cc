@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(nobody_holds_a_name_that_is_free) {
   BOOST_TEST(Name("verbena-test/free/" + std::to_string(getpid())).holder().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_process_of_the_same_user_is_named_and_not_called_a_squatter) {
+BOOST_AUTO_TEST_CASE(same_users_process_is_named_and_not_called_a_squatter) {
   const Name name("verbena-test/own/" + std::to_string(getpid()));
   const int held = name.hold();
   BOOST_REQUIRE(held >= 0);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_name_that_another_user_holds_says_nothing_of_ours) {
   BOOST_TEST(!has_dead_port(fabric.c_str(), gid));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_sent_to_a_sibling_does_not_go_to_whoever_squats_on_its_name) {
+BOOST_AUTO_TEST_CASE(message_to_a_sibling_does_not_go_to_a_squatter_on_its_name) {
   if (::geteuid() != 0) return;  // only root can be two users
   const wire::Gid address = wire::Gid::from_ipv4(0x0a635b02);
   const Squatter squatter(Name("verbena-frames/0/10.99.91.2/1"));

@@ -10,7 +10,7 @@
 using namespace verbena;
 using namespace verbena::host;
 
-BOOST_AUTO_TEST_CASE(a_nap_lasts_and_leaves_the_timer_slack_of_the_thread_as_it_was) {
+BOOST_AUTO_TEST_CASE(nap_lasts_and_leaves_the_threads_timer_slack_as_it_was) {
   constexpr unsigned long kSlackNs = 70'000;
   BOOST_REQUIRE(prctl(PR_SET_TIMERSLACK, kSlackNs) == 0);
   for (const Duration length : {microseconds(2), milliseconds(3)}) {

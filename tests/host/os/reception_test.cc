@@ -60,7 +60,7 @@ int without_descriptors() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(callers_are_turned_away_while_there_is_no_descriptor_and_it_is_said_once) {
+BOOST_AUTO_TEST_CASE(callers_are_refused_without_descriptors_and_it_is_said_once) {
   int said[2];
   BOOST_REQUIRE(::pipe2(said, O_CLOEXEC) == 0);
   const pid_t child = ::fork();
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(callers_are_turned_away_while_there_is_no_descriptor_and_it
              "verbena: a caller is not heard: no file descriptor is left (`ulimit -n` allows this process 64)\n");
 }
 
-BOOST_AUTO_TEST_CASE(callers_of_other_users_are_turned_away_without_waiting_for_what_they_pass) {
+BOOST_AUTO_TEST_CASE(other_users_callers_are_refused_without_reading_from_them) {
   const AbstractName name("verbena-test/reception-of-own/%d", static_cast<int>(::getpid()));
   const Descriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   BOOST_REQUIRE(name.bind(listener.get()));

@@ -56,7 +56,7 @@ bool trusts_itself() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(all_users_of_the_machine_have_numbers_only_where_the_whole_range_is_mapped) {
+BOOST_AUTO_TEST_CASE(every_user_has_a_number_only_if_the_whole_range_is_mapped) {
   BOOST_TEST(maps_all_users("         0          0 4294967295\n"));
   BOOST_TEST(!maps_all_users("         0     100000      65536\n"));
   BOOST_TEST(!maps_all_users("         0          0      65536\n"));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_process_trusts_its_own_user) {
 }
 
 /// In a user namespace without a map everybody is the overflow user, as somebody from outside is in any.
-BOOST_AUTO_TEST_CASE(who_has_the_number_of_all_strangers_trusts_nobody_and_says_so) {
+BOOST_AUTO_TEST_CASE(process_with_the_overflow_user_id_trusts_nobody_and_says_so) {
   const int found = in_child_of_other_namespace([] {
     if (own_user() != overflow_user()) return kOtherUser;
     if (is_own_user(overflow_user()) || trusts_itself()) return kTrusts;

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_socket_is_closed_without_waiting_for_what_is_in_its_queue
   BOOST_TEST(is_done_at_once([&] { close_aside(std::move(victim.socket)); }));
 }
 
-BOOST_AUTO_TEST_CASE(a_listener_is_closed_without_waiting_for_what_callers_have_sent) {
+BOOST_AUTO_TEST_CASE(listener_is_closed_without_waiting_for_what_callers_sent) {
   for (const bool is_old : {false, true}) {
     const OldKernel kernel(is_old);
     Named victim(kSequence);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_listener_is_closed_without_waiting_for_what_callers_have_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_message_is_dropped_without_waiting_and_the_next_one_is_there) {
+BOOST_AUTO_TEST_CASE(message_is_dropped_without_waiting_and_the_next_is_there) {
   const Named victim(kDatagram);
   const LingerTrap trap = trap_in(victim, kDatagram);
   BOOST_REQUIRE(trap.is_passed);
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(credentials_are_not_taken_for_descriptors) {
   BOOST_TEST(is_done_at_once([&] { drop_message_aside(victim.socket.get()); }));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_passes_descriptors_where_the_kernel_bars_them_and_others_are_told_that_it_cannot) {
+BOOST_AUTO_TEST_CASE(descriptors_are_barred_by_the_kernel_or_it_is_said) {
   const Named victim(kSequence);
   const bool is_barred = bar_descriptors(victim.socket.get());
   const LingerTrap trap = trap_in(victim, kSequence);

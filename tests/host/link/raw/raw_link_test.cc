@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_udp_link_puts_on_the_wire_what_the_icrc_says) {
   for (std::size_t i = 0; i < sent.size(); ++i) BOOST_TEST(packet_of(collector.frames[i]) == packet_of(sent[i]));
 }
 
-BOOST_AUTO_TEST_CASE(a_udp_link_finds_the_identification_that_a_foreign_sender_used) {
+BOOST_AUTO_TEST_CASE(udp_link_finds_the_identification_of_a_foreign_sender) {
   const auto a = open_raw(kA);
   const auto b = open_udp(kB);
   namespaces().enter_a();

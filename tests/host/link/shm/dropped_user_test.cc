@@ -38,7 +38,7 @@ boost::test_tools::assertion_result is_root(boost::unit_test::test_unit_id) {
 }  // namespace
 
 BOOST_TEST_DECORATOR(*boost::unit_test::precondition(is_root))
-BOOST_AUTO_TEST_CASE(a_program_that_gives_up_its_user_keeps_its_peers_and_finds_and_is_found_by_new_ones) {
+BOOST_AUTO_TEST_CASE(program_that_drops_its_user_keeps_peers_and_finds_new_ones) {
   const std::string fabric = fabric_name();
   End old(2, fabric);
   End called(3, fabric);

@@ -41,7 +41,7 @@ struct Story {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(who_takes_all_in_time_is_no_longer_watched_and_gets_more_time_from_then_on) {
+BOOST_AUTO_TEST_CASE(prompt_peer_is_watched_no_more_and_gets_more_time) {
   Story story;
   Duration before{};
   for (int i = 0; i < 8; ++i) {
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(who_takes_all_in_time_is_no_longer_watched_and_gets_more_ti
   BOOST_TEST((before == PeerWaker::kPatienceMax));
 }
 
-BOOST_AUTO_TEST_CASE(the_first_look_is_as_long_after_the_question_as_patience_lasts) {
+BOOST_AUTO_TEST_CASE(first_look_comes_patience_after_the_question) {
   Story story;
   story.publish();
   BOOST_TEST(!story.waker.is_due(story.now));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(who_polls_or_takes_some_is_not_rung_and_who_does_neither_is
   BOOST_TEST((story.patience() == PeerWaker::kBackoffMin));
 }
 
-BOOST_AUTO_TEST_CASE(who_stays_stuck_is_rung_again_at_growing_intervals_and_no_longer_when_it_moves) {
+BOOST_AUTO_TEST_CASE(stuck_peer_is_rung_at_growing_intervals_until_it_moves) {
   Story story;
   story.publish();
   story.publish();
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(who_stays_stuck_is_rung_again_at_growing_intervals_and_no_l
   BOOST_TEST((story.patience() == PeerWaker::kBackoffMin));
 }
 
-BOOST_AUTO_TEST_CASE(polls_of_who_was_rung_say_nothing_for_its_thread_is_to_take_the_frames) {
+BOOST_AUTO_TEST_CASE(polls_of_a_rung_peer_do_not_count_for_its_thread) {
   Story story;
   story.publish(true);
   BOOST_TEST((story.patience() == PeerWaker::kBackoffMin));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(polls_of_who_was_rung_say_nothing_for_its_thread_is_to_take
   BOOST_TEST((story.look() == Found::stuck));
 }
 
-BOOST_AUTO_TEST_CASE(who_sleeps_on_our_core_is_looked_at_soon_and_gets_the_core_when_it_is_stuck) {
+BOOST_AUTO_TEST_CASE(sleeper_on_our_core_is_looked_at_soon_and_gets_it_if_stuck) {
   for (const bool rung : {false, true}) {
     Story story;
     story.sleeps_on_our_cpu = true;

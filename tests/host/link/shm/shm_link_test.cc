@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(frames_to_nobody_vanish_and_do_not_block) {
   BOOST_TEST(a.link->statistics().vanished_unreachable == 100U);
 }
 
-BOOST_AUTO_TEST_CASE(group_frames_reach_every_process_of_the_fabric_but_the_sender) {
+BOOST_AUTO_TEST_CASE(group_frames_reach_every_process_but_the_sender) {
   const wire::Gid group = wire::Gid::from_ipv4(0xefc00101);
   End a(1);
   a.send(group, wire::kMulticastQpn, "alone");
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(both_sides_calling_at_once_keep_each_direction_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_full_ring_is_back_pressure_and_a_stopped_peer_loses_its_frames_later) {
+BOOST_AUTO_TEST_CASE(full_ring_is_back_pressure_and_a_stopped_peer_loses_frames) {
   End a(1);
   End b(2);
   const std::string text(4000, 'x');
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_full_ring_is_back_pressure_and_a_stopped_peer_loses_its_f
   BOOST_TEST(b.wait([&] { return b.received.back() == "back again"; }));
 }
 
-BOOST_AUTO_TEST_CASE(a_burst_after_a_long_silence_finds_back_pressure_and_loses_nothing) {
+BOOST_AUTO_TEST_CASE(burst_after_a_long_silence_meets_back_pressure_not_loss) {
   End a(1);
   End b(2);
   a.send(b, "hello");
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(what_is_sent_before_the_called_one_has_answered_wakes_it) {
   BOOST_TEST(poll(&descriptor, 1, 0) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(hold_and_release_around_fork_and_the_child_lets_go_of_the_name) {
+BOOST_AUTO_TEST_CASE(fork_holds_and_releases_and_the_child_lets_go_of_the_name) {
   const std::string fabric = fabric_name();
   auto a = std::make_unique<End>(std::uint8_t{1}, fabric);
   End b(2, fabric);
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(hold_and_release_around_fork_and_the_child_lets_go_of_the_n
   BOOST_TEST(seat->slot() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_child_maps_where_its_parent_had_a_ring_stays_when_it_lets_go_of_the_ring) {
+BOOST_AUTO_TEST_CASE(childs_mapping_in_a_rings_place_survives_the_rings_release) {
   const Descriptor memfd = make_sealed_memory("verbena-test", kProcessPageBytes);
   auto page = std::make_optional(SharedMapping::map(memfd.get(), kProcessPageBytes));
   BOOST_REQUIRE(bool(*page));

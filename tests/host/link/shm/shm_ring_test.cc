@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(there_is_as_much_room_after_a_rewind_as_was_asked_for) {
   BOOST_TEST(writer.used_bytes() > kRingBytes - asked - record);
 }
 
-BOOST_AUTO_TEST_CASE(a_rewind_leaves_room_for_frames_to_wake_a_consumer_that_sleeps) {
+BOOST_AUTO_TEST_CASE(rewind_leaves_room_for_frames_to_wake_a_sleeping_consumer) {
   std::size_t rewound = 0;
   for (std::size_t frames = 1; frames <= 100; ++frames) {
     for (std::size_t i = 0; i < frames; ++i) BOOST_TEST_REQUIRE(send(wire::kFrameBytesMax, 1));

@@ -76,7 +76,7 @@ std::size_t open_descriptors() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_frame_to_a_group_reaches_every_process_of_every_node_that_joined_once) {
+BOOST_AUTO_TEST_CASE(group_frame_reaches_each_process_of_each_member_node_once) {
   constexpr std::uint32_t kFrames = 30;
   End a(kA), a_sibling(kA, 1), b(kB), b_sibling(kB, 1), c(kC);
   for (End* end : {&a, &a_sibling, &b, &b_sibling}) end->join();
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_groups_frame_wakes_who_sleeps) {
   BOOST_TEST(::poll(&wait, 1, 0) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(foreign_datagrams_to_a_group_are_handed_up_or_dropped_and_do_no_harm) {
+BOOST_AUTO_TEST_CASE(foreign_group_datagrams_are_handed_up_or_dropped) {
   End a(kA), b(kB);
   b.join();
   const int stranger = open_udp_socket(kC);

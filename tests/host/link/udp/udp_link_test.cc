@@ -232,7 +232,7 @@ BOOST_FIXTURE_TEST_CASE(threads_that_flush_at_once_keep_the_order, TwoLinks) {
     if (psn_of(collector.frames[i]) != i) BOOST_FAIL("frame " << i << " is out of order");
 }
 
-BOOST_AUTO_TEST_CASE(the_kernel_learns_which_process_a_frame_is_for_and_learns_anew_when_one_leaves) {
+BOOST_AUTO_TEST_CASE(kernel_learns_each_frames_process_and_again_if_one_leaves) {
   const wire::Gid shared = node(206);
   const auto sender = TwoLinks::open(kA);
   std::array<std::unique_ptr<UdpLink>, 3> members;
@@ -396,7 +396,7 @@ BOOST_AUTO_TEST_CASE(the_factory_takes_slots_in_order_and_frees_them) {
   BOOST_TEST(third->slot == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_window_fits_the_socket_buffer_of_the_peer_several_times_where_that_is_known) {
+BOOST_AUTO_TEST_CASE(window_fits_a_known_peers_socket_buffer_several_times) {
   constexpr std::uint32_t kDefaultBuffer = 2 * 212'992;
   BOOST_TEST(udp_window_bytes(true, kDefaultBuffer) >= 128u * 1024);
   BOOST_TEST(udp_window_bytes(true, kDefaultBuffer) <= kDefaultBuffer / 3);

@@ -167,7 +167,7 @@ struct Node {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(each_process_gets_its_own_frames_in_order_and_survives_the_death_of_another, Node) {
+BOOST_FIXTURE_TEST_CASE(process_gets_its_frames_in_order_and_survives_anothers_death, Node) {
   for (std::uint8_t slot = 0; slot < 3; ++slot) {
     processes.push_back(start_process());
     BOOST_TEST(processes.back().slot == slot);

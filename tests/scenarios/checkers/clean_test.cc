@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(one_end_of_a_conversation_from_any_moment_on_is_clean) {
   BOOST_TEST(judged > 1000u);
 }
 
-BOOST_AUTO_TEST_CASE(a_requester_that_goes_back_after_a_long_silence_may_go_on_where_the_answer_says) {
+BOOST_AUTO_TEST_CASE(requester_back_from_a_long_silence_may_go_on_at_the_answer) {
   checkers::CheckedConnection connection;
   for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), wire::Qpn(0x11), {}, {}};
   checkers::Checkers checkers;
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_requester_that_goes_back_after_a_long_silence_may_go_on_w
   BOOST_TEST(violations_of(checkers, "psn-order") == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(rules_on_recovery_are_judged_where_there_is_something_to_recover) {
+BOOST_AUTO_TEST_CASE(recovery_rules_are_judged_only_after_a_loss) {
   checkers::Checkers lossy;
   put_before(lossy, record({.faults = {"drop 5%"}, .data_requests = false}, 1, lossy));
   for (const char* name : {"go-back-n", "ack-timeout", "nak"}) BOOST_TEST(judged_by(lossy, name) > 0u, name);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(rules_on_recovery_are_judged_where_there_is_something_to_re
   BOOST_TEST(judged_by(late, "rnr-wait") > 0u);
 }
 
-BOOST_AUTO_TEST_CASE(captures_of_rxe_are_clean_from_the_way_and_from_where_they_were_made) {
+BOOST_AUTO_TEST_CASE(rxe_captures_are_clean_on_the_way_and_at_an_end) {
   for (const std::string name : kCaptures) {
     const auto capture = explain::Capture::open(test::data_file(name + std::string(".pcap")));
     BOOST_REQUIRE(capture.ok());
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(captures_of_rxe_are_clean_from_the_way_and_from_where_they_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_capture_with_holes_cut_short_or_begun_in_the_middle_is_clean) {
+BOOST_AUTO_TEST_CASE(capture_with_holes_or_cut_or_begun_in_the_middle_is_clean) {
   for (const std::string name : kCaptures) {
     const auto capture = explain::Capture::open(test::data_file(name + std::string(".pcap")));
     BOOST_REQUIRE(capture.ok());

@@ -100,7 +100,7 @@ Trace without(Trace trace, const std::function<bool(const Sighting&)>& is_missed
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_kernels_connections_keep_to_it_from_the_way_and_at_one_end) {
+BOOST_AUTO_TEST_CASE(kernel_connections_keep_to_their_psns_on_the_way_and_at_ends) {
   for (const Trace& trace : {rping(), rping_at_server()}) {
     const Verdict verdict = judge(trace);
     BOOST_TEST(verdict.judged == 2u, verdict);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_connections_keep_to_it_from_the_way_and_at_one_
   }
 }
 
-BOOST_AUTO_TEST_CASE(announcing_what_oneself_begins_with_is_wrong_in_both_directions) {
+BOOST_AUTO_TEST_CASE(announcing_ones_own_first_psn_is_wrong_in_both_directions) {
   for (Trace trace : {rping(), rping_at_server()}) {
     swap24(trace[kRequest], kRequestPsn, trace[kReply], kReplyPsn);
     const Verdict verdict = judge(trace);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(announcing_what_oneself_begins_with_is_wrong_in_both_direct
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_beginning_off_by_one_is_wrong_where_nothing_can_have_been_missed) {
+BOOST_AUTO_TEST_CASE(first_psn_off_by_one_is_wrong_if_nothing_was_missed) {
   for (const std::uint32_t more : {1u, wire::Psn::kMask}) {
     Trace trace = rping_at_server();
     move_data(trace, more);
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(what_was_refused_or_has_ended_binds_nobody) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(another_beginning_long_after_may_be_another_use_of_the_queue_pairs) {
+BOOST_AUTO_TEST_CASE(another_first_psn_long_after_may_be_a_new_use_of_the_qps) {
   for (const Duration later : {milliseconds(500), seconds(2)}) {
     Trace trace = rping();
     move_data(trace, 0x400000);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_that_is_connected_again_is_judged_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_still_on_its_way_from_before_is_not_taken_for_the_beginning) {
+BOOST_AUTO_TEST_CASE(packet_still_on_its_way_from_before_is_not_the_first) {
   Trace trace = without(rping(), [](const Sighting& sighting) {
     return is_attribute(sighting, wire::CmAttribute::disconnect_request) ||
            is_attribute(sighting, wire::CmAttribute::disconnect_reply);
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(what_is_still_on_its_way_from_before_is_not_taken_for_the_b
   BOOST_TEST(verdict.judged == 4u, verdict);
 }
 
-BOOST_AUTO_TEST_CASE(datagrams_to_qp1_that_are_none_of_the_connection_manager_are_nothing) {
+BOOST_AUTO_TEST_CASE(foreign_datagrams_to_qp1_are_ignored) {
   Trace trace = rping();
   trace[kReply].frame[kMad + 1] = std::byte{4};  // another management class
   BOOST_TEST(judge(trace).judged + judge(trace).unjudged == 0u, judge(trace));

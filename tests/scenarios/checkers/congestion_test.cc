@@ -34,7 +34,7 @@ std::uint64_t early(Scope scope, Duration after, unsigned to, std::uint32_t qpn)
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_cnp_that_comes_before_the_interval_is_over_breaks_the_rule_of_its_scope) {
+BOOST_AUTO_TEST_CASE(cnp_within_the_interval_breaks_the_rule_of_its_scope) {
   constexpr Duration kEarly = kInterval - nanoseconds(1);
   for (const Scope scope : {Scope::qp, Scope::destination, Scope::port}) {
     BOOST_TEST(early(scope, kInterval, 2, 0x11) == 0u);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_cnp_after_a_long_silence_takes_nothing_that_could_be_seen
   BOOST_TEST(sender.broken() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_cnp_for_another_qp_and_one_that_never_arrives_slow_nobody_down) {
+BOOST_AUTO_TEST_CASE(cnp_for_another_qp_or_lost_slows_nobody_down) {
   Sender sender;
   sender.send(kBegin);
   observe(sender.checkers, {kBegin, cnp(2, 1, kQpn + 1), Seen::delivered});
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_cnp_for_another_qp_and_one_that_never_arrives_slow_nobody
   BOOST_TEST(sender.broken() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(becn_in_an_acknowledgement_needs_a_request_that_arrived_marked) {
+BOOST_AUTO_TEST_CASE(becn_in_an_acknowledgement_needs_a_marked_request) {
   for (const bool is_marked : {false, true}) {
     Sender sender;
     for (const std::uint32_t psn : {100u, 101u}) {

@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(cut_captures_of_rxe_have_no_violations) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cut_captures_with_damaged_packets_have_no_more_violations_than_whole_ones) {
+BOOST_AUTO_TEST_CASE(cut_damaged_captures_have_no_more_violations_than_whole_ones) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       const auto packets = corrupted_traffic(seed, wire::Direction::inbound, wire::Direction::outbound);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(cut_captures_with_damaged_packets_have_no_more_violations_t
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_sender_has_sent_is_judged_however_little_of_it_was_kept) {
+BOOST_AUTO_TEST_CASE(sent_packets_are_judged_however_little_of_them_was_kept) {
   const auto packets = corrupted_traffic(1, wire::Direction::inbound, wire::Direction::outbound);
   std::vector<Packet> sent;
   for (const Packet& packet : packets)

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(lumina_events_are_taken_as_they_are_written) {
   wrong("qpn: 0, psn: 1, type: drop, opcode: rdma", "use one of any, write");
 }
 
-BOOST_AUTO_TEST_CASE(a_lumina_event_hits_that_packet_of_every_message_in_that_round) {
+BOOST_AUTO_TEST_CASE(lumina_event_hits_its_packet_of_every_message_in_its_round) {
   const Scenario scenario = good(with("faults: [{data-pkt-events: {qpn: 0, psn: 1, type: drop, iter: 2}}]\n"));
   fabric::FaultPlan plan({packet_fault(scenario).rule}, 1, "a");
   // Two messages of two packets across the wrap of PSNs, each sent twice.
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(every_fault_of_links_switches_nodes_and_verbs_is_understood
   BOOST_TEST(element(one("link-rate: n1-s1, rate: 1Gbps")).rate_bits_per_second == 1'000'000'000u);
 }
 
-BOOST_AUTO_TEST_CASE(a_fault_with_an_end_is_two_and_a_partition_has_two_directions) {
+BOOST_AUTO_TEST_CASE(fault_with_an_end_is_two_and_a_partition_two_directions) {
   const Scenario crash = good(with("faults: [{node-crash: n2, at: 1ms, for: 2ms}]\n"));
   BOOST_REQUIRE_EQUAL(crash.faults.size(), 2u);
   BOOST_TEST((element(crash, 1).kind == Kind::node_restart));
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_heal_names_the_partition_that_it_ends) {
   BOOST_TEST(element(one_way, 2).hosts.empty());
 }
 
-BOOST_AUTO_TEST_CASE(on_is_another_word_for_link_and_link_is_no_boolean_of_any_yaml) {
+BOOST_AUTO_TEST_CASE(on_means_link_and_neither_is_read_as_a_yaml_boolean) {
   const auto links = [](const std::string& key) {
     const Scenario scenario = good(with("faults: [{packet: drop 1%, " + key + ": n1->s1}]\n"));
     return directions(scenario, packet_fault(scenario).links);

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_nic_has_a_default_own_words_and_a_profile) {
   BOOST_TEST(scenario.nics[2].mtu_bytes == 1024u);
 }
 
-BOOST_AUTO_TEST_CASE(congestion_control_has_the_papers_parameters_unless_the_file_says_others) {
+BOOST_AUTO_TEST_CASE(congestion_control_has_the_papers_parameters_by_default) {
   const Scenario scenario = good(
       "topology: {shape: star, hosts: 3, link: {ecn: {kmin: 5KB, kmax: 200KB, pmax: 1%}}}\n"
       "nics: {n1: {congestion-control: dcqcn}, n2: {congestion-control: dcqcn, dcqcn-g: 5/1024, dcqcn-byte-counter: "
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(congestion_control_has_the_papers_parameters_unless_the_fil
   BOOST_CHECK(scenario.nics[2].profile.congestion == nic::CongestionConfig{});
 }
 
-BOOST_AUTO_TEST_CASE(loss_recovery_has_the_papers_parameters_unless_the_file_says_others) {
+BOOST_AUTO_TEST_CASE(loss_recovery_has_the_papers_parameters_by_default) {
   const Scenario scenario = good(
       "topology: {shape: star, hosts: 3}\n"
       "nics: {n1: {loss-recovery: selective-repeat}, n2: {loss-recovery: selective-repeat, rto-low: 1ms, rto-high: "
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(loss_recovery_has_the_papers_parameters_unless_the_file_say
   check_error(nic("^{rto-high: 50us}"), "rto-low is above rto-high");
 }
 
-BOOST_AUTO_TEST_CASE(a_profile_beside_the_scenario_goes_before_the_given_folder_and_its_errors_name_its_file) {
+BOOST_AUTO_TEST_CASE(profile_beside_the_scenario_goes_first_and_errors_name_it) {
   namespace files = std::filesystem;
   const files::path folder = files::temp_directory_path() / "verbena-read-scenario-test";
   files::create_directories(folder / "profiles");
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(a_fault_that_is_written_almost_right_is_told_how_it_goes) {
   check_error(with("  - {verb: write, pattern: ^all_to_all, size: 1, count: 1}\n"), "did you mean 'all-to-all'?");
 }
 
-BOOST_AUTO_TEST_CASE(a_program_that_is_not_where_its_path_leads_is_told_where_that_is) {
+BOOST_AUTO_TEST_CASE(missing_programs_error_names_the_resolved_path) {
   check_error("clock: real\ntopology: {shape: star, hosts: 2}\nworkloads: [{exec: ^./no-such-program, node: n1}]\n",
               "the path begins where you run verbena, in /");
 }
@@ -452,7 +452,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_another_shape_is_answered_with_the_shapes_own) {
   wrong("{shape: ring, k: ^4}", "it takes hosts");
 }
 
-BOOST_AUTO_TEST_CASE(limits_of_captures_are_the_clocks_own_unless_they_are_written) {
+BOOST_AUTO_TEST_CASE(capture_limits_are_the_clocks_own_unless_written) {
   BOOST_TEST(!good(with("")).capture.snap_bytes.has_value());
   const Scenario limited = good(with("capture: {snap: 256, limit: 64MiB}\n"));
   BOOST_TEST(*limited.capture.snap_bytes == 256u);

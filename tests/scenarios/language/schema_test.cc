@@ -119,7 +119,7 @@ std::string structure_error(const std::string& text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_section_has_the_same_keys_in_the_schema_and_in_the_reader) {
+BOOST_AUTO_TEST_CASE(every_section_has_the_same_keys_in_schema_and_reader) {
   for (const SectionKeys& section : all_sections()) {
     BOOST_TEST_CONTEXT(section.section) {
       const YAML::Node rule = section_schema(section.section);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(random_scenarios_fit_the_schema_and_spoiled_ones_do_not) {
   BOOST_TEST(structure_error(test::with("faults: [{link-flap: n1, down: 1ms}]\n")) != "");
 }
 
-BOOST_AUTO_TEST_CASE(the_scenarios_and_profiles_of_the_library_fit_the_schema_and_are_read) {
+BOOST_AUTO_TEST_CASE(library_scenarios_and_profiles_fit_the_schema_and_are_read) {
   namespace files = std::filesystem;
   std::size_t profiles = 0;
   for (const auto& entry : files::directory_iterator(test::source_file("scenarios/profiles"))) {
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(the_scenarios_and_profiles_of_the_library_fit_the_schema_an
 }
 
 /// YAML 1.1 (PyYAML and many others) reads these words as booleans: such a key of ours would be another one there.
-BOOST_AUTO_TEST_CASE(no_key_is_a_boolean_of_yaml_1_1_but_the_old_one_that_nothing_here_uses) {
+BOOST_AUTO_TEST_CASE(keys_are_no_yaml_1_1_booleans_but_for_the_unused_old_one) {
   const std::set<std::string_view> booleans{"y", "n", "yes", "no", "on", "off", "true", "false"};
   for (const SectionKeys& section : all_sections())
     for (const std::string_view key : section.keys)

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(an_expectation_without_a_name_must_hold) {
   BOOST_CHECK(error_of(count, "two") == ExperimentError::Kind::scenario);
 }
 
-BOOST_AUTO_TEST_CASE(each_experiment_says_where_its_numbers_are_found_and_its_scenarios_have_its_values) {
+BOOST_AUTO_TEST_CASE(experiment_cites_its_numbers_and_its_scenarios_have_them) {
   std::set<std::string_view> names;
   std::set<std::string> files_used;
   for (const Experiment* experiment : all_experiments()) {

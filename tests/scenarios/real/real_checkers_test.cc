@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(what_was_sent_before_the_first_answer_came_is_not_forgotten
   BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
 }
 
-BOOST_AUTO_TEST_CASE(of_a_connection_whose_packet_a_fault_has_forged_before_the_first_answer_nothing_is_judged) {
+BOOST_AUTO_TEST_CASE(connection_with_an_early_forged_packet_is_not_judged) {
   Watched watched;
   test::PacketSpec forged{.opcode = rc(OperationCode::send_only), .psn = 100, .dest_qp = wire::Qpn{0x22}};
   forged.payload.resize(64);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_mark_that_came_before_the_first_answer_is_not_forgotten) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_what_never_arrived_is_reported_since_the_two_halves_are_known_to_belong_together) {
+BOOST_AUTO_TEST_CASE(answer_to_a_lost_request_is_reported_on_paired_halves) {
   Watched watched;
   watched.send(100);
   watched.acknowledge(100, 1);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(answers_that_may_belong_to_several_are_not_held_against_any
   BOOST_TEST(watched.outcome().violations_total == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_qp_that_has_the_number_of_an_earlier_one_is_paired_with_the_requests_that_it_answers) {
+BOOST_AUTO_TEST_CASE(qp_with_a_reused_number_is_paired_with_what_it_answers) {
   Watched watched;
   watched.send(100);
   watched.acknowledge(100, 1);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_qp_that_has_the_number_of_an_earlier_one_is_paired_with_t
   BOOST_TEST(outcome.violations_total == 0u, watched.reports.first);
 }
 
-BOOST_AUTO_TEST_CASE(a_qp_with_the_number_of_an_earlier_one_is_judged_by_what_it_answers) {
+BOOST_AUTO_TEST_CASE(qp_with_a_reused_number_is_judged_by_what_it_answers) {
   Watched watched;
   watched.send(100);
   watched.acknowledge(100, 1);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_qp_with_the_number_of_an_earlier_one_is_judged_by_what_it
   BOOST_TEST(watched.outcome().violations_total >= 1u);
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_comes_again_does_not_confirm_what_it_was_believed_to_show) {
+BOOST_AUTO_TEST_CASE(repeated_answer_does_not_confirm_an_earlier_belief) {
   Watched watched;
   test::PacketSpec read{.opcode = rc(OperationCode::read_request), .psn = 100, .dest_qp = wire::Qpn{0x22}};
   read.reth.length = 10 * 1024;

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(programs_run_in_their_order_and_their_output_is_judged) {
   BOOST_TEST(std::filesystem::exists(folder.path() + "/n1-s1.pcapng"));
 }
 
-BOOST_AUTO_TEST_CASE(a_launchers_ranks_are_on_nodes_of_their_own_and_one_nodes_crash_is_its_ranks_end) {
+BOOST_AUTO_TEST_CASE(launcher_ranks_have_nodes_and_a_nodes_crash_ends_its_rank) {
   Scenario scenario = scenario_of(2);
   // Ranks as an mpirun makes them: the launcher waits and tells how each has ended.
   const std::string rank = "'echo $0 on $(cat /sys/class/infiniband/verbena0/ports/1/lid); exec sleep 20'";
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(captures_of_programs_are_cut_and_end_and_the_report_says_so
   BOOST_TEST(std::filesystem::file_size(folder.path() + "/n1-s1.pcapng") < 16'384u + 1024u);
 }
 
-BOOST_AUTO_TEST_CASE(a_program_that_hangs_is_ended_at_the_timeout_with_its_children) {
+BOOST_AUTO_TEST_CASE(hanging_program_is_ended_at_the_timeout_with_its_children) {
   Scenario scenario = scenario_of(1);
   scenario.timeout = milliseconds(300);
   scenario.programs.push_back(program_of("hung", 0, "trap '' TERM; sleep 4711.25 & sleep 4711.25"));
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_hangs_is_ended_at_the_timeout_with_its_child
   BOOST_TEST(processes_with("4711.25") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_program_has_started_in_sessions_of_their_own_ends_with_it) {
+BOOST_AUTO_TEST_CASE(programs_processes_in_own_sessions_end_with_it) {
   Scenario scenario = scenario_of(1);
   scenario.programs.push_back(
       program_of("parent", 0, "setsid -f sleep 4713.25; setsid sh -c 'sleep 4713.25 & sleep 4713.25' & sleep 0.2"));
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(what_a_program_has_started_in_sessions_of_their_own_ends_wi
   BOOST_TEST(processes_with("4713.25") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_node_that_freezes_stands_still_with_all_that_its_programs_have_started) {
+BOOST_AUTO_TEST_CASE(frozen_node_stands_still_with_all_its_programs_processes) {
   const Folder folder;
   const std::string ticks = folder.path() + "/ticks";
   Scenario scenario = scenario_of(2);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_is_stopped_leaves_nothing) {
   BOOST_TEST(all.find("/run-" + std::to_string(getpid()) + "/") == all.npos);
 }
 
-BOOST_AUTO_TEST_CASE(programs_that_do_not_want_to_end_do_not_keep_an_interrupted_run) {
+BOOST_AUTO_TEST_CASE(stubborn_programs_do_not_hold_up_an_interrupted_run) {
   Scenario scenario = scenario_of(2);
   for (const char* name : {"one", "two", "three"})
     scenario.programs.push_back(program_of(name, 0, "trap '' TERM; sleep 4715.25 & echo trapped; wait; wait; wait"));
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(what_a_failed_program_said_last_is_told) {
   BOOST_TEST(report_text(scenario, outcome).find("--out DIR") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(behind_what_a_failed_program_said_is_told_how_to_get_all_of_it) {
+BOOST_AUTO_TEST_CASE(failed_programs_output_is_followed_by_where_all_of_it_is) {
   Scenario scenario = scenario_of(1);
   scenario.programs.push_back(program_of("loud", 0, "echo no device >&2; exit 1"));
   const std::string report = report_text(scenario, run_real(scenario, {}));
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(a_pingpong_survives_loss_and_the_hits_are_counted) {
   BOOST_TEST(outcome.packets_lost == outcome.faults.at(0).hits);
 }
 
-BOOST_AUTO_TEST_CASE(a_node_that_crashes_on_a_condition_leaves_its_peer_with_an_error_and_the_wire_silent) {
+BOOST_AUTO_TEST_CASE(node_crash_on_a_condition_fails_its_peer_and_mutes_the_wire) {
   Scenario scenario = scenario_of(2);
   scenario.programs.push_back(program_of("server", 0, "exec ib_write_bw -F -D 30 -u 12 -p 28812"));
   scenario.programs.push_back(program_of("client", 1, "exec ib_write_bw -F -D 30 -u 12 -p 28812 127.47.91.1"));

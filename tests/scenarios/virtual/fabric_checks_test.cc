@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(pause_frames_are_counted_where_they_arrive) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_packet_that_is_held_to_be_reordered_or_copied_breaks_no_rule_when_it_goes) {
+BOOST_AUTO_TEST_CASE(packet_held_for_reorder_or_copy_breaks_no_rule_when_it_goes) {
   for (const char* fault : {"reorder by=4 within=100us p=1% opcode=data", "duplicate 10% opcode=data"}) {
     const Outcome outcome = run(
         "{shape: star, hosts: 4, link: {rate: 10Gbps}, qos: {lossless: 3, buffer: 400KB, xoff: 30KB, reaction: 1us}}",

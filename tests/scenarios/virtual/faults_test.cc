@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(verbs_can_fail) {
   BOOST_TEST(posts.held(), test::story(posts));
 }
 
-BOOST_AUTO_TEST_CASE(a_fault_goes_on_counting_when_another_one_of_its_link_begins_and_ends) {
+BOOST_AUTO_TEST_CASE(fault_goes_on_counting_while_another_of_its_link_changes) {
   const std::string counted = "  - {packet: \"drop opcode=write every=10 count=3\", link: \"n1->s1\"}\n";
   const std::string others =
       "  - {packet: \"duplicate 1%\", link: \"n1->s1\", from: 20us, until: 40us}\n"
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(each_of_two_overlapping_partitions_heals_by_itself) {
   BOOST_TEST(all_ns < 3'000'000);
 }
 
-BOOST_AUTO_TEST_CASE(unreliable_endpoints_are_connected_anew_when_their_target_has_restarted) {
+BOOST_AUTO_TEST_CASE(unreliable_endpoints_reconnect_after_their_targets_restart) {
   for (const char* transport : {"uc", "ud"}) {
     BOOST_TEST_CONTEXT(transport) {
       const Outcome outcome = test::run(
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(ports_that_lose_their_cable_say_so) {
   counted("{partition: n1, at: 20us, for: 1ms}", n1 + "0}\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_device_that_goes_flushes_what_it_has_and_its_peer_hears_nothing_more) {
+BOOST_AUTO_TEST_CASE(removed_device_flushes_its_work_and_its_peer_hears_no_more) {
   const std::string work = "verb: write, size: 4KiB, count: 400, depth: 8";
   const Outcome target = with_faults("  - {device-removal: n2, at: 20us}\n", work, "timeout: 8, retry-count: 2");
   BOOST_TEST(target.workloads[0].statuses[12].number == 1u, test::story(target));  // retry_exceeded

@@ -19,7 +19,7 @@ Outcome incast(const std::string& nic, const std::string& expect) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_nic_with_a_cnp_interval_is_marked_by_switches_and_notifies_the_sender) {
+BOOST_AUTO_TEST_CASE(nic_with_a_cnp_interval_is_marked_and_notifies_the_sender) {
   const Outcome with = incast("cnp-interval: 4us",
                               "  - {counter: np_ecn_marked_roce_packets, of: n3, min: 20}\n"
                               "  - {counter: np_cnp_sent, of: n3, min: 2}\n"
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(without_one_nothing_is_marked) {
 
 /// Eight senders, one port: without congestion control what they have in flight does not fit into its queue, and the
 /// time goes into repeating it.
-BOOST_AUTO_TEST_CASE(with_dcqcn_an_incast_fills_the_port_and_shares_it_and_without_it_does_neither) {
+BOOST_AUTO_TEST_CASE(incast_fills_and_shares_the_port_only_with_dcqcn) {
   const auto run = [](const std::string& nic, const std::string& expect) {
     return test::run(
         "name: t\ntimeout: 5s\npayload: false\nnic: {mtu: 1024, " + nic +
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(with_dcqcn_an_incast_fills_the_port_and_shares_it_and_witho
   BOOST_TEST(with.held(), test::story(with));
 }
 
-BOOST_AUTO_TEST_CASE(acknowledge_every_bounds_the_packets_between_acknowledgements) {
+BOOST_AUTO_TEST_CASE(acknowledge_every_bounds_the_packets_between_acks) {
   for (const auto& [nic, least, most] : {std::tuple{"mtu: 1024, acknowledge-every: 4", 320, 1280},
                                          std::tuple{"mtu: 1024, acknowledge-every: 0", 20, 60}}) {
     const Outcome outcome =
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(acknowledge_every_bounds_the_packets_between_acknowledgemen
   }
 }
 
-BOOST_AUTO_TEST_CASE(pages_that_take_time_to_come_make_peers_wait_and_change_nothing_else) {
+BOOST_AUTO_TEST_CASE(slow_page_faults_make_peers_wait_and_change_nothing_else) {
   for (const char* verb : {"write", "read", "send", "fetch-add"}) {
     const Outcome outcome =
         test::run(test::star(2,

@@ -27,7 +27,7 @@ constexpr std::uint64_t kBusyTrace = 18017532749473712200u;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_same_seed_twice_is_the_same_trace_and_another_seed_another) {
+BOOST_AUTO_TEST_CASE(seed_gives_the_same_trace_twice_and_another_seed_another) {
   std::set<std::uint64_t> traces;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     const Outcome first = test::run(kBusy, seed);

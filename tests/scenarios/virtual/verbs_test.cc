@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(damage_behind_a_repaired_icrc_is_found) {
 
 /// Of a connection that lost an answer to it nothing more can be said, and its fetch-adds are no longer seen: those of
 /// the other connection, on the same word, are no chain without them.
-BOOST_AUTO_TEST_CASE(a_packet_changed_behind_its_icrc_leaves_no_false_report_of_atomics) {
+BOOST_AUTO_TEST_CASE(packet_changed_behind_its_icrc_gives_no_false_atomics_report) {
   const Outcome outcome = test::run(
       test::star(3,
                  "workloads:\n"

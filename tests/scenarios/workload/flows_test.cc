@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(flows_outlive_crashes_of_either_end) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bins_of_sizes_have_a_tenth_each_and_the_last_one_what_is_left) {
+BOOST_AUTO_TEST_CASE(size_bins_have_a_tenth_each_and_the_last_one_the_rest) {
   const auto bins = [](const std::string& keys) {
     return size_bins(test::good("topology: {shape: star, hosts: 2}\nworkloads:\n"
                                 "  - {name: w, verb: write, from: n1, to: n2, count: 1, " +

@@ -121,7 +121,7 @@ bool is_own(const std::uint8_t* gid) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(addresses_GIDs_and_path_are_told_one_by_one_as_QUERY_ROUTE_tells_them_together) {
+BOOST_AUTO_TEST_CASE(single_queries_tell_what_QUERY_ROUTE_tells_together) {
   Commands commands;
   BOOST_REQUIRE_EQUAL(commands.resolve(own_name(7300)), 0);
   const rdma_ucm_event_resp resolved = commands.event();
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(addresses_GIDs_and_path_are_told_one_by_one_as_QUERY_ROUTE_
   BOOST_CHECK_EQUAL(commands.query(77, gids), ENOSYS);
 }
 
-BOOST_AUTO_TEST_CASE(an_InfiniBand_name_can_be_bound_as_the_wildcard_of_its_port_space_only) {
+BOOST_AUTO_TEST_CASE(InfiniBand_name_binds_only_as_its_port_spaces_wildcard) {
   Commands commands(RDMA_PS_TCP);
   BOOST_CHECK_EQUAL(commands.bind(infiniband_name(RDMA_PS_UDP)), EPROTONOSUPPORT);
   sockaddr_ib one = infiniband_name(RDMA_PS_TCP);

@@ -44,7 +44,7 @@ rdma_cm_id* listener_of_request(Channel& listeners, std::uint16_t port, const st
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(wildcards_of_both_families_share_a_port_and_each_gets_its_own_requests) {
+BOOST_AUTO_TEST_CASE(wildcards_of_both_families_share_a_port_with_own_requests) {
   for (const bool six_first : {false, true}) {
     Channel channel;
     FamilyId four(channel, -1);  // IPv4 is for itself unless it says otherwise
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(an_IPv6_wildcard_is_for_both_families_unless_told_otherwise
   BOOST_CHECK(listener_of_request(channel, 7121, own_address6()) == both.id);
 }
 
-BOOST_AUTO_TEST_CASE(an_IPv6_wildcard_finds_no_room_beside_an_IPv4_one_unless_it_keeps_to_itself) {
+BOOST_AUTO_TEST_CASE(IPv6_wildcard_needs_v6only_beside_an_IPv4_one) {
   Channel channel;
   FamilyId four(channel, -1);
   FamilyId both(channel, 0);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(an_IPv6_wildcard_finds_no_room_beside_an_IPv4_one_unless_it
   BOOST_CHECK(listener_of_request(channel, 7122, own_address6()) == open_four.id);
 }
 
-BOOST_AUTO_TEST_CASE(one_address_twice_is_in_use_and_named_in_the_other_family_another_one) {
+BOOST_AUTO_TEST_CASE(address_is_in_use_twice_but_distinct_in_the_other_family) {
   Channel channel;
   FamilyId one(channel, -1);
   FamilyId two(channel, -1);

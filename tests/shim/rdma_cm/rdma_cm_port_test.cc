@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(a_port_that_goes_down_ends_no_connection) {
   connection.active.take(RDMA_CM_EVENT_DISCONNECTED);
 }
 
-BOOST_AUTO_TEST_CASE(a_node_without_a_process_refuses_at_once_and_one_behind_a_dead_port_says_nothing) {
+BOOST_AUTO_TEST_CASE(empty_node_refuses_at_once_and_a_dead_port_is_mute) {
   const verbs_test::ServedFabric fabric;
   constexpr const char* kDeserted = "127.47.91.2";
   Channel channel;

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(everybody_bound_to_the_device_is_told_and_nothing_else_come
   BOOST_TEST(!is_readable(connection.passive.descriptor()));
 }
 
-BOOST_AUTO_TEST_CASE(a_process_whose_librdmacm_has_the_old_device_open_gets_no_other) {
+BOOST_AUTO_TEST_CASE(librdmacm_with_the_old_device_open_gets_no_other) {
   const verbs_test::ServedFabric fabric;
   Channel channel;
   Id id(channel);

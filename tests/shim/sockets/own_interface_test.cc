@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(getifaddrs_has_it_behind_the_machines) {
   BOOST_TEST(address == "127.47.91.9");
 }
 
-BOOST_AUTO_TEST_CASE(a_process_without_a_node_or_with_an_interfaces_address_sees_the_machine_alone) {
+BOOST_AUTO_TEST_CASE(process_without_a_node_of_its_own_sees_the_machine_alone) {
   for (const char* node : {"auto:3", "127.0.0.1", "10.99.99.99"}) {
     const OnNode none(node);
     BOOST_TEST((listed()[{kName, AF_INET}] == 0));
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_list_that_its_reader_has_too_little_room_for_comes_in_two
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_question_about_it_alone_is_answered_when_the_descriptor_says_so) {
+BOOST_AUTO_TEST_CASE(question_about_one_interface_is_answered_once_readable) {
   const Socket socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
   RouteQuestion<ifinfomsg> link{};
   link.header.nlmsg_type = RTM_GETLINK;

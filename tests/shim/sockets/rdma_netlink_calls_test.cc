@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_message_is_taken_and_not_answered) {
 }
 
 /// As programs do that ask the kernel which memory they may read.
-BOOST_AUTO_TEST_CASE(memory_that_cannot_be_read_is_an_error_of_the_call_and_not_the_end_of_the_program) {
+BOOST_AUTO_TEST_CASE(unreadable_memory_fails_the_call_not_the_program) {
   const Socket socket;
   void* const nothing = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   BOOST_REQUIRE(nothing != MAP_FAILED);

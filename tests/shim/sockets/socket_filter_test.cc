@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_filter_of_the_programs_own_is_left_alone) {
   BOOST_TEST(heard(receiver).size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_is_neither_made_nor_refused_and_inherits_what_its_listener_does_not_hear) {
+BOOST_AUTO_TEST_CASE(cut_connection_hangs_and_inherits_its_listeners_filter) {
   NodeSet set;
   set.add(199);
   const Descriptor listener = bound(kNodes + 198, SOCK_STREAM);

@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(every_node_has_each_port) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_datagram_goes_to_the_node_that_it_is_sent_to_though_both_reuse_the_port) {
+BOOST_AUTO_TEST_CASE(datagram_goes_to_its_node_though_both_reuse_the_port) {
   const Socket first(AF_INET, SOCK_DGRAM);
   const Socket second(AF_INET, SOCK_DGRAM);
   first.set(SOL_SOCKET, SO_REUSEADDR, 1);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_datagram_goes_to_the_node_that_it_is_sent_to_though_both_
   BOOST_TEST(!hears(second, 0));
 }
 
-BOOST_AUTO_TEST_CASE(what_names_no_port_or_an_address_or_asks_for_the_machine_is_left_alone) {
+BOOST_AUTO_TEST_CASE(bind_without_a_port_or_with_an_address_is_left_alone) {
   const Socket any_port(AF_INET, SOCK_STREAM);
   BOOST_REQUIRE_EQUAL(bind_to(any_port, ipv4("0.0.0.0", 0)), 0);
   BOOST_TEST(name_of(any_port).starts_with("0.0.0.0:"));
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_node_finds_its_own_listeners_at_127_0_0_1) {
   accepted_by(real);
 }
 
-BOOST_AUTO_TEST_CASE(who_hears_a_group_or_broadcasts_has_all_addresses_whenever_it_says_so) {
+BOOST_AUTO_TEST_CASE(group_member_or_broadcaster_has_all_addresses_at_any_time) {
   ip_mreq group{};
   inet_pton(AF_INET, "239.1.2.4", &group.imr_multiaddr);
   group.imr_interface.s_addr = htonl(INADDR_LOOPBACK);

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
   BOOST_TEST(output_of({"cat", "/sys/class/infiniband_verbs/uverbs0/device/vendor"}) == "0xffff\n");
 }
 
-BOOST_AUTO_TEST_CASE(the_device_has_a_place_on_the_PCI_bus_and_a_network_interface) {
+BOOST_AUTO_TEST_CASE(device_has_a_place_on_the_PCI_bus_and_a_network_interface) {
   BOOST_TEST(output_of({"realpath", kDevice + "/device"}) == kReal + "\n");
   BOOST_TEST(output_of({"realpath", "/sys/bus/pci/devices/5642:00:00.0"}) == kReal + "\n");
   BOOST_TEST(contains(output_of({"cat", kReal + "/uevent"}), "PCI_SLOT_NAME=5642:00:00.0\n"));
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(the_device_has_a_place_on_the_PCI_bus_and_a_network_interfa
   BOOST_TEST(!contains(on_interface({"ls", "/sys/class/net"}), "verbena0"));
 }
 
-BOOST_AUTO_TEST_CASE(a_process_whose_node_is_left_to_a_rank_that_it_has_not_has_no_device) {
+BOOST_AUTO_TEST_CASE(process_without_the_rank_for_its_node_has_no_device) {
   const auto ranked = [](const Words& words) {
     Words all{"env", "VERBENA_NODE=auto:4"};
     all.insert(all.end(), words.begin(), words.end());
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(counters_are_the_sum_of_the_nodes_processes_at_that_moment)
   BOOST_TEST(value("counters/port_xmit_wait") == "0\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_port_has_gone_down_once_however_many_processes_have_seen_it) {
+BOOST_AUTO_TEST_CASE(port_goes_down_once_however_many_processes_see_it) {
   using namespace verbena;
   const std::string fabric = "path-down." + std::to_string(getpid());
   const auto one = host::StatsBlock::open("", fabric, *host::parse_node("7"), 0);

@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_completion_queue_that_overruns_says_so_and_so_does_its_qp
   BOOST_CHECK_EQUAL(attributes.qp_state, IBV_QPS_ERR);
 }
 
-BOOST_AUTO_TEST_CASE(a_drained_send_queue_and_a_failed_user_of_a_shared_receive_queue_say_so) {
+BOOST_AUTO_TEST_CASE(drained_send_queue_and_failed_srq_user_raise_their_events) {
   Endpoint a;
   Endpoint b({.with_srq = true});
   connect(a, b);

@@ -364,7 +364,7 @@ std::vector<Subject> all_subjects(Worlds& w) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_object_whose_handle_or_context_was_overwritten_is_not_found) {
+BOOST_AUTO_TEST_CASE(object_with_an_overwritten_handle_or_context_is_not_found) {
   Worlds worlds;
   Calls all;
   for (const Subject& subject : all_subjects(worlds)) {

@@ -108,7 +108,7 @@ void plays_until_the_other_leaves(Leave leave) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_last_that_a_process_receives_before_it_leaves_is_acknowledged) {
+BOOST_AUTO_TEST_CASE(last_message_of_a_leaving_process_is_acknowledged) {
   plays_until_the_other_leaves([](int status) { std::exit(status); });
 }
 

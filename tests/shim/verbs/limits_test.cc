@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(as_many_queues_as_announced_and_not_one_more) {
   BOOST_CHECK_EQUAL(ibv_destroy_cq(cq), 0);
 }
 
-BOOST_AUTO_TEST_CASE(queues_are_as_deep_and_lists_as_long_as_announced_and_not_more) {
+BOOST_AUTO_TEST_CASE(queues_and_lists_are_as_long_as_announced_and_not_longer) {
   Device device;
   const ibv_device_attr& most = device.plain;
   const auto entries = [&](std::uint32_t count) {

@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_region_is_refused_where_its_pages_could_not_be_pinned) {
   BOOST_CHECK_EQUAL(errno, EINVAL);
 }
 
-BOOST_AUTO_TEST_CASE(a_window_of_type_2_is_bound_by_a_request_and_invalidated_by_the_peer) {
+BOOST_AUTO_TEST_CASE(type_2_window_is_bound_by_a_request_and_invalidated_by_peers) {
   Pair pair;
   ibv_mw* const mw = window_of(pair.b, IBV_MW_TYPE_2);
   ibv_send_wr bind = pair.b.request(IBV_WR_BIND_MW, nullptr);
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(device_memory_is_limited_copied_and_a_target_of_atomics) {
   BOOST_CHECK_EQUAL(ibv_free_dm(dm), 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_on_demand_region_may_cover_what_is_not_mapped_yet_and_everything) {
+BOOST_AUTO_TEST_CASE(on_demand_region_may_cover_unmapped_memory_and_everything) {
   Endpoint a;
   Endpoint b;
   connect(a, b);
@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(an_imported_context_shares_domains_regions_and_device_memor
   BOOST_CHECK_EQUAL(ibv_dereg_mr(after), 0);
 }
 
-BOOST_AUTO_TEST_CASE(imported_device_memory_is_the_same_octets_and_only_what_shares_the_descriptor_can_be_imported) {
+BOOST_AUTO_TEST_CASE(imported_device_memory_is_shared_by_descriptor_only) {
   OpenDevice device;
   ibv_alloc_dm_attr wanted{.length = 64, .log_align_req = 0, .comp_mask = 0};
   ibv_dm* const dm = ibv_alloc_dm(device.context, &wanted);

@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_is_not_supported) {
   BOOST_CHECK_EQUAL(ibv_query_ece(endpoint.qp, &ece), EOPNOTSUPP);
 }
 
-BOOST_AUTO_TEST_CASE(a_region_over_no_memory_of_the_applications_is_not_changed_whatever_is_asked) {
+BOOST_AUTO_TEST_CASE(region_over_no_application_memory_never_changes) {
   Endpoint endpoint;
   ibv_mr* const null = ibv_alloc_null_mr(endpoint.pd);
   ibv_mr* const imported = ibv_import_mr(endpoint.pd, endpoint.mr->handle);

@@ -47,7 +47,7 @@ struct Pair {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_program_that_never_polls_its_send_queue_is_refused_when_it_is_used_up) {
+BOOST_AUTO_TEST_CASE(unpolled_send_queue_is_refused_when_used_up) {
   Pair pair;
   int posted = 0;
   int answer = 0;
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_finds_no_room_posts_nothing) {
   BOOST_CHECK_EQUAL(ibv_poll_cq(pair.a.cq, 1, &none), 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_extended_cq_frees_a_slot_with_each_completion_that_it_shows) {
+BOOST_AUTO_TEST_CASE(extended_cq_frees_a_slot_with_each_completion_shown) {
   Pair pair;
   ibv_cq_init_attr_ex wanted{};
   wanted.cqe = 16;

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_receiver_keeps_the_protection_domain_that_it_was_given) {
   BOOST_CHECK_EQUAL(ibv_close_xrcd(domain), 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_message_reaches_the_queue_that_it_names_and_both_holders_hear_of_it) {
+BOOST_AUTO_TEST_CASE(message_reaches_the_named_queue_and_both_holders_hear_it) {
   Endpoint end;
   ibv_xrcd* const domain = open_domain(end.context, -1, O_CREAT);
   ibv_srq* const srq = make_srq(end, domain);

@@ -36,7 +36,7 @@ void check_refused(const Words& words, std::string_view names) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(wrong_command_lines_get_one_line_that_names_the_fault_and_status_2) {
+BOOST_AUTO_TEST_CASE(wrong_command_line_gets_one_line_and_status_2) {
   check_refused({}, "command");
   check_refused({"dance"}, "dance");
   check_refused({"--bogus"}, "--bogus");
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(exec_joins_a_fabric_of_every_name_that_can_be_served) {
   BOOST_TEST(verbena_command({"exec", "--fabric", std::string(40, 'f'), "true"}).status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(exec_gives_the_port_the_speed_of_its_cable_unless_the_user_says_another) {
+BOOST_AUTO_TEST_CASE(exec_port_speed_is_its_cables_unless_given) {
   using verbena::fabric::CableParameters;
   const CableParameters fast{.rate_bits_per_second = 25'000'000'000};
   verbena::fabric::Topology topology = verbena::fabric::star(3, {fast, fast});
@@ -250,7 +250,7 @@ print(client.communicate(timeout=60)[0].decode(), client.returncode)
   BOOST_TEST(finished.err == "");
 }
 
-BOOST_AUTO_TEST_CASE(exec_with_stats_passes_signals_on_and_prints_counters_to_stderr) {
+BOOST_AUTO_TEST_CASE(exec_with_stats_passes_signals_and_prints_counters_to_stderr) {
   const Finished finished = verbena_command(
       {"exec", "--stats", "--", "sh", "-c", "trap 'exit 7' TERM; kill -TERM $PPID; while :; do :; done"});
   BOOST_TEST(finished.status == 7);

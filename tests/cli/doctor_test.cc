@@ -27,7 +27,7 @@ Json report_of(const std::vector<std::string>& before, int status = 0) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(programs_can_run_here_and_every_trouble_says_what_follows_and_what_to_do) {
+BOOST_AUTO_TEST_CASE(doctor_finds_programs_can_run_and_every_trouble_has_advice) {
   const Json report = report_of({});
   BOOST_TEST(report.at("programs_can_run").get<bool>());
   for (const Json& one : report.at("findings")) {
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(limits_are_found_as_they_are) {
   BOOST_TEST(finding(one, "processors").at("state") == "limited");
 }
 
-BOOST_AUTO_TEST_CASE(a_network_without_loopback_has_no_udp_and_still_runs_programs) {
+BOOST_AUTO_TEST_CASE(network_without_loopback_lacks_udp_but_runs_programs) {
   const Json report = report_of({"unshare", "--user", "--map-root-user", "--net"});
   BOOST_TEST(finding(report, "udp").at("state") == "missing");
   BOOST_TEST((finding(report, "udp").value("remedy", "").find("ip link set lo up") != std::string::npos));

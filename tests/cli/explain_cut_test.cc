@@ -133,7 +133,7 @@ void compare(const Recording& recording, const std::string& name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nothing_is_found_in_a_cut_capture_that_is_not_in_the_whole_one) {
+BOOST_AUTO_TEST_CASE(cut_capture_has_no_finding_that_the_whole_one_lacks) {
   for (const char* name : {"01-rc_pingpong.pcap", "03-read_bw.pcap", "04-atomic_fadd.pcap", "05-ud_pingpong.pcap",
                            "07-loss2_write_bw.pcap", "08-uc_pingpong.pcap", "09-send_bw.pcap"})
     compare(Recording::of_file(name), name);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(reads_without_reths_take_what_their_answers_show) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(answers_that_are_cut_off_explain_nothing_and_count_as_nothing) {
+BOOST_AUTO_TEST_CASE(cut_off_answers_explain_nothing_and_count_as_nothing) {
   Script script;
   writes(script, 0, {1, 2, 3, 4, 5, 6, 7});
   nak(script, 10, 2);
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(answers_that_are_cut_off_explain_nothing_and_count_as_nothi
   BOOST_TEST(script.ladder.find("AETH cut off") != script.ladder.npos);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_fault_has_corrupted_is_not_followed_when_its_icrc_is_cut_off) {
+BOOST_AUTO_TEST_CASE(corrupted_packet_with_cut_icrc_is_not_followed) {
   for (const std::string_view note : {"verbena: corrupted by fault 'corrupt 1%'", "verbena: truncated by fault 'x'"}) {
     Script script;
     script.snap_bytes = 58;

@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(a_packet_from_before_a_retransmission_does_not_move_it) {
   BOOST_TEST(script.client.duplicates + script.client.seen_before == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_response_from_before_the_read_was_asked_for_again_does_not_move_them) {
+BOOST_AUTO_TEST_CASE(response_older_than_the_repeated_read_moves_nothing) {
   Script script;
   read(script, 0, 100, 10);
   response(script, 10, OperationCode::read_response_first, 100);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_response_from_before_the_read_was_asked_for_again_does_no
   BOOST_TEST(script.server.repeated_answers + script.server.seen_before == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_late_packet_does_not_take_the_nak_from_its_own_retransmission) {
+BOOST_AUTO_TEST_CASE(late_packet_leaves_the_nak_to_its_own_retransmission) {
   Script script;
   writes(script, 0, {10, 11, 13, 14});
   nak(script, 10, 12);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(many_packets_in_order_once_more_are_no_copies) {
   BOOST_TEST(script.client.retransmitted_packets == 6u);
 }
 
-BOOST_AUTO_TEST_CASE(seen_before_is_all_that_is_said_where_a_packet_was_sent_twice_and_comes_a_third_time) {
+BOOST_AUTO_TEST_CASE(packet_sent_twice_and_seen_thrice_is_only_seen_before) {
   Script script;
   writes(script, 0, {10, 11, 12, 13, 14, 15});
   nak(script, 20, 11);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(seen_before_is_all_that_is_said_where_a_packet_was_sent_twi
   BOOST_TEST(script.says("seen before, 5 us ago: a copy, held back, or sent again; the capture does not show which"));
 }
 
-BOOST_AUTO_TEST_CASE(right_behind_the_same_packet_it_is_a_copy_in_a_retransmission_as_well) {
+BOOST_AUTO_TEST_CASE(copy_right_behind_its_original_stays_one_in_a_retransmission) {
   Script script;
   writes(script, 0, {10, 11, 12, 13, 14, 15});
   nak(script, 20, 11);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(packets_that_differ_in_a_bit_are_no_copies) {
   BOOST_TEST(script.client.unexplained_go_backs == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_retransmission_left_out_because_it_was_acknowledged_is_late_when_it_comes) {
+BOOST_AUTO_TEST_CASE(acknowledged_packet_left_out_of_a_retransmission_is_late) {
   Script script;
   for (std::uint32_t psn = 10; psn < 20; ++psn) script.write(psn - 10, psn);
   nak(script, 20, 11);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(what_a_retransmission_left_out_because_it_was_acknowledged_
   BOOST_TEST(script.client.duplicates + script.client.seen_before == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(the_middle_of_an_answer_is_older_than_the_answer_that_begins_there) {
+BOOST_AUTO_TEST_CASE(middle_of_an_answer_is_older_than_one_that_begins_there) {
   Script script;
   read(script, 0, 100, 5);
   response(script, 10, OperationCode::read_response_first, 100);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(answers_to_each_asking_go_on_where_they_were) {
   BOOST_TEST(script.server.late_packets + script.server.seen_before == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_silence_of_no_timers_length_is_no_timeout_if_the_answer_has_passed) {
+BOOST_AUTO_TEST_CASE(silence_of_no_timers_length_is_no_timeout_after_the_answer) {
   Script script;
   writes(script, 0, {1, 2, 3, 4, 5});
   script.ack(10, 5);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_silence_of_no_timers_length_is_no_timeout_if_the_answer_h
   BOOST_TEST(script.client.unexplained_go_backs == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(what_comes_sooner_than_a_nak_is_ever_acted_upon_is_not_because_of_it) {
+BOOST_AUTO_TEST_CASE(retransmission_sooner_than_a_nak_can_act_is_not_due_to_it) {
   Script script;
   std::int64_t at_us = 0;
   for (std::uint32_t psn = 10; psn < 85; psn += 5, at_us += 100) {
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_nak_for_what_was_lost_before_the_first_packet_is_heard) {
   BOOST_TEST(script.says("go-back-N after the NAK of 10 us ago"));
 }
 
-BOOST_AUTO_TEST_CASE(a_copy_that_is_not_right_behind_its_original_may_have_been_held_back) {
+BOOST_AUTO_TEST_CASE(copy_apart_from_its_original_may_have_been_held_back) {
   Script script;
   writes(script, 0, {10, 11, 12, 11, 13, 14});
   script.ack(20, 14);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_not_right_behind_its_original_may_have_been_
   BOOST_TEST(script.client.seen_before == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(what_was_missing_and_asked_for_and_goes_on_a_little_is_late_or_sent_again) {
+BOOST_AUTO_TEST_CASE(missing_answer_that_goes_on_a_little_is_late_or_sent_again) {
   Script script;
   writes(script, 0, {10, 14, 15});  // 11 to 13 are missing
   nak(script, 10, 11);

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(two_captures_in_one_file_are_told_once) {
   BOOST_TEST(script.conversations[0].again.size() == 16u);
 }
 
-BOOST_AUTO_TEST_CASE(captures_of_both_ends_in_one_file_are_told_once_however_few_the_answers) {
+BOOST_AUTO_TEST_CASE(captures_of_both_ends_in_one_file_are_told_once) {
   for (const std::uint32_t places : {2u, 3u}) {
     Script script;
     for (std::uint32_t psn = 0; psn < 64; ++psn) {
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(copies_that_the_network_makes_stay_duplicates) {
   BOOST_TEST(script.client.duplicates == 10u);
 }
 
-BOOST_AUTO_TEST_CASE(three_mirror_ports_that_show_each_frame_are_told_once_and_a_copy_made_before_them_is_told) {
+BOOST_AUTO_TEST_CASE(three_mirror_ports_are_told_once_and_an_earlier_copy_too) {
   Script script;
   for (std::uint32_t psn = 0; psn < 30; ++psn) {
     for (unsigned i = 0; i < (psn == 20 ? 6 : 3); ++i) script.write(psn * 20 + i, psn);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(three_mirror_ports_that_show_each_frame_are_told_once_and_a
   BOOST_TEST(troubles(script.client) + troubles(script.server) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(requests_that_nearly_all_come_again_by_go_back_n_are_no_mirror_ports) {
+BOOST_AUTO_TEST_CASE(requests_mostly_repeated_by_go_back_n_are_no_mirror_port) {
   Script script;
   for (std::uint32_t psn = 0; psn < 200; psn += 10) {  // the first of ten is lost behind the capture
     for (std::uint32_t i = 0; i < 10; ++i) script.write(psn * 10 + i, psn + i);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(requests_that_nearly_all_come_again_by_go_back_n_are_no_mir
   BOOST_TEST(script.client.retransmitted_packets == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(frames_that_a_loaded_mirror_port_shows_twice_are_told_once_before_they_are_answered) {
+BOOST_AUTO_TEST_CASE(loaded_mirror_ports_double_frames_are_told_once) {
   Script script;
   for (std::uint32_t psn = 0; psn < 64; ++psn) {
     script.write(psn, psn);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(what_the_other_side_acknowledges_is_a_hole_of_the_capture) 
   BOOST_TEST(script.says("hole of the capture: psn 3 (+2) missing, 1 packet: the other side has acknowledged them"));
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_a_request_that_the_capture_has_missed_is_no_answer_to_nothing) {
+BOOST_AUTO_TEST_CASE(answer_to_an_uncaptured_request_is_not_an_unasked_one) {
   Script script;
   script.write(0, 1);
   script.ack(10, 1);
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(requests_that_nobody_answers_are_a_story_of_timeouts) {
              script.summaries.npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_timeout_counts_whatever_was_under_way_when_the_last_answer_came) {
+BOOST_AUTO_TEST_CASE(timeout_counts_whatever_was_under_way_at_the_last_answer) {
   Script script;
   writes(script, 0, {1, 2, 3, 4});
   script.ack(10, 1);  // 2, 3 and 4 were sent before it

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(an_overtaken_packet_is_late_and_not_a_retransmission) {
   BOOST_TEST(script.client.retransmitted_packets == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_packet_overtaken_within_a_retransmission_starts_no_other_one) {
+BOOST_AUTO_TEST_CASE(packet_overtaken_in_a_retransmission_starts_no_other_one) {
   Script script;
   for (std::uint32_t psn = 10; psn < 16; ++psn) script.write(psn, psn);
   script.answer(20, 11, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_missing_read_response_is_asked_for_again) {
   BOOST_TEST(script.says("READ asked for again from psn 102 (+2), 2 packets back: a response is missing"));
 }
 
-BOOST_AUTO_TEST_CASE(a_dropped_read_response_is_asked_for_and_those_under_way_are_no_gap) {
+BOOST_AUTO_TEST_CASE(dropped_read_response_is_asked_for_and_later_ones_are_no_gap) {
   Script script;
   const auto response = [&](std::int64_t at_us, OperationCode code, std::uint32_t psn, std::string_view comment = {}) {
     script.send(at_us, 2, {.opcode = rc(code), .psn = psn, .aeth = {wire::ack_syndrome(31), 1}}, comment);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_dropped_read_response_is_asked_for_and_those_under_way_ar
   BOOST_TEST(script.says("a response is missing"));
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_atomic_response_is_an_implied_nak_and_is_not_acknowledged) {
+BOOST_AUTO_TEST_CASE(lost_atomic_response_is_an_implied_nak) {
   Script script;
   script.send(0, 1, {.opcode = rc(OperationCode::fetch_add), .psn = 10});
   for (std::uint32_t psn = 11; psn < 17; ++psn) script.write(psn - 10, psn);
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_packet_that_was_delayed_for_long_is_late_and_no_timeout) 
   BOOST_TEST(script.client.timeouts + script.client.go_backs + script.client.duplicates == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(an_acknowledgement_in_the_middle_of_go_back_n_explains_what_it_leaves_out) {
+BOOST_AUTO_TEST_CASE(acknowledgement_amid_go_back_n_explains_what_it_leaves_out) {
   Script script;
   for (std::uint32_t psn = 10; psn < 20; ++psn) script.write(psn - 10, psn);
   script.answer(20, 11, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(an_acknowledgement_in_the_middle_of_go_back_n_explains_what
   BOOST_TEST(script.client.retransmitted_packets == 6u);
 }
 
-BOOST_AUTO_TEST_CASE(a_copy_that_comes_149_us_later_is_no_timeout_whatever_the_round_takes) {
+BOOST_AUTO_TEST_CASE(copy_149_us_later_is_no_timeout_whatever_the_round_takes) {
   Script script;
   for (std::uint32_t psn = 1; psn < 9; ++psn) {
     script.write(psn * 200, psn);
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_comes_149_us_later_is_no_timeout_whatever_the_r
   BOOST_TEST(script.client.timeouts + script.client.go_backs == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(the_nak_explains_a_retransmission_however_slow_its_requester_is) {
+BOOST_AUTO_TEST_CASE(nak_explains_a_retransmission_of_a_slow_requester) {
   Script script;
   for (const std::uint32_t psn : {1u, 3u, 4u}) script.write(psn, psn);
   script.answer(10, 2, wire::nak_syndrome(wire::NakCode::psn_sequence_error));
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(an_access_error_is_told_in_words) {
   BOOST_TEST(script.says("remote access error"));
 }
 
-BOOST_AUTO_TEST_CASE(a_packet_that_a_fault_dropped_leaves_no_gap_and_its_comment_is_shown) {
+BOOST_AUTO_TEST_CASE(packet_dropped_by_a_fault_leaves_no_gap_but_its_comment) {
   Script script;
   script.write(0, 1);
   script.write(1, 2, "verbena: dropped by fault 'drop 0.1%'");
@@ -355,7 +355,7 @@ BOOST_AUTO_TEST_CASE(malformed_and_foreign_packets_are_counted_and_do_not_distur
   BOOST_TEST(script.notes == "");
 }
 
-BOOST_AUTO_TEST_CASE(several_queue_pairs_between_two_nodes_are_told_apart_by_what_they_acknowledge) {
+BOOST_AUTO_TEST_CASE(queue_pairs_of_two_nodes_are_told_apart_by_acknowledgements) {
   Script script;
   const auto send = [&](std::int64_t at_us, unsigned from, std::uint32_t qpn, OperationCode code, std::uint32_t psn) {
     test::PacketSpec spec{
@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_capture_is_refused_in_words) {
   BOOST_TEST(!Capture::open("/tmp").ok());
 }
 
-BOOST_AUTO_TEST_CASE(with_selective_repeat_a_packet_comes_again_alone_and_begins_no_going_back) {
+BOOST_AUTO_TEST_CASE(selective_repeat_sends_one_packet_again_and_is_no_go_back) {
   Script script;
   for (std::uint32_t psn = 10; psn < 20; ++psn) script.write(psn, psn);
   script.send(30, 2,

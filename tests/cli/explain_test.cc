@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(only_problems_leaves_out_the_rest_and_says_how_much) {
   BOOST_TEST(occurrences(problems[0].ladder, "packets without trouble") > 0u);
 }
 
-BOOST_AUTO_TEST_CASE(pause_frames_that_are_left_out_are_counted_apart_from_packets) {
+BOOST_AUTO_TEST_CASE(pause_frames_left_out_are_counted_apart_from_packets) {
   std::string out;
   Ladder ladder({.only_problems = true}, out);
   ladder.pause({.number = 1});

@@ -398,7 +398,7 @@ void check_worlds(std::uint64_t first, std::uint64_t count) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_claims_nothing_else) {
+BOOST_AUTO_TEST_CASE(explain_names_the_cause_in_random_faulty_worlds_and_no_other) {
   check_worlds(1, 1000);
 }
 

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_page_in_docs_is_what_the_tables_give) {
              "docs/faults.md is not up to date: build/verbena help fault --markdown > docs/faults.md");
 }
 
-BOOST_AUTO_TEST_CASE(every_word_of_a_packet_fault_has_an_example_that_is_understood) {
+BOOST_AUTO_TEST_CASE(every_packet_fault_word_has_an_example_that_parses) {
   for (const fabric::FaultWord& word : all_fault_words()) {
     const auto rule = fabric::parse_fault(word.example);
     BOOST_TEST(rule.ok(), (rule.ok() ? "" : rule.error()));
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(every_word_of_a_packet_fault_has_an_example_that_is_underst
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_word_of_a_running_fabric_has_an_example_that_is_understood) {
+BOOST_AUTO_TEST_CASE(every_word_of_a_running_fabric_has_an_example_that_parses) {
   fabric::Topology topology = fabric::ring(3, {});
   topology.qos.emplace();  // there are words for traffic classes
   const host::test::Served fabric(topology);

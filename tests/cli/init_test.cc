@@ -47,7 +47,7 @@ test::Finished init(std::vector<std::string> words, const test::Environment& env
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_new_project_gets_a_scenario_and_a_workflow_and_a_second_call_changes_nothing) {
+BOOST_AUTO_TEST_CASE(init_writes_scenario_and_workflow_and_a_second_call_nothing) {
   const Project project;
   const test::Finished first = init({project.path()});
   BOOST_TEST(first.status == 0);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_in_one_line) {
   BOOST_TEST((blocked.err.find("/verbena") != std::string::npos));
 }
 
-BOOST_AUTO_TEST_CASE(without_programs_demo_names_their_packages_and_shows_a_scenario) {
+BOOST_AUTO_TEST_CASE(demo_without_programs_names_packages_and_shows_a_scenario) {
   const Project project;
   const test::Finished shown = run_command({VERBENA_COMMAND, "demo"}, {{"PATH", project.path()}});
   BOOST_TEST(shown.status == 0);
@@ -130,7 +130,7 @@ test::Environment path_with(const Project& project, const char* program) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_scenario_that_was_written_holds_as_it_is_with_either_program) {
+BOOST_AUTO_TEST_CASE(written_scenario_holds_with_either_program) {
   for (const char* program : {"ibv_rc_pingpong", "ib_write_bw"}) {
     const Project project;
     const test::Environment environment = path_with(project, program);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(the_scenario_that_was_written_holds_as_it_is_with_either_pr
   }
 }
 
-BOOST_AUTO_TEST_CASE(demo_compares_the_programs_and_leaves_its_captures_where_they_are_wanted) {
+BOOST_AUTO_TEST_CASE(demo_compares_programs_and_leaves_captures_where_told) {
   const Project project;
   const test::Finished shown = run_command({VERBENA_COMMAND, "demo", "--out", project.file("captures")}, {}, kPatience);
   BOOST_TEST(shown.status == 0, shown.out << shown.err);

@@ -69,7 +69,7 @@ test::Finished beside_fabric(const std::string& commands) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_packet_is_a_line_with_all_its_headers_in_the_files_order) {
+BOOST_AUTO_TEST_CASE(packet_is_a_line_with_all_headers_in_file_order) {
   const auto lines = explained("07-loss2_write_bw.pcap");
   BOOST_TEST(count_of(lines, "packet") == 778u);
   const Json& first = lines.front();
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(options_of_the_drawing_are_refused_with_json) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(faults_are_told_as_they_come_and_go_and_the_end_of_the_pipe_ends_the_fabric) {
+BOOST_AUTO_TEST_CASE(fabric_tells_faults_as_they_change_and_ends_with_its_pipe) {
   const test::Finished done = beside_fabric(
       "V fault --json add n1-s1 drop 1%; V fault --json link-down n2-s1; V fault --json partition n1 n2 one-way; "
       "V fault --json switch-crash s1; V fault --json list; V fault --json remove 1; V fault --json switch-restart s1; "
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_fabric_that_goes_with_a_pipe_needs_one) {
 }
 
 #ifdef VERBENA_HAS_LIBRARIES
-BOOST_AUTO_TEST_CASE(counters_of_a_program_are_left_in_a_file_with_those_that_are_zero) {
+BOOST_AUTO_TEST_CASE(counters_file_of_a_program_has_zero_counters_too) {
   const FreePath path;
   const test::Finished done = verbena_command({"exec", "--fabric", "json." + std::to_string(getpid()), "--link", "shm",
                                                "--stats-json", path.text(), "--", "sh", "-c", "exit 5"});
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(counters_of_a_program_are_left_in_a_file_with_those_that_ar
   BOOST_TEST(written.at("counters").at("tx_packets") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_of_counters_that_cannot_be_made_is_told_before_the_program_runs) {
+BOOST_AUTO_TEST_CASE(counters_file_that_cannot_be_made_is_told_before_the_program) {
   const test::Finished refused = verbena_command({"exec", "--stats-json", "/nonexistent/file", "echo", "ran"});
   BOOST_TEST(refused.status == 2);
   BOOST_TEST(refused.out == "");

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(groff_is_asked_and_does_complain_where_a_page_is_wrong) {
   BOOST_TEST(what_groff_says(".TH X 1\n.SH NAME\n.no-such-request\n") != "");
 }
 
-BOOST_AUTO_TEST_CASE(every_option_status_and_example_of_a_command_is_in_its_page_and_its_help) {
+BOOST_AUTO_TEST_CASE(page_and_help_have_every_option_status_and_example) {
   for (const cli::Subcommand& subcommand : cli::subcommands()) {
     const cli::help::Description description = cli::describe(subcommand.run);
     const auto page = cli::help::man_page(subcommand.name, "1");

@@ -77,7 +77,7 @@ std::string work_on_a_terminal(Duration first, bool quiet) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_time_left_follows_from_the_rate_or_from_the_limit_whichever_is_less) {
+BOOST_AUTO_TEST_CASE(time_left_is_the_lesser_of_rate_and_limit) {
   const TimeLeft by_rate(1000, std::nullopt);
   BOOST_TEST(!by_rate.seconds(0, 5).has_value());
   BOOST_TEST(!by_rate.seconds(100, 0.5).has_value());  // too early to tell
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_terminal_sees_the_time_that_is_left_and_quiet_nothing) {
   BOOST_TEST(command_on_a_terminal(quiet) == "");
 }
 
-BOOST_AUTO_TEST_CASE(work_of_more_than_a_second_says_how_far_it_is_where_errors_go) {
+BOOST_AUTO_TEST_CASE(work_longer_than_a_second_tells_its_progress_on_stderr) {
   const std::string said = work_on_a_terminal(milliseconds(1100), false);
   BOOST_TEST(std::regex_search(said, std::regex("reading lost.pcapng: 25 %  1 s, about [3-9] s left")), said);
   BOOST_TEST(said.ends_with("\r\x1b[K"), said);  // gone when the result comes

@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(without_proc_the_message_says_that_it_is_missing) {
 }
 #endif
 
-BOOST_AUTO_TEST_CASE(captures_end_at_the_limit_that_the_scenario_gives_and_are_cut_as_it_says) {
+BOOST_AUTO_TEST_CASE(captures_end_at_the_scenarios_limit_and_are_cut_as_it_says) {
   const Folder folder;
   const std::string out = folder.path("out");
   const Finished finished =
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_signal_ends_a_run_within_a_second_while_it_is_set_up) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_sweep_names_each_failing_seed_with_the_command_that_replays_it) {
+BOOST_AUTO_TEST_CASE(sweep_names_each_failing_seed_and_its_replay_command) {
   const Folder folder;
   const std::string file = folder.file("fragile.yaml", kGood + "  - {counter: tx_retransmitted_packets, is: 0}\n");
   const Finished finished = verbena_run({file, "--seeds", "1..20", "--jobs", "2", "--shrink"});
@@ -368,7 +368,7 @@ BOOST_AUTO_TEST_CASE(a_run_may_be_told_in_json_alone_and_in_junits_xml) {
   BOOST_TEST(junit.find("<failure message=\"50\">") != std::string::npos, junit);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_scenario_would_do_and_what_there_is_can_be_asked_without_running) {
+BOOST_AUTO_TEST_CASE(plan_and_list_of_scenarios_can_be_asked_without_a_run) {
   const Folder folder;
   const std::string good = folder.file("good.yaml", kGood);
   const Finished plan = verbena_run({good, "--check"});
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(what_a_scenario_would_do_and_what_there_is_can_be_asked_wit
   BOOST_TEST(verbena_run({"topology-ring-lnik"}).err.find("did you mean 'topology-ring-link'?") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_does_not_finish_is_named_with_the_command_that_shows_its_packets) {
+BOOST_AUTO_TEST_CASE(unfinished_connection_is_named_with_its_explain_command) {
   const Folder folder;
   std::string text = kGood;
   replace(text, "drop 2%", "drop opcode=write psn=20-60 iter=all");
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(a_lossless_class_that_nothing_is_sent_in_is_told) {
   BOOST_TEST(verbena_run({folder.file("used.yaml", text)}).out.find("note") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(random_scenarios_run_until_the_last_seed_or_the_end_of_the_time) {
+BOOST_AUTO_TEST_CASE(random_scenarios_run_to_the_last_seed_or_the_time_limit) {
   const Finished all = verbena_run({"--random", "--seeds", "1..20", "--jobs", "2"});
   BOOST_TEST(all.status == 0, all.out);
   BOOST_TEST(all.out.starts_with("random: 20 scenarios from seed 1 on, 0 failed"), all.out);

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(what_holds_is_counted) {
   BOOST_TEST(soaked.out.starts_with("random: 21 scenarios from seed 60 on, 0 failed"), soaked.out);
 }
 
-BOOST_AUTO_TEST_CASE(a_seed_that_does_not_hold_ends_it_with_the_command_that_repeats_it) {
+BOOST_AUTO_TEST_CASE(failing_seed_ends_the_soak_with_its_replay_command) {
   const Soaked soaked = soak("1..1000", breaks_at_bad_seed);
   BOOST_TEST(soaked.status == cli::run::kExitNotHeld);
   BOOST_TEST(soaked.out == "NOT HELD  seed 70: made to fail\n          verbena run --random --seed 70\n");

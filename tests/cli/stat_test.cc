@@ -66,7 +66,7 @@ test::Finished ask(std::vector<std::string> words = {}) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nodes_without_a_fabric_process_are_found_and_their_processes_added_up) {
+BOOST_AUTO_TEST_CASE(stat_without_a_fabric_process_adds_up_each_nodes_processes) {
   const CountingProcess one("3", 5);
   CountingProcess two("3", 7);
   const CountingProcess other("9", 11);

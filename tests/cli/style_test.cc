@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(every_command_that_reports_has_json_and_quiet) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(quiet_prints_nothing_where_nothing_is_wrong_and_json_can_be_read) {
+BOOST_AUTO_TEST_CASE(quiet_success_prints_nothing_and_json_can_be_read) {
   const std::string capture = test::data_file("02-write_bw.pcap");
   for (const char* command : {"check", "explain"}) {
     const test::Finished quiet = run_command({VERBENA_COMMAND, command, "--quiet", capture});

@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(packets_that_no_rule_can_judge_are_no_good_ones) {
   BOOST_TEST(check({"--trust-cut", path}).status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_malformed_packet_breaks_a_rule_of_its_own_unless_a_fault_made_it_so) {
+BOOST_AUTO_TEST_CASE(malformed_packet_breaks_its_own_rule_unless_a_fault_made_it) {
   File malformed;
   const Finished checked = check({malformed.request(1).malformed_request(2).write()});
   BOOST_TEST(checked.status == 1);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_malformed_packet_breaks_a_rule_of_its_own_unless_a_fault_
   BOOST_TEST(contains(good.out, "1 packet is malformed by a fault"), good.out);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_icrc_is_a_violation_wherever_it_is_seen_unless_a_fault_made_it_so) {
+BOOST_AUTO_TEST_CASE(wrong_icrc_is_a_violation_unless_a_fault_made_it) {
   for (const auto direction : {wire::Direction::unknown, wire::Direction::inbound, wire::Direction::outbound}) {
     File file;
     const Finished checked = check({file.damaged_request(1, {}, direction).write()});

@@ -66,7 +66,7 @@ def test_where_it_is_nowhere_the_error_says_what_to_do(elsewhere):
     assert "which is not a program that can be run" in found(elsewhere, VERBENA="/etc/passwd")
 
 
-def test_the_module_needs_no_pytest_and_the_plugin_no_verbena_to_be_found(elsewhere):
+def test_module_needs_neither_pytest_nor_site_packages(elsewhere):
     script = "import sys, verbena; assert 'pytest' not in sys.modules; verbena.Fabric().close()"
     subprocess.run(
         [sys.executable, "-B", "-S", "-c", script],

@@ -148,7 +148,7 @@ def test_a_fabric_that_could_not_begin_leaves_nothing():
     assert not wearers(f"py-{os.getpid()}-")
 
 
-def test_fabrics_of_many_threads_have_ports_and_names_of_their_own():
+def test_fabrics_of_many_threads_have_own_ports_and_names():
     ports, names = [], []
     all_have_one = threading.Barrier(4)
 

@@ -31,7 +31,7 @@ def test_programs_of_verbs_talk_on_every_topology(topology, nodes):
         assert fabric.counters()["completions"] == first["completions"] + last["completions"]
 
 
-def test_settings_of_the_network_are_values_and_wrong_ones_are_told():
+def test_network_settings_are_values_and_wrong_ones_are_told():
     qos = {"lossless": [3, 4], "buffer": "12MB", "dscp": {26: 3, 48: 4}, "weights": {3: 2}}
     network = {"ecn": Ecn(5000, 200000, 0.01), "qos": qos, "spread": "packet"}
     with Fabric(nodes=4, topology="leaf-spine", telemetry=True, **network) as fabric:
@@ -72,7 +72,7 @@ def test_rdma_cm_programs_talk_and_are_waited_for():
         served.end()
 
 
-def test_the_same_seed_loses_the_same_packet_and_captures_say_which():
+def test_seed_loses_the_same_packet_and_captures_say_which():
     for seed in (4, 4):
         with Fabric(faults=["drop psn=6"], seed=seed, capture=True) as fabric:
             pingpong(fabric, "-n", "3")
@@ -187,7 +187,7 @@ def test_cables_are_captured():
         assert {end.address for end in ends} == {"127.47.91.1", "127.47.91.2"} and ends[0].sent["packets"] > 0
 
 
-def test_counters_on_direct_cables_are_there_while_programs_run_and_after_them():
+def test_counters_on_direct_cables_outlive_the_programs():
     with Fabric(topology=None) as fabric:
         port = str(fabric.port())
         argv = ["ib_write_bw", "-F", "-D", "1", "-p", port]

@@ -75,7 +75,7 @@ def test_a_mark_says_what_fabric_a_test_gets(suite):
     ).assert_outcomes(passed=3)
 
 
-def test_seeds_make_a_test_of_each_and_a_failure_names_its_replay(suite):
+def test_seeds_make_a_test_each_and_a_failure_names_its_replay(suite):
     text = (
         PINGPONG
         + """
@@ -119,7 +119,7 @@ def test_a_replay_is_from_where_pytest_was_started(suite, pytester, monkeypatch)
     result.stdout.fnmatch_lines(["pytest --verbena-seed 1 test_it.py::test_it"])
 
 
-def test_a_failure_is_reported_with_counters_faults_programs_and_the_story(suite, pytester):
+def test_failure_report_has_counters_faults_programs_and_story(suite, pytester):
     keep = pytester.path / "kept"
     result = suite(
         PINGPONG

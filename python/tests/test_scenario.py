@@ -52,7 +52,7 @@ def _succeeds(command):
     return subprocess.run(command, shell=True, stdout=subprocess.DEVNULL, timeout=120, check=False).returncode == 0
 
 
-def test_a_dict_that_does_not_hold_is_kept_with_its_captures_and_replayed(tmp_path, monkeypatch):
+def test_failing_dict_is_kept_with_its_captures_and_replayed(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     held = run(WORLD, seed=3)
     assert held.held and held.folder is None and not list(tmp_path.glob("verbena-failed.*"))
@@ -65,7 +65,7 @@ def test_a_dict_that_does_not_hold_is_kept_with_its_captures_and_replayed(tmp_pa
     assert done.replay in str(failed.value) and f"captures: {done.folder}" in str(failed.value)
 
 
-def test_real_programs_of_a_dict_that_does_not_hold_leave_their_captures(tmp_path, monkeypatch):
+def test_real_programs_of_a_failing_dict_leave_their_captures(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     done = run(
         {

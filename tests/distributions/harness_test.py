@@ -28,7 +28,7 @@ class Page(unittest.TestCase):
         with open(self.page, encoding="utf-8") as file:
             return file.read()
 
-    def test_the_table_has_versions_outcomes_and_the_first_line_of_a_failure(self):
+    def test_table_has_versions_outcomes_and_a_failures_first_line(self):
         lines = distributions.table(FOUND).splitlines()
         self.assertEqual(lines[0], "| | Debian 1 | Debian 2 |")
         self.assertIn("| libc6 | 2.1 | 2.2 |", lines)

@@ -80,7 +80,7 @@ class Embedded(unittest.TestCase):
         self.assertEqual(explained.returncode, 0, explained.stderr)
         self.assertIn("dropped by fault 'drop 2%'", explained.stdout)
 
-    def test_without_the_library_the_tests_of_ctest_are_there_all_the_same(self):
+    def test_ctest_tests_are_there_without_the_library(self):
         done = self.configure("")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("library: TRUE", done.stdout)

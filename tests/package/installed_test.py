@@ -95,7 +95,7 @@ class Installed(Installation):
         wrong = run([self.command, "run", "no-such-scenario"], cwd=self.place)
         self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (2, 1), wrong.stderr)
 
-    def test_it_looks_at_nothing_of_the_source_tree_or_the_build_folder(self):
+    def test_installation_reads_nothing_of_the_source_or_build_tree(self):
         trace = self.place + "/trace"
         scenario = self.place + "/profiled.yaml"
         with open(scenario, "w", encoding="utf-8") as file:
@@ -108,7 +108,7 @@ class Installed(Installation):
             self.assertIn(self.root, calls)  # the trace does see where files are looked for
             self.assertEqual(re.findall(rf".*{re.escape(pairs.ROOT)}.*", calls), [])
 
-    def test_it_would_not_do_for_the_tarball_and_the_check_of_that_says_why(self):
+    def test_check_of_the_tarball_refuses_this_build_and_says_why(self):
         done = run([CHECK_PORTABLE, self.root])
         self.assertEqual(done.returncode, 1, done.stderr)
         for library in ("libfmt", "libstdc++", "libyaml-cpp", "libisal"):

@@ -174,7 +174,7 @@ class PackedForProgrammers(Packages):
         self.assertIn(b"libverbena 0 libverbena0",
                       run(["dpkg-deb", "-I", self.packages["libverbena0"], "shlibs"], text=False).stdout)
 
-    def test_the_examples_are_built_and_run_with_what_is_in_the_packages(self):
+    def test_examples_build_and_run_with_the_packages_alone(self):
         place = self.place_with("verbena", "libverbena0", "libverbena-dev")
         done = self.in_container(place, "sh", "-c", EMBED, "embed", place + "/mine")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

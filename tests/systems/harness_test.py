@@ -50,13 +50,13 @@ class Conditions(unittest.TestCase):
             conditions.laid_over(SCENARIO, condition, ROW)
         self.assertEqual(SCENARIO, before)
 
-    def test_a_node_crashes_with_a_request_of_its_peer_under_way(self):
+    def test_node_crashes_with_a_request_of_its_peer_under_way(self):
         row = System("one", "a program", ("nothing",), "something", killed=Killed({"client": End("gone", 3)}, 2, "its own", cut="drop msg=7-9"))
         self.assertEqual(conditions.laid_over(SCENARIO, "killed", row)["faults"][-2:],
                          [{"packet": "drop msg=7-9", "link": "n2->s1"},
                           {"node-crash": "n1", "when": {"fault": "drop msg=7-9", "hits": 1}}])
 
-    def test_a_killed_peer_changes_what_is_expected_of_the_survivor_only(self):
+    def test_killed_peer_changes_expectations_of_the_survivor_only(self):
         laid = conditions.laid_over(SCENARIO, "killed", ROW)
         self.assertEqual(laid["expect"], [{"program": "client", "status": 3, "output": "gone"}])
         self.assertEqual([workload.get("status") for workload in laid["workloads"]], [None, 3])
@@ -151,7 +151,7 @@ class Known(unittest.TestCase):
 
 
 class Leavings(unittest.TestCase):
-    def test_what_a_program_leaves_is_taken_away_also_after_a_failure(self):
+    def test_leavings_of_a_program_are_removed_after_a_failure_too(self):
         with tempfile.TemporaryDirectory() as folder:
             left = os.path.join(folder, "left")
             row = dataclasses.replace(ROW, name="libfabric-info", leaves=(left, os.path.join(folder, "never-there")))

@@ -2,6 +2,7 @@
 //
 // A subcommand is one function from its arguments to an exit status, in one file; subcommands.cc holds their table.
 // Nothing here knows what a subcommand does.
+// Tested by: tests/cli/style_test.cc
 #pragma once
 
 #include <fmt/format.h>

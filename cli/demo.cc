@@ -2,6 +2,7 @@
 // explain the difference; where such programs are missing, a scenario that needs none.
 //
 // Solely the order of the runs and their table; the parts are demo/'s.
+// Tested by: tests/cli/init_test.cc
 #include <unistd.h>
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // `verbena exec`: checks what the user wants and runs the program on a node (exec/launch.h does the running).
+// Tested by: tests/cli/command_line_test.cc
 #include <net/if.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // `verbena fabric`: makes the topology that the user wants and serves it until Ctrl-C
 // (emulator/host/fabric_process/fabric_process.h).
+// Tested by: tests/cli/command_line_test.cc, tests/cli/json_test.cc
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>

@@ -1,4 +1,5 @@
 // What somebody is told who asks a fabric that nobody serves: which are there, and how to start one.
+// Tested by: tests/cli/stat_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // `verbena fault`: passes what the user wants on to the running fabric, which knows the words
 // (emulator/host/fabric_process/fabric_commands.h), and shows its answer.
+// Tested by: tests/cli/command_line_test.cc
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"

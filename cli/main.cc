@@ -1,5 +1,6 @@
 // The `verbena` command: finds the subcommand and hands over. The subcommands are declared in command.h, their table is
 // subcommands.cc.
+// Tested by: tests/cli/command_line_test.cc
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>

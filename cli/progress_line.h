@@ -3,6 +3,7 @@
 // LongWork: both, for work of a known size that is usually done before anybody asks.
 //
 // Solely the showing; a pipe and --quiet get nothing.
+// Tested by: tests/cli/progress_test.cc
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,7 @@
 // A scenario that the command line names: a file, or one of those that came with Verbena, by its name.
 //
 // Solely responsible for where it is looked for; scenarios/language reads it.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // The table of the subcommands: their names and what each does in a line.
 //
 // Solely the table; who looks at it: main.cc, the help, man pages and completions.
+// Tested by: tests/cli/style_test.cc
 #pragma once
 
 #include <span>

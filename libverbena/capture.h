@@ -1,6 +1,7 @@
 // Capture: one pcapng file of one cable, with an interface for each direction.
 //
 // Solely the file; what it is shown is WorldState's choice.
+// Tested by: tests/libverbena/world_test.cc
 #pragma once
 
 #include <fstream>

@@ -1,4 +1,5 @@
 // World::connect: queue pairs brought to life towards each other, or towards one that the test plays. And that one.
+// Tested by: tests/libverbena/world_test.cc
 #include "emulator/fabric/chance.h"
 #include "libverbena/state.h"
 

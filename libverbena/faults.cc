@@ -1,4 +1,5 @@
 // World: what goes wrong on its links.
+// Tested by: tests/libverbena/world_test.cc
 #include "emulator/fabric/element_faults.h"
 #include "libverbena/state.h"
 

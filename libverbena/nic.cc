@@ -1,4 +1,5 @@
 // Nic, Mr, Cq, Qp: the public names of a NIC's objects, translated into calls of the NIC.
+// Tested by: tests/libverbena/world_test.cc
 #include <array>
 #include <new>
 

@@ -1,4 +1,5 @@
 // Packets of the public interface: read from frames, and described.
+// Tested by: tests/libverbena/world_test.cc
 #include "libverbena/state.h"
 #include "wire/icrc.h"
 #include "wire/packet_text.h"

@@ -1,6 +1,7 @@
 // ScriptLine: one line of a packet script as a value, and the table of the words that it is read and written by.
 //
 // Private to this folder. Solely the language (verbena/script.h): it knows no world. Playing it is ScriptRun's.
+// Tested by: tests/libverbena/script_test.cc
 #pragma once
 
 #include <verbena/world.h>

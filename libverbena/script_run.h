@@ -3,6 +3,7 @@
 // Private to this folder. Solely the matching of packets, as they leave their ends, with the script's lines. It lives
 // while World::play() runs; what leaves after the last line, in the instant in which that came true, waits in
 // WorldState::rest for the next script.
+// Tested by: tests/libverbena/script_test.cc
 #pragma once
 
 #include <deque>

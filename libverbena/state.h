@@ -2,6 +2,7 @@
 //
 // Private to this folder. Solely the objects and the fan-out of what the simulated world shows; the functions of World,
 // Nic and the others are in files of their names. It owns the memory of regions, and outlives all handles.
+// Tested by: tests/libverbena/world_test.cc
 #pragma once
 
 #include <verbena/world.h>

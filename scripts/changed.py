@@ -29,7 +29,7 @@ CXX = (".cc", ".h", ".c")
 # Where the tests of a folder are, if not in tests/ under the same name.
 MIRRORS = (("emulator/", "tests/"), ("verbs-shim/", "tests/shim/"), ("python/verbena/", "python/tests/"), ("", "tests/"))
 PROGRAMS = "tests/programs/"
-TESTED_BY = re.compile(r"^(?://|#) Tested by: (.*?)\.?$", re.M)
+TESTED_BY = re.compile(r"^(?://|#) Tested by: (.*)$", re.M)
 FAMILY_MODULES = {"fabric": "served"}  # of tests/programs; others have the family's name, or are rows of matrix.py
 
 
@@ -107,9 +107,9 @@ def make_plan(root, changed, sources, targets, tests, costs):
         if "core" in test.labels and depends:
             own = {os.path.relpath(source, root) for key in test.targets for source in targets[key].sources}
             own = {source for source in own if source.startswith("tests/") and not source.startswith("tests/support/")} | scripts
-            is_near = (test.name in tested_by or own & set(changed) or any(os.path.dirname(source) in near_folders for source in own))
+            is_near = (own & (tested_by | set(changed)) or any(os.path.dirname(source) in near_folders for source in own))
             (plan.near if is_near else plan.far).append(test.name)
-        elif "programs" in test.labels and scripts & files:
+        elif "programs" in test.labels and scripts & (files | tested_by):
             plan.programs.append(test.name)
     plan.far.sort(key=lambda name: costs.get(name, 1.0))  # short ones first: the most of them within the time
     plan.programs.sort(key=lambda name: costs.get(name, 1.0))
@@ -121,7 +121,7 @@ def make_plan(root, changed, sources, targets, tests, costs):
 
 
 def names_in_head(root, path):
-    """The tests that the comment at the top of a file names (`Tested by: NAME, NAME`)."""
+    """The tests that the comment at the top of a file names (`Tested by: PATH, PATH`; tests/tidy/coverage.py)."""
     text = dependents.read_text(os.path.join(root, path))
     return [name.strip() for line in TESTED_BY.findall(text) for name in line.split(",")]
 

@@ -10,6 +10,7 @@
 //
 // A product of two words of 64 bits has 127, so it reads as x times too much in a register of 128 bits of the reflected
 // order (crc32_polynomial.h). That is why exponents below are smaller by 1 than one would expect.
+// Tested by: tests/wire/crc32_test.cc
 #pragma once
 
 #if defined(__x86_64__)

@@ -1,4 +1,5 @@
 // The kernels of the CRC-32, each a function of its own file. Only crc32.cc chooses among them.
+// Tested by: tests/wire/crc32_test.cc
 #pragma once
 
 #include <cstddef>

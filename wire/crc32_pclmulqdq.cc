@@ -1,5 +1,6 @@
 // CRC-32 for x86-64 processors with AVX and PCLMULQDQ: short messages folded here, long ones by ISA-L, whose loop folds
 // as fast as these instructions allow, or where there is no ISA-L in short pieces.
+// Tested by: tests/wire/crc32_test.cc
 #include "wire/crc32_fold.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,7 @@
 // Arithmetic with polynomials over GF(2) modulo that of CRC-32, for constants that are made at compile time.
 //
 // In the reflected order of Ethernet the lowest bit is the highest power: bit k of a word of w bits is x^(w-1-k).
+// Tested by: tests/wire/crc32_test.cc
 #pragma once
 
 #include <cstdint>

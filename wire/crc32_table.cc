@@ -1,6 +1,7 @@
 // CRC-32 for any processor, by tables: 16 octets a step, one table for each of them, so that the look-ups of a step do
 // not wait for one another (M. Kounavis, F. Berry, "A Systematic Approach to Building High Performance Software-based
 // CRC Generators", 2005).
+// Tested by: tests/wire/crc32_test.cc
 #include <array>
 #include <bit>
 #include <cstring>

@@ -1,4 +1,5 @@
 // CRC-32 for x86-64 processors with AVX2 and VPCLMULQDQ: four registers of two blocks each are folded side by side.
+// Tested by: tests/wire/crc32_test.cc
 #include "wire/crc32_fold.h"
 
 #if defined(__x86_64__)

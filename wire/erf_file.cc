@@ -1,5 +1,6 @@
 // Files that are nothing but Endace's records ("ERF types"): each a header of 16 octets, of which the time is
 // little-endian and all else big-endian, further headers of 8, one that the type has, and the packet.
+// Tested by: tests/wire/pcap_file_test.cc
 #include <algorithm>
 
 #include "wire/pcap_file.h"

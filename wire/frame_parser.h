@@ -3,6 +3,7 @@
 // Solely responsible for the checks and for filling a PacketView. A header only so that the NIC's receive path has it
 // in line: a frame that is parsed by a call costs 60 instructions more, and link-time optimisation inlines a function
 // of this size only as long as it has one caller. Everybody else calls parse_frame().
+// Tested by: tests/wire/packet_test.cc
 #pragma once
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 // Solely responsible for where each field lies. Parse, emit and size derive from the layouts (layout.h). Opcode meaning
 // is in opcode.h, the whole packet in packet_view.h and packet_builder.h. Sources: IBTA vol 1 release 1.4 chapter 9 and
 // annex A17 (RoCE v2); RFC 791, RFC 8200, RFC 768; IEEE 802.1Q.
+// Tested by: tests/wire/packet_test.cc
 #pragma once
 
 #include <cstdint>

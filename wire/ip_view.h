@@ -3,6 +3,7 @@
 // Solely responsible for what IPv4 and IPv6 say in common: from whom, to whom, which traffic class, how far. It owns
 // nothing and checks nothing: a PacketView has checked the octets and keeps them (packet_view.h). Asking for the header
 // of the other version asserts.
+// Tested by: tests/wire/packet_test.cc
 #pragma once
 
 #include <cstddef>

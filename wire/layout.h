@@ -2,6 +2,7 @@
 //
 // Solely responsible for turning octets in network order into plain values and back. It knows no header: headers.h
 // declares them. The octets are read and written in whole words, so every offset, mask and shift is a constant.
+// Tested by: tests/wire/packet_test.cc
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // That each header's layout is sound: every bit of its octets survives parse and emit. Evaluated here once, and not in
 // every file that includes a header, where it took three quarters of the time of compiling.
+// Tested by: tests/wire/packet_test.cc
 #include "wire/headers.h"
 #include "wire/management.h"
 #include "wire/telemetry.h"

@@ -4,6 +4,7 @@
 // Solely responsible for where each field lies. What the messages mean belongs to emulator/cm. A MAD is 256 octets:
 // the header, then the message's own fields, then private data up to the end, of which there is as much as each
 // message leaves. Sources: IBTA vol 1, 13.4.3 (MAD), 12.6 and 12.11 (CM messages); annex A11 (IP addressing header).
+// Tested by: tests/cm/kernel_capture_test.cc
 #pragma once
 
 #include "wire/layout.h"

@@ -2,6 +2,7 @@
 //
 // Solely that. The compiler says which member a function was made for; both of ours write "...::NAME" before the next
 // ']' or ';'.
+// Tested by: tests/wire/packet_text_test.cc
 #pragma once
 
 #include <string_view>

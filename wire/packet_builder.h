@@ -8,6 +8,7 @@
 // and is then copied to its place. Where its ICRC is deferred (icrc.h) nothing has to be read again: only the headers
 // come together in the builder, the payload goes from its origin to its place. Either way the place is written once and
 // never read: its lines may still belong to another core.
+// Tested by: tests/wire/packet_test.cc
 #pragma once
 
 #include <array>

@@ -4,6 +4,7 @@
 // shared memory) cannot change a decision already taken. A header becomes a plain value when it is asked for: most who
 // look at a packet want a few fields. Accessors of a view cannot fail, except that asking for a header which the opcode
 // does not carry asserts. The payload still lies where the frame lies; the view does not own it.
+// Tested by: tests/wire/packet_test.cc
 #pragma once
 
 #include <array>

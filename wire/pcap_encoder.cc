@@ -1,5 +1,6 @@
 // The encoders of pcap_file.h: files in little-endian byte order, timestamps in nanoseconds. Reading is in
 // pcap_file.cc.
+// Tested by: tests/wire/pcap_file_test.cc
 #include <algorithm>
 #include <cstring>
 

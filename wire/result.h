@@ -1,6 +1,7 @@
 // Result<T, E>: a value or an error, for every failure that is not a programmer's error.
 //
 // Does not throw and does not allocate. Asking a failed Result for its value is a programmer's error and asserts.
+// Tested by: tests/wire/pcap_file_test.cc
 #pragma once
 
 #include <utility>

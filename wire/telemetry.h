@@ -5,6 +5,7 @@
 // that the opcode brings and before the payload, of RC packets, and only between QPs that have told each other.
 // Switches change it, so the ICRC takes its octets for zeros. Widths and units are those of the paper's figure 7 and of
 // its authors' simulator (github.com/alibaba-edu/High-Precision-Congestion-Control: int-header.h).
+// Tested by: tests/nic/hpcc_test.cc
 #pragma once
 
 #include <array>

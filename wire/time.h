@@ -1,6 +1,7 @@
 // Time and Duration: int64 nanoseconds, as two types that do not mix by accident.
 //
 // A Time comes from whoever owns the clock (the simulator or the host engine) and is always an argument.
+// Tested by: tests/nic/timer_table_test.cc
 #pragma once
 
 #include <compare>

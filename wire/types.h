@@ -1,6 +1,7 @@
 // The strong types of the InfiniBand transport that appear on the wire: PSN, QPN, keys, addresses.
 //
 // Values are in host order. How they lie in a packet is declared in headers.h only.
+// Tested by: tests/wire/packet_test.cc
 #pragma once
 
 #include <algorithm>

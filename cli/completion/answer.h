@@ -3,6 +3,7 @@
 // Solely the choice by where the word stands: which options and arguments a command takes is said by its command line
 // (help/description.h), what the words of faults are by the tables that read them, what is there by running.h and
 // places.h. How a shell asks and is answered is complete.h's.
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // Candidate: what a word of a command line may become, and what is said of it where the shell shows that.
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <string>

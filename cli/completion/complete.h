@@ -2,6 +2,7 @@
 //
 //   complete bash LINE REPLACED    the command line up to the cursor, and the end of it that the answer replaces
 //   complete zsh|fish WORD...      the words behind `verbena`, up to the cursor; a tab and a note behind each answer
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
 // The words of faults, offered where they are written: `verbena fault WORD ...` and `verbena exec --fault 'RULE'`.
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <string>

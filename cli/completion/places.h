@@ -1,4 +1,5 @@
 // What lies on this machine that a command line can name: files, programs, Verbena's own scenarios.
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // What is there at the moment: fabrics, and the nodes, links, switches and faults of one.
 //
 // Solely looking; a fabric that does not answer at once has nothing.
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // The scripts by which shells ask `verbena complete`: small, for all that they ask is answered there.
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <optional>

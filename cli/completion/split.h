@@ -1,4 +1,5 @@
 // A command line as text, in words.
+// Tested by: tests/cli/completion_test.cc
 #pragma once
 
 #include <string>

@@ -2,6 +2,7 @@
 //
 // Solely the running: fabric, port, patience, counters. Nothing that it starts outlives it. What is run, and what its
 // output means, is programs.h's.
+// Tested by: tests/cli/init_test.cc
 #pragma once
 
 #include <cstdint>

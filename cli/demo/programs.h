@@ -1,6 +1,7 @@
 // The programs that `verbena demo` runs, and what is read from their outputs.
 //
 // Solely which they are and what their figures mean; running a pair is pair.h's, showing the table demo.cc's.
+// Tested by: tests/cli/init_test.cc
 #pragma once
 
 #include <string>

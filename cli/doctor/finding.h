@@ -1,4 +1,5 @@
 // Finding: one thing that was tried on this machine, and what comes of it.
+// Tested by: tests/cli/doctor_test.cc
 #pragma once
 
 #include <cstdint>

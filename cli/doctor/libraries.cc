@@ -1,4 +1,5 @@
 // Libraries and programs: what `verbena exec` puts before a program, the distribution's RDMA libraries, test programs.
+// Tested by: tests/cli/doctor_test.cc
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>

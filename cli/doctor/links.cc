@@ -1,4 +1,5 @@
 // Links: frames between two processes over shared memory, UDP on the port of RoCE v2, raw sockets, namespaces.
+// Tested by: tests/cli/doctor_test.cc
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sched.h>

@@ -1,4 +1,5 @@
 // The machine: processors, containers and their seccomp profile, whose memory one may read.
+// Tested by: tests/cli/doctor_test.cc
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>

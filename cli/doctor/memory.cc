@@ -1,4 +1,5 @@
 // Memory and limits: shared files in memory, wake-ups, huge pages, locked memory, open files, /dev/shm.
+// Tested by: tests/cli/doctor_test.cc
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/eventfd.h>

@@ -1,5 +1,6 @@
 // The tries of `verbena doctor`, by what they touch. Each does the thing itself, in a process of its own where it could
 // change this one, and leaves nothing behind. Showing what they find is report.h's.
+// Tested by: tests/cli/doctor_test.cc
 #pragma once
 
 #include "cli/doctor/finding.h"

@@ -1,6 +1,7 @@
 // Starting a program: in place of this process, or as its child.
 //
 // What the program finds in its environment is emulator/host/config/launch_environment.h's. Knows nothing of options.
+// Tested by: tests/cli/command_line_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // Waits before a client starts until its server can be reached, so that two command lines may start in either order.
 //
 // Solely the waiting and what is said when it is in vain; who listens is found by scenarios/real/listeners.h.
+// Tested by: tests/programs/rdma_cm.py, tests/programs/command_line.py
 #pragma once
 
 #include <string>

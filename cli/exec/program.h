@@ -1,6 +1,7 @@
 // Looking at a program before it is run: where it is, and whether the dynamic linker will honour LD_PRELOAD for it.
 //
 // Does not run anything (launch.h does).
+// Tested by: tests/cli/command_line_test.cc
 #pragma once
 
 #include <optional>

@@ -3,6 +3,7 @@
 //
 // Solely the values. command.h fills them in as a subcommand declares its command line, so that nothing can be taken
 // without being described.
+// Tested by: tests/cli/man_test.cc
 #pragma once
 
 #include <string>

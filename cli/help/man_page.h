@@ -2,6 +2,7 @@
 //
 // Solely how they are laid out; what they say is what the help says: the table of subcommands, their command lines
 // (description.h) and the page on faults.
+// Tested by: tests/cli/man_test.cc
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // Page: a page of help as headings, paragraphs and explained words, shown on a terminal, as Markdown or as a man page.
 //
 // Solely the ways of showing it. What the page says is its maker's work.
+// Tested by: tests/cli/help_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // Roff: pieces of a man page, with everything escaped that troff would take for its own.
 //
 // Solely the escapes and the requests of man(7); what the page says is its maker's work.
+// Tested by: tests/cli/man_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // `verbena help`: the commands in short, the help of one, the page on faults, man pages.
 //
 // Solely which of them is meant; what they say is fault_page.h's, man_page.h's and each command's own.
+// Tested by: tests/cli/help_test.cc
 #pragma once
 
 #include <string_view>

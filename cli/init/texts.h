@@ -1,6 +1,7 @@
 // What `verbena init` writes: a first scenario, and files for CI.
 //
 // Solely the texts; where they go, and that nothing is overwritten, is init.cc's.
+// Tested by: tests/cli/init_test.cc
 #pragma once
 
 #include <string>

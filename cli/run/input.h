@@ -1,4 +1,5 @@
 // Where the scenario of a run comes from: its file, or the generator (--random).
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <cstdint>

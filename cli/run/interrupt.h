@@ -2,6 +2,7 @@
 //
 // A run that is still being set up does not look at the sign, and has nothing to write: the process then ends by itself
 // within a second, with the same exit status. So what is printed between two runs is flushed.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <cstdint>

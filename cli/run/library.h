@@ -1,4 +1,5 @@
 // `verbena run --list` and `--check`: what there is to run, and what a run would do. Nothing runs.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include "cli/run/options.h"

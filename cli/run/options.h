@@ -1,4 +1,5 @@
 // What `verbena run` was asked for.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // What `verbena run` writes for programs: to a file, or to standard output.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
 // Runs of scenarios, one after the other, in this process.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include "cli/run/options.h"

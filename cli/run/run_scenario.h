@@ -1,4 +1,5 @@
 // One run by the scenario's clock.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // What came of many seeds: as text, JSON and JUnit's XML, failures by their cause.
 //
 // Solely the forms; the seeds are run by scenarios/search/sweep.h.
+// Tested by: tests/cli/run_test.cc, tests/cli/soak_test.cc
 #pragma once
 
 #include <string>

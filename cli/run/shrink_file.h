@@ -1,4 +1,5 @@
 // The fewest faults with which a scenario still fails, printed as YAML.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <optional>

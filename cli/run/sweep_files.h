@@ -1,4 +1,5 @@
 // Runs of scenarios with many seeds, in processes of their own.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include "cli/run/options.h"

@@ -1,4 +1,5 @@
 // Whom a datagram to QP1 is for, among the processes that share it: found without any state of theirs.
+// Tested by: tests/cm/ending_test.cc, tests/cm/crowd_test.cc
 #pragma once
 
 #include <cstdint>

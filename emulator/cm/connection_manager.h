@@ -4,6 +4,7 @@
 // timeouts, TIMEWAIT. It reads no clock and draws no chance: calls, datagrams and the time go in, datagrams (outbox())
 // and events (events()) come out. It does not know ports, addresses of applications or QPs (verbs-shim/rdma_cm), nor
 // how the processes of a node share QP1 (emulator/host). Not thread-safe: the engine serialises all calls.
+// Tested by: tests/cm/connection_test.cc, tests/cm/ending_test.cc, tests/cm/waiting_test.cc
 #pragma once
 
 #include <map>

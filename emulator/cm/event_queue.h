@@ -1,6 +1,7 @@
 // EventQueue: what a communication manager has to tell, until its owner asks.
 //
 // Solely responsible for the order of events. What is an event, and of which connections, the ConnectionManager says.
+// Tested by: tests/cm/connection_test.cc
 #pragma once
 
 #include <deque>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for finding the listener that a request is for. It keeps a number for each, its context, and knows
 // neither requests nor connections.
+// Tested by: tests/cm/listener_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Putting a management datagram of the communication manager together.
+// Tested by: tests/cm/kernel_capture_test.cc
 #pragma once
 
 #include <algorithm>

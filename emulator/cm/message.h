@@ -1,6 +1,7 @@
 // Reading a management datagram of the communication manager: its header, and what lies where behind it.
 //
 // Private to the communication manager; mad.h puts such datagrams together.
+// Tested by: tests/cm/kernel_capture_test.cc
 #pragma once
 
 #include <cstdint>

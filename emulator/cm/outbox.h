@@ -2,6 +2,7 @@
 //
 // Solely responsible for their order, for how many may wait, and for putting each into a frame when a port has room for
 // it. It does not know what they say, nor who sends one again.
+// Tested by: tests/cm/waiting_test.cc
 #pragma once
 
 #include <cstddef>

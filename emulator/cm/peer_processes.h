@@ -6,6 +6,7 @@
 //
 // A slot is taken again as soon as its process has ended, so that of two connections with the same PeerProcess one may
 // be a successor's. A probe tells them apart by when they were made.
+// Tested by: tests/cm/ending_test.cc
 #pragma once
 
 #include <cstdint>

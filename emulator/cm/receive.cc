@@ -1,4 +1,5 @@
 // What the communication manager does with each message that arrives (IBTA vol 1, 12.9: the state tables).
+// Tested by: tests/cm/connection_test.cc
 #include <algorithm>
 
 #include "emulator/cm/connection_manager.h"

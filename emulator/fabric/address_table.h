@@ -1,4 +1,5 @@
 // AddressTable: from an address to the host that has it, once per frame.
+// Tested by: tests/fabric/network_test.cc
 #pragma once
 
 #include <bit>

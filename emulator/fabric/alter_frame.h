@@ -2,6 +2,7 @@
 //
 // Solely responsible for flipping a bit, repairing the ICRC, cutting the end off and marking ECN, in place. It decides
 // nothing (FaultPlan does) and holds no frames.
+// Tested by: tests/fabric/fault_rounds_test.cc
 #pragma once
 
 #include <cstddef>

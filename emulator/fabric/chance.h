@@ -2,6 +2,7 @@
 //
 // Solely responsible for turning (seed, link, flow, packet, rule) into 64 well-mixed bits. Integer arithmetic only, so
 // that every compiler and library gives the same run. It keeps no state.
+// Tested by: tests/fabric/fault_plan_test.cc
 #pragma once
 
 #include <cstdint>

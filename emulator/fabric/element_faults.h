@@ -4,6 +4,7 @@
 // Solely responsible for the meaning of such a change on a Network, under both clocks: sim::World brings the changes of
 // a scenario, the fabric process those that it is told. It has no words and no times of its own; when something happens
 // is said by who calls. Partitions are kept one by one: a pair stays cut as long as any of them cuts it.
+// Tested by: tests/fabric/network_faults_test.cc, tests/sim/world_test.cc
 #pragma once
 
 #include <cstdint>

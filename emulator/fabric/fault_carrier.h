@@ -6,6 +6,7 @@
 //   void damage(std::uint32_t slot, const FaultVerdict& verdict)
 //   void send(Time sent, Duration extra, std::uint32_t slot)  onto the wire; it arrives `extra` later than it would
 //   FaultCounters& counters()
+// Tested by: tests/fabric/link_model_test.cc, tests/fabric/fault_rounds_test.cc
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // parse_fault(): one word at a time, by the table of all words, which says as well what they mean (fault_words.h).
+// Tested by: tests/fabric/fault_plan_test.cc
 #include <algorithm>
 #include <array>
 #include <span>

@@ -1,4 +1,5 @@
 // FaultRule: one fault as a plain value. The text form and its meaning are in fault_plan.h.
+// Tested by: tests/fabric/fault_plan_test.cc
 #pragma once
 
 #include <cstdint>

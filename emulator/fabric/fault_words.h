@@ -2,6 +2,7 @@
 //
 // Solely the view of the table that parse_fault() reads by (fault_parse.cc): a word cannot be understood without being
 // explained, nor explained without being understood.
+// Tested by: tests/cli/help_test.cc
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 // Solely responsible for turning a packet into (flow number, relative PSN, iteration, message, index). It decides
 // nothing. It grows with the number of flows up to kFlowsMax; memory for iterations and messages is taken once per flow
 // and only when asked for, never per packet.
+// Tested by: tests/fabric/fault_rounds_test.cc
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 // Solely responsible for changing the elements of a network while it runs: links, switches, pairs of hosts, and the
 // rules that lie on links. Who carries frames needs none of it (network.h). What such a change means to the elements
 // around it, a port or a partition, is ElementFaults'. It owns nothing; the network outlives it.
+// Tested by: tests/fabric/network_faults_test.cc, tests/fabric/port_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // The way of a frame: into the queue of a direction, over the wire, to the next switch or to a host.
+// Tested by: tests/fabric/network_test.cc
 #include <algorithm>
 #include <cstring>
 

@@ -1,5 +1,6 @@
 // Frames for a multicast group: flooded along a spanning tree to every host but the sender; who listens is the NICs' to
 // know, as behind switches without IGMP snooping.
+// Tested by: tests/fabric/multicast_test.cc
 #include "emulator/fabric/network_state.h"
 #include "wire/packet_view.h"
 

@@ -2,6 +2,7 @@
 //
 // Private to network.cc, network_control.cc, network_frames.cc and network_groups.cc; from outside the only ways in are
 // network.h and network_control.h.
+// Tested by: tests/fabric/network_test.cc
 #pragma once
 
 #include <deque>

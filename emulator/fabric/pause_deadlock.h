@@ -5,6 +5,7 @@
 // never goes: a cyclic buffer dependency that has closed (Hu et al., "Deadlocks in Datacenter Networks: Why Do They
 // Form, and How to Avoid Them", HotNets 2016).
 // Private to emulator/fabric.
+// Tested by: tests/fabric/network_qos_test.cc
 #pragma once
 
 #include <optional>

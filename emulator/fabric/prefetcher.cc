@@ -1,4 +1,5 @@
 // Prefetcher: memory that the next arrivals need, fetched while the present ones are worked on.
+// Tested by: tests/fabric/network_test.cc
 #include <algorithm>
 
 #include "emulator/fabric/network_state.h"

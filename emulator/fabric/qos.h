@@ -2,6 +2,7 @@
 // port, which of them are lossless, and how a switch divides its memory.
 //
 // Solely the settings and their arithmetic. Queues are egress_port.h's, memory is switch_memory.h's.
+// Tested by: tests/fabric/network_qos_test.cc, tests/fabric/qos_words_test.cc
 #pragma once
 
 #include <array>

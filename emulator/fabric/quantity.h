@@ -2,6 +2,7 @@
 //
 // Solely responsible for the spelling of numbers in faults and scenarios. What a number may be is its reader's
 // business. Nothing here speaks in errors: the reader knows what would have been right.
+// Tested by: tests/cli/help_test.cc, tests/fabric/qos_words_test.cc
 #pragma once
 
 #include <array>

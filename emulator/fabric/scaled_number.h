@@ -3,6 +3,7 @@
 // Solely responsible for how a number is read; which units there are and what they mean is quantity.h, but for those of
 // rates. Nothing is rounded: a digit that would be lost makes the text wrong. libc only, and nothing throws: the path
 // shim includes it.
+// Tested by: tests/fabric/qos_words_test.cc
 #pragma once
 
 #include <algorithm>

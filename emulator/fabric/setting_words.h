@@ -3,6 +3,7 @@
 //
 // Solely the row and what reads and writes values that are named, the same for all tables. Which settings there are and
 // what they may be is each table's.
+// Tested by: tests/host/config/nic_tuning_test.cc
 #pragma once
 
 #include <array>

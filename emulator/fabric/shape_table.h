@@ -2,6 +2,7 @@
 //
 // Solely the table that scenario files (`topology: {shape: ring, hosts: 4}`) and `verbena fabric` (`--topology ring
 // --nodes 4`) read their words by. The shapes themselves are shapes.cc.
+// Tested by: tests/fabric/topology_test.cc
 #pragma once
 
 #include <array>

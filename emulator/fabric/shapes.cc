@@ -1,5 +1,6 @@
 // The shapes that a topology can be made from. Hosts are n1, n2, ..., switches s1, s2, ... in the order in which they
 // are made.
+// Tested by: tests/fabric/topology_test.cc
 #include "emulator/fabric/topology.h"
 #include "wire/assert.h"
 

@@ -2,6 +2,7 @@
 //
 // Solely the tree: of the switches that can reach each other over living cables, those on the shortest ways to the
 // first of them, as a spanning tree protocol would choose them. Frames for one host never look at it (routing.h).
+// Tested by: tests/fabric/routing_test.cc, tests/fabric/multicast_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // What a switch writes into packets that ask for it (wire/telemetry.h), as HPCC (SIGCOMM 2019) wants it.
 //
 // Solely the octets; when a frame leaves and what its queue is like is the network's.
+// Tested by: tests/nic/hpcc_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Private to emulator/sim. Solely plain state and the port through which the NIC's frames get into the network; when
 // which of it runs is World's.
+// Tested by: tests/sim/world_test.cc
 #pragma once
 
 #include <algorithm>

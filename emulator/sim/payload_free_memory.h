@@ -1,5 +1,6 @@
 // PayloadFreeMemory: memory of a NIC in a world that carries no payload: nothing is read, nothing written, nothing
 // faults.
+// Tested by: tests/sim/world_test.cc
 #pragma once
 
 #include "emulator/nic/memory.h"

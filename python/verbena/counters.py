@@ -1,6 +1,7 @@
 """Counters of a NIC by name. One that has counted nothing is 0; a name that no NIC has is an error, so that a check of
 it cannot pass for a slip of the pen.
 """
+# Tested by: python/tests/test_fabric.py
 from __future__ import annotations
 
 from typing import Dict, Iterable, Mapping

@@ -5,6 +5,7 @@ asks later; what `verbena exec` would set in the environment is set here. It can
 in a process. What programs find in /sys and /dev below `verbena exec`, and rdma_cm, needs a preloaded library and is
 not there: Node.call() has it.
 """
+# Tested by: python/tests/test_call.py
 from __future__ import annotations
 
 import ctypes

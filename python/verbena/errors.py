@@ -1,4 +1,5 @@
 """What can go wrong, as exceptions. All of them are VerbenaError."""
+# Tested by: python/tests/test_command.py
 from __future__ import annotations
 
 from typing import Any, Sequence

@@ -1,4 +1,5 @@
 """Whether a server listens: on a TCP port of the machine, or for rdma_cm connections on a node."""
+# Tested by: python/tests/test_fabric.py
 from __future__ import annotations
 
 import os

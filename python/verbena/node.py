@@ -1,4 +1,5 @@
 """A node of a fabric: one RDMA NIC with an address, on which programs run."""
+# Tested by: python/tests/test_fabric.py
 from __future__ import annotations
 
 import os

@@ -4,6 +4,7 @@ get others.
 Programs on nodes have the machine's TCP ports, whatever their fabric: two servers of perftest on one port are one too
 many.
 """
+# Tested by: python/tests/test_endings.py
 from __future__ import annotations
 
 import contextlib

@@ -8,6 +8,7 @@ Run as a program it is the guard of a fabric, for the case that the process that
 
   processes.py MARK FOLDER     once standard input ends: ends all that wear MARK, removes FOLDER
 """
+# Tested by: python/tests/test_endings.py
 from __future__ import annotations
 
 import contextlib

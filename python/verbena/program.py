@@ -1,4 +1,5 @@
 """A program on a node, and how a command line for it is made."""
+# Tested by: python/tests/test_fabric.py
 from __future__ import annotations
 
 import itertools

@@ -3,6 +3,7 @@
 Fixtures: verbena_fabric, verbena_seed. Mark: verbena(nodes=2, topology="star", faults=[...], seeds=20, ...), on tests,
 classes and modules; the nearest says what the others leave open. Everything else is fabric.py's.
 """
+# Tested by: python/tests/test_plugin.py
 from __future__ import annotations
 
 import inspect

@@ -2,6 +2,7 @@
 
   remote.py CALL RESULT     files: what is to be called, and what it gave
 """
+# Tested by: python/tests/test_call.py
 import importlib.util
 import pickle
 import sys

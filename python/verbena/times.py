@@ -1,4 +1,5 @@
 """Times as users write them: "200ms", a number of seconds, or a timedelta."""
+# Tested by: python/tests/test_fault.py
 from __future__ import annotations
 
 import re

@@ -3,6 +3,7 @@
 // Solely the look-up in a topology that has passed its check. A cable is called by its ends, `n1-s1`; `n1->s1` is its
 // direction from n1 to s1; a host's or switch's name stands for all its cables; `all`, `hosts` and `trunks` for all
 // cables, those of hosts and those between switches.
+// Tested by: tests/scenarios/language/read_faults_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 // what `verbena help fault` and docs/faults.md explain.
 //
 // Solely the words and their meaning. The keys of each section are in keys.h; every key of a fault is explained here.
+// Tested by: tests/cli/help_test.cc, tests/scenarios/language/read_faults_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Solely the names. The reader refuses every key that is not listed and can ask only for listed ones;
 // docs/scenario.schema.json is held against the same list by a test.
+// Tested by: tests/scenarios/language/schema_test.cc
 #pragma once
 
 #include <span>

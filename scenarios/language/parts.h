@@ -1,6 +1,7 @@
 // The parts of a scenario file: one reader each. Each complains (yaml_value.h) about what is wrong in its part.
 //
 // Solely the seams between the readers: what each is given and what it gives back.
+// Tested by: tests/scenarios/language/read_scenario_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Faults of a scenario that happen to links, switches, nodes and verbs, each with the key that says what happens.
+// Tested by: tests/scenarios/language/read_faults_test.cc
 #include <algorithm>
 
 #include "scenarios/language/fault_words.h"

@@ -1,4 +1,5 @@
 // The `expect:` of a scenario, and the names of statuses, states and counters.
+// Tested by: tests/scenarios/language/read_scenario_test.cc
 #include <algorithm>
 #include <array>
 #include <functional>

@@ -1,4 +1,5 @@
 // The `nic:` and `nics:` of a scenario, and the profiles that they name.
+// Tested by: tests/scenarios/language/read_scenario_test.cc
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -1,4 +1,5 @@
 // The `topology:` of a scenario: a shape or explicit nodes, switches and links, and what each link is like.
+// Tested by: tests/scenarios/language/read_scenario_test.cc
 #include <algorithm>
 #include <array>
 #include <limits>

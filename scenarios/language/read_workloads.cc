@@ -1,4 +1,5 @@
 // The `workloads:` of a scenario: traffic that the runner makes, and programs that it starts.
+// Tested by: tests/scenarios/language/read_scenario_test.cc
 #include <algorithm>
 #include <array>
 #include <cstdlib>

@@ -3,6 +3,7 @@
 // Solely the meaning; the text form (YAML, JSON Schema, errors with line and column) is read_scenario.h's, running it
 // is scenarios/virtual's and scenarios/real's. Times are from the start of the run. Probabilities are parts per
 // billion, rates bits per second, sizes octets.
+// Tested by: tests/scenarios/language/read_scenario_test.cc
 #pragma once
 
 #include <array>

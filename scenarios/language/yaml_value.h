@@ -3,6 +3,7 @@
 //
 // Solely responsible for YAML: nothing else in the language includes yaml-cpp. What the keys mean is the readers' work.
 // Complaints are thrown as ReadError and caught in read_scenario(); they do not leave the language.
+// Tested by: tests/scenarios/language/read_scenario_test.cc
 #pragma once
 
 #include <yaml-cpp/yaml.h>

@@ -1,5 +1,6 @@
 // BufferedFile: a file that is written from front to end, opened only while it is written to, so that there may be
 // thousands.
+// Tested by: tests/scenarios/virtual/samples_test.cc
 #pragma once
 
 #include <cstddef>

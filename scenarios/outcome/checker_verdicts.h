@@ -2,6 +2,7 @@
 //
 // Solely values and verdicts. The checkers are scenarios/checkers', who feeds them is checker_feed.h's and
 // real_checkers.h's.
+// Tested by: tests/scenarios/virtual/fabric_checks_test.cc
 #pragma once
 
 #include <cstdint>

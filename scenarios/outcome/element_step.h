@@ -3,6 +3,7 @@
 //
 // Solely the translation from the scenario's words to fabric::ElementChange, whose meaning is fabric::ElementFaults's;
 // when a fault begins is fault_driver.h's (virtual time) and real/fault_schedule.h's.
+// Tested by: tests/scenarios/real/both_clocks_test.cc
 #pragma once
 
 #include <cstdint>

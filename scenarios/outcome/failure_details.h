@@ -1,5 +1,6 @@
 // Failure details: of a run that did not hold, which programs and which connections did not do what they should, with
 // what they said and the command that shows what became of their packets.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // JUnit's XML: what held and what did not, for what shows the results of tests (Jenkins, GitLab, GitHub's actions).
 //
 // Solely the form; which cases there are is the caller's.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <string>

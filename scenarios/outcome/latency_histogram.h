@@ -2,6 +2,7 @@
 //
 // Solely counting and percentiles. Its size is fixed, adding is a few instructions, and merging is exact, so that a
 // percentile does not depend on the order in which values came.
+// Tested by: tests/scenarios/workload/flows_test.cc
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Lossless note: a lossless class that nothing of a scenario sends in does nothing, and its author may not have meant
 // that.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <optional>

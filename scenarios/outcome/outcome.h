@@ -2,6 +2,7 @@
 //
 // Plain values, the same for both clocks. virtual/run_virtual.h and real/run_real.h make them; showing them is
 // report.h's and the command line's.
+// Tested by: tests/scenarios/real/run_real_test.cc, tests/scenarios/search/sweep_test.cc
 #pragma once
 
 #include <array>

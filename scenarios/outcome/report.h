@@ -1,4 +1,5 @@
 // Report: an outcome as text for people and as JSON for programs.
+// Tested by: tests/scenarios/workload/flows_test.cc, tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <span>

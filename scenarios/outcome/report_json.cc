@@ -1,4 +1,5 @@
 // report_json: the summary of a run for programs. Times are nanoseconds from the start of the run.
+// Tested by: tests/scenarios/virtual/faults_test.cc
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

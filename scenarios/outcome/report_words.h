@@ -1,5 +1,6 @@
 // Report words: what reports call statuses, states, verbs and events (as the verbs API does), and how they write times
 // and amounts.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // shell_word: text as one word of a command line that a shell reads.
+// Tested by: tests/cli/run_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // size_bins(): the sizes of messages by which a workload's flows are shown apart, as papers show slowdown by flow size.
 //
 // Solely which bins there are; counting in them is the ledger's (scenarios/workload), showing them report.h's.
+// Tested by: tests/scenarios/workload/flows_test.cc
 #pragma once
 
 #include <cstdint>

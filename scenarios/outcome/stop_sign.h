@@ -3,6 +3,7 @@
 // Solely responsible for these two facts. raise() may be called from a signal's handler, and by another process that
 // has the sign in memory that both share. Who has looked is on its way to the end: it writes what it has, and takes its
 // time.
+// Tested by: tests/scenarios/search/sweep_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015.
+// Tested by: tests/scenarios/papers/dcqcn_model_test.cc
 #include "scenarios/papers/dcqcn_model.h"
 #include "scenarios/papers/tables.h"
 

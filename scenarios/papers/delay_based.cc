@@ -1,5 +1,6 @@
 // Congestion control by delay: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015;
 // Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020.
+// Tested by: tests/scenarios/papers/experiment_test.cc
 #include "scenarios/papers/tables.h"
 
 namespace verbena::scenarios {

@@ -1,4 +1,5 @@
 // Experiments and their results, as text for people and as JSON for programs.
+// Tested by: tests/scenarios/papers/experiment_test.cc
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
 // Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019.
+// Tested by: tests/scenarios/papers/experiment_test.cc
 #include "scenarios/papers/tables.h"
 
 namespace verbena::scenarios {

@@ -1,4 +1,5 @@
 // Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018.
+// Tested by: tests/scenarios/papers/experiment_test.cc
 #include "scenarios/papers/tables.h"
 
 namespace verbena::scenarios {

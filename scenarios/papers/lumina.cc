@@ -1,4 +1,5 @@
 // Yu et al., "Understanding the Micro-Behaviors of Hardware Offloaded Network Stacks with Lumina", SIGCOMM 2023.
+// Tested by: tests/scenarios/papers/experiment_test.cc
 #include "scenarios/papers/tables.h"
 
 namespace verbena::scenarios {

@@ -1,4 +1,5 @@
 // run_experiment(): the scenarios of an experiment, one after the other, and its values beside the published ones.
+// Tested by: tests/scenarios/papers/experiment_test.cc
 #pragma once
 
 #include <functional>

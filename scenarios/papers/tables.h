@@ -1,4 +1,5 @@
 // The experiments, a file for each paper.
+// Tested by: tests/scenarios/papers/experiment_test.cc
 #pragma once
 
 #include "scenarios/papers/experiment.h"

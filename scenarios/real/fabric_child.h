@@ -2,6 +2,7 @@
 //
 // Solely responsible for starting and ending it and for carrying questions to it. What it does is
 // emulator/host/fabric_process/fabric_process.h's. It ends by itself when the runner is gone.
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <sys/types.h>

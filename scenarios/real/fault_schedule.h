@@ -3,6 +3,7 @@
 // Solely responsible for times and conditions; what a fault does to the network is outcome/element_step.h's. What
 // concerns programs (a node that crashes, freezes or comes back) is handed to the runner. It reads no clock: elapsed
 // time is an argument.
+// Tested by: tests/scenarios/real/both_clocks_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Solely what /proc says of sockets that are open; nothing is connected, so no server notices. Which processes to look
 // at is said by the caller: those of a program (program_child.h), or all that stand on a node.
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <sys/types.h>

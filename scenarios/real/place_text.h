@@ -1,4 +1,5 @@
 // Where in the scenario's file something stands, as errors begin: "LINE:COLUMN".
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <string>

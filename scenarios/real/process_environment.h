@@ -2,6 +2,7 @@
 //
 // Solely reading it: which program a process belongs to is program_mark.h's, what a node is own_node.h's. Empty where
 // the process has ended or belongs to another user.
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <sys/types.h>

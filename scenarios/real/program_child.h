@@ -1,6 +1,7 @@
 // ProgramChild: one program of a scenario, running on its node: started, watched, stopped, ended, its output kept.
 //
 // Solely responsible for the processes that the program consists of. When to start or end it is run_real.cc's.
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <sys/types.h>

@@ -4,6 +4,7 @@
 // signal to the program's group reaches. All have the environment that the program was started with, and one variable
 // of it is the mark. A child that throws its environment away is lost, and with it its node's address: it is not on the
 // fabric.
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <sys/types.h>

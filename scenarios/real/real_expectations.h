@@ -3,6 +3,7 @@
 // Solely responsible for the verdicts. Programs are judged by their exit status and output, the fabric and the NICs by
 // their counters, the packets by the checkers: what happens inside the programs is not seen, so that expectations about
 // workloads are refused beforehand.
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // What the `nic:` of a scenario means under the real clock for the NICs of its programs.
 //
 // Solely the translation; the words that a program's NIC is told are emulator/host/config/nic_tuning.h's.
+// Tested by: tests/scenarios/real/run_real_test.cc
 #pragma once
 
 #include "emulator/host/config/nic_tuning.h"

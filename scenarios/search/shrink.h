@@ -2,6 +2,7 @@
 //
 // Solely the search; what failing means is the caller's. First whole faults are left out (delta debugging, Zeller and
 // Hildebrandt 2002), then those by probability become the exact packets that they hit, and these are left out in turn.
+// Tested by: tests/scenarios/search/sweep_test.cc
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // CheckerFeed: lets the checkers watch a run: every packet where it leaves its host and where it arrives at one.
 //
 // Solely the translation between the world's words and theirs.
+// Tested by: tests/scenarios/virtual/fabric_checks_test.cc
 #pragma once
 
 #include <span>

@@ -3,6 +3,7 @@
 // Solely responsible for when faults begin and end, for what they do to the hosts' software, and for counting what they
 // hit, by the rule's number. What goes by order (psn, iter, every, count) is counted from when its fault begins to when
 // it ends, whatever other faults of the same link do meanwhile.
+// Tested by: tests/scenarios/virtual/faults_test.cc
 #pragma once
 
 #include <cstdint>

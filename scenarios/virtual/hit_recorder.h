@@ -1,6 +1,7 @@
 // HitRecorder: which packets faults have hit, in words that name each one exactly (qp, psn, iter of a link).
 //
 // Solely watching; it is attached only where somebody wants to run the same again with fewer hits (shrink.h).
+// Tested by: tests/scenarios/virtual/faults_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for the verdicts. It counts while the run goes on what cannot be known afterwards: completions and
 // packets within a time.
+// Tested by: tests/scenarios/virtual/expectations_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for when links are looked at and for what is handed on of each: to the judge, whose expectations
 // are of queues, and to links.csv. It changes nothing in the world, and draws nothing: a sampled run is the same run.
+// Tested by: tests/scenarios/virtual/samples_test.cc
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 //
 // Solely responsible for writing them within their limits, and for the one line that says why it could not. A file that
 // takes no more ends the run. Frames are written down as they enter a link; what a fault did to one is its comment.
+// Tested by: tests/scenarios/virtual/samples_test.cc
 #pragma once
 
 #include <map>

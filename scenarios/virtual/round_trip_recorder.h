@@ -1,6 +1,7 @@
 // RoundTripRecorder: the round trips that the congestion control of each host measures.
 //
 // Solely counting them: a histogram a host, made when its first one comes.
+// Tested by: tests/scenarios/virtual/expectations_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for the order of things: the world, workloads, faults in their time, the end, the outcome. The
 // parts: workload_set.h, fault_driver.h, checker_feed.h, judge.h, out_directory.h.
+// Tested by: tests/scenarios/virtual/faults_test.cc, tests/scenarios/virtual/replay_test.cc
 #pragma once
 
 #include "scenarios/language/scenario.h"

@@ -2,6 +2,7 @@
 //
 // Solely responsible for set-up (again after a host's restart), for the buffers and for how work requests name them. It
 // stands for what applications agree upon over a side channel: it happens at one instant. It knows no traffic.
+// Tested by: tests/scenarios/virtual/faults_test.cc
 #pragma once
 
 #include <memory>

@@ -2,6 +2,7 @@
 //
 // Solely the octets: filling sources before a post, verifying targets after completions. What cannot be known is not
 // judged: on UC and UD only what was delivered, after a crash only what a completion vouches for.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <map>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for when they arrive and on which of the host's connections each goes: to one of its pairs, drawn
 // evenly, on the QP of the pair that has fewest. Sending them is Stream's, which it does not own.
+// Tested by: tests/scenarios/workload/flows_test.cc
 #pragma once
 
 #include <optional>

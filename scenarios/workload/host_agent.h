@@ -3,6 +3,7 @@
 // Solely responsible for handing completions and wake-ups to their owners, and for what a scenario does to a host's
 // software: failing registrations and posts, receives that are not posted for a while, the end of a life of the host
 // (crash and restart). It knows no workloads.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Journal: where a run says what happens, for the event trace.
+// Tested by: tests/scenarios/virtual/replay_test.cc
 #pragma once
 
 #include <string_view>

@@ -2,6 +2,7 @@
 //
 // Solely bookkeeping: counts, latencies, damage, and the completions whose status a fault rewrites. Whoever wants to
 // know of each completion (expectations, triggers of faults) listens here.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 // Solely the function of (connection, message, offset) and its comparison. Words are seed + message * kMessageStep +
 // offset/8 * kWordStep modulo 2^64: cheap, different at every place of every message, and the message's number can be
 // computed back from the first word.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 // receives.
 //
 // Solely a function of (workload, connection's seed, number): both ends compute it, nothing is kept.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Solely arithmetic on a way's cables: the frames of a message one behind the other, stored and forwarded at each
 // switch, and the acknowledgement back. It knows no congestion, no window and no loss.
+// Tested by: tests/scenarios/workload/flows_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Pairs: which host sends to which under a workload's pattern.
 //
 // Solely the list, in a fixed order. Permutations are drawn from the scenario's seed.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <cstdint>

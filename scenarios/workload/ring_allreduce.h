@@ -3,6 +3,7 @@
 // Solely the algorithm with its true data dependence: a member sends a chunk only after it has received and added what
 // that chunk depends on. Every element of every member's result is verified. `count` is the number of rounds.
 // (Patarasuk and Yuan 2009.)
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <deque>

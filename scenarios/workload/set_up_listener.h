@@ -1,4 +1,5 @@
 // SetUpListener: hears what applications agree upon beside the wire: connections and memory regions.
+// Tested by: tests/scenarios/virtual/faults_test.cc
 #pragma once
 
 #include "emulator/nic/attributes.h"

@@ -3,6 +3,7 @@
 //
 // Solely the word, its registration, and the check: every original value is seen once at most, and in the end the word
 // is the number of additions.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <cstdint>

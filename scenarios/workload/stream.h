@@ -3,6 +3,7 @@
 // Solely responsible for posting them as the workload wants (closed or open loop, by number or for a time), for
 // receives at the target, and for connecting anew when a host has restarted. What is in messages and whether it has
 // arrived is ContentCheck's.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <deque>

@@ -1,4 +1,5 @@
 // Traffic: one connection's worth of a workload, as the run sees it.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <optional>

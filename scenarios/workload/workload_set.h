@@ -2,6 +2,7 @@
 //
 // Solely responsible for making agents, connections and ledgers from the scenario, for starting workloads at their
 // time, and for telling which part of them a crash or a restart touches.
+// Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <map>

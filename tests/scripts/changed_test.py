@@ -16,7 +16,7 @@ FILES = {
     "wire/a.h": "#pragma once\n",
     "wire/a.cc": '#include "wire/a.h"\n',
     "emulator/fabric/b.h": '#include "wire/a.h"\n',
-    "emulator/fabric/b.cc": '// Tested by: nic_far\n#include "emulator/fabric/b.h"\n',
+    "emulator/fabric/b.cc": '// Tested by: tests/nic/far_test.cc, tests/programs/served.py\n#include "emulator/fabric/b.h"\n',
     "tests/wire/a_test.cc": '#include "wire/a.h"\n',
     "tests/fabric/b_test.cc": '#include "emulator/fabric/b.h"\nread("tests/data/one.pcap");\n',
     "tests/nic/far_test.cc": "int far;\n",
@@ -99,7 +99,8 @@ class Tree(unittest.TestCase):
         self.assertEqual(self.plan("emulator/fabric/b.h").near, ["fabric_b"])
 
     def test_test_named_by_the_file_is_near(self):
-        self.assertEqual(self.plan("emulator/fabric/b.cc").near, ["fabric_b", "nic_far"])
+        plan = self.plan("emulator/fabric/b.cc")
+        self.assertEqual((plan.near, plan.programs), (["fabric_b", "nic_far"], ["programs_fabric"]))
 
     def test_changed_test_needs_itself_alone(self):
         plan = self.plan("tests/nic/far_test.cc")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The part of the style that a machine can enforce: size of files, the comment at their top, include direction, and words
-that must not be left in them. Reads the tree given as its argument; prints one line per offence."""
+that must not be left in them; names of tests, and which test each file has (coverage.py). Reads the tree given as its argument; prints one line per offence."""
 import os
 import re
 import sys
+
+import coverage
 
 FOLDERS = ["wire", "captures", "emulator", "verbs-shim", "scenarios", "cli", "libverbena", "examples", "python", "bench", "tests", "scripts", "docs", "cmake", "packaging", ".ci"]
 SOURCE_SUFFIXES = (".cc", ".h", ".c")
@@ -77,6 +79,9 @@ CLOCKS = re.compile(r"std::chrono::(steady|system|high_resolution)_clock|clock_g
 # Tests wait for conditions; who has to let time pass does so here, by name.
 SLEEPERS = ("tests/support/waiting.h", "tests/programs/waiting.py")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|(?:clock_)?nanosleep|time\.sleep|import sleep|sleep(?=\(\d))\b|(?<=::)sleep(?=\()")
+
+TEST_NAME_MAX = 60  # characters; the subject first
+TEST_NAME = re.compile(r"\bBOOST_(?:AUTO|FIXTURE|DATA)_TEST_(?:CASE|SUITE)(?:_\w+)?\(\s*(\w+)|^\s*def (test_\w+)\(", re.M)
 
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.M)
 MARKERS = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
@@ -167,6 +172,11 @@ def check_sleeping(path, text):
     return [f"sleeps ({found.group(0)}): wait for a condition, as {SLEEPERS[path.endswith('.py')]} does" for found in SLEEP.finditer(text)]
 
 
+def check_test_names(path, text):
+    names = ["".join(found) for found in TEST_NAME.findall(text)] if path.startswith(("tests/", "python/tests/")) else []
+    return [f"has a test whose name has {len(name)} characters, more than {TEST_NAME_MAX}: {name}" for name in names if len(name) > TEST_NAME_MAX]
+
+
 def check_text(path, text):
     offences = [f"has the marker {found}" for found in MARKERS.findall(text)]
     if path != "LICENSE" and WEB_ADDRESS.search(text):
@@ -177,7 +187,7 @@ def check_text(path, text):
     if path.endswith(SOURCE_SUFFIXES + (".py", ".sh")) and lines > LINES_HARD_MAX:
         offences.append(f"has {lines} lines, more than {LINES_HARD_MAX}")
     if path.endswith(SOURCE_SUFFIXES + (".py",)):
-        offences += check_sleeping(path, text)
+        offences += check_sleeping(path, text) + check_test_names(path, text)
     if path.endswith(SOURCE_SUFFIXES):
         longest = max(map(len, text.splitlines()), default=0)
         if longest > LINE_LENGTH_MAX:
@@ -207,20 +217,20 @@ def files_of(root):
 
 
 def check_tree(root):
-    offences, long_files, checked = [], [], 0
+    offences, long_files, tree = [], [], {}
     for path in files_of(root):
         if not path.endswith(TEXT_SUFFIXES) and path not in ("Makefile", ".ci/run"):
             continue
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
-        checked += 1
+        tree[path] = text
         is_executable = os.stat(os.path.join(root, path)).st_mode & 0o111 != 0
         offences += [f"{path}: {offence}" for offence in check_text(path, text) + check_mode(is_executable, text)]
         if path.endswith(SOURCE_SUFFIXES + (".py", ".sh")) and text.count("\n") > LINES_SOFT_MAX:
             long_files.append(path)
     if len(long_files) > LINES_OVER_SOFT_FILES_MAX:
         offences.append(f"more than {LINES_OVER_SOFT_FILES_MAX} files are over {LINES_SOFT_MAX} lines: {', '.join(long_files)}")
-    return offences, checked
+    return offences + coverage.check(tree), len(tree)
 
 
 def main():

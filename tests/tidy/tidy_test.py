@@ -2,6 +2,7 @@
 """Each rule of tidy.py must be able to fail, and must let a clean file pass."""
 import unittest
 
+import coverage
 import tidy
 
 CLEAN = "// Says what it is.\n#pragma once\n"
@@ -73,6 +74,13 @@ class Rules(unittest.TestCase):
         self.assertEqual(tidy.check_text("tests/programs/waiting.py", "time.sleep(1)\n"), [])
         self.assertEqual(tidy.check_text("emulator/host/os/a.cc", CLEAN + "nanosleep(&time, nullptr);\n"), [])
 
+    def test_long_name_of_a_test_is_an_offence(self):
+        for case in ("BOOST_AUTO_TEST_CASE({})", "BOOST_FIXTURE_TEST_CASE({}, World)", "BOOST_DATA_TEST_CASE({}, data)"):
+            name = "a" * tidy.TEST_NAME_MAX
+            self.assertEqual(tidy.check_text("tests/nic/a_test.cc", CLEAN + case.format(name) + " {}\n"), [])
+            self.assertTrue(tidy.check_text("tests/nic/a_test.cc", CLEAN + case.format(name + "b") + " {}\n"))
+        self.assertTrue(tidy.check_text("python/tests/test_a.py", f"def test_{'a' * tidy.TEST_NAME_MAX}():\n"))
+
     def test_script_that_cannot_be_run_is_an_offence(self):
         self.assertTrue(tidy.check_mode(False, "#!/bin/sh\n"))
         self.assertTrue(tidy.check_mode(True, "text\n"))
@@ -97,6 +105,65 @@ class Rules(unittest.TestCase):
         # What a class leaves to one within it does not count as its own.
         within = CLEAN + "struct Nic::State {\n" + methods(tidy.METHODS_MAX + 1) + "};\n"
         self.assertTrue(tidy.check_text("wire/a.h", within))
+
+
+class Coverage(unittest.TestCase):
+    """Each file names its test, and none is dead."""
+    LISTS = {
+        "CMakeLists.txt": "add_subdirectory(wire)\n",
+        "wire/CMakeLists.txt": "file(GLOB sources CONFIGURE_DEPENDS *.cc)\n",
+        "emulator/CMakeLists.txt": "foreach(folder fabric)\n  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)\nendforeach()\n"
+                                   "file(GLOB folders LIST_DIRECTORIES true ${CMAKE_CURRENT_SOURCE_DIR}/link/*)\n",
+        "tests/CMakeLists.txt": "file(GLOB sources ${folder}/*_test.cc)\nverbena_tests_of(wire verbena::wire)\nlist(APPEND subfolders cli)\n",
+        "tests/cli/CMakeLists.txt": "verbena_test(cli_a SOURCES a_test.cc)\nforeach(thing b c)\n  verbena_test(x SOURCES ${thing}_test.cc)\n"
+                                    "add_test(NAME x COMMAND d_test.py)\n",
+    }
+
+    def of(self, files):
+        return coverage.check({**self.LISTS, **files})
+
+    def test_mirrored_test_is_enough(self):
+        self.assertEqual(self.of({"wire/a.cc": CLEAN, "tests/wire/a_test.cc": CLEAN}), [])
+        self.assertEqual(coverage.mirrors_of("emulator/nic/objects/a"), ["tests/nic/objects/a_test.cc", "tests/nic/a_test.cc"])
+        self.assertEqual(coverage.mirrors_of("verbs-shim/verbs/a"), ["tests/shim/verbs/a_test.cc", "tests/shim/a_test.cc"])
+        self.assertEqual(coverage.mirrors_of("python/verbena/a"), ["python/tests/test_a.py"])
+
+    def test_file_without_a_test_is_an_offence(self):
+        self.assertEqual(len(self.of({"wire/a.cc": CLEAN})), 1)
+        python = {"python/verbena/a.py": '"""Says."""\n', "python/verbena/b.py": '"""Says.\n\nTested by: python/tests/test_b.py\n"""\nfrom .a import x\n',
+                  "python/tests/test_b.py": "import b\n"}
+        self.assertEqual(len(self.of(python)), 1)
+
+    def test_header_and_source_are_one(self):
+        user = {"tests/wire/b_test.cc": CLEAN + '#include "wire/a.h"\n', "wire/b.cc": CLEAN}
+        header = "// Says.\n// Tested by: tests/wire/b_test.cc\n#pragma once\n"
+        self.assertEqual(self.of({"wire/a.h": header, "wire/a.cc": '#include "wire/a.h"\n', **user}), [])
+
+    def test_named_test_has_to_exist(self):
+        named = "// Says.\n// Tested by: tests/wire/b_test.cc, tests/wire/c_test.cc\nint a;\n"
+        self.assertEqual(len(self.of({"wire/a.cc": named, "tests/wire/b_test.cc": CLEAN, "wire/b.cc": CLEAN})), 1)
+        self.assertEqual(len(self.of({"wire/a.cc": named.replace("tests/wire/c_test.cc", "wire/a.cc"), "tests/wire/b_test.cc": CLEAN, "wire/b.cc": CLEAN})), 1)
+
+    def test_name_below_the_first_line_of_code_does_not_count(self):
+        self.assertEqual(len(self.of({"wire/a.cc": '// Says.\n#include <cstdio>\n// Tested by: tests/wire/b_test.cc\n', "tests/wire/b_test.cc": CLEAN,
+                                      "wire/b.cc": CLEAN})), 1)
+
+    def test_header_that_nobody_includes_is_dead(self):
+        alone = {"wire/a.h": CLEAN, "tests/wire/a_test.cc": CLEAN}
+        self.assertEqual(len(self.of(alone)), 1)
+        self.assertEqual(self.of({**alone, "tests/wire/a_test.cc": CLEAN + '#include "wire/a.h"\n'}), [])
+
+    def test_source_that_no_list_builds_is_dead(self):
+        named = "// Says.\n// Tested by: tests/wire/a_test.cc\nint a;\n"
+        tested = {"tests/wire/a_test.cc": CLEAN, "wire/a.cc": CLEAN}
+        self.assertEqual(self.of({"emulator/fabric/a.cc": named, "emulator/link/udp/a.cc": named, **tested}), [])
+        self.assertEqual(len(self.of({"emulator/cm/a.cc": named, **tested})), 1)
+
+    def test_test_that_no_list_builds_is_dead(self):
+        self.assertEqual(self.of({"tests/cli/a_test.cc": CLEAN, "tests/cli/c_test.cc": CLEAN, "tests/cli/d_test.py": ""}), [])
+        self.assertEqual(len(self.of({"tests/cli/e_test.cc": CLEAN})), 1)
+        self.assertEqual(len(self.of({"tests/cli/e_test.py": ""})), 1)
+        self.assertEqual(len(self.of({"tests/nic/a_test.cc": CLEAN})), 1)
 
 
 if __name__ == "__main__":

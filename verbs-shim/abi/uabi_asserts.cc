@@ -1,4 +1,5 @@
 // Asserts at compile time that the NIC's numeric values are those of the verbs ABI, so that the shim may cast. No code.
+// Tested by: tests/shim/abi/abi_test.py
 #include <infiniband/verbs.h>
 
 #include <cstddef>

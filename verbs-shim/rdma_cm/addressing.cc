@@ -1,4 +1,5 @@
 // The commands about addresses: bind, resolve, options. States and errors as the kernel's cma has them.
+// Tested by: tests/shim/rdma_cm/rdma_cm_commands_test.cc
 #include <infiniband/ib.h>
 
 #include <algorithm>

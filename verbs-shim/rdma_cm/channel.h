@@ -5,6 +5,7 @@
 // epoll, dup and fork are the kernel's; a token lies in it as long as an event waits here. Once all copies of the
 // application's end are closed, the channel is over. It does not know what an event means. Guarded by the device's
 // lock, but for wait() and await_return(), which sleep.
+// Tested by: tests/shim/rdma_cm/rdma_cm_channel_test.cc
 #pragma once
 
 #include <rdma/rdma_user_cm.h>

@@ -8,6 +8,7 @@
 // One lock guards all, but for the list of channels, which has its own: to find out that a write() is no command must
 // not wait for one. The manager's events come from whichever thread runs the NIC, maybe one that is in a command
 // already: they go through an inbox that whoever holds the lock empties before it lets go.
+// Tested by: tests/shim/rdma_cm/rdma_cm_commands_test.cc
 #pragma once
 
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
 // The commands that make and end connections, and those about multicast groups.
+// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #include <infiniband/ib.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // From the communication manager's events to those of the uABI, as the kernel's cma makes them.
+// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -1,4 +1,5 @@
 // The ways in to /dev/infiniband/rdma_cm, for whoever should not know more of it: of verbs/, device.cc and process.cc.
+// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #pragma once
 
 namespace verbena::cm {

@@ -2,6 +2,7 @@
 //
 // A port is the node's, so what an ID is bound to is claimed under the node's names, one for each IP version that it
 // stands in the way of; IDs of this process share a name where the kernel's rules let them share the port.
+// Tested by: tests/shim/rdma_cm/rdma_cm_family_test.cc
 #include <algorithm>
 #include <cerrno>
 

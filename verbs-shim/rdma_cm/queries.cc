@@ -1,6 +1,7 @@
 // The commands that ask what an ID has: in one answer (QUERY_ROUTE), or addresses, GIDs and paths one by one (QUERY).
 // librdmacm uses either family, and both in a process that several threads begin at once: it takes the second one for
 // as long as it tries whether there is AF_IB.
+// Tested by: tests/shim/rdma_cm/rdma_cm_commands_test.cc
 #include <infiniband/ib.h>
 #include <infiniband/sa.h>
 

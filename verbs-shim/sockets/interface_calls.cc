@@ -2,6 +2,7 @@
 //
 // libc asks netlink by calls of its own, which no hook sees: so these are hooked themselves. What a program asks of
 // netlink is route_netlink.h's, what it asks by ioctl() interface_requests.cc's.
+// Tested by: tests/shim/sockets/own_interface_test.cc
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/if_link.h>

@@ -1,5 +1,6 @@
 // Hooks: ioctl() about the node's own interface (own_interface.h): SIOCGIFCONF and the other SIOCGIF*, and what ethtool
 // asks of its driver and speed.
+// Tested by: tests/shim/sockets/own_interface_test.cc
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>

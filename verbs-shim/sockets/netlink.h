@@ -3,6 +3,7 @@
 //
 // Solely the form of the calls: a datagram is one whether it came by write() or by sendmsg() in pieces. What is the
 // kernel's it gets.
+// Tested by: tests/shim/sockets/rdma_netlink_calls_test.cc
 #pragma once
 
 #include <sys/socket.h>

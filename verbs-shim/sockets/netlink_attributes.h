@@ -2,6 +2,7 @@
 //
 // Solely their finding, in octets that may be wrong in any way: what is cut off or too short is not there. Which ones
 // mean something is said by rdma_netlink.h and route_answers.h.
+// Tested by: tests/shim/sockets/rdma_netlink_test.cc
 #pragma once
 
 #include <linux/netlink.h>

@@ -2,6 +2,7 @@
 //
 // Solely their making: headers, attributes, nested attributes, padding. What is in them is said by rdma_netlink.h and
 // route_netlink.h. What does not fit is left out.
+// Tested by: tests/shim/sockets/rdma_netlink_calls_test.cc
 #pragma once
 
 #include <linux/netlink.h>

@@ -1,6 +1,7 @@
 // NodeNames: which socket addresses stand for nodes of this machine, and which is this process's.
 //
 // Solely the translation between 127.47.91.K, as an IPv4 address or mapped into IPv6, and K.
+// Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
 
 #include <netinet/in.h>

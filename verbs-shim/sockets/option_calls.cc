@@ -1,5 +1,6 @@
 // Hooks: setsockopt(): what names the node's own interface, which no kernel knows (own_interface.h), and what makes a
 // socket hear more than the node's address (wildcard.h).
+// Tested by: tests/shim/sockets/wildcard_test.cc
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,6 +1,7 @@
 // OwnAddresses: the names and flags of the node's own interface, in the forms that programs ask for.
 //
 // Solely the forms; the facts are own_interface.h's.
+// Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
 
 #include <linux/if_packet.h>

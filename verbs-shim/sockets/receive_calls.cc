@@ -1,4 +1,5 @@
 // Hooks: recv(), recvfrom(), recvmsg() and recvmmsg(), by which a program hears what netlink.h has to say.
+// Tested by: tests/shim/sockets/rdma_netlink_calls_test.cc
 #include <sys/socket.h>
 
 #include "verbs-shim/sockets/netlink.h"

@@ -2,6 +2,7 @@
 //
 // Solely the rows: the link, its address, the route of its network and the way to an address there, and which question
 // asks for which of them. How they come to the program is route_netlink.h's.
+// Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
 
 #include <cstddef>

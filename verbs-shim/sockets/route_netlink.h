@@ -6,6 +6,7 @@
 // that it only acknowledges, and the acknowledgement, when it is received, is exchanged for our answer: so a descriptor
 // is readable when there is something to read. What waits to be received is kept in a few places; if a program asks and
 // never reads, the oldest is given up.
+// Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
 
 #include <sys/socket.h>

@@ -2,6 +2,7 @@
 // network (socket_paths.h), bind() gives a port on the node's address for one on all (wildcard.h), and a socket of
 // NETLINK_RDMA speaks of our device (netlink.h). connect() and what sends to an address are hooked in
 // source_address.cc.
+// Tested by: tests/shim/sockets/wildcard_test.cc, tests/programs/own_sockets.py
 #include <sys/socket.h>
 
 #include "verbs-shim/sockets/netlink.h"

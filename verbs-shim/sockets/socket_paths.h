@@ -6,6 +6,7 @@
 // with the first such socket and only where the node's link is a fabric process, and a forked child starts its own.
 // Sockets are not remembered: when there is news all descriptors are looked at, and when nothing was ever cut, none is.
 // When the fabric process ends, all sockets are whole again.
+// Tested by: tests/programs/own_sockets.py
 #pragma once
 
 namespace verbena::path {

@@ -7,6 +7,7 @@
 // that is bound to an address keeps it, but for one that was given the node's in place of all (wildcard.h) and is to
 // reach beyond the machine. A connection to 127.0.0.1 finds what listens on the node. The packets of the emulated
 // network are not meant here.
+// Tested by: tests/shim/sysfs/path_test.cc
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,5 +1,6 @@
 // Hooks: write(), writev() and send(): what is written to a socket or a device without an address. Commands to
 // /dev/infiniband/rdma_cm (sysfs/rdma_cm.h), and questions to netlink.
+// Tested by: tests/shim/sockets/rdma_netlink_calls_test.cc
 #include <sys/socket.h>
 #include <sys/uio.h>
 

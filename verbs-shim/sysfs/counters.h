@@ -3,6 +3,7 @@
 // Solely responsible for finding the counters of every process of the node (stats_file.h) and adding them up at the
 // moment of reading. A process that ended without a file that outlives it (`verbena exec --stats`, a fabric) is no
 // longer counted.
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <cstddef>

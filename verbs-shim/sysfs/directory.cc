@@ -2,6 +2,7 @@
 //
 // A DIR of an emulated directory is an element of a static pool; its address tells it from libc's. A DIR is used by one
 // thread at a time (POSIX), only taking and giving back an element is shared.
+// Tested by: tests/shim/sysfs/path_test.cc
 #include <dirent.h>
 #include <errno.h>
 

@@ -7,6 +7,7 @@
 // by its name (ld.so(8)). And a child learns of a working directory in the emulated tree (working.h).
 //
 // Safe in a child of vfork(): nothing is allocated, what is made lies on the caller's stack.
+// Tested by: tests/shim/sysfs/path_children_test.cc
 #include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
 // Hooks: _exit() and _Exit(), of which no handler learns. Hardware has acknowledged by then what the program has
 // received; our libibverbs does so now.
+// Tested by: tests/shim/verbs/leaving_test.cc
 #include <unistd.h>
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // Hooks: readlink, realpath, glob and their variants.
+// Tested by: tests/shim/sysfs/path_test.cc
 #include <dirent.h>
 #include <errno.h>
 #include <glob.h>

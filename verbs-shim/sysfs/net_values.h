@@ -1,5 +1,6 @@
 // The contents of the files below /sys/class/net/verbena0, and of the PCI device that it belongs to, as far as they
 // depend on the process's node.
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 // and its network interface's.
 //
 // Solely the names, and where each content comes from. A file is added here and nowhere else.
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // NumberedEntries: the entries of a directory whose names are numbers, as /proc has them.
 //
 // Solely the reading, by system calls: libc's readdir is hooked, and allocates.
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 // Hooks: open, openat, fopen and their variants.
+// Tested by: tests/shim/sysfs/path_test.cc
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

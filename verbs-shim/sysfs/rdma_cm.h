@@ -5,6 +5,7 @@
 // libibverbs, there is no such device. One more of them is for a program that ends by _exit() (leaving.cc). In the same
 // way it says as which user the process has opened its device (same_user.h): both libraries mean the same node, also
 // after the program has given up its privileges.
+// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #pragma once
 
 #include <sys/types.h>

@@ -7,6 +7,7 @@
 //
 // Each hook is defined under a name of its own with libc's symbol, since libc's headers declare the same functions with
 // attributes that differ between versions. The real function is looked up at the first call, not in a constructor.
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 // Hooks: the stat, access and extended attribute families.
+// Tested by: tests/shim/sysfs/path_test.cc
 #include <errno.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>

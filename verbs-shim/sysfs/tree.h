@@ -16,6 +16,7 @@
 //
 // Everything here is safe in any thread, after fork and in signal handlers: no locks, no allocation, and no state but
 // the working directory (working.h).
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 //
 // Must agree with what the verbs say (query_device, query_port, query_gid). Read from the environment at each call:
 // these files are read a few times in a program's life.
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <net/if.h>

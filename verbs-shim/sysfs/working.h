@@ -3,6 +3,7 @@
 // Solely responsible for remembering it. The kernel's own working directory is then the real directory above the tree,
 // /sys/class for one, and as long as it is that the memory counts: so a child made by vfork(), which shares it, does no
 // harm. A program that is run there is told by a variable of its environment (exec.cc).
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <cstddef>

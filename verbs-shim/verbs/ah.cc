@@ -1,5 +1,6 @@
 // Address handles: ibv_create_ah, ibv_create_ah_from_wc, ibv_init_ah_from_wc, ibv_destroy_ah, and the Ethernet address
 // behind a GID (ibv_resolve_eth_l2_from_gid).
+// Tested by: tests/shim/verbs/errno_test.cc, tests/shim/verbs/data_test.cc
 #include <endian.h>
 
 #include <algorithm>

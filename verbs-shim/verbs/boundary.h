@@ -4,6 +4,7 @@
 // Solely responsible for what is true of all verbs: errno says what the verb answers, and is as it was when it
 // succeeds; the thread counts as inside of a call (emulator/host/os/call_state.h); and nothing is done any more when
 // exit() has interrupted another call for good. What a verb does it does not know.
+// Tested by: tests/shim/verbs/errno_test.cc
 #pragma once
 
 #include <sys/types.h>

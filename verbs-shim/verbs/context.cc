@@ -1,4 +1,5 @@
 // A context: filling its layout, and what can be asked of device and port: query_device .. query_gid_table.
+// Tested by: tests/shim/verbs/device_test.cc
 #include <net/if.h>
 #include <unistd.h>
 

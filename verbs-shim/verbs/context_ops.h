@@ -1,6 +1,7 @@
 // The verbs, each defined in the file of its object: those that inline verbs reach through struct ibv_context and
 // struct verbs_context (context.cc puts them into their slots), and those that are exported (exports.cc). C gets none
 // of them but through the boundary (boundary.h).
+// Tested by: tests/shim/verbs/handles_test.cc
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,4 +1,5 @@
 // Completion queues and channels: creating, resizing, destroying, polling, arming.
+// Tested by: tests/shim/verbs/queues_test.cc, tests/shim/verbs/events_test.cc
 #include <algorithm>
 #include <cstddef>
 #include <ctime>

@@ -1,4 +1,5 @@
 // The extended completion queue: start_poll, next_poll, end_poll, and reading the current completion field by field.
+// Tested by: tests/shim/verbs/extended_test.cc
 #include <endian.h>
 
 #include "verbs-shim/verbs/boundary.h"

@@ -1,5 +1,6 @@
 // Device memory: ibv_alloc_dm .. ibv_free_dm, the copies to and from it, ibv_import_dm. It lies in the process, as
 // everything that the NIC of a process reaches; its size is what the device announces, for each process.
+// Tested by: tests/shim/verbs/memory_test.cc
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for where the structure of a QP, CQ, SRQ or WQ lies, and for a parent domain's not going before
 // them. The entries of their queues are the NIC's.
+// Tested by: tests/shim/verbs/objects_test.cc
 #pragma once
 
 #include <algorithm>

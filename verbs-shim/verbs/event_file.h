@@ -5,6 +5,7 @@
 //
 // The descriptor is an eventfd in semaphore mode with one token per queued event; only a thread that took a token pops
 // one.
+// Tested by: tests/shim/verbs/events_test.cc
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,6 @@
 // The verbs that libibverbs exports, each as C calls it (boundary.h); what it does stands in the file of its object.
 // Those that inline verbs reach through a structure are put into its slots there.
+// Tested by: tests/shim/verbs/errno_test.cc, tests/shim/abi/abi_test.py
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/newer_verbs.h"

@@ -1,5 +1,6 @@
 // What libibverbs offers besides verbs: sysfs files, values in the kernel's form (librdmacm gets them from the
 // connection manager), and fork support.
+// Tested by: tests/shim/verbs/errno_test.cc
 #include <fcntl.h>
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>

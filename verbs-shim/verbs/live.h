@@ -4,6 +4,7 @@
 //
 // The kernel finds an object by the context and the handle that stand in its structure: where one of them is no longer
 // what it was made with, there is no such object (ENOENT), as where there is none at all.
+// Tested by: tests/shim/verbs/handles_test.cc
 #pragma once
 
 #include "verbs-shim/verbs/objects.h"

@@ -1,5 +1,6 @@
 // Memory regions: ibv_reg_mr .. ibv_dereg_mr, with what they can lie over besides the application's mappings: nothing
 // (null), a part of the device's memory, a dma-buf. Advice for on-demand regions.
+// Tested by: tests/shim/verbs/memory_test.cc
 #include <sys/mman.h>
 #include <unistd.h>
 

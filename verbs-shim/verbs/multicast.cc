@@ -1,4 +1,5 @@
 // Membership of multicast groups: ibv_attach_mcast, ibv_detach_mcast. The LID of a group means nothing on Ethernet.
+// Tested by: tests/shim/verbs/errno_test.cc
 #include "verbs-shim/verbs/live.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"

@@ -1,4 +1,5 @@
 // Memory windows: ibv_alloc_mw, ibv_bind_mw (type 1), ibv_dealloc_mw. Windows of type 2 are bound by a work request.
+// Tested by: tests/shim/verbs/memory_test.cc
 #include <new>
 
 #include "verbs-shim/verbs/context_ops.h"

@@ -1,4 +1,5 @@
 // Protection domains, parent and thread domains: ibv_alloc_pd .. ibv_dealloc_pd.
+// Tested by: tests/shim/verbs/objects_test.cc
 #include <new>
 
 #include "verbs-shim/verbs/context_ops.h"

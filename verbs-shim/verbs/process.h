@@ -3,6 +3,7 @@
 // Solely responsible for when the engine is opened, closed and forgotten (fork), and for finding the object an event
 // speaks of. It does not know what the objects do. One instance per process, made at first use and never destroyed:
 // threads of the application may outlive static destruction.
+// Tested by: tests/shim/verbs/leaving_test.cc, tests/shim/verbs/fork_test.cc
 #pragma once
 
 #include <atomic>

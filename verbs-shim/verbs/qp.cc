@@ -1,4 +1,5 @@
 // Queue pairs: ibv_create_qp .. ibv_destroy_qp, and posting to them.
+// Tested by: tests/shim/verbs/queues_test.cc, tests/shim/verbs/errno_test.cc
 #include <endian.h>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 //
 // Requests are collected and posted together in wr_complete, under one run of the engine. An operation that the QP was
 // not created for, a malformed request, or too little room fails the whole batch: nothing of it is posted.
+// Tested by: tests/shim/verbs/extended_test.cc
 #include <endian.h>
 
 #include "verbs-shim/verbs/boundary.h"

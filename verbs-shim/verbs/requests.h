@@ -1,4 +1,5 @@
 // Posting lists of work requests: one run of the engine for the whole list, no allocation.
+// Tested by: tests/shim/verbs/data_test.cc
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,4 +1,5 @@
 // Shared receive queues: ibv_create_srq .. ibv_destroy_srq, and posting to them.
+// Tested by: tests/shim/verbs/queues_test.cc
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/domain_memory.h"
 #include "verbs-shim/verbs/events.h"

@@ -2,6 +2,7 @@
 //
 // Sized once, from the granted capabilities; nothing here allocates afterwards. The pages behind it come from the
 // kernel when first touched, so a large send queue costs memory only as far as it is used in one batch.
+// Tested by: tests/shim/verbs/extended_test.cc
 #pragma once
 
 #include <infiniband/verbs.h>

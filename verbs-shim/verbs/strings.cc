@@ -2,6 +2,7 @@
 // ibv_rate_to_...
 //
 // The words are those that users know from libibverbs: they look for them in logs.
+// Tested by: tests/shim/verbs/device_test.cc
 #include <array>
 #include <cstddef>
 

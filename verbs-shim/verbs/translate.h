@@ -2,6 +2,7 @@
 //
 // Values only: nothing here knows an object or calls the engine, except that finding the Ethernet address behind a GID
 // asks it (and so must not be called under its lock).
+// Tested by: tests/shim/verbs/data_test.cc
 #pragma once
 
 #include <infiniband/verbs.h>

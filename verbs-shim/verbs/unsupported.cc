@@ -1,5 +1,6 @@
 // Verbs that are not built: each slot and each exported function answers EOPNOTSUPP, never ENOSYS (programs and their
 // tests take EOPNOTSUPP for "this device cannot", and skip). docs/deviations.md lists them with the reason.
+// Tested by: tests/shim/verbs/errno_test.cc
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"

@@ -2,6 +2,7 @@
 //
 // Solely the count. Whoever adds one takes it back once: taking back what was not added is a defect of this library,
 // and ends the process here rather than as a structure that is freed under its users.
+// Tested by: tests/shim/verbs/objects_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // Receive work queues and the tables that spread a QP's packets over them: ibv_create_wq .. ibv_destroy_rwq_ind_table.
+// Tested by: tests/shim/verbs/queues_test.cc
 #include <new>
 #include <vector>
 

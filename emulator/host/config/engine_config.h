@@ -1,4 +1,5 @@
 // EngineConfig: where a process stands: fabric, node, link, faults. A plain value.
+// Tested by: tests/host/config/environment_test.cc
 #pragma once
 
 #include <cstdint>

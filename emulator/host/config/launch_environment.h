@@ -2,6 +2,7 @@
 //
 // Solely responsible for writing the environment (environment.h names and reads it). Where the libraries lie is
 // own_files.h's. It starts nothing: `verbena exec` and the runner of scenarios do.
+// Tested by: tests/cli/command_line_test.cc
 #pragma once
 
 #include <string>

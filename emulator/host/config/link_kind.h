@@ -2,6 +2,7 @@
 //
 // Solely the table: whoever wants to know something of a link by its name asks here. What opens them is
 // link_factory.cc. libc only: the path shim includes it.
+// Tested by: tests/host/link/link_factory_test.cc
 #pragma once
 
 #include <string_view>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for the two layouts, that of the build folder and that of what is installed. No folder's name is
 // compiled in: what is installed never looks into a source or build folder.
+// Tested by: tests/cli/command_line_test.cc
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 // Solely the names, what an unset one means, and how one is read; what is in them is understood by environment.h and,
 // as far as files below /sys show it, by the path shim. libc only: that one includes it. The remark before each name is
 // its row in docs/reference/environment.md.
+// Tested by: tests/host/config/environment_test.cc
 #pragma once
 
 #include <cstdlib>

@@ -5,6 +5,7 @@
 // holds it is the NIC (Nic::Acknowledge), what sends it is the engine; a thread that looks after it is sleep_plan.h's.
 // Pure: it reads no clock and knows no link, so that every order of events is a test
 // (tests/host/engine/acknowledgement_test.cc). Under the engine's lock.
+// Tested by: tests/host/engine/acknowledgement_test.cc
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 // Solely responsible for the process's fork handlers: before fork() it brings every engine to rest, after it the
 // parent's go on and the child's are abandoned (Engine::abandon_after_fork). NullLink is what an abandoned engine is
 // left with.
+// Tested by: tests/host/engine/engine_test.cc
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
 // Engine: who serves the link while nobody does, and who wakes whom for it.
+// Tested by: tests/host/engine/engine_test.cc
 #include <sched.h>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 // table that says where they go on when one of them faults. Nothing is noted down before such a copy and nothing
 // cleared behind it, as the kernel's own copies from and to user memory do it (Linux, Documentation/arch/x86/
 // exception-tables.rst): a guard that setjmp() sets up costs more than copying 64 octets.
+// Tested by: tests/host/engine/app_memory_test.cc
 #pragma once
 
 #include <ucontext.h>

@@ -4,6 +4,7 @@
 // Solely responsible for how a fabric::ElementChange is spelled: `verbena fault` and scenarios under the real clock say
 // it, fabric_commands.h understands it. What it does is fabric/element_faults.h's. LINK is the name of a cable, n1-s1,
 // for both directions, n1->s1 for one, or `all`; NODES and SWITCHES are names with commas.
+// Tested by: tests/host/fabric_process/fabric_process_test.cc
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 //   node-power NODES on|frozen|crashing  of their sockets only: whoever kills or stops the processes says so before
 //   stat                      JSON: links, nodes, faults
 //   hello                     FabricHello: nodes, and the file of counters that processes write (stats_file.h)
+// Tested by: tests/host/fabric_process/fabric_process_test.cc
 #pragma once
 
 #include <memory>

@@ -11,6 +11,7 @@
 // where the ring does not hold it. A node is told to hand nothing over of a traffic class that is paused at its port:
 // its other classes do not wait behind it. It does not decide when to look or sleep (fabric_process.h) and knows no
 // commands (fabric_commands.h).
+// Tested by: tests/host/fabric_process/shm_ports_test.cc
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // YieldedCores: what a fabric process that is short of a core asks of those who poll on its own, and gives back.
 //
 // Solely the fabric process's side of what directed_yield.h explains; when it is short of one is CoreLease's to say.
+// Tested by: tests/host/fabric_process/directed_yield_test.cc
 #pragma once
 
 #include "emulator/host/link/shm/shm_peers.h"

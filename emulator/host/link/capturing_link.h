@@ -5,6 +5,7 @@
 // sinks above have seen them, before the NIC's answer is built. A full buffer holds the traffic up, as a slow link
 // would, until it is written: a capture with holes would tell of losses that never were. What leaves through it has its
 // ICRC; of what arrives without one, the capture has a completed copy.
+// Tested by: tests/host/link/capture_file_test.cc
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // Decorators: what stands between a NIC and its link's port by the user's wish: the capture, and around it the faults.
 //
 // Solely responsible for reading that wish, and for the order (capture_file.h says why).
+// Tested by: tests/host/link/faulty_link_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // An optional part of a link (LinkParts::fork_guard), for those that have descriptors or mappings which a child must
 // let go of. Called by the forking thread, which holds the engine's lock.
+// Tested by: tests/host/link/shm/shm_link_test.cc
 #pragma once
 
 namespace verbena::host {

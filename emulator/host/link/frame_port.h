@@ -4,6 +4,7 @@
 // decorator (faulty_link.h, capturing_link.h) is a port in front of a port and knows nothing else of the link, so the
 // engine holds two things: the outermost port for frames, and the link for all the rest. Every call is made under the
 // engine's lock and never enters the kernel.
+// Tested by: tests/host/link/faulty_link_test.cc
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 // An optional part of a link (LinkParts::groups), for those to whom the network gives only what they ask for; one that
 // hears everything leaves the choice to the NIC. Called under the engine's lock, and done when the next flush()
 // returns.
+// Tested by: tests/host/link/udp/udp_groups_test.cc
 #pragma once
 
 #include "wire/types.h"

@@ -5,6 +5,7 @@
 // processes on a direct cable that frame arrives at the port of who has found it (FramePort::take_in). A link whose
 // frames pass through a network has this part: the frame is handed to the network at the dead process's node, and
 // whatever the network does to frames it does to this one.
+// Tested by: tests/host/fabric_process/last_words_test.cc
 #pragma once
 
 #include <cstddef>

@@ -11,6 +11,7 @@
 // Nic::transmit -> reserve/commit; publish; unlock; flush. A thread may be preempted at any of these: fetch_all,
 // holds_back and has_sent tell the engine what is still on its way within the process, so that no timer runs out over
 // it (fair_timers.h).
+// Tested by: tests/host/link/in_process_link_test.cc
 #pragma once
 
 #include <cstddef>

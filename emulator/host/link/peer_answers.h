@@ -4,6 +4,7 @@
 // timer of the asker is not to run out over that (engine/fair_timers.h). An optional part of a link
 // (LinkParts::answers): only shared memory can see it. Solely the interface: under the engine's lock, never entering
 // the kernel.
+// Tested by: tests/host/engine/fair_timers_test.cc
 #pragma once
 
 #include "emulator/nic/answer_watch.h"

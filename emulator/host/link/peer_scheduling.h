@@ -3,6 +3,7 @@
 // An optional part of a link: only shared memory can see when a peer polls, and where it runs. Who opens a link says
 // with it whether it has this part (LinkParts::scheduling); it is asked for once, never per call. Solely the
 // interface: under the engine's lock, never entering the kernel.
+// Tested by: tests/host/engine/poll_yield_test.cc
 #pragma once
 
 #include <cstdint>

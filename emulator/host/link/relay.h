@@ -2,6 +2,7 @@
 //
 // An optional part of a link (LinkParts::relay), for a link whose frames do not lie before receive() as soon as their
 // sender has let go of them. Solely the interface: under the engine's lock, never entering the kernel.
+// Tested by: tests/host/fabric_process/back_pressure_test.cc
 #pragma once
 
 #include "wire/time.h"

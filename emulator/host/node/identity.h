@@ -2,6 +2,7 @@
 //
 // Solely these translations, all of them: the verbs, the frames and the files below /sys must agree. libc only: the
 // path shim includes it.
+// Tested by: tests/host/config/environment_test.cc
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
 // Which network interface has a node's address: what the verbs (query_gid_ex) and the files below /sys/class/infiniband
 // both show. Needs nothing, allocates nothing, takes no lock: the path shim may be called in a signal handler.
+// Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <arpa/inet.h>

@@ -4,6 +4,7 @@
 // verbena/UID/FABRIC/ADDRESS/SLOT: the kernel removes it with the process, however that ends, so nothing is ever stale.
 // It does not accept connections (link/shm/shm_control.h) and knows no frames; links without shared memory hold a seat
 // for its slot only.
+// Tested by: tests/host/config/environment_test.cc
 #pragma once
 
 #include <sys/types.h>

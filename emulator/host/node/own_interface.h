@@ -4,6 +4,7 @@
 // that is an address of one of the machine's interfaces has that one instead (network_device.h). The verbs, the files
 // below /sys and the program's own questions (verbs-shim/sockets/interface_calls.cc) must agree. libc only: the path
 // shim includes it. A device is a row.
+// Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
 
 #include <cstddef>

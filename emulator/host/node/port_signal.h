@@ -5,6 +5,7 @@
 // same with /GID (in hex) as long as that node's port has no signal. Processes that are plugged in are told of changes
 // besides (Notice, link.h); these names are for those who come later, and for those who only read sysfs. When a port
 // has a signal is said by fabric::Network. libc only: the path shim includes it.
+// Tested by: tests/host/os/name_holder_test.cc, tests/shim/sysfs/path_test.cc
 #pragma once
 
 #include <unistd.h>

@@ -3,6 +3,7 @@
 // Solely the table, and needing nothing: the verbs (query_port) and the files below /sys/class/infiniband show the
 // same. A rate between two rows is shown as the next faster one, as the kernel does for Ethernet ports
 // (ib_get_eth_speed).
+// Tested by: tests/host/config/nic_tuning_test.cc
 #pragma once
 
 #include <cstdint>

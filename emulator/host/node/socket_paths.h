@@ -6,6 +6,7 @@
 // says when it has done what it was told; there is never more than one message that it has not answered. libc only: the
 // path shim includes it. Who is cut off is found by fabric::Network, told by fabric_sockets.h and done by
 // verbs-shim/sockets/socket_paths.h.
+// Tested by: tests/host/fabric_process/fabric_sockets_test.cc
 #pragma once
 
 #include <sys/socket.h>

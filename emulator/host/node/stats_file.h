@@ -5,6 +5,7 @@
 // process that is given none makes one for itself. The memfd's name says whose it is (kStatsMemoryPrefix), so that
 // whoever shows the node's counters finds it below /proc (verbs-shim/sysfs/counters.h). A file that is full or not ours
 // yields private counters: statistics never keep a program from running.
+// Tested by: tests/host/config/environment_test.cc
 #pragma once
 
 #include <array>

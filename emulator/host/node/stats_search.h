@@ -3,6 +3,7 @@
 //
 // Solely finding and adding up. Every such process holds a memfd whose name says whose counters are in it
 // (stats_file.h), so that nothing has to be registered and nothing can be stale. It sees processes of this user only.
+// Tested by: tests/cli/stat_test.cc
 #pragma once
 
 #include <array>

@@ -5,6 +5,7 @@
 // are is said by those who use them: as mere names (service_directory.h, port_signal.h), through which nothing is
 // received, or as addresses of sockets (node_directory.h, fabric_question.h, socket_paths.h, node_forwarder.h). libc
 // only: the path shim includes it.
+// Tested by: tests/host/os/reception_test.cc
 #pragma once
 
 #include <sys/socket.h>

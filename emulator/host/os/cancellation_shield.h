@@ -3,6 +3,7 @@
 // Verbs are called by threads that are cancelled (rping's, for one). On hardware they enter the kernel by ioctl or not
 // at all, and so end no thread but in the calls that wait for an event. What of ours calls the kernel while something
 // is half done stands behind a shield; the calls that wait must not.
+// Tested by: tests/host/os/cancellation_test.cc
 #pragma once
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // The real clock, read from user space, and a cheaper one for whoever asks in every pass.
+// Tested by: tests/host/engine/fair_timers_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Descriptor: a file descriptor that is closed with its owner.
 //
 // Solely that.
+// Tested by: tests/host/os/descriptor_passing_test.cc
 #pragma once
 
 #include <utility>

@@ -3,6 +3,7 @@
 // Solely responsible for handing frames between the two sides of the engine's lock without a lock of its own: links put
 // what the NIC builds into a ring under the engine's lock, and flush() takes it out under a gate (combining_gate.h), or
 // the other way round. Nothing allocates after construction. No system call.
+// Tested by: tests/host/link/shm/shm_ring_test.cc
 #pragma once
 
 #include <atomic>

@@ -5,6 +5,7 @@
 // and for saying once that somebody else holds a name of ours. Where connections are accepted the peer's credentials
 // are the better answer (same_user.h); this one is for names through which nothing is received. It costs a look at all
 // unix sockets, so it is asked only about names that are held. libc only, by system calls: the path shim has it too.
+// Tested by: tests/host/os/name_holder_test.cc
 #pragma once
 
 #include <optional>

@@ -3,6 +3,7 @@
 // Solely responsible for asking: which next hop the route takes, and what the neighbour table says about it. If it says
 // nothing, a datagram to the discard port makes the kernel ask the network (ARP, neighbour discovery). Keeps no table
 // of its own and sends no ARP of its own.
+// Tested by: tests/host/link/raw/raw_link_test.cc
 #pragma once
 
 #include <optional>

@@ -2,6 +2,7 @@
 // so, and stays so: the program's handlers are not for threads of ours.
 //
 // Solely that. libc only: the path shim includes it.
+// Tested by: tests/host/engine/progress_thread_test.cc
 #pragma once
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
 // Between addresses as the wire has them (Gid) and as sockets have them, and what a host knows about its own addresses.
 //
 // No state. Used by the UDP and the raw link.
+// Tested by: tests/host/link/udp/udp_link_test.cc
 #pragma once
 
 #include <netinet/in.h>

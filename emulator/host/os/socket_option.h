@@ -1,4 +1,5 @@
 // Small helpers around setsockopt() for the socket links. An option that the kernel lacks is not an error here.
+// Tested by: tests/host/link/udp/udp_link_test.cc
 #pragma once
 
 #include <sys/socket.h>

@@ -1,5 +1,6 @@
 // SpinLock: the short, process-local lock of small things that a link shares between threads; the engine's is
 // fair_lock.h. Never held across a system call that can wait.
+// Tested by: tests/host/os/fair_lock_test.cc
 #pragma once
 
 #include <sched.h>

@@ -2,6 +2,7 @@
 //
 // Nothing in libverbena throws, and it works with -fno-exceptions. A test that wants no more than to end writes
 // `.value()`: on an error it prints the error's text and aborts.
+// Tested by: tests/libverbena/world_test.cc
 #pragma once
 
 #include <verbena/export.h>

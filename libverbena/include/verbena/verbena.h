@@ -1,4 +1,5 @@
 // All of libverbena's public headers. Holds nothing of its own.
+// Tested by: tests/libverbena/world_test.cc
 #pragma once
 
 #include <verbena/nic.h>

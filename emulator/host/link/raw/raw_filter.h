@@ -1,4 +1,5 @@
 // The classic BPF programs of the raw link: which frames of an interface are for this process.
+// Tested by: tests/host/link/raw/raw_link_test.cc
 #pragma once
 
 #include <linux/filter.h>

@@ -3,6 +3,7 @@
 //
 // Solely the queue; what each kind of work is about is ShmPeers::run() (shm_peers.h). A thread that waits for a way to
 // a peer may find its work in another's hands: flush() then waits for that one.
+// Tested by: tests/host/link/shm/shm_link_test.cc
 #pragma once
 
 #include <atomic>

@@ -6,6 +6,7 @@
 // frames without a doorbell as long as they have more to do, and one that polls in vain yields it: it says so in
 // its wake page (`yielded`), wakes the fabric process and sleeps, until that one gives the core back: with frames, or
 // before it sleeps itself (fabric_process/yielded_cores.h). Solely the application's side of this.
+// Tested by: tests/host/fabric_process/directed_yield_test.cc
 #pragma once
 
 #include <atomic>

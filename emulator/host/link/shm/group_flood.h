@@ -2,6 +2,7 @@
 //
 // Solely that. Who is there stands in the node directory, which is looked into again while group frames leave, outside
 // the engine's lock. The first such frame waits for the look and for the calls that follow from it; later ones do not.
+// Tested by: tests/host/link/shm/shm_link_test.cc
 #pragma once
 
 #include <array>

@@ -5,6 +5,7 @@
 // the channels. A ringer that publishes into an idle ring fences, reads the peer's `asleep` word and rings if need be;
 // while earlier frames are still on their way it need not look, for it looks later. Under the engine's lock, without
 // the kernel: doorbells are rung by whoever flushes next (deferred_work.h).
+// Tested by: tests/host/link/shm/peer_waker_test.cc
 #pragma once
 
 #include <atomic>

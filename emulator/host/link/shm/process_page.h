@@ -5,6 +5,7 @@
 // reads those of a peer. A process that lies in its own page only slows itself down. What stands in a WakePage is a
 // hint: whoever writes nonsense there makes its process wake in vain, or its peers run a timer a little early or late.
 // Under the engine's lock.
+// Tested by: tests/host/link/shm/answered_by_test.cc
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,7 @@
 // that is sent to, and to itself.
 //
 // Solely responsible for whom a frame is for, and for handing it over. Frames to groups are flooded (group_flood.h).
+// Tested by: tests/host/link/shm/shm_link_test.cc
 #pragma once
 
 #include <memory>

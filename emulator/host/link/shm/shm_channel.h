@@ -6,6 +6,7 @@
 // (ringer, page, wake page). Whatever is received is checked before it is mapped: sealed against shrinking (a peer
 // could else make us fault) and of the expected size; and before it is rung. It does not decide when to connect or
 // forget (shm_peers.h), nor when to ring (peer_waker.h).
+// Tested by: tests/host/link/shm/shm_hostile_test.cc
 #pragma once
 
 #include <array>

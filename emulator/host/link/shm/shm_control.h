@@ -12,6 +12,7 @@
 //
 // All of it may enter the kernel and may be called from several
 // threads, except take_changes(), which the data path calls under the engine's lock and which does not.
+// Tested by: tests/host/link/shm/shm_hostile_test.cc
 #pragma once
 
 #include <atomic>

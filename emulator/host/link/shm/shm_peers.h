@@ -8,6 +8,7 @@
 // process killed at any instruction leaves the others whole; its frames vanish as with a dead NIC.
 //
 // Under the engine's lock but for flush() and fork_guard().
+// Tested by: tests/host/link/shm/shm_link_test.cc
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // ShmStatistics: what happened to frames and peers on a link over shared memory; read under the engine's lock.
 //
 // Solely the value.
+// Tested by: tests/host/link/shm/shm_link_test.cc
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 // Solely responsible for what is special about it: its frames leave the process as the fabric process takes them, its
 // port has a signal or not, it may yield its core (directed_yield.h), and what comes has been in the hands of the
 // fabric process.
+// Tested by: tests/host/fabric_process/uplink_test.cc
 #pragma once
 
 #include <atomic>

@@ -5,6 +5,7 @@
 // The headers are rebuilt with IPv4 identification 0, which is what our own links send; frames of foreign senders whose
 // ICRC does not fit get the identification that makes it fit, if there is one (wire/icrc.h): 16 bits of protection
 // remain. It does not parse: the NIC does.
+// Tested by: tests/host/link/udp/udp_link_test.cc
 #pragma once
 
 #include <array>

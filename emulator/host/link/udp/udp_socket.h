@@ -2,6 +2,7 @@
 //
 // No state. What each socket is bound to, and who reads it, is in udp_link.h (the node's address) and udp_groups.h
 // (multicast groups).
+// Tested by: tests/host/link/udp/udp_link_test.cc
 #pragma once
 
 #include "wire/types.h"

@@ -11,6 +11,7 @@
 // no program at all.
 //
 // All calls are made under the receiver's gate.
+// Tested by: tests/host/link/udp/udp_link_test.cc
 #pragma once
 
 #include <array>

@@ -4,6 +4,7 @@
 // what happens when the kernel takes no more: nothing is lost, the ring fills and reserve() says no. What the network
 // refuses (no route, too long, prohibited) vanishes, as on a wire, and is counted. It owns neither the socket nor the
 // decision whether segmentation is allowed (udp_link.h).
+// Tested by: tests/host/link/udp/udp_link_test.cc
 #pragma once
 
 #include <netinet/in.h>

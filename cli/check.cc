@@ -19,6 +19,7 @@ namespace verbena::cli {
 namespace {
 
 constexpr std::uint64_t kShownDefault = 20;
+constexpr int kExitBroken = 1;
 
 struct CheckOptions {
   std::vector<std::string> files;
@@ -63,6 +64,20 @@ std::optional<wire::Gid> parse_address(const std::string& text) {
   if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return wire::Gid::from_ipv4(ntohl(ipv4.s_addr));
   wire::Gid gid;
   return inet_pton(AF_INET6, text.c_str(), gid.octets.data()) == 1 ? std::optional(gid) : std::nullopt;
+}
+
+int exit_status(check::Verdict verdict) {
+  switch (verdict) {
+    case check::Verdict::held:
+      return 0;
+    case check::Verdict::nothing:
+      return kExitNothing;
+    case check::Verdict::damaged:
+      return kExitDamaged;
+    case check::Verdict::broken:
+      return kExitBroken;
+  }
+  return kExitInternal;
 }
 
 struct Widths {
@@ -225,7 +240,7 @@ int run_check(const Arguments& arguments) {
   if (options.reporting.json)
     fmt::print("{}\n",
                json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));  // a file may be called anything
-  return check::exit_status(worst);
+  return exit_status(worst);
 }
 
 }  // namespace verbena::cli

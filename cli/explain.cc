@@ -26,6 +26,7 @@ constexpr std::size_t kWidthDefault = 120;
 constexpr std::uint64_t kWidthMin = 60;
 constexpr std::uint64_t kWidthMax = 1000;
 constexpr std::size_t kWriteBytes = 1 << 16;
+constexpr int kExitDamagedFile = 1;
 
 struct ExplainOptions {
   std::string file;
@@ -77,6 +78,18 @@ std::size_t terminal_width() {
 bool has_qp(const explain::Conversation& conversation, wire::Qpn qpn) {
   return std::any_of(conversation.ends.begin(), conversation.ends.end(),
                      [&](const explain::End& end) { return end.qpn == qpn; });
+}
+
+int exit_status(explain::Outcome outcome) {
+  switch (outcome) {
+    case explain::Outcome::told:
+      return 0;
+    case explain::Outcome::nothing:
+      return kExitNothing;
+    case explain::Outcome::damaged:
+      return kExitDamagedFile;
+  }
+  return kExitInternal;
 }
 
 /// How much of the story is told, for those who cannot see it: a terminal or a pager shows the story itself.
@@ -271,7 +284,7 @@ int run_explain(const Arguments& arguments) {
     is_wanted.push_back(!qpn || has_qp(conversation, *qpn));
   const bool is_chosen = !qpn || std::find(is_wanted.begin(), is_wanted.end(), true) != is_wanted.end();
   const explain::Outcome outcome = explain::outcome_of(*capture, is_chosen);
-  const int status = explain::exit_status(outcome);
+  const int status = exit_status(outcome);
   if (options.reporting.quiet) {
     if (outcome == explain::Outcome::told) return status;
     return line.fail(status, fmt::format("{}: {}", options.file, explain::words(outcome, *capture)));

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 
-#include "cli/command.h"
 #include "wire/counted.h"
 
 namespace verbena::check {
 
 namespace {
-
-constexpr int kExitBroken = 1;
 
 bool has_judged(const CaptureFindings& findings) {
   return std::any_of(findings.totals.begin(), findings.totals.end(),
@@ -48,20 +45,6 @@ std::string_view to_string(Verdict verdict) {
       return "broken";
   }
   return "";
-}
-
-int exit_status(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::held:
-      return 0;
-    case Verdict::nothing:
-      return cli::kExitNothing;
-    case Verdict::damaged:
-      return cli::kExitDamaged;
-    case Verdict::broken:
-      return kExitBroken;
-  }
-  return cli::kExitInternal;
 }
 
 std::string words(Verdict verdict, const explain::Capture& capture, const CaptureFindings& findings) {

@@ -1,7 +1,7 @@
-// What came of checking a capture, as one word with an exit status: green is what was judged and held, no other.
+// What came of checking a capture, as one word: green is what was judged and held, no other.
 //
-// Solely responsible for which outcome a file has, which of several is the worst, and how it is said. What was judged
-// says capture_check.h.
+// Solely responsible for which outcome a file has, which of several is the worst, and how it is said; the exit status
+// is the command's. capture_check.h says what was judged.
 #pragma once
 
 #include <string>
@@ -24,7 +24,6 @@ Verdict verdict_of(const explain::Capture& capture, const CaptureFindings& findi
 
 /// For programs: "held", "nothing-to-judge", "damaged", "broken".
 std::string_view to_string(Verdict verdict);
-int exit_status(Verdict verdict);
 
 /// One line for people: "No violations.", "Nothing to judge: ...", "Damaged: ...", "3 violations."
 std::string words(Verdict verdict, const explain::Capture& capture, const CaptureFindings& findings);

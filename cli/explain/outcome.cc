@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/command.h"
-
 namespace verbena::explain {
 
 namespace {
-
-constexpr int kExitDamagedFile = 1;
 
 std::string why_nothing(const Capture& capture) {
   return capture.packets().empty() ? why_no_packets(capture) : "no packet is of this queue pair";
@@ -31,18 +27,6 @@ std::string_view to_string(Outcome outcome) {
       return "damaged";
   }
   return "";
-}
-
-int exit_status(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::told:
-      return 0;
-    case Outcome::nothing:
-      return cli::kExitNothing;
-    case Outcome::damaged:
-      return kExitDamagedFile;
-  }
-  return cli::kExitInternal;
 }
 
 std::string words(Outcome outcome, const Capture& capture) {

@@ -1,6 +1,6 @@
 // What came of telling a capture: green is a file of which something was told and which is whole, and nothing else.
 //
-// Solely responsible for which outcome a file has, its exit status, and how it is said.
+// Solely responsible for which outcome a file has, and how it is said; the exit status is the command's.
 #pragma once
 
 #include <string>
@@ -21,7 +21,6 @@ Outcome outcome_of(const Capture& capture, bool is_chosen);
 
 /// For programs: "told", "nothing-to-tell", "damaged".
 std::string_view to_string(Outcome outcome);
-int exit_status(Outcome outcome);
 
 /// One line for people where the outcome is not good: "Nothing to tell: ...".
 std::string words(Outcome outcome, const Capture& capture);

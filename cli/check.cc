@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/check/capture_check.h"
-#include "cli/check/verdict.h"
+#include "captures/check/capture_check.h"
+#include "captures/check/verdict.h"
+#include "captures/render/packet_json.h"
 #include "cli/command.h"
-#include "cli/explain/packet_json.h"
 #include "cli/progress_line.h"
 #include "cli/style.h"
 #include "wire/counted.h"

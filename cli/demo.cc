@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "captures/conversations/capture.h"
 #include "cli/command.h"
 #include "cli/demo/pair.h"
 #include "cli/demo/programs.h"
-#include "cli/explain/capture.h"
 #include "cli/progress_line.h"
 #include "cli/run/interrupt.h"
 #include "cli/run/options.h"

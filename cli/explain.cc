@@ -7,14 +7,14 @@
 #include <cstdio>
 #include <memory>
 
+#include "captures/conversations/capture.h"
+#include "captures/conversations/conversations.h"
+#include "captures/render/ladder.h"
+#include "captures/render/packet_json.h"
+#include "captures/render/summary.h"
+#include "captures/story/flow_tracker.h"
+#include "captures/story/outcome.h"
 #include "cli/command.h"
-#include "cli/explain/capture.h"
-#include "cli/explain/conversations.h"
-#include "cli/explain/flow_tracker.h"
-#include "cli/explain/ladder.h"
-#include "cli/explain/outcome.h"
-#include "cli/explain/packet_json.h"
-#include "cli/explain/summary.h"
 #include "cli/progress_line.h"
 #include "cli/style.h"
 

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "captures/checkers/checker.h"
 #include "emulator/sim/packet_control.h"
 #include "emulator/sim/world.h"
 #include "libverbena/capture.h"
-#include "scenarios/checkers/checker.h"
 #include "wire/packet_text.h"
 
 namespace libverbena {

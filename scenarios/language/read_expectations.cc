@@ -5,11 +5,11 @@
 #include <functional>
 #include <regex>
 
+#include "captures/checkers/checker.h"
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/nic/attributes.h"
 #include "emulator/nic/completion.h"
 #include "emulator/nic/counters.h"
-#include "scenarios/checkers/checker.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
 #include "wire/printable.h"

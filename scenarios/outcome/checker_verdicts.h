@@ -1,6 +1,6 @@
 // What checkers reported in a run, and what the scenario's expectations make of it, the same for both clocks.
 //
-// Solely values and verdicts. The checkers are scenarios/checkers', who feeds them is checker_feed.h's and
+// Solely values and verdicts. The checkers are captures/checkers', who feeds them is checker_feed.h's and
 // real_checkers.h's.
 // Tested by: tests/scenarios/virtual/fabric_checks_test.cc
 #pragma once
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/checkers/checker.h"
+#include "captures/checkers/checker.h"
 #include "scenarios/outcome/outcome.h"
 
 namespace verbena::scenarios {

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "captures/checkers/checker.h"
+#include "captures/checkers/request_range.h"
 #include "emulator/fabric/network.h"
-#include "scenarios/checkers/checker.h"
-#include "scenarios/checkers/request_range.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/checker_verdicts.h"
 

@@ -6,8 +6,8 @@
 
 #include <span>
 
+#include "captures/checkers/checker.h"
 #include "emulator/sim/world.h"
-#include "scenarios/checkers/checker.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/checker_verdicts.h"
 #include "scenarios/outcome/outcome.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "scenarios/checkers/checker.h"
+#include "captures/checkers/checker.h"
 #include "tests/cli/run_command.h"
 #include "tests/support/frames.h"
 #include "tests/support/places.h"

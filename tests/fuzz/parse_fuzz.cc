@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "captures/peeler.h"
+#include "captures/peel/peeler.h"
 #include "wire/icrc.h"
 #include "wire/packet_text.h"
 #include "wire/packet_view.h"

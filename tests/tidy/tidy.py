@@ -26,7 +26,14 @@ LINKS = sorted("emulator/host/link/" + entry.name for entry in os.scandir(os.pat
 # "includes point left only"). A file that stands here by itself has rules of its own.
 STANDS_ON = {
     "wire": [],
-    "captures": ["wire"],
+    "captures/checkers": ["wire"],
+    "captures/peel": ["wire"],
+    "captures/read": ["captures/peel"],
+    "captures/conversations": ["captures/read", "captures/checkers"],
+    "captures/findings": ["captures/conversations"],
+    "captures/story": ["captures/findings"],
+    "captures/check": ["captures/conversations"],
+    "captures/render": ["captures/story", "captures/check"],
     "emulator/nic": ["wire"],
     "emulator/cm": ["emulator/nic"],
     "emulator/fabric": ["emulator/nic"],
@@ -48,16 +55,15 @@ STANDS_ON = {
     "verbs-shim/sysfs": ["emulator/host/config", "verbs-shim/sysfs/rdma_cm.h"],
     "verbs-shim/sysfs/rdma_cm.h": [],
     "verbs-shim/sockets": ["verbs-shim/sysfs"],
-    "scenarios/checkers": ["wire"],
-    "scenarios/language": ["emulator/fabric", "scenarios/checkers"],
+    "scenarios/language": ["emulator/fabric", "captures/checkers"],
     "scenarios/outcome": ["scenarios/language", "emulator/host/os"],
     "scenarios/workload": ["scenarios/outcome", "emulator/sim"],
     "scenarios/virtual": ["scenarios/workload"],
     "scenarios/search": ["scenarios/virtual"],
     "scenarios/papers": ["scenarios/virtual"],
     "scenarios/real": ["scenarios/outcome", "emulator/host/fabric_process"],
-    "cli": ["captures", "scenarios/search", "scenarios/papers", "scenarios/real"],
-    "libverbena": ["emulator/sim", "scenarios/checkers"],
+    "cli": ["captures/render", "scenarios/search", "scenarios/papers", "scenarios/real"],
+    "libverbena": ["emulator/sim", "captures/checkers"],
 }
 
 

@@ -1,0 +1,40 @@
+// A capture for programs: each packet with all its headers and what is said of it, each conversation with its sums.
+//
+// Solely the JSON. Headers and their fields are those of the layouts in wire/, called as they are there; judgement
+// comes from flow_tracker.h, sentences from packet_words.h.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "captures/conversations/capture.h"
+#include "captures/conversations/conversations.h"
+#include "captures/story/flow_tracker.h"
+#include "captures/story/outcome.h"
+#include "captures/story/pauses.h"
+
+namespace verbena::explain {
+
+/// {"kind": "packet", "number": 13, ..., "headers": {"ethernet": {...}, "ipv4": {...}, ...}}, without a line feed.
+/// `conversation`: its number, from 1. `first_sighting`: of the same frame, if this is another one.
+std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step, std::size_t conversation,
+                        const Packet* first_sighting = nullptr);
+
+/// {"kind": "conversation", "number": 1, ..., "ends": [{...}, {...}]}: what each end sent, and what went wrong.
+std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
+                              const std::array<HeldBack, 2>& held_back = {});
+
+/// {"kind": "pause", "number": 7, ..., "classes": [{"class": 3, "quanta": 65535}]}: a pause frame.
+std::string pause_json(const PausePacket& packet);
+
+/// {"kind": "pauses", "source": ..., "class": 3, ...}: what a port has said of a class, a line for each.
+std::string pauses_json(const Pauses& pauses);
+
+/// {"kind": "file", ...}: what the file holds besides conversations, and where it is damaged.
+std::string file_json(const Capture& capture, Outcome outcome);
+
+/// {"ARP": 3, ...}: the packets that are not RoCE v2, by what they are.
+nlohmann::ordered_json others_json(const Capture& capture);
+
+}  // namespace verbena::explain

@@ -32,9 +32,9 @@ struct CheckOptions {
 
 struct CheckedFile {
   std::string name;
-  explain::Capture capture;
-  check::CaptureFindings findings;
-  check::Verdict verdict = check::Verdict::held;
+  captures::Capture capture;
+  captures::CaptureFindings findings;
+  captures::Verdict verdict = captures::Verdict::held;
 
   /// Rules look at all headers.
   std::uint64_t headless_count() const { return capture.headless_count() + capture.lacking_headers_count(); }
@@ -66,15 +66,15 @@ std::optional<wire::Gid> parse_address(const std::string& text) {
   return inet_pton(AF_INET6, text.c_str(), gid.octets.data()) == 1 ? std::optional(gid) : std::nullopt;
 }
 
-int exit_status(check::Verdict verdict) {
+int exit_status(captures::Verdict verdict) {
   switch (verdict) {
-    case check::Verdict::held:
+    case captures::Verdict::held:
       return 0;
-    case check::Verdict::nothing:
+    case captures::Verdict::nothing:
       return kExitNothing;
-    case check::Verdict::damaged:
+    case captures::Verdict::damaged:
       return kExitDamaged;
-    case check::Verdict::broken:
+    case captures::Verdict::broken:
       return kExitBroken;
   }
   return kExitInternal;
@@ -87,7 +87,7 @@ struct Widths {
 
 Widths column_widths() {
   Widths widths;
-  for (const auto& row : check::all_rows()) {
+  for (const auto& row : captures::all_rows()) {
     widths.name = std::max(widths.name, row.name.size() + 2);
     widths.clause = std::max(widths.clause, row.clause.size() + 2);
   }
@@ -96,27 +96,28 @@ Widths column_widths() {
 
 void print_list() {
   const auto [name, clause] = column_widths();
-  for (const auto& row : check::all_rows()) fmt::print("{:{}}{:{}}{}\n", row.name, name, row.clause, clause, row.what);
+  for (const auto& row : captures::all_rows())
+    fmt::print("{:{}}{:{}}{}\n", row.name, name, row.clause, clause, row.what);
 }
 
-Result<CheckedFile, std::string> check_file(const std::string& name, const check::Vantage& vantage, bool quiet) {
+Result<CheckedFile, std::string> check_file(const std::string& name, const captures::Vantage& vantage, bool quiet) {
   std::optional<LongWork> work;
   const auto reached = [&work](std::uint64_t done, std::uint64_t total) { work->reached(done, total); };
   work.emplace(quiet, "reading " + name);
-  auto capture = explain::Capture::open(name, reached);
+  auto capture = captures::Capture::open(name, reached);
   if (!capture) return Failure{capture.error()};
   work.emplace(quiet, "checking " + name);
-  auto findings = check::check_capture(*capture, vantage, reached);
-  const check::Verdict verdict = check::verdict_of(*capture, findings);
+  auto findings = captures::check_capture(*capture, vantage, reached);
+  const captures::Verdict verdict = captures::verdict_of(*capture, findings);
   return CheckedFile{name, std::move(*capture), std::move(findings), verdict};
 }
 
 nlohmann::ordered_json to_json(const CheckedFile& file) {
-  const check::CaptureFindings& findings = file.findings;
+  const captures::CaptureFindings& findings = file.findings;
   nlohmann::ordered_json json{
       {"file", file.name},
-      {"verdict", check::to_string(file.verdict)},
-      {"words", check::words(file.verdict, file.capture, findings)},
+      {"verdict", captures::to_string(file.verdict)},
+      {"words", captures::words(file.verdict, file.capture, findings)},
       {"packets", file.packet_count()},
       {"other_packets", file.capture.skipped_count()},
       {"malformed_packets", file.capture.malformed_count()},
@@ -127,7 +128,7 @@ nlohmann::ordered_json to_json(const CheckedFile& file) {
       {"ignored_packets", findings.ignored_count},
       {"damage", file.capture.damage()},
       {"violations", findings.violation_count}};
-  json["others"] = explain::others_json(file.capture);
+  json["others"] = captures::others_json(file.capture);
   auto& rows = json["checkers"] = nlohmann::ordered_json::array();
   for (const auto& totals : findings.totals)
     rows.push_back({{"checker", totals.row.name},
@@ -146,7 +147,7 @@ nlohmann::ordered_json to_json(const CheckedFile& file) {
 }
 
 void print_remarks(const CheckedFile& file) {
-  const check::CaptureFindings& findings = file.findings;
+  const captures::CaptureFindings& findings = file.findings;
   if (findings.passing_count != 0)
     fmt::print("{} seen on the way, so what their ends did cannot be judged{}\n",
                wire::counted(findings.passing_count, "packet was", "packets were"),
@@ -163,15 +164,15 @@ void print_remarks(const CheckedFile& file) {
                wire::counted(file.headless_count(), "packet is", "packets are"));
   const std::uint64_t hit = file.capture.hit_malformed_count();
   if (hit != 0) fmt::print("{} malformed by a fault, not judged\n", wire::counted(hit, "packet is", "packets are"));
-  if (const std::string others = explain::other_packets(file.capture);
-      !others.empty() && file.verdict != check::Verdict::nothing)
+  if (const std::string others = captures::other_packets(file.capture);
+      !others.empty() && file.verdict != captures::Verdict::nothing)
     fmt::print("Beside them: {}\n", others);
   if (!file.capture.damage().empty())
     fmt::print("The file is damaged: {}; judged up to there\n", file.capture.damage());
 }
 
 void print_report(const CheckedFile& file, std::uint64_t shown_max) {
-  const check::CaptureFindings& findings = file.findings;
+  const captures::CaptureFindings& findings = file.findings;
   fmt::print("{}: {}: {} seen as sent, {} as delivered, {} on the way\n", wire::printable(file.name),
              wire::counted(file.packet_count(), "RoCE v2 packet"), findings.sent_count, findings.delivered_count,
              findings.passing_count);
@@ -190,8 +191,8 @@ void print_report(const CheckedFile& file, std::uint64_t shown_max) {
   }
   if (findings.violation_count > shown_max) fmt::print("... and {} more\n", findings.violation_count - shown_max);
   const Style style(stdout);
-  const std::string words = check::words(file.verdict, file.capture, findings);
-  fmt::print("{}\n", file.verdict == check::Verdict::held ? style.good(words) : style.bad(words));
+  const std::string words = captures::words(file.verdict, file.capture, findings);
+  fmt::print("{}\n", file.verdict == captures::Verdict::held ? style.good(words) : style.bad(words));
 }
 
 }  // namespace
@@ -207,7 +208,7 @@ int run_check(const Arguments& arguments) {
     return 0;
   }
   if (options.files.empty()) return line.fail(kExitUsage, "FILE is required (see verbena check --help)");
-  check::Vantage vantage;
+  captures::Vantage vantage;
   if (!options.at.empty() && !(vantage.host = parse_address(options.at)))
     return line.fail(kExitUsage, fmt::format("--at {}: not an IP address such as 127.47.91.1", options.at));
   vantage.trusts_cut_packets = options.trust_cut;
@@ -226,16 +227,16 @@ int run_check(const Arguments& arguments) {
     if (!file) return line.fail(kExitUsage, fmt::format("{}: {}", name, file.error()));
     files.push_back(std::move(*file));
   }
-  auto worst = check::Verdict::held;
+  auto worst = captures::Verdict::held;
   auto json = nlohmann::ordered_json::array();
   for (const CheckedFile& file : files) {
     worst = std::max(worst, file.verdict);
     if (options.reporting.json)
       json.push_back(to_json(file));
-    else if (!options.reporting.quiet || file.verdict == check::Verdict::broken)
+    else if (!options.reporting.quiet || file.verdict == captures::Verdict::broken)
       print_report(file, shown_max);
-    else if (file.verdict != check::Verdict::held)
-      line.fail(0, fmt::format("{}: {}", file.name, check::words(file.verdict, file.capture, file.findings)));
+    else if (file.verdict != captures::Verdict::held)
+      line.fail(0, fmt::format("{}: {}", file.name, captures::words(file.verdict, file.capture, file.findings)));
   }
   if (options.reporting.json)
     fmt::print("{}\n",

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "captures/conversations/capture.h"
+#include "captures/read/capture.h"
 #include "cli/command.h"
 #include "cli/demo/pair.h"
 #include "cli/demo/programs.h"
@@ -182,10 +182,10 @@ class Demo {
 
   void tell_capture() const {
     const std::string shown = options_.out + "/pingpong-client.pcapng";
-    const auto capture = explain::Capture::open(shown);
+    const auto capture = captures::Capture::open(shown);
     if (!capture) return;
     std::size_t hit = 0;
-    for (const explain::Packet& packet : capture->packets())
+    for (const captures::Packet& packet : capture->packets())
       if (!packet.captured.comment.empty()) ++hit;
     fmt::print("Capture: {} ({}, {} of them with the fault that hit them)\n", shown,
                wire::counted(capture->packets().size(), "packet"), hit);

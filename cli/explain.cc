@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
+#include "captures/read/capture.h"
 #include "captures/render/ladder.h"
 #include "captures/render/packet_json.h"
 #include "captures/render/summary.h"
@@ -75,18 +75,18 @@ std::size_t terminal_width() {
   return kWidthDefault;
 }
 
-bool has_qp(const explain::Conversation& conversation, wire::Qpn qpn) {
+bool has_qp(const captures::Conversation& conversation, wire::Qpn qpn) {
   return std::any_of(conversation.ends.begin(), conversation.ends.end(),
-                     [&](const explain::End& end) { return end.qpn == qpn; });
+                     [&](const captures::End& end) { return end.qpn == qpn; });
 }
 
-int exit_status(explain::Outcome outcome) {
+int exit_status(captures::Outcome outcome) {
   switch (outcome) {
-    case explain::Outcome::told:
+    case captures::Outcome::told:
       return 0;
-    case explain::Outcome::nothing:
+    case captures::Outcome::nothing:
       return kExitNothing;
-    case explain::Outcome::damaged:
+    case captures::Outcome::damaged:
       return kExitDamagedFile;
   }
   return kExitInternal;
@@ -95,7 +95,7 @@ int exit_status(explain::Outcome outcome) {
 /// How much of the story is told, for those who cannot see it: a terminal or a pager shows the story itself.
 class Telling {
  public:
-  Telling(const explain::Capture& capture, bool quiet)
+  Telling(const captures::Capture& capture, bool quiet)
       : total_(capture.packets().size()), work_(quiet || !goes_to_file(), "telling") {}
   void packet() { work_.reached(++done_, total_); }
 
@@ -121,37 +121,37 @@ void flush(std::string& text) {
 /// The pause frames up to a packet of the file, of classes that the conversation has.
 class PausesBetween {
  public:
-  PausesBetween(const explain::Capture& capture, const explain::Conversation& conversation) : capture_(capture) {
+  PausesBetween(const captures::Capture& capture, const captures::Conversation& conversation) : capture_(capture) {
     if (capture.pauses().empty()) return;
     for (const std::uint32_t index : conversation.packets)
       if (const auto view = capture.packets()[index].view())
-        classes_ = static_cast<explain::ClassMask>(classes_ | explain::classes_of(*view));
+        classes_ = static_cast<captures::ClassMask>(classes_ | captures::classes_of(*view));
   }
-  void draw(explain::Ladder& ladder, std::uint32_t until_number) {
+  void draw(captures::Ladder& ladder, std::uint32_t until_number) {
     for (const auto& pauses = capture_.pauses(); next_ < pauses.size() && pauses[next_].number < until_number; ++next_)
       if ((pauses[next_].frame.classes & classes_) != 0) ladder.pause(pauses[next_]);
   }
 
  private:
-  const explain::Capture& capture_;
+  const captures::Capture& capture_;
   std::size_t next_ = 0;
-  explain::ClassMask classes_ = 0;
+  captures::ClassMask classes_ = 0;
 };
 
-void tell(const explain::Capture& capture, const explain::Conversation& conversation, std::size_t number,
-          const explain::Pauses& pauses, const ExplainOptions& options, const explain::LadderOptions& ladder_options,
+void tell(const captures::Capture& capture, const captures::Conversation& conversation, std::size_t number,
+          const captures::Pauses& pauses, const ExplainOptions& options, const captures::LadderOptions& ladder_options,
           Telling& telling) {
   std::string text;
-  explain::FlowTracker tracker(capture, conversation);
-  explain::Ladder ladder(ladder_options, text);
+  captures::FlowTracker tracker(capture, conversation);
+  captures::Ladder ladder(ladder_options, text);
   PausesBetween pauses_between(capture, conversation);
   if (!options.only_summary) ladder.header(conversation, number);
   for (const std::uint32_t index : conversation.packets) {
     telling.packet();
-    const explain::Packet& packet = capture.packets()[index];
+    const captures::Packet& packet = capture.packets()[index];
     const auto view = packet.view();
     if (!view) continue;  // parsed before, and the file may have changed under us
-    const explain::Step& step = tracker.step(packet, *view);
+    const captures::Judged& step = tracker.step(packet, *view);
     if (!options.only_summary) {
       pauses_between.draw(ladder, packet.number);
       ladder.add(packet, *view, step);
@@ -159,14 +159,14 @@ void tell(const explain::Capture& capture, const explain::Conversation& conversa
     if (text.size() > kWriteBytes) flush(text);
   }
   if (!options.only_summary) ladder.finish();
-  text += explain::summary(conversation, number, tracker, pauses.held_back(capture, conversation)) + "\n";
+  text += captures::summary(conversation, number, tracker, pauses.held_back(capture, conversation)) + "\n";
   flush(text);
 }
 
 /// All conversations at once, in the file's order.
 class JsonStory {
  public:
-  JsonStory(const explain::Capture& capture, const std::vector<explain::Conversation>& conversations,
+  JsonStory(const captures::Capture& capture, const std::vector<captures::Conversation>& conversations,
             const ExplainOptions& options)
       : capture_(capture),
         conversations_(conversations),
@@ -177,63 +177,63 @@ class JsonStory {
       for (const std::uint32_t packet : conversations[i].packets) places_[packet].conversation = i;
       for (const auto& again : conversations[i].again)
         places_[again.packet] = {i, &capture.packets()[again.sighting.first]};
-      trackers_.push_back(std::make_unique<explain::FlowTracker>(capture, conversations[i]));
+      trackers_.push_back(std::make_unique<captures::FlowTracker>(capture, conversations[i]));
     }
   }
 
   /// Lines.
   std::string packet(std::size_t index, const std::vector<bool>& is_wanted) {
-    const explain::Packet& packet = capture_.packets()[index];
+    const captures::Packet& packet = capture_.packets()[index];
     const auto [conversation, first_sighting] = places_[index];
     std::string text = pauses_until(packet.number);
     const auto view = packet.view();
     if (!view || !is_wanted[conversation]) return text;
-    explain::Step step;
+    captures::Judged step;
     if (first_sighting == nullptr)
       step = trackers_[conversation]->step(packet, *view);
     else
       step.sender = conversations_[conversation].sender_of(*view);
     const bool has_problem =
-        std::any_of(step.notes.begin(), step.notes.end(), [](const explain::Note& note) { return note.is_problem; });
+        std::any_of(step.notes.begin(), step.notes.end(), [](const captures::Note& note) { return note.is_problem; });
     if (!tells_all_ && (options_.only_summary || !has_problem)) return text;
-    return text + explain::packet_json(packet, *view, step, conversation + 1, first_sighting) + "\n";
+    return text + captures::packet_json(packet, *view, step, conversation + 1, first_sighting) + "\n";
   }
-  std::string conclusion(const std::vector<bool>& is_wanted, explain::Outcome outcome) {
+  std::string conclusion(const std::vector<bool>& is_wanted, captures::Outcome outcome) {
     std::string text = pauses_until(UINT32_MAX);
-    const explain::Pauses pauses(capture_);
+    const captures::Pauses pauses(capture_);
     for (std::size_t i = 0; i < conversations_.size(); ++i)
       if (is_wanted[i])
-        text += explain::conversation_json(conversations_[i], i + 1, *trackers_[i],
-                                           pauses.held_back(capture_, conversations_[i])) +
+        text += captures::conversation_json(conversations_[i], i + 1, *trackers_[i],
+                                            pauses.held_back(capture_, conversations_[i])) +
                 "\n";
-    return text + explain::pauses_json(pauses) + explain::file_json(capture_, outcome) + "\n";
+    return text + captures::pauses_json(pauses) + captures::file_json(capture_, outcome) + "\n";
   }
 
  private:
   struct Place {
     std::size_t conversation = 0;
-    const explain::Packet* first_sighting = nullptr;
+    const captures::Packet* first_sighting = nullptr;
   };
 
   std::string pauses_until(std::uint32_t number) {
     std::string text;
     for (const auto& all = capture_.pauses();
          tells_all_ && next_pause_ < all.size() && all[next_pause_].number < number; ++next_pause_)
-      text += explain::pause_json(all[next_pause_]) + "\n";
+      text += captures::pause_json(all[next_pause_]) + "\n";
     return text;
   }
 
-  const explain::Capture& capture_;
-  const std::vector<explain::Conversation>& conversations_;
+  const captures::Capture& capture_;
+  const std::vector<captures::Conversation>& conversations_;
   const ExplainOptions& options_;
   std::vector<Place> places_;
-  std::vector<std::unique_ptr<explain::FlowTracker>> trackers_;
+  std::vector<std::unique_ptr<captures::FlowTracker>> trackers_;
   std::size_t next_pause_ = 0;
   bool tells_all_;
 };
 
-void tell_json(const explain::Capture& capture, const std::vector<explain::Conversation>& conversations,
-               const std::vector<bool>& is_wanted, const ExplainOptions& options, explain::Outcome outcome,
+void tell_json(const captures::Capture& capture, const std::vector<captures::Conversation>& conversations,
+               const std::vector<bool>& is_wanted, const ExplainOptions& options, captures::Outcome outcome,
                Telling& telling) {
   JsonStory story(capture, conversations, options);
   std::string text;
@@ -246,10 +246,10 @@ void tell_json(const explain::Capture& capture, const std::vector<explain::Conve
   flush(text);
 }
 
-Result<explain::Capture, std::string> read_capture(const ExplainOptions& options) {
+Result<captures::Capture, std::string> read_capture(const ExplainOptions& options) {
   LongWork work(options.reporting.quiet, "reading " + options.file);
-  return explain::Capture::open(options.file,
-                                [&work](std::uint64_t done, std::uint64_t total) { work.reached(done, total); });
+  return captures::Capture::open(options.file,
+                                 [&work](std::uint64_t done, std::uint64_t total) { work.reached(done, total); });
 }
 
 }  // namespace
@@ -260,7 +260,7 @@ int run_explain(const Arguments& arguments) {
   ExplainOptions options;
   declare(line, options);
   if (const auto status = line.parse(arguments)) return *status;
-  explain::LadderOptions ladder_options{terminal_width(), !options.all, options.only_problems};
+  captures::LadderOptions ladder_options{terminal_width(), !options.all, options.only_problems};
   if (!options.width.empty()) {
     const auto width = parse_number(options.width, kWidthMin, kWidthMax);
     if (!width)
@@ -278,28 +278,28 @@ int run_explain(const Arguments& arguments) {
 
   const auto capture = read_capture(options);
   if (!capture) return line.fail(kExitUsage, fmt::format("{}: {}", options.file, capture.error()));
-  const auto conversations = explain::find_conversations(*capture);
+  const auto conversations = captures::find_conversations(*capture);
   std::vector<bool> is_wanted;
-  for (const explain::Conversation& conversation : conversations)
+  for (const captures::Conversation& conversation : conversations)
     is_wanted.push_back(!qpn || has_qp(conversation, *qpn));
   const bool is_chosen = !qpn || std::find(is_wanted.begin(), is_wanted.end(), true) != is_wanted.end();
-  const explain::Outcome outcome = explain::outcome_of(*capture, is_chosen);
+  const captures::Outcome outcome = captures::outcome_of(*capture, is_chosen);
   const int status = exit_status(outcome);
   if (options.reporting.quiet) {
-    if (outcome == explain::Outcome::told) return status;
-    return line.fail(status, fmt::format("{}: {}", options.file, explain::words(outcome, *capture)));
+    if (outcome == captures::Outcome::told) return status;
+    return line.fail(status, fmt::format("{}: {}", options.file, captures::words(outcome, *capture)));
   }
   Telling telling(*capture, options.reporting.quiet);
   if (options.reporting.json) {
     tell_json(*capture, conversations, is_wanted, options, outcome, telling);
     return status;
   }
-  const explain::Pauses pauses(*capture);
+  const captures::Pauses pauses(*capture);
   for (std::size_t i = 0; i < conversations.size(); ++i)
     if (is_wanted[i]) tell(*capture, conversations[i], i + 1, pauses, options, ladder_options, telling);
   if (!is_chosen) fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
-  fmt::print("{}{}", explain::summary(pauses), explain::summary(*capture));
-  if (outcome == explain::Outcome::nothing) fmt::print("{}\n", Style(stdout).bad(explain::words(outcome, *capture)));
+  fmt::print("{}{}", captures::summary(pauses), captures::summary(*capture));
+  if (outcome == captures::Outcome::nothing) fmt::print("{}\n", Style(stdout).bad(captures::words(outcome, *capture)));
   return status;
 }
 

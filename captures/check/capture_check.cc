@@ -7,7 +7,7 @@
 #include "captures/conversations/conversations.h"
 #include "wire/packet_text.h"
 
-namespace verbena::check {
+namespace verbena::captures {
 
 namespace {
 
@@ -16,19 +16,19 @@ using checkers::Seen;
 /// Timers of the sender and the capture's clock are read at different moments.
 constexpr Duration kClockTolerance = microseconds(5);
 
-wire::Direction direction_of(const explain::Packet& packet, const wire::PacketView& view, const Vantage& vantage) {
+wire::Direction direction_of(const Packet& packet, const wire::PacketView& view, const Vantage& vantage) {
   if (!vantage.host) return packet.captured.direction;
   if (view.source() == view.destination()) return wire::Direction::unknown;
   if (view.source() == *vantage.host) return wire::Direction::outbound;
   return view.destination() == *vantage.host ? wire::Direction::inbound : wire::Direction::unknown;
 }
 
-bool says(const explain::Packet& packet, std::string_view word) {
+bool says(const Packet& packet, std::string_view word) {
   return packet.captured.comment.find(word) != std::string_view::npos;
 }
 
 /// A fault of ours has hit it here: what it looks like is nobody's fault.
-bool is_hit(const explain::Packet& packet) {
+bool is_hit(const Packet& packet) {
   return packet.captured.comment.starts_with(wire::kNotePrefix);
 }
 
@@ -38,18 +38,18 @@ constexpr checkers::CheckerRow kFormRow{
 
 class CaptureCheck {
  public:
-  CaptureCheck(const explain::Capture& capture, const Vantage& vantage)
+  CaptureCheck(const Capture& capture, const Vantage& vantage)
       : capture_(capture),
         vantage_(vantage),
         checkers_({.trusts_cut_packets = vantage.trusts_cut_packets,
                    .knows_all_damage = true,
                    .clock_tolerance = kClockTolerance}) {}
 
-  CaptureFindings run(const explain::Reached& reached) {
-    for (const explain::Conversation& conversation : explain::find_conversations(capture_)) connect(conversation);
+  CaptureFindings run(const Reached& reached) {
+    for (const Conversation& conversation : find_conversations(capture_)) connect(conversation);
     look_for_faults();
     std::uint64_t count = 0;
-    for (const explain::Packet& packet : capture_.packets()) {
+    for (const Packet& packet : capture_.packets()) {
       if (const auto view = wire::parse_captured(packet.captured)) observe(packet, *view);
       if (reached) reached(++count, capture_.packets().size());
     }
@@ -63,7 +63,7 @@ class CaptureCheck {
   }
 
  private:
-  void connect(const explain::Conversation& conversation) {
+  void connect(const Conversation& conversation) {
     checkers::CheckedConnection connection;
     connection.path_mtu_bytes = conversation.path_mtu_bytes;
     for (unsigned end = 0; end < 2; ++end) {
@@ -75,7 +75,7 @@ class CaptureCheck {
 
   /// Faults stand between a node and its capture: what they copy or hold is not captured as the node sent or got it.
   void look_for_faults() {
-    for (const explain::Packet& packet : capture_.packets()) {
+    for (const Packet& packet : capture_.packets()) {
       if (packet.captured.comment.empty()) continue;
       const bool is_disturbed = says(packet, "duplicated") || says(packet, "reordered") || says(packet, "delayed") ||
                                 says(packet, "corrupted");
@@ -89,7 +89,7 @@ class CaptureCheck {
 
   /// What is no packet at all breaks a rule of its own, unless a fault of ours has made it so.
   void add_malformed() {
-    for (const explain::MalformedPacket& packet : capture_.malformed())
+    for (const MalformedPacket& packet : capture_.malformed())
       if (!packet.is_hit)
         malformed_.push_back({packet.time, packet.number, kFormRow.name, kFormRow.clause,
                               fmt::format("malformed: {}", wire::to_string(packet.error))});
@@ -105,7 +105,7 @@ class CaptureCheck {
   }
 
   /// A frame that leaves its sender with less than its headers say.
-  void note_short(const explain::Packet& packet, const wire::PacketView& view) {
+  void note_short(const Packet& packet, const wire::PacketView& view) {
     ++short_count_;
     if (malformed_.size() < checkers::kViolationsKept)
       malformed_.push_back(
@@ -114,7 +114,7 @@ class CaptureCheck {
                        wire::to_text(view.destination()), wire::to_text(view), packet.captured.bytes.size())});
   }
 
-  void observe(const explain::Packet& packet, const wire::PacketView& view) {
+  void observe(const Packet& packet, const wire::PacketView& view) {
     const wire::Direction direction = direction_of(packet, view, vantage_);
     // What was shorter than its headers say on the wire already is no receiver's packet. Where no fault of ours says so
     // and its sender is not near, a mirror port has cut it, as a snap length does.
@@ -144,7 +144,7 @@ class CaptureCheck {
         {.time = packet.time, .packet = view, .seen = seen, .corrupted = is_corrupted, .number = packet.number});
   }
 
-  const explain::Capture& capture_;
+  const Capture& capture_;
   const Vantage& vantage_;
   checkers::Checkers checkers_;
   CaptureFindings findings_;
@@ -160,9 +160,8 @@ std::vector<checkers::CheckerRow> all_rows() {
   return rows;
 }
 
-CaptureFindings check_capture(const explain::Capture& capture, const Vantage& vantage,
-                              const explain::Reached& reached) {
+CaptureFindings check_capture(const Capture& capture, const Vantage& vantage, const Reached& reached) {
   return CaptureCheck(capture, vantage).run(reached);
 }
 
-}  // namespace verbena::check
+}  // namespace verbena::captures

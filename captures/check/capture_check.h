@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "captures/checkers/checker.h"
-#include "captures/conversations/capture.h"
+#include "captures/read/capture.h"
 
-namespace verbena::check {
+namespace verbena::captures {
 
 /// What a capture shows, packet by packet.
 struct Vantage {
@@ -41,7 +41,6 @@ struct CaptureFindings {
 std::vector<checkers::CheckerRow> all_rows();
 
 /// `reached`: packets, after each.
-CaptureFindings check_capture(const explain::Capture& capture, const Vantage& vantage,
-                              const explain::Reached& reached = {});
+CaptureFindings check_capture(const Capture& capture, const Vantage& vantage, const Reached& reached = {});
 
-}  // namespace verbena::check
+}  // namespace verbena::captures

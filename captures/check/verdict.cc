@@ -6,7 +6,7 @@
 
 #include "wire/counted.h"
 
-namespace verbena::check {
+namespace verbena::captures {
 
 namespace {
 
@@ -15,8 +15,8 @@ bool has_judged(const CaptureFindings& findings) {
                      [](const checkers::CheckerTotals& totals) { return totals.judged != 0; });
 }
 
-std::string why_nothing(const explain::Capture& capture, const CaptureFindings& findings) {
-  if (capture.packets().empty()) return explain::why_no_packets(capture);
+std::string why_nothing(const Capture& capture, const CaptureFindings& findings) {
+  if (capture.packets().empty()) return why_no_packets(capture);
   const std::size_t count = capture.packets().size();
   const std::uint64_t cut_count = findings.cut_count + capture.lacking_headers_count();
   if (cut_count != 0)
@@ -27,7 +27,7 @@ std::string why_nothing(const explain::Capture& capture, const CaptureFindings& 
 
 }  // namespace
 
-Verdict verdict_of(const explain::Capture& capture, const CaptureFindings& findings) {
+Verdict verdict_of(const Capture& capture, const CaptureFindings& findings) {
   if (findings.violation_count != 0) return Verdict::broken;
   if (!capture.damage().empty()) return Verdict::damaged;
   return has_judged(findings) ? Verdict::held : Verdict::nothing;
@@ -47,7 +47,7 @@ std::string_view to_string(Verdict verdict) {
   return "";
 }
 
-std::string words(Verdict verdict, const explain::Capture& capture, const CaptureFindings& findings) {
+std::string words(Verdict verdict, const Capture& capture, const CaptureFindings& findings) {
   switch (verdict) {
     case Verdict::held:
       return "No violations.";
@@ -62,4 +62,4 @@ std::string words(Verdict verdict, const explain::Capture& capture, const Captur
   return "";
 }
 
-}  // namespace verbena::check
+}  // namespace verbena::captures

@@ -9,7 +9,7 @@
 
 #include "captures/check/capture_check.h"
 
-namespace verbena::check {
+namespace verbena::captures {
 
 /// From the best to the worst.
 enum class Verdict : std::uint8_t {
@@ -20,12 +20,12 @@ enum class Verdict : std::uint8_t {
 };
 
 /// The file's outcome.
-Verdict verdict_of(const explain::Capture& capture, const CaptureFindings& findings);
+Verdict verdict_of(const Capture& capture, const CaptureFindings& findings);
 
 /// For programs: "held", "nothing-to-judge", "damaged", "broken".
 std::string_view to_string(Verdict verdict);
 
 /// One line for people: "No violations.", "Nothing to judge: ...", "Damaged: ...", "3 violations."
-std::string words(Verdict verdict, const explain::Capture& capture, const CaptureFindings& findings);
+std::string words(Verdict verdict, const Capture& capture, const CaptureFindings& findings);
 
-}  // namespace verbena::check
+}  // namespace verbena::captures

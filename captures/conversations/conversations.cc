@@ -6,7 +6,7 @@
 
 #include "captures/checkers/request_range.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -183,4 +183,4 @@ std::vector<Conversation> find_conversations(const Capture& capture) {
   return pairing.conversations();
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

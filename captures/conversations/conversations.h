@@ -11,12 +11,12 @@
 #include <optional>
 #include <vector>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/sightings.h"
+#include "captures/read/capture.h"
 #include "wire/opcode.h"
 #include "wire/types.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 struct End {
   wire::Gid address;
@@ -42,4 +42,4 @@ struct Conversation {
 /// In the order of their first packets.
 std::vector<Conversation> find_conversations(const Capture& capture);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -331,4 +331,4 @@ void Sightings::find_copies(const Capture& capture) {
     if (sightings_[sighting.first].how != SeenAgain::no) sighting.first = sightings_[sighting.first].first;
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

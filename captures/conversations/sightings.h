@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "captures/conversations/capture.h"
+#include "captures/read/capture.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 /// What tells that it is one frame.
 enum class SeenAgain : std::uint8_t {
@@ -56,4 +56,4 @@ class Sightings {
       alike_;  // in all, at one place: the later one, and the one before
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

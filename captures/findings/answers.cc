@@ -3,7 +3,7 @@
 
 #include "captures/findings/request_stream.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 using wire::distance;
 using wire::Psn;
@@ -300,4 +300,4 @@ RequestStream::Data* RequestStream::data_at(Psn psn) {
   return nullptr;
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

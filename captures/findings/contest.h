@@ -8,7 +8,7 @@
 
 #include "captures/findings/timeline.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 class Contest {
  public:
@@ -45,4 +45,4 @@ class Contest {
   bool comes_again_ = false;
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -4,7 +4,7 @@
 
 #include "captures/findings/request_stream.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 using wire::distance;
 using wire::Psn;
@@ -128,4 +128,4 @@ std::optional<RequestStream::Evidence> RequestStream::evidence_for(const Moment&
   return std::nullopt;
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -6,7 +6,7 @@
 #include "wire/time.h"
 #include "wire/types.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 /// Why a requester went back and sent again.
 enum class Cause : std::uint8_t {
@@ -51,4 +51,4 @@ struct Finding {
   bool is_sure = true;         // unasked_answer: the capture has all that was sent
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -4,7 +4,7 @@
 
 #include "wire/counted.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -130,4 +130,4 @@ std::string words(const Finding& finding, wire::Psn first) {
   return {};
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -6,7 +6,7 @@
 #include "captures/findings/finding.h"
 #include "wire/time.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 /// "67.1 ms", with the unit that fits.
 std::string to_text(Duration duration);
@@ -14,4 +14,4 @@ std::string to_text(Duration duration);
 /// `first`: the PSN from which others are counted.
 std::string words(const Finding& finding, wire::Psn first);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -3,7 +3,7 @@
 
 #include "captures/findings/request_stream.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 using wire::distance;
 using wire::Psn;
@@ -74,4 +74,4 @@ std::optional<RequestStream::Silence> RequestStream::silence() const {
   return Silence{any_answer_, any_answer_ ? last_answer_at_ : first_at_, last_at_, attempts_, interval_};
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 using wire::distance;
 using wire::Psn;
@@ -369,4 +369,4 @@ void RequestStream::note_data_request(const Moment& moment) {
   data_.insert(at, made);
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -25,7 +25,7 @@
 #include "captures/findings/timeline.h"
 #include "wire/aeth.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 /// A PSN so far off begins a new connection of the same queue pairs.
 inline constexpr std::int32_t kRestartPackets = 1 << 16;
@@ -259,4 +259,4 @@ class RequestStream {
   std::deque<Answer> answers_;
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

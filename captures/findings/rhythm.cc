@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -88,4 +88,4 @@ Rhythm RhythmSurvey::learn() const {
   return learned;
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -9,7 +9,7 @@
 
 #include "wire/time.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 struct Rhythm {
   Duration round{0};     // from a request to its answer and to the next request, as the capture sees it; 0: not known
@@ -51,4 +51,4 @@ class RhythmSurvey {
   std::vector<Duration> round_trips_, next_requests_, spacings_, reactions_, timeouts_;
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

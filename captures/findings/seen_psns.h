@@ -8,7 +8,7 @@
 
 #include "wire/types.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 class SeenPsns {
  public:
@@ -72,4 +72,4 @@ class SeenPsns {
   std::vector<Hole> holes_;
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

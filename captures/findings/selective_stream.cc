@@ -4,7 +4,7 @@
 
 #include "captures/findings/request_stream.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 using wire::distance;
 using wire::Psn;
@@ -50,4 +50,4 @@ void RequestStream::request_selectively(const Moment& moment, Judgement& judgeme
   seen_.add(moment.psn, moment.span);
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

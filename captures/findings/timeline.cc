@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -122,4 +122,4 @@ void Timeline::find_span(Moment& read) const {
   read.span = static_cast<std::uint32_t>(limit != kSpanMax ? limit : highest_answer + 1);
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
+#include "captures/read/capture.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 struct Moment {
   enum class Kind : std::uint8_t {
@@ -68,4 +68,4 @@ class Timeline {
   std::array<std::vector<std::uint32_t>, 2> data_;
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -8,7 +8,7 @@
 #include "wire/counted.h"
 #include "wire/packet_text.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -73,7 +73,7 @@ bool Ladder::has_paused(const Run& run, Time now) {
 }
 
 /// Whether the packet is part of a run and has been kept in it.
-bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const Step& step) {
+bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const Judged& step) {
   const bool may =
       options_.fold && step.notes.empty() && !packet.was_dropped() && view.opcode().position == wire::Position::middle;
   const std::string_view name = operation_name(view);
@@ -118,7 +118,7 @@ void Ladder::end_run() {
   draw_pauses();
 }
 
-void Ladder::add(const Packet& packet, const wire::PacketView& view, const Step& step) {
+void Ladder::add(const Packet& packet, const wire::PacketView& view, const Judged& step) {
   if (join_run(packet, view, step)) return;
   draw_pauses();
   std::string rung = draw(packet, step.sender, packet.was_dropped(), words(view, step));
@@ -222,4 +222,4 @@ void Ladder::finish() {
   draw_left_out();
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

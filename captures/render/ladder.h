@@ -18,7 +18,7 @@
 #include "captures/story/flow_tracker.h"
 #include "captures/story/pauses.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 struct LadderOptions {
   std::size_t width = 110;
@@ -56,7 +56,7 @@ class Ladder {
   Ladder(const LadderOptions& options, std::string& out) : options_(options), out_(out) {}
 
   void header(const Conversation& conversation, std::size_t number);
-  void add(const Packet& packet, const wire::PacketView& view, const Step& step);
+  void add(const Packet& packet, const wire::PacketView& view, const Judged& step);
   /// Drawn as one line before the next rung, with those beside it.
   void pause(const PausePacket& packet);
   /// Writes what is held back.
@@ -64,7 +64,7 @@ class Ladder {
 
  private:
   static bool has_paused(const Run& run, Time now);
-  bool join_run(const Packet& packet, const wire::PacketView& view, const Step& step);
+  bool join_run(const Packet& packet, const wire::PacketView& view, const Judged& step);
   void end_run();
   std::string draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const;
   void emit(std::string rung, bool has_problem, const Counts& counts);
@@ -86,4 +86,4 @@ std::string to_text(const End& end);
 /// "RC".
 std::string_view transport_name(wire::Transport transport);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -9,7 +9,7 @@
 #include "wire/member_name.h"
 #include "wire/packet_text.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -96,7 +96,7 @@ std::string_view icrc_word(wire::Integrity integrity) {
   return "";
 }
 
-Json notes_json(const Step& step, bool problems) {
+Json notes_json(const Judged& step, bool problems) {
   Json texts = Json::array();
   for (const Note& note : step.notes)
     if (note.is_problem == problems) texts.push_back(note.text);
@@ -110,8 +110,8 @@ Json or_null(const std::optional<Value>& value) {
 
 }  // namespace
 
-std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step, std::size_t conversation,
-                        const Packet* first_sighting) {
+std::string packet_json(const Packet& packet, const wire::PacketView& view, const Judged& step,
+                        std::size_t conversation, const Packet* first_sighting) {
   Json json{{"kind", "packet"},
             {"number", packet.number},
             {"time_ns", packet.time.ns},
@@ -200,7 +200,7 @@ std::string conversation_json(const Conversation& conversation, std::size_t numb
 
 nlohmann::ordered_json others_json(const Capture& capture) {
   Json json = Json::object();
-  for (const captures::Kind& kind : capture.others()) json[kind.name] = kind.count;
+  for (const Kind& kind : capture.others()) json[kind.name] = kind.count;
   return json;
 }
 
@@ -222,4 +222,4 @@ std::string file_json(const Capture& capture, Outcome outcome) {
                {"damage", capture.damage()}});
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

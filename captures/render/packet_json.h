@@ -8,18 +8,18 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
+#include "captures/read/capture.h"
 #include "captures/story/flow_tracker.h"
 #include "captures/story/outcome.h"
 #include "captures/story/pauses.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 /// {"kind": "packet", "number": 13, ..., "headers": {"ethernet": {...}, "ipv4": {...}, ...}}, without a line feed.
 /// `conversation`: its number, from 1. `first_sighting`: of the same frame, if this is another one.
-std::string packet_json(const Packet& packet, const wire::PacketView& view, const Step& step, std::size_t conversation,
-                        const Packet* first_sighting = nullptr);
+std::string packet_json(const Packet& packet, const wire::PacketView& view, const Judged& step,
+                        std::size_t conversation, const Packet* first_sighting = nullptr);
 
 /// {"kind": "conversation", "number": 1, ..., "ends": [{...}, {...}]}: what each end sent, and what went wrong.
 std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
@@ -37,4 +37,4 @@ std::string file_json(const Capture& capture, Outcome outcome);
 /// {"ARP": 3, ...}: the packets that are not RoCE v2, by what they are.
 nlohmann::ordered_json others_json(const Capture& capture);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

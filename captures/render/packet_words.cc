@@ -9,7 +9,7 @@
 #include "wire/counted.h"
 #include "wire/packet_text.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -88,7 +88,7 @@ void add_extensions(Out out, const wire::PacketView& packet) {
   if (info.has_deth) fmt::format_to(out, "  qkey {:#x}", packet.deth().qkey);
 }
 
-void add_answer(Out out, const wire::PacketView& packet, const Step& step) {
+void add_answer(Out out, const wire::PacketView& packet, const Judged& step) {
   const wire::Aeth& aeth = packet.aeth();
   fmt::format_to(out, "  {}, msn {}", wire::to_text(wire::Syndrome::decode(aeth.syndrome)), aeth.msn);
   if (step.acknowledged > 1) fmt::format_to(out, ", {} packets", step.acknowledged);
@@ -140,7 +140,7 @@ std::string management_name(const wire::PacketView& packet) {
   return name.empty() ? fmt::format("{} attribute {:#x}", first, attribute) : fmt::format("{} {}", first, name);
 }
 
-std::string words(const wire::PacketView& packet, const Step& step) {
+std::string words(const wire::PacketView& packet, const Judged& step) {
   const wire::OpcodeInfo& info = packet.opcode();
   std::string text(operation_name(packet));
   const Out out = std::back_inserter(text);
@@ -168,4 +168,4 @@ std::string words(const wire::PacketView& packet, const Step& step) {
   return text;
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

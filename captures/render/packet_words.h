@@ -8,10 +8,10 @@
 #include "captures/story/flow_tracker.h"
 #include "wire/packet_view.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 /// "RDMA WRITE First psn 4711 (+0) va 0x7f00dead0000 rkey 0x1234 length 65536, 1024 B".
-std::string words(const wire::PacketView& packet, const Step& step);
+std::string words(const wire::PacketView& packet, const Judged& step);
 
 /// "RDMA WRITE Middle": the opcode's name without its transport.
 std::string_view operation_name(const wire::PacketView& packet);
@@ -19,4 +19,4 @@ std::string_view operation_name(const wire::PacketView& packet);
 /// The management datagram in a packet to QP1: "CM REQ". Empty if it is none.
 std::string management_name(const wire::PacketView& packet);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

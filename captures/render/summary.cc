@@ -10,7 +10,7 @@
 #include "wire/member_name.h"
 #include "wire/packet_text.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -125,8 +125,7 @@ std::string summary(const Capture& capture) {
     text += fmt::format(", {} of them with the BTH and not all headers behind it (snap length)",
                         capture.lacking_headers_count());
   text += '\n';
-  for (const captures::Kind& kind : capture.layers())
-    text += fmt::format("{:>8} of these in {}\n", kind.count, kind.name);
+  for (const Kind& kind : capture.layers()) text += fmt::format("{:>8} of these in {}\n", kind.count, kind.name);
   if (capture.timeless_count() != 0)
     text += fmt::format("{} without a time: told in the file's order, at the time of the one before\n",
                         wire::counted(capture.timeless_count(), "packet"));
@@ -141,4 +140,4 @@ std::string summary(const Capture& capture) {
   return text;
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

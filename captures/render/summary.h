@@ -9,7 +9,7 @@
 #include "captures/story/flow_tracker.h"
 #include "captures/story/pauses.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 /// One of the sums of each end: in words, and as its member is called.
 struct TotalRow {
@@ -29,4 +29,4 @@ std::string summary(const Capture& capture);
 /// Empty if the file has no pause frames.
 std::string summary(const Pauses& pauses);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

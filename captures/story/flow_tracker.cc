@@ -7,7 +7,7 @@
 #include "wire/packet_text.h"
 #include "wire/printable.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -59,9 +59,9 @@ const Moment& FlowTracker::moment_of(const Packet& packet) {
   return moments[next_moment_];
 }
 
-const Step& FlowTracker::step(const Packet& packet, const wire::PacketView& view) {
+const Judged& FlowTracker::step(const Packet& packet, const wire::PacketView& view) {
   const Moment& moment = moment_of(packet);
-  step_ = Step{};
+  step_ = Judged{};
   step_.sender = moment.sender;
   if (!any_) first_time_ = packet.time;
   any_ = true;
@@ -180,4 +180,4 @@ void FlowTracker::judge_marks(const Packet& packet, const wire::PacketView& view
   }
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

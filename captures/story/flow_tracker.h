@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
 #include "captures/findings/finding_words.h"
 #include "captures/findings/request_stream.h"
 #include "captures/findings/timeline.h"
+#include "captures/read/capture.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 struct Note {
   bool is_problem = false;
@@ -55,7 +55,7 @@ struct Totals {
 };
 
 /// One packet, judged.
-struct Step {
+struct Judged {
   unsigned sender = 0;                   // 0 or 1: Conversation::ends
   std::optional<std::int32_t> relative;  // its PSN, from the first PSN of the requester that it belongs to
   bool is_again = false;                 // a retransmission or a repeated response
@@ -69,7 +69,7 @@ class FlowTracker {
   FlowTracker(const Capture& capture, const Conversation& conversation);
 
   /// Packets in the order of the capture. The result is valid until the next call.
-  const Step& step(const Packet& packet, const wire::PacketView& view);
+  const Judged& step(const Packet& packet, const wire::PacketView& view);
   const std::array<Totals, 2>& totals() const { return totals_; }
   Duration duration() const { return last_time_ - first_time_; }
   /// After the last step: what the requests of an end have come to, if nobody answers them.
@@ -92,7 +92,7 @@ class FlowTracker {
   std::vector<RequestStream> streams_;  // one for each end
   std::array<Totals, 2> totals_;
   Judgement judgement_;
-  Step step_;
+  Judged step_;
   std::size_t next_moment_ = 0;
   bool any_ = false;
   Time end_;  // of the capture
@@ -100,4 +100,4 @@ class FlowTracker {
   Time last_time_;
 };
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -41,4 +41,4 @@ std::string words(Outcome outcome, const Capture& capture) {
   return "";
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "captures/conversations/capture.h"
+#include "captures/read/capture.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 enum class Outcome : std::uint8_t {
   told,
@@ -25,4 +25,4 @@ std::string_view to_string(Outcome outcome);
 /// One line for people where the outcome is not good: "Nothing to tell: ...".
 std::string words(Outcome outcome, const Capture& capture);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

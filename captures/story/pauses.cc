@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::array<HeldBack, 2> Pauses::held_back(const Capture& capture, const Conversa
   return held;
 }
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

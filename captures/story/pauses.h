@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
+#include "captures/read/capture.h"
 
-namespace verbena::explain {
+namespace verbena::captures {
 
 using ClassMask = std::uint8_t;  // bit c: traffic class c
 
@@ -60,4 +60,4 @@ class Pauses {
 /// The classes that a packet may be in: its VLAN tag's, and that of its DSCP's upper three bits (RFC 2474).
 ClassMask classes_of(const wire::PacketView& packet);
 
-}  // namespace verbena::explain
+}  // namespace verbena::captures

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
+#include "captures/read/capture.h"
 #include "captures/render/ladder.h"
 #include "captures/render/summary.h"
 #include "captures/story/flow_tracker.h"
@@ -20,7 +20,7 @@
 
 namespace verbena::test {
 
-using namespace verbena::explain;
+using namespace verbena::captures;
 using wire::OperationCode;
 
 inline constexpr wire::Qpn kClientQp{0x21};
@@ -72,7 +72,7 @@ class Script {
       for (const auto index : conversation.packets) {
         const Packet& packet = capture->packets()[index];
         const auto view = packet.view();
-        const Step& step = tracker.step(packet, *view);
+        const Judged& step = tracker.step(packet, *view);
         for (const Note& note : step.notes) notes += note.text + "\n";
         if (step.acknowledged != 0) acknowledged.push_back(step.acknowledged);
         drawn.add(packet, *view, step);

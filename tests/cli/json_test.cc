@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(behind_the_packets_stand_the_conversations_and_the_file) {
   const auto lines = explained("07-loss2_write_bw.pcap");
   BOOST_REQUIRE(count_of(lines, "conversation") == 1u);
   const Json& sent = lines[778].at("ends").at(0).at("sent");
-  BOOST_TEST(sent.size() == explain::total_rows().size());
+  BOOST_TEST(sent.size() == captures::total_rows().size());
   BOOST_TEST(sent.at("retransmitted_packets") == 440);
   BOOST_TEST(sent.at("timeouts") == 1);
   BOOST_TEST(lines.back().at("kind") == "file");

@@ -186,12 +186,12 @@ BOOST_AUTO_TEST_CASE(recovery_rules_are_judged_only_after_a_loss) {
 
 BOOST_AUTO_TEST_CASE(rxe_captures_are_clean_on_the_way_and_at_an_end) {
   for (const std::string name : kCaptures) {
-    const auto capture = explain::Capture::open(test::data_file(name + std::string(".pcap")));
+    const auto capture = captures::Capture::open(test::data_file(name + std::string(".pcap")));
     BOOST_REQUIRE(capture.ok());
     for (const bool at_receiver : {false, true}) {
-      check::Vantage vantage;
+      captures::Vantage vantage;
       if (at_receiver) vantage.host = wire::Gid::from_ipv4(0x0a4d0002);
-      const auto verdict = check::check_capture(*capture, vantage);
+      const auto verdict = captures::check_capture(*capture, vantage);
       BOOST_TEST(verdict.violation_count == 0u,
                  name << ": " << (verdict.violations.empty() ? "" : verdict.violations[0].text));
       BOOST_TEST((verdict.sent_count != 0) == at_receiver);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(rxe_captures_are_clean_on_the_way_and_at_an_end) {
 
 BOOST_AUTO_TEST_CASE(capture_with_holes_or_cut_or_begun_in_the_middle_is_clean) {
   for (const std::string name : kCaptures) {
-    const auto capture = explain::Capture::open(test::data_file(name + std::string(".pcap")));
+    const auto capture = captures::Capture::open(test::data_file(name + std::string(".pcap")));
     BOOST_REQUIRE(capture.ok());
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       fabric::Dice dice(seed);

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "captures/conversations/capture.h"
+#include "captures/read/capture.h"
 #include "tests/captures/checkers/checked_traffic.h"
 #include "tests/support/places.h"
 #include "wire/management.h"
@@ -31,10 +31,10 @@ using Trace = std::vector<Sighting>;
 
 /// As seen on the way.
 Trace rping() {
-  const auto capture = explain::Capture::open(data_file("06-rping_cm.pcap"));
+  const auto capture = captures::Capture::open(data_file("06-rping_cm.pcap"));
   BOOST_REQUIRE(capture.ok());
   Trace trace;
-  for (const explain::Packet& packet : capture->packets()) {
+  for (const captures::Packet& packet : capture->packets()) {
     const auto octets = packet.captured.bytes;
     trace.push_back({packet.time, {octets.begin(), octets.end()}, Seen::passing});
   }

@@ -24,7 +24,7 @@ struct Packet {
   wire::Direction direction = wire::Direction::unknown;
 };
 
-explain::Capture capture_of(const std::vector<Packet>& packets, std::size_t snap_bytes) {
+captures::Capture capture_of(const std::vector<Packet>& packets, std::size_t snap_bytes) {
   std::vector<std::byte> file;
   const auto add = [&](std::size_t room, auto encode) {
     const std::size_t begin = file.size();
@@ -40,7 +40,7 @@ explain::Capture capture_of(const std::vector<Packet>& packets, std::size_t snap
     });
   const int fd = memfd_create("capture", MFD_CLOEXEC);
   BOOST_REQUIRE(::write(fd, file.data(), file.size()) == static_cast<ssize_t>(file.size()));
-  auto capture = explain::Capture::open("/proc/self/fd/" + std::to_string(fd));
+  auto capture = captures::Capture::open("/proc/self/fd/" + std::to_string(fd));
   close(fd);
   BOOST_REQUIRE(capture.ok());
   return std::move(*capture);
@@ -62,9 +62,10 @@ std::vector<Packet> corrupted_traffic(std::uint64_t seed, wire::Direction in, wi
 }
 
 std::set<std::pair<std::uint64_t, std::string>> violations_of_cut(const std::vector<Packet>& packets,
-                                                                  std::size_t snap_bytes, const check::Vantage& vantage,
+                                                                  std::size_t snap_bytes,
+                                                                  const captures::Vantage& vantage,
                                                                   std::uint64_t* judged = nullptr) {
-  const auto verdict = check::check_capture(capture_of(packets, snap_bytes), vantage);
+  const auto verdict = captures::check_capture(capture_of(packets, snap_bytes), vantage);
   std::set<std::pair<std::uint64_t, std::string>> found;
   for (const auto& violation : verdict.violations) found.emplace(violation.number, violation.checker);
   if (judged != nullptr)
@@ -72,7 +73,7 @@ std::set<std::pair<std::uint64_t, std::string>> violations_of_cut(const std::vec
   return found;
 }
 
-void check_every_length(const std::vector<Packet>& packets, const check::Vantage& vantage) {
+void check_every_length(const std::vector<Packet>& packets, const captures::Vantage& vantage) {
   const auto whole = violations_of_cut(packets, 0, vantage);
   for (std::size_t bytes = kShortest; bytes <= kLongest; ++bytes)
     for (const auto& [number, checker] : violations_of_cut(packets, bytes, vantage))
@@ -84,10 +85,10 @@ void check_every_length(const std::vector<Packet>& packets, const check::Vantage
 BOOST_AUTO_TEST_CASE(cut_captures_of_rxe_have_no_violations) {
   for (const char* name : {"01-rc_pingpong", "03-read_bw", "04-atomic_fadd", "05-ud_pingpong", "06-rping_cm",
                            "07-loss2_write_bw", "08-uc_pingpong"}) {
-    const auto capture = explain::Capture::open(test::data_file(name + std::string(".pcap")));
+    const auto capture = captures::Capture::open(test::data_file(name + std::string(".pcap")));
     BOOST_REQUIRE(capture.ok());
     std::vector<Packet> packets;
-    for (const explain::Packet& packet : capture->packets())
+    for (const captures::Packet& packet : capture->packets())
       packets.push_back({packet.time, {packet.captured.bytes.begin(), packet.captured.bytes.end()}});
     BOOST_TEST_CONTEXT(name) {
       check_every_length(packets, {});

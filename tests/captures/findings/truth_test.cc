@@ -25,16 +25,16 @@
 #include <iostream>
 #include <set>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
+#include "captures/read/capture.h"
 #include "captures/story/flow_tracker.h"
 #include "tests/captures/recorded_world.h"
 
 using namespace verbena;
 using namespace verbena::test;
-using explain::Cause;
-using explain::Finding;
-using explain::FindingKind;
+using captures::Cause;
+using captures::Finding;
+using captures::FindingKind;
 
 namespace {
 
@@ -76,7 +76,7 @@ const char* name_of(unsigned causes) {
 std::string truth_of(const RecordedWorld& world, const Recorded& frame) {
   const MadeFrame& made = world.made[frame.number];
   std::string text = "verbena: truth: made as " + std::to_string(frame.number) + " " +
-                     explain::to_text(frame.time - made.at) + " before, run " + std::to_string(made.run);
+                     captures::to_text(frame.time - made.at) + " before, run " + std::to_string(made.run);
   if (made.begins_run) text += std::string(" begins: ") + name_of(made.causes);
   if (made.is_again) text += ", again";
   if (made.is_redrawn) text += ", redrawn";
@@ -102,22 +102,22 @@ std::vector<std::byte> capture_of(const RecordedWorld& world, bool tells_truth =
   return file;
 }
 
-explain::Capture open(const std::vector<std::byte>& file) {
+captures::Capture open(const std::vector<std::byte>& file) {
   const int fd = memfd_create("capture", MFD_CLOEXEC);
   BOOST_REQUIRE(::write(fd, file.data(), file.size()) == static_cast<ssize_t>(file.size()));
-  auto capture = explain::Capture::open("/proc/self/fd/" + std::to_string(fd));
+  auto capture = captures::Capture::open("/proc/self/fd/" + std::to_string(fd));
   close(fd);
   BOOST_REQUIRE(capture.ok());
   return std::move(*capture);
 }
 
 /// What explain says of each recorded frame.
-std::vector<std::vector<Finding>> findings_of(const explain::Capture& capture, std::size_t frames) {
+std::vector<std::vector<Finding>> findings_of(const captures::Capture& capture, std::size_t frames) {
   std::vector<std::vector<Finding>> all(frames);
-  for (const auto& conversation : explain::find_conversations(capture)) {
-    explain::FlowTracker tracker(capture, conversation);
+  for (const auto& conversation : captures::find_conversations(capture)) {
+    captures::FlowTracker tracker(capture, conversation);
     for (const auto index : conversation.packets) {
-      const explain::Packet& packet = capture.packets()[index];
+      const captures::Packet& packet = capture.packets()[index];
       all[packet.number - 1] = tracker.step(packet, *packet.view()).findings;
     }
   }
@@ -204,7 +204,7 @@ class Judge {
     for (const Finding& finding : left) {
       const bool is_unknown = finding.kind == FindingKind::retransmission && finding.cause == Cause::unknown;
       if (is_unknown && made.is_again) continue;
-      score_.claim_is_false(explain::words(finding, wire::Psn(plan_.options.first_psn)) + ", " + where(i));
+      score_.claim_is_false(captures::words(finding, wire::Psn(plan_.options.first_psn)) + ", " + where(i));
     }
   }
 
@@ -371,7 +371,7 @@ void explain_world(std::uint64_t seed, Score& score) {
     std::fwrite(kept.data(), 1, kept.size(), out);
     std::fclose(out);
   }
-  const explain::Capture capture = open(file);
+  const captures::Capture capture = open(file);
   Judge(plan, world, findings_of(capture, world.recorded.size()), score).run();
 }
 

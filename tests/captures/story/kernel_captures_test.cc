@@ -3,8 +3,8 @@
 // step back.
 #include <boost/test/unit_test.hpp>
 
-#include "captures/conversations/capture.h"
 #include "captures/conversations/conversations.h"
+#include "captures/read/capture.h"
 #include "captures/render/ladder.h"
 #include "captures/render/packet_words.h"
 #include "captures/story/flow_tracker.h"
@@ -12,7 +12,7 @@
 #include "wire/packet_text.h"
 
 using namespace verbena;
-using namespace verbena::explain;
+using namespace verbena::captures;
 
 namespace {
 

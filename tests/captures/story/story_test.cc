@@ -2,7 +2,7 @@
 #include "tests/captures/told_script.h"
 
 using namespace verbena;
-using namespace verbena::explain;
+using namespace verbena::captures;
 using test::kClientQp;
 using test::kServerQp;
 using test::rc;

@@ -7,7 +7,7 @@
 
 #include "captures/check/capture_check.h"
 #include "captures/check/verdict.h"
-#include "captures/render/packet_json.h"
+#include "captures/render/json/packet_json.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
 #include "cli/style.h"

@@ -9,9 +9,9 @@
 
 #include "captures/conversations/conversations.h"
 #include "captures/read/capture.h"
-#include "captures/render/ladder.h"
-#include "captures/render/packet_json.h"
-#include "captures/render/summary.h"
+#include "captures/render/json/packet_json.h"
+#include "captures/render/text/ladder.h"
+#include "captures/render/text/summary.h"
 #include "captures/story/flow_tracker.h"
 #include "captures/story/outcome.h"
 #include "cli/command.h"

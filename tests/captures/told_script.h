@@ -12,8 +12,8 @@
 
 #include "captures/conversations/conversations.h"
 #include "captures/read/capture.h"
-#include "captures/render/ladder.h"
-#include "captures/render/summary.h"
+#include "captures/render/text/ladder.h"
+#include "captures/render/text/summary.h"
 #include "captures/story/flow_tracker.h"
 #include "captures/story/pauses.h"
 #include "tests/support/frames.h"

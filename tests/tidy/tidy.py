@@ -33,7 +33,9 @@ STANDS_ON = {
     "captures/findings": ["captures/conversations"],
     "captures/story": ["captures/findings"],
     "captures/check": ["captures/conversations"],
-    "captures/render": ["captures/story", "captures/check"],
+    "captures/render/words": ["captures/story"],
+    "captures/render/text": ["captures/render/words", "captures/check"],
+    "captures/render/json": ["captures/render/text"],
     "emulator/nic": ["wire"],
     "emulator/cm": ["emulator/nic"],
     "emulator/fabric": ["emulator/nic"],
@@ -62,7 +64,7 @@ STANDS_ON = {
     "scenarios/search": ["scenarios/virtual"],
     "scenarios/papers": ["scenarios/virtual"],
     "scenarios/real": ["scenarios/outcome", "emulator/host/fabric_process"],
-    "cli": ["captures/render", "scenarios/search", "scenarios/papers", "scenarios/real"],
+    "cli": ["captures/render/json", "scenarios/search", "scenarios/papers", "scenarios/real"],
     "libverbena": ["emulator/sim", "captures/checkers"],
 }
 

@@ -1,5 +1,5 @@
 // explain on captures that see a frame at several places, that lack frames, or in which somebody is silent or stopped.
-#include "captures/render/summary.h"
+#include "captures/render/text/summary.h"
 #include "captures/story/pauses.h"
 #include "tests/captures/told_script.h"
 

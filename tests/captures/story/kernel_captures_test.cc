@@ -5,8 +5,8 @@
 
 #include "captures/conversations/conversations.h"
 #include "captures/read/capture.h"
-#include "captures/render/ladder.h"
-#include "captures/render/packet_words.h"
+#include "captures/render/text/ladder.h"
+#include "captures/render/words/packet_words.h"
 #include "captures/story/flow_tracker.h"
 #include "tests/support/places.h"
 #include "wire/packet_text.h"

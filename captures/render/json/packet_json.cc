@@ -1,11 +1,11 @@
-#include "captures/render/packet_json.h"
+#include "captures/render/json/packet_json.h"
 
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "captures/render/ladder.h"
-#include "captures/render/packet_words.h"
-#include "captures/render/summary.h"
+#include "captures/render/text/ladder.h"
+#include "captures/render/text/summary.h"
+#include "captures/render/words/packet_words.h"
 #include "wire/member_name.h"
 #include "wire/packet_text.h"
 

@@ -1,10 +1,10 @@
-#include "captures/render/ladder.h"
+#include "captures/render/text/ladder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "captures/render/packet_words.h"
+#include "captures/render/words/packet_words.h"
 #include "wire/counted.h"
 #include "wire/packet_text.h"
 

@@ -1,4 +1,4 @@
-#include "captures/render/packet_words.h"
+#include "captures/render/words/packet_words.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "captures/render/summary.h"
+#include "captures/render/text/summary.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "captures/render/ladder.h"
+#include "captures/render/text/ladder.h"
 #include "wire/counted.h"
 #include "wire/member_name.h"
 #include "wire/packet_text.h"

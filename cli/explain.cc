@@ -1,19 +1,13 @@
-// `verbena explain`: a capture as a story. Reads the options and puts the parts of explain/ together.
+// `verbena explain`: a capture as a story. Solely the options, the exit status, and where the text goes.
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <memory>
 
-#include "captures/conversations/conversations.h"
-#include "captures/read/capture.h"
-#include "captures/render/json/packet_json.h"
-#include "captures/render/text/ladder.h"
-#include "captures/render/text/summary.h"
-#include "captures/story/flow_tracker.h"
-#include "captures/story/outcome.h"
+#include "captures/render/json/story_json.h"
+#include "captures/render/text/story_text.h"
+#include "captures/story/story.h"
 #include "cli/command.h"
 #include "cli/progress_line.h"
 #include "cli/style.h"
@@ -75,11 +69,6 @@ std::size_t terminal_width() {
   return kWidthDefault;
 }
 
-bool has_qp(const captures::Conversation& conversation, wire::Qpn qpn) {
-  return std::any_of(conversation.ends.begin(), conversation.ends.end(),
-                     [&](const captures::End& end) { return end.qpn == qpn; });
-}
-
 int exit_status(captures::Outcome outcome) {
   switch (outcome) {
     case captures::Outcome::told:
@@ -92,24 +81,6 @@ int exit_status(captures::Outcome outcome) {
   return kExitInternal;
 }
 
-/// How much of the story is told, for those who cannot see it: a terminal or a pager shows the story itself.
-class Telling {
- public:
-  Telling(const captures::Capture& capture, bool quiet)
-      : total_(capture.packets().size()), work_(quiet || !goes_to_file(), "telling") {}
-  void packet() { work_.reached(++done_, total_); }
-
- private:
-  static bool goes_to_file() {
-    struct stat status{};
-    return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
-  }
-
-  std::uint64_t total_;
-  std::uint64_t done_ = 0;
-  LongWork work_;
-};
-
 /// Whole lines.
 void flush(std::string& text) {
   static const Style style(stdout);
@@ -118,131 +89,36 @@ void flush(std::string& text) {
   text.clear();
 }
 
-/// The pause frames up to a packet of the file, of classes that the conversation has.
-class PausesBetween {
- public:
-  PausesBetween(const captures::Capture& capture, const captures::Conversation& conversation) : capture_(capture) {
-    if (capture.pauses().empty()) return;
-    for (const std::uint32_t index : conversation.packets)
-      if (const auto view = capture.packets()[index].view())
-        classes_ = static_cast<captures::ClassMask>(classes_ | captures::classes_of(*view));
-  }
-  void draw(captures::Ladder& ladder, std::uint32_t until_number) {
-    for (const auto& pauses = capture_.pauses(); next_ < pauses.size() && pauses[next_].number < until_number; ++next_)
-      if ((pauses[next_].frame.classes & classes_) != 0) ladder.pause(pauses[next_]);
-  }
+bool goes_to_file() {
+  struct stat status{};
+  return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+}
 
- private:
-  const captures::Capture& capture_;
-  std::size_t next_ = 0;
-  captures::ClassMask classes_ = 0;
-};
-
-void tell(const captures::Capture& capture, const captures::Conversation& conversation, std::size_t number,
-          const captures::Pauses& pauses, const ExplainOptions& options, const captures::LadderOptions& ladder_options,
-          Telling& telling) {
-  std::string text;
-  captures::FlowTracker tracker(capture, conversation);
-  captures::Ladder ladder(ladder_options, text);
-  PausesBetween pauses_between(capture, conversation);
-  if (!options.only_summary) ladder.header(conversation, number);
-  for (const std::uint32_t index : conversation.packets) {
-    telling.packet();
-    const captures::Packet& packet = capture.packets()[index];
-    const auto view = packet.view();
-    if (!view) continue;  // parsed before, and the file may have changed under us
-    const captures::Judged& step = tracker.step(packet, *view);
-    if (!options.only_summary) {
-      pauses_between.draw(ladder, packet.number);
-      ladder.add(packet, *view, step);
-    }
+/// Prints while the story is told, and says how much of it is for those who cannot see it: a terminal or a pager shows
+/// the story itself.
+captures::Reached printing(std::string& text, LongWork& work) {
+  return [&](std::uint64_t done, std::uint64_t total) {
+    work.reached(done, total);
     if (text.size() > kWriteBytes) flush(text);
-  }
-  if (!options.only_summary) ladder.finish();
-  text += captures::summary(conversation, number, tracker, pauses.held_back(capture, conversation)) + "\n";
+  };
+}
+
+void print_json(const captures::Story& story, const ExplainOptions& options, captures::Outcome outcome) {
+  std::string text;
+  LongWork work(options.reporting.quiet || !goes_to_file(), "telling");
+  using captures::LinesOf;
+  captures::StoryJson renderer(
+      options.only_summary ? LinesOf::none : (options.only_problems ? LinesOf::problems : LinesOf::all), text);
+  story.tell_by_file(renderer, printing(text, work));
+  text += captures::closing_json(story, outcome);
   flush(text);
 }
 
-/// All conversations at once, in the file's order.
-class JsonStory {
- public:
-  JsonStory(const captures::Capture& capture, const std::vector<captures::Conversation>& conversations,
-            const ExplainOptions& options)
-      : capture_(capture),
-        conversations_(conversations),
-        options_(options),
-        places_(capture.packets().size()),
-        tells_all_(!options.only_summary && !options.only_problems) {
-    for (std::size_t i = 0; i < conversations.size(); ++i) {
-      for (const std::uint32_t packet : conversations[i].packets) places_[packet].conversation = i;
-      for (const auto& again : conversations[i].again)
-        places_[again.packet] = {i, &capture.packets()[again.sighting.first]};
-      trackers_.push_back(std::make_unique<captures::FlowTracker>(capture, conversations[i]));
-    }
-  }
-
-  /// Lines.
-  std::string packet(std::size_t index, const std::vector<bool>& is_wanted) {
-    const captures::Packet& packet = capture_.packets()[index];
-    const auto [conversation, first_sighting] = places_[index];
-    std::string text = pauses_until(packet.number);
-    const auto view = packet.view();
-    if (!view || !is_wanted[conversation]) return text;
-    captures::Judged step;
-    if (first_sighting == nullptr)
-      step = trackers_[conversation]->step(packet, *view);
-    else
-      step.sender = conversations_[conversation].sender_of(*view);
-    const bool has_problem =
-        std::any_of(step.notes.begin(), step.notes.end(), [](const captures::Note& note) { return note.is_problem; });
-    if (!tells_all_ && (options_.only_summary || !has_problem)) return text;
-    return text + captures::packet_json(packet, *view, step, conversation + 1, first_sighting) + "\n";
-  }
-  std::string conclusion(const std::vector<bool>& is_wanted, captures::Outcome outcome) {
-    std::string text = pauses_until(UINT32_MAX);
-    const captures::Pauses pauses(capture_);
-    for (std::size_t i = 0; i < conversations_.size(); ++i)
-      if (is_wanted[i])
-        text += captures::conversation_json(conversations_[i], i + 1, *trackers_[i],
-                                            pauses.held_back(capture_, conversations_[i])) +
-                "\n";
-    return text + captures::pauses_json(pauses) + captures::file_json(capture_, outcome) + "\n";
-  }
-
- private:
-  struct Place {
-    std::size_t conversation = 0;
-    const captures::Packet* first_sighting = nullptr;
-  };
-
-  std::string pauses_until(std::uint32_t number) {
-    std::string text;
-    for (const auto& all = capture_.pauses();
-         tells_all_ && next_pause_ < all.size() && all[next_pause_].number < number; ++next_pause_)
-      text += captures::pause_json(all[next_pause_]) + "\n";
-    return text;
-  }
-
-  const captures::Capture& capture_;
-  const std::vector<captures::Conversation>& conversations_;
-  const ExplainOptions& options_;
-  std::vector<Place> places_;
-  std::vector<std::unique_ptr<captures::FlowTracker>> trackers_;
-  std::size_t next_pause_ = 0;
-  bool tells_all_;
-};
-
-void tell_json(const captures::Capture& capture, const std::vector<captures::Conversation>& conversations,
-               const std::vector<bool>& is_wanted, const ExplainOptions& options, captures::Outcome outcome,
-               Telling& telling) {
-  JsonStory story(capture, conversations, options);
+void print_text(const captures::Story& story, const captures::StoryTextOptions& options) {
   std::string text;
-  for (std::size_t i = 0; i < capture.packets().size(); ++i) {
-    telling.packet();
-    text += story.packet(i, is_wanted);
-    if (text.size() > kWriteBytes) flush(text);
-  }
-  text += story.conclusion(is_wanted, outcome);
+  LongWork work(!goes_to_file(), "telling");
+  captures::StoryText renderer(options, text);
+  story.tell_by_conversation(renderer, printing(text, work));
   flush(text);
 }
 
@@ -260,13 +136,14 @@ int run_explain(const Arguments& arguments) {
   ExplainOptions options;
   declare(line, options);
   if (const auto status = line.parse(arguments)) return *status;
-  captures::LadderOptions ladder_options{terminal_width(), !options.all, options.only_problems};
+  captures::StoryTextOptions text_options{{terminal_width(), !options.all, options.only_problems},
+                                          options.only_summary};
   if (!options.width.empty()) {
     const auto width = parse_number(options.width, kWidthMin, kWidthMax);
     if (!width)
       return line.fail(kExitUsage,
                        fmt::format("--width {}: not a number from {} to {}", options.width, kWidthMin, kWidthMax));
-    ladder_options.width = *width;
+    text_options.ladder.width = *width;
   }
   std::optional<wire::Qpn> qpn;
   if (!options.qp.empty() && !(qpn = parse_qpn(options.qp)))
@@ -278,27 +155,21 @@ int run_explain(const Arguments& arguments) {
 
   const auto capture = read_capture(options);
   if (!capture) return line.fail(kExitUsage, fmt::format("{}: {}", options.file, capture.error()));
-  const auto conversations = captures::find_conversations(*capture);
-  std::vector<bool> is_wanted;
-  for (const captures::Conversation& conversation : conversations)
-    is_wanted.push_back(!qpn || has_qp(conversation, *qpn));
-  const bool is_chosen = !qpn || std::find(is_wanted.begin(), is_wanted.end(), true) != is_wanted.end();
+  captures::Story story(*capture);
+  const bool is_chosen = !qpn || story.choose(*qpn);
   const captures::Outcome outcome = captures::outcome_of(*capture, is_chosen);
   const int status = exit_status(outcome);
   if (options.reporting.quiet) {
     if (outcome == captures::Outcome::told) return status;
     return line.fail(status, fmt::format("{}: {}", options.file, captures::words(outcome, *capture)));
   }
-  Telling telling(*capture, options.reporting.quiet);
   if (options.reporting.json) {
-    tell_json(*capture, conversations, is_wanted, options, outcome, telling);
+    print_json(story, options, outcome);
     return status;
   }
-  const captures::Pauses pauses(*capture);
-  for (std::size_t i = 0; i < conversations.size(); ++i)
-    if (is_wanted[i]) tell(*capture, conversations[i], i + 1, pauses, options, ladder_options, telling);
+  print_text(story, text_options);
   if (!is_chosen) fmt::print("No conversation of queue pair {:#x}.\n", qpn->value());
-  fmt::print("{}{}", captures::summary(pauses), captures::summary(*capture));
+  fmt::print("{}", captures::closing_text(story));
   if (outcome == captures::Outcome::nothing) fmt::print("{}\n", Style(stdout).bad(captures::words(outcome, *capture)));
   return status;
 }

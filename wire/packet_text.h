@@ -2,7 +2,7 @@
 //
 // Solely responsible for how packets read: traces, captures' explanations and test failures use the same line. It says
 // what is in the packet; what a packet means within its conversation is the business of whoever follows it
-// (captures/render).
+// (captures/render/words).
 #pragma once
 
 #include <fmt/format.h>

@@ -49,9 +49,10 @@ enum class Integrity : std::uint8_t {
 
 class PacketView {
  public:
-  /// Only the parser makes views.
+  /// Only the parser makes views, and PacketForm, which keeps what the parser has found out.
   class Unparsed {
     friend class FrameParser;
+    friend class PacketForm;
     Unparsed() {}
   };
   explicit PacketView(Unparsed) {}
@@ -126,6 +127,7 @@ class PacketView {
 
  private:
   friend class FrameParser;
+  friend class PacketForm;
   friend std::optional<PlacementEth> placement_of(const PacketView& packet);
   friend std::optional<SackEth> sack_of(const PacketView& packet);
   friend std::size_t transport_bytes(const PacketView& packet);

@@ -50,7 +50,7 @@ class CaptureCheck {
     look_for_faults();
     std::uint64_t count = 0;
     for (const Packet& packet : capture_.packets()) {
-      if (const auto view = wire::parse_captured(packet.captured)) observe(packet, *view);
+      if (!packet.lacks_headers) observe(packet, packet.view());
       if (reached) reached(++count, capture_.packets().size());
     }
     checkers_.finish();
@@ -79,9 +79,8 @@ class CaptureCheck {
       if (packet.captured.comment.empty()) continue;
       const bool is_disturbed = says(packet, "duplicated") || says(packet, "reordered") || says(packet, "delayed") ||
                                 says(packet, "corrupted");
-      const auto view = wire::parse_captured(packet.captured);
-      if (!is_disturbed || !view) continue;
-      const wire::Direction direction = direction_of(packet, *view, vantage_);
+      if (!is_disturbed || packet.lacks_headers) continue;
+      const wire::Direction direction = direction_of(packet, packet.view(), vantage_);
       if (direction != wire::Direction::inbound) findings_.departures_disturbed = true;
       if (direction != wire::Direction::outbound) findings_.arrivals_disturbed = true;
     }

@@ -29,6 +29,7 @@ struct Stream {
   checkers::RequestRange requests;
   bool has_responses = false;
   std::uint32_t path_mtu_bytes = 0;
+  ClassMask classes = 0;
   std::vector<std::uint32_t> packets;
   std::vector<Conversation::Again> again;
 };
@@ -93,6 +94,7 @@ void Pairing::add(std::uint32_t index, const wire::PacketView& packet) {
   const std::size_t number = stream_of(packet);
   Stream& stream = streams_[number];
   stream.packets.push_back(index);
+  stream.classes = static_cast<ClassMask>(stream.classes | classes_of(packet));
   const wire::OpcodeInfo& info = packet.opcode();
   if (info.operation == wire::Operation::congestion_notification) return;
   if (!stream.transport) stream.transport = wire::transport_of(packet.bth().opcode);
@@ -139,6 +141,7 @@ std::vector<Conversation> Pairing::conversations() {
     made.packets = stream.packets;
     made.again = stream.again;
     made.path_mtu_bytes = stream.path_mtu_bytes;
+    made.classes = stream.classes;
     End sender{stream.key.source, std::nullopt};
     End receiver{stream.key.destination, wire::Qpn(stream.key.destination_qpn)};
     if (stream.key.source_qpn != kNoQpn) sender.qpn = wire::Qpn(stream.key.source_qpn);
@@ -150,6 +153,7 @@ std::vector<Conversation> Pairing::conversations() {
       made.again.insert(made.again.end(), peer->again.begin(), peer->again.end());
       std::ranges::sort(made.again, {}, &Conversation::Again::packet);
       made.path_mtu_bytes = std::max(made.path_mtu_bytes, peer->path_mtu_bytes);
+      made.classes = static_cast<ClassMask>(made.classes | peer->classes);
     }
     made.ends = {sender, receiver};
     if (!stream.requests.any() && (peer == nullptr ? stream.has_responses : peer->requests.any()))
@@ -163,6 +167,12 @@ std::vector<Conversation> Pairing::conversations() {
 
 }  // namespace
 
+ClassMask classes_of(const wire::PacketView& packet) {
+  const unsigned by_dscp = packet.ip().traffic_class() >> 5;
+  const auto vlan = packet.vlan();
+  return static_cast<ClassMask>(1u << by_dscp | (vlan ? 1u << vlan->priority : 0u));
+}
+
 unsigned Conversation::sender_of(const wire::PacketView& packet) const {
   if (ends[0].address != ends[1].address) return packet.source() == ends[0].address ? 0 : 1;
   return ends[1].qpn == packet.bth().dest_qp ? 0 : 1;
@@ -172,12 +182,11 @@ std::vector<Conversation> find_conversations(const Capture& capture) {
   Pairing pairing;
   const Sightings sightings(capture);
   for (std::uint32_t i = 0; i < capture.packets().size(); ++i) {
-    const auto view = capture.packets()[i].view();
-    if (!view) continue;
+    const wire::PacketView view = capture.packets()[i].view();
     if (sightings.of(i).how == SeenAgain::no)
-      pairing.add(i, *view);
+      pairing.add(i, view);
     else
-      pairing.add_again(i, *view, sightings.of(i));
+      pairing.add_again(i, view, sightings.of(i));
   }
   pairing.pair_leftovers();
   return pairing.conversations();

@@ -18,6 +18,11 @@
 
 namespace verbena::captures {
 
+using ClassMask = std::uint8_t;  // bit c: traffic class c
+
+/// The classes that a packet may be in: its VLAN tag's, and that of its DSCP's upper three bits (RFC 2474).
+ClassMask classes_of(const wire::PacketView& packet);
+
 struct End {
   wire::Gid address;
   std::optional<wire::Qpn> qpn;
@@ -28,7 +33,8 @@ struct Conversation {
   wire::Transport transport{};
   std::array<End, 2> ends;             // 0: who sent the first request
   std::uint32_t path_mtu_bytes = 0;    // 0: not seen
-  std::vector<std::uint32_t> packets;  // indices into Capture::packets(), in order: of each the first sighting
+  ClassMask classes = 0;               // that its packets may be in
+  std::vector<std::uint32_t> packets;  // indices into Capture::packets(), in order: of each frame the first sighting
   /// The other sightings (sightings.h), in order.
   struct Again {
     std::uint32_t packet = 0;

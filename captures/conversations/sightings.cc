@@ -106,24 +106,22 @@ class CopyEvidence {
  public:
   explicit CopyEvidence(const Capture& capture)
       : capture_(capture), requests_(std::bit_ceil(std::min(capture.packets().size() + 1, kRequestsKept))) {
-    for (const Packet& packet : capture.packets())
-      if (const auto view = packet.view()) note(packet, *view);
+    for (const Packet& packet : capture.packets()) note(packet, packet.view());
   }
 
   bool is_copy(std::uint32_t before, std::uint32_t later) const {
-    const auto view = capture_.packets()[later].view();
-    const Flow& flow = flows_.at(way_of(*view));
+    const wire::PacketView view = capture_.packets()[later].view();
+    const Flow& flow = flows_.at(way_of(view));
     // Hosts that never fragment may leave it at 0, or at any one number.
     const bool has_ids = flow.new_ids * 2 >= flow.new_psns;
-    if (has_ids && view->ip().is_v4() && view->ip().v4().identification != 0) return true;
+    if (has_ids && view.ip().is_v4() && view.ip().v4().identification != 0) return true;
     bool is_next = true;
     for (std::uint32_t i = later - 1; i != before; --i) {
       if (later - i > kLookBackMax) return false;
-      const auto other = capture_.packets()[i].view();
-      if (!other) continue;
-      if (other->source() == view->source() && other->bth().dest_qp == view->bth().dest_qp)
-        is_next = is_next && other->bth().psn == view->bth().psn;
-      else if (is_answered(*view, *other))
+      const wire::PacketView other = capture_.packets()[i].view();
+      if (other.source() == view.source() && other.bth().dest_qp == view.bth().dest_qp)
+        is_next = is_next && other.bth().psn == view.bth().psn;
+      else if (is_answered(view, other))
         return false;
     }
     const Duration apart = capture_.packets()[later].time - capture_.packets()[before].time;
@@ -205,9 +203,9 @@ Sightings::Sightings(const Capture& capture) : sightings_(capture.packets().size
   for (std::uint32_t i = 0; i < capture.packets().size(); ++i) {
     const Packet& packet = capture.packets()[i];
     sightings_[i].first = i;
-    const auto view = packet.view();
-    if (!view || packet.was_dropped()) continue;  // nobody sees it once more
-    look_at(capture, i, latest.try_emplace(key_of(packet, *view), kNone).first->second);
+    if (packet.was_dropped()) continue;  // nobody sees it once more
+    const wire::PacketView view = packet.view();
+    look_at(capture, i, view, latest.try_emplace(key_of(packet, view), kNone).first->second);
   }
   refuse_rare_ones(capture);
   find_copies(capture);
@@ -216,10 +214,10 @@ Sightings::Sightings(const Capture& capture) : sightings_(capture.packets().size
 }
 
 /// The oldest frame that has not been seen at this place is the one that has got here.
-void Sightings::look_at(const Capture& capture, std::uint32_t number, std::uint32_t& latest) {
+void Sightings::look_at(const Capture& capture, std::uint32_t number, const wire::PacketView& view,
+                        std::uint32_t& latest) {
   const Packet& packet = capture.packets()[number];
-  const auto view = packet.view();
-  const Place place = Place::of(packet, *view);
+  const Place place = Place::of(packet, view);
   std::uint32_t found = kNone;
   SeenAgain how = SeenAgain::no;
   bool is_alike = false;
@@ -230,11 +228,11 @@ void Sightings::look_at(const Capture& capture, std::uint32_t number, std::uint3
     bool is_new = frame.places < kPlacesMax;
     for (std::size_t i = 0; i < frame.places && is_new; ++i) {
       const Packet& other = capture.packets()[frame.packets[i]];
-      const auto other_view = other.view();
-      const SeenAgain one = compare(Place::of(other, *other_view), place);
+      const wire::PacketView other_view = other.view();
+      const SeenAgain one = compare(Place::of(other, other_view), place);
       is_new = one != SeenAgain::no && is_in_time(one, packet.time - other.time);
       if (one == SeenAgain::no && at == latest)
-        is_alike = has_same_ip_id(*view, *other_view) && is_in_time(one, packet.time - other.time) &&
+        is_alike = has_same_ip_id(view, other_view) && is_in_time(one, packet.time - other.time) &&
                    !says_duplicated(packet) && !says_duplicated(other);
       as = std::min(as, one);
     }
@@ -312,11 +310,11 @@ void Sightings::find_copies(const Capture& capture) {
   };
   std::map<Way, Copies> ways;
   const auto copies_of = [&](std::uint32_t packet) -> Copies& {
-    return ways[way_of(*capture.packets()[packet].view())];
+    return ways[way_of(capture.packets()[packet].view())];
   };
   const std::vector<Chain> all = chains(capture);
   for (std::uint32_t i = 0; i < sightings_.size(); ++i)
-    if (sightings_[i].how == SeenAgain::no && capture.packets()[i].view()) ++copies_of(i).frames;
+    if (sightings_[i].how == SeenAgain::no) ++copies_of(i).frames;
   for (const Chain& chain : all) {
     Copies& copies = copies_of(chain.front());
     copies.frames -= chain.size() - 1;

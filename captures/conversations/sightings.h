@@ -44,7 +44,7 @@ class Sightings {
     std::uint32_t previous = kNone;  // in frames_: with the same octets
   };
 
-  void look_at(const Capture& capture, std::uint32_t packet, std::uint32_t& latest);
+  void look_at(const Capture& capture, std::uint32_t packet, const wire::PacketView& view, std::uint32_t& latest);
   void refuse_rare_ones(const Capture& capture);
   using Chain = std::vector<std::uint32_t>;  // packets that may be copies of its first
   std::vector<Chain> chains(const Capture& capture) const;

@@ -1,4 +1,4 @@
-// Finding: one thing that explain says of a packet, as a value; finding_words.h has the sentence.
+// Finding: one thing that explain says of a packet, as a value; captures/render/words has the sentence.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,15 @@ struct Finding {
   bool is_hole = false;        // gap, response_gap: the capture lacks them, and they were not lost
   std::uint32_t attempt = 0;   // timeout: which one in a row without any answer; 0: the first
   bool is_sure = true;         // unasked_answer: the capture has all that was sent
+  bool may_be_headless = false;  // a gap: the capture has cut packets off within their headers, perhaps these
+  bool is_datagram = false;      // gap: the sender counts what it sends to all queue pairs
+  std::uint8_t syndrome = 0;     // fatal_nak
+
+  bool is_gap() const {
+    return kind == FindingKind::gap || kind == FindingKind::gap_in_run || kind == FindingKind::response_gap;
+  }
+  /// Nothing went wrong: it is worth knowing.
+  bool is_remark() const { return is_hole || (kind == FindingKind::unasked_answer && !is_sure); }
 };
 
 }  // namespace verbena::captures

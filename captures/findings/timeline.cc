@@ -41,7 +41,9 @@ Moment moment_of(const Packet& packet, const wire::PacketView& view, const Conve
   made.number = packet.number;
   made.psn = view.bth().psn;
   made.sender = static_cast<std::uint8_t>(conversation.sender_of(view));
-  made.has_bad_icrc = packet.was_damaged() || (packet.is_whole() && !view.icrc_is_valid());
+  made.integrity = view.integrity();
+  // What its sender has cut, and not the capture, no receiver takes.
+  made.has_bad_icrc = packet.was_damaged() || (packet.is_whole() && made.integrity != wire::Integrity::right);
   const bool is_datagram = transport == wire::Transport::ud;
   made.kind = made.has_bad_icrc               ? Moment::Kind::ignored
               : is_datagram && !info.has_deth ? Moment::Kind::unread
@@ -75,9 +77,7 @@ Timeline::Timeline(const Capture& capture, const Conversation& conversation) {
   moments_.reserve(conversation.packets.size());
   for (const std::uint32_t index : conversation.packets) {
     const Packet& packet = capture.packets()[index];
-    const auto view = packet.view();
-    if (!view) continue;  // parsed before, and the file may have changed under us
-    Moment& made = moments_.emplace_back(moment_of(packet, *view, conversation));
+    Moment& made = moments_.emplace_back(moment_of(packet, packet.view(), conversation));
     made.index = static_cast<std::uint32_t>(moments_.size() - 1);
     if (made.kind != Moment::Kind::request && made.kind != Moment::Kind::data) continue;
     auto& stream = (made.kind == Moment::Kind::request ? requests_ : data_)[made.sender];

@@ -37,6 +37,7 @@ struct Moment {
   std::uint8_t syndrome = 0;
   bool has_syndrome = false;
   bool span_is_guess = false;  // and they have not shown its end
+  wire::Integrity integrity = wire::Integrity::unknown;
   bool has_bad_icrc = false;
   bool has_recovery_header = false;  // of selective repeat
   bool is_dropped = false;           // a fault's note says that it never arrived

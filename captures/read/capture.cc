@@ -70,8 +70,8 @@ void Capture::note_time(const wire::CapturedPacket& captured) {
 }
 
 void Capture::sort_in(const wire::CapturedPacket& captured) {
-  if (wire::parse_captured(captured)) {
-    add(captured, {});
+  if (const auto view = wire::parse_captured(captured)) {
+    add(captured, *view, {});
     return;
   }
   if (captured.link_type == wire::LinkType::ethernet) {
@@ -101,11 +101,11 @@ void Capture::sort_in_roce(const Peeled& peeled) {
   const auto view = wire::parse_captured(peeled.packet);
   const bool is_cut = peeled.packet.bytes.size() < peeled.packet.original_bytes;
   if (view) {
-    add(peeled.packet, peeled.layers);
+    add(peeled.packet, *view, peeled.layers);
   } else if (view.error() == wire::ParseError::truncated && is_cut) {
-    const bool has_bth = wire::parse_captured(peeled.packet, wire::HeadersNeeded::bth).ok();
-    if (has_bth) add(peeled.packet, peeled.layers, true);
-    ++(has_bth ? lacking_headers_count_ : headless_count_);
+    const auto up_to_bth = wire::parse_captured(peeled.packet, wire::HeadersNeeded::bth);
+    if (up_to_bth) add(peeled.packet, *up_to_bth, peeled.layers, true);
+    ++(up_to_bth ? lacking_headers_count_ : headless_count_);
   } else if (const std::string foreign = foreign_opcode(peeled.opcode);
              view.error() == wire::ParseError::unknown_opcode && !foreign.empty()) {
     skip(foreign);
@@ -117,14 +117,25 @@ void Capture::sort_in_roce(const Peeled& peeled) {
   }
 }
 
-void Capture::add(const wire::CapturedPacket& captured, const std::string& layers, bool lacks_headers) {
+void Capture::add(const wire::CapturedPacket& captured, const wire::PacketView& view, const std::string& layers,
+                  bool lacks_headers) {
   std::string_view kept;
   if (!layers.empty()) {
     const auto at = layers_->try_emplace(layers).first;
     ++at->second;
     kept = at->first;
   }
-  packets_.push_back({number(), time_, captured, lacks_headers, kept});
+  packets_.push_back({.number = number(),
+                      .time = time_,
+                      .captured = {.bytes = captured.bytes,
+                                   .interface_name = captured.interface_name,
+                                   .comment = captured.comment,
+                                   .original_bytes = static_cast<std::uint32_t>(captured.original_bytes),
+                                   .interface = captured.interface,
+                                   .direction = captured.direction},
+                      .form = wire::PacketForm(view, captured.bytes),
+                      .layers = kept,
+                      .lacks_headers = lacks_headers});
 }
 
 void Capture::skip(const std::string& name, std::uint64_t count) {

@@ -1,8 +1,9 @@
 // A capture file in memory: its RoCE v2 packets as references into the octets of the file, and a count by name of
 // everything else.
 //
-// Solely responsible for reading; keeps some 100 bytes per packet and copies none, except where the peeler has to
-// (peeler.h). captures/conversations finds who talks with whom.
+// Solely responsible for reading. Each packet is parsed here, once: the capture keeps what the parser has found out,
+// some 120 octets a packet, and copies no packet, except where the peeler has to (peeler.h). captures/conversations
+// finds out who talks with whom.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "captures/peel/peeler.h"
 #include "captures/read/input.h"
+#include "wire/packet_form.h"
 #include "wire/packet_view.h"
 #include "wire/pause_frame.h"
 #include "wire/pcap_file.h"
@@ -22,13 +24,24 @@
 
 namespace verbena::captures {
 
-/// A packet of the file. Its octets, and those of the comment, belong to the Capture.
+/// What the file has of a packet, and says of it. The octets and the texts belong to the Capture.
+struct Captured {
+  std::span<const std::byte> bytes;  // without the layers around the packet
+  std::string_view interface_name;
+  std::string_view comment;
+  std::uint32_t original_bytes = 0;  // on the wire
+  std::uint32_t interface = 0;       // pcapng: index within its section
+  wire::Direction direction = wire::Direction::unknown;
+};
+
+/// A RoCE v2 packet of the file, parsed.
 struct Packet {
-  std::uint32_t number = 0;       // in the file, from 1, as Wireshark counts
-  Time time;                      // since the first packet of the file
-  wire::CapturedPacket captured;  // without the layers around it
-  bool lacks_headers = false;     // the snap length has cut some off behind the BTH
-  std::string_view layers{};      // these around it, from the outside in: "VLAN 100, VXLAN 42"
+  std::uint32_t number = 0;  // in the file, from 1, as Wireshark counts
+  Time time;                 // since the first packet of the file
+  Captured captured;
+  wire::PacketForm form;
+  std::string_view layers;     // these around it, from the outside in: "VLAN 100, VXLAN 42"
+  bool lacks_headers = false;  // the snap length has cut some off behind the BTH
 
   /// All that was on the wire; the wire's own losses (a frame that a fault truncated) are the view's.
   bool is_whole() const { return captured.bytes.size() >= captured.original_bytes; }
@@ -39,10 +52,8 @@ struct Packet {
     return captured.comment.starts_with(wire::kCorruptedPrefix) &&
            captured.comment.find(wire::kRepairedWord) == std::string_view::npos;
   }
-  /// An error only if the file has changed under us.
-  Result<wire::PacketView, wire::ParseError> view() const {
-    return wire::parse_captured(captured, lacks_headers ? wire::HeadersNeeded::bth : wire::HeadersNeeded::all);
-  }
+  /// Copies the headers; they were checked when the file was read.
+  wire::PacketView view() const { return form.view_of(captured.bytes); }
 };
 
 /// What stops a port for a while: PFC, or PAUSE.
@@ -100,7 +111,8 @@ class Capture {
   void read(wire::CaptureReader& reader, const Reached& reached);
   void sort_in(const wire::CapturedPacket& captured);
   void sort_in_roce(const Peeled& peeled);
-  void add(const wire::CapturedPacket& captured, const std::string& layers, bool lacks_headers = false);
+  void add(const wire::CapturedPacket& captured, const wire::PacketView& view, const std::string& layers,
+           bool lacks_headers = false);
   void note_time(const wire::CapturedPacket& captured);
   void skip(const std::string& name, std::uint64_t count = 1);
   std::uint32_t number() const { return static_cast<std::uint32_t>(total_count_); }

@@ -1,27 +1,12 @@
 #include "captures/story/flow_tracker.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "wire/packet_text.h"
-#include "wire/printable.h"
+#include <utility>
 
 namespace verbena::captures {
 
 namespace {
 
 constexpr std::uint8_t kCongestionExperienced = 3;  // RFC 3168
-
-bool is_gap(const Finding& finding) {
-  return finding.kind == FindingKind::gap || finding.kind == FindingKind::gap_in_run ||
-         finding.kind == FindingKind::response_gap;
-}
-
-Finding as_gap(Finding finding) {
-  finding.is_hole = false;
-  return finding;
-}
 
 }  // namespace
 
@@ -61,13 +46,14 @@ const Moment& FlowTracker::moment_of(const Packet& packet) {
 
 const Judged& FlowTracker::step(const Packet& packet, const wire::PacketView& view) {
   const Moment& moment = moment_of(packet);
-  step_ = Judged{};
-  step_.sender = moment.sender;
+  judged_ = Judged{};
+  judged_.sender = moment.sender;
+  judged_.integrity = moment.integrity;
   if (!any_) first_time_ = packet.time;
   any_ = true;
   last_time_ = packet.time;
 
-  Totals& totals = totals_[step_.sender];
+  Totals& totals = totals_[judged_.sender];
   ++totals.packets;
   totals.bytes += packet.captured.original_bytes;
   totals.payload_bytes += view.payload_bytes();
@@ -77,16 +63,25 @@ const Judged& FlowTracker::step(const Packet& packet, const wire::PacketView& vi
     Finding finding;
     finding.kind = FindingKind::bad_icrc;
     finding.psn = moment.psn;
-    step_.findings.push_back(finding);
+    judged_.findings.push_back(finding);
     ++totals.bad_icrc;
-    problem(words(finding, moment.psn));
+    judged_.first = moment.psn;
   } else if (moment.kind == Moment::Kind::ignored) {
     ++totals.cnps;
-    problem("CNP: the sender is to slow down");
+    judged_.is_cnp = true;
   } else if (moment.kind != Moment::Kind::unread) {
     judge(moment);
   }
-  return step_;
+  return judged_;
+}
+
+Sums FlowTracker::sums() const {
+  Sums sums;
+  sums.totals = totals_;
+  sums.duration = last_time_ - first_time_;
+  sums.until_end = end_ - last_time_;
+  for (std::size_t end = 0; end < streams_.size(); ++end) sums.silences[end] = streams_[end].silence();
+  return sums;
 }
 
 void FlowTracker::judge(const Moment& moment) {
@@ -98,26 +93,20 @@ void FlowTracker::judge(const Moment& moment) {
   else
     stream.answer(moment, judgement_);
   Totals& totals = totals_[moment.sender];
-  step_.relative = judgement_.relative;
-  step_.is_again = judgement_.is_again;
-  step_.acknowledged = judgement_.acknowledged;
+  judged_.relative = judgement_.relative;
+  judged_.is_again = judgement_.is_again;
+  judged_.acknowledged = judgement_.acknowledged;
   if (judgement_.is_again) ++(is_request ? totals.retransmitted_packets : totals.repeated_responses);
-  if (judgement_.begins_anew)
-    remark(fmt::format("psn jumps to {}: a new connection of the same queue pairs", moment.psn.value()));
+  judged_.begins_anew = judgement_.begins_anew;
+  judged_.first = stream.first();
   for (Finding& finding : judgement_.findings) {
-    finding.is_hole = finding.is_hole || (has_headless_ && is_gap(finding));
+    finding.may_be_headless = has_headless_ && finding.is_gap();
+    finding.is_hole = finding.is_hole || finding.may_be_headless;
+    finding.is_datagram = finding.kind == FindingKind::gap && moment.is_datagram;
+    finding.syndrome = moment.syndrome;
     count(finding, totals);
-    std::string text = words(finding, stream.first());
-    if (finding.kind == FindingKind::fatal_nak)
-      text = fmt::format("{}: {}", wire::to_text(wire::Syndrome::decode(moment.syndrome)), text);
-    if (has_headless_ && is_gap(finding))
-      text = fmt::format("{}, or among the packets that are cut off within their headers",
-                         words(as_gap(finding), stream.first()));
-    if (finding.kind == FindingKind::gap && moment.is_datagram) text += ", or sent to another queue pair";
-    const bool is_remark = finding.is_hole || (finding.kind == FindingKind::unasked_answer && !finding.is_sure);
-    step_.notes.push_back({!is_remark, std::move(text)});
   }
-  step_.findings = judgement_.findings;
+  judged_.findings = std::move(judgement_.findings);
 }
 
 void FlowTracker::count(const Finding& finding, Totals& totals) {
@@ -167,16 +156,12 @@ void FlowTracker::count(const Finding& finding, Totals& totals) {
 }
 
 void FlowTracker::judge_marks(const Packet& packet, const wire::PacketView& view) {
-  Totals& totals = totals_[step_.sender];
+  Totals& totals = totals_[judged_.sender];
   if (packet.was_dropped()) ++totals.dropped_by_fault;
-  if (!packet.captured.comment.empty()) {
-    std::string_view comment = packet.captured.comment;
-    if (comment.starts_with(wire::kNotePrefix)) comment.remove_prefix(wire::kNotePrefix.size());
-    problem(wire::printable(comment));
-  }
+  judged_.has_comment = !packet.captured.comment.empty();
   if ((view.ip().traffic_class() & 3) == kCongestionExperienced) {
     ++totals.ecn_marked;
-    problem("marked by ECN: congestion on the way");
+    judged_.is_marked = true;
   }
 }
 

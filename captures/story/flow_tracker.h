@@ -1,28 +1,24 @@
 // FlowTracker: follows one conversation packet by packet: what each means, where something went wrong, and the sums.
 //
-// Solely brings the parts together: the judgement is request_stream.h's, one for each end as a requester, and it is
-// made twice: a first time only to learn the conversation's rhythm. Packets with a wrong ICRC are counted, but not
-// followed: no receiver takes them.
+// Solely brings the parts together: the judgement is request_stream.h's, one for each end as a requester. Before the
+// first packet is judged, the whole conversation is surveyed for its rhythm. Packets with a wrong ICRC are counted, but
+// not followed: no receiver takes them. What is said of a packet are values; captures/render has the words.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "captures/conversations/conversations.h"
-#include "captures/findings/finding_words.h"
+#include "captures/findings/finding.h"
 #include "captures/findings/request_stream.h"
 #include "captures/findings/timeline.h"
 #include "captures/read/capture.h"
+#include "captures/story/pauses.h"
 
 namespace verbena::captures {
-
-struct Note {
-  bool is_problem = false;
-  std::string text;
-};
 
 /// What one end did, or what happened to what it sent.
 struct Totals {
@@ -58,10 +54,32 @@ struct Totals {
 struct Judged {
   unsigned sender = 0;                   // 0 or 1: Conversation::ends
   std::optional<std::int32_t> relative;  // its PSN, from the first PSN of the requester that it belongs to
+  wire::Psn first;                       // that PSN
   bool is_again = false;                 // a retransmission or a repeated response
-  std::uint32_t acknowledged = 0;        // how many PSNs it acknowledges that were not before
+  bool begins_anew = false;              // with it, a new connection of the same queue pairs
+  bool is_cnp = false;                   // it tells its receiver to slow down
+  bool is_marked = false;                // by ECN
+  bool has_comment = false;              // in the file: what a fault of Verbena has done to it, for one
+  wire::Integrity integrity = wire::Integrity::unknown;
+  std::uint32_t acknowledged = 0;  // how many PSNs it acknowledges that were not before
   std::vector<Finding> findings;
-  std::vector<Note> notes;
+
+  bool has_problem() const {
+    return has_comment || is_marked || is_cnp ||
+           std::ranges::any_of(findings, [](const Finding& finding) { return !finding.is_remark(); });
+  }
+  /// Nothing is said of it.
+  bool is_uneventful() const { return !has_comment && !is_marked && !is_cnp && !begins_anew && findings.empty(); }
+};
+
+/// A conversation, in numbers.
+struct Sums {
+  std::array<Totals, 2> totals;  // by end
+  std::array<HeldBack, 2> held_back;
+  /// What the requests of an end have come to, if nobody answers them.
+  std::array<std::optional<RequestStream::Silence>, 2> silences;
+  Duration duration{0};
+  Duration until_end{0};  // from the conversation's last packet to the capture's
 };
 
 class FlowTracker {
@@ -71,11 +89,8 @@ class FlowTracker {
   /// Packets in the order of the capture. The result is valid until the next call.
   const Judged& step(const Packet& packet, const wire::PacketView& view);
   const std::array<Totals, 2>& totals() const { return totals_; }
-  Duration duration() const { return last_time_ - first_time_; }
-  /// After the last step: what the requests of an end have come to, if nobody answers them.
-  std::optional<RequestStream::Silence> silence(unsigned end) const { return streams_[end].silence(); }
-  /// From the conversation's last packet to the capture's.
-  Duration until_end() const { return end_ - last_time_; }
+  /// After the last step, without what pause frames held back.
+  Sums sums() const;
 
  private:
   void learn();
@@ -83,8 +98,6 @@ class FlowTracker {
   void judge_marks(const Packet& packet, const wire::PacketView& view);
   void judge(const Moment& moment);
   void count(const Finding& finding, Totals& totals);
-  void problem(std::string text) { step_.notes.push_back({true, std::move(text)}); }
-  void remark(std::string text) { step_.notes.push_back({false, std::move(text)}); }
 
   Timeline timeline_;
   bool has_headless_;  // packets of the capture without a whole BTH: nobody knows whose they are
@@ -92,7 +105,7 @@ class FlowTracker {
   std::vector<RequestStream> streams_;  // one for each end
   std::array<Totals, 2> totals_;
   Judgement judgement_;
-  Judged step_;
+  Judged judged_;
   std::size_t next_moment_ = 0;
   bool any_ = false;
   Time end_;  // of the capture

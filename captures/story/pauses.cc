@@ -23,12 +23,6 @@ ClassMask mask_of(const PauseRow& row) {
 
 }  // namespace
 
-ClassMask classes_of(const wire::PacketView& packet) {
-  const unsigned by_dscp = packet.ip().traffic_class() >> 5;
-  const auto vlan = packet.vlan();
-  return static_cast<ClassMask>(1u << by_dscp | (vlan ? 1u << vlan->priority : 0u));
-}
-
 Pauses::Pauses(const Capture& capture) {
   for (const PausePacket& packet : capture.pauses()) {
     const wire::PauseFrame& frame = packet.frame;
@@ -61,40 +55,31 @@ void Pauses::say(std::size_t row, Time now, std::uint16_t quanta) {
   stops_.push_back({row, now, now});
 }
 
-std::array<HeldBack, 2> Pauses::held_back(const Capture& capture, const Conversation& conversation) const {
-  std::array<HeldBack, 2> held;
-  std::array<std::optional<Time>, 2> last;
-  std::array<wire::MacAddress, 2> macs;
-  std::array<std::size_t, 2> nexts{};  // the first stop that may end behind the last packet
-  for (const std::uint32_t index : conversation.packets) {
-    const Packet& packet = capture.packets()[index];
-    const auto view = packet.view();
-    if (!view) continue;
-    const unsigned sender = conversation.sender_of(*view);
-    macs[sender] = view->ethernet().source;
-    const ClassMask classes = classes_of(*view);
-    const std::optional<Time> before = std::exchange(last[sender], packet.time);
-    if (!before) continue;
-    std::size_t& next = nexts[sender];
-    while (next < stops_.size() && stops_[next].until < *before) ++next;
-    if (view->payload_bytes() == 0) continue;  // it may as well have waited for what it answers
-    HeldBack of_this;
-    for (std::size_t i = next; i < stops_.size() && stops_[i].from < packet.time; ++i) {
-      const Stop& stop = stops_[i];
-      const PauseRow& row = rows_[stop.row];
-      if ((mask_of(row) & classes) == 0 || row.source == macs[sender]) continue;
-      const Time from = std::max(stop.from, *before);
-      // It sends although it is told to stop: it is not the one that is told. A frame that was under way may pass.
-      const Duration silent = std::min(stop.until, packet.time) - from;
-      const bool is_silent = silent.ns > 0 && silent.ns * 2 >= (stop.until - stop.from).ns;
-      const bool goes_on =
-          stop.until <= packet.time && (packet.time - stop.until).ns <= std::max(kGoesOnWithinNs, silent.ns);
-      if (is_silent && goes_on && silent.ns > of_this.time.ns) of_this = {1, silent};
-    }
-    held[sender].times += of_this.times;
-    held[sender].time = held[sender].time + of_this.time;
+void HeldBackCount::add(const Packet& packet, const wire::PacketView& view, unsigned sender) {
+  const std::span<const Pauses::Stop> stops = pauses_->stops();
+  if (stops.empty()) return;
+  const std::optional<Time> before = std::exchange(last_[sender], packet.time);
+  if (!before) return;
+  std::size_t& next = nexts_[sender];
+  while (next < stops.size() && stops[next].until < *before) ++next;
+  if (view.payload_bytes() == 0) return;  // it may as well have waited for what it answers
+  const wire::MacAddress mac = view.ethernet().source;
+  const ClassMask classes = classes_of(view);
+  HeldBack of_this;
+  for (std::size_t i = next; i < stops.size() && stops[i].from < packet.time; ++i) {
+    const Pauses::Stop& stop = stops[i];
+    const PauseRow& row = pauses_->rows()[stop.row];
+    if ((mask_of(row) & classes) == 0 || row.source == mac) continue;
+    const Time from = std::max(stop.from, *before);
+    // It sends although it is told to stop: it is not the one that is told. A frame that was under way may pass.
+    const Duration silent = std::min(stop.until, packet.time) - from;
+    const bool is_silent = silent.ns > 0 && silent.ns * 2 >= (stop.until - stop.from).ns;
+    const bool goes_on =
+        stop.until <= packet.time && (packet.time - stop.until).ns <= std::max(kGoesOnWithinNs, silent.ns);
+    if (is_silent && goes_on && silent.ns > of_this.time.ns) of_this = {1, silent};
   }
-  return held;
+  held_[sender].times += of_this.times;
+  held_[sender].time = held_[sender].time + of_this.time;
 }
 
 }  // namespace verbena::captures

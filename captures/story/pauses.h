@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,6 @@
 #include "captures/read/capture.h"
 
 namespace verbena::captures {
-
-using ClassMask = std::uint8_t;  // bit c: traffic class c
 
 /// What one port has said of one class; of all classes, if it was PAUSE.
 struct PauseRow {
@@ -39,25 +38,38 @@ class Pauses {
 
   /// By source, then class.
   std::span<const PauseRow> rows() const { return rows_; }
-  /// What each end sends in this conversation, and was not sent while it was stopped.
-  std::array<HeldBack, 2> held_back(const Capture& capture, const Conversation& conversation) const;
-
- private:
   struct Stop {
     std::size_t row = 0;
     Time from;
     Time until;
   };
+  /// By their begin.
+  std::span<const Stop> stops() const { return stops_; }
+
+ private:
   std::size_t row_of(const wire::MacAddress& source, bool is_by_class, std::uint8_t traffic_class);
   void say(std::size_t row, Time now, std::uint16_t quanta);
   void end(std::size_t row, Time now);
 
   std::vector<PauseRow> rows_;
   std::vector<std::size_t> open_;  // by row: in stops_; kGoesOn: none is open
-  std::vector<Stop> stops_;        // by their begin
+  std::vector<Stop> stops_;
 };
 
-/// The classes that a packet may be in: its VLAN tag's, and that of its DSCP's upper three bits (RFC 2474).
-ClassMask classes_of(const wire::PacketView& packet);
+/// What each end of one conversation sends, and did not send while it was stopped.
+class HeldBackCount {
+ public:
+  explicit HeldBackCount(const Pauses& pauses) : pauses_(&pauses) {}
+
+  /// The packets of the conversation, in order.
+  void add(const Packet& packet, const wire::PacketView& view, unsigned sender);
+  const std::array<HeldBack, 2>& held_back() const { return held_; }
+
+ private:
+  const Pauses* pauses_;
+  std::array<HeldBack, 2> held_;
+  std::array<std::optional<Time>, 2> last_;
+  std::array<std::size_t, 2> nexts_{};  // the first stop that may end behind the last packet
+};
 
 }  // namespace verbena::captures

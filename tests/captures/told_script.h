@@ -7,15 +7,14 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "captures/conversations/conversations.h"
-#include "captures/read/capture.h"
 #include "captures/render/text/ladder.h"
 #include "captures/render/text/summary.h"
-#include "captures/story/flow_tracker.h"
-#include "captures/story/pauses.h"
+#include "captures/render/words/notes.h"
+#include "captures/story/story.h"
 #include "tests/support/frames.h"
 
 namespace verbena::test {
@@ -61,27 +60,12 @@ class Script {
     BOOST_REQUIRE(capture.ok());
     malformed = capture->malformed_count();
     skipped = capture->skipped_count();
-    conversations = find_conversations(*capture);
+    const Story story(*capture);
+    conversations = story.conversations();
     BOOST_REQUIRE(!conversations.empty());
-    const Pauses all(*capture);
-    pauses.assign(all.rows().begin(), all.rows().end());
-    held_back = all.held_back(*capture, conversations[0]);
-    for (const auto& conversation : conversations) {
-      FlowTracker tracker(*capture, conversation);
-      Ladder drawn({}, ladder);
-      for (const auto index : conversation.packets) {
-        const Packet& packet = capture->packets()[index];
-        const auto view = packet.view();
-        const Judged& step = tracker.step(packet, *view);
-        for (const Note& note : step.notes) notes += note.text + "\n";
-        if (step.acknowledged != 0) acknowledged.push_back(step.acknowledged);
-        drawn.add(packet, *view, step);
-      }
-      drawn.finish();
-      summaries += summary(conversation, 1, tracker);
-      client = tracker.totals()[0];
-      server = tracker.totals()[1];
-    }
+    pauses.assign(story.pauses().rows().begin(), story.pauses().rows().end());
+    Collector collector(*this);
+    story.tell_by_conversation(collector);
   }
   bool says(std::string_view text) const { return notes.find(text) != notes.npos; }
 
@@ -98,6 +82,38 @@ class Script {
   std::uint64_t skipped = 0;
 
  private:
+  /// What is said of each packet, and a ladder without pause frames.
+  class Collector : public Renderer {
+   public:
+    explicit Collector(Script& script) : script_(script) {}
+    void begin(const Conversation& /*conversation*/, std::size_t number) override {
+      number_ = number;
+      drawn_.emplace(LadderOptions{}, script_.ladder);
+    }
+    void tell(const ToldPacket& told) override {
+      for (const Note& note : notes_of(told.packet, told.view, told.judged)) script_.notes += note.text + "\n";
+      if (told.judged.acknowledged != 0) script_.acknowledged.push_back(told.judged.acknowledged);
+      drawn_->add(told.packet, told.view, told.judged);
+    }
+    void pause(const PausePacket& /*packet*/) override {}
+    void end(const Conversation& conversation, std::size_t /*number*/, const Sums& sums) override {
+      drawn_->finish();
+      script_.summaries += summary(conversation, 1, without_held_back(sums));
+      if (number_ == 1) script_.held_back = sums.held_back;
+      script_.client = sums.totals[0];
+      script_.server = sums.totals[1];
+    }
+
+   private:
+    static Sums without_held_back(Sums sums) {
+      sums.held_back = {};
+      return sums;
+    }
+    Script& script_;
+    std::size_t number_ = 0;
+    std::optional<Ladder> drawn_;
+  };
+
   template <class Encode>
   void add_encoded(std::size_t room, Encode encode) {
     const std::size_t begin = file_.size();

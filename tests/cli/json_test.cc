@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "captures/render/text/summary.h"
+#include "captures/render/words/total_rows.h"
 #include "emulator/nic/counters.h"
 #include "tests/cli/run_command.h"
 #include "tests/support/places.h"

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "captures/render/text/ladder.h"
-#include "captures/render/text/summary.h"
+#include "captures/render/words/notes.h"
 #include "captures/render/words/packet_words.h"
+#include "captures/render/words/total_rows.h"
 #include "wire/member_name.h"
 #include "wire/packet_text.h"
 
@@ -96,9 +96,9 @@ std::string_view icrc_word(wire::Integrity integrity) {
   return "";
 }
 
-Json notes_json(const Judged& step, bool problems) {
+Json texts_json(const std::vector<Note>& notes, bool problems) {
   Json texts = Json::array();
-  for (const Note& note : step.notes)
+  for (const Note& note : notes)
     if (note.is_problem == problems) texts.push_back(note.text);
   return texts;
 }
@@ -110,20 +110,21 @@ Json or_null(const std::optional<Value>& value) {
 
 }  // namespace
 
-std::string packet_json(const Packet& packet, const wire::PacketView& view, const Judged& step,
-                        std::size_t conversation, const Packet* first_sighting) {
+std::string packet_json(const ToldPacket& told) {
+  const auto& [packet, view, judged, conversation, first_sighting] = told;
+  const std::vector<Note> notes = notes_of(packet, view, judged);
   Json json{{"kind", "packet"},
             {"number", packet.number},
             {"time_ns", packet.time.ns},
             {"conversation", conversation},
-            {"sender", step.sender},
+            {"sender", judged.sender},
             {"source", wire::to_text(view.source())},
             {"destination", wire::to_text(view.destination())},
             {"opcode", view.opcode().name},
-            {"text", words(view, step)},
+            {"text", words(view, judged)},
             {"payload_bytes", view.payload_bytes()},
-            {"relative_psn", or_null(step.relative)},
-            {"is_again", step.is_again},
+            {"relative_psn", or_null(judged.relative)},
+            {"is_again", judged.is_again},
             {"is_dropped", packet.was_dropped()},
             {"direction", direction_name(packet.captured.direction)},
             {"interface", packet.captured.interface_name},
@@ -131,9 +132,9 @@ std::string packet_json(const Packet& packet, const wire::PacketView& view, cons
             {"layers", packet.layers},
             {"lacks_headers", packet.lacks_headers},
             {"frame_bytes", packet.captured.original_bytes},
-            {"icrc", icrc_word(view.integrity())},
-            {"problems", notes_json(step, true)},
-            {"remarks", notes_json(step, false)}};
+            {"icrc", icrc_word(judged.integrity)},
+            {"problems", texts_json(notes, true)},
+            {"remarks", texts_json(notes, false)}};
   if (const std::string management = management_name(view); !management.empty()) json["management"] = management;
   if (view.opcode().has_aeth) json["answer"] = wire::to_text(wire::Syndrome::decode(view.aeth().syndrome));
   if (first_sighting != nullptr) json["seen_first"] = first_sighting->number;
@@ -170,30 +171,29 @@ std::string pauses_json(const Pauses& pauses) {
   return text;
 }
 
-std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
-                              const std::array<HeldBack, 2>& held_back) {
+std::string conversation_json(const Conversation& conversation, std::size_t number, const Sums& sums) {
   Json json{{"kind", "conversation"},
             {"number", number},
             {"transport", transport_name(conversation.transport)},
             {"path_mtu_bytes", conversation.path_mtu_bytes},
             {"packets", conversation.packets.size()},
             {"seen_again", conversation.again.size()},
-            {"duration_ns", tracker.duration().ns},
+            {"duration_ns", sums.duration.ns},
             {"ends", Json::array()}};
   for (std::size_t i = 0; i < conversation.ends.size(); ++i) {
     const End& end = conversation.ends[i];
     Json sent = Json::object();
-    for (const TotalRow& row : total_rows()) sent[std::string(row.name)] = tracker.totals()[i].*row.value;
+    for (const TotalRow& row : total_rows()) sent[std::string(row.name)] = sums.totals[i].*row.value;
     json["ends"].push_back({{"address", wire::to_text(end.address)},
                             {"qpn", end.qpn ? Json(end.qpn->value()) : Json(nullptr)},
-                            {"held_back_times", held_back[i].times},
-                            {"held_back_ns", held_back[i].time.ns},
+                            {"held_back_times", sums.held_back[i].times},
+                            {"held_back_ns", sums.held_back[i].time.ns},
                             {"sent", std::move(sent)}});
-    if (const auto silence = tracker.silence(static_cast<unsigned>(i)))
+    if (const auto& silence = sums.silences[i])
       json["ends"].back()["unanswered"] = {{"since_ns", silence->since.ns},
                                            {"was_answered_before", silence->was_answered},
                                            {"timeouts", silence->attempts},
-                                           {"silent_ns", tracker.until_end().ns}};
+                                           {"silent_ns", sums.until_end.ns}};
   }
   return dump(json);
 }

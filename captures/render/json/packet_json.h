@@ -1,29 +1,24 @@
 // A capture for programs: each packet with all its headers and what is said of it, each conversation with its sums.
 //
 // Solely the JSON. Headers and their fields are those of the layouts in wire/, called as they are there; judgement
-// comes from flow_tracker.h, sentences from packet_words.h.
+// comes from captures/story, sentences from captures/render/words.
 #pragma once
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "captures/conversations/conversations.h"
 #include "captures/read/capture.h"
-#include "captures/story/flow_tracker.h"
 #include "captures/story/outcome.h"
-#include "captures/story/pauses.h"
+#include "captures/story/story.h"
 
 namespace verbena::captures {
 
 /// {"kind": "packet", "number": 13, ..., "headers": {"ethernet": {...}, "ipv4": {...}, ...}}, without a line feed.
-/// `conversation`: its number, from 1. `first_sighting`: of the same frame, if this is another one.
-std::string packet_json(const Packet& packet, const wire::PacketView& view, const Judged& step,
-                        std::size_t conversation, const Packet* first_sighting = nullptr);
+std::string packet_json(const ToldPacket& told);
 
 /// {"kind": "conversation", "number": 1, ..., "ends": [{...}, {...}]}: what each end sent, and what went wrong.
-std::string conversation_json(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
-                              const std::array<HeldBack, 2>& held_back = {});
+std::string conversation_json(const Conversation& conversation, std::size_t number, const Sums& sums);
 
 /// {"kind": "pause", "number": 7, ..., "classes": [{"class": 3, "quanta": 65535}]}: a pause frame.
 std::string pause_json(const PausePacket& packet);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "captures/render/words/finding_words.h"
+#include "captures/render/words/notes.h"
 #include "captures/render/words/packet_words.h"
 #include "wire/counted.h"
 #include "wire/packet_text.h"
@@ -16,29 +18,6 @@ constexpr std::size_t kMarginColumns = 22;  // time and packet number
 
 }  // namespace
 
-std::string_view transport_name(wire::Transport transport) {
-  switch (transport) {
-    case wire::Transport::rc:
-      return "RC";
-    case wire::Transport::uc:
-      return "UC";
-    case wire::Transport::rd:
-      return "RD";
-    case wire::Transport::ud:
-      return "UD";
-    case wire::Transport::cnp:
-      return "CNP";
-    case wire::Transport::xrc:
-      return "XRC";
-  }
-  return "?";
-}
-
-std::string to_text(const End& end) {
-  const std::string address = wire::to_text(end.address);
-  return end.qpn ? fmt::format("{} qp {:#x}", address, end.qpn->value()) : fmt::format("{} qp unknown", address);
-}
-
 void Ladder::header(const Conversation& conversation, std::size_t number) {
   out_ += fmt::format("Conversation {}: {}, {}", number, transport_name(conversation.transport),
                       wire::counted(conversation.packets.size(), "packet"));
@@ -50,16 +29,16 @@ void Ladder::header(const Conversation& conversation, std::size_t number) {
   out_ += fmt::format("\n{:>12} {:>8} {}{:{}}{}\n", "seconds", "packet", left, "", space, right);
 }
 
-std::string Ladder::draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const {
+std::string Ladder::draw(const Packet& packet, unsigned sender, const std::string& text) const {
   const std::size_t box = options_.width > kMarginColumns + 20 ? options_.width - kMarginColumns : 20;
   const std::size_t used = text.size() + 9;
   const std::string line(box > used ? box - used : 0, '-');
   std::string rung =
       fmt::format("{:12.6f} {:>8} ", static_cast<double>(packet.time.ns) / 1e9, fmt::format("#{}", packet.number));
   if (sender == 0)
-    rung += fmt::format("|-- {} {}--{}|\n", text, line, is_lost ? 'X' : '>');
+    rung += fmt::format("|-- {} {}--{}|\n", text, line, packet.was_dropped() ? 'X' : '>');
   else
-    rung += fmt::format("|{}-- {} {}--|\n", is_lost ? 'X' : '<', text, line);
+    rung += fmt::format("|{}-- {} {}--|\n", packet.was_dropped() ? 'X' : '<', text, line);
   return rung;
 }
 
@@ -68,17 +47,17 @@ bool Ladder::has_paused(const Run& run, Time now) {
   constexpr std::int64_t kClockNs = 1000;
   if (run.packets < 2) return false;
   const std::int64_t spaces = static_cast<std::int64_t>(run.packets) - 1;
-  const std::int64_t usual = std::max((run.last_time - run.first.time).ns / spaces, kClockNs);
+  const std::int64_t usual = std::max((run.last_time - run.first->time).ns / spaces, kClockNs);
   return (now - run.last_time).ns > kPause * usual;
 }
 
 /// Whether the packet is part of a run and has been kept in it.
-bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const Judged& step) {
-  const bool may =
-      options_.fold && step.notes.empty() && !packet.was_dropped() && view.opcode().position == wire::Position::middle;
+bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const Judged& judged) {
+  const bool may = options_.fold && judged.is_uneventful() && !packet.was_dropped() &&
+                   view.opcode().position == wire::Position::middle;
   const std::string_view name = operation_name(view);
   const wire::Psn psn = view.bth().psn;
-  if (run_ && (!may || run_->sender != step.sender || run_->is_again != step.is_again || run_->name != name ||
+  if (run_ && (!may || run_->sender != judged.sender || run_->is_again != judged.is_again || run_->name != name ||
                !(psn == run_->last_psn + 1) || has_paused(*run_, packet.time)))
     end_run();
   if (!may) return false;
@@ -86,16 +65,16 @@ bool Ladder::join_run(const Packet& packet, const wire::PacketView& view, const 
     draw_pauses();
     run_.emplace();
     run_->name = name;
-    run_->sender = step.sender;
-    run_->is_again = step.is_again;
-    run_->first = packet;
+    run_->sender = judged.sender;
+    run_->is_again = judged.is_again;
+    run_->first = &packet;
     run_->first_psn = psn;
-    run_->first_relative = step.relative;
+    run_->first_relative = judged.relative;
   }
   run_->last_psn = psn;
   run_->last_time = packet.time;
   run_->payload_bytes += view.payload_bytes();
-  if (++run_->packets < kFoldMin) run_->rungs += draw(packet, step.sender, false, words(view, step));
+  if (++run_->packets < kFoldMin) run_->rungs += draw(packet, judged.sender, words(view, judged));
   return true;
 }
 
@@ -112,22 +91,19 @@ void Ladder::end_run() {
   if (run.first_relative)
     text += fmt::format(" ({:+}..{:+})", *run.first_relative,
                         *run.first_relative + static_cast<std::int32_t>(run.packets) - 1);
-  text += fmt::format("  {} B in {}{}", run.payload_bytes, to_text(run.last_time - run.first.time),
+  text += fmt::format("  {} B in {}{}", run.payload_bytes, to_text(run.last_time - run.first->time),
                       run.is_again ? "  again" : "");
-  emit(draw(run.first, run.sender, false, text), false, {.packets = run.packets});
+  emit(draw(*run.first, run.sender, text), false, {.packets = run.packets});
   draw_pauses();
 }
 
-void Ladder::add(const Packet& packet, const wire::PacketView& view, const Judged& step) {
-  if (join_run(packet, view, step)) return;
+void Ladder::add(const Packet& packet, const wire::PacketView& view, const Judged& judged) {
+  if (join_run(packet, view, judged)) return;
   draw_pauses();
-  std::string rung = draw(packet, step.sender, packet.was_dropped(), words(view, step));
-  bool has_problem = false;
-  for (const Note& note : step.notes) {
+  std::string rung = draw(packet, judged.sender, words(view, judged));
+  for (const Note& note : notes_of(packet, view, judged))
     rung += fmt::format("{:{}} {} {}\n", "", kMarginColumns, note.is_problem ? '!' : '.', note.text);
-    has_problem = has_problem || note.is_problem;
-  }
-  emit(std::move(rung), has_problem, {.packets = 1});
+  emit(std::move(rung), judged.has_problem(), {.packets = 1});
 }
 
 void Ladder::pause(const PausePacket& packet) {

@@ -1,7 +1,7 @@
 // Ladder: the packets of one conversation as rungs between its two ends, left and right.
 //
 // Solely responsible for the drawing: columns, folding of long runs, leaving out what is uneventful. Judgement comes
-// from flow_tracker.h, words from packet_words.h.
+// from captures/story, words from captures/render/words.
 //
 //        0.001368   #36  |<-- Acknowledge  psn 16191916 (+15)  ACK, msn 1 ------------|
 //                         ! what went wrong
@@ -34,7 +34,7 @@ struct Run {
   std::string rungs;  // as they are if the run stays short
   std::size_t packets = 0;
   std::size_t payload_bytes = 0;
-  Packet first;
+  const Packet* first = nullptr;
   Time last_time;
   wire::Psn first_psn;
   wire::Psn last_psn;
@@ -56,7 +56,8 @@ class Ladder {
   Ladder(const LadderOptions& options, std::string& out) : options_(options), out_(out) {}
 
   void header(const Conversation& conversation, std::size_t number);
-  void add(const Packet& packet, const wire::PacketView& view, const Judged& step);
+  /// The packet outlives the ladder.
+  void add(const Packet& packet, const wire::PacketView& view, const Judged& judged);
   /// Drawn as one line before the next rung, with those beside it.
   void pause(const PausePacket& packet);
   /// Writes what is held back.
@@ -64,9 +65,9 @@ class Ladder {
 
  private:
   static bool has_paused(const Run& run, Time now);
-  bool join_run(const Packet& packet, const wire::PacketView& view, const Judged& step);
+  bool join_run(const Packet& packet, const wire::PacketView& view, const Judged& judged);
   void end_run();
-  std::string draw(const Packet& packet, unsigned sender, bool is_lost, const std::string& text) const;
+  std::string draw(const Packet& packet, unsigned sender, const std::string& text) const;
   void emit(std::string rung, bool has_problem, const Counts& counts);
   void leave_out(const Counts& counts);
   void draw_left_out();
@@ -80,10 +81,5 @@ class Ladder {
   std::size_t context_left_ = 0;
   Counts left_out_;
 };
-
-/// "127.47.91.1 qp 0x000011".
-std::string to_text(const End& end);
-/// "RC".
-std::string_view transport_name(wire::Transport transport);
 
 }  // namespace verbena::captures

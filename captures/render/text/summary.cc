@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "captures/render/text/ladder.h"
+#include "captures/render/words/finding_words.h"
+#include "captures/render/words/packet_words.h"
+#include "captures/render/words/total_rows.h"
 #include "wire/counted.h"
-#include "wire/member_name.h"
 #include "wire/packet_text.h"
 
 namespace verbena::captures {
@@ -15,48 +16,6 @@ namespace verbena::captures {
 namespace {
 
 constexpr std::size_t kMalformedShown = 10;
-
-template <std::uint64_t Totals::* kMember>
-constexpr TotalRow row(std::string_view words, bool always = false) {
-  return {words, wire::member_name<kMember>(), kMember, always};
-}
-
-constexpr TotalRow kRows[] = {
-    row<&Totals::packets>("packets", true),
-    row<&Totals::bytes>("bytes", true),
-    row<&Totals::payload_bytes>("payload bytes", true),
-    row<&Totals::retransmitted_packets>("retransmitted packets"),
-    row<&Totals::go_backs>("  runs (go-back-N)"),
-    row<&Totals::timeouts>("  of these timeouts"),
-    row<&Totals::read_re_requests>("  of these READ re-requests"),
-    row<&Totals::unexplained_go_backs>("  of these unexplained"),
-    row<&Totals::repeated_responses>("READ responses again"),
-    row<&Totals::gaps>("gaps"),
-    row<&Totals::missing_packets>("  packets missing in them"),
-    row<&Totals::holes>("holes of the capture"),
-    row<&Totals::hole_packets>("  packets it lacks"),
-    row<&Totals::late_packets>("late packets"),
-    row<&Totals::duplicates>("duplicates"),
-    row<&Totals::seen_before>("duplicates or late"),
-    row<&Totals::repeated_answers>("answers once more"),
-    row<&Totals::unasked_answers>("answers to nothing sent"),
-    row<&Totals::nak_sequence_errors>("NAK sequence error sent"),
-    row<&Totals::rnr_naks>("RNR NAK sent"),
-    row<&Totals::other_naks>("other NAK sent"),
-    row<&Totals::bad_icrc>("bad ICRC"),
-    row<&Totals::dropped_by_fault>("dropped by a fault"),
-    row<&Totals::ecn_marked>("ECN-marked"),
-    row<&Totals::cnps>("CNP sent"),
-    row<&Totals::lacking_headers>("headers cut off"),
-};
-
-}  // namespace
-
-std::span<const TotalRow> total_rows() {
-  return kRows;
-}
-
-namespace {
 
 std::string again_text(const Conversation& conversation) {
   std::array<std::size_t, kSeenAgainKinds> counts{};
@@ -83,27 +42,26 @@ std::string silence_text(const End& end, const RequestStream::Silence& silence, 
 
 }  // namespace
 
-std::string summary(const Conversation& conversation, std::size_t number, const FlowTracker& tracker,
-                    const std::array<HeldBack, 2>& held_back) {
+std::string summary(const Conversation& conversation, std::size_t number, const Sums& sums) {
   const std::string left = to_text(conversation.ends[0]);
   const std::string right = to_text(conversation.ends[1]);
-  std::string text = fmt::format("Summary of conversation {}, {}\n", number, to_text(tracker.duration()));
+  std::string text = fmt::format("Summary of conversation {}, {}\n", number, to_text(sums.duration));
   const std::size_t width = std::max({left.size(), right.size(), std::size_t{12}});
   text += fmt::format("  {:28} {:>{}}  {:>{}}\n", "sent by", left, width, right, width);
-  for (const TotalRow& row : kRows) {
-    const std::uint64_t a = tracker.totals()[0].*row.value;
-    const std::uint64_t b = tracker.totals()[1].*row.value;
+  for (const TotalRow& row : total_rows()) {
+    const std::uint64_t a = sums.totals[0].*row.value;
+    const std::uint64_t b = sums.totals[1].*row.value;
     if (a == 0 && b == 0 && !row.always) continue;
     text += fmt::format("  {:28} {:>{}}  {:>{}}\n", row.words, a, width, b, width);
   }
   for (unsigned end = 0; end < 2; ++end)
-    if (held_back[end].times != 0)
+    if (sums.held_back[end].times != 0)
       text += fmt::format("  {}: held back by pause frames {}, for {}\n", to_text(conversation.ends[end]),
-                          wire::counted(held_back[end].times, "time"), to_text(held_back[end].time));
+                          wire::counted(sums.held_back[end].times, "time"), to_text(sums.held_back[end].time));
   text += again_text(conversation);
   for (unsigned end = 0; end < 2; ++end)
-    if (const auto silence = tracker.silence(end))
-      text += silence_text(conversation.ends[end], *silence, tracker.until_end());
+    if (const auto& silence = sums.silences[end])
+      text += silence_text(conversation.ends[end], *silence, sums.until_end);
   return text;
 }
 

@@ -168,4 +168,27 @@ std::string words(const wire::PacketView& packet, const Judged& step) {
   return text;
 }
 
+std::string_view transport_name(wire::Transport transport) {
+  switch (transport) {
+    case wire::Transport::rc:
+      return "RC";
+    case wire::Transport::uc:
+      return "UC";
+    case wire::Transport::rd:
+      return "RD";
+    case wire::Transport::ud:
+      return "UD";
+    case wire::Transport::cnp:
+      return "CNP";
+    case wire::Transport::xrc:
+      return "XRC";
+  }
+  return "?";
+}
+
+std::string to_text(const End& end) {
+  const std::string address = wire::to_text(end.address);
+  return end.qpn ? fmt::format("{} qp {:#x}", address, end.qpn->value()) : fmt::format("{} qp unknown", address);
+}
+
 }  // namespace verbena::captures

@@ -1,4 +1,5 @@
-// A packet in the words of a ladder: short, without addresses (the ladder has them) and without what is usual.
+// A packet in the words of a ladder: short, without addresses (the ladder has them) and without what is usual; and how
+// an end of a conversation is called.
 //
 // wire/packet_text.h has the full text of a packet; here the reader follows a conversation.
 #pragma once
@@ -18,5 +19,10 @@ std::string_view operation_name(const wire::PacketView& packet);
 
 /// The management datagram in a packet to QP1: "CM REQ". Empty if it is none.
 std::string management_name(const wire::PacketView& packet);
+
+/// "127.47.91.1 qp 0x000011".
+std::string to_text(const End& end);
+/// "RC".
+std::string_view transport_name(wire::Transport transport);
 
 }  // namespace verbena::captures

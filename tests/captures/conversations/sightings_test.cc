@@ -1,6 +1,4 @@
 // explain on captures that see a frame at several places, that lack frames, or in which somebody is silent or stopped.
-#include "captures/render/text/summary.h"
-#include "captures/story/pauses.h"
 #include "tests/captures/told_script.h"
 
 using namespace verbena;

@@ -118,7 +118,7 @@ std::vector<std::vector<Finding>> findings_of(const captures::Capture& capture, 
     captures::FlowTracker tracker(capture, conversation);
     for (const auto index : conversation.packets) {
       const captures::Packet& packet = capture.packets()[index];
-      all[packet.number - 1] = tracker.step(packet, *packet.view()).findings;
+      all[packet.number - 1] = tracker.step(packet, packet.view()).findings;
     }
   }
   return all;

@@ -95,7 +95,7 @@ Told tell(const Recording& recording, std::size_t snap_bytes, Form form) {
     FlowTracker tracker(*capture, conversation);
     for (const auto index : conversation.packets) {
       const Packet& packet = capture->packets()[index];
-      told.findings[packet.number] = tracker.step(packet, *packet.view()).findings;
+      told.findings[packet.number] = tracker.step(packet, packet.view()).findings;
     }
   }
   return told;

@@ -33,9 +33,8 @@ std::vector<Story> explain_file(const std::string& name, LadderOptions options =
     Ladder ladder(options, story.ladder);
     for (const auto index : conversation.packets) {
       const Packet& packet = capture->packets()[index];
-      const auto view = packet.view();
-      BOOST_REQUIRE(view.ok());
-      ladder.add(packet, *view, tracker.step(packet, *view));
+      const wire::PacketView view = packet.view();
+      ladder.add(packet, view, tracker.step(packet, view));
     }
     ladder.finish();
     story.totals = tracker.totals();

@@ -1,8 +1,9 @@
-#include "captures/findings/finding_words.h"
+#include "captures/render/words/finding_words.h"
 
 #include <fmt/format.h>
 
 #include "wire/counted.h"
+#include "wire/packet_text.h"
 
 namespace verbena::captures {
 
@@ -82,17 +83,8 @@ std::string unasked(const Finding& finding, wire::Psn first) {
              : fmt::format("answers {}, which the capture does not have", what);
 }
 
-}  // namespace
-
-std::string to_text(Duration duration) {
-  const double ns = static_cast<double>(duration.ns);
-  if (duration.ns < 1000) return fmt::format("{} ns", duration.ns);
-  if (duration.ns < 1000 * 1000) return fmt::format("{:.3g} us", ns / 1e3);
-  if (duration.ns < 1000 * 1000 * 1000) return fmt::format("{:.3g} ms", ns / 1e6);
-  return fmt::format("{:.3f} s", ns / 1e9);
-}
-
-std::string words(const Finding& finding, wire::Psn first) {
+/// Without what is added where the capture leaves a doubt.
+std::string plain_words(const Finding& finding, wire::Psn first) {
   switch (finding.kind) {
     case FindingKind::gap:
       return missing(finding, first, "");
@@ -128,6 +120,27 @@ std::string words(const Finding& finding, wire::Psn first) {
       return "bad ICRC: the receiver drops it";
   }
   return {};
+}
+
+}  // namespace
+
+std::string to_text(Duration duration) {
+  const double ns = static_cast<double>(duration.ns);
+  if (duration.ns < 1000) return fmt::format("{} ns", duration.ns);
+  if (duration.ns < 1000 * 1000) return fmt::format("{:.3g} us", ns / 1e3);
+  if (duration.ns < 1000 * 1000 * 1000) return fmt::format("{:.3g} ms", ns / 1e6);
+  return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string words(const Finding& finding, wire::Psn first) {
+  Finding plain = finding;
+  plain.is_hole = finding.is_hole && !finding.may_be_headless;
+  std::string text = plain_words(plain, first);
+  if (finding.kind == FindingKind::fatal_nak)
+    text = fmt::format("{}: {}", wire::to_text(wire::Syndrome::decode(finding.syndrome)), text);
+  if (finding.may_be_headless) text += ", or among the packets that are cut off within their headers";
+  if (finding.is_datagram) text += ", or sent to another queue pair";
+  return text;
 }
 
 }  // namespace verbena::captures

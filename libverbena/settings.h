@@ -12,7 +12,7 @@
 
 #include "emulator/fabric/qos.h"
 #include "emulator/fabric/topology.h"
-#include "emulator/nic/nic_config.h"
+#include "emulator/nic/objects/nic_config.h"
 
 namespace libverbena {
 

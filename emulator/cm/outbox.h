@@ -12,7 +12,7 @@
 
 #include "emulator/cm/connection.h"
 #include "emulator/cm/mad.h"
-#include "emulator/nic/transmit_port.h"
+#include "emulator/nic/objects/transmit_port.h"
 #include "wire/packet_builder.h"
 
 namespace verbena::cm {

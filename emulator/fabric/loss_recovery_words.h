@@ -1,6 +1,6 @@
 // The words of loss recovery: one table for the `nic:` of a scenario and for `verbena exec --nic`.
 //
-// Solely how its settings are spelled and what they may be; what they do is emulator/nic/loss_recovery.h's.
+// Solely how its settings are spelled and what they may be; what they do is emulator/nic/objects/loss_recovery_config.h's.
 // Tested by: tests/host/config/nic_tuning_test.cc, tests/scenarios/language/read_scenario_test.cc
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "emulator/fabric/setting_words.h"
-#include "emulator/nic/loss_recovery.h"
+#include "emulator/nic/objects/loss_recovery_config.h"
 
 namespace verbena::fabric {
 

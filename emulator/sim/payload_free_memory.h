@@ -3,7 +3,7 @@
 // Tested by: tests/sim/world_test.cc
 #pragma once
 
-#include "emulator/nic/memory.h"
+#include "emulator/nic/memory/memory.h"
 
 namespace verbena::sim {
 

@@ -7,9 +7,9 @@
 
 #include "captures/checkers/checker.h"
 #include "emulator/fabric/nearest_word.h"
-#include "emulator/nic/attributes.h"
-#include "emulator/nic/completion.h"
-#include "emulator/nic/counters.h"
+#include "emulator/nic/objects/attributes.h"
+#include "emulator/nic/objects/completion.h"
+#include "emulator/nic/objects/counters.h"
 #include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
 #include "wire/printable.h"

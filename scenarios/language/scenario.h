@@ -15,8 +15,8 @@
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/topology.h"
-#include "emulator/nic/congestion_control.h"
-#include "emulator/nic/loss_recovery.h"
+#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/objects/loss_recovery_config.h"
 #include "wire/time.h"
 
 namespace verbena::scenarios {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/nic/attributes.h"
-#include "emulator/nic/completion.h"
+#include "emulator/nic/objects/attributes.h"
+#include "emulator/nic/objects/completion.h"
 #include "scenarios/language/scenario.h"
 #include "wire/time.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "emulator/nic/congestion_control.h"
+#include "emulator/nic/congestion/congestion_control.h"
 #include "scenarios/outcome/latency_histogram.h"
 
 namespace verbena::scenarios {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/nic/completion.h"
+#include "emulator/nic/objects/completion.h"
 #include "scenarios/outcome/outcome.h"
 #include "scenarios/workload/journal.h"
 

@@ -2,7 +2,7 @@
 // Tested by: tests/scenarios/virtual/faults_test.cc
 #pragma once
 
-#include "emulator/nic/attributes.h"
+#include "emulator/nic/objects/attributes.h"
 #include "emulator/sim/world.h"
 
 namespace verbena::scenarios {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "emulator/nic/attributes.h"
+#include "emulator/nic/objects/attributes.h"
 #include "emulator/sim/world.h"
 #include "scenarios/outcome/outcome.h"
 #include "wire/time.h"

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "captures/render/words/total_rows.h"
-#include "emulator/nic/counters.h"
+#include "emulator/nic/objects/counters.h"
 #include "tests/cli/run_command.h"
 #include "tests/support/places.h"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "emulator/fabric/alter_frame.h"
-#include "emulator/nic/congestion_control.h"
-#include "emulator/nic/mark_echo.h"
+#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/state/mark_echo.h"
 #include "tests/support/script.h"
 
 using namespace verbena;

@@ -1,13 +1,13 @@
 // Each invariant of a QP is broken in turn, and found; a QP in the midst of its work breaks none.
-#include "emulator/nic/invariants.h"
+#include "emulator/nic/transport_ib/invariants.h"
 
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "emulator/nic/modify_qp.h"
-#include "emulator/nic/selective_repeat.h"
+#include "emulator/nic/transport_ib/modify_qp.h"
+#include "emulator/nic/transport_ib/selective_repeat.h"
 #include "tests/support/frames.h"
 
 namespace verbena::nic {

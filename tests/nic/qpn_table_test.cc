@@ -1,5 +1,5 @@
 // QPs are found by their numbers, those made last and those before them, and no longer once they are gone.
-#include "emulator/nic/qpn_table.h"
+#include "emulator/nic/state/qpn_table.h"
 
 #include <boost/test/unit_test.hpp>
 #include <deque>

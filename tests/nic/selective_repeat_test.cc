@@ -1,7 +1,7 @@
 // Selective repeat, packet by packet: what the requester sends again and when, what the responder places, keeps and
 // says, and how both ends agree on it. Every loss pattern of short exchanges is loss_test's, seeded worlds are
 // random_world_test's.
-#include "emulator/nic/selective_repeat.h"
+#include "emulator/nic/transport_ib/selective_repeat.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // The table of transport services, against what the opcode table says of the same transports, and against the NIC.
-#include "emulator/nic/service.h"
+#include "emulator/nic/objects/service.h"
 
 #include <boost/test/unit_test.hpp>
 #include <initializer_list>

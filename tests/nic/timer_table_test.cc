@@ -1,5 +1,5 @@
 // The timers of a QP, each with a deadline of its own, and the earliest of them.
-#include "emulator/nic/timer_table.h"
+#include "emulator/nic/objects/timer_table.h"
 
 #include <boost/test/unit_test.hpp>
 

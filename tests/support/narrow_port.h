@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "emulator/nic/transmit_port.h"
+#include "emulator/nic/objects/transmit_port.h"
 #include "wire/packet_view.h"
 
 namespace verbena::test {

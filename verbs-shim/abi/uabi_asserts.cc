@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
-#include "emulator/nic/attributes.h"
-#include "emulator/nic/completion.h"
-#include "emulator/nic/work_request.h"
+#include "emulator/nic/objects/attributes.h"
+#include "emulator/nic/objects/completion.h"
+#include "emulator/nic/objects/work_request.h"
 #include "verbs-shim/verbs/objects.h"
 
 namespace verbena::shim {

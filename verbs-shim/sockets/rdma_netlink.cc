@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "emulator/nic/counters.h"
+#include "emulator/nic/objects/counters.h"
 #include "verbs-shim/sockets/netlink_attributes.h"
 #include "verbs-shim/sockets/netlink_messages.h"
 #include "verbs-shim/sysfs/counters.h"

@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "emulator/host/node/own_interface.h"
-#include "emulator/nic/counters.h"
+#include "emulator/nic/objects/counters.h"
 #include "verbs-shim/sysfs/counters.h"
 #include "verbs-shim/sysfs/net_values.h"
 #include "verbs-shim/sysfs/tree.h"

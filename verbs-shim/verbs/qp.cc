@@ -374,7 +374,7 @@ int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr* init_attr) {
   return 0;
 }
 
-// The NIC writes in increasing address order, the last octet last (emulator/nic/memory.h).
+// The NIC writes in increasing address order, the last octet last (emulator/nic/memory/memory.h).
 VERBENA_ABI int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t flags) {
   return flags == 0 ? 1 : 0;
 }

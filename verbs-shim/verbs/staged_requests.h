@@ -13,8 +13,8 @@
 #include <mutex>
 #include <span>
 
-#include "emulator/nic/attributes.h"
-#include "emulator/nic/work_request.h"
+#include "emulator/nic/objects/attributes.h"
+#include "emulator/nic/objects/work_request.h"
 
 namespace verbena::shim {
 

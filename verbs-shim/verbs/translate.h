@@ -10,9 +10,9 @@
 #include <cstdint>
 
 #include "emulator/host/engine/engine.h"
-#include "emulator/nic/attributes.h"
-#include "emulator/nic/completion.h"
-#include "emulator/nic/nic_config.h"
+#include "emulator/nic/objects/attributes.h"
+#include "emulator/nic/objects/completion.h"
+#include "emulator/nic/objects/nic_config.h"
 
 namespace verbena::shim {
 

@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
-#include "emulator/nic/attributes.h"
-#include "emulator/nic/nic_config.h"
+#include "emulator/nic/objects/attributes.h"
+#include "emulator/nic/objects/nic_config.h"
 #include "wire/result.h"
 #include "wire/time.h"
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-#include "emulator/nic/transmit_port.h"
+#include "emulator/nic/objects/transmit_port.h"
 #include "wire/time.h"
 
 namespace verbena::host {

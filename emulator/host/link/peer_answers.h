@@ -7,7 +7,7 @@
 // Tested by: tests/host/engine/fair_timers_test.cc
 #pragma once
 
-#include "emulator/nic/answer_watch.h"
+#include "emulator/nic/objects/answer_watch.h"
 #include "wire/time.h"
 
 namespace verbena::host {

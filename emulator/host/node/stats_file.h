@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-#include "emulator/nic/counters.h"
+#include "emulator/nic/objects/counters.h"
 #include "wire/types.h"
 
 namespace verbena::host {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/nic/counters.h"
+#include "emulator/nic/objects/counters.h"
 #include "wire/result.h"
 #include "wire/types.h"
 

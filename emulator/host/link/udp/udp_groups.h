@@ -3,7 +3,7 @@
 // Solely responsible for one socket for each group, bound to (group, 4791) and joined through the node's interface,
 // from its first local member to its last. Every process has its own, so that the kernel gives each one copy. Sending
 // and reading are not done here (udp_transmitter.h, udp_receiver.h), nor is it known which QPs are members
-// (emulator/nic/groups.cc). A group that the kernel does not let us join is heard within the node only.
+// (emulator/nic/transport_ib/groups.cc). A group that the kernel does not let us join is heard within the node only.
 //
 // Thread rules: join() and leave() under the engine's lock, without the kernel; apply() outside of it, any thread; it
 // returns when everything wanted before is done. for_each_ready() outside of the engine's lock.

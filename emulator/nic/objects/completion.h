@@ -1,0 +1,113 @@
+// What comes back: completions, and the events of CQs and of the device.
+//
+// Numeric values equal those of the verbs uABI (infiniband/verbs.h), so that the shim translates by cast; verbs-shim
+// asserts the equality at compile time. Nothing here has behaviour. Names and meanings: the verbs man pages, IBTA vol 1
+// ch. 11.
+#pragma once
+
+#include <cstdint>
+
+#include "emulator/nic/objects/handles.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::nic {
+
+enum class CompletionStatus : std::uint8_t {
+  success = 0,
+  local_length_error = 1,
+  local_qp_operation_error = 2,
+  local_eec_operation_error = 3,
+  local_protection_error = 4,
+  flushed = 5,
+  memory_window_bind_error = 6,
+  bad_response = 7,
+  local_access_error = 8,
+  remote_invalid_request = 9,
+  remote_access_error = 10,
+  remote_operation_error = 11,
+  retry_exceeded = 12,
+  rnr_retry_exceeded = 13,
+  remote_aborted = 16,
+  fatal_error = 19,
+  response_timeout = 20,
+  general_error = 21,
+};
+
+/// The values of enum ibv_wc_opcode.
+enum class CompletionOpcode : std::uint8_t {
+  send = 0,
+  rdma_write = 1,
+  rdma_read = 2,
+  compare_and_swap = 3,
+  fetch_and_add = 4,
+  bind_memory_window = 5,
+  local_invalidate = 6,
+  atomic_write = 9,
+  receive = 128,
+  receive_rdma_with_immediate = 129,
+};
+
+/// The queue of which a completion frees slots when it is polled (slots.h).
+enum class SlotOwner : std::uint8_t {
+  send_queue,            // of the QP `qpn`
+  receive_queue,         // of the QP `qpn`
+  shared_receive_queue,  // `slot` is its handle's index
+  work_queue,            // likewise
+};
+
+struct Completion {
+  std::uint64_t wr_id = 0;
+  CompletionStatus status = CompletionStatus::success;
+  CompletionOpcode opcode = CompletionOpcode::send;
+  bool has_grh = false;
+  bool has_immediate = false;
+  bool has_invalidate = false;
+  std::uint8_t service_level = 0;
+  SlotOwner slot_owner = SlotOwner::send_queue;
+  std::uint32_t slot = 0;  // send queue: the position after the request, up to which its slots are free then
+  std::uint32_t byte_count = 0;
+  std::uint32_t immediate = 0;  // host order; or the invalidated rkey; or the VLAN tag that was stripped
+  wire::Qpn qpn;
+  wire::Qpn source_qpn;
+  std::uint32_t flow_tag = 0;  // raw packets: of the rule that took it
+  Time time;                   // when the NIC made it
+};
+
+enum class AsyncEventType : std::uint8_t {
+  cq_error = 0,
+  qp_fatal = 1,
+  qp_request_error = 2,
+  qp_access_error = 3,
+  communication_established = 4,
+  sq_drained = 5,
+  path_migrated = 6,
+  path_migration_error = 7,
+  device_fatal = 8,
+  port_active = 9,
+  port_error = 10,
+  lid_change = 11,
+  pkey_change = 12,
+  sm_change = 13,
+  srq_error = 14,
+  srq_limit_reached = 15,
+  qp_last_wqe_reached = 16,
+  client_reregister = 17,
+  gid_change = 18,
+};
+
+/// `object` is the index of the QP, CQ or SRQ that the type speaks of, or the port's number; `context` what its creator
+/// gave.
+struct AsyncEvent {
+  AsyncEventType type{};
+  std::uint32_t object = UINT32_MAX;
+  std::uint64_t context = 0;
+};
+
+/// Says that a CQ which asked for it (request_notification) has got a completion.
+struct CompletionEvent {
+  CqHandle cq;
+  std::uint64_t context = 0;
+};
+
+}  // namespace verbena::nic

@@ -1,0 +1,92 @@
+// NicConfig: what one NIC is like: its addresses, its limits and its habits. A plain value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/objects/loss_recovery_config.h"
+#include "wire/time.h"
+#include "wire/types.h"
+
+namespace verbena::nic {
+
+/// What is announced can be created, one more fails with no_memory.
+struct NicLimits {
+  std::uint32_t max_qp = 16384;
+  std::uint32_t max_qp_wr = 16384;
+  std::uint32_t max_sge = 30;
+  std::uint32_t max_sge_read = 30;
+  std::uint32_t max_inline_bytes = 1024;
+  std::uint32_t max_cq = 16384;
+  std::uint32_t max_cqe = 1 << 20;
+  std::uint32_t max_mr = 1 << 18;
+  std::uint64_t max_mr_bytes = std::uint64_t{1} << 46;
+  std::uint32_t max_mw = 1 << 17;
+  std::uint32_t max_pd = 16384;
+  std::uint32_t max_ah = 1 << 17;
+  std::uint32_t max_srq = 4096;
+  std::uint32_t max_srq_wr = 16384;
+  std::uint32_t max_srq_sge = 30;
+  std::uint8_t max_read_atomic = 128;  // per QP, as responder and as initiator
+  std::uint32_t max_message_bytes = 1u << 31;
+  std::uint16_t pkeys = 1;
+  std::uint32_t max_xrc_domains = 4096;
+  std::uint32_t max_groups = 8192;        // multicast
+  std::uint32_t max_group_members = 256;  // QPs of one group
+  std::uint32_t max_work_queues = 4096;
+  std::uint32_t max_indirection_tables = 1024;
+  std::uint32_t max_indirection_table_size = 2048;
+  std::uint32_t max_flows = 16384;
+  std::uint32_t max_flow_counters = 4096;
+  std::uint16_t max_flow_priority = 15;
+  std::uint16_t max_moderation_count = UINT16_MAX;
+  std::uint16_t max_moderation_period_us = 4095;
+  std::uint32_t min_rate_kbps = 1;
+  std::uint32_t max_rate_kbps = 400'000'000;
+};
+
+struct NicConfig {
+  /// QPNs are qpn_base .. qpn_base + 2^qpn_bits - 1: the process slot lies above (design.md: nodes, processes).
+  wire::Qpn qpn_base{0};
+  std::uint8_t qpn_bits = 16;
+  wire::MacAddress mac;
+  std::array<wire::Gid, 4> gids{};
+  std::uint8_t gid_count = 1;
+  std::uint32_t port_mtu_bytes = 4096;
+  bool port_is_up = true;  // at first; Nic::set_port_up changes it
+  /// 0: from the flow label or the QPNs (IBTA annex A17.3.2). A UDP socket link sends from one port and says so here.
+  std::uint16_t udp_source_port = 0;
+  /// What one QP may have unacknowledged, in octets (at least two packets): bounds what go-back-N sends again, and what
+  /// a link without back pressure must hold.
+  std::uint32_t window_bytes = 2 << 20;
+  /// Request packets that go by without an acknowledgement, at most: as requester it asks for one so often, as
+  /// responder it sends one unasked. 0: it asks at the end of a message, at half a window and after 64 packets, and
+  /// sends none unasked.
+  std::uint32_t acknowledge_every = 0;
+  /// Of what has none of its own, as an administrator sets it: the upper six bits of its traffic class. 0: none.
+  std::uint8_t dscp = 0;
+  /// The same for CNPs, whatever the marked packet has. 0: as of that packet.
+  std::uint8_t cnp_dscp = 0;
+  /// Least time between two CNPs that answer marked packets of one QP. 0: none are sent.
+  Duration cnp_interval{};
+  /// Of connected QPs.
+  CongestionConfig congestion;
+  RoundTripListener* round_trips = nullptr;  // null: nobody wants to hear of them; it outlives the NIC
+  /// Of RC QPs; XRC goes back N.
+  LossRecoveryConfig loss_recovery;
+  /// What it takes until a page of an on-demand region is there that the NIC meets for the first time. Until then it
+  /// refuses requests of peers with RNR NAKs, drops datagrams and read responses, and holds back what is to be sent.
+  Duration page_fault_delay{};
+  /// From the arrival of a NAK for a sequence error to the first packet that is sent again; until then the QP sends no
+  /// requests.
+  Duration nak_reaction_latency{};
+  /// From the response behind a missing one to the READ or atomic that is sent again, the implied NAK (IBTA 9.7.5.1.3);
+  /// until then the QP sends no requests.
+  Duration implied_nak_latency{};
+  /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
+  std::uint64_t seed = 0;
+  NicLimits limits;
+};
+
+}  // namespace verbena::nic

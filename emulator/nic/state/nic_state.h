@@ -1,0 +1,141 @@
+// NicState: everything one NIC owns, and the few operations that all its parts share.
+//
+// Private to emulator/nic. The parts (post, requester, completer, responder, datagram, modify_qp and more) are free
+// functions over it, a header and a file each; nic.h is the only way in from outside.
+#pragma once
+
+#include <array>
+
+#include "emulator/nic/objects/completion_queue.h"
+#include "emulator/nic/objects/counters.h"
+#include "emulator/nic/objects/event_queue.h"
+#include "emulator/nic/memory/memory.h"
+#include "emulator/nic/memory/memory_table.h"
+#include "emulator/nic/nic.h"
+#include "emulator/nic/objects/object_table.h"
+#include "emulator/nic/state/qp.h"
+#include "emulator/nic/state/qpn_table.h"
+#include "emulator/nic/state/ready_queue.h"
+#include "emulator/nic/state/steering.h"
+#include "emulator/nic/objects/timer_heap.h"
+#include "emulator/nic/objects/transmit_port.h"
+#include "wire/known_headers.h"
+#include "wire/packet_builder.h"
+#include "wire/packet_view.h"
+
+namespace verbena::nic {
+
+/// What one attempt to send a packet for a QP came to.
+enum class Sent : std::uint8_t {
+  packet,
+  nothing,  // the QP has nothing that may go out now
+  blocked,  // the port has no room
+};
+
+/// A CNP that is due (congestion.cc).
+struct CongestionNotice {
+  wire::Qpn from;
+  wire::Qpn to;
+  wire::Gid address;
+  wire::FrameTemplate frame_template;
+  std::uint32_t route_hint = 0;
+};
+/// Whoever packets came from that were marked, where the time between CNPs is a destination's.
+struct ToldPeer {
+  wire::Gid address;
+  Time next_notice{};
+};
+inline constexpr std::size_t kHeldMax = 4;      // QPs whose acknowledgements wait; those of others leave at once
+inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
+
+struct alignas(64) NicState {
+  NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters);
+
+  // What every packet needs lies together: a simulator's next packet is another NIC's, and none of this one's state is
+  // near.
+  Time now{};                    // of the call in progress; only stamps completions
+  std::uint64_t batch = 1;       // of what is built now (Nic::close_batch)
+  ReadyQueue ready;              // what transmit() serves
+  std::size_t turn_left = 0;     // packets, of the first ready QP's turn that was interrupted; 0: none was
+  bool may_hold = false;         // in the transmit() in progress
+  std::uint32_t held_count = 0;  // of `held`
+  std::uint64_t news = 0;        // completions and events made
+  TimerHeap timers;
+  Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
+  std::vector<CongestionNotice> notices;  // in the order in which they became due
+  Memory& memory;
+  Counters& counters;
+  const bool memory_has_octets;
+  const std::uint8_t extensions;  // of Bth::reserved7, those that mean something to this NIC
+  bool is_removed = false;
+  QpnTable qpns;
+  Steering steering;
+  MemoryTable regions;
+
+  NicConfig config;
+  ObjectTable<ProtectionDomain, PdTag> pds;
+  ObjectTable<AddressHandle, AhTag> address_handles;
+  ObjectTable<CompletionQueue, CqTag> cqs;
+  ObjectTable<SharedReceiveQueue, SrqTag> srqs;
+  ObjectTable<XrcDomain, XrcDomainTag> xrc_domains;
+  ObjectTable<WorkQueue, WorkQueueTag> work_queues;
+  ObjectTable<IndirectionTable, IndirectionTableTag> indirection_tables;
+  ObjectTable<FlowCounters, FlowCountersTag> flow_counters;
+  ObjectTable<Flow, FlowTag> flows;
+  ObjectTable<Qp, QpTag> qps;
+  std::uint32_t timers_made = 0;
+  std::vector<ToldPeer> told;  // with CnpScope::destination
+  Time next_notice_of_port{};  // with CnpScope::port
+  EventQueue<AsyncEvent> async_events;
+  EventQueue<CompletionEvent> completion_events;
+  ManagementSink* management = nullptr;
+  /// On hardware a posted work request has a copy of the address vector; here it names the handle, which therefore
+  /// stays until nothing posted needs it.
+  std::vector<AhHandle> destroyed_ahs;
+  wire::KnownHeaders known_headers;  // of frames received
+  std::uint32_t awaiting_slot = 0;   // of the QP that Nic::awaits_completions() looked at last
+  std::array<Qp*, kHeldMax> held{};  // their acknowledgements wait for an answer (Nic::Acknowledge)
+
+  /// The QP has nothing to send any more, whatever it had.
+  void unschedule(Qp& qp);
+  /// Whether the QP's response waits for an answer: a plain acknowledgement may.
+  bool hold(Qp& qp);
+  /// They wait no longer: all are ready.
+  void release_held();
+
+  void complete(CompletionQueue& cq, const Completion& completion, bool solicited);
+  /// Of the one that the head of the send queue has just left.
+  void complete_send(Qp& qp, const SendWork& work, CompletionStatus status);
+  /// For a receive work request; fills in what the QP knows.
+  void complete_receive(Qp& qp, Completion completion, bool solicited);
+  void raise(AsyncEventType type, const Qp& qp) { raise(type, qp.handle.index, qp.context); }
+  void raise(AsyncEventType type, std::uint32_t object, std::uint64_t context);
+
+  /// Of a QP that is reset or destroyed; what an XRC SRQ got through it stays.
+  void purge_completions(const Qp& qp);
+  /// Ends those of destroyed_ahs that are not needed any more.
+  void sweep_address_handles();
+
+  /// Starts the timer anew, and has the timer heap come back in time.
+  [[gnu::always_inline]] inline void start_timer(Qp& qp, Timer timer, Time when) {
+    qp.timers.start(timer, when);
+    timers.at_latest(qp.timer_entry, when);
+  }
+
+  /// To the error state: everything posted is flushed in order (IBTA 10.3.1.2.6). A NAK that is due still leaves.
+  void enter_error(Qp& qp);
+  /// The work request at the head of the send queue fails; RC goes to error, UC and UD to send queue error.
+  void fail_send_head(Qp& qp, CompletionStatus status);
+  void flush_send_queue(Qp& qp);
+  void flush_receive_queue(Qp& qp);
+
+  wire::FramePath frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const;
+  /// Whether the packet is for one of the NIC's addresses, or for a multicast group.
+  bool is_addressee(const wire::PacketView& packet) const;
+};
+
+struct Nic::State : NicState {
+  using NicState::NicState;
+};
+
+}  // namespace verbena::nic

@@ -1,0 +1,16 @@
+// Datagrams to multicast groups.
+// Private to emulator/nic; implemented in groups.cc.
+#pragma once
+
+#include "emulator/nic/state/nic_state.h"
+
+namespace verbena::nic {
+
+/// A datagram to a group, from the wire or looped (`sender` is then the QP that sent it).
+void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn sender);
+/// Whether a datagram to that address has to come back.
+bool loops_back(const NicState& nic, const wire::Gid& destination);
+/// Frames of this NIC's own that it also receives.
+[[gnu::cold]] void deliver_looped(NicState& nic);
+
+}  // namespace verbena::nic

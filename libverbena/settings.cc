@@ -41,7 +41,8 @@ std::string_view wrong_with(const nic::NicConfig& config, const fabric::Topology
   if (const std::string_view wrong = fabric::contradiction(config.congestion); !wrong.empty()) return wrong;
   if (const std::string_view wrong = fabric::contradiction(config.loss_recovery); !wrong.empty()) return wrong;
   const auto has_telemetry = [](const fabric::Cable& cable) { return cable.parameters.telemetry; };
-  if (config.congestion.uses_telemetry() && std::none_of(topology.cables.begin(), topology.cables.end(), has_telemetry))
+  if (config.congestion.wants().telemetry &&
+      std::none_of(topology.cables.begin(), topology.cables.end(), has_telemetry))
     return "congestion-control hpcc goes by what switches write into packets: set_cables(\"telemetry\", \"true\")";
   return {};
 }
@@ -118,7 +119,7 @@ Result<std::vector<nic::NicConfig>> SettingsState::configs(const fabric::Topolog
       return invalid("NIC " + topology.vertices[host].name + ": " + std::string(wrong));
     // What is infinitely fast is not slowed down by halves.
     if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
-    if (config.congestion.uses_notifications()) config.cnp_interval = fabric::kCnpIntervalDefault;
+    if (config.congestion.wants().notifications) config.cnp_interval = fabric::kCnpIntervalDefault;
   }
   return configs;
 }

@@ -43,8 +43,8 @@ struct Run {
 fabric::Topology topology_of(const Run& run) {
   fabric::ShapeParameters parameters;
   fabric::CableParameters& cable = parameters.host_cable;
-  if (run.congestion.uses_marks()) cable.ecn = {.kmin_bytes = 5'000, .kmax_bytes = 200'000, .pmax_ppb = 10'000'000};
-  cable.telemetry = run.congestion.uses_telemetry();
+  if (run.congestion.wants().marks) cable.ecn = {.kmin_bytes = 5'000, .kmax_bytes = 200'000, .pmax_ppb = 10'000'000};
+  cable.telemetry = run.congestion.wants().telemetry;
   parameters.trunk = cable;
   return run.shape == Shape::fat_tree ? fabric::fat_tree(run.size, parameters) : fabric::star(run.size, parameters);
 }
@@ -54,7 +54,7 @@ test::TrafficOptions traffic_of(const Run& run) {
           .depth = 2,
           .window_bytes = run.window_kib << 10,
           .congestion = run.congestion,
-          .cnp_interval = run.congestion.uses_notifications() ? fabric::kCnpIntervalDefault : Duration{}};
+          .cnp_interval = run.congestion.wants().notifications ? fabric::kCnpIntervalDefault : Duration{}};
 }
 
 int measure(const Run& run) {

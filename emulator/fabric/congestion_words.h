@@ -1,6 +1,7 @@
 // The words of congestion control: one table for the `nic:` of a scenario and for `verbena exec --nic`.
 //
-// Solely how its settings are spelled and what they may be; what they do is emulator/nic/congestion/congestion_control.h's.
+// Solely how its settings are spelled and what they may be; what they do is
+// emulator/nic/congestion/congestion_control.h's.
 // Tested by: tests/host/config/nic_tuning_test.cc, tests/scenarios/language/read_scenario_test.cc
 #pragma once
 

@@ -7,16 +7,16 @@
 namespace verbena::fabric {
 namespace {
 
-using nic::LossRecovery;
 using nic::LossRecoveryConfig;
+using nic::RecoveryPolicy;
 
 constexpr Duration kTimeMax = seconds(10);
 constexpr Duration kTimeMin = microseconds(1);
 constexpr std::uint64_t kPacketsMax = 1 << 20;
 constexpr std::uint64_t kOctetsMax = std::uint64_t{1} << 30;
 
-constexpr std::array<Named<LossRecovery>, 2> kPolicies{
-    {{"go-back-n", LossRecovery::go_back_n}, {"selective-repeat", LossRecovery::selective_repeat}}};
+constexpr std::array<Named<RecoveryPolicy>, 2> kPolicies{
+    {{"go-back-n", RecoveryPolicy::go_back_n}, {"selective-repeat", RecoveryPolicy::selective_repeat}}};
 
 template <auto member>
 bool take_time(std::string_view text, LossRecoveryConfig& into) {

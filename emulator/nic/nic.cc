@@ -4,25 +4,21 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/nic/transport_ib/completer.h"
-#include "emulator/nic/transport_ib/notification_point.h"
-#include "emulator/nic/transport_ib/datagram.h"
-#include "emulator/nic/transport_ib/groups.h"
-#include "emulator/nic/state/nic_state.h"
-#include "emulator/nic/transport_ib/pacing.h"
 #include "emulator/nic/ethernet/raw_packet.h"
-#include "emulator/nic/transport_ib/requester.h"
-#include "emulator/nic/transport_ib/responder.h"
-#include "emulator/nic/transport_ib/response.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
+#include "emulator/nic/nic_private.h"
 #include "emulator/nic/state/slots.h"
+#include "emulator/nic/transport_ib/groups.h"
+#include "emulator/nic/transport_ib/invariants.h"
+#include "emulator/nic/transport_ib/notification_point.h"
+#include "emulator/nic/transport_ib/pacing.h"
+#include "emulator/nic/transport_ib/transport.h"
 #include "wire/frame_parser.h"
 #include "wire/pause_frame.h"
 
 namespace verbena::nic {
 
 Nic::Nic(const NicConfig& config, Memory& memory, Counters& counters)
-    : state_(std::make_unique<State>(config, memory, counters)) {}
+    : state_(std::make_unique<State>(config, memory, counters, find_loss_recovery(config.loss_recovery.policy))) {}
 
 Nic::~Nic() = default;
 
@@ -90,65 +86,10 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
     nic.counters.add(reason);
 }
 
-[[gnu::noinline]] void receive_controlled_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
-  const wire::Psn una = qp.requester.una_psn;
-  take_response(nic, qp, packet, now);
-  note_answer(nic, qp, packet, una, now);
-}
-
-void receive_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
-  if (qp.pace.control == nullptr)
-    take_response(nic, qp, packet, now);
-  else
-    receive_controlled_answer(nic, qp, packet, now);
-}
-
-/// The packet is marked. True: and with that it is dealt with.
-[[gnu::cold]] bool take_mark(NicState& nic, Qp& qp, const wire::PacketView& packet) {
-  notice_congestion(nic, qp, packet);
-  if (qp.responder.echo == nullptr || !packet.opcode().is_request || !qp.service->responds) return false;
-  receive_marked_request(nic, qp, packet);
-  return true;
-}
-
-/// What is not a request of a connection.
-[[gnu::noinline]] Sent send_unconnected(NicState& nic, Qp& qp, TransmitPort& port) {
-  return qp.service->type == QpType::ud ? send_datagram(nic, qp, port) : send_raw(nic, qp, port);
-}
-
-Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  return qp.service->sends_datagrams ? send_unconnected(nic, qp, port) : send_request(nic, qp, now, port);
-}
-
-[[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  if (!pace_allows(nic, qp, now)) return Sent::nothing;
-  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
-  if (qp.selective != nullptr) pass_by_what_arrived(nic, qp, now);
-  const Departure departure = next_departure(qp);
-  const Sent sent = send_work(nic, qp, now, port);
-  const std::uint64_t bytes = nic.counters.get(Counter::tx_bytes) - bytes_before;
-  if (sent == Sent::packet && qp.pace.control != nullptr) note_departure(qp, departure, now, bytes);
-  charge_pace(qp, now, bytes);
-  return sent;
-}
-
-/// Congestion control holds back the data of reads as it does that of requests; acknowledgements go.
-[[gnu::noinline]] Sent send_response_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  if (qp.pace.bits_per_second == 0 || !qp.responder.owes_jobs()) return send_response(nic, qp, port);
-  if (!pace_allows(nic, qp, now)) return Sent::nothing;
-  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
-  const Sent sent = send_response(nic, qp, port);
-  charge_pace(qp, now, nic.counters.get(Counter::tx_bytes) - bytes_before);
-  return sent;
-}
-
 Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  if (qp.responder.owes_response() && !nic.hold(qp)) {
-    const Sent response = qp.pace.control == nullptr ? send_response(nic, qp, port)  //
-                                                     : send_response_paced(nic, qp, now, port);
-    if (response != Sent::nothing) return response;
-  }
-  return qp.pace.bits_per_second == 0 ? send_work(nic, qp, now, port) : send_paced(nic, qp, now, port);
+  if (qp.service->transport == kNoTransport) [[unlikely]]
+    return transmit_raw(nic, qp, now, port);
+  return transport_ib::transmit(nic, qp, now, port);
 }
 
 /// What is no packet of RoCE v2.
@@ -193,18 +134,7 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   if (const auto reason = objection(nic, qp, packet)) {
     return take_without_qp(nic, packet, *reason, now);
   }
-  if ((packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced)
-    if (take_mark(nic, *qp, packet)) return;
-  if (qp->telemetry != 0) [[unlikely]]
-    note_telemetry(*qp, packet);
-  if (!qp->service->is_connected)
-    receive_datagram(nic, *qp, packet);
-  else if (packet.opcode().is_request && qp->service->responds)
-    take_request(nic, *qp, packet);
-  else if (!packet.opcode().is_request && qp->service->takes_responses)
-    receive_answer(nic, *qp, packet, now);
-  else
-    nic.counters.add(Counter::rx_dropped_wrong_transport);
+  transport_ib::receive(nic, *qp, packet, now);
 }
 
 Nic::Batch Nic::close_batch() {
@@ -221,11 +151,10 @@ void Nic::on_deadline(Time now, Batch left, AnswerWatch* answers) {
   while (nic.timers.earliest() <= now) {
     Qp& qp = *nic.timers.front()->owner;
     nic.timers.remove(qp.timer_entry);
-    run_requester_timers(nic, qp, now, {left, answers});
-    resume_held_back(nic, qp, now);
+    transport_ib::deadline(nic, qp, now, {left, answers});
     if (const Time next = qp.timers.next(); next != kNever) nic.timers.at_latest(qp.timer_entry, next);
   }
-  if (nic.moderation_deadline <= now) end_moderation(nic, now);
+  if (nic.moderation_deadline <= now) nic.end_moderation(now);
 }
 
 std::optional<Time> Nic::next_deadline() const {
@@ -313,6 +242,14 @@ bool Nic::awaits_completions() {
     ++nic.awaiting_slot;
   }
   return false;
+}
+
+std::uint32_t Nic::check_invariants(std::uint32_t first, std::uint32_t count) const {
+  return assert_invariants(*state_, first, count);
+}
+
+void Nic::check_invariants() const {
+  (void)check_invariants(0, UINT32_MAX);
 }
 
 std::optional<AsyncEvent> Nic::poll_event() {

@@ -12,31 +12,21 @@
 #include <optional>
 #include <span>
 
+#include "emulator/nic/memory/memory.h"
 #include "emulator/nic/objects/answer_watch.h"
 #include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/completion.h"
 #include "emulator/nic/objects/counters.h"
-#include "emulator/nic/objects/steering_rule.h"
 #include "emulator/nic/objects/handles.h"
-#include "emulator/nic/memory/memory.h"
+#include "emulator/nic/objects/management_sink.h"
 #include "emulator/nic/objects/nic_config.h"
+#include "emulator/nic/objects/steering_rule.h"
 #include "emulator/nic/objects/transmit_port.h"
 #include "emulator/nic/objects/work_request.h"
-#include "wire/packet_view.h"
-#include "wire/result.h"
 #include "wire/time.h"
+#include "wire/types.h"
 
 namespace verbena::nic {
-
-/// Takes the datagrams for QP1, which belongs to the node and not to the NIC's applications.
-class ManagementSink {
- public:
-  virtual ~ManagementSink() = default;
-  virtual void management_datagram(Time now, const wire::PacketView& packet) = 0;
-};
-
-template <class T>
-using VerbsResult = Result<T, VerbsError>;
 
 class Nic {
  public:
@@ -99,7 +89,7 @@ class Nic {
   /// By which XRC senders name it; invalid_argument: not an XRC SRQ.
   VerbsResult<wire::Qpn> srq_number(SrqHandle srq) const;
 
-  // -- Extended reliable connections (IBTA annex A14): xrc.cc
+  // -- Extended reliable connections (IBTA annex A14)
   VerbsResult<XrcDomainHandle> create_xrc_domain();
   VerbsResult<void> destroy_xrc_domain(XrcDomainHandle domain);
   /// One more holder of an XRC receive QP: it ends when all have destroyed it.
@@ -114,12 +104,12 @@ class Nic {
   VerbsResult<void> destroy_qp(QpHandle qp);
   VerbsResult<void> limit_rate(QpHandle qp, const RateLimit& limit);
 
-  // -- Multicast of datagrams: groups.cc. Attaching twice is attaching once.
+  // -- Multicast of datagrams. Attaching twice is attaching once.
   VerbsResult<void> attach_group(QpHandle qp, const wire::Gid& group);
   VerbsResult<void> detach_group(QpHandle qp, const wire::Gid& group);
   bool has_members(const wire::Gid& group) const;
 
-  // -- Raw packets: ethernet_objects.cc
+  // -- Raw packets
   VerbsResult<WorkQueueHandle> create_work_queue(const WorkQueueInit& init);
   wire::Qpn work_queue_number(WorkQueueHandle queue) const;
   VerbsResult<void> modify_work_queue(WorkQueueHandle queue, WorkQueueState state);

@@ -29,7 +29,7 @@ void read_behaviour(const Section& section, NicProfile& profile) {
   if (const auto value = section.find("cnp-interval")) profile.cnp_interval = value->duration();
   read_settings(section, fabric::congestion_words(), profile.congestion);
   read_settings(section, fabric::loss_recovery_words(), profile.loss_recovery);
-  if (profile.congestion.uses_notifications() && profile.cnp_interval.ns == 0)
+  if (profile.congestion.wants().notifications && profile.cnp_interval.ns == 0)
     profile.cnp_interval = fabric::kCnpIntervalDefault;
   if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();
   if (const auto value = section.find("dscp")) profile.dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));

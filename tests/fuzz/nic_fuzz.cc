@@ -64,7 +64,7 @@ class CheckedNic {
 
 class Victim {
  public:
-  explicit Victim(LossRecovery recovery) : arena_(kArenaBytes / 8), nic_(config(recovery), memory_, counters_) {
+  explicit Victim(RecoveryPolicy recovery) : arena_(kArenaBytes / 8), nic_(config(recovery), memory_, counters_) {
     pd_ = *nic_->allocate_pd();
     cq_ = *nic_->create_cq(64, 0);
     srq_ = *nic_->create_srq({.pd = pd_, .max_wr = 16, .max_sge = 2});
@@ -104,7 +104,7 @@ class Victim {
   }
 
  private:
-  static NicConfig config(LossRecovery recovery) {
+  static NicConfig config(RecoveryPolicy recovery) {
     NicConfig config;
     config.loss_recovery.policy = recovery;
     config.limits = {.max_qp = 8, .max_cq = 2, .max_pd = 2, .max_srq = 2};
@@ -287,7 +287,7 @@ class Victim {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
-  Victim victim(size % 2 == 0 ? LossRecovery::go_back_n : LossRecovery::selective_repeat);
+  Victim victim(size % 2 == 0 ? RecoveryPolicy::go_back_n : RecoveryPolicy::selective_repeat);
   victim.run(input);
   return 0;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "emulator/nic/transport_ib/modify_qp.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
+#include "emulator/nic/transport_ib/selective_repeat/selective_repeat.h"
 #include "tests/support/frames.h"
 
 namespace verbena::nic {
@@ -20,7 +20,9 @@ constexpr Time kNow{1'000'000};
 /// left; two READs and an atomic to be answered.
 struct Subject {
   explicit Subject(QpType type = QpType::rc)
-      : nic({.qpn_base = wire::Qpn(0x10000), .gids = {test::node_gid(1)}}, memory, counters), qp(nic.qps.create()) {
+      : nic({.qpn_base = wire::Qpn(0x10000), .gids = {test::node_gid(1)}}, memory, counters,
+            find_loss_recovery(RecoveryPolicy::go_back_n)),
+        qp(nic.qps.create()) {
     qp.service = find_service(type);
     qp.has_receive_queue = qp.service->has_receive_cq;
     qp.qpn = *nic.qpns.insert(qp);
@@ -86,11 +88,11 @@ struct Subject {
   /// The same QP with selective repeat: the WRITE's packet has arrived, and one of the peer's is kept.
   SelectiveRepeat& repeat_selectively() {
     NicConfig config;
-    config.loss_recovery = {.policy = LossRecovery::selective_repeat, .negotiates = false};
-    qp.selective = make_selective_repeat(config, qp);
-    start_selective_requester(nic, qp);
-    SelectiveRepeat& selective = *qp.selective;
-    selective.executed = wire::Psn(104);
+    config.loss_recovery = {.policy = RecoveryPolicy::selective_repeat, .negotiates = false};
+    qp.recovery = make_selective_repeat(config, qp);
+    auto& selective = dynamic_cast<SelectiveRepeat&>(*qp.recovery);
+    selective.start_requester(nic, qp);
+    selective.executed_before = wire::Psn(104);
     selective.sacked.set(wire::Psn(105));
     const auto packet = test::make_frame(2, 1, {.psn = 60});
     selective.kept.insert(wire::Psn(60), *wire::parse_frame(packet));
@@ -214,7 +216,7 @@ const std::vector<Case> kCases{
     {"a message in progress has its receive or the rest of its WRITE",
      [](Subject& s) { s.qp.responder.message = Responder::Message::discard; }},
     {"what is known to have arrived, or to be lost, is outstanding",
-     [](Subject& s) { s.repeat_selectively().executed = wire::Psn(107); }},
+     [](Subject& s) { s.repeat_selectively().executed_before = wire::Psn(107); }},
     {"what is known to have arrived, or to be lost, is outstanding",
      [](Subject& s) { s.repeat_selectively().lost_until = wire::Psn(101); }},
     {"what is known to have arrived, or to be lost, is outstanding",

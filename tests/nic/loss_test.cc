@@ -22,13 +22,13 @@ struct Recovery {
 };
 const Recovery kRecoveries[] = {
     {"go-back-N", {}},
-    {"selective repeat", {.policy = LossRecovery::selective_repeat}},
-    {"selective repeat from the first packet on", {.policy = LossRecovery::selective_repeat, .negotiates = false}},
+    {"selective repeat", {.policy = RecoveryPolicy::selective_repeat}},
+    {"selective repeat from the first packet on", {.policy = RecoveryPolicy::selective_repeat, .negotiates = false}},
     {"selective repeat, of two packets at a time",
-     {.policy = LossRecovery::selective_repeat, .bdp_packets = 2, .negotiates = false}},
+     {.policy = RecoveryPolicy::selective_repeat, .bdp_packets = 2, .negotiates = false}},
     {"go-back-N that takes its time", {}, microseconds(10)},
     {"selective repeat that takes its time",
-     {.policy = LossRecovery::selective_repeat, .negotiates = false},
+     {.policy = RecoveryPolicy::selective_repeat, .negotiates = false},
      microseconds(10)},
 };
 

@@ -141,7 +141,7 @@ class Traffic {
 };
 
 /// The hash of everything that was sent, and when.
-std::uint64_t run_world(std::uint64_t seed, LossRecovery recovery = LossRecovery::go_back_n) {
+std::uint64_t run_world(std::uint64_t seed, RecoveryPolicy recovery = RecoveryPolicy::go_back_n) {
   fabric::Dice dice(seed);
   constexpr std::array<std::uint32_t, 5> kMtus{256, 512, 1024, 2048, 4096};
   // Each fault up to 2.9 %: with more, seven retries of one packet run out by chance now and then.
@@ -180,7 +180,7 @@ std::uint64_t run_world(std::uint64_t seed, LossRecovery recovery = LossRecovery
 void check_seed(std::uint64_t seed) {
   BOOST_TEST_CONTEXT("seed " << seed << "; replay: VERBENA_TEST_SEED=" << seed << " test_nic_random_world") {
     run_world(seed);
-    BOOST_TEST_CONTEXT("selective repeat") run_world(seed, LossRecovery::selective_repeat);
+    BOOST_TEST_CONTEXT("selective repeat") run_world(seed, RecoveryPolicy::selective_repeat);
   }
 }
 
@@ -201,8 +201,8 @@ BOOST_AUTO_TEST_CASE(a_run_repeats_bit_for_bit_and_another_seed_differs) {
     const std::uint64_t first = run_world(seed);
     BOOST_TEST(first == run_world(seed));
     BOOST_TEST(first != run_world(seed + 1000));
-    const std::uint64_t selective = run_world(seed, LossRecovery::selective_repeat);
-    BOOST_TEST(selective == run_world(seed, LossRecovery::selective_repeat));
+    const std::uint64_t selective = run_world(seed, RecoveryPolicy::selective_repeat);
+    BOOST_TEST(selective == run_world(seed, RecoveryPolicy::selective_repeat));
     BOOST_TEST(selective != first);
   }
 }

@@ -1,7 +1,7 @@
 // Selective repeat, packet by packet: what the requester sends again and when, what the responder places, keeps and
 // says, and how both ends agree on it. Every loss pattern of short exchanges is loss_test's, seeded worlds are
 // random_world_test's.
-#include "emulator/nic/transport_ib/selective_repeat.h"
+#include "emulator/nic/transport_ib/selective_repeat/selective_repeat.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t kMtu = 256;
 constexpr std::uint8_t kNak = wire::nak_syndrome(NakCode::psn_sequence_error);
 constexpr QpOptions kOptions{.mtu = kMtu, .timeout = 14};  // about 67 ms
-constexpr LossRecoveryConfig kNegotiated{.policy = LossRecovery::selective_repeat};
-constexpr LossRecoveryConfig kAgreed{.policy = LossRecovery::selective_repeat, .negotiates = false};
+constexpr LossRecoveryConfig kNegotiated{.policy = RecoveryPolicy::selective_repeat};
+constexpr LossRecoveryConfig kAgreed{.policy = RecoveryPolicy::selective_repeat, .negotiates = false};
 
 WorldOptions world_of(const LossRecoveryConfig& config) {
   return {.latency = nanoseconds(0), .loss_recovery = config};

@@ -1,6 +1,7 @@
 // Flow steering and its counters: ibv_create_flow .. ibv_destroy_flow, ibv_create_counters .. ibv_read_counters.
 //
-// Each specification fills its part of a rule's value and mask (emulator/nic/objects/steering_rule.h): one function a kind.
+// Each specification fills its part of a rule's value and mask (emulator/nic/objects/steering_rule.h): one
+// function a kind.
 // Tested by: tests/shim/verbs/handles_test.cc
 #include <algorithm>
 #include <cstring>

@@ -210,7 +210,7 @@ void NicTuning::apply(nic::NicConfig& config) const {
   config.cnp_interval = cnp_interval;
   config.congestion = congestion;
   config.congestion.line_rate_bits_per_second = speed_bits_per_second.value_or(kPortRateDefault);
-  if (congestion.uses_notifications() && cnp_interval.ns == 0) config.cnp_interval = fabric::kCnpIntervalDefault;
+  if (congestion.wants().notifications && cnp_interval.ns == 0) config.cnp_interval = fabric::kCnpIntervalDefault;
   config.loss_recovery = loss_recovery;
   config.page_fault_delay = page_fault_delay;
   config.nak_reaction_latency = nak_reaction_latency;

@@ -1,8 +1,8 @@
 // AppMemory: nic::Memory over this process's own address space. A copy that faults fails; it never ends the process.
 //
 // Solely responsible for the copies and for the handler of SIGSEGV and SIGBUS that makes them safe. Bounds and keys are
-// checked before (emulator/nic/memory/memory_table.h). The handler takes faults of guarded copies only; every other one goes
-// where it would have gone without us.
+// checked before (emulator/nic/memory/memory_table.h). The handler takes faults of guarded copies only; every other one
+// goes where it would have gone without us.
 #pragma once
 
 #include <csignal>

@@ -2,19 +2,17 @@
 // timer and a byte counter bring it back, in fast recovery, then by additive, then by hyper increase.
 //
 // The paper's names: R_C is the current rate, R_T the target. All in integers, so that every machine has the same run.
-#include <algorithm>
+#include "emulator/nic/congestion/dcqcn.h"
 
-#include "emulator/nic/congestion/congestion_control.h"
+#include <algorithm>
 
 namespace verbena::nic {
 namespace {
 
 class Dcqcn final : public CongestionControl {
  public:
-  explicit Dcqcn(const CongestionConfig& config)
-      : CongestionControl(config.line_rate_bits_per_second),
-        parameters_(config.dcqcn),
-        target_(config.line_rate_bits_per_second) {}
+  Dcqcn(const DcqcnParameters& parameters, std::uint64_t line_rate_bits_per_second)
+      : CongestionControl(line_rate_bits_per_second), parameters_(parameters), target_(line_rate_bits_per_second) {}
 
   void notified(Time now) override {
     sent(now, 0);
@@ -89,8 +87,9 @@ class Dcqcn final : public CongestionControl {
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_dcqcn(const CongestionConfig& config) {
-  return std::make_unique<Dcqcn>(config);
+std::unique_ptr<CongestionControl> make_dcqcn(const DcqcnParameters& parameters,
+                                              std::uint64_t line_rate_bits_per_second) {
+  return std::make_unique<Dcqcn>(parameters, line_rate_bits_per_second);
 }
 
 }  // namespace verbena::nic

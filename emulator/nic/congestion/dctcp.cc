@@ -6,9 +6,9 @@
 //
 // Which packets were marked is echoed by the responder (mark_echo.h); a CNP, of a responder that sends those, counts as
 // one mark. All in integers, so that every machine has the same run: windows are parts of 2^20 of a packet.
-#include <algorithm>
+#include "emulator/nic/congestion/dctcp.h"
 
-#include "emulator/nic/congestion/congestion_control.h"
+#include <algorithm>
 
 namespace verbena::nic {
 namespace {
@@ -18,10 +18,8 @@ constexpr Parts kPacket = Parts{1} << 20;
 
 class Dctcp final : public CongestionControl {
  public:
-  explicit Dctcp(const CongestionConfig& config)
-      : CongestionControl(config.line_rate_bits_per_second), parameters_(config.dctcp) {}
-
-  bool has_window() const override { return true; }
+  Dctcp(const DctcpParameters& parameters, std::uint64_t line_rate_bits_per_second)
+      : CongestionControl(line_rate_bits_per_second), parameters_(parameters) {}
 
   void notified(Time) override { has_notice_ = true; }
 
@@ -88,8 +86,9 @@ class Dctcp final : public CongestionControl {
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_dctcp(const CongestionConfig& config) {
-  return std::make_unique<Dctcp>(config);
+std::unique_ptr<CongestionControl> make_dctcp(const DctcpParameters& parameters,
+                                              std::uint64_t line_rate_bits_per_second) {
+  return std::make_unique<Dctcp>(parameters, line_rate_bits_per_second);
 }
 
 }  // namespace verbena::nic

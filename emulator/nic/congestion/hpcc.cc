@@ -5,9 +5,9 @@
 // The paper's names: U is the use of that link, W the window, Wc the window that one round trip of acknowledgements
 // starts from. Sending begins with what the line holds in a base round trip, as there. All in integers, so that every
 // machine has the same run: U is in parts of 2^30, windows are parts of 2^10 of an octet.
-#include <algorithm>
+#include "emulator/nic/congestion/hpcc.h"
 
-#include "emulator/nic/congestion/congestion_control.h"
+#include <algorithm>
 
 namespace verbena::nic {
 namespace {
@@ -18,11 +18,8 @@ constexpr std::uint64_t kUseMost = std::uint64_t{16} << 30;    // beyond it all 
 
 class Hpcc final : public CongestionControl {
  public:
-  explicit Hpcc(const CongestionConfig& config)
-      : CongestionControl(config.line_rate_bits_per_second), parameters_(config.hpcc) {}
-
-  bool is_always_paced() const override { return true; }
-  bool has_window() const override { return true; }
+  Hpcc(const HpccParameters& parameters, std::uint64_t line_rate_bits_per_second)
+      : CongestionControl(line_rate_bits_per_second), parameters_(parameters) {}
 
   void acknowledged(const Answer& answer) override {
     acknowledged_ += answer.packets;
@@ -121,8 +118,9 @@ class Hpcc final : public CongestionControl {
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_hpcc(const CongestionConfig& config) {
-  return std::make_unique<Hpcc>(config);
+std::unique_ptr<CongestionControl> make_hpcc(const HpccParameters& parameters,
+                                             std::uint64_t line_rate_bits_per_second) {
+  return std::make_unique<Hpcc>(parameters, line_rate_bits_per_second);
 }
 
 }  // namespace verbena::nic

@@ -5,11 +5,11 @@
 //
 // The responder's part of the delay is none in virtual time, so there is no second window for the endpoint's delay. All
 // in integers, so that every machine has the same run: windows are parts of 2^20 of a packet.
+#include "emulator/nic/congestion/swift.h"
+
 #include <algorithm>
 #include <bit>
 #include <vector>
-
-#include "emulator/nic/congestion/congestion_control.h"
 
 namespace verbena::nic {
 namespace {
@@ -41,15 +41,12 @@ constexpr Duration kDelayMost = seconds(8);  // so that products of it have room
 
 class Swift final : public CongestionControl {
  public:
-  explicit Swift(const CongestionConfig& config)
-      : CongestionControl(config.line_rate_bits_per_second),
-        parameters_(config.swift),
+  Swift(const SwiftParameters& parameters, std::uint64_t line_rate_bits_per_second)
+      : CongestionControl(line_rate_bits_per_second),
+        parameters_(parameters),
         own_target_(parameters_.base_target + parameters_.hop_scale * parameters_.hops),
         scale_most_(inverse_root(std::max<Parts>(parts_of(parameters_.fs_min_window), 1))),
         scale_least_(inverse_root(parameters_.fs_max_window * kPacket)) {}
-
-  bool is_always_paced() const override { return true; }
-  bool has_window() const override { return true; }
 
   void left(wire::Psn psn, Time when) override { place_of(psn) = {psn, when}; }
 
@@ -139,8 +136,9 @@ class Swift final : public CongestionControl {
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_swift(const CongestionConfig& config) {
-  return std::make_unique<Swift>(config);
+std::unique_ptr<CongestionControl> make_swift(const SwiftParameters& parameters,
+                                              std::uint64_t line_rate_bits_per_second) {
+  return std::make_unique<Swift>(parameters, line_rate_bits_per_second);
 }
 
 }  // namespace verbena::nic

@@ -2,20 +2,17 @@
 // have no part in it.
 //
 // All in integers, so that every machine has the same run: gradients are parts of 2^30 of the least round trip.
-#include <algorithm>
+#include "emulator/nic/congestion/timely.h"
 
-#include "emulator/nic/congestion/congestion_control.h"
+#include <algorithm>
 
 namespace verbena::nic {
 namespace {
 
 class Timely final : public CongestionControl {
  public:
-  explicit Timely(const CongestionConfig& config)
-      : CongestionControl(config.line_rate_bits_per_second), parameters_(config.timely) {}
-
-  bool is_always_paced() const override { return true; }
-  bool wants_round_trips() const override { return true; }
+  Timely(const TimelyParameters& parameters, std::uint64_t line_rate_bits_per_second)
+      : CongestionControl(line_rate_bits_per_second), parameters_(parameters) {}
 
   void round_trip(Duration rtt) override {
     measured(rtt);
@@ -65,8 +62,9 @@ class Timely final : public CongestionControl {
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_timely(const CongestionConfig& config) {
-  return std::make_unique<Timely>(config);
+std::unique_ptr<CongestionControl> make_timely(const TimelyParameters& parameters,
+                                               std::uint64_t line_rate_bits_per_second) {
+  return std::make_unique<Timely>(parameters, line_rate_bits_per_second);
 }
 
 }  // namespace verbena::nic

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/state/nic_state.h"
+#include "emulator/nic/transport_ib/completer.h"
+#include "emulator/nic/transport_ib/groups.h"
 #include "emulator/nic/transport_ib/pacing.h"
 
 namespace verbena::nic {
@@ -153,36 +154,6 @@ bool comes_back(const NicState& nic, std::span<const std::byte> frame) {
   return is_group_mac(destination) || destination == nic.config.mac.octets;
 }
 
-}  // namespace
-
-bool receive_ethernet(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender) {
-  const auto fields = fields_of(frame);
-  if (!fields) return false;
-  if (nic.steering.sniffers != 0) sniff(nic, frame, sender);
-  const Flow* first = nullptr;
-  for (Flow* flow : nic.steering.rules) {
-    if (first != nullptr && !first->init.goes_on && !says_the_same(first->init, flow->init)) break;
-    if (!takes(nic, *flow, *fields)) continue;
-    apply(nic, *flow, frame, *fields, sender);
-    if (first == nullptr || first->init.goes_on) first = flow;
-  }
-  if (first == nullptr) nic.counters.add(Counter::rx_dropped_no_rule);
-  return true;
-}
-
-void sniff(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender) {
-  const auto fields = fields_of(frame);
-  if (!fields) return;
-  for (Flow* flow : nic.steering.rules)
-    if (flow->init.type == FlowType::sniffer) apply(nic, *flow, frame, *fields, sender);
-}
-
-void sniff_received(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc) {
-  if (icrc != wire::IcrcState::deferred) return sniff(nic, frame, {});
-  wire::CompletedFrame completed;
-  sniff(nic, completed.copy_of(frame), {});
-}
-
 Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
   SendQueue& queue = qp.send_queue;
   if (queue.next == queue.tail || qp.state != QpState::rts) return Sent::nothing;
@@ -214,6 +185,57 @@ Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
   ++queue.next;
   retire(nic, qp);
   return Sent::packet;
+}
+
+}  // namespace
+
+bool receive_ethernet(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender) {
+  const auto fields = fields_of(frame);
+  if (!fields) return false;
+  if (nic.steering.sniffers != 0) sniff(nic, frame, sender);
+  const Flow* first = nullptr;
+  for (Flow* flow : nic.steering.rules) {
+    if (first != nullptr && !first->init.goes_on && !says_the_same(first->init, flow->init)) break;
+    if (!takes(nic, *flow, *fields)) continue;
+    apply(nic, *flow, frame, *fields, sender);
+    if (first == nullptr || first->init.goes_on) first = flow;
+  }
+  if (first == nullptr) nic.counters.add(Counter::rx_dropped_no_rule);
+  return true;
+}
+
+void sniff(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender) {
+  const auto fields = fields_of(frame);
+  if (!fields) return;
+  for (Flow* flow : nic.steering.rules)
+    if (flow->init.type == FlowType::sniffer) apply(nic, *flow, frame, *fields, sender);
+}
+
+void sniff_received(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc) {
+  if (icrc != wire::IcrcState::deferred) return sniff(nic, frame, {});
+  wire::CompletedFrame completed;
+  sniff(nic, completed.copy_of(frame), {});
+}
+
+Sent transmit_raw(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  if (qp.pace.bits_per_second == 0) return send_raw(nic, qp, port);
+  if (!pace_allows(nic, qp, now)) return Sent::nothing;
+  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const Sent sent = send_raw(nic, qp, port);
+  charge_pace(qp, now, nic.counters.get(Counter::tx_bytes) - bytes_before);
+  return sent;
+}
+
+void deliver_looped(NicState& nic) {
+  LoopedFrames& looped = nic.steering.looped;
+  for (std::size_t i = 0; i < looped.count(); ++i) {
+    const LoopedFrames::Frame frame = looped.at(i);
+    if (const auto packet = wire::parse_frame(frame.octets); packet)
+      receive_group(nic, *packet, frame.sender);
+    else
+      receive_ethernet(nic, frame.octets, frame.sender);
+  }
+  looped.clear();
 }
 
 }  // namespace verbena::nic

@@ -6,9 +6,12 @@
 
 namespace verbena::nic {
 
-Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port);
+/// The next frame of a raw packet QP, if its rate lets it go.
+Sent transmit_raw(NicState& nic, Qp& qp, Time now, TransmitPort& port);
 /// A frame that no connection takes. False: no rule does, either.
 bool receive_ethernet(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender);
+/// Frames of this NIC's own that it also receives.
+[[gnu::cold]] void deliver_looped(NicState& nic);
 /// Copies of a frame for the rules that see all.
 [[gnu::cold]] void sniff(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender);
 /// Of one that has been received, with its ICRC in any case.

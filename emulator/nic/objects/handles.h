@@ -4,6 +4,8 @@
 #include <compare>
 #include <cstdint>
 
+#include "wire/result.h"
+
 namespace verbena::nic {
 
 /// A handle names an object of one NIC. Handles are never reused while the object lives; a stale one is answered with
@@ -37,5 +39,7 @@ enum class VerbsError : std::uint8_t {
   not_permitted,     // EPERM
   no_device,         // EIO: Nic::remove_device
 };
+template <class T>
+using VerbsResult = Result<T, VerbsError>;
 
 }  // namespace verbena::nic

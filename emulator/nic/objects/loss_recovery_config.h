@@ -1,7 +1,7 @@
 // LossRecoveryConfig: how a NIC's reliable connections recover from loss, as a policy, and its parameters.
 //
 // Solely the values. Go-back-N is the specification's and every NIC's: requester.cc, completer.cc, responder.cc.
-// Selective repeat is an extension of ours between QPs that agree on it (selective_repeat.h).
+// Selective repeat is an extension of ours between QPs that agree on it (transport_ib/selective_repeat).
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace verbena::nic {
 
-enum class LossRecovery : std::uint8_t { go_back_n, selective_repeat };
+enum class RecoveryPolicy : std::uint8_t { go_back_n, selective_repeat };
 
 /// Names and values of Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018 (IRN), sections 3 and 4.1.
 struct LossRecoveryConfig {
-  LossRecovery policy = LossRecovery::go_back_n;
+  RecoveryPolicy policy = RecoveryPolicy::go_back_n;
   Duration rto_low = microseconds(100);   // RTO_low: with few packets in flight
   Duration rto_high = microseconds(320);  // RTO_high: with more
   std::uint32_t rto_low_packets = 3;      // N: fewer than so many are few

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/congestion/congestion_config.h"
 #include "emulator/nic/objects/loss_recovery_config.h"
 #include "wire/time.h"
 #include "wire/types.h"

@@ -1,8 +1,8 @@
 // MarkEcho: which of the requests that a responder has not acknowledged yet were marked by a switch (ECN CE).
 //
-// Solely what BECN in its acknowledgements says under a policy that hears of each mark (`echoes_marks`): whether what
-// an acknowledgement newly acknowledges was marked. Requests that were and requests that were not are therefore
-// acknowledged apart, as RFC 8257, section 3.2, has it for TCP. Owned by Responder; null elsewhere.
+// Solely what BECN in its acknowledgements says under a policy that hears of each mark (CongestionWants::mark_echo):
+// whether what an acknowledgement newly acknowledges was marked. Requests that were and requests that were not are
+// therefore acknowledged apart, as RFC 8257, section 3.2, has it for TCP. Owned by Responder; null elsewhere.
 #pragma once
 
 #include <array>

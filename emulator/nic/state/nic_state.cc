@@ -6,22 +6,14 @@
 #include "wire/assert.h"
 
 namespace verbena::nic {
-namespace {
 
-std::uint8_t extensions_of(const NicConfig& config) {
-  std::uint8_t bits = 0;
-  if (config.loss_recovery.policy == LossRecovery::selective_repeat) bits |= wire::kHasRecoveryHeader;
-  if (config.congestion.uses_telemetry()) bits |= wire::kHasTelemetry;
-  return bits;
-}
-
-}  // namespace
-
-NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters)
+NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters, const RecoveryRow& recovery)
     : memory(app_memory),
       counters(nic_counters),
       memory_has_octets(app_memory.has_octets()),
-      extensions(extensions_of(nic_config)),
+      loss_recovery(recovery),
+      extensions(static_cast<std::uint8_t>(recovery.extensions |
+                                           (nic_config.congestion.wants().telemetry ? wire::kHasTelemetry : 0))),
       qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed),
       regions(nic_config.limits, nic_config.seed, nic_counters, nic_config.page_fault_delay, now),
       config(nic_config),
@@ -58,6 +50,17 @@ bool NicState::hold(Qp& qp) {
 void NicState::release_held() {
   for (std::uint32_t i = 0; i < held_count; ++i) ready.push_back(*held[i]);
   held_count = 0;
+}
+
+void NicState::end_moderation(Time at) {
+  moderation_deadline = kNever;
+  cqs.for_each([&](CompletionQueue& cq) {
+    if (cq.notify_at() <= at) {
+      cq.end_moderation();
+      completion_events.push({cq.handle, cq.context});
+    }
+    moderation_deadline = std::min(moderation_deadline, cq.notify_at());
+  });
 }
 
 void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited) {
@@ -155,6 +158,26 @@ void NicState::purge_completions(const Qp& qp) {
   };
   if (qp.send_cq != nullptr) qp.send_cq->remove_if(is_of_qp);
   if (qp.recv_cq != nullptr && !qp.service->names_srq) qp.recv_cq->remove_if(is_of_qp);
+}
+
+namespace {
+bool is_to_be_sent(NicState& nic, AhHandle handle) {
+  bool found = false;
+  nic.qps.for_each([&](Qp& qp) {
+    if (qp.service->type != QpType::ud) return;
+    for (std::uint32_t i = qp.send_queue.next; i != qp.send_queue.tail; ++i)
+      found = found || qp.send_queue.at(i).address_handle == handle;
+  });
+  return found;
+}
+}  // namespace
+
+void NicState::sweep_address_handles() {
+  std::erase_if(destroyed_ahs, [this](AhHandle handle) {
+    if (is_to_be_sent(*this, handle)) return false;
+    address_handles.destroy(*address_handles.find(handle));
+    return true;
+  });
 }
 
 void NicState::enter_error(Qp& qp) {

@@ -6,19 +6,20 @@
 
 #include <array>
 
+#include "emulator/nic/memory/memory.h"
+#include "emulator/nic/memory/memory_table.h"
 #include "emulator/nic/objects/completion_queue.h"
 #include "emulator/nic/objects/counters.h"
 #include "emulator/nic/objects/event_queue.h"
-#include "emulator/nic/memory/memory.h"
-#include "emulator/nic/memory/memory_table.h"
-#include "emulator/nic/nic.h"
+#include "emulator/nic/objects/management_sink.h"
 #include "emulator/nic/objects/object_table.h"
+#include "emulator/nic/objects/timer_heap.h"
+#include "emulator/nic/objects/transmit_port.h"
+#include "emulator/nic/state/loss_recovery.h"
 #include "emulator/nic/state/qp.h"
 #include "emulator/nic/state/qpn_table.h"
 #include "emulator/nic/state/ready_queue.h"
 #include "emulator/nic/state/steering.h"
-#include "emulator/nic/objects/timer_heap.h"
-#include "emulator/nic/objects/transmit_port.h"
 #include "wire/known_headers.h"
 #include "wire/packet_builder.h"
 #include "wire/packet_view.h"
@@ -32,7 +33,7 @@ enum class Sent : std::uint8_t {
   blocked,  // the port has no room
 };
 
-/// A CNP that is due (congestion.cc).
+/// A CNP that is due (transport_ib/notification_point.cc).
 struct CongestionNotice {
   wire::Qpn from;
   wire::Qpn to;
@@ -49,7 +50,7 @@ inline constexpr std::size_t kHeldMax = 4;      // QPs whose acknowledgements wa
 inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
 
 struct alignas(64) NicState {
-  NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters);
+  NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters, const RecoveryRow& recovery);
 
   // What every packet needs lies together: a simulator's next packet is another NIC's, and none of this one's state is
   // near.
@@ -66,6 +67,7 @@ struct alignas(64) NicState {
   Memory& memory;
   Counters& counters;
   const bool memory_has_octets;
+  const RecoveryRow& loss_recovery;
   const std::uint8_t extensions;  // of Bth::reserved7, those that mean something to this NIC
   bool is_removed = false;
   QpnTable qpns;
@@ -104,6 +106,8 @@ struct alignas(64) NicState {
   void release_held();
 
   void complete(CompletionQueue& cq, const Completion& completion, bool solicited);
+  /// Events of moderated CQs whose period is over.
+  [[gnu::cold]] void end_moderation(Time at);
   /// Of the one that the head of the send queue has just left.
   void complete_send(Qp& qp, const SendWork& work, CompletionStatus status);
   /// For a receive work request; fills in what the QP knows.
@@ -132,10 +136,6 @@ struct alignas(64) NicState {
   wire::FramePath frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const;
   /// Whether the packet is for one of the NIC's addresses, or for a multicast group.
   bool is_addressee(const wire::PacketView& packet) const;
-};
-
-struct Nic::State : NicState {
-  using NicState::NicState;
 };
 
 }  // namespace verbena::nic

@@ -10,17 +10,18 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/nic/congestion/congestion_control.h"
 #include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/completion_queue.h"
-#include "emulator/nic/congestion/congestion_control.h"
-#include "emulator/nic/state/earlier_octets.h"
 #include "emulator/nic/objects/handles.h"
-#include "emulator/nic/state/mark_echo.h"
 #include "emulator/nic/objects/service.h"
 #include "emulator/nic/objects/timer_heap.h"
 #include "emulator/nic/objects/timer_table.h"
 #include "emulator/nic/objects/work_queue.h"
 #include "emulator/nic/objects/work_request.h"
+#include "emulator/nic/state/earlier_octets.h"
+#include "emulator/nic/state/loss_recovery.h"
+#include "emulator/nic/state/mark_echo.h"
 #include "wire/aeth.h"
 #include "wire/packet_builder.h"
 
@@ -168,11 +169,11 @@ struct Qp {
   Responder responder;
 
   Pace pace;
-  std::unique_ptr<struct SelectiveRepeat> selective;  // null: go-back-N
-  XrcDomain* xrc_domain = nullptr;                    // XRC receive
-  std::uint32_t holders = 1;                          // XRC receive: create_qp and open_qp
-  std::uint32_t attachments = 0;                      // groups and flows that name it
-  std::unique_ptr<struct ReceiveSpread> spread;       // raw packets, by an indirection table
+  std::unique_ptr<LossRecovery> recovery;        // null: go-back-N
+  XrcDomain* xrc_domain = nullptr;               // XRC receive
+  std::uint32_t holders = 1;                     // XRC receive: create_qp and open_qp
+  std::uint32_t attachments = 0;                 // groups and flows that name it
+  std::unique_ptr<struct ReceiveSpread> spread;  // raw packets, by an indirection table
 
   Qp();
   ~Qp();

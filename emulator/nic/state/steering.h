@@ -1,6 +1,6 @@
 // Steering: what a NIC has besides connections: raw packet rules, work queues, multicast groups, looped frames.
 //
-// Plain data, owned by NicState; behaviour lives in groups.cc, raw_packet.cc and ethernet_objects.cc.
+// Plain data, owned by NicState; behaviour lives in transport_ib/groups.cc, ethernet/ and verbs/.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "emulator/nic/objects/steering_rule.h"
-#include "emulator/nic/state/qp.h"
 #include "emulator/nic/objects/work_queue.h"
+#include "emulator/nic/state/qp.h"
 
 namespace verbena::nic {
 
@@ -92,6 +92,10 @@ struct Steering {
   std::vector<Group> groups;  // of this NIC; few
   std::vector<Flow*> rules;   // in the order in which frames meet them
   std::uint64_t flows_made = 0;
+
+  /// Null: it has no members.
+  Group* find_group(const wire::Gid& address);
+  const Group* find_group(const wire::Gid& address) const;
 };
 
 }  // namespace verbena::nic

@@ -9,7 +9,6 @@
 #include "emulator/nic/transport_ib/pacing.h"
 #include "emulator/nic/transport_ib/payload.h"
 #include "emulator/nic/transport_ib/requester.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -41,12 +40,12 @@ namespace {
 using wire::distance;
 using wire::Psn;
 
-template <LossRecovery kRecovery>
+template <bool has_policy>
 [[gnu::always_inline]] inline void note_progress(NicState& nic, Qp& qp, Psn una, Time now) {
   Requester& requester = qp.requester;
   if (requester.una_psn == una) return;
   const Psn before = std::exchange(requester.una_psn, una);
-  if constexpr (kRecovery == LossRecovery::selective_repeat) note_acknowledged(qp, before, now);
+  if constexpr (has_policy) qp.recovery->acknowledged(qp, before, now);
   if (distance(requester.next_psn, una) > 0) go_back(qp, una);  // acknowledged while it was about to be sent again
   requester.retries_left = qp.attributes.retry_count;
   requester.rnr_retries_left = qp.attributes.rnr_retry;
@@ -56,12 +55,11 @@ template <LossRecovery kRecovery>
 
 /// Everything before `acknowledged` has been executed by the responder. False: a read or atomic among it has not been
 /// answered, so a response was lost (9.7.5.1.3, implied NAK).
-template <LossRecovery kRecovery>
+template <bool has_policy>
 [[gnu::always_inline]] inline bool acknowledge(NicState& nic, Qp& qp, Psn said, Time now) {
   SendQueue& queue = qp.send_queue;
   Psn acknowledged = said;
-  if constexpr (kRecovery == LossRecovery::selective_repeat)
-    acknowledged = note_executed(qp, said);  // what waited for responses is done with them
+  if constexpr (has_policy) acknowledged = qp.recovery->executed(said);  // what waited for responses is done with them
   Psn una = acknowledged;
   bool answered = true;
   for (std::uint32_t position = queue.head; position != queue.tail; ++position) {
@@ -77,18 +75,18 @@ template <LossRecovery kRecovery>
     }
   }
   if (distance(qp.requester.una_psn, una) > 0) {
-    note_progress<kRecovery>(nic, qp, una, now);
+    note_progress<has_policy>(nic, qp, una, now);
     retire(nic, qp);
   }
   return answered;
 }
-[[gnu::noinline]] bool acknowledge_selectively(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
-  return acknowledge<LossRecovery::selective_repeat>(nic, qp, acknowledged, now);
+[[gnu::noinline]] bool acknowledge_with_policy(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
+  return acknowledge<true>(nic, qp, acknowledged, now);
 }
 [[gnu::always_inline]] inline bool acknowledge_before(NicState& nic, Qp& qp, Psn acknowledged, Time now) {
-  if (qp.selective != nullptr) [[unlikely]]
-    return acknowledge_selectively(nic, qp, acknowledged, now);
-  return acknowledge<LossRecovery::go_back_n>(nic, qp, acknowledged, now);
+  if (qp.recovery != nullptr) [[unlikely]]
+    return acknowledge_with_policy(nic, qp, acknowledged, now);
+  return acknowledge<false>(nic, qp, acknowledged, now);
 }
 
 void exhaust(NicState& nic, Qp& qp, CompletionStatus status, Counter counter) {
@@ -126,8 +124,8 @@ void response_missing(NicState& nic, Qp& qp, Time now) {
   if (qp.requester.read_retry_pending || qp.state == QpState::error) return;
   nic.counters.add(Counter::implied_nak_seq_err);
   const Duration latency = nic.config.implied_nak_latency;
-  if (qp.selective != nullptr) lose_responses(qp);
-  if (repeats_selectively(qp)) {  // whose retries are counted by time alone
+  if (qp.recovery != nullptr) qp.recovery->lose_responses(qp);
+  if (qp.recovery != nullptr && !qp.recovery->counts_shown_losses()) {
     note_loss(qp, Loss::sequence_error, now);
     send_again_from(nic, qp, qp.requester.una_psn, latency, now);
   } else {
@@ -152,7 +150,7 @@ void learn_credits(Qp& qp, const wire::Aeth& aeth) {
 /// The same, of packets that have arrived and were refused.
 void hold_back(NicState& nic, Qp& qp, Psn psn, Time until) {
   VERBENA_ASSERT(qp.service->takes_responses && qp.state != QpState::error);
-  if (qp.selective != nullptr) lose_all_from(qp, psn);
+  if (qp.recovery != nullptr) qp.recovery->lose_from(qp, psn);
   send_again_later(nic, qp, psn, until);
 }
 
@@ -184,9 +182,9 @@ void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, const wire::PacketVi
   switch (code) {
     case wire::NakCode::psn_sequence_error:
       nic.counters.add(Counter::packet_seq_err);
-      if (qp.selective != nullptr) {
-        if (sack_of(packet)) return;  // what it says is known already
-        lose_all_from(qp, packet.bth().psn);
+      if (qp.recovery != nullptr) {
+        if (qp.recovery->repairs(packet)) return;
+        qp.recovery->lose_from(qp, packet.bth().psn);
       }
       retry_from(nic, qp, packet.bth().psn, Loss::sequence_error, nic.config.nak_reaction_latency, now);
       return;
@@ -277,7 +275,7 @@ void receive_data(NicState& nic, Qp& qp, const wire::PacketView& packet, Time no
   const Psn psn = packet.bth().psn;
   if (!acknowledge_before(nic, qp, psn, now)) {
     response_missing(nic, qp, now);
-    if (qp.selective != nullptr) (void)note_executed(qp, psn + 1);  // and does not come again by itself
+    if (qp.recovery != nullptr) (void)qp.recovery->executed(psn + 1);  // and does not come again by itself
     return;
   }
   if (qp.state == QpState::error) return;
@@ -296,12 +294,12 @@ void receive_data(NicState& nic, Qp& qp, const wire::PacketView& packet, Time no
     return refuse_response(nic, qp, psn);
   }
   ++work.received_packets;
-  if (qp.selective != nullptr) [[unlikely]] {
+  if (qp.recovery != nullptr) [[unlikely]] {
     // What is behind it may have been acknowledged meanwhile.
-    (void)acknowledge_selectively(nic, qp, psn + 1, now);
+    (void)acknowledge_with_policy(nic, qp, psn + 1, now);
     return;
   }
-  note_progress<LossRecovery::go_back_n>(nic, qp, psn + 1, now);
+  note_progress<false>(nic, qp, psn + 1, now);
   retire(nic, qp);
 }
 
@@ -383,14 +381,14 @@ void run_requester_timers(NicState& nic, Qp& qp, Time now, const Awaited& awaite
       put_off_ack_timer(qp, now);
   }
   if (qp.timers.take_due(Timer::ack, now)) {
-    if (repeats_selectively(qp) && !time_out(qp, now)) return;
+    const Expiry expiry = qp.recovery == nullptr ? Expiry::retry : qp.recovery->expire(qp, now);
+    if (expiry == Expiry::too_early) return;
     nic.counters.add(Counter::local_ack_timeout_err);
     requester.read_retry_pending = false;
-    if (repeats_selectively(qp) && !counts_as_retry(qp, now)) {
+    if (expiry == Expiry::repair) {
       note_loss(qp, Loss::timeout, now);
       return send_again_from(nic, qp, requester.una_psn, Duration{0}, now);
     }
-    if (qp.selective != nullptr && !qp.selective->is_agreed) lose_all_from(qp, requester.una_psn);
     retry_from(nic, qp, requester.una_psn, Loss::timeout, Duration{0}, now);
   }
 }

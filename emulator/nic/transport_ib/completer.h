@@ -2,11 +2,18 @@
 // Private to emulator/nic; implemented in completer.cc.
 #pragma once
 
+#include "emulator/nic/objects/answer_watch.h"
 #include "emulator/nic/state/nic_state.h"
 
 namespace verbena::nic {
 
 void receive_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now);
+/// The same, by way of the QP's policy of loss recovery.
+inline void take_response(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
+  if (qp.recovery == nullptr) [[likely]]
+    return receive_response(nic, qp, packet, now);
+  qp.recovery->take_response(nic, qp, packet, now);
+}
 /// As Nic::on_deadline: which requests have left, and who has answered.
 struct Awaited {
   std::uint64_t left;
@@ -14,6 +21,10 @@ struct Awaited {
 };
 /// The ACK timer or the RNR timer of the QP may be due.
 void run_requester_timers(NicState& nic, Qp& qp, Time now, const Awaited& awaited);
+/// How long the ACK timer runs if it is started now. 0: it does not.
+inline Duration ack_timeout(const Qp& qp) {
+  return qp.recovery == nullptr ? qp.requester.ack_timeout : qp.recovery->ack_timeout(qp);
+}
 /// The ACK timer begins now, if anything is outstanding that it is for.
 void restart_ack_timer(NicState& nic, Qp& qp, Time now);
 /// As Nic::left_late.

@@ -4,9 +4,9 @@
 
 #include <cstring>
 
+#include "emulator/nic/state/nic_state.h"
 #include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/transport_ib/groups.h"
-#include "emulator/nic/state/nic_state.h"
 #include "emulator/nic/transport_ib/pacing.h"
 #include "emulator/nic/transport_ib/payload.h"
 #include "emulator/nic/transport_ib/receive_buffer.h"

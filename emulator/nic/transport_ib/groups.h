@@ -10,7 +10,5 @@ namespace verbena::nic {
 void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn sender);
 /// Whether a datagram to that address has to come back.
 bool loops_back(const NicState& nic, const wire::Gid& destination);
-/// Frames of this NIC's own that it also receives.
-[[gnu::cold]] void deliver_looped(NicState& nic);
 
 }  // namespace verbena::nic

@@ -7,7 +7,6 @@
 
 #include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/transport_ib/requester.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
 #include "wire/assert.h"
 
 namespace verbena::nic {
@@ -132,7 +131,7 @@ bool keeps_to_its_window(const NicState&, const Qp& qp) {
     return true;
   });
   // What left under a larger window of congestion control may still be outstanding.
-  const bool may_shrink = qp.pace.control != nullptr && qp.pace.control->has_window();
+  const bool may_shrink = qp.pace.control != nullptr && qp.pace.control->wants().window;
   const std::int32_t most =
       may_shrink ? static_cast<std::int32_t>(qp.pace.control->window_limit()) : requester.window_packets;
   return distance(requester.una_psn, last) < most && requester.window_packets <= most;
@@ -271,30 +270,14 @@ bool is_in_a_message_as_it_says(const NicState&, const Qp& qp) {
   return false;
 }
 
-// -- Selective repeat -----------------------------------------------------------------------------------------------
+// -- Loss recovery --------------------------------------------------------------------------------------------------
 
 bool knows_only_of_what_is_outstanding(const NicState&, const Qp& qp) {
-  if (qp.selective == nullptr || !sends_reliably(qp)) return true;
-  const SelectiveRepeat& selective = *qp.selective;
-  const Requester& requester = qp.requester;
-  const auto is_outstanding = [&](Psn psn) {
-    return distance(requester.una_psn, psn) >= 0 && distance(psn, requester.sent_psn) >= 0;
-  };
-  const bool are_bounds = is_outstanding(selective.executed) && is_outstanding(selective.lost_until) &&
-                          is_outstanding(selective.repaired) && is_outstanding(selective.reread_until);
-  std::uint32_t sacked = 0;
-  constexpr auto kPsns = static_cast<std::int32_t>(SackedPsns::kPsns);
-  for (std::int32_t i = 0; i < std::min(distance(requester.una_psn, requester.sent_psn), kPsns); ++i)
-    sacked += selective.sacked.has(requester.una_psn + static_cast<std::uint32_t>(i));
-  return are_bounds && sacked == selective.sacked.count();
+  return qp.recovery == nullptr || !sends_reliably(qp) || qp.recovery->knows_only_of_what_is_outstanding(qp);
 }
 
 bool keeps_only_what_is_ahead(const NicState&, const Qp& qp) {
-  if (qp.selective == nullptr || qp.selective->kept.empty() || !qp.accepts_packets()) return true;
-  const KeptPackets& kept = qp.selective->kept;
-  const std::int32_t ahead = distance(qp.responder.expected_psn, kept.highest());
-  return ahead > 0 && ahead < static_cast<std::int32_t>(kept.capacity()) &&
-         (!kept.has(qp.responder.expected_psn) || qp.responder.silent);
+  return qp.recovery == nullptr || !qp.accepts_packets() || qp.recovery->keeps_only_what_is_ahead(qp);
 }
 
 /// What the ten most likely questions are about.
@@ -378,8 +361,7 @@ std::optional<std::string_view> broken_invariant(const NicState& nic) {
   return std::nullopt;
 }
 
-std::uint32_t Nic::check_invariants(std::uint32_t first, std::uint32_t count) const {
-  const NicState& nic = *state_;
+std::uint32_t assert_invariants(const NicState& nic, std::uint32_t first, std::uint32_t count) {
   const std::uint32_t end = first + std::min(count, nic.qps.slots() - std::min(first, nic.qps.slots()));
   for (std::uint32_t slot = first; slot < end; ++slot) {
     const Qp* const qp = nic.qps.find_slot(slot);
@@ -392,10 +374,6 @@ std::uint32_t Nic::check_invariants(std::uint32_t first, std::uint32_t count) co
   if (end < nic.qps.slots()) return end;
   if (const auto broken = broken_invariant(nic)) assertion_failed(broken->data(), __FILE__, __LINE__);
   return 0;
-}
-
-void Nic::check_invariants() const {
-  (void)check_invariants(0, UINT32_MAX);
 }
 
 }  // namespace verbena::nic

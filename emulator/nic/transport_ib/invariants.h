@@ -23,5 +23,7 @@ std::span<const QpInvariant> qp_invariants();
 std::optional<std::string_view> broken_invariant(const NicState& nic, const Qp& qp);
 /// The same of what QPs share: the list of those that are ready, and those whose acknowledgements wait.
 std::optional<std::string_view> broken_invariant(const NicState& nic);
+/// As Nic::check_invariants.
+std::uint32_t assert_invariants(const NicState& nic, std::uint32_t first, std::uint32_t count);
 
 }  // namespace verbena::nic

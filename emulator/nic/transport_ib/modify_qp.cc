@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/state/nic_state.h"
+#include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/transport_ib/pacing.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
 
 namespace verbena::nic {
 namespace {
@@ -163,7 +162,7 @@ void start_telemetry(const NicState& nic, Qp& qp) {
       qp.frame_template, wire::make_opcode(wire::Transport::rc, wire::OperationCode::write_only_with_immediate), qp.mtu,
       wire::kTelemetryBytes);
   const bool fits = qp.service->transport == wire::Transport::rc && most <= wire::kFrameBytesMax;
-  if (!nic.config.congestion.uses_telemetry() || !fits) return;
+  if (!nic.config.congestion.wants().telemetry || !fits) return;
   qp.telemetry = wire::kTakesTelemetry;
   qp.responder.telemetry = std::make_unique<wire::Telemetry>();
 }
@@ -177,7 +176,7 @@ void reset_qp(NicState& nic, Qp& qp) {
   qp.requester = {};
   qp.responder = {};
   qp.pace = {};
-  qp.selective.reset();
+  qp.recovery.reset();
   qp.telemetry = 0;
   qp.timers.stop_all();
   if (qp.service->names_srq) {
@@ -199,7 +198,7 @@ std::uint16_t flow_port(const Qp& qp) {
 
 void take_path(NicState& nic, Qp& qp) {
   wire::FramePath path = nic.frame_path(qp.attributes.address_vector, flow_port(qp));
-  if (nic.config.congestion.uses_marks()) path.traffic_class |= wire::kEcnCapable;
+  if (nic.config.congestion.wants().marks) path.traffic_class |= wire::kEcnCapable;
   qp.frame_template = wire::FrameTemplate(path);
   qp.route_hint = 0;
 }
@@ -213,10 +212,10 @@ void start_responder(NicState& nic, Qp& qp) {
   qp.mtu = qp.attributes.path_mtu_bytes;
   take_path(nic, qp);
   start_congestion_control(nic, qp);
-  qp.selective = make_selective_repeat(nic.config, qp);
+  qp.recovery = nic.loss_recovery.make(nic.config, qp);
   if (!qp.service->is_reliable) return;
   start_telemetry(nic, qp);
-  if (nic.config.congestion.echoes_marks()) qp.responder.echo = std::make_unique<MarkEcho>();
+  if (nic.config.congestion.wants().mark_echo) qp.responder.echo = std::make_unique<MarkEcho>();
   qp.responder.jobs.reserve(qp.attributes.max_dest_read_atomic + kDuplicateJobs);
   qp.responder.atomics.resize(std::max<std::size_t>(qp.attributes.max_dest_read_atomic, 1));
 }
@@ -239,7 +238,7 @@ void start_requester(const NicState& nic, Qp& qp) {
   requester.ack_request_every = std::min(window / 2, every != 0 ? every : kAckRequestEvery);
   requester.una_psn = requester.next_psn = requester.sent_psn = requester.post_psn = qp.attributes.sq_psn;
   take_requester_limits(qp);
-  if (qp.selective != nullptr) start_selective_requester(nic, qp);
+  if (qp.recovery != nullptr) qp.recovery->start_requester(nic, qp);
   start_window(qp);
 }
 

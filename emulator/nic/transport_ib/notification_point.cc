@@ -12,7 +12,7 @@
 #include <array>
 
 #include "emulator/nic/state/nic_state.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
+#include "emulator/nic/transport_ib/responder.h"
 
 namespace verbena::nic {
 namespace {

@@ -1,5 +1,5 @@
 // The notification point of RoCE v2 congestion management.
-// Private to emulator/nic; implemented in congestion.cc.
+// Private to emulator/nic; implemented in notification_point.cc.
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

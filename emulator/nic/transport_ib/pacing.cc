@@ -1,11 +1,11 @@
 // What waits for the clock besides the transport's timers: QPs with a rate limit, under congestion control or without
-// their pages, CQs with moderated events.
+// their pages.
 #include "emulator/nic/transport_ib/pacing.h"
 
 #include <algorithm>
 
 #include "emulator/nic/state/nic_state.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
+#include "emulator/nic/transport_ib/completer.h"
 
 namespace verbena::nic {
 namespace {
@@ -18,7 +18,7 @@ Duration time_of(std::uint64_t bytes, std::uint64_t bits_per_second) {
 
 /// The lower of what the program and the network allow.
 void find_pace(Pace& pace) {
-  const bool is_held = pace.control != nullptr && (!pace.control->is_at_line_rate() || pace.control->is_always_paced());
+  const bool is_held = pace.control != nullptr && (!pace.control->is_at_line_rate() || pace.control->wants().pacing);
   pace.bits_per_second = pace.limit_bits_per_second;
   if (is_held && (pace.bits_per_second == 0 || pace.control->rate() < pace.bits_per_second))
     pace.bits_per_second = pace.control->rate();
@@ -48,20 +48,6 @@ void end_round_trip(Qp& qp, Time now) {
 
 }  // namespace
 
-VerbsResult<void> Nic::limit_rate(QpHandle handle, const RateLimit& limit) {
-  NicState& nic = *state_;
-  Qp* qp = nic.qps.find(handle);
-  const NicLimits& limits = nic.config.limits;
-  if (qp == nullptr || (qp->state != QpState::rtr && qp->state != QpState::rts))
-    return Failure{VerbsError::invalid_argument};
-  if (limit.kbps != 0 && (limit.kbps < limits.min_rate_kbps || limit.kbps > limits.max_rate_kbps))
-    return Failure{VerbsError::invalid_argument};
-  qp->attributes.rate_limit_kbps = limit.kbps;
-  set_pace(*qp, limit);
-  nic.ready.push_back(*qp);
-  return {};
-}
-
 void set_pace(Qp& qp, const RateLimit& limit) {
   qp.timers.stop(Timer::pace);
   qp.pace.limit_bits_per_second = std::uint64_t{limit.kbps} * 1000;
@@ -86,7 +72,7 @@ void start_window(Qp& qp) {
   if (qp.pace.control == nullptr || !qp.service->is_reliable) return;
   Requester& requester = qp.requester;
   qp.pace.control->begin(static_cast<std::uint32_t>(requester.window_packets), qp.mtu);
-  if (!qp.pace.control->has_window()) return;
+  if (!qp.pace.control->wants().window) return;
   requester.ack_request_every = 1;
   take_window(qp);
 }
@@ -104,9 +90,9 @@ void note_departure(Qp& qp, const Departure& departure, Time now, std::uint64_t 
   if (!qp.service->is_reliable) return;
   const Time left = now + time_of(bytes, control.line_rate());
   const bool asks = qp.requester.packets_since_ack_request == 0;
-  if (control.wants_round_trips() && departure.is_measurable && asks && !control.measurement)
+  if (control.wants().round_trips && departure.is_measurable && asks && !control.measurement)
     control.measurement = {departure.psn, left};
-  if (control.has_window()) control.left(departure.psn, departure.is_measurable ? left : kNever);
+  if (control.wants().window) control.left(departure.psn, departure.is_measurable ? left : kNever);
 }
 
 void note_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, wire::Psn una_before, Time now) {
@@ -114,7 +100,7 @@ void note_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, wire::Ps
   CongestionControl& control = *qp.pace.control;
   const Requester& requester = qp.requester;
   const std::uint32_t packets = packets_between(una_before, requester.una_psn);
-  if (!control.has_window() || packets == 0 || qp.state == QpState::error) return;
+  if (!control.wants().window || packets == 0 || qp.state == QpState::error) return;
   // The data of a READ tells its marks itself; an acknowledgement echoes those of requests.
   const bool is_data = packet.opcode().operation == wire::Operation::read_response;
   const bool data_is_marked = (packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced;
@@ -131,7 +117,7 @@ void note_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, wire::Ps
 
 void note_loss(Qp& qp, Loss loss, Time now) {
   CongestionControl* const control = qp.pace.control.get();
-  if (control == nullptr || !control->has_window()) return;
+  if (control == nullptr || !control->wants().window) return;
   control->lost(now, loss, outstanding(qp.requester));
   take_window(qp);
 }
@@ -170,32 +156,6 @@ bool waits_for_pages(NicState& nic, Qp& qp) {
 void resume_held_back(NicState& nic, Qp& qp, Time now) {
   if (qp.timers.take_due(Timer::pace, now)) nic.ready.push_back(qp);
   if (qp.timers.take_due(Timer::pages, now)) nic.ready.push_back(qp);
-}
-
-VerbsResult<void> Nic::moderate_cq(CqHandle handle, std::uint16_t count, Duration period) {
-  NicState& nic = *state_;
-  CompletionQueue* cq = nic.cqs.find(handle);
-  const NicLimits& limits = nic.config.limits;
-  if (cq == nullptr || count > limits.max_moderation_count || period.ns < 0 ||
-      period > microseconds(limits.max_moderation_period_us))
-    return Failure{VerbsError::invalid_argument};
-  if (cq->owes_event()) {  // under the old terms
-    cq->end_moderation();
-    nic.completion_events.push({cq->handle, cq->context});
-  }
-  cq->moderate(count, period);
-  return {};
-}
-
-void end_moderation(NicState& nic, Time now) {
-  nic.moderation_deadline = kNever;
-  nic.cqs.for_each([&](CompletionQueue& cq) {
-    if (cq.notify_at() <= now) {
-      cq.end_moderation();
-      nic.completion_events.push({cq.handle, cq.context});
-    }
-    nic.moderation_deadline = std::min(nic.moderation_deadline, cq.notify_at());
-  });
 }
 
 }  // namespace verbena::nic

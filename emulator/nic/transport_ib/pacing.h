@@ -35,7 +35,5 @@ void charge_pace(Qp& qp, Time now, std::uint64_t bytes);
 void resume_held_back(NicState& nic, Qp& qp, Time now);
 /// After an access of the QP's own was refused: whether it only has to wait until its pages are there.
 [[gnu::cold]] bool waits_for_pages(NicState& nic, Qp& qp);
-/// Events of moderated CQs whose period is over.
-[[gnu::cold]] void end_moderation(NicState& nic, Time now);
 
 }  // namespace verbena::nic

@@ -1,5 +1,5 @@
 // Payloads: between the memory of applications and packets, with the checks of lkeys.
-// Private to emulator/nic; what is rare is implemented in requester.cc and memory_verbs.cc.
+// Private to emulator/nic; what is rare is implemented in requester.cc.
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

@@ -6,11 +6,10 @@
 #include <array>
 #include <utility>
 
-#include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/state/nic_state.h"
+#include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/transport_ib/pacing.h"
 #include "emulator/nic/transport_ib/payload.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
 #include "wire/assert.h"
 
 namespace verbena::nic {
@@ -82,7 +81,7 @@ OperationCode operation_code(const SendWork& work, std::uint32_t packet) {
 }
 
 /// The PSN after this packet, the queue and the counters move on.
-template <LossRecovery kRecovery>
+template <bool has_policy>
 [[gnu::always_inline]] inline void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
   Requester& requester = qp.requester;
   const bool is_again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
@@ -94,7 +93,7 @@ template <LossRecovery kRecovery>
     ++requester.next_packet;
   }
   const Psn psn = std::exchange(requester.next_psn, work.first_psn + requester.next_packet);
-  if constexpr (kRecovery == LossRecovery::selective_repeat) note_sent(qp, psn, is_again, now);
+  if constexpr (has_policy) qp.recovery->sent(qp, psn, is_again, now);
   const bool is_new = wire::distance(requester.sent_psn, requester.next_psn) > 0;
   if (is_new) requester.sent_psn = requester.next_psn;
   if (requester.next_packet == work.packets) {
@@ -109,7 +108,7 @@ template <LossRecovery kRecovery>
   }
   requester.last_batch = nic.batch;
   if (qp.timers.runs(Timer::ack)) return;
-  if constexpr (kRecovery == LossRecovery::selective_repeat) return restart_ack_timer(nic, qp, now);
+  if constexpr (has_policy) return restart_ack_timer(nic, qp, now);
   if (requester.ack_timeout.ns == 0) return;
   requester.timed_batch = nic.batch;
   nic.start_timer(qp, Timer::ack, now + requester.ack_timeout);
@@ -178,6 +177,15 @@ bool may_send(const Qp& qp, const SendWork& work) {
   return is_allowed(qp, work);
 }
 
+bool read_null_region(NicState& nic, const Qp& qp, const Sge& from, wire::PacketBuilder& builder) {
+  if (!nic.regions.is_null(from.lkey, qp.pd)) return false;
+  if (nic.memory_has_octets)
+    std::ranges::fill(builder.payload(from.length), std::byte{0});
+  else
+    builder.leave_out_payload(from.length);
+  return true;
+}
+
 bool gather_pieces(NicState& nic, Qp& qp, std::uint32_t position, std::uint32_t offset, std::uint32_t bytes,
                    wire::PacketBuilder& builder) {
   SendQueue& queue = qp.send_queue;
@@ -229,7 +237,7 @@ namespace {
 
 /// The next packet of the work request at SendQueue::next, which may leave. `may_tell`: it may have telemetry; those of
 /// other QPs cost no more for it.
-template <LossRecovery kRecovery, bool may_tell>
+template <bool has_policy, bool may_tell>
 [[gnu::always_inline]] inline Sent send_packet(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   SendQueue& queue = qp.send_queue;
   SendWork& work = queue.at(queue.next);
@@ -242,11 +250,9 @@ template <LossRecovery kRecovery, bool may_tell>
   const std::uint32_t offset = packet * qp.mtu;
   const std::uint32_t payload = info.has_payload ? std::min(qp.mtu, work.length - offset) : 0;
   std::size_t recovery_bytes = 0;
-  if constexpr (kRecovery == LossRecovery::selective_repeat) {
-    bth.reserved7 =
-        repeats_selectively(qp) ? wire::kTakesSelectiveRepeat | wire::kHasRecoveryHeader : wire::kTakesSelectiveRepeat;
+  if constexpr (has_policy) {
+    bth.reserved7 = qp.recovery->request_bits(info);
     recovery_bytes = wire::recovery_header_bytes(info, bth);
-    if (recovery_bytes == 0) bth.reserved7 = wire::kTakesSelectiveRepeat;
   }
   std::size_t added_bytes = recovery_bytes;
   if constexpr (may_tell) {
@@ -266,7 +272,7 @@ template <LossRecovery kRecovery, bool may_tell>
     const bool probes = packet == 0 && requester.probing;
     bth.ack_request =
         info.ends_message() || probes || ++requester.packets_since_ack_request >= requester.ack_request_every;
-    if constexpr (kRecovery == LossRecovery::selective_repeat)  // who sends again wants to know soon
+    if constexpr (has_policy)  // who sends again wants to know soon
       bth.ack_request = bth.ack_request || wire::distance(bth.psn, requester.sent_psn) > 0;
     if (bth.ack_request) requester.packets_since_ack_request = 0;
   }
@@ -285,12 +291,12 @@ template <LossRecovery kRecovery, bool may_tell>
   port.commit(bytes, port.icrc_wanted());
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, bytes);
-  advance<kRecovery>(nic, qp, work, now);
+  advance<has_policy>(nic, qp, work, now);
   return Sent::packet;
 }
 
 /// The next packet or local operation, if it may go.
-template <LossRecovery kRecovery, bool may_tell>
+template <bool has_policy, bool may_tell>
 [[gnu::always_inline]] inline Sent send_next(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   SendWork& work = qp.send_queue.at(qp.send_queue.next);
   if (work.status != CompletionStatus::success) {
@@ -302,17 +308,17 @@ template <LossRecovery kRecovery, bool may_tell>
     run_local(nic, qp, work);
     return Sent::nothing;
   }
-  return send_packet<kRecovery, may_tell>(nic, qp, now, port);
+  return send_packet<has_policy, may_tell>(nic, qp, now, port);
 }
 
-[[gnu::noinline]] Sent send_next_selectively(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  pass_by_what_arrived(nic, qp, now);
+[[gnu::noinline]] Sent send_next_with_policy(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
+  qp.recovery->seek(nic, qp, now);
   if (qp.send_queue.next == qp.send_queue.tail) return Sent::nothing;
-  return send_next<LossRecovery::selective_repeat, true>(nic, qp, now, port);
+  return send_next<true, true>(nic, qp, now, port);
 }
 
 [[gnu::noinline]] Sent send_next_with_telemetry(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  return send_next<LossRecovery::go_back_n, true>(nic, qp, now, port);
+  return send_next<false, true>(nic, qp, now, port);
 }
 
 }  // namespace
@@ -320,11 +326,11 @@ template <LossRecovery kRecovery, bool may_tell>
 Sent send_request(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   const SendQueue& queue = qp.send_queue;
   if (queue.next == queue.tail || (qp.state != QpState::rts && qp.state != QpState::sqd)) return Sent::nothing;
-  if (qp.selective != nullptr) [[unlikely]]
-    return send_next_selectively(nic, qp, now, port);
+  if (qp.recovery != nullptr) [[unlikely]]
+    return send_next_with_policy(nic, qp, now, port);
   if (qp.telemetry != 0) [[unlikely]]
     return send_next_with_telemetry(nic, qp, now, port);
-  return send_next<LossRecovery::go_back_n, false>(nic, qp, now, port);
+  return send_next<false, false>(nic, qp, now, port);
 }
 
 }  // namespace verbena::nic

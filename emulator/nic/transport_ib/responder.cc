@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "emulator/nic/transport_ib/notification_point.h"
 #include "emulator/nic/state/nic_state.h"
+#include "emulator/nic/transport_ib/notification_point.h"
 #include "emulator/nic/transport_ib/receive_buffer.h"
 #include "emulator/nic/transport_ib/response.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
 #include "emulator/nic/transport_ib/xrc.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
@@ -223,24 +222,11 @@ Verdict first_objection(NicState& nic, Qp& qp, const PacketView& packet) {
 
 // -- Execution ----------------------------------------------------------------------------------------------------
 
-/// Where the packet says that its payload goes is where its message has got to (selective repeat).
-bool is_placed_as_it_says(const Qp& qp, const PacketView& packet) {
-  const auto placement = placement_of(packet);
-  if (!placement) return true;
-  const Responder& responder = qp.responder;
-  if (packet.opcode().operation == Operation::send)
-    return placement->address == responder.receive_offset &&
-           placement->key == ((responder.receives_taken - 1) & Psn::kMask);
-  return placement->address == responder.write_address && placement->key == responder.write_rkey &&
-         placement->length == responder.write_left;
-}
-
-template <LossRecovery kRecovery>
+template <bool has_policy>
 [[gnu::always_inline]] inline Verdict execute_payload(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::span<const std::byte> payload = packet.payload();
-  constexpr bool is_selective = kRecovery == LossRecovery::selective_repeat;
-  const bool is_placed = is_selective && qp.selective->executes_kept;
+  const bool is_placed = has_policy && qp.recovery->has_placed();
   if (packet.opcode().operation == Operation::send) {
     if (is_placed) {
       responder.receive_offset += static_cast<std::uint32_t>(packet.payload_bytes());
@@ -268,7 +254,7 @@ template <LossRecovery kRecovery>
     if (responder.owes_jobs()) [[unlikely]]
       keep_for_reads(nic, qp, packet, to);
     const bool is_stored =
-        is_selective ? write_around_kept(nic, qp, packet.bth().psn, to, payload) : nic.memory.write(to, payload);
+        has_policy ? qp.recovery->write(nic, packet.bth().psn, to, payload) : nic.memory.write(to, payload);
     if (!is_stored) return Verdict::fault;
   }
   responder.write_address += packet.payload_bytes();
@@ -276,9 +262,9 @@ template <LossRecovery kRecovery>
   return Verdict::pass;
 }
 
-[[gnu::noinline]] Verdict execute_payload_selectively(NicState& nic, Qp& qp, const PacketView& packet) {
-  if (!is_placed_as_it_says(qp, packet)) return Verdict::invalid_request;
-  return execute_payload<LossRecovery::selective_repeat>(nic, qp, packet);
+[[gnu::noinline]] Verdict execute_payload_with_policy(NicState& nic, Qp& qp, const PacketView& packet) {
+  if (!qp.recovery->agrees(qp, packet)) return Verdict::invalid_request;
+  return execute_payload<true>(nic, qp, packet);
 }
 
 void fail_receive(NicState& nic, Qp& qp, CompletionStatus status) {
@@ -357,8 +343,8 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
   std::uint32_t psns = 1;
   const wire::OpcodeInfo& opcode = packet.opcode();
   if (opcode.operation == Operation::send || opcode.operation == Operation::write) {
-    const Verdict verdict = qp.selective == nullptr ? execute_payload<LossRecovery::go_back_n>(nic, qp, packet)
-                                                    : execute_payload_selectively(nic, qp, packet);
+    const Verdict verdict =
+        qp.recovery == nullptr ? execute_payload<false>(nic, qp, packet) : execute_payload_with_policy(nic, qp, packet);
     if (verdict != Verdict::pass) return verdict;
     nic.counters.add(opcode.operation == Operation::send ? Counter::rx_send_requests : Counter::rx_write_requests,
                      opcode.starts_message());

@@ -11,7 +11,6 @@
 #include "emulator/nic/transport_ib/pacing.h"
 #include "emulator/nic/transport_ib/payload.h"
 #include "emulator/nic/transport_ib/receive_buffer.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -36,7 +35,8 @@ std::span<std::byte> reserve(Qp& qp, TransmitPort& port, wire::Opcode opcode, st
 
 /// What the QP takes beside RoCE, and tells its peer.
 std::uint8_t reserved_bits(const Qp& qp) {
-  return static_cast<std::uint8_t>(recovery_bits(qp) | (qp.telemetry & wire::kTakesTelemetry));
+  return static_cast<std::uint8_t>((qp.recovery != nullptr ? qp.recovery->bits() : 0) |
+                                   (qp.telemetry & wire::kTakesTelemetry));
 }
 
 wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn, std::uint8_t reserved) {
@@ -160,14 +160,14 @@ void echo_telemetry(Responder& responder, std::span<std::byte> frame) {
   responder.has_new_telemetry = false;
 }
 
-/// `tells_more`: the QP has an echo, telemetry or selective repeat; those of others cost no more for it.
+/// `tells_more`: the QP has an echo, telemetry or a policy of loss recovery; those of others cost no more for it.
 template <bool tells_more>
 Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::acknowledge);
   std::optional<wire::SackEth> sack;
   if constexpr (tells_more)
-    if (qp.selective != nullptr) sack = sack_due(qp);
+    if (qp.recovery != nullptr) sack = qp.recovery->sack_due(qp);
   const bool has_telemetry = tells_more && responder.has_new_telemetry;
   const std::size_t added_bytes = (sack ? wire::SackEthLayout::bytes : 0) + (has_telemetry ? wire::kTelemetryBytes : 0);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0, added_bytes);
@@ -265,7 +265,7 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
     return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);
   }
   if (responder.acknowledge == Responder::Acknowledge::none) return Sent::nothing;
-  const bool tells_more = responder.echo != nullptr || qp.selective != nullptr || qp.telemetry != 0;
+  const bool tells_more = responder.echo != nullptr || qp.recovery != nullptr || qp.telemetry != 0;
   return tells_more ? send_acknowledge<true>(nic, qp, port) : send_acknowledge<false>(nic, qp, port);
 }
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "emulator/nic/state/nic_state.h"
+#include "emulator/nic/nic_private.h"
+#include "emulator/nic/objects/object_number.h"
 #include "emulator/nic/state/slots.h"
-#include "emulator/nic/transport_ib/xrc.h"
 
 namespace verbena::nic {
 namespace {

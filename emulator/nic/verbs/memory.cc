@@ -1,9 +1,5 @@
-// The verbs of memory: regions and windows come, change and go; and the null region, which has no memory behind it.
-#include <algorithm>
-#include <array>
-
-#include "emulator/nic/state/nic_state.h"
-#include "emulator/nic/transport_ib/payload.h"
+// The verbs of memory: regions and windows come, change and go.
+#include "emulator/nic/nic_private.h"
 
 namespace verbena::nic {
 
@@ -52,15 +48,6 @@ VerbsResult<void> Nic::deallocate_window(MwHandle handle) {
   if (!pd) return Failure{pd.error()};
   --state_->pds.find(*pd)->users;
   return {};
-}
-
-bool read_null_region(NicState& nic, const Qp& qp, const Sge& from, wire::PacketBuilder& builder) {
-  if (!nic.regions.is_null(from.lkey, qp.pd)) return false;
-  if (nic.memory_has_octets)
-    std::ranges::fill(builder.payload(from.length), std::byte{0});
-  else
-    builder.leave_out_payload(from.length);
-  return true;
 }
 
 }  // namespace verbena::nic

@@ -1,9 +1,9 @@
 // Making and ending the NIC's objects: the verbs that change what exists.
 #include <algorithm>
 
+#include "emulator/nic/nic_private.h"
+#include "emulator/nic/objects/object_number.h"
 #include "emulator/nic/transport_ib/modify_qp.h"
-#include "emulator/nic/state/nic_state.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
 #include "emulator/nic/transport_ib/xrc.h"
 
 namespace verbena::nic {
@@ -48,26 +48,6 @@ VerbsResult<void> Nic::destroy_ah(AhHandle handle) {
   nic.destroyed_ahs.push_back(handle);
   nic.sweep_address_handles();
   return {};
-}
-
-namespace {
-bool is_to_be_sent(NicState& nic, AhHandle handle) {
-  bool found = false;
-  nic.qps.for_each([&](Qp& qp) {
-    if (qp.service->type != QpType::ud) return;
-    for (std::uint32_t i = qp.send_queue.next; i != qp.send_queue.tail; ++i)
-      found = found || qp.send_queue.at(i).address_handle == handle;
-  });
-  return found;
-}
-}  // namespace
-
-void NicState::sweep_address_handles() {
-  std::erase_if(destroyed_ahs, [this](AhHandle handle) {
-    if (is_to_be_sent(*this, handle)) return false;
-    address_handles.destroy(*address_handles.find(handle));
-    return true;
-  });
 }
 
 VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun) {

@@ -1,9 +1,9 @@
 // Posting work: the checks that a verbs call answers at once, and the copy into the queue.
 #include <cstring>
 
-#include "emulator/nic/state/nic_state.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
+#include "emulator/nic/nic_private.h"
 #include "emulator/nic/state/slots.h"
+#include "emulator/nic/transport_ib/transport.h"
 
 namespace verbena::nic {
 namespace {
@@ -98,18 +98,8 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   } else {
     std::copy(request.sges.begin(), request.sges.end(), queue.sges(queue.tail).begin());
   }
-  Requester& requester = qp->requester;
-  const bool is_message = !work.is_local();
-  if (!is_message && !request.sges.empty()) return Failure{VerbsError::invalid_argument};
-  work.packets = is_message ? qp->packets_of(work.length) : 0;
-  work.first_psn = requester.post_psn;
-  work.ssn = requester.post_ssn & wire::Psn::kMask;
-  requester.post_ssn += is_message;
-  if (qp->selective != nullptr) [[unlikely]] {
-    work.receive_number = qp->selective->receives_posted;
-    qp->selective->receives_posted += work.consumes_receive();
-  }
-  requester.post_psn = requester.post_psn + work.packets;
+  if (work.is_local() && !request.sges.empty()) return Failure{VerbsError::invalid_argument};
+  transport_ib::post(*qp, work);
   ++queue.tail;
 
   if (qp->state == QpState::error || qp->state == QpState::sqe)

@@ -66,7 +66,7 @@ Recorded record(std::vector<std::string> faults, bool receives_late = false, boo
                 const LossRecoveryConfig& recovery = {}) {
   Recorded recorded;
   // Selective repeat is told of losses while later packets are on their way.
-  const std::uint64_t rate = recovery.policy == LossRecovery::go_back_n ? 0 : 10'000'000'000;
+  const std::uint64_t rate = recovery.policy == RecoveryPolicy::go_back_n ? 0 : 10'000'000'000;
   Pair pair({.min_rnr_timer = 8}, 1 << 16,
             {.faults = std::move(faults), .bits_per_second = rate, .loss_recovery = recovery});
   watch(pair, recorded.trace);
@@ -106,7 +106,7 @@ const Recorded& lossy() {
 }
 const Recorded& selective() {
   static const Recorded recorded =
-      record({"drop 5%"}, false, false, {.policy = LossRecovery::selective_repeat, .negotiates = false});
+      record({"drop 5%"}, false, false, {.policy = RecoveryPolicy::selective_repeat, .negotiates = false});
   return recorded;
 }
 
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_packet_sent_again_of_which_nothing_says_that_it_is_lost) 
 }
 
 BOOST_AUTO_TEST_CASE(a_packet_sent_again_before_the_timeout_of_selective_repeat) {
-  Recorded changed = record({}, false, false, {.policy = LossRecovery::selective_repeat, .negotiates = false});
+  Recorded changed = record({}, false, false, {.policy = RecoveryPolicy::selective_repeat, .negotiates = false});
   const std::size_t at = find(changed.trace, Seen::sent, 40, is_at(wire::Position::only, wire::Operation::write));
   changed.trace.insert(changed.trace.begin() + static_cast<std::ptrdiff_t>(at), changed.trace[at]);
   check_caught(changed, "selective-repeat", at + 1);

@@ -95,8 +95,8 @@ std::uint64_t check_one_end(const Traffic& traffic, std::uint64_t seed) {
 }  // namespace
 
 const std::array kRecoveries{
-    LossRecoveryConfig{}, LossRecoveryConfig{.policy = LossRecovery::selective_repeat},
-    LossRecoveryConfig{.policy = LossRecovery::selective_repeat, .bdp_packets = 12, .negotiates = false}};
+    LossRecoveryConfig{}, LossRecoveryConfig{.policy = RecoveryPolicy::selective_repeat},
+    LossRecoveryConfig{.policy = RecoveryPolicy::selective_repeat, .bdp_packets = 12, .negotiates = false}};
 
 void check_under_faults(const Traffic& traffic, std::uint64_t seed) {
   checkers::Checkers checkers({.all_atomics_visible = true});
@@ -109,7 +109,7 @@ void check_under_faults(const Traffic& traffic, std::uint64_t seed) {
   if (traffic.data_requests)
     for (const char* name : {"read-response", "atomic-once", "atomic-chain"})
       BOOST_TEST(judged_by(checkers, name) > 0u, name);
-  const bool is_selective = traffic.recovery.policy == LossRecovery::selective_repeat;
+  const bool is_selective = traffic.recovery.policy == RecoveryPolicy::selective_repeat;
   const bool is_lossy = !traffic.faults.empty() && traffic.faults.front().starts_with("drop");
   BOOST_TEST((judged_by(checkers, "selective-repeat") > 0u) >= (is_selective && is_lossy));
   check_from_the_way(sightings, seed);

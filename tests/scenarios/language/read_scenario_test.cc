@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(loss_recovery_has_the_papers_parameters_by_default) {
       " rto-low-packets: 5, bdp-window: 120KB, recovery-negotiation: false}}\n"
       "workloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n");
   const nic::LossRecoveryConfig& paper = scenario.nics[0].profile.loss_recovery;
-  BOOST_CHECK(paper == nic::LossRecoveryConfig{.policy = nic::LossRecovery::selective_repeat});
+  BOOST_CHECK(paper == nic::LossRecoveryConfig{.policy = nic::RecoveryPolicy::selective_repeat});
   BOOST_TEST(paper.rto_low.ns == 100'000);
   BOOST_TEST(paper.rto_high.ns == 320'000);
   BOOST_TEST(paper.rto_low_packets == 3u);

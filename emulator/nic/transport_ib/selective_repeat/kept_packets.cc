@@ -1,4 +1,4 @@
-#include "emulator/nic/transport_ib/kept_packets.h"
+#include "emulator/nic/transport_ib/selective_repeat/kept_packets.h"
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 #include "emulator/nic/transport_ib/receive_buffer.h"
 #include "emulator/nic/transport_ib/responder.h"
 #include "emulator/nic/transport_ib/response.h"
-#include "emulator/nic/transport_ib/selective_repeat.h"
+#include "emulator/nic/transport_ib/selective_repeat/selective_repeat.h"
 #include "wire/aeth.h"
 #include "wire/assert.h"
 
@@ -49,26 +49,6 @@ std::optional<Target> write_target(const Qp& qp, const PacketView& packet) {
   return target;
 }
 
-/// False: it cannot be placed.
-bool place_write(NicState& nic, Qp& qp, const PacketView& packet, KeptPackets::Packet& kept) {
-  const auto target = write_target(qp, packet);
-  if (!target || (qp.attributes.access & kRemoteWrite) == 0) return false;
-  const std::span<const std::byte> payload = packet.payload();
-  if (payload.empty()) return true;
-  std::uint64_t to = 0;
-  if (!nic.regions.translate(target->rkey, qp.pd, qp.handle, target->address, target->checked_bytes, kRemoteWrite,
-                             to)) {
-    (void)nic.regions.take_pages_due();  // asked for again in its turn
-    return false;
-  }
-  const Psn psn = packet.bth().psn;
-  if (qp.responder.owes_jobs()) keep_for_reads(nic, qp, psn, target->address, payload.size(), to);
-  if (!write_around_kept(nic, qp, psn, to, payload)) return false;
-  kept.placed_at = to;
-  kept.placed_bytes = static_cast<std::uint32_t>(payload.size());
-  return true;
-}
-
 /// The scatter list of the receive with this number: of the message in progress, or of one that waits. Empty: none.
 std::optional<std::span<const Sge>> receive_of(const Qp& qp, std::uint32_t number) {
   const Responder& responder = qp.responder;
@@ -97,16 +77,38 @@ bool place_send(NicState& nic, Qp& qp, const PacketView& packet) {
   return false;
 }
 
+}  // namespace
+
+/// False: it cannot be placed.
+bool SelectiveRepeat::place_write(NicState& nic, Qp& qp, const PacketView& packet, KeptPackets::Packet& made) const {
+  const auto target = write_target(qp, packet);
+  if (!target || (qp.attributes.access & kRemoteWrite) == 0) return false;
+  const std::span<const std::byte> payload = packet.payload();
+  if (payload.empty()) return true;
+  std::uint64_t to = 0;
+  if (!nic.regions.translate(target->rkey, qp.pd, qp.handle, target->address, target->checked_bytes, kRemoteWrite,
+                             to)) {
+    (void)nic.regions.take_pages_due();  // asked for again in its turn
+    return false;
+  }
+  const Psn psn = packet.bth().psn;
+  if (qp.responder.owes_jobs()) keep_for_reads(nic, qp, psn, target->address, payload.size(), to);
+  if (!write(nic, psn, to, payload)) return false;
+  made.placed_at = to;
+  made.placed_bytes = static_cast<std::uint32_t>(payload.size());
+  return true;
+}
+
 /// READs and atomics wait for their turn as they are.
-bool place(NicState& nic, Qp& qp, const PacketView& packet, KeptPackets::Packet& kept) {
+bool SelectiveRepeat::place(NicState& nic, Qp& qp, const PacketView& packet, KeptPackets::Packet& made) const {
   switch (packet.opcode().operation) {
     case Operation::send:
       return place_send(nic, qp, packet);
     case Operation::write:
-      return place_write(nic, qp, packet, kept);
+      return place_write(nic, qp, packet, made);
     case Operation::atomic_write:
-      if (packet.payload().size() != kept.octets.size()) return false;
-      std::copy(packet.payload().begin(), packet.payload().end(), kept.octets.begin());
+      if (packet.payload().size() != made.octets.size()) return false;
+      std::copy(packet.payload().begin(), packet.payload().end(), made.octets.begin());
       return true;
     case Operation::read_request:
     case Operation::compare_swap:
@@ -122,8 +124,7 @@ bool place(NicState& nic, Qp& qp, const PacketView& packet, KeptPackets::Packet&
 }
 
 /// False: go-back-N is to deal with it.
-bool keep(NicState& nic, Qp& qp, const PacketView& packet, std::int32_t ahead) {
-  KeptPackets& kept = qp.selective->kept;
+bool SelectiveRepeat::keep(NicState& nic, Qp& qp, const PacketView& packet, std::int32_t ahead) {
   const Psn psn = packet.bth().psn;
   if (ahead >= static_cast<std::int32_t>(kept.capacity())) return !kept.empty();
   if (kept.has(psn)) {
@@ -137,10 +138,10 @@ bool keep(NicState& nic, Qp& qp, const PacketView& packet, std::int32_t ahead) {
 }
 
 /// Whether it came ahead of its turn and waits for it now, or has been dropped; else go-back-N is to deal with it.
-bool is_kept(NicState& nic, Qp& qp, const PacketView& packet) {
+bool SelectiveRepeat::is_kept(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::int32_t ahead = distance(responder.expected_psn, packet.bth().psn);
-  if (ahead <= 0 || responder.silent || !qp.selective->is_agreed || !keep(nic, qp, packet, ahead)) return false;
+  if (ahead <= 0 || responder.silent || !is_agreed || !keep(nic, qp, packet, ahead)) return false;
   nic.counters.add(Counter::out_of_sequence);
   if (responder.acknowledge != Responder::Acknowledge::nak || responder.nak_syndrome == kSequenceError) {
     responder.acknowledge = Responder::Acknowledge::nak;
@@ -152,21 +153,19 @@ bool is_kept(NicState& nic, Qp& qp, const PacketView& packet) {
 }
 
 /// The NAK that is due speaks of what is missing now; nothing may be any more.
-void update_nak(Qp& qp) {
+void SelectiveRepeat::update_nak(Qp& qp) const {
   Responder& responder = qp.responder;
   if (responder.acknowledge != Responder::Acknowledge::nak || responder.nak_syndrome != kSequenceError) return;
   if (responder.acknowledge_psn == responder.expected_psn) return;
   responder.acknowledge_psn = responder.expected_psn;
-  if (qp.selective->kept.empty()) responder.acknowledge = Responder::Acknowledge::ack;
+  if (kept.empty()) responder.acknowledge = Responder::Acknowledge::ack;
 }
 
-}  // namespace
-
-bool write_around_kept(NicState& nic, const Qp& qp, Psn psn, std::uint64_t to, std::span<const std::byte> payload) {
+bool SelectiveRepeat::write(NicState& nic, Psn psn, std::uint64_t to, std::span<const std::byte> payload) const {
   if (payload.empty()) return true;
   std::uint64_t cut_at = 0;
   std::uint64_t cut_end = 0;
-  qp.selective->kept.for_each_over(psn, to, payload.size(), [&](Psn, const KeptPackets::Packet& later) {
+  kept.for_each_over(psn, to, payload.size(), [&](Psn, const KeptPackets::Packet& later) {
     cut_at = later.placed_at;
     cut_end = later.placed_at + later.placed_bytes;
     return false;
@@ -174,32 +173,47 @@ bool write_around_kept(NicState& nic, const Qp& qp, Psn psn, std::uint64_t to, s
   if (cut_end == 0) return nic.memory.write(to, payload);
   const std::uint64_t before = cut_at > to ? cut_at - to : 0;
   const std::uint64_t behind = std::min<std::uint64_t>(cut_end - to, payload.size());
-  return write_around_kept(nic, qp, psn, to, payload.first(before)) &&
-         write_around_kept(nic, qp, psn, to + behind, payload.subspan(behind));
+  return write(nic, psn, to, payload.first(before)) && write(nic, psn, to + behind, payload.subspan(behind));
 }
 
-std::optional<wire::SackEth> sack_due(const Qp& qp) {
+std::optional<wire::SackEth> SelectiveRepeat::sack_due(const Qp& qp) const {
   const Responder& responder = qp.responder;
-  const KeptPackets& kept = qp.selective->kept;
   const bool is_nak = responder.acknowledge == Responder::Acknowledge::nak && responder.nak_syndrome == kSequenceError;
   if (!is_nak || kept.empty()) return std::nullopt;
   return kept.sack(responder.expected_psn);
 }
 
-void receive_request_selectively(NicState& nic, Qp& qp, const PacketView& packet) {
+void SelectiveRepeat::take_request(NicState& nic, Qp& qp, const PacketView& packet) {
   learn_of_peer(nic, qp, packet.bth());
   if (is_kept(nic, qp, packet)) return;
   receive_request(nic, qp, packet);
-  SelectiveRepeat& selective = *qp.selective;
-  selective.executes_kept = true;
+  executes_kept = true;
   while (qp.accepts_packets() && !qp.responder.silent) {
-    const auto kept = selective.kept.take(qp.responder.expected_psn);
-    if (!kept) break;
-    const bool has_octets = kept->view.opcode().operation == Operation::atomic_write;
-    receive_request(nic, qp, has_octets ? without_frame(kept->view, kept->octets) : kept->view);
+    const auto next = kept.take(qp.responder.expected_psn);
+    if (!next) break;
+    const bool has_octets = next->view.opcode().operation == Operation::atomic_write;
+    receive_request(nic, qp, has_octets ? without_frame(next->view, next->octets) : next->view);
   }
-  selective.executes_kept = false;
+  executes_kept = false;
   update_nak(qp);
+}
+
+bool SelectiveRepeat::agrees(const Qp& qp, const PacketView& packet) const {
+  const auto placement = placement_of(packet);
+  if (!placement) return true;
+  const Responder& responder = qp.responder;
+  if (packet.opcode().operation == Operation::send)
+    return placement->address == responder.receive_offset &&
+           placement->key == ((responder.receives_taken - 1) & Psn::kMask);
+  return placement->address == responder.write_address && placement->key == responder.write_rkey &&
+         placement->length == responder.write_left;
+}
+
+bool SelectiveRepeat::keeps_only_what_is_ahead(const Qp& qp) const {
+  if (kept.empty()) return true;
+  const std::int32_t ahead = distance(qp.responder.expected_psn, kept.highest());
+  return ahead > 0 && ahead < static_cast<std::int32_t>(kept.capacity()) &&
+         (!kept.has(qp.responder.expected_psn) || qp.responder.silent);
 }
 
 }  // namespace verbena::nic

@@ -1,4 +1,5 @@
 // `verbena check`: captures before the checkers. Solely the options, the exit status, and where the report goes.
+// Tested by: tests/cli/check_test.cc
 #include <arpa/inet.h>
 
 #include <algorithm>

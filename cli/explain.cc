@@ -1,4 +1,5 @@
 // `verbena explain`: a capture as a story. Solely the options, the exit status, and where the text goes.
+// Tested by: tests/captures/story/kernel_captures_test.cc
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 // purpose.
 //
 // Solely responsible for that; captures/checkers has the rules, captures/read reads the file.
+// Tested by: tests/captures/checkers/cut_test.cc, tests/cli/check_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // A file that was checked, with all that a report says of it.
 //
 // Solely the values; the reports are made in captures/render.
+// Tested by: tests/cli/check_test.cc
 #pragma once
 
 #include <string>

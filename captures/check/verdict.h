@@ -2,6 +2,7 @@
 //
 // Solely responsible for which outcome a file has, which of several is the worst, and how it is said; the exit status
 // is the command's. capture_check.h says what was judged.
+// Tested by: tests/cli/check_test.cc, tests/cli/verdict_test.cc
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // ack-bounds: a responder acknowledges only what has arrived, in order and without gaps.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

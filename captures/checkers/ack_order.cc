@@ -1,4 +1,5 @@
 // ack-order: acknowledgements are cumulative and never go backwards.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

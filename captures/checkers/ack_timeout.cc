@@ -1,5 +1,6 @@
 // ack-timeout: without a NAK a requester does not send again before its local ACK timeout has passed since the last
 // progress. READs and atomics, whose missing responses are asked for at once, are left to read-response.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <algorithm>
 
 #include "captures/checkers/rule.h"

@@ -1,4 +1,5 @@
 // aeth: the syndrome of a response is a defined one that this kind of response may carry.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

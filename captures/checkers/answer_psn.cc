@@ -4,6 +4,7 @@
 //
 // Judged where the requests were seen as they left, so that all of them are known: from the first one, or, where the
 // stream began before us, from when an answer has acknowledged just what was seen.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

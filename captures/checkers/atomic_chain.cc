@@ -1,5 +1,6 @@
 // atomic-chain: where all that changes a word are fetch-adds that are seen, each finds what another one left. Judged at
 // the end of the stream: the values found and the values left are the same ones, but for the first and the last.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <algorithm>
 #include <unordered_map>
 

@@ -1,5 +1,6 @@
 // atomic-once: an atomic is executed once: a request that is sent again is the same one, and is answered with the same
 // value.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

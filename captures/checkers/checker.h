@@ -7,6 +7,7 @@
 // lost before, and may yet be, so rules on what an end did are judged only where the stream was seen at that end. What
 // cannot be judged is counted as such; there are no guesses. Each rule is a class in a file of its own; rules.cc has
 // their table. IBTA clauses are named by the sections of vol 1 release 1.4.
+// Tested by: tests/captures/checkers/clean_test.cc, tests/captures/checkers/broken_test.cc
 #pragma once
 
 #include <array>

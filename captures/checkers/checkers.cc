@@ -1,4 +1,5 @@
 // Brings packets, connections and rules together: finds the flow, asks the rules, then takes note.
+// Tested by: tests/captures/checkers/clean_test.cc
 #include <algorithm>
 #include <deque>
 #include <unordered_map>

@@ -1,4 +1,5 @@
 // cnp-form: a congestion notification packet has BECN set, PSN 0 and 16 octets of zeros behind the BTH.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <algorithm>
 
 #include "captures/checkers/rule.h"

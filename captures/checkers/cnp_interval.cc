@@ -1,4 +1,5 @@
 // cnp-interval: a notification point waits between two CNPs, of a QP, to an address, or of the port, as its scope is.
+// Tested by: tests/captures/checkers/congestion_test.cc
 #include <utility>
 
 #include "captures/checkers/congestion_table.h"

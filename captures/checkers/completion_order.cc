@@ -1,5 +1,6 @@
 // completion-order: requests are answered in their order: nothing behind a READ or an atomic is acknowledged before the
 // responses to it have been sent.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -1,4 +1,5 @@
 // CongestionTable: how the NICs of hosts manage congestion, as checkers are told of it.
+// Tested by: tests/captures/checkers/congestion_test.cc
 #pragma once
 
 #include <unordered_map>

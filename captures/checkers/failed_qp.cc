@@ -1,5 +1,6 @@
 // failed-qp: a QP that has sent a NAK other than for a PSN sequence sends nothing more, and one that has got such a NAK
 // sends no more requests, until both are connected anew.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

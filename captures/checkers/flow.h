@@ -2,6 +2,7 @@
 //
 // Solely responsible for keeping this state up to date, once for all checkers; they read it as it was before the packet
 // that they judge. Bounded: a stream remembers its latest kMessagesKept messages.
+// Tested by: tests/captures/checkers/clean_test.cc
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // go-back-n: a requester that sends again begins with the oldest request that is not acknowledged: with the PSN of the
 // NAK, if there was one. Beginning behind it would leave out what is missing.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -1,6 +1,7 @@
 // icrc: the invariant CRC of every packet is right where it leaves its sender. One that is wrong later was damaged on
 // the way, which is nobody's fault; no receiver takes it. Who has to tell that a capture holds wrong packets
 // (CheckerOptions::knows_all_damage) hears of those as well.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -1,4 +1,5 @@
 // mark-echo: BECN in an acknowledgement says that a request which it acknowledges was marked (ECN CE) when it arrived.
+// Tested by: tests/captures/checkers/congestion_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

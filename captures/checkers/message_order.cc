@@ -1,5 +1,6 @@
 // message-order: FIRST, MIDDLE and LAST follow each other within one message, and a PSN always stands for the same part
 // of the same message, however often it is sent.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -1,4 +1,5 @@
 // msn: the message sequence number of an answer is the number of messages that were completed: one more for each.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <optional>
 
 #include "captures/checkers/rule.h"

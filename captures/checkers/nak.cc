@@ -1,5 +1,6 @@
 // nak: a NAK names a request that has arrived (an RNR NAK or a refusal) or that is missing while a later one has
 // arrived (a sequence error); of a gap it is said once, until what was missing has come.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -1,5 +1,6 @@
 // payload-size: every packet of a message but its last carries the path MTU, and a WRITE's packets carry together what
 // its RETH announced.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 #include "wire/counted.h"
 

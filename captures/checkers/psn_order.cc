@@ -1,4 +1,5 @@
 // psn-order: a requester gives each request the PSN that follows, and goes on without gaps after it has gone back.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

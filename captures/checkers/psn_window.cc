@@ -1,4 +1,5 @@
 // psn-window: no more than 2^23 PSNs are outstanding, or a duplicate could not be told from a new request.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -3,6 +3,7 @@
 //
 // The rate is followed here by the paper's equations (Zhu et al., SIGCOMM 2015, (1) to (4)), in floating point and from
 // what was seen of the QP, CNPs and octets, so that a NIC is not judged by its own arithmetic.
+// Tested by: tests/captures/checkers/congestion_test.cc
 #include <algorithm>
 
 #include "captures/checkers/congestion_table.h"

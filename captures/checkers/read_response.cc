@@ -1,5 +1,6 @@
 // read-response: the responses to a READ have its PSNs in order, are as many and as large as its length says, and begin
 // where they were asked for; a READ that is asked for again asks for the rest of the same memory.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,5 @@
 // region: no access outside of registered memory is executed: what is not within a region with the right is refused.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <algorithm>
 #include <array>
 #include <optional>

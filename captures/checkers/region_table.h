@@ -1,4 +1,5 @@
 // RegionTable: the memory that hosts let others access, as checkers are told of it.
+// Tested by: tests/captures/checkers/broken_test.cc
 #pragma once
 
 #include <unordered_map>

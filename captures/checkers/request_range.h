@@ -3,6 +3,7 @@
 // A packet names only the queue pair that it goes to. Which two directions belong together is learned from the answers:
 // they carry the PSN of what they answer. Solely the range; who is paired with whom is the user's decision
 // (captures/conversations/conversations.h takes the best guess, scenarios/real/real_checkers.h only what is certain).
+// Tested by: tests/captures/checkers/broken_test.cc
 #pragma once
 
 #include <cstdint>

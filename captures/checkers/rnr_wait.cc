@@ -1,4 +1,5 @@
 // rnr-wait: after an RNR NAK the request is not sent again before the time in the NAK has passed.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -2,6 +2,7 @@
 //
 // A new one is a file of its own with a class and a make function, and a row in rules.cc. A rule reads the state of the
 // flow as it was before the packet (flow.h) and may keep more of its own per flow (PerFlow).
+// Tested by: tests/captures/checkers/broken_test.cc
 #pragma once
 
 #include <fmt/format.h>

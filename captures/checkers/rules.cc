@@ -3,6 +3,7 @@
 // A clause is named by its number where the number could be verified (7.8.1, 9.7.4.1.5, 9.7.4.1.6, 9.7.5.2.8 and
 // 9.7.6.1.3 are quoted by others from releases 1.2 to 1.5), else by the nearest one above it, with its topic in
 // brackets.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <array>
 
 #include "captures/checkers/rule.h"

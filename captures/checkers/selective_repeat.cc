@@ -2,6 +2,7 @@
 // acknowledged up to, and behind that only what is before something that has arrived, or was refused; and nothing of
 // which it was told that it has arrived. Without being told it waits for its timeout. READs and atomics, whose missing
 // responses are asked for, are left to read-response and atomic-once.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include <algorithm>
 
 #include "captures/checkers/rule.h"

@@ -1,4 +1,5 @@
 // uc-order: an unreliable connection sends nothing again.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

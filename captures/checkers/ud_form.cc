@@ -1,4 +1,5 @@
 // ud-form: a datagram is one packet between two QPs; to QP 1 it carries the well-known Q_Key.
+// Tested by: tests/captures/checkers/broken_test.cc
 #include "captures/checkers/rule.h"
 
 namespace verbena::checkers {

@@ -4,6 +4,7 @@
 // by its answers: a stream of packets from B to A belongs to the stream from A to B whose outstanding PSNs it
 // acknowledges. What is left over (UC, one-sided captures) is paired if between the two addresses exactly one stream
 // each way is left; else a conversation has one known end only.
+// Tested by: tests/captures/story/kernel_captures_test.cc
 #pragma once
 
 #include <array>

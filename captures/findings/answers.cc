@@ -1,4 +1,5 @@
 // RequestStream's other half: what the answers say.
+// Tested by: tests/captures/story/story_test.cc, tests/captures/findings/truth_test.cc
 #include <algorithm>
 
 #include "captures/findings/request_stream.h"

@@ -2,6 +2,7 @@
 // packet had not been there: then it is from before the stream went back, and was overtaken.
 //
 // Solely the count of what speaks for either.
+// Tested by: tests/captures/findings/rounds_test.cc
 #pragma once
 
 #include <cstdint>

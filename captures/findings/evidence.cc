@@ -1,5 +1,6 @@
 // RequestStream: what speaks for a retransmission that begins with a packet, and against it. One copy of a packet more
 // and a retransmission look alike in part, so each cause has to fit by its PSN, by its time and by what follows.
+// Tested by: tests/captures/findings/truth_test.cc
 #include <algorithm>
 
 #include "captures/findings/request_stream.h"

@@ -1,4 +1,5 @@
 // Finding: one thing that explain says of a packet, as a value; captures/render/words has the sentence.
+// Tested by: tests/captures/findings/truth_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // RequestStream: what the capture lacks and was not lost, as what follows shows.
+// Tested by: tests/captures/story/cut_test.cc
 #include <algorithm>
 
 #include "captures/findings/request_stream.h"

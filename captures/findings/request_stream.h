@@ -10,6 +10,7 @@
 // What nothing explains is said to be just that; and where a requester has sent a packet more than once, a copy and a
 // sending that was held back look alike, which is said as well. Requests are judged in request_stream.cc, by what
 // evidence.cc weighs, answers in answers.cc.
+// Tested by: tests/captures/findings/truth_test.cc, tests/captures/findings/rounds_test.cc
 #pragma once
 
 #include <algorithm>

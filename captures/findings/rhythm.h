@@ -2,6 +2,7 @@
 //
 // Solely the learning. What is far too long here is usual elsewhere: thresholds are multiples of these times, and a
 // timer is known by its own length.
+// Tested by: tests/captures/findings/rounds_test.cc
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // SeenPsns: which PSNs of a stream have been seen, from the first to the highest, with the holes between.
 //
 // Bounded: of more than kHolesMax holes the oldest count as seen.
+// Tested by: tests/captures/findings/rounds_test.cc
 #pragma once
 
 #include <cstdint>

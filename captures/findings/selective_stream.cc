@@ -1,5 +1,6 @@
 // RequestStream: requests of a queue pair with selective repeat. It does not go back: a packet that comes again comes
 // alone, because a NAK with a SACK has named it missing, or after a silence.
+// Tested by: tests/captures/story/story_test.cc
 #include <algorithm>
 
 #include "captures/findings/request_stream.h"

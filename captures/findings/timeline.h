@@ -1,6 +1,7 @@
 // Timeline: a conversation's packets as short records, so that what a packet means can be judged by what follows it.
 //
 // Solely the records and the order within each direction; judgement is request_stream.h's.
+// Tested by: tests/captures/findings/rounds_test.cc
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
 // Arena: octets that the peeler had to make, for as long as the capture is there.
+// Tested by: tests/captures/peel/peeler_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // What is announced by an EtherType, by PPP's protocol or by an LLC address: tags, labels, sessions.
+// Tested by: tests/captures/peel/peeler_test.cc
 #include <fmt/format.h>
 
 #include "captures/peel/layer.h"

@@ -2,6 +2,7 @@
 //
 // Solely responsible for which pieces make a datagram. Bounded: of more datagrams than kDatagramsMax that are not
 // complete the oldest is forgotten.
+// Tested by: tests/captures/peel/peeler_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // IP, and what is announced by its protocol number: extension headers, tunnels, transports.
+// Tested by: tests/captures/peel/peeler_test.cc
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 // Solely that; peeler.h walks, capture.h keeps what was found. The tables: link_layers.cc (link types),
 // ether_type_layers.cc (tags and whatever else an EtherType announces), ip_layers.cc (IP and what is announced by its
 // protocol number), udp_layers.cc.
+// Tested by: tests/captures/peel/peeler_test.cc
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
 // Link types: what a capture's records may begin with (the registry of LINKTYPE_ numbers).
+// Tested by: tests/captures/peel/peeler_test.cc
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 //
 // Solely responsible for bounds: nobody else in this folder touches a packet's octets. What lies beyond the end reads
 // as 0; who decides by a value asks has() before. It owns nothing.
+// Tested by: tests/captures/peel/peeler_test.cc
 #pragma once
 
 #include <algorithm>

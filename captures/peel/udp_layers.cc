@@ -1,4 +1,5 @@
 // What is announced by UDP's destination port: tunnels, and services by their names.
+// Tested by: tests/captures/peel/peeler_test.cc, tests/captures/layers.py
 #include <fmt/format.h>
 
 #include "captures/peel/layer.h"

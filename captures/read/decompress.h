@@ -2,6 +2,7 @@
 //
 // Solely responsible for the formats; where the octets go is the caller's. Whatever is wrong with the file, what came
 // out before that has gone to the sink.
+// Tested by: tests/captures/read/capture_test.cc
 #pragma once
 
 #include <cstddef>

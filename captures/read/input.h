@@ -2,6 +2,7 @@
 //
 // Solely responsible for getting them there. A file is mapped; what cannot be mapped as it is goes to a file without a
 // name in TMPDIR (in memory where there is no room for one), which ends with the Input.
+// Tested by: tests/captures/read/capture_test.cc
 #pragma once
 
 #include <cstddef>

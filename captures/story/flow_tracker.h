@@ -3,6 +3,7 @@
 // Solely brings the parts together: the judgement is request_stream.h's, one for each end as a requester. Before the
 // first packet is judged, the whole conversation is surveyed for its rhythm. Packets with a wrong ICRC are counted, but
 // not followed: no receiver takes them. What is said of a packet are values; captures/render has the words.
+// Tested by: tests/captures/story/story_test.cc
 #pragma once
 
 #include <algorithm>

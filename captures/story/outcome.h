@@ -1,6 +1,7 @@
 // What came of telling a capture: green is a file of which something was told and which is whole, and nothing else.
 //
 // Solely responsible for which outcome a file has, and how it is said; the exit status is the command's.
+// Tested by: tests/captures/story/story_test.cc
 #pragma once
 
 #include <string>

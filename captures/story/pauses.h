@@ -3,6 +3,7 @@
 // Solely the sums. A pause frame goes over one cable and says "stop" or "go on" to its other end; how long "stop" lasts
 // depends on the rate of the port, which no capture has, so a pause counts until "go on", or until it was last said
 // anew. Whom it has held back shows in who is silent meanwhile and goes on right behind it.
+// Tested by: tests/captures/conversations/sightings_test.cc
 #pragma once
 
 #include <array>

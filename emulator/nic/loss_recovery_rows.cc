@@ -1,4 +1,5 @@
 // The policies of loss recovery that a NIC can have.
+// Tested by: tests/nic/loss_test.cc
 #include <algorithm>
 #include <array>
 

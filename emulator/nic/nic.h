@@ -4,6 +4,7 @@
 // thread or draws a random number: verbs calls, frames and the time go in; frames (pulled by transmit), completions and
 // events come out. Not thread-safe: its owner (emulator/host/engine/engine.h, emulator/sim) serialises all calls.
 // The frame path (post, receive, transmit, poll) does not allocate.
+// Tested by: tests/nic/queue_test.cc, tests/nic/transfer_test.cc
 #pragma once
 
 #include <cstddef>

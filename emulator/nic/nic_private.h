@@ -1,5 +1,6 @@
 // What Nic::state_ points to. For nic.cc and verbs/, which implement the class; all other parts see NicState.
 // Private to emulator/nic.
+// Tested by: tests/nic/transfer_test.cc
 #pragma once
 
 #include "emulator/nic/nic.h"

@@ -1,6 +1,7 @@
 // Reports of `check` for programs: a file, and what the checkers found in it.
 //
 // Solely the JSON.
+// Tested by: tests/cli/check_test.cc
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

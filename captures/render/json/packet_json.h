@@ -2,6 +2,7 @@
 //
 // Solely the JSON. Headers and their fields are those of the layouts in wire/, called as they are there; judgement
 // comes from captures/story, sentences from captures/render/words.
+// Tested by: tests/cli/json_test.cc
 #pragma once
 
 #include <cstddef>

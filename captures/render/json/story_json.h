@@ -1,6 +1,7 @@
 // A story as lines of JSON: the packets in the file's order, then the conversations, then the file.
 //
 // Solely which lines there are; what is in a line is packet_json.h's.
+// Tested by: tests/cli/json_test.cc
 #pragma once
 
 #include <cstddef>

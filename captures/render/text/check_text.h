@@ -1,6 +1,7 @@
 // Reports of `check` as text: the checkers there are, and what they found in a file.
 //
 // Solely the lines; the verdict and its words are captures/check's.
+// Tested by: tests/cli/check_test.cc
 #pragma once
 
 #include <cstdint>

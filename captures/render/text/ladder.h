@@ -6,6 +6,7 @@
 //        0.001368   #36  |<-- Acknowledge  psn 16191916 (+15)  ACK, msn 1 ------------|
 //                         ! what went wrong
 //                         . what is worth knowing
+// Tested by: tests/captures/story/kernel_captures_test.cc
 #pragma once
 
 #include <cstddef>

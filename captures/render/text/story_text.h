@@ -1,6 +1,7 @@
 // A story as text: each conversation as a ladder with its summary, then what the file holds besides.
 //
 // Solely puts ladders and summaries together; the lines are theirs.
+// Tested by: tests/captures/story/story_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // The closing lines of a conversation: what each end sent, and what went wrong, in numbers.
+// Tested by: tests/captures/conversations/sightings_test.cc, tests/cli/json_test.cc
 #pragma once
 
 #include <string>

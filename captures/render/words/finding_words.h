@@ -1,4 +1,5 @@
 // A finding in words: one line of a ladder.
+// Tested by: tests/captures/story/story_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // Notes: what is said of one packet, line by line, in the words of a reader.
 //
 // Solely the order and the choice of words; what is to be said is in the packet's judgement (captures/story).
+// Tested by: tests/captures/story/story_test.cc
 #pragma once
 
 #include <string>

@@ -2,6 +2,7 @@
 // an end of a conversation is called.
 //
 // wire/packet_text.h has the full text of a packet; here the reader follows a conversation.
+// Tested by: tests/captures/story/kernel_captures_test.cc
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // The sums of each end of a conversation as rows of a table: in words, and as their members are called.
+// Tested by: tests/cli/json_test.cc
 #pragma once
 
 #include <span>

@@ -2,6 +2,7 @@
 //
 // A plain value, and the table of policies that it names. Adding a policy: a header and a file like timely.h and
 // timely.cc, a row in congestion_config.cc, its parameters here, and their words in fabric/congestion_words.cc.
+// Tested by: tests/nic/congestion_test.cc, tests/nic/dcqcn_test.cc
 #pragma once
 
 #include <cstdint>

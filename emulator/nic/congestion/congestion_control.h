@@ -4,6 +4,7 @@
 // Pure: time is an argument, and a policy needs no timer of its own, because what would have happened meanwhile is
 // caught up with when the rate matters next. Adding one: congestion_config.h. What a receiver does about marks is
 // transport_ib/notification_point.h's.
+// Tested by: tests/nic/dcqcn_test.cc, tests/nic/swift_test.cc
 #pragma once
 
 #include <algorithm>

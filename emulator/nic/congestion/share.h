@@ -1,4 +1,5 @@
 // Share: a part of one, in whole numbers, so that a run replays exactly on every machine.
+// Tested by: tests/nic/dcqcn_test.cc, tests/nic/dctcp_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // The host implements it over the application's address space (faults are caught), a simulated node over an arena, a
 // payload-free run over nothing. Bounds, keys and access are checked before (memory_table.h), not here.
+// Tested by: tests/nic/responder_test.cc
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 // A key is a slot of the table and eight bits that change with every use of it; regions and windows share the slots.
 // What an access needs lies in the first words of a slot. An access that these do not allow takes the long way
 // (translate_rare): windows of type 2, which belong to one QP, and on-demand regions.
+// Tested by: tests/nic/memory_verbs_test.cc, tests/nic/memory_window_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Solely the interface. A peer on hardware always runs: a NIC without one (a simulation) lets its ACK timers run out
 // when they are due.
+// Tested by: tests/nic/answer_test.cc
 #pragma once
 
 #include "emulator/nic/objects/transmit_port.h"

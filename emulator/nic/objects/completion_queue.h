@@ -1,6 +1,7 @@
 // CompletionQueue: completions in order, the notification state, and what happens on overrun.
 //
 // Events are only marked here; NicState hands them to the owner.
+// Tested by: tests/nic/queue_test.cc, tests/nic/moderation_test.cc
 #pragma once
 
 #include <algorithm>

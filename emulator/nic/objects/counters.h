@@ -2,6 +2,7 @@
 //
 // The storage belongs to the host (it may be shared memory that `verbena exec --stats` reads); one NIC writes it, under
 // its owner's lock; readers use relaxed loads and may be a moment behind.
+// Tested by: tests/nic/port_test.cc
 #pragma once
 
 #include <atomic>

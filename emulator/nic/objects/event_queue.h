@@ -1,4 +1,5 @@
 // EventQueue: a first-in first-out queue that keeps its storage, so that steady traffic does not allocate.
+// Tested by: tests/nic/queue_test.cc
 #pragma once
 
 #include <cstddef>

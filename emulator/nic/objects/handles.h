@@ -1,4 +1,5 @@
 // Handles: how the objects of a NIC are named, and how a call about one is refused.
+// Tested by: tests/nic/queue_test.cc
 #pragma once
 
 #include <compare>

@@ -2,6 +2,7 @@
 //
 // Solely the values. Go-back-N is the specification's and every NIC's: requester.cc, completer.cc, responder.cc.
 // Selective repeat is an extension of ours between QPs that agree on it (transport_ib/selective_repeat).
+// Tested by: tests/nic/selective_repeat_test.cc
 #pragma once
 
 #include <cstdint>

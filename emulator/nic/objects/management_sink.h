@@ -1,4 +1,5 @@
 // ManagementSink: who takes the datagrams for QP1 (general services).
+// Tested by: tests/host/engine/connection_service_test.cc
 #pragma once
 
 #include "wire/packet_view.h"

@@ -1,4 +1,5 @@
 // NicConfig: what one NIC is like: its addresses, its limits and its habits. A plain value.
+// Tested by: tests/nic/credit_test.cc
 #pragma once
 
 #include <array>

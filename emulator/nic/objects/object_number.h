@@ -1,4 +1,5 @@
 // The numbers by which packets and completions name objects that are not QPs: XRC SRQs and work queues.
+// Tested by: tests/nic/xrc_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // A handle is a slot number with a generation above it, so that a handle kept after destroy is refused instead of
 // naming whatever took the slot. Objects do not move.
+// Tested by: tests/nic/queue_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Operations: sets of SendOpcodes, and those sets that the requester's rules speak of.
 //
 // Which operations a transport service offers is the table of service.h; which packets they become, requester.cc.
+// Tested by: tests/nic/requester_test.cc
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 // A rule is a value and a mask over FlowFields; a frame matches when its fields agree wherever the mask has a bit.
 // Adding a field that rules can name touches FlowFields, fields_of() and the shim's table of specifications. No
 // behaviour but reading the fields of a frame, and the Toeplitz hash over them.
+// Tested by: tests/nic/raw_packet_test.cc
 #pragma once
 
 #include <array>

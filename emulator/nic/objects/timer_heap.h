@@ -3,6 +3,7 @@
 // Deadlines move later with every acknowledgement; the heap is told only of earlier ones. An entry that comes due
 // before its owner's true deadline is put back by the caller, so that the common case costs one comparison. Allocates
 // only when an owner is added (reserve).
+// Tested by: tests/nic/timer_table_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // Implemented by links (emulator/host), by the fault decorator, and by tests. The NIC pulls its own work when its owner
 // calls Nic::transmit(); a port never calls back into the NIC.
+// Tested by: tests/nic/back_pressure_test.cc
 #pragma once
 
 #include <cstddef>

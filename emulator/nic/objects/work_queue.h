@@ -3,6 +3,7 @@
 // Positions are free-running 32-bit counters; the storage is a power of two, the capacity what was asked for. A slot is
 // in use from the post until a completion that frees it was polled (slots.h), which is later than the request's end.
 // Solely storage: what a work request means is known to post.cc, requester.cc and responder.cc.
+// Tested by: tests/nic/slots_test.cc, tests/nic/queue_test.cc
 #pragma once
 
 #include <algorithm>

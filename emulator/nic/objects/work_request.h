@@ -3,6 +3,7 @@
 // Numeric values equal those of the verbs uABI (infiniband/verbs.h), so that the shim translates by cast; verbs-shim
 // asserts the equality at compile time. Nothing here has behaviour. Names and meanings: the verbs man pages, IBTA vol 1
 // ch. 11.
+// Tested by: tests/nic/transfer_test.cc
 #pragma once
 
 #include <cstdint>

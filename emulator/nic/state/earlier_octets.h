@@ -4,6 +4,7 @@
 // READ arrives, and programs have come to need it (Open MPI's osc ucx: MPI_Get_accumulate with MPI_REPLACE). Here
 // memory is read when a response leaves, so what is overwritten meanwhile is kept, up to kPiecesMax packets; beyond,
 // either may be first. Nothing is kept where no READ of the QP is owed or none overlaps. Owned by the QP's responder.
+// Tested by: tests/nic/responder_test.cc
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 // goes back N, which they do by themselves and without a call on the way. Adding a policy: a folder like
 // transport_ib/selective_repeat, and a row in emulator/nic/loss_recovery_rows.cc.
 // Private to emulator/nic.
+// Tested by: tests/nic/loss_test.cc
 #pragma once
 
 #include <cstdint>

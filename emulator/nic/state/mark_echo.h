@@ -3,6 +3,7 @@
 // Solely what BECN in its acknowledgements says under a policy that hears of each mark (CongestionWants::mark_echo):
 // whether what an acknowledgement newly acknowledges was marked. Requests that were and requests that were not are
 // therefore acknowledged apart, as RFC 8257, section 3.2, has it for TCP. Owned by Responder; null elsewhere.
+// Tested by: tests/nic/dctcp_test.cc
 #pragma once
 
 #include <array>

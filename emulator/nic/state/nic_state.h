@@ -2,6 +2,7 @@
 //
 // Private to emulator/nic. The parts (post, requester, completer, responder, datagram, modify_qp and more) are free
 // functions over it, a header and a file each; nic.h is the only way in from outside.
+// Tested by: tests/nic/invariants_test.cc
 #pragma once
 
 #include <array>

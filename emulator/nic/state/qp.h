@@ -2,6 +2,7 @@
 //
 // Plain data with its invariants beside it; behaviour lives in post.cc, requester.cc, completer.cc, responder.cc and
 // datagram.cc. Owned by NicState.
+// Tested by: tests/nic/invariants_test.cc, tests/nic/modify_qp_test.cc
 #pragma once
 
 #include <cstddef>

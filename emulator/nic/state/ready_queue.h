@@ -2,6 +2,7 @@
 //
 // Solely that list. It runs through the QPs themselves (Qp::ready_next), so that nothing is allocated; whose turn is
 // how long is nic.cc's. Each QP is in it once.
+// Tested by: tests/nic/back_pressure_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // Steering: what a NIC has besides connections: raw packet rules, work queues, multicast groups, looped frames.
 //
 // Plain data, owned by NicState; behaviour lives in transport_ib/groups.cc, ethernet/ and verbs/.
+// Tested by: tests/nic/raw_packet_test.cc, tests/nic/groups_test.cc
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // The completer's entries: what comes back for the requests of an RC QP, and its timers.
 // Private to emulator/nic; implemented in completer.cc.
+// Tested by: tests/nic/requester_test.cc, tests/nic/loss_test.cc
 #pragma once
 
 #include "emulator/nic/objects/answer_watch.h"

@@ -1,5 +1,6 @@
 // The notification point of RoCE v2 congestion management.
 // Private to emulator/nic; implemented in notification_point.cc.
+// Tested by: tests/nic/congestion_test.cc
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

@@ -1,5 +1,6 @@
 // What waits for the clock besides the transport's timers.
 // Private to emulator/nic; implemented in pacing.cc.
+// Tested by: tests/nic/congestion_test.cc, tests/nic/timely_test.cc
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

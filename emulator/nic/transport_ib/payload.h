@@ -1,5 +1,6 @@
 // Payloads: between the memory of applications and packets, with the checks of lkeys.
 // Private to emulator/nic; what is rare is implemented in requester.cc.
+// Tested by: tests/nic/error_test.cc, tests/nic/transfer_test.cc
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

@@ -1,5 +1,6 @@
 // The receive work request that a message in progress fills.
 // Private to emulator/nic; implemented in response.cc.
+// Tested by: tests/nic/responder_test.cc
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

@@ -1,5 +1,6 @@
 // What the responder sends, and how the responder asks for it.
 // Private to emulator/nic; implemented in response.cc.
+// Tested by: tests/nic/responder_test.cc
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

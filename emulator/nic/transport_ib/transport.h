@@ -3,6 +3,7 @@
 // Post, receive, transmit, deadline: nic.cc and verbs/ call these four, and know no packet type, PSN or timer. They
 // stand on objects/, memory/ and state/. Another transport of the same NIC has the same four.
 // Private to emulator/nic; implemented in transport.cc.
+// Tested by: tests/nic/transfer_test.cc, tests/nic/congestion_test.cc
 #pragma once
 
 #include "emulator/nic/state/nic_state.h"

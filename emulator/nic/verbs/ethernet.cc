@@ -1,4 +1,5 @@
 // Making and ending what raw packets need: work queues, indirection tables, flow counters, flows.
+// Tested by: tests/nic/raw_packet_test.cc
 #include <algorithm>
 #include <bit>
 

@@ -1,4 +1,5 @@
 // The verbs of memory: regions and windows come, change and go.
+// Tested by: tests/nic/memory_verbs_test.cc
 #include "emulator/nic/nic_private.h"
 
 namespace verbena::nic {

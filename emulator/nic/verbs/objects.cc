@@ -1,4 +1,5 @@
 // Making and ending the NIC's objects: the verbs that change what exists.
+// Tested by: tests/nic/queue_test.cc
 #include <algorithm>
 
 #include "emulator/nic/nic_private.h"

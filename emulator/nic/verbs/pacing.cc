@@ -1,4 +1,5 @@
 // The verbs that say how fast: the rate of a QP, the moderation of a CQ's events.
+// Tested by: tests/nic/moderation_test.cc, tests/nic/dcqcn_test.cc
 #include "emulator/nic/transport_ib/pacing.h"
 
 #include "emulator/nic/nic_private.h"

@@ -1,4 +1,5 @@
 // Posting work: the checks that a verbs call answers at once, and the copy into the queue.
+// Tested by: tests/nic/error_test.cc, tests/nic/queue_test.cc
 #include <cstring>
 
 #include "emulator/nic/nic_private.h"

@@ -3,6 +3,7 @@
 // Solely responsible for remembering them until their turn: their headers, and where their payload has been placed. The
 // payload itself is not kept, but for the eight octets of an ATOMIC WRITE. What to keep and what becomes of it is
 // selective_responder.cc's. Owned by SelectiveRepeat; its room is taken when the first packet is kept.
+// Tested by: tests/nic/selective_repeat_test.cc
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // The requester's side of selective repeat: which packets are lost, and when (IRN, section 3.1).
+// Tested by: tests/nic/selective_repeat_test.cc
 #include <algorithm>
 
 #include "emulator/nic/transport_ib/completer.h"

@@ -1,5 +1,6 @@
 // The responder's side of selective repeat: places what arrives ahead, executes and completes in order (IRN, section
 // 5).
+// Tested by: tests/nic/selective_repeat_test.cc
 #include <algorithm>
 
 #include "emulator/nic/transport_ib/receive_buffer.h"

@@ -13,6 +13,7 @@
 
 #include "captures/render/text/ladder.h"
 #include "captures/render/text/summary.h"
+#include "captures/render/words/finding_words.h"
 #include "captures/render/words/notes.h"
 #include "captures/story/story.h"
 #include "tests/support/frames.h"

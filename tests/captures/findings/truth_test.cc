@@ -27,6 +27,7 @@
 
 #include "captures/conversations/conversations.h"
 #include "captures/read/capture.h"
+#include "captures/render/words/finding_words.h"
 #include "captures/story/flow_tracker.h"
 #include "tests/captures/recorded_world.h"
 

@@ -1,7 +1,7 @@
 // The words of congestion control: one table for the `nic:` of a scenario and for `verbena exec --nic`.
 //
 // Solely how its settings are spelled and what they may be; what they do is
-// emulator/nic/congestion/congestion_control.h's.
+// emulator/nic/congestion/congestion_config.h's.
 // Tested by: tests/host/config/nic_tuning_test.cc, tests/scenarios/language/read_scenario_test.cc
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "emulator/fabric/setting_words.h"
-#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/congestion/congestion_config.h"
 
 namespace verbena::fabric {
 

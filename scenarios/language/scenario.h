@@ -15,7 +15,7 @@
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/topology.h"
-#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/congestion/congestion_config.h"
 #include "emulator/nic/objects/loss_recovery_config.h"
 #include "wire/time.h"
 

@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/congestion/congestion_config.h"
 #include "tests/support/script.h"
 
 using namespace verbena;

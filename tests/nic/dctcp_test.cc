@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "emulator/fabric/alter_frame.h"
-#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/congestion/congestion_config.h"
 #include "emulator/nic/state/mark_echo.h"
 #include "tests/support/script.h"
 

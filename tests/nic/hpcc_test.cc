@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "emulator/fabric/telemetry_stamp.h"
-#include "emulator/nic/congestion/congestion_control.h"
+#include "emulator/nic/congestion/congestion_config.h"
 #include "tests/support/script.h"
 
 using namespace verbena;

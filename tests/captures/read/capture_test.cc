@@ -92,7 +92,7 @@ Bytes pcap(std::uint32_t magic, std::uint32_t version, std::uint32_t type, std::
   if (magic >> 16 == 0x1c00) add(number(1000, 4));
   for (unsigned i = 0; i < 5; ++i) {
     add(number(100 + i, 4));
-    add(number(999'999, 4));
+    add(number(i == 4 ? 999'999 : 0, 4));
     add(number(is_swapped ? frame.size() : kept, 4));
     add(number(is_swapped ? kept : frame.size(), 4));
     add(Bytes(more, std::byte{0xff}));
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(file_headers_are_read_as_libpcap_and_wireshark_read_them) {
     std::uint32_t type;
     std::size_t more;
     bool is_swapped;
-    std::int64_t fraction_ns;  // of 999999
+    std::int64_t fraction_ns;  // of 999999, which the last packet has
   };
   constexpr std::uint32_t kUsual = 0x00040002;
   constexpr std::uint32_t kUs = 0xa1b2c3d4;
@@ -193,8 +193,7 @@ BOOST_AUTO_TEST_CASE(file_headers_are_read_as_libpcap_and_wireshark_read_them) {
         BOOST_TEST(capture->damage() == "");
         if (capture->packets().empty()) continue;
         const Packet& packet = capture->packets().back();
-        BOOST_TEST(packet.time.ns == 4'000'000'000);
-        BOOST_TEST(packet.captured.time.ns == 104'000'000'000 + form.fraction_ns);
+        BOOST_TEST(packet.time.ns == 4'000'000'000 + form.fraction_ns);
         BOOST_TEST(packet.is_whole() == (kept == frame.size()));
         const std::size_t check_bytes = form.type >> 28 != 0 ? 4 : 0;
         BOOST_TEST(packet.captured.original_bytes == frame.size() - check_bytes);

@@ -10,6 +10,7 @@ launcher=()
 if command -v ccache >/dev/null; then
   launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1  # a miss is compiled, not preprocessed before
+  export CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros  # for scripts/compile_test.sh
 fi
 
 log="$(cmake --preset "$preset" "${launcher[@]}" 2>&1)" || { echo "$log" >&2; exit 1; }

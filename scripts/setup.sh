@@ -20,7 +20,7 @@ packages_of() {
     demo)  echo "perftest ibverbs-utils ibverbs-providers" ;;
     test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs python3-yaml python3-pytest
                  python3-pytest-xdist mypy tshark strace iproute2 git valgrind groff-base zsh fish
-                 clang-19 libclang-rt-19-dev clang-tidy-19 clang-format-19" ;;
+                 clang-19 libclang-rt-19-dev lld-19 clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     site)  echo "mkdocs" ;;
     interop) echo "qemu-system-x86 busybox-static perftest ibverbs-utils ibverbs-providers rdmacm-utils iproute2 python3" ;;

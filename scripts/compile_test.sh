@@ -3,6 +3,8 @@
 # compiler's command.
 #   scripts/compile_test.sh COMPILER ARGUMENT...
 set -euo pipefail
+# Warnings are those that g++ gives.
+as_gcc=(-Wno-unknown-warning-option -Wno-sign-conversion)
 
 cache=()
 if command -v ccache >/dev/null; then cache=(ccache); fi
@@ -10,7 +12,7 @@ case " $* " in
   *" c++-header "*)
     # The cache knows compiled headers by their suffix, and by their text (CCACHE_PCH_EXTSUM in scripts/build.sh): their octets name
     # this folder.
-    clang++-19 "${@:2}" -Wno-unknown-warning-option -fpch-instantiate-templates
+    clang++-19 "${@:2}" "${as_gcc[@]}" -fpch-instantiate-templates
     [[ "$*" =~ " -o "([^ ]+)".o" ]]
     compiled="${BASH_REMATCH[1]}.pch"
     ln -f "${BASH_REMATCH[1]}.o" "$compiled"
@@ -25,8 +27,8 @@ case " $* " in
         *) text+=("$argument") ;;
       esac
     done
-    clang++-19 "${text[@]}" -Wno-unknown-warning-option -E -P -o - | sha256sum >"$compiled.sum"
+    clang++-19 "${text[@]}" "${as_gcc[@]}" -E -P -o - | sha256sum >"$compiled.sum"
     ;;
-  *" -include-pch "*) exec "${cache[@]}" clang++-19 "${@:2}" -Wno-unknown-warning-option ;;
+  *" -include-pch "*) exec "${cache[@]}" clang++-19 "${@:2}" "${as_gcc[@]}" ;;
   *) exec "${cache[@]}" "$@" ;;
 esac

@@ -50,7 +50,7 @@ inline checkers::CheckedRegion region_of(const Endpoint& endpoint, const Buffer&
 }
 
 inline void watch(Pair& pair, std::vector<Sighting>& sightings) {
-  pair.world.filter = [&pair, &sightings](const Traced& traced, std::vector<std::byte>& frame) {
+  pair.world.filter = [&sightings](const Traced& traced, std::vector<std::byte>& frame) {
     sightings.push_back({traced.at, frame, checkers::Seen::sent, false});
     return true;
   };

@@ -41,7 +41,6 @@ class HalfMapped {
  public:
   HalfMapped() { pages_.unmap_from(1); }
   std::byte* end() const { return pages_.page(1); }
-  static constexpr std::size_t kPage = verbena::test::PagesThatGo::kPage;
 
  private:
   verbena::test::PagesThatGo pages_{2};

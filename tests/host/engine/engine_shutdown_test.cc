@@ -57,8 +57,8 @@ BOOST_FIXTURE_TEST_CASE(an_engine_that_is_closed_has_sent_all, SlowEngine) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_process_ends_although_the_kernel_takes_no_more, SlowEngine) {
-  constexpr int kNever = -1;
-  flushes_left = kNever;
+  constexpr int kUnending = -1;
+  flushes_left = kUnending;
   const Time start = clock_now();
   engine->before_exit();
   BOOST_TEST((clock_now() - start).ns < seconds(20).ns);

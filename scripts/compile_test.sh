@@ -4,7 +4,7 @@
 #   scripts/compile_test.sh COMPILER ARGUMENT...
 set -euo pipefail
 # Warnings are those that g++ gives.
-as_gcc=(-Wno-unknown-warning-option -Wno-sign-conversion)
+as_gcc=(-Wno-unknown-warning-option -Wno-sign-conversion -Wno-deprecated-enum-enum-conversion)
 
 cache=()
 if command -v ccache >/dev/null; then cache=(ccache); fi

@@ -7,8 +7,10 @@ target_compile_options(verbena_options INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-field-initializers -Wno-missing-designated-field-initializers>)
 if(VERBENA_SANITIZE STREQUAL "address")
   set(VERBENA_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_compile_definitions(verbena_options INTERFACE VERBENA_ADDRESS_SANITIZER)  # each compiler has its own way to say so
 elseif(VERBENA_SANITIZE STREQUAL "thread")
   set(VERBENA_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
+  target_compile_definitions(verbena_options INTERFACE VERBENA_THREAD_SANITIZER)
 endif()
 if(VERBENA_SANITIZE_FLAGS)
   target_compile_options(verbena_options INTERFACE ${VERBENA_SANITIZE_FLAGS})

@@ -71,12 +71,16 @@ inline WorldPlan random_plan(std::uint64_t seed) {
       case 1:
         plan.faults.push_back("duplicate " + percent());
         break;
-      case 2:
-        plan.faults.push_back("reorder " + percent() + " by=" + std::to_string(1 + draw(6)));
+      case 2: {
+        const std::string by = std::to_string(1 + draw(6));  // before the percentage: compilers choose the order in a sum
+        plan.faults.push_back("reorder " + percent() + " by=" + by);
         break;
-      case 3:
-        plan.faults.push_back("delay " + percent() + " by=" + std::to_string(2 + draw(200)) + "us");
+      }
+      case 3: {
+        const std::string by = std::to_string(2 + draw(200)) + "us";
+        plan.faults.push_back("delay " + percent() + " by=" + by);
         break;
+      }
       default:
         plan.faults.push_back("corrupt " + percent());
         break;

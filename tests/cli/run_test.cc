@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(a_disk_that_is_full_from_the_start_is_status_125_as_well) {
 }
 
 // AddressSanitizer reserves more than that, and itself reads /proc.
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(VERBENA_ADDRESS_SANITIZER)
 BOOST_AUTO_TEST_CASE(want_of_memory_is_named_and_says_nothing_of_the_scenario) {
   const Folder folder;
   std::string large = kGood;

@@ -4,7 +4,7 @@
 // signal stack it stumbles over what it believes of those frames itself: it must not have set one up.
 #pragma once
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(VERBENA_ADDRESS_SANITIZER)
 // Visible: the sanitizer is a shared library.
 extern "C" [[gnu::visibility("default")]] const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier)
 extern "C" const char* __asan_default_options() {                                // NOLINT(bugprone-reserved-identifier)

@@ -45,21 +45,6 @@ __attribute__((noinline)) bool guarded(std::uint64_t address, std::size_t bytes,
   return true;
 }
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define VERBENA_THREAD_SANITIZER 1
-#endif
-#if __has_feature(address_sanitizer)
-#define VERBENA_ADDRESS_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define VERBENA_THREAD_SANITIZER 1
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define VERBENA_ADDRESS_SANITIZER 1
-#endif
-
 /// A copy to or from application memory. To the application this is DMA, not a thread of the program: it synchronises
 /// by polling and by completions, which the thread sanitizer cannot know, and may fault, which the address sanitizer
 /// would report before our handler sees it. So they are not shown these accesses.

@@ -378,7 +378,7 @@ void explain_world(std::uint64_t seed, Score& score) {
 
 /// What is left are worlds in which delays of many rounds mix several retransmissions of the same packets.
 void check_worlds(std::uint64_t first, std::uint64_t count) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(VERBENA_ADDRESS_SANITIZER) || defined(VERBENA_THREAD_SANITIZER)
   count = 40;  // they are slow; the code is the same
 #endif
   if (const char* text = std::getenv("VERBENA_EXPLAIN_WORLDS")) count = std::strtoull(text, nullptr, 10);

@@ -20,7 +20,7 @@ namespace {
 using namespace verbena;
 using namespace verbena::host;
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(VERBENA_THREAD_SANITIZER)
 constexpr bool kThreadSanitizer = true;
 #else
 constexpr bool kThreadSanitizer = false;
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(atomics_return_what_was_there) {
 BOOST_AUTO_TEST_CASE(faults_of_others_end_as_they_would_without_us) {
   const HalfMapped pages;
   volatile auto* const bad = reinterpret_cast<volatile int*>(pages.end());
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have handlers of their own
+#if !defined(VERBENA_ADDRESS_SANITIZER) && !defined(VERBENA_THREAD_SANITIZER)  // which have handlers of their own
   BOOST_TEST(how_it_ends([&] { *bad = 1; }) == SIGSEGV);
   BOOST_TEST(how_it_ends([&] { raise(SIGSEGV); }) == SIGSEGV);
   BOOST_TEST(how_it_ends([&] { kill(getpid(), SIGBUS); }) == SIGBUS);

@@ -25,7 +25,7 @@ using nic::SendOpcode;
 using verbena::waiting::let_time_pass;
 using verbena::waiting::wait_until;
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(VERBENA_THREAD_SANITIZER)
 constexpr bool kThreadSanitizer = true;
 #else
 constexpr bool kThreadSanitizer = false;

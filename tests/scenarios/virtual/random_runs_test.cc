@@ -10,7 +10,7 @@ using namespace verbena::scenarios;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(VERBENA_ADDRESS_SANITIZER) || defined(VERBENA_THREAD_SANITIZER)
 constexpr std::uint64_t kSeedsEach = 25;
 #else
 constexpr std::uint64_t kSeedsEach = 250;

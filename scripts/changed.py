@@ -24,7 +24,7 @@ PASSED, FAILED, NOTHING, PARTLY = 0, 1, 3, 4
 BASES = ("main@{upstream}", "origin/main", "main")
 SECONDS = 165
 CLANG_TIDY_FILES_MAX = 4
-BATCH = 40  # tests that are built and run together
+BATCH = 12  # tests that are built and run together
 CXX = (".cc", ".h", ".c")
 # Where the tests of a folder are, if not in tests/ under the same name.
 MIRRORS = (("emulator/", "tests/"), ("verbs-shim/", "tests/shim/"), ("python/verbena/", "python/tests/"), ("", "tests/"))
@@ -121,9 +121,11 @@ def make_plan(root, changed, sources, targets, tests, costs):
 
 
 def names_in_head(root, path):
-    """The tests that the comment at the top of a file names (`Tested by: PATH, PATH`; tests/tidy/coverage.py)."""
-    text = dependents.read_text(os.path.join(root, path))
-    return [name.strip() for line in TESTED_BY.findall(text) for name in line.split(",")]
+    """The tests that the comment at the top of a file, or of the header beside it, names (`Tested by: PATH, PATH`;
+    tests/tidy/coverage.py)."""
+    heads = [path] + [os.path.splitext(path)[0] + ".h"] * path.endswith((".cc", ".c"))
+    texts = [dependents.read_text(os.path.join(root, head)) for head in heads if os.path.exists(os.path.join(root, head))]
+    return [name.strip() for text in texts for line in TESTED_BY.findall(text) for name in line.split(",")]
 
 
 class Run:

@@ -72,7 +72,7 @@ inline WorldPlan random_plan(std::uint64_t seed) {
         plan.faults.push_back("duplicate " + percent());
         break;
       case 2: {
-        const std::string by = std::to_string(1 + draw(6));  // before the percentage: compilers choose the order in a sum
+        const std::string by = std::to_string(1 + draw(6));  // first: compilers choose the order in a sum
         plan.faults.push_back("reorder " + percent() + " by=" + by);
         break;
       }

@@ -1,4 +1,5 @@
-// The headers that most tests include, compiled once before them (cmake/tests.cmake). A test includes what it uses all the same.
+// The headers that most tests include, compiled once before them (cmake/tests.cmake). A test includes what it uses
+// all the same.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>

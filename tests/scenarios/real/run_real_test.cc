@@ -392,10 +392,8 @@ BOOST_AUTO_TEST_CASE(node_crash_on_a_condition_fails_its_peer_and_mutes_the_wire
   scenario.programs.back().expected_status = 1;
   Fault crash;
   crash.text = "n1 crashes";
-  crash.trigger.condition = Trigger::Condition{.kind = Trigger::Condition::Kind::packets,
-                                                .subject = "n1-s1",
-                                                .count = 1000,
-                                                .after = milliseconds(50)};
+  crash.trigger.condition = Trigger::Condition{
+      .kind = Trigger::Condition::Kind::packets, .subject = "n1-s1", .count = 1000, .after = milliseconds(50)};
   crash.what = ElementFault{.kind = ElementFault::Kind::node_crash, .hosts = {0}};
   scenario.faults.push_back(crash);
   scenario.expectations.push_back(program_expectation("client", "Failed status 12"));

@@ -16,6 +16,7 @@ EventFile::~EventFile() {
 }
 
 int EventFile::open() {
+  owner_ = getpid();
   descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
   return descriptor_ < 0 ? errno : 0;
 }
@@ -48,6 +49,8 @@ std::optional<QueuedEvent> EventFile::take() {
 }
 
 std::uint32_t EventFile::cancel(const EventSource& source) {
+  // The tokens are the parent's, and one of its threads may have held the mutex when it forked.
+  if (getpid() != owner_) return source.delivered;
   const host::CancellationShield shield;
   const std::scoped_lock lock(mutex_);
   for (auto event = events_.begin(); event != events_.end();) {

@@ -5,8 +5,10 @@
 //
 // The descriptor is an eventfd in semaphore mode with one token per queued event; only a thread that took a token pops
 // one.
-// Tested by: tests/shim/verbs/events_test.cc
+// Tested by: tests/shim/verbs/events_test.cc, tests/shim/verbs/fork_test.cc
 #pragma once
+
+#include <sys/types.h>
 
 #include <condition_variable>
 #include <cstddef>
@@ -45,11 +47,13 @@ class EventFile {
   void push(const QueuedEvent& event);
   /// Blocks unless the application set O_NONBLOCK. Nothing: errno says why (EAGAIN, EINTR).
   std::optional<QueuedEvent> take();
-  /// Withdraws what waits of `source`, and tells how many events of it were delivered. After this no more are.
+  /// Withdraws what waits of `source`, and tells how many events of it were delivered. After this no more are. In a child
+  /// that inherited the descriptor through fork() what waits is the parent's, and stays.
   std::uint32_t cancel(const EventSource& source);
 
  private:
   int descriptor_ = -1;
+  pid_t owner_ = -1;  // the process that opened it
   std::mutex mutex_;
   std::deque<QueuedEvent> events_;
 };

@@ -1,4 +1,5 @@
 // fork(): the child has nothing of the parent's device, may close what it inherited, and may open a device of its own.
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,27 @@ BOOST_AUTO_TEST_CASE(the_child_cannot_use_what_it_inherited_but_may_close_it) {
                     }),
                     0);
   BOOST_CHECK(echo(a, b));  // and the parent has not noticed
+}
+
+BOOST_AUTO_TEST_CASE(event_of_the_parent_waits_although_the_child_closes) {
+  Endpoint a({.with_channel = true});
+  Endpoint b;
+  connect(a, b);
+  BOOST_REQUIRE_EQUAL(ibv_req_notify_cq(a.cq, 0), 0);
+  BOOST_REQUIRE(echo(a, b));
+  pollfd readable{a.channel->fd, POLLIN, 0};
+  BOOST_REQUIRE_EQUAL(poll(&readable, 1, 10'000), 1);
+  BOOST_CHECK_EQUAL(status_of_child([&] {
+                      if (ibv_destroy_qp(a.qp) != 0) return 1;
+                      return ibv_destroy_cq(a.cq) == 0 ? 0 : 2;
+                    }),
+                    0);
+  BOOST_REQUIRE_EQUAL(poll(&readable, 1, 0), 1);
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  BOOST_REQUIRE_EQUAL(ibv_get_cq_event(a.channel, &cq, &context), 0);
+  BOOST_CHECK(cq == a.cq);
+  ibv_ack_cq_events(cq, 1);
 }
 
 BOOST_AUTO_TEST_CASE(the_child_may_open_the_device_anew) {

@@ -16,6 +16,21 @@ results="$PWD/build/test-results"
 declare -A usual_seconds=([format]=2 [release]=240 [core]=100 [style]=6 [instructions]=11 [programs]=750 [python]=30 [package]=60
                           [interop]=30 [systems]=70 [fuzz]=120 [asan]=400 [tsan]=230 [tidy]=330 [leftovers]=1 [changed]=150)
 
+# The stages that compile or check much begin from nothing on a new machine. What that adds, seconds.
+declare -A cold_seconds=([release]=300 [fuzz]=120 [asan]=420 [tsan]=150 [tidy]=300)
+# is_cold STAGE: neither its folder nor the compiler's cache has anything of it.
+is_cold() {
+  case "$1" in
+    release) [[ ! -e build/.ninja_log ]] && ! cache_is_warm ;;
+    fuzz | asan | tsan) [[ ! -e build/$1/.ninja_log ]] && ! cache_is_warm ;;
+    tidy) [[ ! -s build/clang-tidy-clean ]] ;;
+    *) false ;;
+  esac
+}
+cache_is_warm() {
+  command -v ccache >/dev/null && (("$(ccache --print-stats 2>/dev/null | awk '$1 == "files_in_cache" { print $2 }')" + 0 > 1000))
+}
+
 ctest_of() { ctest --test-dir "$1" --output-on-failure --no-tests=error --output-junit "$results/$stage.xml" "${@:2}"; }
 
 stage_format()   { scripts/format.sh check; }
@@ -100,6 +115,14 @@ trap 'exit 143' TERM INT
 
 # "4 min": whole minutes, of seconds.
 minutes() { echo "$((($1 + 30) / 60)) min"; }
+
+cold=()
+for stage in "${stages[@]}"; do
+  is_cold "$stage" || continue
+  cold+=("$stage")
+  usual_seconds[$stage]=$((usual_seconds[$stage] + cold_seconds[$stage]))
+done
+[[ ${#cold[@]} -eq 0 ]] || echo "test: nothing is compiled or checked yet for ${cold[*]}: this run takes longer than the next"
 
 # What the stages from the one with this index on usually take, at the speed that this run has had so far.
 seconds_left() {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kPatience(240);  // beside many others that compute
+[[maybe_unused]] constexpr std::chrono::seconds kPatience(240);  // beside many others that compute
 
 class Project {
  public:

@@ -47,8 +47,8 @@ class EventFile {
   void push(const QueuedEvent& event);
   /// Blocks unless the application set O_NONBLOCK. Nothing: errno says why (EAGAIN, EINTR).
   std::optional<QueuedEvent> take();
-  /// Withdraws what waits of `source`, and tells how many events of it were delivered. After this no more are. In a child
-  /// that inherited the descriptor through fork() what waits is the parent's, and stays.
+  /// Withdraws what waits of `source`, and tells how many events of it were delivered. After this no more are.
+  /// In a child that inherited the descriptor through fork() what waits is the parent's, and stays.
   std::uint32_t cancel(const EventSource& source);
 
  private:

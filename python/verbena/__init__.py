@@ -21,11 +21,12 @@ from .errors import (
     RemoteError,
     VerbenaError,
 )
-from .fabric import Ecn, Fabric
+from .fabric import Fabric
 from .fault import Fault
 from .node import Node, Ranks
 from .program import Program
 from .scenario import Expectation, ScenarioRun, run
+from .settings import Ecn
 
 __version__ = "0.1.0"
 

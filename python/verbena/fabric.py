@@ -1,7 +1,7 @@
 """A fabric: nodes, what joins them, and everything that was started on them; it ends with all of that.
 
 Owns the fabric process, the programs, the faults' timers, the temporary folder and the reserved ports. What they do is
-the command's business; how they are ended is processes.py's.
+the command's business; fabric_process.py starts the fabric process, and processes.py ends all processes.
 """
 from __future__ import annotations
 
@@ -10,68 +10,29 @@ import contextlib
 import itertools
 import os
 import random
-import select
 import shutil
 import subprocess
 import tempfile
 import threading
-import time
 import weakref
-from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Any, Dict, List, Mapping, Optional, Sequence, Set, Type, Union
+from typing import Any, Dict, List, Optional, Sequence, Set, Type, Union
 
 from . import processes
 from .capture import Capture
-from .command import TIMEOUT_S, Word, ask, ask_json, find_command, last_line
+from .command import Word, ask, ask_json, find_command
 from .counters import Counters
 from .errors import CommandError, VerbenaError
+from .fabric_process import FabricProcess
 from .fault import Fault, is_on_fabric
 from .node import Node, Ranks
 from .ports import reserve_port
 from .program import Program, counters_written, option_words
+from .settings import Ecn, Settings, ecn_word, qos_word
 from .times import TimeSpan
 
 DIRECT_NODES_MAX = 254
 _open_fabrics: "weakref.WeakSet[Fabric]" = weakref.WeakSet()
-
-
-@dataclass(frozen=True)
-class Ecn:
-    """Marks as RED gives them: none below a queue of `kmin` octets, with a probability that grows to `pmax` (0 to 1)
-    at `kmax`, all beyond.
-    """
-
-    kmin: int
-    kmax: int
-    pmax: float
-
-    def __str__(self) -> str:
-        return f"{self.kmin}..{self.kmax},{self.pmax:%}"
-
-
-Settings = Union[str, Mapping[str, Any]]
-
-
-def _ecn_word(ecn: Union[int, str, Ecn, None]) -> Optional[str]:
-    return None if ecn is None else str(ecn)
-
-
-def _qos_word(qos: Optional[Settings]) -> Optional[str]:
-    """A mapping as the words that `verbena fabric --qos` takes."""
-    if qos is None or isinstance(qos, str):
-        return qos
-    return ",".join(f"{key}={_setting_text(value)}" for key, value in qos.items())
-
-
-def _setting_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return "+".join(str(one) for one in value)
-    if isinstance(value, Mapping):
-        return "+".join(f"{key}:{one}" for key, one in value.items())
-    return str(value)
 
 
 class Fabric:
@@ -120,7 +81,7 @@ class Fabric:
         self.faults: List[Fault] = []
         self._owner, self._lock, self._count, self._is_open = os.getpid(), threading.RLock(), itertools.count(1), True
         self._ports: List[Any] = []
-        self._process: "Optional[subprocess.Popen[bytes]]" = None
+        self._process: Optional[FabricProcess] = None
         self._checked: List[List[str]] = []
         self._sessions: Set[int] = set()  # that are being ended
         self._counter_names: List[str] = []
@@ -135,9 +96,6 @@ class Fabric:
                 "link= is for direct cables (topology=None): with a topology the fabric carries the packets"
             )
         self.folder = tempfile.mkdtemp(prefix="verbena-python.")
-        self._errors: IO[bytes] = open(
-            os.path.join(self.folder, "fabric.log"), "w+b"
-        )  # pylint: disable=consider-using-with
         self._guard: "Optional[subprocess.Popen[bytes]]" = None
         _open_fabrics.add(self)
         try:
@@ -146,8 +104,8 @@ class Fabric:
                 "--rate": rate,
                 "--delay": delay,
                 "--queue": queue,
-                "--ecn": _ecn_word(ecn),
-                "--qos": _qos_word(qos),
+                "--ecn": ecn_word(ecn),
+                "--qos": qos_word(qos),
                 "--spread": spread,
                 "--detection": detection,
                 "--sockets": sockets,
@@ -185,48 +143,12 @@ class Fabric:
         shape = (
             [self.topology] if is_file else ["--topology", self.topology, "--nodes", str(2 if nodes is None else nodes)]
         )
-        words = [
-            self.command,
-            "fabric",
-            "--fabric",
-            self.name,
-            "--seed",
-            str(self.seed),
-            "--until-eof",
-            *options,
-            *shape,
-        ]
-        # Its standard input is a pipe whose other end we hold: however we end, it does.
-        self._process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, processes.MARK: f"{self.name}/fabric"},
-            start_new_session=True,
-        )
-        self._await_first_line(self._process, words)
+        words = [self.command, "fabric", "--fabric", self.name, "--seed", str(self.seed), "--until-eof"]
+        self._process = FabricProcess([*words, *options, *shape], f"{self.name}/fabric", self.folder)
+        self._process.await_first_line()
         stat = self.stat()
         self._counter_names = stat["counter_names"]
         return [Node(self, number, node["name"], node["address"]) for number, node in enumerate(stat["nodes"], 1)]
-
-    def _await_first_line(self, process: "subprocess.Popen[bytes]", words: List[str]) -> None:
-        """It prints a line once it can be asked."""
-        deadline = time.monotonic() + TIMEOUT_S
-        assert process.stdout is not None
-        said = b""
-        while not said.endswith(b"\n"):
-            ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
-            octets = os.read(process.stdout.fileno(), 4096) if ready else b""
-            said += octets
-            if not ready:
-                raise CommandError(f"verbena fabric: said nothing within {TIMEOUT_S:.0f} s", words, -1)
-            if not octets:
-                status = process.wait(TIMEOUT_S)
-                raise CommandError(last_line(self._log()) or f"verbena fabric ended with {status}", words, status)
-
-    def _log(self) -> str:
-        return os.pread(self._errors.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def _check_exec(self, options: List[str]) -> None:
         """Whether `verbena exec` takes these options: asked once, for a program's Popen cannot tell."""
@@ -407,10 +329,10 @@ class Fabric:
         if self._guard is not None:
             self._guard.kill()
             self._guard.wait()
-        for process in filter(None, (self._process, self._guard)):
-            for pipe in filter(None, (process.stdin, process.stdout)):
-                pipe.close()
-        self._errors.close()
+            assert self._guard.stdin is not None
+            self._guard.stdin.close()
+        if self._process is not None:
+            self._process.close()
         for reservation in self._ports:
             reservation.close()
         shutil.rmtree(self.folder, ignore_errors=True)

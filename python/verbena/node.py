@@ -6,25 +6,51 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, TypeVar, Union
 
 from .command import Word
 from .counters import Counters
 from .enter import enter
 from .errors import ProgramError, RemoteError
-from .program import Program, exec_error, option_words
-
-if TYPE_CHECKING:
-    from .fabric import Fabric
+from .program import FabricOfProgram, NodeOfProgram, Program, exec_error, option_words
 
 RUN_TIMEOUT_S = 60.0
 Result = TypeVar("Result")
 
 
+class FabricOfNode(FabricOfProgram, Protocol):
+    """What a node asks of its fabric (fabric.py has the class, which imports this module)."""
+
+    command: str
+    seed: int
+    nic: Optional[str]
+    link: Optional[str]
+    capture: bool
+    packet_faults: List[str]
+
+    @property
+    def nodes(self) -> Sequence[NodeOfProgram]:
+        """All nodes, by their numbers."""
+
+    def start(
+        self, node: "Node", argv: Sequence[Word], options: List[str], capture: bool, arguments: Dict[str, Any]
+    ) -> Program:
+        """Starts a program that ends with the fabric."""
+
+    def temporary(self, name: str) -> str:
+        """A path in the fabric's folder."""
+
+    def counters(self) -> Counters:
+        """The sums of all nodes' counters."""
+
+    def counters_of(self, node: "Node") -> Counters:
+        """The counters of one node."""
+
+
 class Node:
     """One node. Made by its Fabric: fabric.nodes, fabric.node(1)."""
 
-    def __init__(self, fabric: "Fabric", number: int, name: str, address: str) -> None:
+    def __init__(self, fabric: FabricOfNode, number: int, name: str, address: str) -> None:
         self.fabric, self.number, self.name, self.address = fabric, number, name, address
         self.programs: List[Program] = []
 
@@ -173,7 +199,7 @@ class Ranks(Node):
     What Node does, but captures, which are of one node. Its counters are those of the whole fabric.
     """
 
-    def __init__(self, fabric: "Fabric") -> None:
+    def __init__(self, fabric: FabricOfNode) -> None:
         super().__init__(fabric, 0, "ranks", "")
 
     @property

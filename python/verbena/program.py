@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence
 
 from .capture import Capture
 from .command import Word, last_line
@@ -17,14 +17,36 @@ from .errors import CommandError, ProgramError, ended_text
 from .listening import listens_for_cm, listens_on_tcp
 from .processes import GRACE_S, MARK, end_all
 
-if TYPE_CHECKING:
-    from .node import Node
-
 # With these `verbena exec` itself ends, if it cannot run the program (docs/usage.md); its line begins with its name.
 _EXEC_FAILED = (2, 125, 126, 127)
 _EXEC_SAYS = "verbena exec: "
 LISTEN_TIMEOUT_S, LISTEN_STEP_S = 10.0, 0.005
 _numbers = itertools.count(1)
+
+
+class FabricOfProgram(Protocol):
+    """What a program asks of its fabric (fabric.py has the class, which imports this module)."""
+
+    name: str
+
+    @property
+    def programs_mark(self) -> str:
+        """What the marks of all programs begin with."""
+
+
+class NodeOfProgram(Protocol):
+    """What a program asks of its node (node.py has the class, which imports this module)."""
+
+    name: str
+    address: str
+
+    @property
+    def fabric(self) -> FabricOfProgram:
+        """The fabric that the node belongs to."""
+
+    @property
+    def exec_words(self) -> List[str]:
+        """The command line, up to options of one program."""
 
 
 class Program(subprocess.Popen):  # type: ignore[type-arg]
@@ -35,7 +57,7 @@ class Program(subprocess.Popen):  # type: ignore[type-arg]
 
     def __init__(
         self,
-        node: "Node",
+        node: NodeOfProgram,
         argv: Sequence[Word],
         options: Sequence[str],
         capture: Optional[str],

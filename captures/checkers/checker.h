@@ -1,12 +1,11 @@
 // Checkers: watch a stream of RoCE v2 packets and say which rules of the transport were broken, by whom and where.
 //
 // Solely responsible for judging what is seen; it changes nothing and knows neither scenarios nor captures' formats.
-// The same code judges online (every packet where it leaves its sender and where it arrives, `verbena run`) and a
-// capture
-// (`verbena check`). Who sees less is told less: a packet seen somewhere on the way may have been overtaken, copied or
-// lost before, and may yet be, so rules on what an end did are judged only where the stream was seen at that end. What
-// cannot be judged is counted as such; there are no guesses. Each rule is a class in a file of its own; rules.cc has
-// their table. IBTA clauses are named by the sections of vol 1 release 1.4.
+// The same code judges online (`verbena run`: every packet where it leaves its sender and where it arrives) and a
+// capture (`verbena check`). A packet that was seen on the way may have been overtaken, copied or lost before, and may
+// yet be. So rules on what an end did are judged only where the stream was seen at that end. What cannot be judged is
+// counted as such; there are no guesses. Each rule is a class in a file of its own; rules.cc has their table. IBTA
+// clauses are named by the sections of vol 1 release 1.4.
 // Tested by: tests/captures/checkers/clean_test.cc, tests/captures/checkers/broken_test.cc
 #pragma once
 

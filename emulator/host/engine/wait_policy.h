@@ -19,7 +19,7 @@ namespace verbena::host {
 class WaitPolicy {
  public:
   /// What one pass over the link has come to. kept_out: an application thread does that right now. in_the_way: nothing
-  /// to do, and the thread keeps from its core who is to answer (Link::blocks_peer_cpu).
+  /// to do, and the thread keeps the core from the peer that is to answer (PeerScheduling::blocks_peer_cpu).
   enum class Look : std::uint8_t { worked, nothing, kept_out, in_the_way };
   /// How often the application has polled and called; the values only change. On which core it did so last, and whether
   /// it has gone to sleep since, for a completion event.

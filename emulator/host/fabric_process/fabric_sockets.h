@@ -5,7 +5,7 @@
 // what each node is told, and for knowing whether all of them have done it: `verbena fault link-down` answers when the
 // sockets are cut, so that what a script does next meets a dead cable. A node may be off as well, as a machine without
 // power (set_node_on): its sockets neither send nor hear. It touches no socket of a program; the programs' own
-// processes do (verbs-shim/sysfs). Nothing outlives this process: who loses it has all its sockets whole again.
+// processes do (verbs-shim/sockets). Nothing outlives this process: a program that loses it has whole sockets again.
 #pragma once
 
 #include <cstdint>

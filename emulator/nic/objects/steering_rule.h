@@ -1,4 +1,4 @@
-// Flow: the values of raw packet steering: which frames a rule takes, and what becomes of them.
+// Raw packet steering, as values: which frames a rule takes, and what becomes of them.
 //
 // A rule is a value and a mask over FlowFields; a frame matches when its fields agree wherever the mask has a bit.
 // Adding a field that rules can name touches FlowFields, fields_of() and the shim's table of specifications. No

@@ -9,12 +9,10 @@
 // - Frames to groups are taken whoever has joined, as from a switch that floods; the NIC knows its members. Those that
 //   leave go to the other processes of the node too, for the interface does not bring them back.
 // - Each process of a node has a packet socket of its own, whose filter lets only frames of its slot pass.
-// - The interface does not bring back what a node sends to itself: such frames go round inside, or to the other process
-// of
-//   the node over node_forwarder.h.
-// - recvmmsg and sendmmsg with one slot per frame, not a TPACKET_V3 ring: a ring hands frames over by block, when a
-// block is
-//   full or its timer (1 ms at least) runs out, which costs more latency than the copy does time.
+// - The interface does not bring back what a node sends to itself. Such frames stay inside the process, or
+//   node_forwarder.h takes them to the node's other process.
+// - Frames go through recvmmsg and sendmmsg, one slot each. A TPACKET_V3 ring hands frames over by block: when the
+//   block is full, or when its timer of at least 1 ms runs out. That latency costs more than the copy.
 #pragma once
 
 #include <atomic>

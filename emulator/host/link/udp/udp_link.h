@@ -4,21 +4,18 @@
 // processes that share the node's address in node_forwarder.h, multicast groups in udp_groups.h.
 //
 // Rules
-// - The socket is unconnected and sets IP_PMTUDISC_DO: the kernel sends DF and IPv4 identification 0, which the ICRC
-// covers.
-//   The UDP source port is the socket's, 4791, and the ICRC covers it too: frames must be built with
+// - The socket is unconnected and sets IP_PMTUDISC_DO. The kernel then sends DF and IPv4 identification 0, and the
+//   ICRC covers both. It covers the UDP source port too, which is the socket's, 4791: frames must be built with
 //   OpenedLink::udp_source_port.
-// - Segmentation (UDP_SEGMENT) gives each packet another identification when it reaches an interface. So it is used
-// between
-//   loopback addresses only: what is sent from a loopback address arrives at a loopback address, where only our own
-//   nodes can be and where the receiver sees no identification anyway. A node with an interface's address never
-//   segments, and its packets are right for rxe and hardware (checksum 0 as in annex A17).
+// - Segmentation (UDP_SEGMENT) gives each packet another identification when it reaches an interface. So only loopback
+//   addresses use it: a datagram from a loopback address arrives at a loopback address, where only our own nodes are
+//   and where the receiver sees no identification. A node with an interface's address never segments, and its packets
+//   are right for rxe and hardware (checksum 0 as in annex A17).
 // - All processes of a node bind (address, 4791) with SO_REUSEPORT. The kernel is taught to choose by the slot in the
 //   destination QPN (udp_steering.h); whenever it chooses wrong, because a process has come or gone, the one that got
 //   the frame passes it on (node_forwarder.h). A process that ends, in whatever way, leaves the group at once.
-// - A frame to a group is an IP multicast packet for the other nodes. Within the node it goes from process to process
-// by
-//   node_forwarder.h, member of the group or not, and what comes back from the network is left out.
+// - A frame to a group is an IP multicast packet for the other nodes. Within the node, node_forwarder.h takes it from
+//   process to process, whether they are members or not. A copy that comes back from the network is left out.
 // - wait_descriptors().frames is readable while a datagram waits in the kernel and the link is armed (poll_doorbell.h).
 #pragma once
 

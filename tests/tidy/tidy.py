@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The part of the style that a machine can enforce: size of files, the comment at their top, include direction, and words
 that must not be left in them; names of tests, and which test each file has (coverage.py). Reads the tree given as its argument; prints one line per offence."""
+import ast
 import os
 import re
 import sys
@@ -16,8 +17,23 @@ LINES_OVER_SOFT_FILES_MAX = 5  # so many files may stand between the two limits
 
 LINE_LENGTH_MAX = 120  # of C++; clang-format leaves comments alone
 FUNCTION_LINES_MAX = 70
-METHODS_MAX = 25  # public ones of a class, overloads counted once
-METHODS_OF = {"Nic": 73}  # the surface of the whole NIC; it does not grow
+PUBLIC_METHODS_MAX = 25  # of a class, overloads counted once
+METHODS_MAX = 30  # with the private ones
+# Classes that have more. They do not grow, and a number that has become too large is lowered.
+METHODS_OF = {
+    "emulator/nic/nic.h:Nic": 73,  # the surface of the whole NIC
+    # To be split, each into classes that own data and an invariant.
+    "emulator/host/engine/engine.h:Engine": 67,
+    "captures/findings/request_stream.h:RequestStream": 62,
+    "emulator/cm/connection_manager.h:ConnectionManager": 55,
+    "emulator/host/fabric_process/fabric_ports.h:FabricPorts": 43,
+    "emulator/fabric/network_state.h:Network::State": 41,
+    "emulator/host/link/shm/shm_control.h:ShmControl": 39,
+    "emulator/host/link/raw/raw_link.h:RawLink": 39,
+    "emulator/host/link/shm/shm_peers.h:ShmPeers": 38,
+    "emulator/nic/transport_ib/selective_repeat/selective_repeat.h:SelectiveRepeat": 35,
+    "scenarios/language/random_scenario.cc:Writer": 31,
+}
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LINKS = sorted("emulator/host/link/" + entry.name for entry in os.scandir(os.path.join(ROOT, "emulator/host/link")) if entry.is_dir())
@@ -56,11 +72,8 @@ STANDS_ON = {
     "emulator/host/link/link_factory.cc": LINKS,
     "emulator/host/engine": ["emulator/host/link", "emulator/cm"],
     "emulator/host/fabric_process": ["emulator/host/link/shm"],
-    "verbs-shim/verbs": ["emulator/host/engine"],
-    "verbs-shim/rdma_cm": ["verbs-shim/verbs", "verbs-shim/rdma_cm/offer.h", "verbs-shim/sysfs/rdma_cm.h"],
-    "verbs-shim/verbs/device.cc": ["verbs-shim/verbs", "verbs-shim/rdma_cm/offer.h"],
-    "verbs-shim/verbs/process.cc": ["verbs-shim/verbs", "verbs-shim/rdma_cm/offer.h"],
-    "verbs-shim/rdma_cm/offer.h": [],
+    "verbs-shim/verbs": ["emulator/host/engine", "verbs-shim/sysfs/rdma_cm.h"],
+    "verbs-shim/rdma_cm": ["verbs-shim/verbs"],
     "verbs-shim/abi": ["verbs-shim/verbs"],
     "verbs-shim/sysfs": ["emulator/host/config", "verbs-shim/sysfs/rdma_cm.h"],
     "verbs-shim/sysfs/rdma_cm.h": [],
@@ -74,18 +87,57 @@ STANDS_ON = {
     "scenarios/real": ["scenarios/outcome", "emulator/host/fabric_process"],
     "cli": ["captures/render/json", "scenarios/search", "scenarios/papers", "scenarios/real"],
     "libverbena": ["emulator/sim", "captures/checkers"],
+    # The modules of Python, each by itself.
+    **{f"python/verbena/{module}.py": [f"python/verbena/{below}.py" for below in stands_on.split()] for module, stands_on in {
+        "times": "",
+        "counters": "",
+        "errors": "",
+        "listening": "",
+        "ports": "",
+        "processes": "",
+        "remote": "",
+        "settings": "",
+        "command": "errors",
+        "fault": "errors times",
+        "capture": "command",
+        "scenario": "command",
+        "fabric_process": "command processes",
+        "program": "capture listening processes",
+        "enter": "program",
+        "node": "enter counters",
+        "fabric": "node fabric_process fault ports settings",
+        "pytest_plugin": "fabric",
+        "__init__": "fabric scenario",
+    }.items()},
 }
 
 
-def _reach(folder):
-    reached = set()
-    for below in STANDS_ON[folder]:
-        reached |= {below} | _reach(below)
+def _reach(folder, stands_on):
+    reached, left = set(), list(stands_on[folder])
+    while left:
+        below = left.pop()
+        if below not in reached:
+            reached.add(below)
+            left += stands_on.get(below, [])
     return reached
 
 
-ALLOWED = {folder: _reach(folder) for folder in STANDS_ON}
-RULED = ("wire/", "captures/", "emulator/", "scenarios/", "verbs-shim/", "cli/", "libverbena/")  # every source file below these lies in a folder that has a rule
+def circles(stands_on):
+    """The rows of a table like STANDS_ON that reach themselves, and the folders that do so through files with rules of their own. A folder
+    may name what lies within it."""
+    folders = {}
+    for row, below in stands_on.items():
+        above = _place(row)
+        folders.setdefault(above, []).extend(place for place in map(_place, below) if not place.startswith(above))
+    return sorted(row for rows in (stands_on, folders) for row in rows if row in _reach(row, rows))
+
+
+def _place(row):
+    return os.path.dirname(row) if "." in os.path.basename(row) else row
+
+
+ALLOWED = {folder: _reach(folder, STANDS_ON) for folder in STANDS_ON}
+RULED = ("wire/", "captures/", "emulator/", "scenarios/", "verbs-shim/", "cli/", "libverbena/", "python/verbena/")  # every source file below these lies in a folder that has a rule
 # Operating system headers belong to the folders that touch the machine.
 SYSTEM_HEADER = re.compile(r'#include <((sys|linux|net|netinet|arpa|infiniband|rdma)/[^>]*|unistd\.h|fcntl\.h|poll\.h|'
                            r'signal\.h|pthread\.h|sched\.h|dlfcn\.h)>')
@@ -100,6 +152,7 @@ TEST_NAME_MAX = 60  # characters; the subject first
 TEST_NAME = re.compile(r"\bBOOST_(?:AUTO|FIXTURE|DATA)_TEST_(?:CASE|SUITE)(?:_\w+)?\(\s*(\w+)|^\s*def (test_\w+)\(", re.M)
 
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.M)
+IMPORT = re.compile(r"^\s*from \.(?:(\w+) import|(?= import (\w+)))", re.M)
 MARKERS = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
 WEB_ADDRESS = re.compile(r"\b(https?|ftp)" + r"://|\bwww\." + r"[a-z]")
 
@@ -117,7 +170,7 @@ def check_includes(path, text):
     if folder is None:
         return ["no rule says whom it may include"] if path.startswith(RULED) else []
     offences = []
-    for included in INCLUDE.findall(text):
+    for included in INCLUDE.findall(text) + [f"python/verbena/{one or other}.py" for one, other in IMPORT.findall(text)]:
         target = folder_of(included)
         if target is not None and target != folder and target not in ALLOWED[folder]:
             offences.append(f"{folder} must not include {included}")
@@ -150,22 +203,40 @@ def check_functions(text):
             yield f"has a function of {len(lines)} lines, more than {FUNCTION_LINES_MAX}: {match.group(0).strip()}"
 
 
-def check_classes(text):
+def classes_of(text):
+    """The names of its classes, with those of their public methods and of all."""
     for match in CLASS.finditer(text):
         lines, indent = block_behind(match, text)
         is_public = match.group(2) == "struct"
-        methods = set()
+        public, methods = set(), set()
         for line in lines:
             access = re.match(indent + r" (public|private|protected):", line)
             if access:
                 is_public = access.group(1) == "public"
-            elif is_public and line.startswith(indent + "  ") and not line.startswith(indent + "   "):
+            elif line.startswith(indent + "  ") and not line.startswith(indent + "   "):
                 found = METHOD.match(line[len(indent) + 2:])
                 if found:
                     methods.add(found.group(1))
-        most = METHODS_OF.get(match.group(3), METHODS_MAX)
-        if len(methods) > most:
-            yield f"{match.group(3)} has {len(methods)} public methods, more than {most}"
+                    public |= {found.group(1)} if is_public else set()
+        yield match.group(3), public, methods
+
+
+def python_classes_of(text):
+    for one in ast.parse(text).body:
+        if isinstance(one, ast.ClassDef):
+            methods = {method.name for method in one.body if isinstance(method, ast.FunctionDef)}
+            yield one.name, {name for name in methods if not name.startswith("_")}, methods
+
+
+def check_classes(path, classes):
+    for name, public, methods in classes:
+        own = METHODS_OF.get(f"{path}:{name}")
+        if own is None and len(public) > PUBLIC_METHODS_MAX:
+            yield f"{name} has {len(public)} public methods, more than {PUBLIC_METHODS_MAX}"
+        if len(methods) > (own or METHODS_MAX):
+            yield f"{name} has {len(methods)} methods, more than {own or METHODS_MAX}"
+        elif own is not None and len(methods) < own:
+            yield f"{name} has only {len(methods)} methods: METHODS_OF says {own}"
 
 
 def check_source(path, text):
@@ -176,7 +247,7 @@ def check_source(path, text):
         offences.append("does not open with a comment that says what it is responsible for")
     offences += check_functions(text)
     if not path.startswith("tests/"):
-        offences += check_classes(text)
+        offences += check_classes(path, classes_of(text))
     if path.endswith(".h") and "#pragma once" not in text and "#ifndef" not in text:
         offences.append("has no include guard")
     return offences
@@ -204,6 +275,8 @@ def check_text(path, text):
         offences.append(f"has {lines} lines, more than {LINES_HARD_MAX}")
     if path.endswith(SOURCE_SUFFIXES + (".py",)):
         offences += check_sleeping(path, text) + check_test_names(path, text)
+    if path.startswith("python/verbena/") and path.endswith(".py"):
+        offences += check_includes(path, text) + list(check_classes(path, python_classes_of(text)))
     if path.endswith(SOURCE_SUFFIXES):
         longest = max(map(len, text.splitlines()), default=0)
         if longest > LINE_LENGTH_MAX:
@@ -246,6 +319,7 @@ def check_tree(root):
             long_files.append(path)
     if len(long_files) > LINES_OVER_SOFT_FILES_MAX:
         offences.append(f"more than {LINES_OVER_SOFT_FILES_MAX} files are over {LINES_SOFT_MAX} lines: {', '.join(long_files)}")
+    offences += [f"{row}: stands in a circle of tests/tidy/tidy.py's STANDS_ON" for row in circles(STANDS_ON)]
     return offences + coverage.check(tree), len(tree)
 
 

@@ -101,10 +101,42 @@ class Rules(unittest.TestCase):
         begin = CLEAN + "class A {\n public:\n"
         self.assertTrue(tidy.check_text("wire/a.h", begin + methods(tidy.METHODS_MAX + 1) + "};\n"))
         self.assertTrue(tidy.check_text("wire/a.h", CLEAN + "struct A {\n" + methods(tidy.METHODS_MAX + 1) + "};\n"))
-        self.assertEqual(tidy.check_text("wire/a.h", begin + methods(tidy.METHODS_MAX) + " private:\n" + methods(30) + "};\n"), [])
+        public = methods(tidy.PUBLIC_METHODS_MAX)
+        private = "".join(f"  void private_{number}();\n" for number in range(tidy.METHODS_MAX - tidy.PUBLIC_METHODS_MAX))
+        self.assertEqual(tidy.check_text("wire/a.h", begin + public + " private:\n" + private + "};\n"), [])
+        self.assertTrue(tidy.check_text("wire/a.h", begin + public + "  int one_more();\n" + " private:\n" + private[:-20] + "};\n"))
+        self.assertTrue(tidy.check_text("wire/a.h", begin + public + " private:\n" + private + "  int one_more();\n};\n"))
         # What a class leaves to one within it does not count as its own.
         within = CLEAN + "struct Nic::State {\n" + methods(tidy.METHODS_MAX + 1) + "};\n"
         self.assertTrue(tidy.check_text("wire/a.h", within))
+
+    def test_class_with_a_number_of_its_own_keeps_it(self):
+        def nic(count):
+            return tidy.check_text("emulator/nic/nic.h", CLEAN + "class Nic {\n public:\n" + "".join(f"  int m_{n}();\n" for n in range(count)) + "};\n")
+        own = tidy.METHODS_OF["emulator/nic/nic.h:Nic"]
+        self.assertEqual(nic(own), [])
+        self.assertTrue(nic(own + 1))
+        self.assertTrue(nic(own - 1))
+
+    def test_class_of_python_with_many_methods_is_an_offence(self):
+        def text(count):
+            return "class A:\n" + "".join(f"    def _m{number}(self):\n        pass\n" for number in range(count))
+        self.assertEqual(tidy.check_text("python/verbena/fault.py", text(tidy.METHODS_MAX)), [])
+        self.assertTrue(tidy.check_text("python/verbena/fault.py", text(tidy.METHODS_MAX + 1)))
+
+    def test_modules_of_python_point_one_way(self):
+        self.assertEqual(tidy.check_text("python/verbena/fabric.py", "from . import processes\nfrom .node import Node\n"), [])
+        self.assertTrue(tidy.check_text("python/verbena/program.py", "from .node import Node\n"))
+        self.assertTrue(tidy.check_text("python/verbena/node.py", "if TYPE_CHECKING:\n    from .fabric import Fabric\n"))
+        self.assertTrue(tidy.check_text("python/verbena/times.py", "from . import processes\n"))
+        self.assertTrue(tidy.check_text("python/verbena/stray.py", "import os\n"))
+
+    def test_circle_of_folders_is_an_offence(self):
+        self.assertEqual(tidy.circles(tidy.STANDS_ON), [])
+        self.assertEqual(tidy.circles({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}), ["a", "a", "b", "b", "c", "c"])
+        # Through a file with a rule of its own.
+        self.assertEqual(tidy.circles({"a": [], "a/x.cc": ["a", "b/y.h"], "b": ["a"], "b/y.h": []}), ["a", "b"])
+        self.assertEqual(tidy.circles({"a": [], "a/x.cc": ["a/within"], "a/within": ["a"]}), [])
 
 
 class Coverage(unittest.TestCase):

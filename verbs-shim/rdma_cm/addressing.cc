@@ -8,8 +8,7 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
-#include "verbs-shim/rdma_cm/cm_device.h"
-#include "verbs-shim/verbs/objects.h"
+#include "verbs-shim/rdma_cm/commands.h"
 #include "verbs-shim/verbs/translate.h"
 
 namespace verbena::shim::rdma_cm {
@@ -19,11 +18,6 @@ namespace {
 constexpr std::uint8_t kPacketLifetime = 16;
 constexpr std::uint8_t kRate100Gbps = 16;  // enum ib_rate
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
-
-bool is_loopback(const Address& address) {
-  if (address.gid.is_ipv4()) return address.gid.ipv4() == INADDR_LOOPBACK;
-  return address.gid == wire::Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
-}
 
 /// Whether an ID of the port space `own` may have the service ID of this name: cma_select_ib_ps of the kernel.
 bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
@@ -37,104 +31,72 @@ bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
   return may_be(RDMA_PS_IB) || may_be(RDMA_PS_TCP) || may_be(RDMA_PS_UDP);
 }
 
-/// The octets that a name of this family has; 0: it is none that an ID can have (rdma_addr_size of the kernel).
-std::size_t bytes_of_family(const void* name, std::size_t room) {
-  sa_family_t family = 0;
-  std::memcpy(&family, name, sizeof family);
-  const std::size_t bytes = family == AF_INET    ? sizeof(sockaddr_in)
-                            : family == AF_INET6 ? sizeof(sockaddr_in6)
-                            : family == AF_IB    ? sizeof(sockaddr_ib)
-                                                 : 0;
-  return bytes <= room ? bytes : 0;
+void fill_path(Id& id, const host::Engine& engine) {
+  cm::Path& path = id.path;
+  path.address = id.destination.gid;
+  path.mac = id.destination_mac;
+  path.traffic_class = id.traffic_class;
+  const std::uint32_t ports = id.source.port * 31u + id.destination.port;  // as the kernel mixes them
+  path.flow_label = ports & kFlowLabelMask;
+  path.mtu = static_cast<std::uint8_t>(mtu_to(engine.nic_config().port_mtu_bytes));
+  path.packet_rate = kRate100Gbps;
+  const std::uint8_t ack_timeout = id.ack_timeout.value_or(0);
+  path.packet_lifetime = ack_timeout != 0 ? static_cast<std::uint8_t>(ack_timeout - 1) : kPacketLifetime;
+}
+
+int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Address& destination) {
+  if (destination.family == 0) return EINVAL;
+  if (destination.family == AF_IB) return ENODEV;  // cma_resolve_ib_dev: no device has an InfiniBand link layer
+  host::Engine& engine = *endpoints.device().engine();
+  if (id.state == IdState::idle) {
+    Address from = source;
+    if (from.family == 0) from = {destination.family, {}, 0};
+    const wire::Gid& node = endpoints.device().gid();
+    if (!from.is_any() && from.gid != node && !from.is_loopback()) return ENODEV;
+    if (from.port != 0) {
+      if (const int error = endpoints.ports().take(id, from); error != 0) return error;
+    } else {
+      // A port of its own, but not the node's: nobody can reach what does not listen.
+      id.source = {from.family, from.gid, endpoints.ports().ephemeral()};
+    }
+    id.state = IdState::address_bound;
+  }
+  if (id.state != IdState::address_bound || id.source.family != destination.family) return EINVAL;
+  const wire::Gid& own = endpoints.device().gid();
+  id.destination = destination;
+  if (destination.is_any() || destination.is_loopback()) id.destination.gid = own;
+  id.source.gid = own;
+  const wire::Gid& to = id.destination.gid;
+  const bool same_family = to.is_ipv4() == own.is_ipv4();
+  const auto mac = same_family ? engine.resolve(to) : std::nullopt;
+  // Nobody answers for an address that no process stands on and that is not a node's by its nature.
+  const bool is_there = !engine.link_kind().all_peers_are_here || to.is_multicast() || host::node_number(to) ||
+                        !engine.services().is_deserted(to);
+  if (!mac || !is_there) {
+    id.state = IdState::address_bound;
+    report(id, UserEvent::address_error, same_family ? -ETIMEDOUT : -ENETUNREACH);
+    return 0;
+  }
+  id.destination_mac = *mac;
+  id.has_device = true;
+  id.state = IdState::address_resolved;
+  fill_path(id, engine);
+  report(id, UserEvent::address_resolved);
+  return 0;
 }
 
 }  // namespace
 
-bool Address::is_any() const {
-  return gid == wire::Gid{} || gid == wire::Gid::from_ipv4(0);
-}
-
-/// Family 0: no address that an ID can have.
-Address address_from(const void* socket_address, std::size_t bytes) {
-  Address address;
-  sa_family_t family = 0;
-  if (bytes < sizeof family) return address;
-  std::memcpy(&family, socket_address, sizeof family);
-  if (family == AF_INET && bytes >= sizeof(sockaddr_in)) {
-    sockaddr_in from{};
-    std::memcpy(&from, socket_address, sizeof from);
-    address = {AF_INET, wire::Gid::from_ipv4(ntohl(from.sin_addr.s_addr)), ntohs(from.sin_port)};
-  } else if (family == AF_INET6 && bytes >= sizeof(sockaddr_in6)) {
-    sockaddr_in6 from{};
-    std::memcpy(&from, socket_address, sizeof from);
-    address.family = AF_INET6;
-    address.port = ntohs(from.sin6_port);
-    std::ranges::copy(from.sin6_addr.s6_addr, address.gid.octets.begin());
-  } else if (family == AF_IB && bytes >= sizeof(sockaddr_ib)) {
-    sockaddr_ib from{};
-    std::memcpy(&from, socket_address, sizeof from);
-    address.family = AF_IB;
-    std::ranges::copy(from.sib_addr.sib_raw, address.gid.octets.begin());
-  }
-  return address;
-}
-
-void address_to(const Address& address, sockaddr_storage& into) {
-  into = {};
-  if (address.family == AF_INET) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(address.port);
-    to.sin_addr.s_addr = htonl(address.gid.ipv4());
-    std::memcpy(&into, &to, sizeof to);
-  } else if (address.family == AF_INET6) {
-    sockaddr_in6 to{};
-    to.sin6_family = AF_INET6;
-    to.sin6_port = htons(address.port);
-    std::ranges::copy(address.gid.octets, to.sin6_addr.s6_addr);
-    std::memcpy(&into, &to, sizeof to);
-  } else if (address.family == AF_IB) {
-    into.ss_family = AF_IB;
-  }
-}
-
-std::size_t bytes_of(const Address& address) {
-  sockaddr_storage name;
-  address_to(address, name);
-  return bytes_of_family(&name, sizeof name);
-}
-
 // -- Binding ---------------------------------------------------------------------------------------------------------
 
-int CmDevice::bind_to(Id& id, const Address& address) {
-  if (address.family == 0) return EAFNOSUPPORT;
-  if (address.family == AF_IB && !address.is_any()) return ENODEV;  // RoCE's GIDs are no addresses of this family
-  if (id.state != IdState::idle) return EINVAL;
-  const wire::Gid& own = engine()->nic_config().gids[0];
-  Address source = address;
-  if (address.family == AF_IB) {
-    id.source = address;  // nobody can reach it: a service ID needs no port
-    id.state = IdState::address_bound;
-    return 0;
-  }
-  if (!address.is_any()) {
-    if (is_loopback(address)) source.gid = own;
-    if (source.gid != own) return ENODEV;
-  }
-  if (const int error = take_port(id, source); error != 0) return error;
-  id.has_device = !address.is_any();
-  id.state = IdState::address_bound;
-  return 0;
-}
-
-int CmDevice::bind_ip(const Call& call) {
+int Commands::bind_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_bind_ip>(call.in);
   if (bytes_of_family(&command.addr, sizeof command.addr) == 0) return EINVAL;
   const auto found = find(call, command.id);
-  return found ? bind_to(**found, address_from(&command.addr, sizeof command.addr)) : found.error();
+  return found ? endpoints_.bind(**found, address_from(&command.addr, sizeof command.addr)) : found.error();
 }
 
-int CmDevice::bind(const Call& call) {
+int Commands::bind(const Call& call) {
   const auto command = arguments<rdma_ucm_bind>(call.in);
   const std::size_t bytes = bytes_of_family(&command.addr, sizeof command.addr);
   if (command.reserved != 0 || bytes == 0 || command.addr_size != bytes) return EINVAL;
@@ -146,65 +108,12 @@ int CmDevice::bind(const Call& call) {
     std::memcpy(&name, &command.addr, sizeof name);
     if (!has_service_id_of((*found)->port_space, name)) return EPROTONOSUPPORT;
   }
-  return bind_to(**found, address);
+  return endpoints_.bind(**found, address);
 }
 
 // -- Resolving -------------------------------------------------------------------------------------------------------
 
-void CmDevice::fill_path(Id& id) {
-  cm::Path& path = id.path;
-  path.address = id.destination.gid;
-  path.mac = id.destination_mac;
-  path.traffic_class = id.traffic_class;
-  const std::uint32_t ports = id.source.port * 31u + id.destination.port;  // as the kernel mixes them
-  path.flow_label = ports & kFlowLabelMask;
-  path.mtu = static_cast<std::uint8_t>(mtu_to(engine()->nic_config().port_mtu_bytes));
-  path.packet_rate = kRate100Gbps;
-  const std::uint8_t ack_timeout = id.ack_timeout.value_or(0);
-  path.packet_lifetime = ack_timeout != 0 ? static_cast<std::uint8_t>(ack_timeout - 1) : kPacketLifetime;
-}
-
-int CmDevice::resolve_to(Id& id, const Address& source, const Address& destination) {
-  if (destination.family == 0) return EINVAL;
-  if (destination.family == AF_IB) return ENODEV;  // cma_resolve_ib_dev: no device has an InfiniBand link layer
-  if (id.state == IdState::idle) {
-    Address from = source;
-    if (from.family == 0) from = {destination.family, {}, 0};
-    const wire::Gid& node = engine()->nic_config().gids[0];
-    if (!from.is_any() && from.gid != node && !is_loopback(from)) return ENODEV;
-    if (from.port != 0) {
-      if (const int error = take_port(id, from); error != 0) return error;
-    } else {
-      // A port of its own, but not the node's: nobody can reach what does not listen.
-      id.source = {from.family, from.gid, ephemeral_port()};
-    }
-    id.state = IdState::address_bound;
-  }
-  if (id.state != IdState::address_bound || id.source.family != destination.family) return EINVAL;
-  const wire::Gid& own = engine()->nic_config().gids[0];
-  id.destination = destination;
-  if (destination.is_any() || is_loopback(destination)) id.destination.gid = own;
-  id.source.gid = own;
-  const wire::Gid& to = id.destination.gid;
-  const bool same_family = to.is_ipv4() == own.is_ipv4();
-  const auto mac = same_family ? engine()->resolve(to) : std::nullopt;
-  // Nobody answers for an address that no process stands on and that is not a node's by its nature.
-  const bool is_there = !engine()->link_kind().all_peers_are_here || to.is_multicast() || host::node_number(to) ||
-                        !engine()->services().is_deserted(to);
-  if (!mac || !is_there) {
-    id.state = IdState::address_bound;
-    report(id, UserEvent::address_error, same_family ? -ETIMEDOUT : -ENETUNREACH);
-    return 0;
-  }
-  id.destination_mac = *mac;
-  id.has_device = true;
-  id.state = IdState::address_resolved;
-  fill_path(id);
-  report(id, UserEvent::address_resolved);
-  return 0;
-}
-
-int CmDevice::resolve_ip(const Call& call) {
+int Commands::resolve_ip(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_ip>(call.in);
   const bool has_source = command.src_addr.sin6_family != 0;
   if ((has_source && bytes_of_family(&command.src_addr, sizeof command.src_addr) == 0) ||
@@ -213,11 +122,11 @@ int CmDevice::resolve_ip(const Call& call) {
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
-  return resolve_to(*id, address_from(&command.src_addr, sizeof command.src_addr),
+  return resolve_to(endpoints_, *id, address_from(&command.src_addr, sizeof command.src_addr),
                     address_from(&command.dst_addr, sizeof command.dst_addr));
 }
 
-int CmDevice::resolve_address(const Call& call) {
+int Commands::resolve_address(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_addr>(call.in);
   const std::size_t source_bytes = bytes_of_family(&command.src_addr, sizeof command.src_addr);
   const std::size_t destination_bytes = bytes_of_family(&command.dst_addr, sizeof command.dst_addr);
@@ -227,25 +136,25 @@ int CmDevice::resolve_address(const Call& call) {
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
-  return resolve_to(*id, address_from(&command.src_addr, command.src_size),
+  return resolve_to(endpoints_, *id, address_from(&command.src_addr, command.src_size),
                     address_from(&command.dst_addr, command.dst_size));
 }
 
-int CmDevice::resolve_route(const Call& call) {
+int Commands::resolve_route(const Call& call) {
   const auto command = arguments<rdma_ucm_resolve_route>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
   if (id->state != IdState::address_resolved) return EINVAL;
   id->state = IdState::route_resolved;
-  fill_path(*id);
+  fill_path(*id, *endpoints_.device().engine());
   report(*id, UserEvent::route_resolved);
   return 0;
 }
 
 // -- Options ---------------------------------------------------------------------------------------------------------
 
-int CmDevice::set_option(const Call& call) {
+int Commands::set_option(const Call& call) {
   const auto command = arguments<rdma_ucm_set_option>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -263,7 +172,7 @@ int CmDevice::set_option(const Call& call) {
     case RDMA_OPTION_ID_TOS:
       if (!is_octet) return EINVAL;
       id->traffic_class = octet;
-      if (id->state == IdState::address_resolved) fill_path(*id);
+      if (id->state == IdState::address_resolved) fill_path(*id, *endpoints_.device().engine());
       return 0;
     case RDMA_OPTION_ID_REUSEADDR:
       if (!is_number) return EINVAL;

@@ -7,8 +7,7 @@
 #include <cstring>
 
 #include "emulator/host/node/node_directory.h"
-#include "verbs-shim/rdma_cm/cm_device.h"
-#include "verbs-shim/verbs/objects.h"
+#include "verbs-shim/rdma_cm/commands.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -61,9 +60,20 @@ cm::Transport transport_of(std::uint8_t qp_type) {
   return qp_type == IBV_QPT_XRC_SEND || qp_type == IBV_QPT_XRC_RECV ? cm::Transport::xrc : cm::Transport::rc;
 }
 
+int accept_datagram(host::Engine& engine, Id& id, const rdma_ucm_conn_param& parameters) {
+  const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
+                                                    .qpn = wire::Qpn(parameters.qp_num),
+                                                    .qkey = parameters.qkey != 0 ? parameters.qkey : kUdpQkey};
+  const bool done = engine.run_connections([&](cm::ConnectionManager& manager, Time now) {
+    return manager.reply_service(now, id.connection, answer,
+                                 data_of(parameters.private_data, parameters.private_data_len));
+  });
+  return done ? 0 : EINVAL;
+}
+
 }  // namespace
 
-int CmDevice::connect(const Call& call) {
+int Commands::connect(const Call& call) {
   const auto command = arguments<rdma_ucm_connect>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -79,13 +89,14 @@ int CmDevice::connect(const Call& call) {
   init.service_id = service_id(*id, id->destination.port);
   id->path.traffic_class = id->traffic_class;
   const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
-  const host::ServiceDirectory& services = engine()->services();
+  const host::ServiceDirectory& services = endpoints_.device().engine()->services();
   const wire::Gid& to = id->destination.gid;
-  const bool by_slot = engine()->link_kind().reaches_by_slot;
+  const bool by_slot = endpoints_.device().engine()->link_kind().reaches_by_slot;
   // Where a request reaches all processes of a node none has to be named, but one of this machine can be seen to end.
   id->path.slot =
       by_slot ? services.find_process(to, init.service_id, asker) : services.find_listener(to, init.service_id, asker);
-  if (engine()->link_kind().all_peers_are_here && (by_slot ? !id->path.slot : services.is_deserted(to))) {
+  if (endpoints_.device().engine()->link_kind().all_peers_are_here &&
+      (by_slot ? !id->path.slot : services.is_deserted(to))) {
     // A node where nothing runs has nobody to refuse; its machine would.
     report(*id, id->is_datagram() ? UserEvent::unreachable : UserEvent::rejected,
            id->is_datagram() ? static_cast<int>(cm::ServiceStatus::invalid_service_id) : kRefused);
@@ -95,7 +106,7 @@ int CmDevice::connect(const Call& call) {
   init.offer = offer_of(command.conn_param, id->starting_psn);
   init.transport = transport_of(id->qp_type);
   init.private_data = with_addresses(*id, command.conn_param);
-  id->connection = engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
+  id->connection = endpoints_.device().engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
     return id->is_datagram() ? manager.request_service(now, init) : manager.request(now, init);
   });
   if (id->connection == 0) return ENOMEM;
@@ -103,65 +114,54 @@ int CmDevice::connect(const Call& call) {
   return 0;
 }
 
-int CmDevice::listen(const Call& call) {
+int Commands::listen(const Call& call) {
   const auto command = arguments<rdma_ucm_listen>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
   if (id->state == IdState::idle) {
-    if (const int error = bind_to(*id, {AF_INET, wire::Gid::from_ipv4(0), 0}); error != 0) return error;
+    if (const int error = endpoints_.bind(*id, {AF_INET, wire::Gid::from_ipv4(0), 0}); error != 0) return error;
   }
   if (id->state != IdState::address_bound) return EINVAL;
   if (id->source.family == AF_IB) return EOPNOTSUPP;
-  if (const int error = start_listening(*id); error != 0) return error;
+  if (const int error = endpoints_.ports().start_listening(*id); error != 0) return error;
   const bool has_backlog = command.backlog != 0 && command.backlog <= kBacklogDefault;
   id->backlog = has_backlog ? command.backlog : kBacklogDefault;
   id->state = IdState::listen;
   return 0;
 }
 
-int CmDevice::accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
-  const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
-                                                    .qpn = wire::Qpn(parameters.qp_num),
-                                                    .qkey = parameters.qkey != 0 ? parameters.qkey : kUdpQkey};
-  const bool done = engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
-    return manager.reply_service(now, id.connection, answer,
-                                 data_of(parameters.private_data, parameters.private_data_len));
-  });
-  return done ? 0 : EINVAL;
-}
-
-int CmDevice::accept(const Call& call) {
+int Commands::accept(const Call& call) {
   const auto command = arguments<rdma_ucm_accept>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
   if (id->state != IdState::connect) return EINVAL;
   if (command.conn_param.valid == 0) {
-    const bool done = engine()->run_connections(
+    const bool done = endpoints_.device().engine()->run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.ready(now, id->connection, {}); });
     return done ? 0 : EINVAL;
   }
   int error = 0;
   if (id->is_datagram()) {
-    error = accept_datagram(*id, command.conn_param);
+    error = accept_datagram(*endpoints_.device().engine(), *id, command.conn_param);
   } else if (command.conn_param.private_data_len > wire::kCmPrivateBytes<wire::CmReplyLayout>) {
     return EINVAL;
   } else {
     const auto offer = offer_of(command.conn_param, id->starting_psn);
     const auto data = data_of(command.conn_param.private_data, command.conn_param.private_data_len);
-    const bool done = engine()->run_connections(
+    const bool done = endpoints_.device().engine()->run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.reply(now, id->connection, offer, data); });
     error = done ? 0 : EINVAL;
   }
   if (error != 0) return error;
-  if (Id* const listener = by_serial(id->listener)) ++listener->backlog;
+  if (Id* const listener = endpoints_.ids().by_serial(id->listener)) ++listener->backlog;
   id->listener = 0;
   id->uid = command.uid;
   return 0;
 }
 
-int CmDevice::reject(const Call& call) {
+int Commands::reject(const Call& call) {
   const auto command = arguments<rdma_ucm_reject>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -172,7 +172,7 @@ int CmDevice::reject(const Call& call) {
   const auto reason =
       command.reason != 0 ? static_cast<cm::RejectReason>(command.reason) : cm::RejectReason::consumer_defined;
   const auto data = data_of(command.private_data, command.private_data_len);
-  const bool done = engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
+  const bool done = endpoints_.device().engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
     if (id->is_datagram())
       return manager.reply_service(now, id->connection, {.status = cm::ServiceStatus::rejected}, data);
     return manager.reject(now, id->connection, reason, data);
@@ -180,28 +180,19 @@ int CmDevice::reject(const Call& call) {
   return done ? 0 : EINVAL;
 }
 
-int CmDevice::disconnect(const Call& call) {
+int Commands::disconnect(const Call& call) {
   const auto command = arguments<rdma_ucm_disconnect>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
   if (id->connection == 0 || id->is_datagram()) return EINVAL;
   // Whatever the state, as the kernel: a connection that is gone is disconnected.
-  engine()->run_connections(
+  endpoints_.device().engine()->run_connections(
       [&](cm::ConnectionManager& manager, Time now) { return manager.disconnect(now, id->connection); });
   return 0;
 }
 
-void CmDevice::fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah) const {
-  std::ranges::copy(path.address.octets, ah.grh.dgid);
-  ah.grh.flow_label = path.flow_label;
-  ah.grh.hop_limit = path.hop_limit;
-  ah.grh.traffic_class = path.traffic_class;
-  ah.is_global = 1;
-  ah.port_num = 1;
-}
-
-int CmDevice::init_qp_attributes(const Call& call) {
+int Commands::init_qp_attributes(const Call& call) {
   const auto command = arguments<rdma_ucm_init_qp_attr>(call.in);
   ib_uverbs_qp_attr response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
@@ -213,11 +204,12 @@ int CmDevice::init_qp_attributes(const Call& call) {
   response.qp_attr_mask = IBV_QP_STATE;
   std::optional<cm::Agreement> agreed;
   if (id->connection != 0 && !id->is_datagram()) {
-    agreed = engine()->run_connections([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
-      const cm::Agreement* const agreement = manager.agreement(id->connection);
-      if (agreement == nullptr) return std::nullopt;
-      return *agreement;
-    });
+    agreed = endpoints_.device().engine()->run_connections(
+        [&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
+          const cm::Agreement* const agreement = manager.agreement(id->connection);
+          if (agreement == nullptr) return std::nullopt;
+          return *agreement;
+        });
     if (!agreed) return EINVAL;
   }
   switch (command.qp_state) {
@@ -269,32 +261,26 @@ int CmDevice::init_qp_attributes(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-int CmDevice::notify(const Call& call) {
+int Commands::notify(const Call& call) {
   const auto command = arguments<rdma_ucm_notify>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
   if (id->connection == 0) return EINVAL;
   if (command.event != IBV_EVENT_COMM_EST) return 0;
-  const bool done = engine()->run_connections(
+  const bool done = endpoints_.device().engine()->run_connections(
       [&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
   return done ? 0 : EINVAL;
 }
 
 // -- Multicast -------------------------------------------------------------------------------------------------------
 
-int CmDevice::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
+int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
   rdma_ucm_create_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
   if (group.family == 0 || group.family == AF_IB || !group.gid.is_multicast()) return EINVAL;
   if (id.state != IdState::address_bound && id.state != IdState::address_resolved) return EINVAL;
-  std::uint32_t handle = 1;
-  const auto is_taken = [&](std::uint32_t number) {
-    return std::ranges::any_of(ids_, [&](const auto& other) {
-      return other && std::ranges::any_of(other->groups, [&](const auto& it) { return it.handle == number; });
-    });
-  };
-  while (is_taken(handle)) ++handle;
+  const std::uint32_t handle = endpoints_.ids().free_group_handle();
   id.groups.push_back({handle, uid, 0});
   response.id = handle;
   rdma_ucm_event_resp event{};
@@ -311,7 +297,7 @@ int CmDevice::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t re
   return respond(call, response_at, &response, sizeof response);
 }
 
-int CmDevice::join_ip_multicast(const Call& call) {
+int Commands::join_ip_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_join_ip_mcast>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
@@ -319,7 +305,7 @@ int CmDevice::join_ip_multicast(const Call& call) {
   return join(*id, call, command.uid, command.response, address_from(&command.addr, sizeof command.addr));
 }
 
-int CmDevice::join_multicast(const Call& call) {
+int Commands::join_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_join_mcast>(call.in);
   if (command.addr_size > sizeof command.addr) return EINVAL;
   const auto found = find(call, command.id);
@@ -328,11 +314,11 @@ int CmDevice::join_multicast(const Call& call) {
   return join(*id, call, command.uid, command.response, address_from(&command.addr, command.addr_size));
 }
 
-int CmDevice::leave_multicast(const Call& call) {
+int Commands::leave_multicast(const Call& call) {
   const auto command = arguments<rdma_ucm_destroy_id>(call.in);
   rdma_ucm_destroy_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
-  for (auto& id : ids_) {
+  for (const auto& id : endpoints_.ids()) {
     if (!id || id->channel != call.channel) continue;
     const auto found = std::ranges::find(id->groups, command.id, &MulticastGroup::handle);
     if (found == id->groups.end()) continue;

@@ -1,16 +1,17 @@
 // Offers the device to the path shim, where there is one, and hands it the connection manager's events.
-#include "verbs-shim/rdma_cm/offer.h"
-
+// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #include <dlfcn.h>
 
-#include "emulator/host/os/same_user.h"
 #include "verbs-shim/rdma_cm/cm_device.h"
 #include "verbs-shim/sysfs/rdma_cm.h"
 #include "verbs-shim/verbs/boundary.h"
+#include "verbs-shim/verbs/connection_device.h"
 #include "verbs-shim/verbs/process.h"
 
-namespace verbena::shim::rdma_cm {
+namespace verbena::shim {
 namespace {
+
+using rdma_cm::CmDevice;
 
 // The boundary of these calls: what boundary.h is for verbs. A write() of whoever does not mean us comes here as well.
 
@@ -38,20 +39,15 @@ void leave() {
 
 }  // namespace
 
-void offer_device() {
+void offer_connection_device() {
   static constexpr path::DeviceFunctions kFunctions{
       .open = open, .is_channel = is_channel, .command = command, .leave = leave};
   void* const found = dlsym(RTLD_DEFAULT, kOfferDeviceName);
   if (found != nullptr) reinterpret_cast<decltype(verbena_path_offer_device)*>(found)(&kFunctions);
 }
 
-void tell_user() {
-  void* const found = dlsym(RTLD_DEFAULT, kSettleUserName);
-  if (found != nullptr) reinterpret_cast<decltype(verbena_path_settle_user)*>(found)(host::own_user());
-}
-
 void deliver(const cm::Event& event) {
   CmDevice::instance().connection_event(event);
 }
 
-}  // namespace verbena::shim::rdma_cm
+}  // namespace verbena::shim

@@ -1,13 +1,7 @@
-// Ports: who may be bound to one, and who listens there, as the kernel's cma_check_port and cma_bind_port have it.
-//
-// A port is the node's, so what an ID is bound to is claimed under the node's names, one for each IP version that it
-// stands in the way of; IDs of this process share a name where the kernel's rules let them share the port.
-// Tested by: tests/shim/rdma_cm/rdma_cm_family_test.cc
+#include "verbs-shim/rdma_cm/ports.h"
+
 #include <algorithm>
 #include <cerrno>
-
-#include "verbs-shim/rdma_cm/cm_device.h"
-#include "verbs-shim/verbs/objects.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -38,17 +32,12 @@ bool includes(wire::IpVersions versions, IpVersion version) {
 
 }  // namespace
 
-std::uint64_t service_id(const Id& id, std::uint16_t port) {
-  constexpr unsigned kPortBits = 16;
-  return std::uint64_t{id.port_space} << kPortBits | port;
-}
-
-std::uint16_t CmDevice::ephemeral_port() {
+std::uint16_t Ports::ephemeral() {
   return static_cast<std::uint16_t>(kEphemeralFirst + random_() % kEphemeralCount);
 }
 
 /// Whether the IDs of this process that are bound to the port let `id` be there as well.
-int CmDevice::check_port(const Id& id, std::uint16_t port, bool reuse) const {
+int Ports::check(const Id& id, std::uint16_t port, bool reuse) const {
   for (const auto& other : ids_) {
     const bool is_owner = other != nullptr && other.get() != &id && other->owns_port() && other->source.port == port &&
                           other->port_space == id.port_space;
@@ -60,20 +49,19 @@ int CmDevice::check_port(const Id& id, std::uint16_t port, bool reuse) const {
   return 0;
 }
 
-/// Binds the ID, or leaves it as it was.
-int CmDevice::take_port(Id& id, const Address& address) {
+int Ports::take(Id& id, const Address& address) {
   if (address.port == 0) {
     Address chosen = address;
     for (unsigned tries = 0; tries < kEphemeralTries; ++tries) {
-      chosen.port = ephemeral_port();
-      const int error = take_port(id, chosen);
+      chosen.port = ephemeral();
+      const int error = take(id, chosen);
       if (error != EADDRINUSE && error != EADDRNOTAVAIL) return error;
     }
     return EADDRNOTAVAIL;
   }
   const Address before = id.source;
   id.source = address;
-  int error = check_port(id, address.port, id.reuse_address);
+  int error = check(id, address.port, id.reuse_address);
   // What other processes of the node have stands in the way of both versions unless each is for its own only.
   const wire::IpVersions claimed = is_family_only(id) ? own_version(id) : wire::kBothIpVersions;
   for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6}) {
@@ -81,7 +69,7 @@ int CmDevice::take_port(Id& id, const Address& address) {
     std::weak_ptr<host::ServiceClaim>& known = claims_[{service_id(id, address.port), version}];
     auto& own = id.claims[static_cast<std::size_t>(version)];
     if ((own = known.lock()) != nullptr) continue;
-    auto claim = engine()->services().claim({service_id(id, address.port), version, address.is_any()}, error);
+    auto claim = device_.engine()->services().claim({service_id(id, address.port), version, address.is_any()}, error);
     if (claim) known = own = std::make_shared<host::ServiceClaim>(std::move(*claim));
   }
   if (error == 0) return 0;
@@ -90,24 +78,24 @@ int CmDevice::take_port(Id& id, const Address& address) {
   return error;
 }
 
-int CmDevice::start_listening(Id& id) {
+int Ports::start_listening(Id& id) {
   if (id.reuse_address) {
     // Whoever listens shares the port with nobody (rdma_listen of the kernel).
-    if (const int error = check_port(id, id.source.port, false); error != 0) return error;
+    if (const int error = check(id, id.source.port, false); error != 0) return error;
     id.reuse_address = false;
   }
   const std::uint64_t service = service_id(id, id.source.port);
   const wire::IpVersions audience = audience_of(id);
-  const bool is_free = engine()->run_connections(
+  const bool is_free = device_.engine()->run_connections(
       [&](cm::ConnectionManager& manager, Time) { return manager.listeners().add(service, id.serial, audience); });
   if (!is_free) return EADDRINUSE;
   for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
     if (id.owns_port() && includes(audience, version))
-      id.listening[static_cast<std::size_t>(version)] = engine()->services().serve(service, version);
+      id.listening[static_cast<std::size_t>(version)] = device_.engine()->services().serve(service, version);
   return 0;
 }
 
-void CmDevice::release_port(Id& id) {
+void Ports::release(Id& id) {
   id.listening = {};
   id.claims = {};
   std::erase_if(claims_, [](const auto& it) { return it.second.expired(); });

@@ -10,8 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "verbs-shim/rdma_cm/cm_device.h"
-#include "verbs-shim/verbs/objects.h"
+#include "verbs-shim/rdma_cm/commands.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -52,9 +51,64 @@ void write_address(const Address& address, __kernel_sockaddr_storage& into) {
   std::memcpy(&into, &name, sizeof into);
 }
 
+void write_device(const Id& id, const OpenedDevice& device, rdma_ucm_query_addr_resp& response) {
+  if (!id.has_device) return;
+  response.node_guid = device.guid();
+  response.port_num = 1;
+  response.pkey = kPkey;
+}
+
+int query_addresses(const Call& call, const Id& id, const OpenedDevice& device, std::uint64_t into) {
+  if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
+  rdma_ucm_query_addr_resp response{};
+  write_device(id, device, response);
+  write_address(id.source, response.src_addr);
+  write_address(id.destination, response.dst_addr);
+  response.src_size = static_cast<std::uint16_t>(bytes_of(id.source));
+  response.dst_size = static_cast<std::uint16_t>(bytes_of(id.destination));
+  return respond(call, into, &response, sizeof response);
+}
+
+int query_gids(const Call& call, const Id& id, const OpenedDevice& device, std::uint64_t into) {
+  if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
+  rdma_ucm_query_addr_resp response{};
+  write_device(id, device, response);
+  const wire::Gid own = id.has_device ? device.gid() : wire::Gid{};
+  write_infiniband_address(id, id.source, own, response.src_addr);
+  write_infiniband_address(id, id.destination, id.has_device ? id.destination.gid : wire::Gid{}, response.dst_addr);
+  response.src_size = response.dst_size = sizeof(sockaddr_ib);
+  return respond(call, into, &response, sizeof response);
+}
+
+int query_path(const Call& call, const Id& id, const OpenedDevice& device, std::uint64_t into) {
+  struct {
+    std::uint32_t paths = 0;
+    std::uint32_t reserved = 0;
+    ibv_path_data path{};
+  } response;
+  static_assert(offsetof(decltype(response), path) == sizeof(rdma_ucm_query_path_resp));
+  if (call.out_bytes < sizeof(rdma_ucm_query_path_resp)) return ENOSPC;
+  response.paths = id.has_device && has_route(id) ? 1 : 0;
+  // As the kernel counts: how many there are, whether or not there is room for them.
+  const bool has_room = call.out_bytes - sizeof(rdma_ucm_query_path_resp) > sizeof(ib_path_rec_data);
+  if (response.paths == 0 || !has_room) return respond(call, into, &response, sizeof(rdma_ucm_query_path_resp));
+  response.path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
+  ibv_path_record& path = response.path.path;
+  std::ranges::copy(id.destination.gid.octets, path.dgid.raw);
+  std::ranges::copy(device.gid().octets, path.sgid.raw);
+  path.flowlabel_hoplimit = htobe32(id.path.flow_label << kFlowLabelShift | id.path.hop_limit);
+  path.tclass = id.path.traffic_class;
+  path.reversible_numpath = kReversible | kOnePath;
+  path.pkey = htobe16(kPkey);
+  path.mtu = exactly(id.path.mtu);
+  path.rate = exactly(id.path.packet_rate);
+  path.packetlifetime = exactly(id.path.packet_lifetime);
+  return respond(call, into, &response, sizeof response);
+}
+
 }  // namespace
 
-int CmDevice::query_route(const Call& call) {
+int Commands::query_route(const Call& call) {
   const auto command = arguments<rdma_ucm_query>(call.in);
   constexpr std::size_t kOldestBytes = offsetof(rdma_ucm_query_route_resp, ibdev_index);
   if (call.out_bytes < kOldestBytes) return ENOSPC;
@@ -68,11 +122,11 @@ int CmDevice::query_route(const Call& call) {
   address_to(id->destination, address);
   std::memcpy(&response.dst_addr, &address, sizeof response.dst_addr);
   if (id->has_device) {
-    response.node_guid = device_of(context_->device)->guid;
+    response.node_guid = endpoints_.device().guid();
     response.port_num = 1;
     ib_user_path_rec& route = response.ib_route[0];
     std::ranges::copy(id->destination.gid.octets, route.dgid);
-    std::ranges::copy(engine()->nic_config().gids[0].octets, route.sgid);
+    std::ranges::copy(endpoints_.device().gid().octets, route.sgid);
     response.num_paths = has_route(*id) ? 1 : 0;
     route.pkey = kPkey;
     if (has_route(*id)) {
@@ -90,76 +144,21 @@ int CmDevice::query_route(const Call& call) {
   return respond(call, command.response, &response, sizeof response);
 }
 
-int CmDevice::query(const Call& call) {
+int Commands::query(const Call& call) {
   const auto command = arguments<rdma_ucm_query>(call.in);
   const auto found = find(call, command.id);
   if (!found) return found.error();
   const Id& id = **found;
   switch (command.option) {
     case RDMA_USER_CM_QUERY_ADDR:
-      return query_addresses(call, id, command.response);
+      return query_addresses(call, id, endpoints_.device(), command.response);
     case RDMA_USER_CM_QUERY_PATH:
-      return query_path(call, id, command.response);
+      return query_path(call, id, endpoints_.device(), command.response);
     case RDMA_USER_CM_QUERY_GID:
-      return query_gids(call, id, command.response);
+      return query_gids(call, id, endpoints_.device(), command.response);
     default:
       return ENOSYS;
   }
-}
-
-void CmDevice::write_device(const Id& id, rdma_ucm_query_addr_resp& response) const {
-  if (!id.has_device) return;
-  response.node_guid = device_of(context_->device)->guid;
-  response.port_num = 1;
-  response.pkey = kPkey;
-}
-
-int CmDevice::query_addresses(const Call& call, const Id& id, std::uint64_t into) {
-  if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
-  rdma_ucm_query_addr_resp response{};
-  write_device(id, response);
-  write_address(id.source, response.src_addr);
-  write_address(id.destination, response.dst_addr);
-  response.src_size = static_cast<std::uint16_t>(bytes_of(id.source));
-  response.dst_size = static_cast<std::uint16_t>(bytes_of(id.destination));
-  return respond(call, into, &response, sizeof response);
-}
-
-int CmDevice::query_gids(const Call& call, const Id& id, std::uint64_t into) {
-  if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
-  rdma_ucm_query_addr_resp response{};
-  write_device(id, response);
-  const wire::Gid own = id.has_device ? engine()->nic_config().gids[0] : wire::Gid{};
-  write_infiniband_address(id, id.source, own, response.src_addr);
-  write_infiniband_address(id, id.destination, id.has_device ? id.destination.gid : wire::Gid{}, response.dst_addr);
-  response.src_size = response.dst_size = sizeof(sockaddr_ib);
-  return respond(call, into, &response, sizeof response);
-}
-
-int CmDevice::query_path(const Call& call, const Id& id, std::uint64_t into) {
-  struct {
-    std::uint32_t paths = 0;
-    std::uint32_t reserved = 0;
-    ibv_path_data path{};
-  } response;
-  static_assert(offsetof(decltype(response), path) == sizeof(rdma_ucm_query_path_resp));
-  if (call.out_bytes < sizeof(rdma_ucm_query_path_resp)) return ENOSPC;
-  response.paths = id.has_device && has_route(id) ? 1 : 0;
-  // As the kernel counts: how many there are, whether or not there is room for them.
-  const bool has_room = call.out_bytes - sizeof(rdma_ucm_query_path_resp) > sizeof(ib_path_rec_data);
-  if (response.paths == 0 || !has_room) return respond(call, into, &response, sizeof(rdma_ucm_query_path_resp));
-  response.path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
-  ibv_path_record& path = response.path.path;
-  std::ranges::copy(id.destination.gid.octets, path.dgid.raw);
-  std::ranges::copy(engine()->nic_config().gids[0].octets, path.sgid.raw);
-  path.flowlabel_hoplimit = htobe32(id.path.flow_label << kFlowLabelShift | id.path.hop_limit);
-  path.tclass = id.path.traffic_class;
-  path.reversible_numpath = kReversible | kOnePath;
-  path.pkey = htobe16(kPkey);
-  path.mtu = exactly(id.path.mtu);
-  path.rate = exactly(id.path.packet_rate);
-  path.packetlifetime = exactly(id.path.packet_lifetime);
-  return respond(call, into, &response, sizeof response);
 }
 
 }  // namespace verbena::shim::rdma_cm

@@ -11,7 +11,7 @@
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/node/node_directory.h"
-#include "verbs-shim/rdma_cm/offer.h"
+#include "verbs-shim/verbs/connection_device.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
@@ -47,7 +47,7 @@ Device* the_device() {
     print_into(made->device.dev_name, sizeof made->device.dev_name, "", "uverbs0");
     print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/", "uverbs0");
     print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/", made->device.name);
-    rdma_cm::offer_device();
+    offer_connection_device();
     made->guid = guid_to(host::guid_of(host::node_mac(config->address)));
     return made;
   }();

@@ -1,5 +1,6 @@
 #include "verbs-shim/verbs/process.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/same_user.h"
 #include "emulator/host/os/shortage.h"
-#include "verbs-shim/rdma_cm/offer.h"
+#include "verbs-shim/sysfs/rdma_cm.h"
+#include "verbs-shim/verbs/connection_device.h"
 #include "wire/assert.h"
 
 namespace verbena::shim {
@@ -59,6 +62,12 @@ bool speaks_of_device(nic::AsyncEventType type) {
       return false;
   }
   return false;
+}
+
+/// Tells the path shim, if the program has it, as which user this process has opened its device.
+void tell_user() {
+  void* const found = dlsym(RTLD_DEFAULT, kSettleUserName);
+  if (found != nullptr) reinterpret_cast<decltype(verbena_path_settle_user)*>(found)(host::own_user());
 }
 
 }  // namespace
@@ -121,7 +130,7 @@ host::Engine* Process::attach(Context& context, const Device& device) {
       }
       engine_ = std::move(*opened);
       opened_by_ = getpid();
-      rdma_cm::tell_user();
+      tell_user();
     } catch (const std::bad_alloc&) {
       host::tell_no_memory("the device cannot be opened");
       return fail(ENOMEM);
@@ -256,7 +265,7 @@ void Process::completion_event(const nic::CompletionEvent& event) {
 }
 
 void Process::connection_event(const cm::Event& event) {
-  rdma_cm::deliver(event);
+  deliver(event);
 }
 
 void release(Context* context) {

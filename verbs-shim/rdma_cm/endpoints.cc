@@ -1,10 +1,8 @@
-// From the communication manager's events to those of the uABI, as the kernel's cma makes them.
-// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
+#include "verbs-shim/rdma_cm/endpoints.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
-#include "verbs-shim/rdma_cm/cm_device.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -31,18 +29,71 @@ wire::IpAddressingHeader addresses_of(const cm::Event& event) {
 
 }  // namespace
 
-void CmDevice::take_request(const cm::Event& event) {
-  host::Engine& nic = *engine();
+int Endpoints::bind(Id& id, const Address& address) {
+  if (address.family == 0) return EAFNOSUPPORT;
+  if (address.family == AF_IB && !address.is_any()) return ENODEV;  // RoCE's GIDs are no addresses of this family
+  if (id.state != IdState::idle) return EINVAL;
+  const wire::Gid& own = device_.gid();
+  Address source = address;
+  if (address.family == AF_IB) {
+    id.source = address;  // nobody can reach it: a service ID needs no port
+    id.state = IdState::address_bound;
+    return 0;
+  }
+  if (!address.is_any()) {
+    if (address.is_loopback()) source.gid = own;
+    if (source.gid != own) return ENODEV;
+  }
+  if (const int error = ports_.take(id, source); error != 0) return error;
+  id.has_device = !address.is_any();
+  id.state = IdState::address_bound;
+  return 0;
+}
+
+void Endpoints::end(Id& id) {
+  if (host::Engine* const engine = device_.engine(); engine != nullptr) {
+    engine->run_connections([&](cm::ConnectionManager& manager, Time now) {
+      if (id.state == IdState::listen) manager.listeners().remove(service_id(id, id.source.port), id.serial);
+      if (id.connection != 0) manager.destroy(now, id.connection);
+      return true;
+    });
+  }
+  if (Id* const listener = ids_.by_serial(id.listener)) ++listener->backlog;
+  if (id.owns_port()) ports_.release(id);
+  ids_.remove(id);
+}
+
+void Endpoints::end_all(const std::shared_ptr<Channel>& channel) {
+  for (const auto& id : ids_)
+    if (id && id->channel == channel) end(*id);
+}
+
+void Endpoints::end_all() {
+  // The channels stay: a thread of the application may sleep in one of them to the very end.
+  for (const auto& id : ids_)
+    if (id) end(*id);
+  if (device_.engine() != nullptr) device_.engine()->disconnect_all();
+}
+
+void Endpoints::clear() {
+  ids_.clear();
+  ports_.clear();
+}
+
+// -- Events ----------------------------------------------------------------------------------------------------------
+
+void Endpoints::take_request(const cm::Event& event) {
+  host::Engine& nic = *device_.engine();
   const auto refuse = [&] {
     nic.run_connections([&](cm::ConnectionManager& manager, Time now) {
       manager.destroy(now, event.connection);
       return true;
     });
   };
-  Id* const listener = by_serial(event.context);
+  Id* const listener = ids_.by_serial(event.context);
   if (listener == nullptr || listener->backlog == 0) return refuse();
   const std::uint64_t listener_serial = listener->serial;
-  Id* const id = make_id(listener->channel, listener->port_space, listener->qp_type);
+  Id* const id = ids_.make(listener->channel, listener->port_space, listener->qp_type);
   if (id == nullptr) return refuse();
   --listener->backlog;
   id->listener = listener_serial;
@@ -52,7 +103,7 @@ void CmDevice::take_request(const cm::Event& event) {
   const wire::IpAddressingHeader addresses = addresses_of(event);
   const bool is_ipv4 = addresses.ip_version == 4;
   const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
-  id->source = {family, nic.nic_config().gids[0], listener->source.port};
+  id->source = {family, device_.gid(), listener->source.port};
   id->destination = {family, event.path.address, addresses.source_port};
   id->destination_mac = event.path.mac;
   id->path = event.path;
@@ -74,7 +125,7 @@ void CmDevice::take_request(const cm::Event& event) {
   report(*listener, response);
 }
 
-void CmDevice::take_answer(Id& id, const cm::Event& event) {
+void Endpoints::take_answer(Id& id, const cm::Event& event) {
   rdma_ucm_event_resp response{};
   response.uid = id.uid;
   response.id = id.handle;
@@ -130,21 +181,21 @@ void CmDevice::take_answer(Id& id, const cm::Event& event) {
 }
 
 /// As cma_process_remove tells everybody: whoever has a device, and listeners.
-void CmDevice::take_removal() {
+void Endpoints::take_removal() {
   for (const auto& id : ids_) {
     if (id == nullptr || (!id->has_device && id->state != IdState::listen)) continue;
     id->state = IdState::device_removed;
     id->connection = 0;
-    release_port(*id);
+    ports_.release(*id);
     if (id->uid != 0) report(*id, UserEvent::device_removal);
   }
 }
 
-void CmDevice::take_event(const cm::Event& event) {
+void Endpoints::take(const cm::Event& event) {
   if (event.type == cm::EventType::device_removed) return take_removal();  // the device may be closed already
-  if (engine() == nullptr) return;
+  if (device_.engine() == nullptr) return;
   if (event.type == cm::EventType::request || event.type == cm::EventType::service_request) return take_request(event);
-  if (Id* const id = by_serial(event.context)) take_answer(*id, event);
+  if (Id* const id = ids_.by_serial(event.context)) take_answer(*id, event);
 }
 
 }  // namespace verbena::shim::rdma_cm

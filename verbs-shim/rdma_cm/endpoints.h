@@ -1,0 +1,47 @@
+// Endpoints: the IDs of a process with all that they hold: a place in the table, a port, a connection of the engine's
+// communication manager.
+//
+// Solely responsible for giving all of it back when an ID ends, and for what the manager's events mean to an ID, as the
+// kernel's cma has it. What a program asks for is in commands.h. Guarded by the device's lock.
+// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
+#pragma once
+
+#include <memory>
+
+#include "emulator/cm/connection.h"
+#include "verbs-shim/rdma_cm/id_table.h"
+#include "verbs-shim/rdma_cm/opened_device.h"
+#include "verbs-shim/rdma_cm/ports.h"
+
+namespace verbena::shim::rdma_cm {
+
+class Endpoints {
+ public:
+  IdTable& ids() { return ids_; }
+  Ports& ports() { return ports_; }
+  OpenedDevice& device() { return device_; }
+
+  /// Returns an errno value.
+  int bind(Id& id, const Address& address);
+  /// The ID ends; its connection ends as the manager sees fit.
+  void end(Id& id);
+  /// Those of a channel.
+  void end_all(const std::shared_ptr<Channel>& channel);
+  /// All, and with them whatever the manager still has: the process ends.
+  void end_all();
+  /// In the child after fork(): they are the parent's.
+  void clear();
+
+  void take(const cm::Event& event);
+
+ private:
+  void take_request(const cm::Event& event);
+  void take_answer(Id& id, const cm::Event& event);
+  void take_removal();
+
+  OpenedDevice device_;
+  IdTable ids_;
+  Ports ports_{ids_, device_};
+};
+
+}  // namespace verbena::shim::rdma_cm

@@ -1,0 +1,69 @@
+#include "verbs-shim/rdma_cm/event_inbox.h"
+
+namespace verbena::shim::rdma_cm {
+namespace {
+
+// Set while this thread holds the lock: it finds the inbox itself before it lets go.
+thread_local bool holds_lock = false;
+
+}  // namespace
+
+void EventInbox::lock() {
+  mutex_.lock();
+  holds_lock = true;
+}
+
+void EventInbox::unlock() {
+  // What arrives between the last look and the unlocking finds the lock held, and is looked for once more.
+  for (;;) {
+    empty();
+    holds_lock = false;
+    mutex_.unlock();
+    {
+      const std::scoped_lock guard(inbox_mutex_);
+      if (inbox_.empty()) return;
+    }
+    if (!mutex_.try_lock()) return;
+    holds_lock = true;
+  }
+}
+
+void EventInbox::empty() {
+  for (;;) {
+    std::deque<cm::Event> events;
+    {
+      const std::scoped_lock guard(inbox_mutex_);
+      events.swap(inbox_);
+    }
+    if (events.empty()) return;
+    for (const cm::Event& event : events) endpoints_.take(event);
+  }
+}
+
+void EventInbox::put(const cm::Event& event) {
+  {
+    const std::scoped_lock guard(inbox_mutex_);
+    inbox_.push_back(event);
+  }
+  if (holds_lock || !mutex_.try_lock()) return;
+  holds_lock = true;
+  unlock();
+}
+
+bool EventInbox::is_held_here() {
+  return holds_lock;
+}
+
+void EventInbox::before_fork() {
+  lock();
+  inbox_mutex_.lock();
+}
+
+void EventInbox::after_fork(bool in_child) {
+  if (in_child) inbox_.clear();
+  inbox_mutex_.unlock();
+  holds_lock = false;
+  mutex_.unlock();
+}
+
+}  // namespace verbena::shim::rdma_cm

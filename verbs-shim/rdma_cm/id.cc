@@ -1,0 +1,105 @@
+#include "verbs-shim/rdma_cm/id.h"
+
+#include <infiniband/ib.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace verbena::shim::rdma_cm {
+
+bool Address::is_any() const {
+  return gid == wire::Gid{} || gid == wire::Gid::from_ipv4(0);
+}
+
+bool Address::is_loopback() const {
+  if (gid.is_ipv4()) return gid.ipv4() == INADDR_LOOPBACK;
+  return gid == wire::Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+}
+
+std::uint64_t service_id(const Id& id, std::uint16_t port) {
+  constexpr unsigned kPortBits = 16;
+  return std::uint64_t{id.port_space} << kPortBits | port;
+}
+
+std::size_t bytes_of_family(const void* name, std::size_t room) {
+  sa_family_t family = 0;
+  std::memcpy(&family, name, sizeof family);
+  const std::size_t bytes = family == AF_INET    ? sizeof(sockaddr_in)
+                            : family == AF_INET6 ? sizeof(sockaddr_in6)
+                            : family == AF_IB    ? sizeof(sockaddr_ib)
+                                                 : 0;
+  return bytes <= room ? bytes : 0;
+}
+
+Address address_from(const void* socket_address, std::size_t bytes) {
+  Address address;
+  sa_family_t family = 0;
+  if (bytes < sizeof family) return address;
+  std::memcpy(&family, socket_address, sizeof family);
+  if (family == AF_INET && bytes >= sizeof(sockaddr_in)) {
+    sockaddr_in from{};
+    std::memcpy(&from, socket_address, sizeof from);
+    address = {AF_INET, wire::Gid::from_ipv4(ntohl(from.sin_addr.s_addr)), ntohs(from.sin_port)};
+  } else if (family == AF_INET6 && bytes >= sizeof(sockaddr_in6)) {
+    sockaddr_in6 from{};
+    std::memcpy(&from, socket_address, sizeof from);
+    address.family = AF_INET6;
+    address.port = ntohs(from.sin6_port);
+    std::ranges::copy(from.sin6_addr.s6_addr, address.gid.octets.begin());
+  } else if (family == AF_IB && bytes >= sizeof(sockaddr_ib)) {
+    sockaddr_ib from{};
+    std::memcpy(&from, socket_address, sizeof from);
+    address.family = AF_IB;
+    std::ranges::copy(from.sib_addr.sib_raw, address.gid.octets.begin());
+  }
+  return address;
+}
+
+void address_to(const Address& address, sockaddr_storage& into) {
+  into = {};
+  if (address.family == AF_INET) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(address.port);
+    to.sin_addr.s_addr = htonl(address.gid.ipv4());
+    std::memcpy(&into, &to, sizeof to);
+  } else if (address.family == AF_INET6) {
+    sockaddr_in6 to{};
+    to.sin6_family = AF_INET6;
+    to.sin6_port = htons(address.port);
+    std::ranges::copy(address.gid.octets, to.sin6_addr.s6_addr);
+    std::memcpy(&into, &to, sizeof to);
+  } else if (address.family == AF_IB) {
+    into.ss_family = AF_IB;
+  }
+}
+
+std::size_t bytes_of(const Address& address) {
+  sockaddr_storage name;
+  address_to(address, name);
+  return bytes_of_family(&name, sizeof name);
+}
+
+void fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah) {
+  std::ranges::copy(path.address.octets, ah.grh.dgid);
+  ah.grh.flow_label = path.flow_label;
+  ah.grh.hop_limit = path.hop_limit;
+  ah.grh.traffic_class = path.traffic_class;
+  ah.is_global = 1;
+  ah.port_num = 1;
+}
+
+void report(Id& id, UserEvent type, std::int32_t status) {
+  rdma_ucm_event_resp response{};
+  response.event = static_cast<std::uint32_t>(type);
+  response.status = static_cast<std::uint32_t>(status);
+  response.uid = id.uid;
+  response.id = id.handle;
+  report(id, response);
+}
+
+void report(Id& reporter, const rdma_ucm_event_resp& response) {
+  reporter.channel->push({reporter.serial, response});
+}
+
+}  // namespace verbena::shim::rdma_cm

@@ -1,0 +1,118 @@
+// Id: an ID of /dev/infiniband/rdma_cm as a value: its addresses, what it holds and its state.
+//
+// Solely responsible for these values, for addresses in the forms that programs give and get, and for the form of an
+// event. It does not know which IDs there are, nor which ports are free (id_table.h, ports.h).
+// Tested by: tests/shim/rdma_cm/rdma_cm_commands_test.cc
+#pragma once
+
+#include <netinet/in.h>
+// in.h comes first: the kernel's header defines the same addresses.
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_cm.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "emulator/cm/connection.h"
+#include "emulator/host/node/service_directory.h"
+#include "emulator/host/os/abstract_name.h"
+#include "verbs-shim/rdma_cm/channel.h"
+
+namespace verbena::shim::rdma_cm {
+
+/// enum rdma_cm_event_type of librdmacm, which the uABI has as numbers only.
+enum class UserEvent : std::uint32_t {
+  address_resolved,
+  address_error,
+  route_resolved,
+  route_error,
+  connect_request,
+  connect_response,
+  connect_error,
+  unreachable,
+  rejected,
+  established,
+  disconnected,
+  device_removal,
+  multicast_join,
+  multicast_error,
+  address_change,
+  timewait_exit,
+};
+
+struct Address {
+  sa_family_t family = 0;  // 0: none yet
+  wire::Gid gid;           // ::ffff:0.0.0.0 or :: stands for any
+  std::uint16_t port = 0;
+  bool is_any() const;
+  bool is_loopback() const;
+};
+
+struct MulticastGroup {
+  std::uint32_t handle = 0;
+  std::uint64_t uid = 0;
+  std::uint32_t events_reported = 0;
+};
+
+enum class IdState : std::uint8_t {
+  idle,
+  address_bound,
+  address_resolved,
+  route_resolved,
+  connect,
+  disconnect,
+  listen,
+  device_removed,  // can be destroyed only
+};
+
+struct Id {
+  std::uint32_t handle = 0;
+  std::uint64_t serial = 0;  // never used again, unlike the handle
+  std::uint64_t uid = 0;
+  std::shared_ptr<Channel> channel;
+  std::uint16_t port_space = 0;
+  std::uint8_t qp_type = 0;
+  IdState state = IdState::idle;
+  Address source;
+  Address destination;
+  bool has_device = false;
+  wire::MacAddress destination_mac;
+  // By host::IpVersion: what its port is held by, none if nobody can reach it, and what says that it listens there.
+  std::array<std::shared_ptr<host::ServiceClaim>, 2> claims;
+  std::array<host::HeldName, 2> listening;
+  cm::ConnectionId connection = 0;
+  std::uint64_t listener = 0;  // serial; of a request: where it came in
+  std::uint32_t backlog = 0;   // of a listener: requests it still takes
+  std::uint32_t events_reported = 0;
+  std::uint32_t starting_psn = 0;  // at which the peer shall start to send
+  std::uint32_t qkey = 0;
+  bool srq = false;
+  std::uint8_t traffic_class = 0;
+  std::optional<std::uint8_t> ack_timeout;  // RDMA_OPTION_ID_ACK_TIMEOUT; 0: none ever
+  bool reuse_address = false;
+  std::optional<bool> family_only;  // RDMA_OPTION_ID_AFONLY; unset: as its address family has it
+  cm::Path path;
+  std::vector<MulticastGroup> groups;
+  bool is_datagram() const { return qp_type == IBV_QPT_UD; }
+  bool owns_port() const { return claims[0] != nullptr || claims[1] != nullptr; }
+};
+
+std::uint64_t service_id(const Id& id, std::uint16_t port);
+
+/// The octets that a name of this family has; 0: it is none that an ID can have (rdma_addr_size of the kernel).
+std::size_t bytes_of_family(const void* name, std::size_t room);
+/// Family 0: no address that an ID can have.
+Address address_from(const void* socket_address, std::size_t bytes);
+void address_to(const Address& address, sockaddr_storage& into);
+std::size_t bytes_of(const Address& address);
+void fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah);
+
+/// Tells the ID's channel.
+void report(Id& id, UserEvent type, std::int32_t status = 0);
+void report(Id& reporter, const rdma_ucm_event_resp& response);
+
+}  // namespace verbena::shim::rdma_cm

@@ -1,0 +1,43 @@
+// Ports: who may be bound to one, and who listens there, as the kernel's cma_check_port and cma_bind_port have it.
+//
+// Solely responsible for the ports of a process's IDs. A port is the node's, so what an ID is bound to is claimed under
+// the node's names, one for each IP version that it stands in the way of; IDs of this process share a name where the
+// kernel's rules let them share the port. Guarded by the device's lock.
+// Tested by: tests/shim/rdma_cm/rdma_cm_family_test.cc
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "emulator/host/node/service_directory.h"
+#include "emulator/host/os/drawn_numbers.h"
+#include "verbs-shim/rdma_cm/id_table.h"
+#include "verbs-shim/rdma_cm/opened_device.h"
+
+namespace verbena::shim::rdma_cm {
+
+class Ports {
+ public:
+  Ports(const IdTable& ids, const OpenedDevice& device) : ids_(ids), device_(device) {}
+
+  std::uint16_t ephemeral();
+  /// Binds the ID, or leaves it as it was. Returns an errno value, as the others do.
+  int take(Id& id, const Address& address);
+  int start_listening(Id& id);
+  void release(Id& id);
+  /// In the child after fork(): they are the parent's.
+  void clear() { claims_.clear(); }
+
+ private:
+  int check(const Id& id, std::uint16_t port, bool reuse) const;
+
+  const IdTable& ids_;
+  const OpenedDevice& device_;
+  std::map<std::pair<std::uint64_t, host::IpVersion>, std::weak_ptr<host::ServiceClaim>> claims_;
+  host::DrawnNumbers random_{std::nullopt};  // two processes of a node must not draw the same ones
+};
+
+}  // namespace verbena::shim::rdma_cm

@@ -1,0 +1,20 @@
+// What the verbs tell the device of their connection manager, /dev/infiniband/rdma_cm.
+//
+// Solely responsible for these two calls upwards: verbs-shim/rdma_cm has the device, stands on the verbs and defines
+// them (offer.cc). So the verbs include nothing of it.
+// Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
+#pragma once
+
+namespace verbena::cm {
+struct Event;
+}
+
+namespace verbena::shim {
+
+/// Tells the path shim, if the program has it, what to do with the device. Once, before the program can open it.
+void offer_connection_device();
+
+/// What the connection manager of this process's engine has to say.
+void deliver(const cm::Event& event);
+
+}  // namespace verbena::shim

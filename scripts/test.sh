@@ -13,11 +13,11 @@ jobs="$(nproc)"
 results="$PWD/build/test-results"
 
 # How long each takes on two processors of 2026, seconds, after its set-up: only to say how much is left.
-declare -A usual_seconds=([format]=2 [release]=240 [core]=100 [style]=6 [instructions]=11 [programs]=750 [python]=30 [package]=60
-                          [interop]=30 [systems]=70 [fuzz]=120 [asan]=400 [tsan]=230 [tidy]=330 [leftovers]=1 [changed]=150)
+declare -A usual_seconds=([format]=6 [release]=115 [core]=190 [style]=5 [instructions]=50 [programs]=1090 [python]=45 [package]=100
+                          [interop]=35 [systems]=145 [fuzz]=80 [asan]=500 [tsan]=150 [tidy]=20 [leftovers]=1 [changed]=150)
 
 # The stages that compile or check much begin from nothing on a new machine. What that adds, seconds.
-declare -A cold_seconds=([release]=300 [fuzz]=120 [asan]=420 [tsan]=150 [tidy]=300)
+declare -A cold_seconds=([release]=660 [fuzz]=60 [asan]=400 [tsan]=150 [tidy]=780)
 # is_cold STAGE: neither its folder nor the compiler's cache has anything of it.
 is_cold() {
   case "$1" in

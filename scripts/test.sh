@@ -67,7 +67,7 @@ stage_leftovers() { /usr/bin/python3 scripts/leftovers.py compare "$before" "$VE
 
 # What these stages compile and check is begun while others run, whose tests wait for half of their time: at idle priority, and in a
 # session whose share is the least, so that it takes what nobody else wants. The first of them ends that, and each then does what
-# is left. A failure is the stage's to tell: build/ahead.log is for who wonders.
+# is left. The stage tells a failure; build/ahead.log has what was printed meanwhile.
 ahead_stages=(fuzz asan tsan tidy)
 ahead_pid=""
 begin_ahead() {
@@ -86,7 +86,8 @@ begin_ahead() {
 }
 end_ahead() {
   [[ -n "$ahead_pid" ]] || return 0
-  kill -TERM -- "-$ahead_pid" 2>/dev/null
+  # By itself as well: it may not lead its session yet.
+  kill -TERM -- "-$ahead_pid" "$ahead_pid" 2>/dev/null
   wait "$ahead_pid" 2>/dev/null
   ahead_pid=""
 }

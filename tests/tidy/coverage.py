@@ -11,8 +11,6 @@ import re
 CODE = ("wire/", "captures/", "emulator/", "verbs-shim/", "scenarios/", "cli/", "libverbena/")
 PYTHON = "python/verbena/"
 SOURCES = (".cc", ".c")
-# Folders that do not name their tests yet. This list only shrinks.
-EXEMPT = ()
 
 TESTED_BY = re.compile(r"^(?://|#)? ?Tested by: (.+?)$", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include ["<]([^">]+)[">]', re.M)
@@ -62,7 +60,7 @@ def check_tested(tree):
         for name in names:
             if name not in tree or not name.startswith(("tests/", "python/tests/")):
                 yield f"{paths[0]}: names {name} as its test, which is none"
-        if not names and not unit.startswith(EXEMPT) and not any(mirror in tree for mirror in mirrors_of(unit)):
+        if not names and not any(mirror in tree for mirror in mirrors_of(unit)):
             yield f"{paths[0]}: names no test: {mirrors_of(unit)[0]} does not exist, and its comment has no line `Tested by: PATH`"
 
 

@@ -147,7 +147,7 @@ int Commands::resolve_route(const Call& call) {
   Id* const id = *found;
   if (id->state != IdState::address_resolved) return EINVAL;
   id->state = IdState::route_resolved;
-  fill_path(*id, *endpoints_.device().engine());
+  fill_path(*id, engine());
   report(*id, UserEvent::route_resolved);
   return 0;
 }
@@ -172,7 +172,7 @@ int Commands::set_option(const Call& call) {
     case RDMA_OPTION_ID_TOS:
       if (!is_octet) return EINVAL;
       id->traffic_class = octet;
-      if (id->state == IdState::address_resolved) fill_path(*id, *endpoints_.device().engine());
+      if (id->state == IdState::address_resolved) fill_path(*id, engine());
       return 0;
     case RDMA_OPTION_ID_REUSEADDR:
       if (!is_number) return EINVAL;

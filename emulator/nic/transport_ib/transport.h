@@ -1,7 +1,8 @@
 // The InfiniBand transport as a whole: what a NIC asks of it.
 //
-// Post, receive, transmit, deadline: nic.cc and verbs/ call these four, and know no packet type, PSN or timer. They
-// stand on objects/, memory/ and state/. Another transport of the same NIC has the same four.
+// Post, receive, transmit, deadline: these four are the way of a work request and of a packet. They stand on objects/,
+// memory/ and state/. Another transport of the same NIC has the same four. Not yet behind them: nic.cc, verbs/ and
+// ethernet/ include more of this folder (groups, pacing, modify_qp, xrc, CNPs, invariants).
 // Private to emulator/nic; implemented in transport.cc.
 // Tested by: tests/nic/transfer_test.cc, tests/nic/congestion_test.cc
 #pragma once

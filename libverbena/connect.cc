@@ -23,7 +23,7 @@ nic::VerbsResult<void> bring_up(WorldState& state, End& end, const ConnectOption
 
   attributes.state = nic::QpState::rtr;
   attributes.address_vector.destination = sim::host_address(other.host);
-  attributes.address_vector.destination_mac = sim::host_mac(other.host);
+  attributes.address_vector.next_hop = sim::host_mac(other.host);
   attributes.address_vector.traffic_class = options.traffic_class;
   attributes.path_mtu_bytes = options.path_mtu;
   attributes.dest_qpn = other.qpn;

@@ -175,8 +175,8 @@ Result<std::vector<std::byte>> WorldState::make_frame(const End& from, const Pac
     return invalid(to_string(packet.opcode) + " cannot have a payload of " + std::to_string(packet.payload.size()) +
                    " octets");
   const End& to = ends[*from.other];
-  const wire::FrameTemplate headers(wire::FramePath{.source_mac = sim::host_mac(from.host),
-                                                    .destination_mac = sim::host_mac(to.host),
+  const wire::FrameTemplate headers(wire::FramePath{.from = sim::host_mac(from.host),
+                                                    .to = sim::host_mac(to.host),
                                                     .source = sim::host_address(from.host),
                                                     .destination = sim::host_address(to.host)});
   const wire::Bth bth{.opcode = static_cast<wire::Opcode>(packet.opcode),

@@ -100,7 +100,7 @@ class FrameParser {
     view_.knows_icrc_until_bth_ = true;
     view_.icrc_until_bth_ = entry.icrc_until_bth;
     ip_payload_bytes_ = entry.ip_payload_bytes;
-    return limit_to(kUdpAt) && parse_transport<kUdpAt>();
+    return limit_to(kUdpAt) && parse_transport(kUdpAt, kUdpAt + UdpLayout::bytes);
   }
   bool parse_by_ether_type() {
     if (!reaches(kUntagged)) return false;
@@ -112,7 +112,22 @@ class FrameParser {
   bool parse_ip(std::uint16_t ether_type) {
     view_.ip_offset_ = kIpAt;
     if (ether_type == kEtherTypeIpv4) return parse_packet<kIpAt, Ipv4Layout>();
-    return ether_type == kEtherTypeIpv6 ? parse_packet<kIpAt, Ipv6Layout>() : fail(ParseError::not_ip);
+    return ether_type == kEtherTypeIpv6 ? parse_packet<kIpAt, Ipv6Layout>() : parse_carried(ether_type, kIpAt);
+  }
+  /// What no IP header follows.
+  [[gnu::cold, gnu::noinline]] bool parse_carried(std::uint16_t ether_type, std::size_t network_at) {
+    const Encapsulation* const by = find_encapsulation(ether_type);
+    if (by == nullptr) return fail(ParseError::not_ip);
+    const auto headers = std::span<const std::byte>(view_.headers_).first(std::min(end_, view_.headers_.size()));
+    const Result<Carried, ParseError> carried = by->parse(headers, network_at);
+    if (!carried) return fail(carried.error());
+    view_.encapsulation_ = by;
+    view_.places_ = carried->places;
+    view_.is_ipv4_ = false;
+    view_.ip_at_ = view_.ip_offset_;
+    view_.bth_at_ = carried->places.bth_at;
+    ip_payload_bytes_ = carried->transport_bytes;
+    return limit_to(view_.bth_at_, by->trailer_bytes) && parse_transport(view_.bth_at_, view_.bth_at_);
   }
 
   /// Puts an Ethernet header in front: all zeros but for the type.
@@ -139,19 +154,18 @@ class FrameParser {
     view_.is_ipv4_ = std::is_same_v<IpLayout, Ipv4Layout>;
     if (!reaches(kUdpAt) || !check(view_.header<IpLayout>(kIpAt)) || !limit_to(kUdpAt)) return false;
     if (!reaches(kBthAt) || !check(view_.header<UdpLayout>(kUdpAt))) return false;
-    return parse_transport<kUdpAt>();
+    return parse_transport(kUdpAt, kBthAt);
   }
-  template <std::size_t kUdpAt>
-  [[gnu::always_inline]] inline bool parse_transport() {
-    constexpr std::size_t kBthAt = kUdpAt + UdpLayout::bytes;
-    if (!reaches(kBthAt + BthLayout::bytes)) return false;
-    if (!check(view_.header<BthLayout>(kBthAt))) return false;
-    const std::size_t payload_at = kBthAt + BthLayout::bytes + view_.info_->extension_bytes + added_bytes_;
+  /// `carried_at`: what ip_payload_bytes_ counts from.
+  [[gnu::always_inline]] inline bool parse_transport(std::size_t carried_at, std::size_t bth_at) {
+    if (!reaches(bth_at + BthLayout::bytes)) return false;
+    if (!check(view_.header<BthLayout>(bth_at))) return false;
+    const std::size_t payload_at = bth_at + BthLayout::bytes + view_.info_->extension_bytes + added_bytes_;
     if (payload_at > end_ && needs_bth_only_)
-      lack_headers(end_ - kBthAt - BthLayout::bytes);
+      lack_headers(end_ - bth_at - BthLayout::bytes);
     else if (!reaches(payload_at))
       return false;
-    return parse_payload(kUdpAt, payload_at);
+    return parse_payload(carried_at, payload_at);
   }
 
   /// The snap length has left no more than `bytes` of what is behind the BTH.
@@ -161,10 +175,10 @@ class FrameParser {
     view_.info_ = &opcode_info_within(view_.header<BthLayout>(view_.bth_at_).opcode, bytes);
   }
 
-  /// Cuts Ethernet padding off what follows the IP header.
-  bool limit_to(std::size_t ip_payload_at) {
+  /// Cuts a trailer and Ethernet padding off what follows the IP header.
+  bool limit_to(std::size_t ip_payload_at, std::size_t trailer_bytes = 0) {
     const std::size_t end = ip_payload_at + ip_payload_bytes_;
-    if (end_ < end) {
+    if (end_ < end + trailer_bytes) {
       view_.is_whole_ = false;
       return may_be_cut_ || fail(ParseError::truncated);
     }
@@ -206,8 +220,8 @@ class FrameParser {
     return view_.info_->defined || fail(ParseError::unknown_opcode);
   }
 
-  [[gnu::always_inline]] inline bool parse_payload(std::size_t udp_at, std::size_t payload_at) {
-    const std::size_t before = payload_at - udp_at;
+  [[gnu::always_inline]] inline bool parse_payload(std::size_t carried_at, std::size_t payload_at) {
+    const std::size_t before = payload_at - carried_at;
     if (ip_payload_bytes_ < before + kIcrcBytes) return fail(ParseError::truncated);
     const std::size_t padded = ip_payload_bytes_ - before - kIcrcBytes;
     // IBTA 9.2: a packet is whole words, its payload padded by 0 to 3 octets.
@@ -229,10 +243,10 @@ class FrameParser {
   static constexpr std::size_t kTagged = EthernetLayout::bytes + VlanLayout::bytes;
   PacketView& view_;
   std::span<const std::byte> frame_;
-  std::size_t end_;             // of the packet, counted from the start of the view's copy
-  std::size_t link_bytes_ = 0;  // that the copy has in front of the frame
-  std::size_t ip_payload_bytes_ = 0;
-  std::size_t added_bytes_ = 0;  // by headers of ours
+  std::size_t end_;                   // of the packet, counted from the start of the view's copy
+  std::size_t link_bytes_ = 0;        // that the copy has in front of the frame
+  std::size_t ip_payload_bytes_ = 0;  // or what another network header carries
+  std::size_t added_bytes_ = 0;       // by headers of ours
   std::uint8_t pad_bytes_ = 0;
   KnownHeaders* known_;
   std::uint8_t extensions_;

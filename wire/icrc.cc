@@ -124,12 +124,13 @@ constexpr auto kBackOctets = [] {
 
 std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte> frame) {
   const auto view = parse_frame(frame);
-  if (!view || !view->ip().is_v4()) return std::nullopt;
+  if (!view || view->network().header() != NetworkHeader::ipv4) return std::nullopt;
   const std::uint32_t difference = computed_icrc(*view) ^ view->icrc();
   // The difference that the identification makes, taken back to where its two octets enter the CRC: they are its low
   // half.
   constexpr std::size_t kIdentificationOffset = 4;
-  const std::size_t octets_back = view->frame().size() - view->ip_offset() - kIcrcBytes - kIdentificationOffset;
+  const std::size_t octets_back =
+      view->frame().size() - view->network().places().network_at - kIcrcBytes - kIdentificationOffset;
   if (octets_back >= kBackOctets.size()) return std::nullopt;
   const std::uint32_t entered = crc32_multiply(difference, kBackOctets[octets_back]);
   if (entered >> 16 != 0) return std::nullopt;
@@ -141,6 +142,9 @@ void complete_icrc(std::span<std::byte> frame) {
   if (!view) return;
   const std::size_t icrc_at = view->frame().size() - kIcrcBytes;
   layout_detail::store_icrc(frame.data() + icrc_at, computed_icrc(*view));
+  const Encapsulation& encapsulation = view->network().encapsulation();
+  if (encapsulation.trailer_bytes != 0)
+    encapsulation.seal(frame.first(view->frame().size() + encapsulation.trailer_bytes));
 }
 
 std::span<const std::byte> CompletedFrame::copy_of(std::span<const std::byte> frame) {

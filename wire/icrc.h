@@ -1,4 +1,5 @@
-// The invariant CRC of a RoCE v2 packet (IBTA annex A17.3.3), over the CRC-32 of Ethernet (crc32.h).
+// The invariant CRC of a packet, over the CRC-32 of Ethernet (crc32.h), and how RoCE v2 masks its headers for it (IBTA
+// annex A17.3.3). Other encapsulations mask theirs (encapsulation.h).
 //
 // Solely responsible for what the ICRC covers and how its value comes about. Covered: eight octets of ones in the place
 // of InfiniBand's LRH, the IP header with TOS, TTL and checksum (IPv6: traffic class, flow label, hop limit) as ones,
@@ -57,8 +58,8 @@ std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4, cons
 
 /// ICRC offload: between processes that trust each other's memory a frame may travel with its ICRC deferred
 /// (IcrcState), as Linux leaves a checksum open between the two ends of a veth pair. This is the one place where it is
-/// made up for, by whoever lets the frame out of there, looks at its octets or changes them. Stores the ICRC; what is
-/// no RoCE v2 frame stays as it is.
+/// made up for, by whoever lets the frame out of there, looks at its octets or changes them. Stores the ICRC, and the
+/// trailer if there is one; what is no frame of a known encapsulation stays as it is.
 void complete_icrc(std::span<std::byte> frame);
 
 /// A copy of a frame whose ICRC is deferred, with its ICRC, for who may not write where it lies.

@@ -1,9 +1,7 @@
-// Building RoCE v2 frames for the buffer of the link they leave on.
+// Building frames for the buffer of the link they leave on.
 //
-// FramePath is what stays the same for a flow; FrameTemplate is its Ethernet, IP and UDP octets made once;
-// PacketBuilder appends BTH, extension headers and payload and closes the frame (padding, lengths, IP checksum, ICRC).
-// Nothing here allocates. IPv4 packets leave with DF set and identification 0 (see design.md: what a UDP socket sends),
-// UDP checksums are 0 over IPv4 and IPv6 alike (annex A17: the ICRC stands in for it).
+// A flow's FrameTemplate brings the octets in front of the BTH. PacketBuilder appends BTH, extension headers and
+// payload, and closes the frame (padding, ICRC, trailer). Nothing here allocates.
 // A frame comes together in the builder, in lines that are this core's own, goes through the CRC there in one piece,
 // and is then copied to its place. Where its ICRC is deferred (icrc.h) nothing has to be read again: only the headers
 // come together in the builder, the payload goes from its origin to its place. Either way the place is written once and
@@ -15,77 +13,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "wire/assert.h"
+#include "wire/frame_template.h"
 #include "wire/headers.h"
 #include "wire/icrc.h"
 #include "wire/selective_repeat.h"
 #include "wire/telemetry.h"
 
 namespace verbena::wire {
-
-struct FramePath {
-  MacAddress source_mac;
-  MacAddress destination_mac;
-  Gid source;
-  Gid destination;  // both IPv4-mapped, or neither
-  std::uint8_t traffic_class = 0;
-  std::uint8_t hop_limit = 64;
-  std::uint32_t flow_label = 0;
-  std::uint16_t udp_source_port = 0xc000;
-  std::optional<Vlan> vlan;  // ether_type is filled in
-  std::uint16_t ipv4_identification = 0;
-  bool ipv4_dont_fragment = true;
-};
-
-/// The Ethernet, VLAN, IP and UDP headers of a flow. Kept ready for frames of the size that was asked for last, as most
-/// have the same: one thread at a time, also where it is const.
-class FrameTemplate {
- public:
-  FrameTemplate() = default;
-  explicit FrameTemplate(const FramePath& path);
-
-  /// Ethernet to UDP.
-  std::size_t header_bytes() const { return header_bytes_; }
-  bool is_ipv4() const { return is_ipv4_; }
-  /// That octet of the IP header; 0 as well: there are no headers.
-  std::uint8_t traffic_class() const;
-
-  /// Writes the headers of a frame whose UDP payload (BTH to ICRC) has this size. `into` must hold header_bytes().
-  void emit(std::span<std::byte> into, std::size_t udp_payload_bytes) const {
-    VERBENA_ASSERT(into.size() >= header_bytes_ && header_bytes_ != 0);
-    if (udp_payload_bytes != fitted_bytes_) fit(udp_payload_bytes);
-    constexpr std::size_t kUsualBytes = EthernetLayout::bytes + Ipv4Layout::bytes + UdpLayout::bytes;
-    if (header_bytes_ == kUsualBytes)
-      std::memcpy(into.data(), octets_.data(), kUsualBytes);
-    else
-      std::memcpy(into.data(), octets_.data(), header_bytes_);
-  }
-
-  /// The CRC from the octets of ones to the end of the UDP header, for a UDP payload of this size.
-  std::uint32_t icrc_until_bth(std::size_t udp_payload_bytes) const {
-    if (udp_payload_bytes != fitted_bytes_) fit(udp_payload_bytes);
-    return icrc_until_bth_;
-  }
-
-  static constexpr std::size_t kHeaderBytesMax =
-      EthernetLayout::bytes + VlanLayout::bytes + Ipv6Layout::bytes + UdpLayout::bytes;
-
- private:
-  [[gnu::noinline]] void fit(std::size_t udp_payload_bytes) const;
-
-  mutable std::array<std::byte, kHeaderBytesMax> octets_{};
-  mutable std::uint16_t fitted_bytes_ = 0;  // the UDP payload that lengths and checksum are for; 0: none yet
-  std::uint8_t header_bytes_ = 0;
-  std::uint8_t ip_offset_ = 0;
-  mutable std::uint32_t icrc_until_bth_ = 0;
-  std::uint32_t icrc_of_length_0_ = 0;  // the same with zeros for both lengths
-  std::uint32_t checksum_sum_ = 0;      // of the IPv4 header without total length and checksum
-  bool is_ipv4_ = true;
-};
 
 /// One frame. Order of calls: constructor, append() in the order of the specification, payload, finish() once.
 ///   PacketBuilder builder(into, frame_template, bth, payload_bytes, port.icrc_wanted());
@@ -139,12 +77,20 @@ class PacketBuilder {
     payload_bytes_left_ -= bytes;
     left_out_bytes_ += bytes;
   }
-  /// Pads, stores the ICRC (zeros, if it is deferred), and what is not yet in its place; returns the frame's size in
-  /// octets.
+  /// Pads, stores the ICRC (zeros, if it is deferred), what is not yet in its place, and the trailer (left open, if the
+  /// ICRC is deferred); returns the frame's size in octets.
   std::size_t finish();
 
  private:
   bool icrc_is_deferred() const { return payload_is_in_place_; }
+  /// `bytes`: up to the ICRC. Returns them with those of the trailer.
+  std::size_t sealed(std::size_t bytes) const {
+    const std::size_t trailer_bytes = template_.trailer_bytes();
+    if (trailer_bytes == 0) [[likely]]
+      return bytes;
+    template_.seal({into_, bytes + trailer_bytes});
+    return bytes + trailer_bytes;
+  }
   static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes + kTelemetryBytes;
   // The payload begins here: the headers end where a cache line does.
   static constexpr std::size_t kPayloadAt = 192;
@@ -158,6 +104,7 @@ class PacketBuilder {
     next_ += HeaderLayout::bytes;
   }
 
+  const FrameTemplate& template_;
   std::byte* into_;
   std::byte* begin_;
   std::byte* bth_;
@@ -178,24 +125,25 @@ class PacketBuilder {
                                                            const FrameTemplate& frame_template, const Bth& bth,
                                                            std::size_t payload_bytes, IcrcState icrc,
                                                            std::size_t added_bytes)
-    : into_(into.data()),
+    : template_(frame_template),
+      into_(into.data()),
       payload_bytes_left_(payload_bytes),
       pad_bytes_(-payload_bytes & 3),
       payload_is_in_place_(icrc == IcrcState::deferred) {
   const OpcodeInfo& info = opcode_info(bth.opcode);
   VERBENA_ASSERT(info.defined && (info.has_payload || payload_bytes == 0) && payload_bytes <= kPayloadBytesMax);
   const std::size_t extension_bytes = info.extension_bytes + added_bytes;
-  const std::size_t udp_payload_bytes = BthLayout::bytes + extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
+  const std::size_t transport_bytes = BthLayout::bytes + extension_bytes + payload_bytes + pad_bytes_ + kIcrcBytes;
   const std::size_t header_bytes = frame_template.header_bytes();
-  VERBENA_ASSERT(into.size() >= header_bytes + udp_payload_bytes);
+  VERBENA_ASSERT(into.size() >= header_bytes + transport_bytes + frame_template.trailer_bytes());
   extension_bytes_left_ = static_cast<std::uint8_t>(extension_bytes);
   bth_ = stage_.data() + kPayloadAt - extension_bytes - BthLayout::bytes;
   begin_ = bth_ - header_bytes;
   next_ = bth_ + BthLayout::bytes;
   std::byte* const staged = stage_.data() + kPayloadAt;
   payload_ = payload_is_in_place_ ? into_ + (staged - begin_) : staged;
-  frame_template.emit({begin_, header_bytes}, udp_payload_bytes);
-  icrc_ = Icrc(frame_template.icrc_until_bth(udp_payload_bytes));
+  frame_template.emit({begin_, header_bytes}, transport_bytes);
+  icrc_ = Icrc(frame_template.icrc_until_bth(transport_bytes));
   Bth padded = bth;
   padded.pad_bytes = pad_bytes_;
   BthLayout::emit(padded, std::span<std::byte, BthLayout::bytes>(bth_, BthLayout::bytes));
@@ -207,7 +155,7 @@ class PacketBuilder {
   if (icrc_is_deferred()) {
     std::memcpy(into_, begin_, static_cast<std::size_t>(next_ - begin_));
     layout_detail::store_icrc(payload_, 0);
-    return static_cast<std::size_t>(payload_ + kIcrcBytes - into_);
+    return static_cast<std::size_t>(payload_ + kIcrcBytes - into_) + template_.trailer_bytes();
   }
   const std::byte masked = std::exchange(bth_[kBthMaskedOctet], std::byte{0xff});
   icrc_.update(bth_, static_cast<std::size_t>(payload_ - bth_));
@@ -217,19 +165,19 @@ class PacketBuilder {
     std::memcpy(into_, begin_, before);
     std::byte* const end = into_ + before + left_out_bytes_ + pad_bytes_;
     layout_detail::store_icrc(end, icrc_.value());
-    return static_cast<std::size_t>(end + kIcrcBytes - into_);
+    return sealed(static_cast<std::size_t>(end + kIcrcBytes - into_));
   }
   layout_detail::store_icrc(payload_, icrc_.value());
   const auto bytes = static_cast<std::size_t>(payload_ + kIcrcBytes - begin_);
   std::memcpy(into_, begin_, bytes);
-  return bytes;
+  return sealed(bytes);
 }
 
-/// The size in octets of a frame with this opcode and payload, ICRC included.
+/// The size in octets of a frame with this opcode and payload, ICRC and trailer included.
 inline std::size_t frame_bytes(const FrameTemplate& frame_template, Opcode opcode, std::size_t payload_bytes,
                                std::size_t added_bytes = 0) {
   return frame_template.header_bytes() + BthLayout::bytes + opcode_info(opcode).extension_bytes + added_bytes +
-         (payload_bytes + 3) / 4 * 4 + kIcrcBytes;
+         (payload_bytes + 3) / 4 * 4 + kIcrcBytes + frame_template.trailer_bytes();
 }
 
 }  // namespace verbena::wire

@@ -5,6 +5,16 @@
 #include "wire/assert.h"
 
 namespace verbena::wire {
+namespace {
+
+std::uint8_t place_of(const Encapsulation& encapsulation) {
+  const auto rows = encapsulations();
+  const auto found = std::ranges::find(rows, &encapsulation);
+  VERBENA_ASSERT(found != rows.end());
+  return static_cast<std::uint8_t>(found - rows.begin());
+}
+
+}  // namespace
 
 PacketForm::PacketForm(const PacketView& view, std::span<const std::byte> bytes)
     : info_(view.info_),
@@ -20,6 +30,7 @@ PacketForm::PacketForm(const PacketView& view, std::span<const std::byte> bytes)
       ip_offset_(view.ip_offset_),
       recovery_bytes_(view.recovery_bytes_),
       telemetry_bytes_(view.telemetry_bytes_),
+      encapsulation_(place_of(view.network().encapsulation())),
       is_ipv4_(view.is_ipv4_),
       is_whole_(view.is_whole_) {
   VERBENA_ASSERT(frame_at_ + view.frame_.size() <= bytes.size());
@@ -41,6 +52,10 @@ PacketView PacketForm::view_of(std::span<const std::byte> bytes) const {
   view.bth_at_ = bth_at_;
   view.ip_offset_ = ip_offset_;
   view.is_ipv4_ = is_ipv4_;
+  if (encapsulation_ != 0) {
+    view.encapsulation_ = encapsulations()[encapsulation_];
+    view.places_ = find_places(view.frame_).value_or(FramePlaces{});
+  }
   view.is_whole_ = is_whole_;
   view.recovery_bytes_ = recovery_bytes_;
   view.telemetry_bytes_ = telemetry_bytes_;

@@ -14,7 +14,7 @@ namespace verbena::wire {
 
 class PacketForm {
  public:
-  /// `bytes`: those that were parsed; view.frame() lies in them.
+  /// `bytes`: those that were parsed; view.frame() lies in them. The view's encapsulation is one of encapsulations().
   PacketForm(const PacketView& view, std::span<const std::byte> bytes);
 
   /// `bytes`: the same, or a copy of them. Should they have changed since, the view has what is there now in the fields
@@ -35,8 +35,9 @@ class PacketForm {
   std::uint8_t ip_offset_;
   std::uint8_t recovery_bytes_;
   std::uint8_t telemetry_bytes_;
-  bool is_ipv4_;
-  bool is_whole_;
+  std::uint8_t encapsulation_;  // its place among encapsulations()
+  bool is_ipv4_ : 1;
+  bool is_whole_ : 1;
 };
 static_assert(sizeof(PacketForm) == 32);
 

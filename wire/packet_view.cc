@@ -3,6 +3,7 @@
 #include "wire/assert.h"
 #include "wire/frame_parser.h"
 #include "wire/icrc.h"
+#include "wire/roce_v2.h"
 
 namespace verbena::wire {
 
@@ -32,8 +33,40 @@ std::string_view to_string(ParseError error) {
   return "unknown error";
 }
 
+FramePlaces NetworkView::places() const {
+  return packet_.is_roce_v2() ? roce_v2_places(packet_.ip_offset_, packet_.is_ipv4_) : packet_.places_;
+}
+
+std::array<std::byte, kGrhBytes> grh_area(const PacketView& packet) {
+  std::array<std::byte, kGrhBytes> area{};
+  const FramePlaces places = packet.network().places();
+  VERBENA_ASSERT(places.network_bytes <= area.size());
+  std::memcpy(area.data() + area.size() - places.network_bytes, packet.frame().data() + places.network_at,
+              places.network_bytes);
+  return area;
+}
+
+/// computed_icrc() for another encapsulation than RoCE v2.
+[[gnu::cold]] std::uint32_t icrc_by_row(const PacketView& packet) {
+  constexpr std::byte kOnes{0xff};
+  constexpr std::array<std::byte, kTelemetryBytes> kNoTelemetry{};
+  const FramePlaces places = packet.network().places();
+  const std::span<const std::byte> frame = packet.frame().first(packet.frame().size() - kIcrcBytes);
+  const std::size_t after_mask = places.bth_at + kBthMaskedOctet + 1;
+  const std::size_t telemetry_at = places.bth_at + transport_bytes(packet);
+  const std::size_t zeroed_bytes = has_telemetry(packet) ? kTelemetryBytes : 0;
+  Icrc crc(packet.network().encapsulation().icrc_until_bth(frame, places));
+  crc.update(frame.data() + places.bth_at, kBthMaskedOctet);
+  crc.update(&kOnes, sizeof kOnes);
+  crc.update(frame.data() + after_mask, telemetry_at - after_mask);
+  crc.update(kNoTelemetry.data(), zeroed_bytes);
+  crc.update(frame.data() + telemetry_at + zeroed_bytes, frame.size() - telemetry_at - zeroed_bytes);
+  return crc.value();
+}
+
 std::uint32_t computed_icrc(const PacketView& packet) {
   VERBENA_ASSERT(packet.is_whole_);
+  if (!packet.is_roce_v2()) return icrc_by_row(packet);
   const std::span<const std::byte> ip = packet.frame_.subspan(packet.ip_offset_);
   const std::size_t telemetry_at = packet.bth_at_ - packet.ip_at_ + transport_bytes(packet);
   return compute_icrc(ip.first(ip.size() - kIcrcBytes), packet.is_ipv4_, {telemetry_at, packet.telemetry_bytes_});

@@ -87,7 +87,7 @@ struct End {
     modify(attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags);
     attributes.state = QpState::rtr;
     attributes.address_vector.destination = peer.nic.config().gids[0];
-    attributes.address_vector.destination_mac = peer.nic.config().mac;
+    attributes.address_vector.next_hop = peer.nic.config().mac;
     attributes.path_mtu_bytes = 4096;
     attributes.dest_qpn = peer.nic.qpn(peer.qp);
     attributes.rq_psn = wire::Psn(0);

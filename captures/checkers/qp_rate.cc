@@ -91,7 +91,7 @@ class Rate {
 
 std::uint64_t frame_octets(const wire::PacketView& packet) {
   const std::size_t ip = packet.ip().is_v4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes;
-  return packet.ip_offset() + ip + packet.udp().bytes;
+  return packet.network().places().network_at + ip + packet.udp().bytes;
 }
 
 class QpRate final : public Rule {

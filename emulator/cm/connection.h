@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "wire/management.h"
+#include "wire/path_address.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
@@ -46,7 +47,7 @@ struct PrivateData {
 /// Where messages and later the connection's packets go.
 struct Path {
   wire::Gid address;
-  wire::MacAddress mac;
+  wire::PathAddress next_hop;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
   std::uint32_t flow_label = 0;

@@ -11,7 +11,7 @@ constexpr std::uint32_t kIdMask = (1u << kIdSlotShift) - 1;
 
 wire::FramePath origin_of(const Config& config) {
   wire::FramePath origin;
-  origin.source_mac = config.mac;
+  origin.from = config.path_address;
   origin.source = config.address;
   if (config.udp_source_port != 0) origin.udp_source_port = config.udp_source_port;
   return origin;

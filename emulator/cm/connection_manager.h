@@ -26,7 +26,7 @@ namespace verbena::cm {
 
 struct Config {
   wire::Gid address;
-  wire::MacAddress mac;
+  wire::PathAddress path_address;  // the port's own
   std::uint8_t slot = 0;
   std::uint64_t ca_guid = 0;
   std::uint32_t first_id = 1;         // whatever a former process did not use: its peers may remember

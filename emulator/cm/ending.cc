@@ -186,9 +186,9 @@ std::vector<LastWord> ConnectionManager::last_words(const PeerProcess& peer, std
     if (!mad) continue;
     const Path& path = connection.agreement.path;
     wire::FramePath way;
-    way.source_mac = path.mac;
+    way.from = path.next_hop;
     way.source = path.address;
-    way.destination_mac = config_.mac;
+    way.to = config_.path_address;
     way.destination = config_.address;
     way.traffic_class = path.traffic_class;
     way.hop_limit = path.hop_limit;

@@ -31,7 +31,7 @@ std::size_t Outbox::transmit(nic::TransmitPort& port, std::size_t budget) {
   for (; sent < budget && !waiting_.empty(); ++sent) {
     const Datagram& next = waiting_.front();
     wire::FramePath path = origin_;
-    path.destination_mac = next.path.mac;
+    path.to = next.path.next_hop;
     path.destination = next.path.address;
     path.traffic_class = next.path.traffic_class;
     path.hop_limit = next.path.hop_limit;

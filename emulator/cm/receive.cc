@@ -35,8 +35,8 @@ void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
   if (!header) return;
   Path back;
   back.address = packet.source();
-  back.mac = packet.ethernet().source;
-  back.traffic_class = packet.ip().traffic_class() & 0xfc;
+  back.next_hop = packet.network().last_hop();
+  back.traffic_class = packet.network().traffic_class() & 0xfc;
   const Message message{*header, packet.payload().subspan(wire::MadHeaderLayout::bytes), back};
   switch (header->attribute) {
     case wire::CmAttribute::request:

@@ -5,18 +5,13 @@
 #include <cstring>
 
 #include "emulator/fabric/chance.h"
+#include "wire/frame_places.h"
 #include "wire/headers.h"
 #include "wire/selective_repeat.h"
 #include "wire/telemetry.h"
 
 namespace verbena::fabric {
 namespace {
-
-constexpr std::size_t kEthernet = wire::EthernetLayout::bytes;
-
-std::uint32_t load_u16(const std::byte* at) {
-  return std::to_integer<std::uint32_t>(at[0]) << 8 | std::to_integer<std::uint32_t>(at[1]);
-}
 
 /// In an order of octets that is the same on every machine.
 std::uint64_t load_u64(const std::byte* at) {
@@ -42,9 +37,8 @@ std::uint32_t digest_of(std::span<const std::byte> headers) {
   return static_cast<std::uint32_t>((state ^ state >> 32) * kOdd >> 32);
 }
 
-/// Up to the payload. The opcode is behind the UDP header.
-std::size_t header_bytes(std::span<const std::byte> stored, std::size_t udp) {
-  const std::size_t bth = udp + wire::UdpLayout::bytes;
+/// Up to the payload.
+std::size_t header_bytes(std::span<const std::byte> stored, std::size_t bth) {
   if (stored.size() < bth + wire::BthLayout::bytes) return stored.size();
   constexpr std::size_t kReserved7At = 8;  // in the BTH
   const wire::Bth header{.opcode = static_cast<wire::Opcode>(stored[bth]),
@@ -54,95 +48,52 @@ std::size_t header_bytes(std::span<const std::byte> stored, std::size_t udp) {
   return std::min(stored.size(), bth + wire::BthLayout::bytes + info.extension_bytes + added_bytes);
 }
 
-struct IpPlace {
-  std::size_t ip = kEthernet;
-  std::uint32_t type = 0;  // EtherType
-};
+/// Of both addresses.
+std::uint64_t hash_of_addresses(const std::byte* at, std::size_t address_bytes) {
+  constexpr std::size_t kIpv4Bytes = 4;
+  if (address_bytes == kIpv4Bytes) return load_u64(at);
+  return mix_all({load_u64(at), load_u64(at + 8), load_u64(at + 16), load_u64(at + 24)});
+}
 
-IpPlace find_ip(std::span<const std::byte> frame) {
-  IpPlace place;
-  if (frame.size() >= place.ip) place.type = load_u16(frame.data() + place.ip - 2);
-  if (place.type == wire::kEtherTypeVlan && frame.size() >= place.ip + wire::VlanLayout::bytes) {
-    place.ip += wire::VlanLayout::bytes;
-    place.type = load_u16(frame.data() + place.ip - 2);
-  }
-  return place;
+std::uint32_t load_entropy(std::span<const std::byte> frame, const wire::FramePlaces& places) {
+  if (places.entropy_at == 0) return 0;
+  const std::byte* const at = frame.data() + places.entropy_at;
+  return std::to_integer<std::uint32_t>(at[0]) << 8 | std::to_integer<std::uint32_t>(at[1]);
 }
 
 }  // namespace
 
 FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest) {
+  constexpr std::size_t kUnknownDigested = 64;
   FlowDissector look;
   stored = stored.first(std::min(stored.size(), bytes));
-  const std::byte* const octets = stored.data();
-  const auto [ip, type] = find_ip(stored);
-  std::size_t udp = 0;
-  std::uint64_t addresses = 0;
-  if (type == wire::kEtherTypeIpv4 && stored.size() >= ip + wire::Ipv4Layout::bytes + wire::UdpLayout::bytes) {
-    udp = ip + wire::Ipv4Layout::bytes;
-    look.ecn_capable = ((octets[ip + 1] ^ octets[ip + 1] >> 1) & std::byte{1}) != std::byte{0};
-    addresses = load_u64(octets + ip + 12);
-    look.destination.octets[10] = look.destination.octets[11] = 0xff;
-    std::memcpy(look.destination.octets.data() + 12, octets + ip + 16, 4);
-  } else if (type == wire::kEtherTypeIpv6 && stored.size() >= ip + wire::Ipv6Layout::bytes + wire::UdpLayout::bytes) {
-    udp = ip + wire::Ipv6Layout::bytes;
-    look.ecn_capable = ((octets[ip + 1] ^ octets[ip + 1] >> 1) & std::byte{0x10}) != std::byte{0};
-    addresses = mix_all({load_u64(octets + ip + 8), load_u64(octets + ip + 16), load_u64(octets + ip + 24),
-                         load_u64(octets + ip + 32)});
-    std::memcpy(look.destination.octets.data(), octets + ip + 24, 16);
-  } else {
+  const auto places = wire::find_places(stored);
+  if (!places || stored.size() < places->bth_at) {
     look.header_bytes = stored.size();
-    if (with_digest) look.digest = digest_of(stored.first(std::min<std::size_t>(stored.size(), 64)));
+    if (with_digest) look.digest = digest_of(stored.first(std::min(stored.size(), kUnknownDigested)));
     return look;
   }
-  look.is_ip = true;
-  look.flow_hash = static_cast<std::uint32_t>(mix(mix(addresses) ^ load_u16(octets + udp)));
-  look.header_bytes = header_bytes(stored, udp);
-  if (with_digest) look.digest = digest_of(stored.first(look.header_bytes).subspan(ip));
+  look.is_known = true;
+  const unsigned ecn = wire::traffic_class_of(stored, *places) & wire::kEcnMask;
+  look.ecn_capable = ecn != 0 && ecn != wire::kEcnCongestionExperienced;
+  look.destination = wire::destination_of(stored, *places);
+  const std::uint64_t addresses = hash_of_addresses(stored.data() + places->addresses_at, places->address_bytes);
+  look.flow_hash = static_cast<std::uint32_t>(mix(mix(addresses) ^ load_entropy(stored, *places)));
+  look.header_bytes = header_bytes(stored, places->bth_at);
+  if (with_digest) look.digest = digest_of(stored.first(look.header_bytes).subspan(places->network_at));
   return look;
 }
 
 FrameMarking look_at_marking(std::span<const std::byte> frame) {
-  constexpr unsigned kPcpShift = 13;
   constexpr unsigned kDscpShift = 2;
-  const auto [ip, type] = find_ip(frame);
-  FrameMarking marking;
-  if (ip != kEthernet) marking.pcp = static_cast<std::uint8_t>(load_u16(frame.data() + kEthernet) >> kPcpShift);
-  if (frame.size() < ip + wire::Ipv4Layout::bytes) return marking;
-  if (type == wire::kEtherTypeIpv4)
-    marking.dscp = std::to_integer<std::uint8_t>(frame[ip + 1] >> kDscpShift);
-  else if (type == wire::kEtherTypeIpv6)
-    marking.dscp = static_cast<std::uint8_t>((load_u16(frame.data() + ip) >> 4 & 0xff) >> kDscpShift);
-  return marking;
+  const auto places = wire::find_places(frame);
+  if (!places) return {};
+  return {static_cast<std::uint8_t>(wire::traffic_class_of(frame, *places) >> kDscpShift), places->priority};
 }
 
 std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame) {
-  const auto [ip, type] = find_ip(frame);
-  wire::Gid source;
-  if (type == wire::kEtherTypeIpv4 && frame.size() >= ip + wire::Ipv4Layout::bytes) {
-    source.octets[10] = source.octets[11] = 0xff;
-    std::memcpy(source.octets.data() + 12, frame.data() + ip + 12, 4);
-  } else if (type == wire::kEtherTypeIpv6 && frame.size() >= ip + wire::Ipv6Layout::bytes) {
-    std::memcpy(source.octets.data(), frame.data() + ip + 8, 16);
-  } else {
-    return std::nullopt;
-  }
-  return source;
-}
-
-std::optional<wire::Qpn> look_at_uncommon_destination_qpn(std::span<const std::byte> frame) {
-  constexpr std::size_t kOffset = 5;  // in the BTH, three octets
-  const auto [ip, type] = find_ip(frame);
-  std::size_t bth = ip + wire::UdpLayout::bytes;
-  if (type == wire::kEtherTypeIpv4)
-    bth += wire::Ipv4Layout::bytes;
-  else if (type == wire::kEtherTypeIpv6)
-    bth += wire::Ipv6Layout::bytes;
-  else
-    return std::nullopt;
-  if (frame.size() < bth + wire::BthLayout::bytes) return std::nullopt;
-  const std::byte* const at = frame.data() + bth + kOffset;
-  return wire::Qpn{std::to_integer<std::uint32_t>(at[0]) << 16 | load_u16(at + 1)};
+  const auto places = wire::find_places(frame);
+  return places ? std::optional(wire::source_of(frame, *places)) : std::nullopt;
 }
 
 }  // namespace verbena::fabric

@@ -41,7 +41,7 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
   info.ecn_capable = look.ecn_capable;
   info.flow_hash = look.flow_hash;
   info.digest = look.digest;
-  if (!look.is_ip) {
+  if (!look.is_known) {
     // From a program with a raw socket, say.
     if (qos && wire::parse_pause_frame(octets.first(std::min<std::size_t>(info.bytes, octets.size()))))
       info.destination = kNeighbour;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "emulator/fabric/chance.h"
+#include "wire/frame_places.h"
 #include "wire/selective_repeat.h"
 #include "wire/telemetry.h"
 
@@ -16,29 +17,11 @@ using wire::TelemetryHeadLayout;
 using wire::TelemetryHop;
 using wire::TelemetryHopLayout;
 
-std::uint32_t load_u16(std::span<const std::byte> frame, std::size_t at) {
-  return std::to_integer<std::uint32_t>(frame[at]) << 8 | std::to_integer<std::uint32_t>(frame[at + 1]);
-}
-
 /// Where the header lies, whole; nothing: there is none.
 std::optional<std::size_t> find_telemetry(std::span<const std::byte> frame) {
-  constexpr std::size_t kShortest = wire::EthernetLayout::bytes + wire::VlanLayout::bytes + wire::Ipv4Layout::bytes +
-                                    wire::UdpLayout::bytes + wire::BthLayout::bytes;
-  if (frame.size() < kShortest) return std::nullopt;
-  std::size_t ip = wire::EthernetLayout::bytes;
-  std::uint32_t type = load_u16(frame, ip - 2);
-  if (type == wire::kEtherTypeVlan) {
-    ip += wire::VlanLayout::bytes;
-    type = load_u16(frame, ip - 2);
-  }
-  if (type != wire::kEtherTypeIpv4 && type != wire::kEtherTypeIpv6) return std::nullopt;
-  const bool is_ipv4 = type == wire::kEtherTypeIpv4;
-  const std::size_t protocol_at = ip + (is_ipv4 ? 9 : 6);
-  const std::size_t udp = ip + (is_ipv4 ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes);
-  const std::size_t bth = udp + wire::UdpLayout::bytes;
-  if (frame.size() < bth + wire::BthLayout::bytes) return std::nullopt;
-  if (frame[protocol_at] != std::byte{wire::kIpProtocolUdp} || load_u16(frame, udp + 2) != wire::kRoceUdpPort)
-    return std::nullopt;
+  const auto places = wire::find_places(frame);
+  if (!places || !places->carries_transport || !wire::has_bth(frame, *places)) return std::nullopt;
+  const std::size_t bth = places->bth_at;
   const wire::Bth header = wire::BthLayout::parse(frame.subspan(bth).first<wire::BthLayout::bytes>());
   const wire::OpcodeInfo& info = wire::opcode_info(header.opcode);
   const std::size_t at =

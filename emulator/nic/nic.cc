@@ -70,7 +70,7 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
   if (qp->service->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
   if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
   if ((packet.bth().pkey & wire::kPkeyMask) != wire::kPkeyMask) return Counter::rx_dropped_pkey;
-  if (qp->service->is_connected && !packet.ip().is_from(qp->attributes.address_vector.destination))
+  if (qp->service->is_connected && !packet.network().is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;
 }

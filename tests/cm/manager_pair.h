@@ -34,7 +34,7 @@ class Port final : public nic::TransmitPort {
 inline Config config_of(std::uint8_t node) {
   Config config;
   config.address = wire::Gid::from_ipv4(0x0a4d0000u + node);
-  config.mac.octets[5] = node;
+  config.path_address = wire::MacAddress{{0, 0, 0, 0, 0, node}};
   config.slot = node;
   config.first_id = 100;
   return config;

@@ -27,7 +27,7 @@ std::vector<std::byte> frame(bool ipv6, bool vlan) {
 BOOST_AUTO_TEST_CASE(the_destination_qp_is_found_behind_every_form_of_headers) {
   for (const bool ipv6 : {false, true})
     for (const bool vlan : {false, true}) {
-      const auto found = look_at_destination_qpn(frame(ipv6, vlan));
+      const auto found = wire::destination_qpn(frame(ipv6, vlan));
       BOOST_TEST_REQUIRE(found.has_value());
       BOOST_TEST(found->value() == kQpn);
     }
@@ -39,12 +39,12 @@ BOOST_AUTO_TEST_CASE(frame_without_bth_or_ip_has_no_destination_qp) {
       const auto whole = frame(ipv6, vlan);
       constexpr std::size_t kBehindBth = wire::AethLayout::bytes + wire::kIcrcBytes;
       for (std::size_t bytes = 0; bytes <= whole.size(); ++bytes)
-        BOOST_TEST(look_at_destination_qpn(std::span(whole).first(bytes)).has_value() ==
+        BOOST_TEST(wire::destination_qpn(std::span(whole).first(bytes)).has_value() ==
                    (bytes >= whole.size() - kBehindBth));
     }
   auto other = frame(false, false);
   other[12] = std::byte{0x12};  // EtherType
-  BOOST_TEST(!look_at_destination_qpn(other));
+  BOOST_TEST(!wire::destination_qpn(other));
 }
 
 BOOST_AUTO_TEST_CASE(source_is_found_behind_every_form_of_headers_and_only_there) {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(without_a_digest_the_rest_of_a_look_is_the_same) {
     const FlowDissector without = look_at(whole, whole.size(), false);
     BOOST_TEST(with.digest != 0u);
     BOOST_TEST(without.digest == 0u);
-    BOOST_TEST(with.is_ip == without.is_ip);
+    BOOST_TEST(with.is_known == without.is_known);
     BOOST_TEST(with.flow_hash == without.flow_hash);
     BOOST_TEST((with.destination == without.destination));
   }
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(frames_with_the_same_flow_key_look_the_same) {
     if (!(FlowKey(other) == key)) continue;
     ++same;
     const FlowDissector other_look = look_at(other, other.size(), false);
-    BOOST_TEST(other_look.is_ip);
+    BOOST_TEST(other_look.is_known);
     BOOST_TEST(other_look.ecn_capable == look.ecn_capable);
     BOOST_TEST(other_look.flow_hash == look.flow_hash);
     BOOST_TEST((other_look.destination == look.destination));

@@ -76,7 +76,7 @@ class Victim {
                                 .access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic});
     AddressVector self;
     self.destination = test::node_gid(kNode);
-    self.destination_mac = test::node_mac(kNode);
+    self.next_hop = test::node_mac(kNode);
     ah_ = *nic_->create_ah(pd_, self);
     // RC and UC pairs connected to each other, one RC with the shared queue, one UD.
     constexpr std::array kTypes{QpType::rc, QpType::rc, QpType::uc, QpType::uc, QpType::rc, QpType::ud};
@@ -124,7 +124,7 @@ class Victim {
     attributes.qkey = 0x1111;
     attributes.path_mtu_bytes = 256;
     attributes.address_vector.destination = test::node_gid(kNode);
-    attributes.address_vector.destination_mac = test::node_mac(kNode);
+    attributes.address_vector.next_hop = test::node_mac(kNode);
     attributes.dest_qpn = nic_->qpn(qps_[peer]);
     attributes.rq_psn = attributes.sq_psn = wire::Psn(0xfffff8);
     attributes.max_read_atomic = attributes.max_dest_read_atomic = 4;

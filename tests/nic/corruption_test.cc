@@ -50,7 +50,7 @@ class Target {
     BOOST_REQUIRE(nic_.modify_qp(qp_, attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags, Time{}).ok());
     attributes.state = QpState::rtr;
     attributes.address_vector.destination = gid_of(flow, 2);
-    attributes.address_vector.destination_mac = node_mac(2);
+    attributes.address_vector.next_hop = node_mac(2);
     attributes.path_mtu_bytes = 1024;
     attributes.dest_qpn = wire::Qpn(0x020077);
     attributes.rq_psn = wire::Psn(kPsn);
@@ -64,8 +64,8 @@ class Target {
   /// A WRITE to the start of the buffer, each octet of this value.
   std::vector<std::byte> write(std::uint32_t psn, unsigned value, std::size_t bytes = kBytes) const {
     wire::FramePath path;
-    path.source_mac = node_mac(2);
-    path.destination_mac = node_mac(1);
+    path.from = node_mac(2);
+    path.to = node_mac(1);
     path.source = gid_of(flow_, 2);
     path.destination = gid_of(flow_, 1);
     if (flow_.vlan) path.vlan = wire::Vlan{.priority = 3, .vlan_id = 7};

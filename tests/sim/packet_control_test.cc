@@ -34,8 +34,8 @@ struct Watched final : sim::Observer, sim::StandIn, fabric::Interceptor {
   }
   /// One frame from host 0 to host 1.
   std::vector<std::byte> send() {
-    const std::vector<std::byte> octets = test::make_frame(wire::FrameTemplate({.source_mac = sim::host_mac(0),
-                                                                                .destination_mac = sim::host_mac(1),
+    const std::vector<std::byte> octets = test::make_frame(wire::FrameTemplate({.from = sim::host_mac(0),
+                                                                                .to = sim::host_mac(1),
                                                                                 .source = sim::host_address(0),
                                                                                 .destination = sim::host_address(1)}),
                                                            {.payload = std::vector<std::byte>(100)});

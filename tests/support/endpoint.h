@@ -147,7 +147,7 @@ class Endpoint {
   static AddressVector path_to(unsigned node) {
     AddressVector path;
     path.destination = node_gid(node);
-    path.destination_mac = node_mac(node);
+    path.next_hop = node_mac(node);
     return path;
   }
   QpAttributes init_attributes() const {

@@ -85,8 +85,8 @@ inline std::vector<std::byte> make_frame(const wire::FrameTemplate& flow, const 
 
 inline wire::FrameTemplate flow_between(unsigned from, unsigned to) {
   wire::FramePath path;
-  path.source_mac = node_mac(from);
-  path.destination_mac = node_mac(to);
+  path.from = node_mac(from);
+  path.to = node_mac(to);
   path.source = node_gid(from);
   path.destination = node_gid(to);
   return wire::FrameTemplate(path);

@@ -27,6 +27,7 @@ struct TrafficOptions {
   bool has_memory = false;             // false: for payload-free worlds
   nic::CongestionConfig congestion;
   Duration cnp_interval{};
+  const wire::Encapsulation* encapsulation = &wire::kRoceV2;
 };
 
 /// The initiator and the target of all connections of one host.
@@ -110,7 +111,7 @@ class TrafficHost final : public sim::Application {
     modify(attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags);
     attributes.state = QpState::rtr;
     attributes.address_vector.destination = sim::host_address(peer);
-    attributes.address_vector.destination_mac = sim::host_mac(peer);
+    attributes.address_vector.next_hop = sim::host_mac(peer);
     attributes.address_vector.traffic_class = kEcnCapable;
     attributes.path_mtu_bytes = options_.mtu;
     attributes.dest_qpn = peer_qpn;
@@ -164,6 +165,7 @@ struct TrafficWorld {
     config.window_bytes = traffic.window_bytes;
     config.congestion = traffic.congestion;
     config.cnp_interval = traffic.cnp_interval;
+    config.encapsulation = traffic.encapsulation;
     config.limits.max_qp = 2048;
     config.limits.max_cq = 16;
     config.limits.max_mr = 16;

@@ -35,6 +35,11 @@ METHODS_OF = {
     "scenarios/language/random_scenario.cc:Writer": 31,
 }
 
+# A packet's encapsulation is the affair of wire/ and of whatever shows packets. The links named here are its medium: the kernel
+# puts these headers on, takes them off or filters by them.
+KNOWS_ENCAPSULATION = ("wire/", "captures/", "tests/", "emulator/host/link/udp/", "emulator/host/link/raw/")
+ENCAPSULATION = re.compile(r"(?:\.|->)(?:ip|udp|ethernet|vlan)\(\)|\b(?:Ethernet|Vlan|Ipv4|Ipv6|Udp)Layout::(?:parse|emit)\b|\bkEtherType(?:Ipv4|Ipv6|Vlan)\b")
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LINKS = sorted("emulator/host/link/" + entry.name for entry in os.scandir(os.path.join(ROOT, "emulator/host/link")) if entry.is_dir())
 
@@ -246,11 +251,18 @@ def check_source(path, text):
     if not text.startswith(("//", "/*")) and not text.startswith(f'#include "{own_header}"'):
         offences.append("does not open with a comment that says what it is responsible for")
     offences += check_functions(text)
+    offences += check_encapsulation(path, text)
     if not path.startswith("tests/"):
         offences += check_classes(path, classes_of(text))
     if path.endswith(".h") and "#pragma once" not in text and "#ifndef" not in text:
         offences.append("has no include guard")
     return offences
+
+
+def check_encapsulation(path, text):
+    if path.startswith(KNOWS_ENCAPSULATION):
+        return []
+    return [f"asks for a header of one encapsulation ({found.group(0)}): ask in common terms (wire/packet_view.h, wire/frame_places.h)" for found in ENCAPSULATION.finditer(text)]
 
 
 def check_sleeping(path, text):

@@ -74,6 +74,13 @@ class Rules(unittest.TestCase):
         self.assertEqual(tidy.check_text("tests/programs/waiting.py", "time.sleep(1)\n"), [])
         self.assertEqual(tidy.check_text("emulator/host/os/a.cc", CLEAN + "nanosleep(&time, nullptr);\n"), [])
 
+    def test_header_of_one_encapsulation_is_an_offence(self):
+        for line in ("packet.ip().source();", "view->ethernet().source;", "wire::Ipv4Layout::parse(octets);", "if (type == wire::kEtherTypeIpv6) return;"):
+            self.assertTrue(tidy.check_text("emulator/nic/a.cc", CLEAN + line + "\n"), line)
+            for path in ("wire/a.cc", "captures/peel/a.cc", "tests/nic/a_test.cc", "emulator/host/link/udp/a.cc"):
+                self.assertEqual(tidy.check_text(path, CLEAN + line + "\n"), [], path)
+        self.assertEqual(tidy.check_text("emulator/nic/a.cc", CLEAN + "packet.source();\nwire::EthernetLayout::bytes;\n"), [])
+
     def test_long_name_of_a_test_is_an_offence(self):
         for case in ("BOOST_AUTO_TEST_CASE({})", "BOOST_FIXTURE_TEST_CASE({}, World)", "BOOST_DATA_TEST_CASE({}, data)"):
             name = "a" * tidy.TEST_NAME_MAX

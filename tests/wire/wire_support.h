@@ -68,8 +68,8 @@ class WalledBytes {
 /// The path that makes the builder repeat the headers of this packet.
 inline FramePath path_of(const PacketView& view) {
   FramePath path;
-  path.source_mac = view.ethernet().source;
-  path.destination_mac = view.ethernet().destination;
+  path.from = view.ethernet().source;
+  path.to = view.ethernet().destination;
   path.source = view.source();
   path.destination = view.destination();
   path.traffic_class = view.ip().traffic_class();
@@ -106,8 +106,8 @@ inline Bytes rebuild(const PacketView& view) {
 
 inline FramePath ipv4_path() {
   FramePath path;
-  path.source_mac = {{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x01}};
-  path.destination_mac = {{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x02}};
+  path.from = MacAddress{{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x01}};
+  path.to = MacAddress{{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x02}};
   path.source = Gid::from_ipv4(0x7f2f5b01);
   path.destination = Gid::from_ipv4(0x7f2f5b02);
   return path;

@@ -34,7 +34,7 @@ bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
 void fill_path(Id& id, const host::Engine& engine) {
   cm::Path& path = id.path;
   path.address = id.destination.gid;
-  path.mac = id.destination_mac;
+  path.next_hop = id.next_hop;
   path.traffic_class = id.traffic_class;
   const std::uint32_t ports = id.source.port * 31u + id.destination.port;  // as the kernel mixes them
   path.flow_label = ports & kFlowLabelMask;
@@ -68,16 +68,16 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
   id.source.gid = own;
   const wire::Gid& to = id.destination.gid;
   const bool same_family = to.is_ipv4() == own.is_ipv4();
-  const auto mac = same_family ? engine.resolve(to) : std::nullopt;
+  const auto next_hop = same_family ? engine.resolve(to) : std::nullopt;
   // Nobody answers for an address that no process stands on and that is not a node's by its nature.
   const bool is_there = !engine.link_kind().all_peers_are_here || to.is_multicast() || host::node_number(to) ||
                         !engine.services().is_deserted(to);
-  if (!mac || !is_there) {
+  if (!next_hop || !is_there) {
     id.state = IdState::address_bound;
     report(id, UserEvent::address_error, same_family ? -ETIMEDOUT : -ENETUNREACH);
     return 0;
   }
-  id.destination_mac = *mac;
+  id.next_hop = *next_hop;
   id.has_device = true;
   id.state = IdState::address_resolved;
   fill_path(id, engine);

@@ -105,7 +105,7 @@ void Endpoints::take_request(const cm::Event& event) {
   const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
   id->source = {family, device_.gid(), listener->source.port};
   id->destination = {family, event.path.address, addresses.source_port};
-  id->destination_mac = event.path.mac;
+  id->next_hop = event.path.next_hop;
   id->path = event.path;
   id->traffic_class = listener->traffic_class;
   nic.run_connections([&](cm::ConnectionManager& manager, Time) {

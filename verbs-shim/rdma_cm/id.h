@@ -80,7 +80,7 @@ struct Id {
   Address source;
   Address destination;
   bool has_device = false;
-  wire::MacAddress destination_mac;
+  wire::PathAddress next_hop;
   // By host::IpVersion: what its port is held by, none if nobody can reach it, and what says that it listens there.
   std::array<std::shared_ptr<host::ServiceClaim>, 2> claims;
   std::array<host::HeldName, 2> listening;

@@ -131,7 +131,7 @@ int resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr, std::uint8_
   if (engine == nullptr) return kNoDevice;
   verbena::nic::AddressVector address_vector;
   if (const int error = address_vector_of(*attr, *engine, address_vector); error != 0) return error;
-  std::ranges::copy(address_vector.destination_mac.octets, eth_mac);
+  std::ranges::copy(address_vector.next_hop.mac().octets, eth_mac);
   if (vid != nullptr) *vid = kNoVlan;
   return 0;
 }

@@ -71,12 +71,12 @@ int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::
   into.static_rate = attributes.static_rate;
   if (into.destination == wire::Gid{}) return EINVAL;
   if (into.destination.is_multicast()) {
-    into.destination_mac = multicast_mac(into.destination);
+    into.next_hop = multicast_mac(into.destination);
     return 0;
   }
-  const auto mac = engine.resolve(into.destination);
-  if (!mac) return ETIMEDOUT;
-  into.destination_mac = *mac;
+  const auto next_hop = engine.resolve(into.destination);
+  if (!next_hop) return ETIMEDOUT;
+  into.next_hop = *next_hop;
   return 0;
 }
 

@@ -69,7 +69,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   nic::NicConfig nic_config;
   nic_config.qpn_base = qpn_base_of(opened.slot);
   nic_config.qpn_bits = kSlotShift;
-  nic_config.mac = opened.mac;
+  nic_config.mac = opened.address.mac();
   nic_config.gids[0] = config.address;
   if (const auto link_local = link_local_of(config.address); engine->link_kind().has_link_local && link_local)
     nic_config.gids[nic_config.gid_count++] = *link_local;
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   engine->nic_ = std::make_unique<nic::Nic>(nic_config, engine->memory_, engine->stats_->counters());
   cm::Config cm_config;
   cm_config.address = config.address;
-  cm_config.mac = opened.mac;
+  cm_config.path_address = opened.address;
   cm_config.slot = opened.slot;
   cm_config.ca_guid = ca_guid_of(config.address);
   // Never from the seed: a peer may remember those of a process that had the same one.
@@ -412,7 +412,7 @@ void Engine::remove_device_locked(Time now) {
   events_waiting_.store(true, std::memory_order_relaxed);
 }
 
-std::optional<wire::MacAddress> Engine::resolve(const wire::Gid& address) {
+std::optional<wire::PathAddress> Engine::resolve(const wire::Gid& address) {
   const CancellationShield shield;
   reach_hint_.tell(address);
   return link_->resolve(address);

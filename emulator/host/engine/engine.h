@@ -128,7 +128,7 @@ class Engine final : private Progress {
   /// destroyed.
   bool is_removed() const { return is_removed_.load(std::memory_order_relaxed); }
 
-  std::optional<wire::MacAddress> resolve(const wire::Gid& address);
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address);
 
   /// In the child after fork(): forgets threads and descriptors of the parent without touching what is shared with it.
   /// Called by the fork handler that open() installs; calling it again does nothing.

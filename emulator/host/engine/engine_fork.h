@@ -49,7 +49,7 @@ class NullLink : public Link {
   WaitDescriptors wait_descriptors() const override { return {}; }
   bool arm() override { return true; }
   void disarm() override {}
-  std::optional<wire::MacAddress> resolve(const wire::Gid&) override { return std::nullopt; }
+  std::optional<wire::PathAddress> resolve(const wire::Gid&) override { return std::nullopt; }
 
  private:
   std::array<std::byte, wire::kFrameBytesMax> scratch_{};

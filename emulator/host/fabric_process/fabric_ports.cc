@@ -153,7 +153,7 @@ void FabricPorts::frame(std::span<const std::byte> frame, wire::IcrcState icrc) 
 [[gnu::flatten]] bool FabricPorts::arrived(const fabric::Arrival& arrival) {
   ++moved_;
   Node& node = nodes_[arrival.host];
-  const auto qpn = fabric::look_at_destination_qpn(arrival.frame);
+  const auto qpn = wire::destination_qpn(arrival.frame);
   if (!qpn) return arrived_without_qp(arrival);
   if (*qpn == wire::kMulticastQpn || *qpn == wire::kGsiQpn) return arrived_for_all(arrival);
   const nic::Destination destination{node.address, *qpn, node.route_hints[slot_of(*qpn)]};

@@ -106,7 +106,7 @@ class InProcessLink final : public Link {
 
   void disarm() override { inbox_->sleeping.store(false, std::memory_order_relaxed); }
 
-  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override {
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address) override {
     if (address == address_) return mac_;
     if (address == far_address_) return far_mac_;
     return std::nullopt;

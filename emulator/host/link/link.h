@@ -26,6 +26,7 @@
 #include "emulator/host/link/peer_answers.h"
 #include "emulator/host/link/peer_scheduling.h"
 #include "emulator/host/link/relay.h"
+#include "wire/path_address.h"
 #include "wire/result.h"
 #include "wire/types.h"
 
@@ -73,9 +74,9 @@ class Link : public FramePort {
   virtual std::optional<Notice> take_notice() { return std::nullopt; }
   /// Whether the cable at the node's port has a signal now. Each change gives a notice; of very many, some may be lost.
   virtual bool has_signal() { return true; }
-  /// The Ethernet address behind a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
+  /// The next hop on the way to a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).
-  virtual std::optional<wire::MacAddress> resolve(const wire::Gid& address) = 0;
+  virtual std::optional<wire::PathAddress> resolve(const wire::Gid& address) = 0;
 
   // -- Sleeping --
   /// What a thread that wants to sleep waits for (POLLIN). `frames` become readable when frames arrive after arm()
@@ -110,7 +111,8 @@ struct OpenedLink {
   LinkParts parts;
   bool fetches = true;    // frames come out of the kernel, by fetch(); else they lie before receive()
   std::uint8_t slot = 0;  // QPNs begin at slot << 16
-  wire::MacAddress mac;
+  wire::Medium medium = wire::Medium::ethernet;
+  wire::PathAddress address;          // the node's own
   std::uint32_t mtu_bytes = 4096;     // the largest path MTU that fits its frames
   std::uint16_t udp_source_port = 0;  // the one port that frames leave from; 0: any
   std::uint32_t window_bytes = 0;     // what a QP may have unacknowledged without overrunning the peer; 0: any

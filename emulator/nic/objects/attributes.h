@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "emulator/nic/objects/handles.h"
+#include "wire/path_address.h"
 #include "wire/types.h"
 
 namespace verbena::nic {
@@ -60,10 +61,10 @@ enum QpAttributeMask : std::uint32_t {
   kQpRateLimit = 1 << 25,
 };
 
-/// The path to a peer, as struct ibv_ah_attr has it, with the peer's MAC already resolved by the host.
+/// The path to a peer, as struct ibv_ah_attr has it, with the address of the next hop already resolved by the host.
 struct AddressVector {
   wire::Gid destination;
-  wire::MacAddress destination_mac;
+  wire::PathAddress next_hop;
   std::uint8_t source_gid_index = 0;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;

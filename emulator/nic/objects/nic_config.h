@@ -7,6 +7,7 @@
 
 #include "emulator/nic/congestion/congestion_config.h"
 #include "emulator/nic/objects/loss_recovery_config.h"
+#include "wire/encapsulation.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
@@ -52,6 +53,7 @@ struct NicConfig {
   wire::Qpn qpn_base{0};
   std::uint8_t qpn_bits = 16;
   wire::MacAddress mac;
+  const wire::Encapsulation* encapsulation = &wire::kRoceV2;  // of what the NIC sends; it receives all that there are
   std::array<wire::Gid, 4> gids{};
   std::uint8_t gid_count = 1;
   std::uint32_t port_mtu_bytes = 4096;

@@ -239,8 +239,9 @@ void NicState::flush_receive_queue(Qp& qp) {
 
 wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const {
   wire::FramePath path;
-  path.source_mac = config.mac;
-  path.destination_mac = address_vector.destination_mac;
+  path.encapsulation = config.encapsulation;
+  path.from = config.mac;
+  path.to = address_vector.next_hop;
   path.source = config.gids[address_vector.source_gid_index];
   path.destination = address_vector.destination;
   path.traffic_class = address_vector.traffic_class;
@@ -257,7 +258,7 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
 
 bool NicState::is_addressee(const wire::PacketView& packet) const {
   for (std::uint8_t i = 0; i < config.gid_count; ++i)
-    if (packet.ip().is_to(config.gids[i])) return true;
+    if (packet.network().is_to(config.gids[i])) return true;
   return packet.destination().is_multicast();
 }
 

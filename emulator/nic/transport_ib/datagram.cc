@@ -1,8 +1,6 @@
 // Unreliable datagrams: one packet a message, an address handle for each, the GRH area in front of what is received.
-// IBTA vol 1, 9.8.3; annex A17.4.4 for the IPv4 header in the GRH area.
+// IBTA vol 1, 9.8.3.
 #include "emulator/nic/transport_ib/datagram.h"
-
-#include <cstring>
 
 #include "emulator/nic/state/nic_state.h"
 #include "emulator/nic/transport_ib/completer.h"
@@ -14,26 +12,12 @@
 namespace verbena::nic {
 namespace {
 
-// RoCE has no service level on the wire. ConnectX reports the kind of IP header in its place, and programs that support
-// both kinds (UCX) tell by it where in the GRH area the address lies.
-constexpr std::uint8_t kRoceV2Ipv6 = 1;
-constexpr std::uint8_t kRoceV2Ipv4 = 2;
-
 constexpr std::uint32_t kPrivilegedQkey = 0x80000000;  // the QP's own Q_Key goes out instead (10.2.5)
 
 wire::Opcode datagram_opcode(const SendWork& work) {
   const bool immediate = work.opcode == SendOpcode::send_with_immediate;
   return wire::make_opcode(wire::Transport::ud,
                            immediate ? wire::OperationCode::send_only_with_immediate : wire::OperationCode::send_only);
-}
-
-/// The 40 octets before the payload: an IPv6 header as it came, or 20 undefined octets and the IPv4 header.
-std::array<std::byte, wire::kGrhBytes> grh_area(const wire::PacketView& packet) {
-  std::array<std::byte, wire::kGrhBytes> area{};
-  const std::size_t ip_offset = wire::EthernetLayout::bytes + (packet.vlan() ? wire::VlanLayout::bytes : 0);
-  const std::size_t ip_bytes = packet.ip().is_v4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes;
-  std::memcpy(area.data() + area.size() - ip_bytes, packet.frame().data() + ip_offset, ip_bytes);
-  return area;
 }
 
 bool qkey_matches(const Qp& qp, const wire::PacketView& packet) {
@@ -103,7 +87,7 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
     nic.counters.add(Counter::ud_dropped_no_receive);
     return;
   }
-  const auto grh = grh_area(packet);
+  const auto grh = wire::grh_area(packet);
   const auto bytes = static_cast<std::uint32_t>(grh.size() + packet.payload().size());
   if (bytes > receive_room(qp)) {
     nic.counters.add(Counter::ud_dropped_no_receive);
@@ -113,7 +97,9 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   completion.wr_id = qp.responder.receive_wr_id;
   completion.opcode = CompletionOpcode::receive;
   completion.has_grh = true;
-  completion.service_level = packet.ip().is_v4() ? kRoceV2Ipv4 : kRoceV2Ipv6;
+  // RoCE has no service level on the wire. ConnectX reports the kind of header in its place, and programs that support
+  // several (UCX) tell by it where in the GRH area the address lies.
+  completion.service_level = static_cast<std::uint8_t>(packet.network().header());
   completion.source_qpn = packet.deth().source_qp;
   completion.has_immediate = packet.opcode().has_immediate;
   if (completion.has_immediate) completion.immediate = packet.immediate().data;

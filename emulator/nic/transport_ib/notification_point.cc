@@ -24,12 +24,12 @@ AddressVector way_back(const NicState& nic, const Qp& qp, const wire::PacketView
   if (qp.service->is_connected) return qp.attributes.address_vector;
   AddressVector path;
   path.destination = packet.source();
-  path.destination_mac = packet.ethernet().source;
-  path.traffic_class = packet.ip().traffic_class();
+  path.next_hop = packet.network().last_hop();
+  path.traffic_class = packet.network().traffic_class();
   for (std::uint8_t i = 0; i < nic.config.gid_count; ++i)
-    if (nic.config.gids[i].is_ipv4() == packet.ip().is_v4()) path.source_gid_index = i;
+    if (nic.config.gids[i].is_ipv4() == path.destination.is_ipv4()) path.source_gid_index = i;
   for (std::uint8_t i = 0; i < nic.config.gid_count; ++i)
-    if (packet.ip().is_to(nic.config.gids[i])) path.source_gid_index = i;
+    if (packet.network().is_to(nic.config.gids[i])) path.source_gid_index = i;
   return path;
 }
 

@@ -103,7 +103,7 @@ void note_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, wire::Ps
   if (!control.wants().window || packets == 0 || qp.state == QpState::error) return;
   // The data of a READ tells its marks itself; an acknowledgement echoes those of requests.
   const bool is_data = packet.opcode().operation == wire::Operation::read_response;
-  const bool data_is_marked = (packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced;
+  const bool data_is_marked = packet.network().is_congestion_marked();
   const wire::Telemetry telemetry = wire::has_telemetry(packet) ? wire::telemetry_of(packet) : wire::Telemetry{};
   control.acknowledged({.now = now,
                         .last = requester.una_psn - 1,

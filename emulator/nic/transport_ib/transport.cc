@@ -72,7 +72,7 @@ void post(Qp& qp, SendWork& work) {
 }
 
 void receive(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
-  if ((packet.ip().traffic_class() & wire::kEcnMask) == wire::kEcnCongestionExperienced)
+  if (packet.network().is_congestion_marked())
     if (take_mark(nic, qp, packet)) return;
   if (qp.telemetry != 0) [[unlikely]]
     note_telemetry(qp, packet);

@@ -65,7 +65,7 @@ struct Member : EngineNode {
   void send_to_group(nic::QpHandle from, std::uint64_t wr_id) {
     nic::AddressVector path;
     path.destination = kGroup;
-    path.destination_mac = multicast_mac(kGroup);
+    path.next_hop = multicast_mac(kGroup);
     const auto ah = make([&](nic::Nic& nic) { return nic.create_ah(pd, path); });
     std::fill_n(bytes() + 256 * wr_id, kDatagramBytes, static_cast<std::byte>(wr_id));
     const nic::Sge sge{address + 256 * wr_id, kDatagramBytes, mr.lkey};

@@ -85,8 +85,8 @@ struct EngineNode : EventSink {
   void connect(const Contact& peer, std::uint8_t timeout = 14) {
     remote = peer;
     const wire::Gid gid = wire::Gid::from_ipv4(0x7f2f5b00u | peer.node);
-    const auto mac = engine->resolve(gid);
-    BOOST_REQUIRE(mac.has_value());
+    const auto next_hop = engine->resolve(gid);
+    BOOST_REQUIRE(next_hop.has_value());
     const bool connected = engine->run([&](nic::Nic& nic, Time now) {
       nic::QpAttributes init;
       init.state = nic::QpState::init;
@@ -94,7 +94,7 @@ struct EngineNode : EventSink {
       nic::QpAttributes rtr;
       rtr.state = nic::QpState::rtr;
       rtr.address_vector.destination = gid;
-      rtr.address_vector.destination_mac = *mac;
+      rtr.address_vector.next_hop = *next_hop;
       rtr.path_mtu_bytes = 4096;
       rtr.dest_qpn = wire::Qpn(peer.qpn);
       rtr.max_dest_read_atomic = 16;

@@ -95,7 +95,7 @@ class HandledLink final : public Link {
   WaitDescriptors wait_descriptors() const override { return inner_->wait_descriptors(); }
   bool arm() override { return inner_->arm(); }
   void disarm() override { inner_->disarm(); }
-  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address) override { return inner_->resolve(address); }
 
  private:
   struct To {
@@ -123,7 +123,7 @@ struct HandledPair {
   static std::unique_ptr<EngineNode> node_on(std::uint8_t number, std::unique_ptr<Link> link) {
     OpenedLink opened;
     opened.link = std::move(link);
-    opened.mac = node_mac(number == 1 ? kA : kB);
+    opened.address = node_mac(number == 1 ? kA : kB);
     return std::make_unique<EngineNode>(number, std::move(opened), engine_config(number, "fair", false));
   }
   std::uint64_t count(Counter counter) const { return a->engine->counters().get(counter); }

@@ -53,9 +53,8 @@ inline std::size_t build_into(std::span<std::byte> into, const wire::FrameTempla
 
 inline wire::FrameTemplate flow_of(const FrameRequest& request) {
   wire::FramePath path;
-  path.source_mac = node_mac(request.source);
-  path.destination_mac =
-      request.destination.is_multicast() ? multicast_mac(request.destination) : node_mac(request.destination);
+  path.from = node_mac(request.source);
+  path.to = request.destination.is_multicast() ? multicast_mac(request.destination) : node_mac(request.destination);
   path.source = request.source;
   path.destination = request.destination;
   path.traffic_class = request.traffic_class;

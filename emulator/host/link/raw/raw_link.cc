@@ -336,7 +336,7 @@ std::size_t RawLink::receive(Time now, FrameSink& sink, std::size_t budget) {
   return frames;
 }
 
-std::optional<wire::MacAddress> RawLink::resolve(const wire::Gid& address) {
+std::optional<wire::PathAddress> RawLink::resolve(const wire::Gid& address) {
   if (address == address_) return mac_;
   if (address.is_ipv4() != address_.is_ipv4()) return std::nullopt;
   if (address.is_multicast()) return multicast_mac(address);
@@ -353,7 +353,7 @@ Result<OpenedLink, std::string> open_raw_link(const EngineConfig& config) {
   (*link)->hold(std::move(*seat));
   OpenedLink opened;
   opened.slot = slot;
-  opened.mac = (*link)->mac();
+  opened.address = (*link)->mac();
   opened.mtu_bytes = (*link)->mtu_bytes();
   opened.parts = (*link)->parts();
   opened.link = std::move(*link);

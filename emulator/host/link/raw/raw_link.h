@@ -64,7 +64,7 @@ class RawLink final : public Link, private ForkGuard {
   WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
-  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
 
  private:
   static constexpr std::size_t kRingFrames = 256;

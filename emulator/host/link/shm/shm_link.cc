@@ -36,7 +36,7 @@ PeerScheduling::Neighbour ShmLink::neighbour() {
   return found;
 }
 
-std::optional<wire::MacAddress> ShmLink::resolve(const wire::Gid& address) {
+std::optional<wire::PathAddress> ShmLink::resolve(const wire::Gid& address) {
   return address.is_multicast() ? multicast_mac(address) : node_mac(address);
 }
 
@@ -45,7 +45,7 @@ OpenedLink opened_shm_link(std::unique_ptr<ShmLink> link, LinkParts parts, const
   opened.parts = parts;
   opened.fetches = false;
   opened.slot = link->slot();
-  opened.mac = node_mac(config.address);
+  opened.address = node_mac(config.address);
   opened.link = std::move(link);
   return opened;
 }

@@ -35,7 +35,7 @@ class ShmLink : public Link, public PeerScheduling {
   bool arm() override;
   void disarm() override { peers_->page().disarm(); }
   /// What stands for an address on an Ethernet that is not there.
-  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
 
   void stops_polling() override { peers_->page().stops_polling(); }
   void sleeps_on_cpu() override { peers_->page().thread_sleeps(); }

@@ -171,7 +171,7 @@ void UdpLink::abandon_after_fork() {
   seat_.reset();
 }
 
-std::optional<wire::MacAddress> UdpLink::resolve(const wire::Gid& address) {
+std::optional<wire::PathAddress> UdpLink::resolve(const wire::Gid& address) {
   if (address.is_ipv4() != address_.is_ipv4()) return std::nullopt;
   if (address.is_multicast()) return multicast_mac(address);
   // Connecting a datagram socket asks for the route and sends nothing.
@@ -195,7 +195,7 @@ Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config) {
   (*link)->hold(std::move(*seat));
   OpenedLink opened;
   opened.slot = slot;
-  opened.mac = node_mac(config.address);
+  opened.address = node_mac(config.address);
   opened.mtu_bytes = (*link)->limits().mtu_bytes;
   // The ICRC covers the port that the socket sends from.
   opened.udp_source_port = wire::kRoceUdpPort;

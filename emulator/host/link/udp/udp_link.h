@@ -71,7 +71,7 @@ class UdpLink final : public Link, private ForkGuard {
   WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
-  std::optional<wire::MacAddress> resolve(const wire::Gid& address) override;
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
   bool has_unsent() const override { return transmitter_->has_unsent() || receiver_->has_unsent(); }
 
  private:

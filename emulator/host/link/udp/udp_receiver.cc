@@ -225,8 +225,8 @@ void UdpReceiver::refresh(Header& header, const Datagram& datagram) const {
   header.hop_limit = datagram.hop_limit;
   const bool is_to_node = datagram.destination == options_.address;
   const wire::MacAddress group_mac = multicast_mac(datagram.destination);
-  header.octets = wire::FrameTemplate(wire::FramePath{.source_mac = node_mac(datagram.source),
-                                                      .destination_mac = is_to_node ? options_.mac : group_mac,
+  header.octets = wire::FrameTemplate(wire::FramePath{.from = node_mac(datagram.source),
+                                                      .to = is_to_node ? options_.mac : group_mac,
                                                       .source = datagram.source,
                                                       .destination = datagram.destination,
                                                       .traffic_class = datagram.traffic_class,

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(ipv6_frames_arrive_too) {
   const auto mac = a->resolve(kB6);
   BOOST_REQUIRE(mac.has_value());
   const auto there =
-      addressed(build({.source = kA6, .destination = kB6, .psn = 3, .payload_bytes = 999}), *mac, a->mac());
+      addressed(build({.source = kA6, .destination = kB6, .psn = 3, .payload_bytes = 999}), mac->mac(), a->mac());
   send_frame(*a, kB6, wire::Qpn(0x11), there);
   leave(*a);
   Collector at_b;
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(neighbours_are_found_and_absent_ones_are_not) {
   BOOST_TEST(!a->resolve(wire::Gid::from_ipv4(0x08080808)).has_value());  // no route
   BOOST_TEST((clock_now() - before < seconds(5)));
   BOOST_TEST(
-      (a->resolve(wire::Gid::from_ipv4(0xe0000101))->octets == std::array<std::uint8_t, 6>{1, 0, 0x5e, 0, 1, 1}));
+      (a->resolve(wire::Gid::from_ipv4(0xe0000101))->mac().octets == std::array<std::uint8_t, 6>{1, 0, 0x5e, 0, 1, 1}));
 }
 
 BOOST_AUTO_TEST_CASE(the_kernel_does_not_answer_with_port_unreachable) {
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(udp_link_finds_the_identification_of_a_foreign_sender) {
                                .payload_bytes = 1000,
                                .udp_source_port = 0xe001,
                                .ipv4_identification = identification};
-    sent.push_back(addressed(build(request), *mac, a->mac()));
+    sent.push_back(addressed(build(request), mac->mac(), a->mac()));
     send_frame(*a, kB, request.qpn, sent.back());
   }
   auto corrupt = sent[2];
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(frames_to_groups_reach_every_other_process_once) {
     constexpr std::uint32_t kFrames = 5;
     for (std::uint32_t psn = 0; psn < kFrames; ++psn) {
       const FrameRequest request{.source = address, .destination = group, .qpn = wire::kMulticastQpn, .psn = psn};
-      send_frame(*first, group, request.qpn, addressed(build(request), *first->resolve(group), first->mac()));
+      send_frame(*first, group, request.qpn, addressed(build(request), first->resolve(group)->mac(), first->mac()));
     }
     // What comes behind on both ways shows that nothing came twice.
     const FrameRequest last{.source = address, .destination = address, .qpn = wire::Qpn(0x010011), .psn = kFrames};

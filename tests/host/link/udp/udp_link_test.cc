@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(the_factory_takes_slots_in_order_and_frees_them) {
   BOOST_REQUIRE(second.ok());
   BOOST_TEST(first->slot == 0);
   BOOST_TEST(second->slot == 1);
-  BOOST_TEST((first->mac == node_mac(config.address)));
+  BOOST_TEST((first->address == node_mac(config.address)));
   BOOST_TEST(first->mtu_bytes == 4096);
   first->link.reset();
   auto third = open_udp_link(config);

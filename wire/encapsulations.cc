@@ -1,0 +1,13 @@
+// The encapsulations that there are. Add yours here. A program of tests may have a table of its own in place of this
+// file (tests/support/toy_encapsulation.h).
+// Tested by: tests/wire/encapsulation_test.cc
+#include "wire/encapsulation.h"
+
+namespace verbena::wire {
+
+std::span<const Encapsulation* const> encapsulations() {
+  static constexpr std::array kRows{&kRoceV2};
+  return kRows;
+}
+
+}  // namespace verbena::wire

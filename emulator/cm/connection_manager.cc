@@ -7,8 +7,6 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::uint32_t kIdMask = (1u << kIdSlotShift) - 1;
-
 wire::FramePath origin_of(const Config& config) {
   wire::FramePath origin;
   origin.from = config.path_address;
@@ -20,74 +18,9 @@ wire::FramePath origin_of(const Config& config) {
 }  // namespace
 
 ConnectionManager::ConnectionManager(const Config& config)
-    : config_(config), next_id_(config.first_id), outbox_(origin_of(config)) {}
+    : config_(config), table_(config.slot, config.first_id), outbox_(origin_of(config)) {}
 
 // -- Connections -----------------------------------------------------------------------------------------------------
-
-ConnectionManager::Connection* ConnectionManager::find(ConnectionId id) {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : &found->second;
-}
-
-ConnectionManager::Connection* ConnectionManager::make(std::uint64_t context, const Path& path) {
-  if (connections_.size() >= kConnectionsMax) return nullptr;
-  ConnectionId id = 0;
-  do {
-    id = std::uint32_t{config_.slot} << kIdSlotShift | (next_id_++ & kIdMask);
-  } while ((id & kIdMask) == 0 || connections_.contains(id));
-  Connection& connection = connections_[id];
-  connection.id = id;
-  connection.context = context;
-  connection.transaction_id = transaction_of(id);
-  connection.agreement.path = path;
-  if (path.slot) count_peer(connection);
-  return &connection;
-}
-
-void ConnectionManager::count_peer(Connection& connection) {
-  const Path& path = connection.agreement.path;
-  VERBENA_ASSERT(path.slot.has_value());
-  connection.probe = peers_.add({path.address, *path.slot});
-}
-
-void ConnectionManager::bind_peer(Connection& connection, std::uint8_t slot) {
-  Path& path = connection.agreement.path;
-  if (path.slot == slot) return;
-  forget_peer(connection);
-  path.slot = slot;
-  count_peer(connection);
-}
-
-void ConnectionManager::forget_peer(const Connection& connection) {
-  const Path& path = connection.agreement.path;
-  if (path.slot && !connection.is_bereft) peers_.remove({path.address, *path.slot});
-}
-
-void ConnectionManager::erase(ConnectionId id) {
-  Connection* connection = find(id);
-  if (connection == nullptr) return;
-  set_deadline(*connection, kNever);
-  forget_peer(*connection);
-  const wire::Gid& address = connection->agreement.path.address;
-  const auto forget = [&](auto& index, std::uint32_t number) {
-    const auto found = index.find({address, number});
-    if (found != index.end() && found->second == id) index.erase(found);
-  };
-  forget(by_peer_id_, connection->remote_id);
-  forget(by_peer_qpn_, connection->agreement.remote_qpn.value());
-  connections_.erase(id);
-}
-
-void ConnectionManager::set_deadline(Connection& connection, Time deadline) {
-  if (connection.deadline != kNever) {
-    const std::size_t erased = timers_.erase({connection.deadline, connection.id});
-    VERBENA_ASSERT(erased == 1);
-  }
-  connection.deadline = deadline;
-  if (deadline == kNever) return;
-  const bool is_new = timers_.insert({deadline, connection.id}).second;
-  VERBENA_ASSERT(is_new);
-}
 
 Duration ConnectionManager::response_time(const Connection& connection, std::uint8_t exponent) const {
   return exponential_time(exponent) + exponential_time(connection.agreement.path.packet_lifetime) * 2;
@@ -103,8 +36,8 @@ Duration ConnectionManager::repeat_time(const Connection& connection) const {
 }
 
 const Agreement* ConnectionManager::agreement(ConnectionId id) const {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : &found->second.agreement;
+  const Connection* connection = table_.find(id);
+  return connection == nullptr ? nullptr : &connection->agreement;
 }
 
 Event& ConnectionManager::raise(EventType type, const Connection& connection) {
@@ -129,7 +62,7 @@ void ConnectionManager::send_until_answered(Time now, Connection& connection, co
   connection.last = mad;
   connection.retries_left = connection.retries_max;
   outbox_.push(connection.agreement.path, mad);
-  set_deadline(connection, now + repeat_time(connection));
+  table_.set_deadline(connection, now + repeat_time(connection));
 }
 
 void ConnectionManager::send_reject(const Path& path, std::uint64_t transaction_id, wire::CmReject reject,
@@ -162,7 +95,7 @@ void ConnectionManager::send_receipt(const Connection& connection, std::uint8_t 
 }
 
 ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
-  Connection* connection = make(init.context, init.path);
+  Connection* connection = table_.make(init.context, init.path);
   if (connection == nullptr) return 0;
   const Path& path = init.path;
   connection->state = State::request_sent;
@@ -179,14 +112,14 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
   message.local_ca_guid = config_.ca_guid;
   message.local_qpn = init.offer.qpn;
   message.initiator_depth = init.offer.initiator_depth;
-  message.remote_cm_response_timeout = kResponseTimeout;
+  message.remote_cm_response_timeout = Connection::kResponseTimeout;
   message.transport_service_type = static_cast<std::uint8_t>(init.transport);
   message.extended_transport_type = init.transport == Transport::xrc ? 1 : 0;
   message.end_to_end_flow_control = init.offer.flow_control;
   message.starting_psn = init.offer.starting_psn;
-  message.local_cm_response_timeout = kResponseTimeout;
+  message.local_cm_response_timeout = Connection::kResponseTimeout;
   message.path_mtu = path.mtu;
-  message.max_cm_retries = kRetriesMax;
+  message.max_cm_retries = Connection::kRetriesMax;
   if (init.transport != Transport::xrc) {  // an XRC initiator answers nothing, and is not answered to
     message.responder_resources = init.offer.responder_resources;
     message.retry_count = init.offer.retry_count;
@@ -208,7 +141,7 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
 }
 
 bool ConnectionManager::adopt(ConnectionId id, std::uint64_t context, wire::Psn starting_psn) {
-  Connection* connection = find(id);
+  Connection* connection = table_.find(id);
   if (connection == nullptr || !connection->owned) return false;
   connection->context = context;
   connection->adopted = true;
@@ -217,7 +150,7 @@ bool ConnectionManager::adopt(ConnectionId id, std::uint64_t context, wire::Psn 
 }
 
 bool ConnectionManager::reply(Time now, ConnectionId id, const Offer& offer, const PrivateData& data) {
-  Connection* connection = find(id);
+  Connection* connection = table_.find(id);
   if (connection == nullptr || connection->state != State::request_received) return false;
   Agreement& agreement = connection->agreement;
   connection->local_qpn = offer.qpn;
@@ -249,7 +182,7 @@ bool ConnectionManager::reply(Time now, ConnectionId id, const Offer& offer, con
 }
 
 bool ConnectionManager::ready(Time, ConnectionId id, const PrivateData& data) {
-  Connection* connection = find(id);
+  Connection* connection = table_.find(id);
   if (connection == nullptr || connection->state != State::reply_received) return false;
   connection->state = State::established;
   send_pair(*connection, wire::CmAttribute::ready_to_use, data);
@@ -257,12 +190,12 @@ bool ConnectionManager::ready(Time, ConnectionId id, const PrivateData& data) {
 }
 
 bool ConnectionManager::establish(ConnectionId id) {
-  Connection* connection = find(id);
+  Connection* connection = table_.find(id);
   if (connection == nullptr) return false;
   if (connection->state == State::established) return true;
   if (connection->state != State::reply_sent) return false;
   connection->state = State::established;
-  set_deadline(*connection, kNever);
+  table_.set_deadline(*connection, kNever);
   raise(EventType::ready, *connection);
   return true;
 }
@@ -270,7 +203,7 @@ bool ConnectionManager::establish(ConnectionId id) {
 // -- Service ID resolution -------------------------------------------------------------------------------------------
 
 ConnectionId ConnectionManager::request_service(Time now, const RequestInit& init) {
-  Connection* connection = make(init.context, init.path);
+  Connection* connection = table_.make(init.context, init.path);
   if (connection == nullptr) return 0;
   connection->state = State::service_request_sent;
   connection->service_id = init.service_id;
@@ -284,7 +217,7 @@ ConnectionId ConnectionManager::request_service(Time now, const RequestInit& ini
 }
 
 bool ConnectionManager::reply_service(Time, ConnectionId id, const ServiceAnswer& answer, const PrivateData& data) {
-  const Connection* connection = find(id);
+  const Connection* connection = table_.find(id);
   if (connection == nullptr || connection->state != State::service_request_received) return false;
   wire::CmServiceReply message;
   message.request_id = connection->remote_id;
@@ -296,7 +229,7 @@ bool ConnectionManager::reply_service(Time, ConnectionId id, const ServiceAnswer
                make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply, connection->transaction_id,
                                                     message, data, wire::kCmServiceInfoBytes));
   // Another SIDR_REQ after a lost answer is a new request: there is no connection that could be doubled.
-  erase(id);
+  table_.erase(id);
   return true;
 }
 
@@ -304,17 +237,17 @@ bool ConnectionManager::reply_service(Time, ConnectionId id, const ServiceAnswer
 
 void ConnectionManager::on_deadline(Time now) {
   while (next_deadline() <= now) {
-    Connection& connection = *find(timers_.begin()->second);
-    set_deadline(connection, kNever);
+    Connection& connection = table_.next_due();
+    table_.set_deadline(connection, kNever);
     if (connection.state == State::timewait) {
       raise(EventType::timewait_over, connection);
-      erase(connection.id);
+      table_.erase(connection.id);
       continue;
     }
     if (connection.retries_left > 0) {
       --connection.retries_left;
       outbox_.push(connection.agreement.path, connection.last);
-      set_deadline(connection, now + repeat_time(connection));
+      table_.set_deadline(connection, now + repeat_time(connection));
       continue;
     }
     switch (connection.state) {
@@ -329,7 +262,7 @@ void ConnectionManager::on_deadline(Time now) {
         break;
       case State::service_request_sent:
         raise(EventType::unreachable, connection);
-        erase(connection.id);
+        table_.erase(connection.id);
         break;
       case State::request_received:
       case State::reply_received:

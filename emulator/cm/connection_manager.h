@@ -7,19 +7,15 @@
 // Tested by: tests/cm/connection_test.cc, tests/cm/ending_test.cc, tests/cm/waiting_test.cc
 #pragma once
 
-#include <map>
 #include <optional>
-#include <set>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "emulator/cm/connection.h"
+#include "emulator/cm/connection_table.h"
 #include "emulator/cm/event_queue.h"
 #include "emulator/cm/listeners.h"
 #include "emulator/cm/mad.h"
 #include "emulator/cm/outbox.h"
-#include "emulator/cm/peer_processes.h"
 #include "wire/packet_view.h"
 
 namespace verbena::cm {
@@ -36,11 +32,8 @@ struct Config {
 
 class ConnectionManager {
  public:
-  static constexpr std::size_t kConnectionsMax = 1 << 17;
-  static constexpr std::uint8_t kResponseTimeout = 20;    // exponential: 4.3 s, as rdma_cm asks for
   static constexpr std::uint8_t kResponseTimeoutMin = 8;  // of a peer's that asks for less: a millisecond
-  static constexpr std::uint8_t kRetriesMax = 15;
-  static constexpr std::uint8_t kReceiptTimeout = 24;  // exponential: how much time an MRA asks for
+  static constexpr std::uint8_t kReceiptTimeout = 24;     // exponential: how much time an MRA asks for
   // Of a process that ends: DREQ is repeated after 1, 2, 4 ... 64, 64 ... ms.
   static constexpr Duration kDisconnectRepeat = milliseconds(1);
   static constexpr unsigned kDisconnectDoublingsMax = 6;
@@ -48,8 +41,8 @@ class ConnectionManager {
   explicit ConnectionManager(const Config& config);
 
   Listeners& listeners() { return listeners_; }
-  PeerProcesses& peers() { return peers_; }
-  const PeerProcesses& peers() const { return peers_; }
+  PeerProcesses& peers() { return table_.peers(); }
+  const PeerProcesses& peers() const { return table_.peers(); }
   /// What comes out: datagrams for the wire, and news for who owns the connections.
   Outbox& outbox() { return outbox_; }
   EventQueue& events() { return events_; }
@@ -102,48 +95,10 @@ class ConnectionManager {
   /// A datagram for QP1 with the right Q_Key. Bad ones are ignored.
   void receive(Time now, const wire::PacketView& packet);
   void on_deadline(Time now);
-  Time next_deadline() const { return timers_.empty() ? kNever : timers_.begin()->first; }
-  std::size_t connections() const { return connections_.size(); }
+  Time next_deadline() const { return table_.next_deadline(); }
+  std::size_t connections() const { return table_.size(); }
 
  private:
-  enum class State : std::uint8_t {
-    request_sent,
-    request_received,
-    reply_received,
-    reply_sent,
-    established,
-    disconnect_sent,
-    disconnect_received,
-    timewait,
-    service_request_sent,
-    service_request_received,
-  };
-  struct Connection {
-    ConnectionId id = 0;
-    State state{};
-    bool owned = true;    // false: destroyed by the owner, ends by itself
-    bool adopted = true;  // false: a request that nobody has taken on yet, and so nobody can be told about
-    std::uint32_t remote_id = 0;
-    std::uint64_t context = 0;
-    std::uint64_t service_id = 0;
-    std::uint64_t transaction_id = 0;
-    wire::Qpn local_qpn;
-    Transport transport = Transport::rc;
-    Agreement agreement;
-    std::uint32_t probe = 0;  // the last probe before its peer was known
-    bool is_bereft = false;   // its peer has ended, and has said its last word
-    // How long the peer may take to answer, and how often it is asked again: both are in the REQ, for both sides.
-    std::uint8_t response_timeout = kResponseTimeout;
-    std::uint8_t retries_max = kRetriesMax;
-    Mad last{};  // what is sent again until there is an answer
-    std::uint8_t retries_left = 0;
-    Time deadline = kNever;
-  };
-  struct PeerKey {
-    wire::Gid address;
-    std::uint32_t id = 0;
-    auto operator<=>(const PeerKey&) const = default;
-  };
   struct Message {
     const wire::MadHeader& header;
     std::span<const std::byte> body;  // behind the MAD header
@@ -151,13 +106,6 @@ class ConnectionManager {
   };
 
   // connection_manager.cc
-  Connection* find(ConnectionId id);
-  Connection* make(std::uint64_t context, const Path& path);
-  void erase(ConnectionId id);
-  void count_peer(Connection& connection);
-  void bind_peer(Connection& connection, std::uint8_t slot);
-  void forget_peer(const Connection& connection);
-  void set_deadline(Connection& connection, Time deadline);
   Duration repeat_time(const Connection& connection) const;
   Duration response_time(const Connection& connection, std::uint8_t exponent) const;
   /// Sends, and again until the deadline is cleared.
@@ -188,14 +136,9 @@ class ConnectionManager {
   Connection* known(const Message& message);
 
   Config config_;
-  std::uint32_t next_id_;
   Listeners listeners_;
-  std::unordered_map<ConnectionId, Connection> connections_;
-  std::map<PeerKey, ConnectionId> by_peer_id_;   // requests received, by the peer's communication ID
-  std::map<PeerKey, ConnectionId> by_peer_qpn_;  // and by its QP number
-  PeerProcesses peers_;
+  ConnectionTable table_;
   bool leaves_ = false;
-  std::set<std::pair<Time, ConnectionId>> timers_;
   Outbox outbox_;
   EventQueue events_;
 };

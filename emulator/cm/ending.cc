@@ -9,9 +9,8 @@ void ConnectionManager::enter_timewait(Time now, Connection& connection) {
   // 12.9.8.4: twice the packet lifetime and the remote CA's delay, which is what the ACK timeout stands for.
   connection.state = State::timewait;
   // The peer's QP number may come again (12.9.8.3.1 is about connections that stand); its ID still tells duplicates.
-  const auto found = by_peer_qpn_.find({connection.agreement.path.address, connection.agreement.remote_qpn.value()});
-  if (found != by_peer_qpn_.end() && found->second == connection.id) by_peer_qpn_.erase(found);
-  set_deadline(connection, now + exponential_time(connection.agreement.ack_timeout));
+  table_.forget_peer_qpn(connection);
+  table_.set_deadline(connection, now + exponential_time(connection.agreement.ack_timeout));
 }
 
 void ConnectionManager::send_disconnect(Time now, Connection& connection) {
@@ -26,7 +25,7 @@ void ConnectionManager::send_disconnect(Time now, Connection& connection) {
 }
 
 bool ConnectionManager::reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data) {
-  Connection* connection = find(id);
+  Connection* connection = table_.find(id);
   if (connection == nullptr) return false;
   wire::CmReject message;
   message.local_id = id;
@@ -58,7 +57,7 @@ bool ConnectionManager::reject(Time now, ConnectionId id, RejectReason reason, c
 }
 
 bool ConnectionManager::disconnect(Time now, ConnectionId id) {
-  Connection* connection = find(id);
+  Connection* connection = table_.find(id);
   if (connection == nullptr) return false;
   if (connection->state == State::established || connection->state == State::reply_sent ||
       connection->state == State::reply_received) {
@@ -72,7 +71,7 @@ bool ConnectionManager::disconnect(Time now, ConnectionId id) {
 }
 
 void ConnectionManager::destroy(Time now, ConnectionId id) {
-  Connection* connection = find(id);
+  Connection* connection = table_.find(id);
   if (connection == nullptr || !connection->owned) return;
   events_.forget(id);
   connection->owned = false;
@@ -93,7 +92,7 @@ void ConnectionManager::destroy(Time now, ConnectionId id) {
       reply_service(now, id, {.status = ServiceStatus::rejected}, {});
       break;
     case State::service_request_sent:
-      erase(id);
+      table_.erase(id);
       break;
     case State::disconnect_sent:
     case State::timewait:
@@ -171,7 +170,7 @@ std::optional<Mad> ConnectionManager::last_word_of(const Connection& connection)
 
 std::vector<LastWord> ConnectionManager::last_words(const PeerProcess& peer, std::uint32_t before) {
   std::vector<ConnectionId> left;
-  for (const auto& [id, connection] : connections_) {
+  for (const auto& [id, connection] : table_.all()) {
     const Path& path = connection.agreement.path;
     if (path.slot == peer.slot && path.address == peer.address && connection.probe < before && !connection.is_bereft)
       left.push_back(id);
@@ -179,10 +178,9 @@ std::vector<LastWord> ConnectionManager::last_words(const PeerProcess& peer, std
   std::ranges::sort(left);  // the order of events is not that of a hash
   std::vector<LastWord> words;
   for (const ConnectionId id : left) {
-    Connection& connection = *find(id);
+    Connection& connection = *table_.find(id);
     const auto mad = last_word_of(connection);
-    forget_peer(connection);
-    connection.is_bereft = true;
+    table_.bereave(connection);
     if (!mad) continue;
     const Path& path = connection.agreement.path;
     wire::FramePath way;
@@ -200,11 +198,7 @@ std::vector<LastWord> ConnectionManager::last_words(const PeerProcess& peer, std
 }
 
 void ConnectionManager::device_removed() {
-  connections_.clear();
-  by_peer_id_.clear();
-  by_peer_qpn_.clear();
-  peers_.clear();
-  timers_.clear();
+  table_.clear();
   listeners_.clear();
   outbox_.clear();
   events_.clear();
@@ -213,15 +207,15 @@ void ConnectionManager::device_removed() {
 
 void ConnectionManager::disconnect_all(Time now) {
   leaves_ = true;
-  for (auto& [id, connection] : connections_) {
+  for (auto& [id, connection] : table_.all()) {
     if (connection.state != State::disconnect_sent) continue;
     connection.retries_left = connection.retries_max;
-    set_deadline(connection, now + repeat_time(connection));
+    table_.set_deadline(connection, now + repeat_time(connection));
   }
 }
 
 bool ConnectionManager::awaits_disconnects() const {
-  return std::ranges::any_of(connections_, [](const auto& it) { return it.second.state == State::disconnect_sent; });
+  return std::ranges::any_of(table_.all(), [](const auto& it) { return it.second.state == State::disconnect_sent; });
 }
 
 }  // namespace verbena::cm

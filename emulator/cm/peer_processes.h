@@ -19,7 +19,7 @@
 
 namespace verbena::cm {
 
-class ConnectionManager;
+class ConnectionTable;
 
 class PeerProcesses {
  public:
@@ -35,7 +35,7 @@ class PeerProcesses {
   const std::map<PeerProcess, std::uint32_t>& all() const { return connections_; }
 
  private:
-  friend class ConnectionManager;
+  friend class ConnectionTable;
 
   /// One more connection with it. Returns the last probe before.
   std::uint32_t add(const PeerProcess& peer) {

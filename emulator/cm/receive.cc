@@ -22,11 +22,10 @@ std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::Packet
   if (!header || header->attribute != wire::CmAttribute::request) return std::nullopt;
   const auto request = parse<wire::CmRequestLayout>(packet.payload().subspan(wire::MadHeaderLayout::bytes));
   const wire::Gid address = packet.source();
-  const auto same_qp = by_peer_qpn_.find({address, request.local_qpn.value()});
-  if (same_qp == by_peer_qpn_.end() || by_peer_id_.contains({address, request.local_id})) return std::nullopt;
+  const Connection* same_qp = table_.find_by_peer_qpn(address, request.local_qpn);
+  if (same_qp == nullptr || table_.find_by_peer_id(address, request.local_id) != nullptr) return std::nullopt;
   const PeerProcess peer{address, slot_of_id(request.local_id)};
-  const auto connection = connections_.find(same_qp->second);
-  if (connection->second.agreement.path.slot != peer.slot) return std::nullopt;
+  if (same_qp->agreement.path.slot != peer.slot) return std::nullopt;
   return peer;
 }
 
@@ -65,9 +64,9 @@ void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
 }
 
 /// The connection that a message between known ends speaks of: both IDs and the address fit.
-ConnectionManager::Connection* ConnectionManager::known(const Message& message) {
+Connection* ConnectionManager::known(const Message& message) {
   const auto pair = parse<wire::CmPairLayout>(message.body);
-  Connection* connection = find(pair.remote_id);
+  Connection* connection = table_.find(pair.remote_id);
   if (connection == nullptr || connection->agreement.path.address != message.back.address) return nullptr;
   if (connection->remote_id != 0 && connection->remote_id != pair.local_id) return nullptr;
   return connection;
@@ -82,23 +81,21 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
   path.packet_lifetime = static_cast<std::uint8_t>(std::max(1, int{request.primary_local_ack_timeout}) - 1);
   path.flow_label = request.primary_flow_label;
   path.traffic_class = request.primary_traffic_class;
-  if (const auto same = by_peer_id_.find({path.address, request.local_id}); same != by_peer_id_.end())
-    return receive_again(*find(same->second), message);
+  if (const Connection* same = table_.find_by_peer_id(path.address, request.local_id))
+    return receive_again(*same, message);
   wire::CmReject refusal;
   refusal.remote_id = request.local_id;
   // 12.9.8.3.1: the peer's QP number is in a connection still, so one of the two is stale: both go.
-  const PeerKey qp_key{path.address, request.local_qpn.value()};
-  if (const auto stale = by_peer_qpn_.find(qp_key); stale != by_peer_qpn_.end()) {
-    Connection& old = *find(stale->second);
-    if (old.state == State::established || old.state == State::reply_sent) {
-      raise(EventType::disconnected, old);
-      send_disconnect(now, old);
+  if (Connection* old = table_.find_by_peer_qpn(path.address, request.local_qpn)) {
+    if (old->state == State::established || old->state == State::reply_sent) {
+      raise(EventType::disconnected, *old);
+      send_disconnect(now, *old);
     }
     refusal.reason = static_cast<std::uint16_t>(RejectReason::stale_connection);
     return send_reject(path, message.header.transaction_id, refusal, {});
   }
   const auto* const listener = listeners_.find(request.service_id, asker_of<wire::CmRequestLayout>(message.body));
-  Connection* connection = listener != nullptr ? make(*listener, path) : nullptr;
+  Connection* connection = listener != nullptr ? table_.make(*listener, path) : nullptr;
   if (connection == nullptr) {
     // As the kernel: whoever listens here, but not for this IP version, turns the request down itself.
     const bool is_for_others = listener == nullptr && listeners_.has(request.service_id);
@@ -124,8 +121,8 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
   agreement.retry_count = request.retry_count;
   agreement.rnr_retry_count = request.rnr_retry_count;
   agreement.ack_timeout = request.primary_local_ack_timeout;
-  by_peer_id_[{path.address, request.local_id}] = connection->id;
-  by_peer_qpn_[qp_key] = connection->id;
+  table_.index_peer_id(*connection);
+  table_.index_peer_qpn(*connection);
   Event& event = raise(EventType::request, *connection);
   event.offer = {.qpn = request.local_qpn,
                  .starting_psn = request.starting_psn,
@@ -180,10 +177,10 @@ void ConnectionManager::receive_reply(const Message& message) {
   if (connection->state == State::reply_received) return send_receipt(*connection, wire::kMessageReply);
   if (connection->state != State::request_sent) return;
   connection->state = State::reply_received;
-  set_deadline(*connection, kNever);
+  table_.set_deadline(*connection, kNever);
   connection->remote_id = reply.local_id;
   Agreement& agreement = connection->agreement;
-  bind_peer(*connection, slot_of_id(reply.local_id));
+  table_.bind_peer(*connection, slot_of_id(reply.local_id));
   const bool is_xrc = connection->transport == Transport::xrc;
   agreement.remote_qpn = is_xrc ? wire::Qpn(reply.local_eecn) : reply.local_qpn;
   agreement.send_psn = reply.starting_psn;
@@ -191,7 +188,7 @@ void ConnectionManager::receive_reply(const Message& message) {
   agreement.initiator_depth = reply.responder_resources;
   agreement.rnr_retry_count = reply.rnr_retry_count;
   agreement.ack_timeout = ack_timeout_for(agreement.path.packet_lifetime, reply.target_ack_delay);
-  by_peer_qpn_[{agreement.path.address, agreement.remote_qpn.value()}] = connection->id;
+  table_.index_peer_qpn(*connection);
   Event& event = raise(EventType::reply, *connection);
   event.offer = {.qpn = agreement.remote_qpn,
                  .starting_psn = reply.starting_psn,
@@ -207,7 +204,7 @@ void ConnectionManager::receive_ready(const Message& message) {
   Connection* connection = known(message);
   if (connection == nullptr || connection->state != State::reply_sent) return;
   connection->state = State::established;
-  set_deadline(*connection, kNever);
+  table_.set_deadline(*connection, kNever);
   raise(EventType::ready, *connection).private_data = private_data<wire::CmPairLayout>(message.body);
 }
 
@@ -215,10 +212,8 @@ void ConnectionManager::receive_reject(Time now, const Message& message) {
   const auto reject = parse<wire::CmRejectLayout>(message.body);
   // A REQ that timed out is rejected by an ID that the passive side knows as the remote one only.
   Connection* connection = known(message);
-  if (connection == nullptr && reject.remote_id == 0) {
-    const auto found = by_peer_id_.find({message.back.address, reject.local_id});
-    if (found != by_peer_id_.end()) connection = find(found->second);
-  }
+  if (connection == nullptr && reject.remote_id == 0)
+    connection = table_.find_by_peer_id(message.back.address, reject.local_id);
   if (connection == nullptr) return;
   end_by_peer(now, *connection, reject.reason,
               private_data<wire::CmRejectLayout>(message.body, wire::kCmRejectInfoBytes));
@@ -231,8 +226,8 @@ void ConnectionManager::receive_receipt(Time now, const Message& message) {
   const bool about_request = receipt.message == wire::kMessageRequest && connection->state == State::request_sent;
   const bool about_reply = receipt.message == wire::kMessageReply && connection->state == State::reply_sent;
   if (about_request || about_reply)
-    set_deadline(*connection, now + response_time(*connection, receipt.service_timeout));
-  if (about_request) bind_peer(*connection, slot_of_id(receipt.local_id));
+    table_.set_deadline(*connection, now + response_time(*connection, receipt.service_timeout));
+  if (about_request) table_.bind_peer(*connection, slot_of_id(receipt.local_id));
 }
 
 void ConnectionManager::receive_disconnect(Time now, const Message& message) {
@@ -251,7 +246,7 @@ void ConnectionManager::receive_disconnect(Time now, const Message& message) {
     case State::established:
     case State::reply_sent:
     case State::reply_received:
-      set_deadline(*connection, kNever);
+      table_.set_deadline(*connection, kNever);
       connection->transaction_id = message.header.transaction_id;
       connection->state = State::disconnect_received;
       raise(EventType::disconnected, *connection);
@@ -283,10 +278,11 @@ void ConnectionManager::receive_service_request(const Message& message) {
   const auto request = parse<wire::CmServiceRequestLayout>(message.body);
   Path path = message.back;
   path.slot = slot_of_id(request.request_id);
-  if (by_peer_id_.contains({path.address, request.request_id})) return;  // asked already, and not yet answered
+  if (table_.find_by_peer_id(path.address, request.request_id) != nullptr)
+    return;  // asked already, and not yet answered
   const auto* const listener =
       listeners_.find(request.service_id, asker_of<wire::CmServiceRequestLayout>(message.body));
-  Connection* connection = listener != nullptr ? make(*listener, path) : nullptr;
+  Connection* connection = listener != nullptr ? table_.make(*listener, path) : nullptr;
   if (connection == nullptr) {
     wire::CmServiceReply refusal;
     refusal.request_id = request.request_id;
@@ -302,14 +298,14 @@ void ConnectionManager::receive_service_request(const Message& message) {
   connection->remote_id = request.request_id;
   connection->service_id = request.service_id;
   connection->transaction_id = message.header.transaction_id;
-  by_peer_id_[{path.address, request.request_id}] = connection->id;
+  table_.index_peer_id(*connection);
   raise(EventType::service_request, *connection).private_data =
       private_data<wire::CmServiceRequestLayout>(message.body);
 }
 
 void ConnectionManager::receive_service_reply(const Message& message) {
   const auto reply = parse<wire::CmServiceReplyLayout>(message.body);
-  Connection* connection = find(reply.request_id);
+  Connection* connection = table_.find(reply.request_id);
   if (connection == nullptr || connection->state != State::service_request_sent ||
       connection->agreement.path.address != message.back.address)
     return;
@@ -318,7 +314,7 @@ void ConnectionManager::receive_service_reply(const Message& message) {
   event.offer.qpn = reply.qpn;
   event.qkey = reply.qkey;
   event.private_data = private_data<wire::CmServiceReplyLayout>(message.body, wire::kCmServiceInfoBytes);
-  erase(connection->id);
+  table_.erase(connection->id);
 }
 
 void ConnectionManager::refuse_path(const Message& message) {

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(leaving_process_does_not_wait_forever_for_a_silent_peer) {
   pair.active.disconnect_all(pair.now);
   pair.run(pair.now + seconds(1));
   BOOST_TEST(!pair.active.awaits_disconnects());
-  BOOST_TEST(pair.messages == 1u + ConnectionManager::kRetriesMax);
+  BOOST_TEST(pair.messages == 1u + Connection::kRetriesMax);
 }
 
 BOOST_AUTO_TEST_CASE(peer_processes_are_known_while_they_have_connections) {

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint8_t kLifetime = 16;  // of Pair's path
 constexpr Duration kRoundTrip = exponential_time(kLifetime) * 2;
-constexpr Duration kRepeat = exponential_time(ConnectionManager::kResponseTimeout) + kRoundTrip;
+constexpr Duration kRepeat = exponential_time(Connection::kResponseTimeout) + kRoundTrip;
 constexpr Duration kAfterReceipt = exponential_time(ConnectionManager::kReceiptTimeout) + kRoundTrip;
-constexpr Duration kAllRepeats = kRepeat * (ConnectionManager::kRetriesMax + 1);
+constexpr Duration kAllRepeats = kRepeat * (Connection::kRetriesMax + 1);
 
 /// Whoever is asked thinks about it: the request is taken on and not answered.
 ConnectionId take_on(Pair& pair) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(request_is_unreachable_after_its_last_repetitions_wait) {
     BOOST_TEST(pair.active.events().empty());
   }
   requests += sent(pair.active);
-  BOOST_TEST(requests == 1u + ConnectionManager::kRetriesMax);
+  BOOST_TEST(requests == 1u + Connection::kRetriesMax);
   expect_next(pair.active, pair, Time{} + kAllRepeats);
   const auto end = pair.active.events().poll();
   BOOST_REQUIRE(end.has_value());
@@ -108,11 +108,11 @@ BOOST_AUTO_TEST_CASE(a_reply_that_nobody_confirms_is_unreachable_after_as_long) 
   pair.carry(pair.active, pair.passive);
   BOOST_REQUIRE(pair.passive.reply(pair.now, take_on(pair), {.qpn = wire::Qpn(0x18)}, {}));
   std::size_t replies = sent(pair.passive);
-  for (unsigned repetition = 0; repetition < ConnectionManager::kRetriesMax; ++repetition) {
+  for (unsigned repetition = 0; repetition < Connection::kRetriesMax; ++repetition) {
     expect_next(pair.passive, pair, pair.now + kRepeat);
     replies += sent(pair.passive);
   }
-  BOOST_TEST(replies == 1u + ConnectionManager::kRetriesMax);
+  BOOST_TEST(replies == 1u + Connection::kRetriesMax);
   BOOST_TEST(pair.passive.events().empty());
   expect_next(pair.passive, pair, Time{} + kAllRepeats);
   const auto end = pair.passive.events().poll();

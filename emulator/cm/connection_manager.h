@@ -10,41 +10,28 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/cm/config.h"
 #include "emulator/cm/connection.h"
 #include "emulator/cm/connection_table.h"
+#include "emulator/cm/ending.h"
 #include "emulator/cm/event_queue.h"
+#include "emulator/cm/exchange.h"
 #include "emulator/cm/listeners.h"
-#include "emulator/cm/mad.h"
 #include "emulator/cm/outbox.h"
+#include "emulator/cm/reception.h"
 #include "wire/packet_view.h"
 
 namespace verbena::cm {
 
-struct Config {
-  wire::Gid address;
-  wire::PathAddress path_address;  // the port's own
-  std::uint8_t slot = 0;
-  std::uint64_t ca_guid = 0;
-  std::uint32_t first_id = 1;         // whatever a former process did not use: its peers may remember
-  std::uint16_t udp_source_port = 0;  // 0: chosen here
-  std::uint8_t ack_delay = 15;        // exponential, of the local CA
-};
-
 class ConnectionManager {
  public:
-  static constexpr std::uint8_t kResponseTimeoutMin = 8;  // of a peer's that asks for less: a millisecond
-  static constexpr std::uint8_t kReceiptTimeout = 24;     // exponential: how much time an MRA asks for
-  // Of a process that ends: DREQ is repeated after 1, 2, 4 ... 64, 64 ... ms.
-  static constexpr Duration kDisconnectRepeat = milliseconds(1);
-  static constexpr unsigned kDisconnectDoublingsMax = 6;
-
   explicit ConnectionManager(const Config& config);
 
   Listeners& listeners() { return listeners_; }
   PeerProcesses& peers() { return table_.peers(); }
   const PeerProcesses& peers() const { return table_.peers(); }
   /// What comes out: datagrams for the wire, and news for who owns the connections.
-  Outbox& outbox() { return outbox_; }
+  Outbox& outbox() { return exchange_.outbox(); }
   EventQueue& events() { return events_; }
   const EventQueue& events() const { return events_; }
 
@@ -58,9 +45,11 @@ class ConnectionManager {
   bool reply(Time now, ConnectionId id, const Offer& offer, const PrivateData& data);
   /// Sends RTU.
   bool ready(Time now, ConnectionId id, const PrivateData& data);
-  bool reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data);
+  bool reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data) {
+    return ending_.reject(now, id, reason, data);
+  }
   /// Sends DREQ, or DREP if the peer has asked.
-  bool disconnect(Time now, ConnectionId id);
+  bool disconnect(Time now, ConnectionId id) { return ending_.disconnect(now, id); }
   /// Data arrived before the RTU (communication established event).
   bool establish(ConnectionId id);
   /// Ends the connection in whatever way its state asks for; no more events of it.
@@ -69,15 +58,19 @@ class ConnectionManager {
 
   /// This process is about to end, and nobody will repeat its messages for it: what waits for a DREP gets in
   /// milliseconds the repetitions that would have taken a minute.
-  void disconnect_all(Time now);
+  void disconnect_all(Time now) { exchange_.hurry_disconnects(now); }
   bool awaits_disconnects() const;
   /// The process that sends a request from a QP number that is in a connection with its slot still: either the request
   /// is wrong (12.9.8.3.1), or the connection was a predecessor's.
-  std::optional<PeerProcess> sender_if_stale(const wire::PacketView& packet) const;
+  std::optional<PeerProcess> sender_if_stale(const wire::PacketView& packet) const {
+    return reception_.sender_if_stale(packet);
+  }
   /// A process has ended without a word. Returns what its node's kernel says for it, as frames from there to here: a
   /// DREQ, REJ or SIDR_REP for each of its connections that was made before the probe `before` began. Once for each,
   /// for Linux repeats none of them (cm_destroy_id in cm.c). Nothing ends before such a frame is received.
-  std::vector<LastWord> last_words(const PeerProcess& peer, std::uint32_t before);
+  std::vector<LastWord> last_words(const PeerProcess& peer, std::uint32_t before) {
+    return ending_.last_words(peer, before);
+  }
 
   /// The device has gone, and with it every connection and listener: nothing is sent, and one event tells it.
   void device_removed();
@@ -93,54 +86,19 @@ class ConnectionManager {
   bool reply_service(Time now, ConnectionId id, const ServiceAnswer& answer, const PrivateData& data);
 
   /// A datagram for QP1 with the right Q_Key. Bad ones are ignored.
-  void receive(Time now, const wire::PacketView& packet);
+  void receive(Time now, const wire::PacketView& packet) { reception_.receive(now, packet); }
   void on_deadline(Time now);
   Time next_deadline() const { return table_.next_deadline(); }
   std::size_t connections() const { return table_.size(); }
 
  private:
-  struct Message {
-    const wire::MadHeader& header;
-    std::span<const std::byte> body;  // behind the MAD header
-    Path back;                        // the way to its sender
-  };
-
-  // connection_manager.cc
-  Duration repeat_time(const Connection& connection) const;
-  Duration response_time(const Connection& connection, std::uint8_t exponent) const;
-  /// Sends, and again until the deadline is cleared.
-  void send_until_answered(Time now, Connection& connection, const Mad& mad);
-  void send_reject(const Path& path, std::uint64_t transaction_id, wire::CmReject reject, const PrivateData& data);
-  void send_pair(const Connection& connection, wire::CmAttribute attribute, const PrivateData& data = {});
-  void send_receipt(const Connection& connection, std::uint8_t message);
-  Event& raise(EventType type, const Connection& connection);
-
-  // ending.cc
-  std::optional<Mad> last_word_of(const Connection& connection) const;
-  void enter_timewait(Time now, Connection& connection);
-  void send_disconnect(Time now, Connection& connection);
-  void end_by_peer(Time now, Connection& connection, std::uint16_t reason, const PrivateData& data);
-
-  // receive.cc
-  void receive_request(Time now, const Message& message);
-  void receive_again(const Connection& connection, const Message& message);
-  void receive_reply(const Message& message);
-  void receive_ready(const Message& message);
-  void receive_reject(Time now, const Message& message);
-  void receive_receipt(Time now, const Message& message);
-  void receive_disconnect(Time now, const Message& message);
-  void receive_disconnect_reply(Time now, const Message& message);
-  void receive_service_request(const Message& message);
-  void receive_service_reply(const Message& message);
-  void refuse_path(const Message& message);
-  Connection* known(const Message& message);
-
   Config config_;
   Listeners listeners_;
-  ConnectionTable table_;
-  bool leaves_ = false;
-  Outbox outbox_;
   EventQueue events_;
+  ConnectionTable table_;
+  Exchange exchange_;
+  Ending ending_;
+  Reception reception_;
 };
 
 }  // namespace verbena::cm

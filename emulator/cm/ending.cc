@@ -1,131 +1,13 @@
-// How connections end: by either side's wish, by refusal, with the process at either end, and TIMEWAIT behind them.
-#include <algorithm>
+#include "emulator/cm/ending.h"
 
-#include "emulator/cm/connection_manager.h"
+#include <algorithm>
+#include <optional>
 
 namespace verbena::cm {
-
-void ConnectionManager::enter_timewait(Time now, Connection& connection) {
-  // 12.9.8.4: twice the packet lifetime and the remote CA's delay, which is what the ACK timeout stands for.
-  connection.state = State::timewait;
-  // The peer's QP number may come again (12.9.8.3.1 is about connections that stand); its ID still tells duplicates.
-  table_.forget_peer_qpn(connection);
-  table_.set_deadline(connection, now + exponential_time(connection.agreement.ack_timeout));
-}
-
-void ConnectionManager::send_disconnect(Time now, Connection& connection) {
-  wire::CmDisconnect message;
-  message.local_id = connection.id;
-  message.remote_id = connection.remote_id;
-  message.remote_qpn = connection.agreement.remote_qpn;
-  connection.state = State::disconnect_sent;
-  send_until_answered(now, connection,
-                      make_mad<wire::CmDisconnectLayout>(wire::CmAttribute::disconnect_request,
-                                                         transaction_of(connection.id), message, {}));
-}
-
-bool ConnectionManager::reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data) {
-  Connection* connection = table_.find(id);
-  if (connection == nullptr) return false;
-  wire::CmReject message;
-  message.local_id = id;
-  message.remote_id = connection->remote_id;
-  message.reason = static_cast<std::uint16_t>(reason);
-  switch (connection->state) {
-    case State::request_received:
-      message.local_id = 0;
-      message.message = wire::kMessageRequest;
-      break;
-    case State::reply_received:
-      message.message = wire::kMessageReply;
-      break;
-    case State::request_sent:
-    case State::reply_sent:
-      message.message = wire::kMessageOther;
-      break;
-    case State::established:
-    case State::disconnect_sent:
-    case State::disconnect_received:
-    case State::timewait:
-    case State::service_request_sent:
-    case State::service_request_received:
-      return false;
-  }
-  send_reject(connection->agreement.path, connection->transaction_id, message, data);
-  enter_timewait(now, *connection);
-  return true;
-}
-
-bool ConnectionManager::disconnect(Time now, ConnectionId id) {
-  Connection* connection = table_.find(id);
-  if (connection == nullptr) return false;
-  if (connection->state == State::established || connection->state == State::reply_sent ||
-      connection->state == State::reply_received) {
-    send_disconnect(now, *connection);
-    return true;
-  }
-  if (connection->state != State::disconnect_received) return false;
-  send_pair(*connection, wire::CmAttribute::disconnect_reply);
-  enter_timewait(now, *connection);
-  return true;
-}
-
-void ConnectionManager::destroy(Time now, ConnectionId id) {
-  Connection* connection = table_.find(id);
-  if (connection == nullptr || !connection->owned) return;
-  events_.forget(id);
-  connection->owned = false;
-  switch (connection->state) {
-    case State::request_sent:
-      reject(now, id, RejectReason::timeout, {});
-      break;
-    case State::request_received:
-    case State::reply_sent:
-    case State::reply_received:
-      reject(now, id, RejectReason::consumer_defined, {});
-      break;
-    case State::established:
-    case State::disconnect_received:
-      disconnect(now, id);
-      break;
-    case State::service_request_received:
-      reply_service(now, id, {.status = ServiceStatus::rejected}, {});
-      break;
-    case State::service_request_sent:
-      table_.erase(id);
-      break;
-    case State::disconnect_sent:
-    case State::timewait:
-      break;
-  }
-}
-
-/// The peer has ended it in a way that asks for no answer.
-void ConnectionManager::end_by_peer(Time now, Connection& connection, std::uint16_t reason, const PrivateData& data) {
-  switch (connection.state) {
-    case State::request_sent:
-    case State::request_received:
-    case State::reply_received:
-    case State::reply_sent: {
-      Event& event = raise(EventType::rejected, connection);
-      event.status = reason;
-      event.private_data = data;
-      return enter_timewait(now, connection);
-    }
-    case State::established:
-      raise(EventType::disconnected, connection);
-      return enter_timewait(now, connection);
-    case State::disconnect_sent:
-    case State::disconnect_received:
-    case State::timewait:
-    case State::service_request_sent:
-    case State::service_request_received:
-      return;
-  }
-}
+namespace {
 
 /// Nothing: the connection is about to end without it.
-std::optional<Mad> ConnectionManager::last_word_of(const Connection& connection) const {
+std::optional<Mad> last_word_of(const Connection& connection) {
   const std::uint64_t transaction = transaction_of(connection.remote_id);
   const auto reject = [&](std::uint8_t about) {
     wire::CmReject message;
@@ -168,7 +50,125 @@ std::optional<Mad> ConnectionManager::last_word_of(const Connection& connection)
   return std::nullopt;
 }
 
-std::vector<LastWord> ConnectionManager::last_words(const PeerProcess& peer, std::uint32_t before) {
+}  // namespace
+
+Ending::Ending(const Config& config, ConnectionTable& table, Exchange& exchange, EventQueue& events)
+    : config_(config), table_(table), exchange_(exchange), events_(events) {}
+
+void Ending::enter_timewait(Time now, Connection& connection) {
+  // 12.9.8.4: twice the packet lifetime and the remote CA's delay, which is what the ACK timeout stands for.
+  connection.state = State::timewait;
+  // The peer's QP number may come again (12.9.8.3.1 is about connections that stand); its ID still tells duplicates.
+  table_.forget_peer_qpn(connection);
+  table_.set_deadline(connection, now + exponential_time(connection.agreement.ack_timeout));
+}
+
+void Ending::send_disconnect(Time now, Connection& connection) {
+  wire::CmDisconnect message;
+  message.local_id = connection.id;
+  message.remote_id = connection.remote_id;
+  message.remote_qpn = connection.agreement.remote_qpn;
+  connection.state = State::disconnect_sent;
+  exchange_.send_until_answered(now, connection,
+                                make_mad<wire::CmDisconnectLayout>(wire::CmAttribute::disconnect_request,
+                                                                   transaction_of(connection.id), message, {}));
+}
+
+bool Ending::reject(Time now, ConnectionId id, RejectReason reason, const PrivateData& data) {
+  Connection* connection = table_.find(id);
+  if (connection == nullptr) return false;
+  wire::CmReject message;
+  message.local_id = id;
+  message.remote_id = connection->remote_id;
+  message.reason = static_cast<std::uint16_t>(reason);
+  switch (connection->state) {
+    case State::request_received:
+      message.local_id = 0;
+      message.message = wire::kMessageRequest;
+      break;
+    case State::reply_received:
+      message.message = wire::kMessageReply;
+      break;
+    case State::request_sent:
+    case State::reply_sent:
+      message.message = wire::kMessageOther;
+      break;
+    case State::established:
+    case State::disconnect_sent:
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return false;
+  }
+  exchange_.send_reject(connection->agreement.path, connection->transaction_id, message, data);
+  enter_timewait(now, *connection);
+  return true;
+}
+
+bool Ending::disconnect(Time now, ConnectionId id) {
+  Connection* connection = table_.find(id);
+  if (connection == nullptr) return false;
+  if (connection->state == State::established || connection->state == State::reply_sent ||
+      connection->state == State::reply_received) {
+    send_disconnect(now, *connection);
+    return true;
+  }
+  if (connection->state != State::disconnect_received) return false;
+  exchange_.send_pair(*connection, wire::CmAttribute::disconnect_reply);
+  enter_timewait(now, *connection);
+  return true;
+}
+
+void Ending::end_by_peer(Time now, Connection& connection, std::uint16_t reason, const PrivateData& data) {
+  switch (connection.state) {
+    case State::request_sent:
+    case State::request_received:
+    case State::reply_received:
+    case State::reply_sent: {
+      Event& event = events_.raise(EventType::rejected, connection);
+      event.status = reason;
+      event.private_data = data;
+      return enter_timewait(now, connection);
+    }
+    case State::established:
+      events_.raise(EventType::disconnected, connection);
+      return enter_timewait(now, connection);
+    case State::disconnect_sent:
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_sent:
+    case State::service_request_received:
+      return;
+  }
+}
+
+void Ending::give_up(Time now, Connection& connection) {
+  switch (connection.state) {
+    case State::disconnect_sent:
+      events_.raise(EventType::disconnected, connection).timed_out = true;
+      enter_timewait(now, connection);
+      break;
+    case State::request_sent:
+    case State::reply_sent:
+      events_.raise(EventType::unreachable, connection);
+      reject(now, connection.id, RejectReason::timeout, {});
+      break;
+    case State::service_request_sent:
+      events_.raise(EventType::unreachable, connection);
+      table_.erase(connection.id);
+      break;
+    case State::request_received:
+    case State::reply_received:
+    case State::established:
+    case State::disconnect_received:
+    case State::timewait:
+    case State::service_request_received:
+      break;
+  }
+}
+
+std::vector<LastWord> Ending::last_words(const PeerProcess& peer, std::uint32_t before) {
   std::vector<ConnectionId> left;
   for (const auto& [id, connection] : table_.all()) {
     const Path& path = connection.agreement.path;
@@ -195,27 +195,6 @@ std::vector<LastWord> ConnectionManager::last_words(const PeerProcess& peer, std
     word.resize(write_frame(way, wire::Psn(0), *mad, word, wire::IcrcState::present));
   }
   return words;
-}
-
-void ConnectionManager::device_removed() {
-  table_.clear();
-  listeners_.clear();
-  outbox_.clear();
-  events_.clear();
-  events_.push().type = EventType::device_removed;
-}
-
-void ConnectionManager::disconnect_all(Time now) {
-  leaves_ = true;
-  for (auto& [id, connection] : table_.all()) {
-    if (connection.state != State::disconnect_sent) continue;
-    connection.retries_left = connection.retries_max;
-    table_.set_deadline(connection, now + repeat_time(connection));
-  }
-}
-
-bool ConnectionManager::awaits_disconnects() const {
-  return std::ranges::any_of(table_.all(), [](const auto& it) { return it.second.state == State::disconnect_sent; });
 }
 
 }  // namespace verbena::cm

@@ -1,6 +1,7 @@
 // EventQueue: what a communication manager has to tell, until its owner asks.
 //
-// Solely responsible for the order of events. What is an event, and of which connections, the ConnectionManager says.
+// Solely responsible for the order of events, and for telling nothing about connections that nobody waits to hear of.
+// What is an event, ConnectionManager, Ending and Reception say.
 // Tested by: tests/cm/connection_test.cc
 #pragma once
 
@@ -11,7 +12,7 @@
 
 namespace verbena::cm {
 
-class ConnectionManager;
+struct Connection;
 
 class EventQueue {
  public:
@@ -25,9 +26,13 @@ class EventQueue {
 
  private:
   friend class ConnectionManager;
+  friend class Ending;
+  friend class Reception;
 
   /// A new event, to be filled in before the next call.
   Event& push() { return events_.emplace_back(); }
+  /// The same, about a connection. Told to nobody if the connection is nobody's.
+  Event& raise(EventType type, const Connection& connection);
   void clear() { events_.clear(); }
   /// Nobody wants to hear of this connection any more.
   void forget(ConnectionId id) {

@@ -17,7 +17,7 @@
 
 namespace verbena::cm {
 
-class ConnectionManager;
+class Exchange;
 
 /// The datagram in a frame, in room for wire::frame_bytes() of it. Returns how many octets it has.
 std::size_t write_frame(const wire::FramePath& path, wire::Psn psn, const Mad& mad, std::span<std::byte> room,
@@ -36,7 +36,7 @@ class Outbox {
   std::size_t transmit(nic::TransmitPort& port, std::size_t budget);
 
  private:
-  friend class ConnectionManager;
+  friend class Exchange;
 
   struct Datagram {
     Path path;

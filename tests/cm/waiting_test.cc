@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint8_t kLifetime = 16;  // of Pair's path
 constexpr Duration kRoundTrip = exponential_time(kLifetime) * 2;
 constexpr Duration kRepeat = exponential_time(Connection::kResponseTimeout) + kRoundTrip;
-constexpr Duration kAfterReceipt = exponential_time(ConnectionManager::kReceiptTimeout) + kRoundTrip;
+constexpr Duration kAfterReceipt = exponential_time(Exchange::kReceiptTimeout) + kRoundTrip;
 constexpr Duration kAllRepeats = kRepeat * (Connection::kRetriesMax + 1);
 
 /// Whoever is asked thinks about it: the request is taken on and not answered.

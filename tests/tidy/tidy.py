@@ -25,7 +25,6 @@ METHODS_OF = {
     # To be split, each into classes that own data and an invariant.
     "emulator/host/engine/engine.h:Engine": 67,
     "captures/findings/request_stream.h:RequestStream": 62,
-    "emulator/cm/connection_manager.h:ConnectionManager": 48,
     "emulator/host/fabric_process/fabric_ports.h:FabricPorts": 43,
     "emulator/fabric/network_state.h:Network::State": 41,
     "emulator/host/link/shm/shm_control.h:ShmControl": 39,

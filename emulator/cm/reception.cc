@@ -1,8 +1,7 @@
-// What the communication manager does with each message that arrives (IBTA vol 1, 12.9: the state tables).
-// Tested by: tests/cm/connection_test.cc
+#include "emulator/cm/reception.h"
+
 #include <algorithm>
 
-#include "emulator/cm/connection_manager.h"
 #include "emulator/cm/message.h"
 
 namespace verbena::cm {
@@ -17,7 +16,11 @@ PrivateData private_data(std::span<const std::byte> body, std::size_t skip = 0) 
 
 }  // namespace
 
-std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::PacketView& packet) const {
+Reception::Reception(const Config& config, Listeners& listeners, ConnectionTable& table, Exchange& exchange,
+                     Ending& ending, EventQueue& events)
+    : config_(config), listeners_(listeners), table_(table), exchange_(exchange), ending_(ending), events_(events) {}
+
+std::optional<PeerProcess> Reception::sender_if_stale(const wire::PacketView& packet) const {
   const auto header = mad_header(packet);
   if (!header || header->attribute != wire::CmAttribute::request) return std::nullopt;
   const auto request = parse<wire::CmRequestLayout>(packet.payload().subspan(wire::MadHeaderLayout::bytes));
@@ -29,7 +32,7 @@ std::optional<PeerProcess> ConnectionManager::sender_if_stale(const wire::Packet
   return peer;
 }
 
-void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
+void Reception::receive(Time now, const wire::PacketView& packet) {
   const auto header = mad_header(packet);
   if (!header) return;
   Path back;
@@ -63,8 +66,7 @@ void ConnectionManager::receive(Time now, const wire::PacketView& packet) {
   }
 }
 
-/// The connection that a message between known ends speaks of: both IDs and the address fit.
-Connection* ConnectionManager::known(const Message& message) {
+Connection* Reception::known(const Message& message) {
   const auto pair = parse<wire::CmPairLayout>(message.body);
   Connection* connection = table_.find(pair.remote_id);
   if (connection == nullptr || connection->agreement.path.address != message.back.address) return nullptr;
@@ -72,7 +74,7 @@ Connection* ConnectionManager::known(const Message& message) {
   return connection;
 }
 
-void ConnectionManager::receive_request(Time now, const Message& message) {
+void Reception::receive_request(Time now, const Message& message) {
   const auto request = parse<wire::CmRequestLayout>(message.body);
   Path path = message.back;
   path.slot = slot_of_id(request.local_id);
@@ -88,11 +90,11 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
   // 12.9.8.3.1: the peer's QP number is in a connection still, so one of the two is stale: both go.
   if (Connection* old = table_.find_by_peer_qpn(path.address, request.local_qpn)) {
     if (old->state == State::established || old->state == State::reply_sent) {
-      raise(EventType::disconnected, *old);
-      send_disconnect(now, *old);
+      events_.raise(EventType::disconnected, *old);
+      ending_.send_disconnect(now, *old);
     }
     refusal.reason = static_cast<std::uint16_t>(RejectReason::stale_connection);
-    return send_reject(path, message.header.transaction_id, refusal, {});
+    return exchange_.send_reject(path, message.header.transaction_id, refusal, {});
   }
   const auto* const listener = listeners_.find(request.service_id, asker_of<wire::CmRequestLayout>(message.body));
   Connection* connection = listener != nullptr ? table_.make(*listener, path) : nullptr;
@@ -101,7 +103,7 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
     const bool is_for_others = listener == nullptr && listeners_.has(request.service_id);
     const RejectReason reason = is_for_others ? RejectReason::consumer_defined : RejectReason::invalid_service_id;
     refusal.reason = static_cast<std::uint16_t>(reason);
-    return send_reject(path, message.header.transaction_id, refusal, {});
+    return exchange_.send_reject(path, message.header.transaction_id, refusal, {});
   }
   connection->state = State::request_received;
   connection->adopted = false;
@@ -123,7 +125,7 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
   agreement.ack_timeout = request.primary_local_ack_timeout;
   table_.index_peer_id(*connection);
   table_.index_peer_qpn(*connection);
-  Event& event = raise(EventType::request, *connection);
+  Event& event = events_.raise(EventType::request, *connection);
   event.offer = {.qpn = request.local_qpn,
                  .starting_psn = request.starting_psn,
                  .responder_resources = request.initiator_depth,
@@ -135,18 +137,17 @@ void ConnectionManager::receive_request(Time now, const Message& message) {
   event.private_data = private_data<wire::CmRequestLayout>(message.body);
 }
 
-/// The same REQ once more (12.9.8.2).
-void ConnectionManager::receive_again(const Connection& connection, const Message& message) {
+void Reception::receive_again(const Connection& connection, const Message& message) {
   switch (connection.state) {
     case State::request_received:
-      return send_receipt(connection, wire::kMessageRequest);
+      return exchange_.send_receipt(connection, wire::kMessageRequest);
     case State::reply_sent:
-      return outbox_.push(connection.agreement.path, connection.last);
+      return exchange_.send(connection.agreement.path, connection.last);
     case State::timewait: {
       wire::CmReject refusal;
       refusal.remote_id = connection.remote_id;
       refusal.reason = static_cast<std::uint16_t>(RejectReason::stale_connection);
-      return send_reject(connection.agreement.path, message.header.transaction_id, refusal, {});
+      return exchange_.send_reject(connection.agreement.path, message.header.transaction_id, refusal, {});
     }
     case State::request_sent:
     case State::reply_received:
@@ -159,7 +160,7 @@ void ConnectionManager::receive_again(const Connection& connection, const Messag
   }
 }
 
-void ConnectionManager::receive_reply(const Message& message) {
+void Reception::receive_reply(const Message& message) {
   const auto reply = parse<wire::CmReplyLayout>(message.body);
   Connection* connection = known(message);
   if (connection == nullptr) {
@@ -171,10 +172,10 @@ void ConnectionManager::receive_reply(const Message& message) {
     refusal.reason = static_cast<std::uint16_t>(RejectReason::invalid_communication_id);
     Path back = message.back;
     back.slot = slot_of_id(reply.local_id);
-    return send_reject(back, message.header.transaction_id, refusal, {});
+    return exchange_.send_reject(back, message.header.transaction_id, refusal, {});
   }
-  if (connection->state == State::established) return send_pair(*connection, wire::CmAttribute::ready_to_use);
-  if (connection->state == State::reply_received) return send_receipt(*connection, wire::kMessageReply);
+  if (connection->state == State::established) return exchange_.send_pair(*connection, wire::CmAttribute::ready_to_use);
+  if (connection->state == State::reply_received) return exchange_.send_receipt(*connection, wire::kMessageReply);
   if (connection->state != State::request_sent) return;
   connection->state = State::reply_received;
   table_.set_deadline(*connection, kNever);
@@ -189,7 +190,7 @@ void ConnectionManager::receive_reply(const Message& message) {
   agreement.rnr_retry_count = reply.rnr_retry_count;
   agreement.ack_timeout = ack_timeout_for(agreement.path.packet_lifetime, reply.target_ack_delay);
   table_.index_peer_qpn(*connection);
-  Event& event = raise(EventType::reply, *connection);
+  Event& event = events_.raise(EventType::reply, *connection);
   event.offer = {.qpn = agreement.remote_qpn,
                  .starting_psn = reply.starting_psn,
                  .responder_resources = reply.initiator_depth,
@@ -200,46 +201,45 @@ void ConnectionManager::receive_reply(const Message& message) {
   event.private_data = private_data<wire::CmReplyLayout>(message.body);
 }
 
-void ConnectionManager::receive_ready(const Message& message) {
+void Reception::receive_ready(const Message& message) {
   Connection* connection = known(message);
   if (connection == nullptr || connection->state != State::reply_sent) return;
   connection->state = State::established;
   table_.set_deadline(*connection, kNever);
-  raise(EventType::ready, *connection).private_data = private_data<wire::CmPairLayout>(message.body);
+  events_.raise(EventType::ready, *connection).private_data = private_data<wire::CmPairLayout>(message.body);
 }
 
-void ConnectionManager::receive_reject(Time now, const Message& message) {
+void Reception::receive_reject(Time now, const Message& message) {
   const auto reject = parse<wire::CmRejectLayout>(message.body);
   // A REQ that timed out is rejected by an ID that the passive side knows as the remote one only.
   Connection* connection = known(message);
   if (connection == nullptr && reject.remote_id == 0)
     connection = table_.find_by_peer_id(message.back.address, reject.local_id);
   if (connection == nullptr) return;
-  end_by_peer(now, *connection, reject.reason,
-              private_data<wire::CmRejectLayout>(message.body, wire::kCmRejectInfoBytes));
+  ending_.end_by_peer(now, *connection, reject.reason,
+                      private_data<wire::CmRejectLayout>(message.body, wire::kCmRejectInfoBytes));
 }
 
-void ConnectionManager::receive_receipt(Time now, const Message& message) {
+void Reception::receive_receipt(Time now, const Message& message) {
   const auto receipt = parse<wire::CmReceiptLayout>(message.body);
   Connection* connection = known(message);
   if (connection == nullptr) return;
   const bool about_request = receipt.message == wire::kMessageRequest && connection->state == State::request_sent;
   const bool about_reply = receipt.message == wire::kMessageReply && connection->state == State::reply_sent;
-  if (about_request || about_reply)
-    table_.set_deadline(*connection, now + response_time(*connection, receipt.service_timeout));
+  if (about_request || about_reply) exchange_.grant(now, *connection, receipt.service_timeout);
   if (about_request) table_.bind_peer(*connection, slot_of_id(receipt.local_id));
 }
 
-void ConnectionManager::receive_disconnect(Time now, const Message& message) {
+void Reception::receive_disconnect(Time now, const Message& message) {
   const auto request = parse<wire::CmDisconnectLayout>(message.body);
   Connection* connection = known(message);
   if (connection == nullptr) {
     // 12.9.8.3: gone already, or never there; in either case the peer may stop asking.
     Path back = message.back;
     back.slot = slot_of_id(request.local_id);
-    return outbox_.push(back,
-                        make_mad<wire::CmPairLayout>(wire::CmAttribute::disconnect_reply, message.header.transaction_id,
-                                                     {request.remote_id, request.local_id}, {}));
+    return exchange_.send(
+        back, make_mad<wire::CmPairLayout>(wire::CmAttribute::disconnect_reply, message.header.transaction_id,
+                                           {request.remote_id, request.local_id}, {}));
   }
   if (request.remote_qpn != connection->local_qpn) return;  // 12.9.8.3: of a connection that had the same ID
   switch (connection->state) {
@@ -249,15 +249,15 @@ void ConnectionManager::receive_disconnect(Time now, const Message& message) {
       table_.set_deadline(*connection, kNever);
       connection->transaction_id = message.header.transaction_id;
       connection->state = State::disconnect_received;
-      raise(EventType::disconnected, *connection);
+      events_.raise(EventType::disconnected, *connection);
       return;
     case State::disconnect_sent:
       // Both asked at once: each answers the other.
-      send_pair(*connection, wire::CmAttribute::disconnect_reply);
-      raise(EventType::disconnected, *connection);
-      return enter_timewait(now, *connection);
+      exchange_.send_pair(*connection, wire::CmAttribute::disconnect_reply);
+      events_.raise(EventType::disconnected, *connection);
+      return ending_.enter_timewait(now, *connection);
     case State::timewait:
-      return send_pair(*connection, wire::CmAttribute::disconnect_reply);
+      return exchange_.send_pair(*connection, wire::CmAttribute::disconnect_reply);
     case State::disconnect_received:
     case State::request_sent:
     case State::request_received:
@@ -267,14 +267,14 @@ void ConnectionManager::receive_disconnect(Time now, const Message& message) {
   }
 }
 
-void ConnectionManager::receive_disconnect_reply(Time now, const Message& message) {
+void Reception::receive_disconnect_reply(Time now, const Message& message) {
   Connection* connection = known(message);
   if (connection == nullptr || connection->state != State::disconnect_sent) return;
-  raise(EventType::disconnected, *connection);
-  enter_timewait(now, *connection);
+  events_.raise(EventType::disconnected, *connection);
+  ending_.enter_timewait(now, *connection);
 }
 
-void ConnectionManager::receive_service_request(const Message& message) {
+void Reception::receive_service_request(const Message& message) {
   const auto request = parse<wire::CmServiceRequestLayout>(message.body);
   Path path = message.back;
   path.slot = slot_of_id(request.request_id);
@@ -290,8 +290,8 @@ void ConnectionManager::receive_service_request(const Message& message) {
     const ServiceStatus status = is_for_others ? ServiceStatus::rejected : ServiceStatus::invalid_service_id;
     refusal.status = static_cast<std::uint8_t>(status);
     refusal.service_id = request.service_id;
-    return outbox_.push(path, make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply,
-                                                                   message.header.transaction_id, refusal, {}));
+    return exchange_.send(path, make_mad<wire::CmServiceReplyLayout>(wire::CmAttribute::service_reply,
+                                                                     message.header.transaction_id, refusal, {}));
   }
   connection->state = State::service_request_received;
   connection->adopted = false;
@@ -299,17 +299,17 @@ void ConnectionManager::receive_service_request(const Message& message) {
   connection->service_id = request.service_id;
   connection->transaction_id = message.header.transaction_id;
   table_.index_peer_id(*connection);
-  raise(EventType::service_request, *connection).private_data =
+  events_.raise(EventType::service_request, *connection).private_data =
       private_data<wire::CmServiceRequestLayout>(message.body);
 }
 
-void ConnectionManager::receive_service_reply(const Message& message) {
+void Reception::receive_service_reply(const Message& message) {
   const auto reply = parse<wire::CmServiceReplyLayout>(message.body);
   Connection* connection = table_.find(reply.request_id);
   if (connection == nullptr || connection->state != State::service_request_sent ||
       connection->agreement.path.address != message.back.address)
     return;
-  Event& event = raise(EventType::service_reply, *connection);
+  Event& event = events_.raise(EventType::service_reply, *connection);
   event.status = reply.status;
   event.offer.qpn = reply.qpn;
   event.qkey = reply.qkey;
@@ -317,16 +317,16 @@ void ConnectionManager::receive_service_reply(const Message& message) {
   table_.erase(connection->id);
 }
 
-void ConnectionManager::refuse_path(const Message& message) {
+void Reception::refuse_path(const Message& message) {
   const Connection* connection = known(message);
   if (connection == nullptr || connection->state != State::established) return;
   wire::CmPathResponse response;
   response.local_id = connection->id;
   response.remote_id = connection->remote_id;
   response.status = kPathsNotSupported;
-  outbox_.push(connection->agreement.path,
-               make_mad<wire::CmPathResponseLayout>(wire::CmAttribute::alternate_path_response,
-                                                    message.header.transaction_id, response, {}));
+  exchange_.send(connection->agreement.path,
+                 make_mad<wire::CmPathResponseLayout>(wire::CmAttribute::alternate_path_response,
+                                                      message.header.transaction_id, response, {}));
 }
 
 }  // namespace verbena::cm

@@ -2,44 +2,36 @@
 #include "libverbena/settings.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
-#include "emulator/fabric/congestion_words.h"
-#include "emulator/fabric/loss_recovery_words.h"
+#include "emulator/fabric/nic_words.h"
 #include "emulator/fabric/qos_words.h"
 #include "libverbena/state.h"
 
 namespace libverbena {
 namespace {
 
-template <class Config>
-Result<void> take(const fabric::SettingWord<Config>& word, std::string_view value, Config& into) {
-  if (word.take(value, into)) return {};
-  return invalid(std::string(word.name) + " '" + std::string(value) + "': " + fabric::right_of(word, value));
+Result<void> wrong_value(std::string_view name, std::string_view value, const std::string& right) {
+  return invalid(std::string(name) + " '" + std::string(value) + "': " + right);
 }
 
-template <class... Words>
-Result<void> unknown(std::string_view name, Words... tables) {
+Result<void> unknown(std::string_view name, std::span<const std::string_view> names) {
   std::string known;
-  std::vector<std::string_view> names;
-  const auto add = [&](auto words) {
-    fabric::add_setting_names(words, known);
-    for (const auto& word : words) names.push_back(word.name);
-  };
-  (add(tables), ...);
+  for (const std::string_view one : names) known += (known.empty() ? "" : ", ") + std::string(one);
   return invalid("'" + std::string(name) + "' is none of " + known + fabric::did_you_mean(name, names));
 }
 
 Result<void> take_of_nic(std::string_view name, std::string_view value, nic::NicConfig& into) {
-  if (const auto* const word = fabric::find_setting(fabric::congestion_words(), name))
-    return take(*word, value, into.congestion);
-  if (const auto* const word = fabric::find_setting(fabric::loss_recovery_words(), name))
-    return take(*word, value, into.loss_recovery);
-  return unknown(name, fabric::congestion_words(), fabric::loss_recovery_words());
+  const auto right = fabric::take_policy_word(name, value, into.congestion, into.loss_recovery);
+  if (!right) return unknown(name, fabric::policy_word_names());
+  if (!right->empty()) return wrong_value(name, value, *right);
+  return {};
 }
 
 std::string_view wrong_with(const nic::NicConfig& config, const fabric::Topology& topology) {
-  if (const std::string_view wrong = fabric::contradiction(config.congestion); !wrong.empty()) return wrong;
-  if (const std::string_view wrong = fabric::contradiction(config.loss_recovery); !wrong.empty()) return wrong;
+  if (const std::string_view wrong = fabric::contradiction(config.congestion, config.loss_recovery); !wrong.empty())
+    return wrong;
   const auto has_telemetry = [](const fabric::Cable& cable) { return cable.parameters.telemetry; };
   if (config.congestion.wants().telemetry &&
       std::none_of(topology.cables.begin(), topology.cables.end(), has_telemetry))
@@ -67,11 +59,15 @@ Result<void> Settings::set_nic(std::string_view nic, std::string_view name, std:
 
 Result<void> Settings::set_qos(std::string_view name, std::string_view value) {
   const auto* const word = fabric::find_setting(fabric::qos_words(), name);
-  if (word == nullptr) return unknown(name, fabric::qos_words());
+  if (word == nullptr) {
+    std::vector<std::string_view> names;
+    for (const fabric::QosWord& known : fabric::qos_words()) names.push_back(known.name);
+    return unknown(name, names);
+  }
   fabric::Qos qos = state_->qos.value_or(fabric::Qos{});
-  auto taken = take(*word, value, qos);
-  if (taken) state_->qos = qos;
-  return taken;
+  if (!word->take(value, qos)) return wrong_value(name, value, fabric::right_of(*word, value));
+  state_->qos = qos;
+  return {};
 }
 
 Result<void> Settings::set_cables(std::string_view name, std::string_view value) {
@@ -119,7 +115,7 @@ Result<std::vector<nic::NicConfig>> SettingsState::configs(const fabric::Topolog
       return invalid("NIC " + topology.vertices[host].name + ": " + std::string(wrong));
     // What is infinitely fast is not slowed down by halves.
     if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
-    if (config.congestion.wants().notifications) config.cnp_interval = fabric::kCnpIntervalDefault;
+    config.cnp_interval = fabric::cnp_interval_of(config.congestion, config.cnp_interval);
   }
   return configs;
 }

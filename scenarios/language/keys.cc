@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "emulator/fabric/congestion_words.h"
-#include "emulator/fabric/loss_recovery_words.h"
 #include "emulator/fabric/qos_words.h"
 #include "wire/assert.h"
 
@@ -26,20 +24,8 @@ constexpr Word kTopology[] = {"shape", "hosts", "leaves",         "spines",     
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu", "telemetry"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu", "telemetry"};
-constexpr Word kNic[] = {"profile",       "mtu",        "timeout", "retry-count", "rnr-retry",
-                         "min-rnr-timer", "read-depth", "speed",   "window"};
+constexpr Word kNic[] = {"profile"};
 constexpr Word kProfile[] = {"name", "description"};
-/// Of a NIC and of a profile, with the words of congestion control and of loss recovery.
-constexpr Word kBehaviour[] = {"nak-latency",
-                               "acknowledge-latency",
-                               "nak-reaction-latency",
-                               "implied-nak-latency",
-                               "timeout-min",
-                               "cnp-interval",
-                               "page-fault-delay",
-                               "acknowledge-every",
-                               "dscp",
-                               "cnp-dscp"};
 constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",          "to",   "among",
                               "size",     "count", "duration",  "depth",         "qps",           "rate", "load",
                               "qp-reuse", "check", "start",     "receive-depth", "receive-delay", "dscp"};
@@ -87,22 +73,17 @@ constexpr Word kProgramEnds[] = {"program", "status", "output", "is", "min", "ma
 constexpr Word kChecker[] = {"checker", "is", "min", "max", "name"};
 constexpr Word kSurvivors[] = {"survivors", "is", "min", "max", "name"};
 
-template <class Config>
-void add_names(std::span<const fabric::SettingWord<Config>> words, std::vector<Word>& into) {
-  for (const fabric::SettingWord<Config>& word : words) into.push_back(word.name);
-}
-std::vector<Word> with_behaviour(std::span<const Word> own) {
+std::vector<Word> with_settings(std::span<const Word> own, bool is_profile) {
   std::vector<Word> all(own.begin(), own.end());
-  all.insert(all.end(), std::begin(kBehaviour), std::end(kBehaviour));
-  add_names(fabric::congestion_words(), all);
-  add_names(fabric::loss_recovery_words(), all);
+  const std::vector<Word> settings = nic_keys(fabric::nic_words(), is_profile);
+  all.insert(all.end(), settings.begin(), settings.end());
   return all;
 }
-const std::vector<Word> kWholeNic = with_behaviour(kNic);
-const std::vector<Word> kWholeProfile = with_behaviour(kProfile);
+const std::vector<Word> kWholeNic = with_settings(kNic, false);
+const std::vector<Word> kWholeProfile = with_settings(kProfile, true);
 std::vector<Word> names_of_qos() {
   std::vector<Word> all;
-  add_names(fabric::qos_words(), all);
+  for (const fabric::QosWord& word : fabric::qos_words()) all.push_back(word.name);
   return all;
 }
 const std::vector<Word> kQos = names_of_qos();
@@ -164,6 +145,14 @@ const std::array kSections{
 };
 
 }  // namespace
+
+std::vector<std::string_view> nic_keys(std::span<const fabric::NicWord> words, bool is_profile) {
+  std::vector<Word> keys;
+  for (const fabric::NicWord& word : words)
+    if (is_nic_key(word, is_profile)) keys.push_back(word.name);
+  for (const Word name : fabric::policy_word_names()) keys.push_back(name);
+  return keys;
+}
 
 std::span<const SectionKeys> all_sections() {
   return kSections;

@@ -7,6 +7,9 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
+
+#include "emulator/fabric/nic_words.h"
 
 namespace verbena::scenarios {
 
@@ -16,6 +19,13 @@ struct SectionKeys {
 };
 
 std::span<const SectionKeys> all_sections();
+/// Whether a `nic:` may have it, or a profile.
+constexpr bool is_nic_key(const fabric::NicWord& word, bool is_profile) {
+  return word.of == fabric::NicWord::Of::behaviour || (word.of == fabric::NicWord::Of::nic && !is_profile);
+}
+/// Those of the table that are keys of a NIC or of a profile, and the words of its policies.
+std::vector<std::string_view> nic_keys(std::span<const fabric::NicWord> words, bool is_profile);
+
 /// The section must be listed.
 std::span<const std::string_view> keys_of(std::string_view section);
 

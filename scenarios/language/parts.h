@@ -11,6 +11,7 @@
 
 #include "emulator/fabric/congestion_words.h"
 #include "emulator/fabric/loss_recovery_words.h"
+#include "emulator/fabric/nic_words.h"
 #include "emulator/fabric/qos_words.h"
 #include "scenarios/language/element_names.h"
 #include "scenarios/language/read_scenario.h"
@@ -38,6 +39,9 @@ void read_settings(const Section& section, std::span<const fabric::SettingWord<C
 fabric::Topology read_topology(const Value& topology);
 fabric::Qos read_qos(const Value& qos);
 
+/// Those of a section's keys that are settings of a NIC, or of a profile: a NIC's own word goes before its profile's.
+void read_nic_words(const Section& section, std::span<const fabric::NicWord> words, bool is_profile,
+                    fabric::NicSettings& into);
 /// One for each host.
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options);

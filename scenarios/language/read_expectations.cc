@@ -145,7 +145,7 @@ void read_rtt(const Section& section, const Value& subject, const ElementNames& 
               Expectation& expectation) {
   expectation.hosts = names.hosts(subject);
   for (const std::uint32_t host : expectation.hosts)
-    if (!scenario.nics[host].profile.congestion.wants().measures_round_trips())
+    if (!scenario.nics[host].congestion.wants().measures_round_trips())
       subject.wrong("round trips are measured by congestion-control: timely and swift");
   read_statistic(section, expectation);
   expectation.value = need_bounds(section, read_time);

@@ -1,7 +1,6 @@
 // The `nic:` and `nics:` of a scenario, and the profiles that they name.
 // Tested by: tests/scenarios/language/read_scenario_test.cc
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -11,32 +10,28 @@
 #include "emulator/fabric/congestion_words.h"
 #include "emulator/fabric/loss_recovery_words.h"
 #include "emulator/fabric/nearest_word.h"
+#include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
 
 namespace verbena::scenarios {
 namespace {
 
 constexpr std::size_t kProfileNameMax = 60;
-constexpr std::uint64_t kAcknowledgeEveryMax = 1 << 20;
 
-/// The keys that a profile file and a NIC share: a NIC's own word goes before its profile's.
-void read_behaviour(const Section& section, NicProfile& profile) {
-  if (const auto value = section.find("nak-latency")) profile.nak_latency = value->duration();
-  if (const auto value = section.find("acknowledge-latency")) profile.acknowledge_latency = value->duration();
-  if (const auto value = section.find("nak-reaction-latency")) profile.nak_reaction_latency = value->duration();
-  if (const auto value = section.find("implied-nak-latency")) profile.implied_nak_latency = value->duration();
-  if (const auto value = section.find("timeout-min")) profile.timeout_min = value->duration();
-  if (const auto value = section.find("cnp-interval")) profile.cnp_interval = value->duration();
-  read_settings(section, fabric::congestion_words(), profile.congestion);
-  read_settings(section, fabric::loss_recovery_words(), profile.loss_recovery);
-  if (profile.congestion.wants().notifications && profile.cnp_interval.ns == 0)
-    profile.cnp_interval = fabric::kCnpIntervalDefault;
-  if (const auto value = section.find("page-fault-delay")) profile.page_fault_delay = value->duration();
-  if (const auto value = section.find("dscp")) profile.dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
-  if (const auto value = section.find("cnp-dscp"))
-    profile.cnp_dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
-  if (const auto value = section.find("acknowledge-every"))
-    profile.acknowledge_every = static_cast<std::uint32_t>(value->number(0, kAcknowledgeEveryMax));
+std::uint64_t read_number(const Value& value, const fabric::NicWord& word) {
+  switch (word.value) {
+    case fabric::NicValue::time:
+      return static_cast<std::uint64_t>(value.duration().ns);
+    case fabric::NicValue::rate:
+      return value.rate();
+    case fabric::NicValue::octets:
+      return value.size(word.least, word.most);
+    case fabric::NicValue::number:
+      return value.number(word.least, word.most);
+    case fabric::NicValue::choice:
+      return value.choice(word.choices);
+  }
+  return 0;
 }
 
 std::optional<std::string> read_file(const std::filesystem::path& path) {
@@ -50,15 +45,14 @@ std::optional<std::string> read_file(const std::filesystem::path& path) {
 }
 
 /// The errors of a profile speak of its own file.
-NicProfile read_profile_text(const std::string& text, const std::string& path, const std::string& name) {
+fabric::NicSettings read_profile_text(const std::string& text, const std::string& path, const std::string& name) {
   try {
     const Section section(parse_text(text), "profile");
-    NicProfile profile;
-    read_behaviour(section, profile);
+    fabric::NicSettings profile;
+    read_nic_words(section, fabric::nic_words(), true, profile);
     if (const auto own = section.find("name"); own && own->word() != name)
       own->wrong("the file's name says '" + name + "'");
     if (const auto description = section.find("description")) (void)description->text();
-    profile.name = name;
     return profile;
   } catch (ReadError& error) {
     error.file_name = path;
@@ -79,7 +73,7 @@ std::string profile_meant(const std::string& name, std::span<const std::filesyst
   return fabric::did_you_mean(name, known);
 }
 
-NicProfile read_profile(const Value& value, const std::string& file_name, const ReadOptions& options) {
+fabric::NicSettings read_profile(const Value& value, const std::string& file_name, const ReadOptions& options) {
   const std::string name = value.word();
   const bool plain = name.size() <= kProfileNameMax && std::all_of(name.begin(), name.end(), [](char c) {
                        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -97,34 +91,33 @@ NicProfile read_profile(const Value& value, const std::string& file_name, const 
   value.wrong("there is no such profile; looked for " + looked_in + profile_meant(name, std::span(folders).subspan(1)));
 }
 
-std::uint32_t read_mtu(const Value& value) {
-  constexpr std::array<fabric::Named<std::uint32_t>, 5> kMtus{
-      {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}};
-  return value.choice(kMtus);
+/// A profile has a word for all that it may speak of; the rest is the NIC's.
+void take_profile(const fabric::NicSettings& profile, NicSettings& settings) {
+  const fabric::NicSettings before = settings;
+  static_cast<fabric::NicSettings&>(settings) = profile;
+  for (const fabric::NicWord& word : fabric::nic_words())
+    if (const auto said = word.get(before); said && !is_nic_key(word, true)) word.set(settings, *said);
 }
 
 void read_nic(const Section& nic, const std::string& file_name, const ReadOptions& options, NicSettings& settings) {
-  if (const auto value = nic.find("profile")) settings.profile = read_profile(*value, file_name, options);
-  read_behaviour(nic, settings.profile);
-  const auto code = [&nic](std::string_view key, std::uint64_t least, std::uint64_t most, std::uint8_t& into,
-                           bool& stated) {
-    const auto value = nic.find(key);
-    if (value) into = static_cast<std::uint8_t>(value->number(least, most));
-    stated = stated || value.has_value();
-  };
-  if (const auto value = nic.find("mtu")) settings.mtu_bytes = read_mtu(*value);
-  NicSettings::Stated& stated = settings.stated;
-  code("timeout", 0, 31, settings.timeout, stated.timeout);
-  code("retry-count", 0, 7, settings.retry_count, stated.retry_count);
-  code("rnr-retry", 0, 7, settings.rnr_retry, stated.rnr_retry);
-  code("min-rnr-timer", 0, 31, settings.min_rnr_timer, stated.min_rnr_timer);
-  code("read-depth", 1, 128, settings.read_depth, stated.read_depth);
-  if (const auto value = nic.find("speed")) settings.rate_bits_per_second = value->rate();
-  if (const auto value = nic.find("window"))
-    settings.window_bytes = static_cast<std::uint32_t>(value->size(4096, kMessageBytesMax));
+  if (const auto value = nic.find("profile")) {
+    take_profile(read_profile(*value, file_name, options), settings);
+    settings.profile = value->word();
+  }
+  read_nic_words(nic, fabric::nic_words(), false, settings);
 }
 
 }  // namespace
+
+void read_nic_words(const Section& section, std::span<const fabric::NicWord> words, bool is_profile,
+                    fabric::NicSettings& into) {
+  for (const fabric::NicWord& word : words)
+    if (is_nic_key(word, is_profile))
+      if (const auto value = section.find(word.name)) word.set(into, read_number(*value, word));
+  read_settings(section, fabric::congestion_words(), into.congestion);
+  read_settings(section, fabric::loss_recovery_words(), into.loss_recovery);
+  into.cnp_interval = fabric::cnp_interval_of(into.congestion, into.cnp_interval);
+}
 
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options) {

@@ -98,7 +98,7 @@ void check_times(const Scenario& scenario) {
 
 /// Who goes by what switches say, and no switch says anything, would never slow down.
 void check_telemetry(const Scenario& scenario, Place topology) {
-  const auto uses_it = [](const NicSettings& nic) { return nic.profile.congestion.wants().telemetry; };
+  const auto uses_it = [](const NicSettings& nic) { return nic.congestion.wants().telemetry; };
   const auto has_it = [](const fabric::Cable& cable) { return cable.parameters.telemetry; };
   if (scenario.topology.switches() == 0 || std::ranges::none_of(scenario.nics, uses_it)) return;
   if (std::ranges::none_of(scenario.topology.cables, has_it))

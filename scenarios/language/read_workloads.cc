@@ -201,7 +201,7 @@ void read_amount(const Section& section, Workload& workload) {
 std::uint32_t datagram_max(const Workload& workload, const Scenario& scenario) {
   std::uint32_t most = 4096;
   for (const auto* side : {&workload.from, &workload.to})
-    for (const std::uint32_t host : *side) most = std::min(most, scenario.nics[host].mtu_bytes);
+    for (const std::uint32_t host : *side) most = std::min(most, scenario.nics[host].mtu());
   return most;
 }
 

@@ -14,9 +14,8 @@
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/nic_settings.h"
 #include "emulator/fabric/topology.h"
-#include "emulator/nic/congestion/congestion_config.h"
-#include "emulator/nic/objects/loss_recovery_config.h"
 #include "wire/time.h"
 
 namespace verbena::scenarios {
@@ -31,47 +30,15 @@ enum class Clock : std::uint8_t { virtual_time, real_time };
 
 // -- NICs -------------------------------------------------------------------------------------------------------------
 
-/// The micro-behaviour of a known NIC, as data (scenarios/profiles/*.yaml).
-struct NicProfile {
-  std::string name = "ideal";        // as the scenario calls it
-  Duration nak_latency{0};           // from the packet that is missing to the NAK on the wire
-  Duration acknowledge_latency{0};   // from a request to its acknowledgement
-  Duration nak_reaction_latency{0};  // from its arrival to the first packet that is sent again
-  Duration implied_nak_latency{0};   // from the response that shows a gap to the READ that is sent again
-  Duration timeout_min{0};           // local ACK timeouts below are rounded up to it
-  /// Least time between two CNPs that answer marked packets of a QP. 0: no CNPs are sent, and what is sent cannot be
-  /// marked by switches.
-  Duration cnp_interval{0};
-  nic::CongestionConfig congestion;  // the line rate in it is not used: it is the port's
-  nic::LossRecoveryConfig loss_recovery;
-  /// Until a page is there that the NIC meets for the first time. 0: memory is pinned; else the regions of workloads
-  /// are on-demand ones.
-  Duration page_fault_delay{0};
-  /// Request packets between acknowledgements at most: asked for by the requester, given unasked by the responder; 0:
-  /// NIC's own choice.
-  std::uint32_t acknowledge_every = 0;
-  std::uint8_t dscp = 0;      // of packets that have none of their own; 0: none
-  std::uint8_t cnp_dscp = 0;  // of CNPs; 0: that of the marked packet
-};
+/// What the file says, and the profile that it names (scenarios/profiles/*.yaml: the micro-behaviour of a known NIC).
+/// Under the real clock programs choose for themselves what is not said.
+struct NicSettings : fabric::NicSettings {
+  std::string profile = "ideal";  // as the scenario calls it
 
-struct NicSettings {
-  NicProfile profile;
-  std::uint32_t mtu_bytes = 4096;  // path MTU: 256, 512, 1024, 2048, 4096
-  std::uint8_t timeout = 14;       // code: 4.096 us x 2^timeout; 0: none
-  std::uint8_t retry_count = 7;
-  std::uint8_t rnr_retry = 7;              // 7: for ever
-  std::uint8_t min_rnr_timer = 12;         // code, IBTA table 46
-  std::uint8_t read_depth = 16;            // max_rd_atomic and max_dest_rd_atomic
-  std::uint64_t rate_bits_per_second = 0;  // of the NIC's own port; 0: the link's
-  std::uint32_t window_bytes = 2 << 20;
-  /// What the file wrote: under the real clock programs choose the others themselves.
-  struct Stated {
-    bool timeout = false;
-    bool retry_count = false;
-    bool rnr_retry = false;
-    bool min_rnr_timer = false;
-    bool read_depth = false;
-  } stated;
+  // What workloads go by, and programs see.
+  std::uint32_t mtu() const { return mtu_bytes.value_or(4096); }
+  std::uint32_t window() const { return window_bytes.value_or(2 << 20); }
+  std::uint8_t read_limit() const { return read_depth.value_or(16); }
 };
 
 // -- Workloads --------------------------------------------------------------------------------------------------------

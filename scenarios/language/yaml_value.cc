@@ -168,9 +168,11 @@ std::vector<Value> Value::items() const {
   return found;
 }
 
-Section::Section(const Value& map, std::string_view section) : section_(section), place_(map.place()) {
-  if (!map.is_map()) map.wrong("write a map with keys: " + with_nearest("", keys_of(section)));
-  const auto known = keys_of(section);
+Section::Section(const Value& map, std::string_view section) : Section(map, section, keys_of(section)) {}
+
+Section::Section(const Value& map, std::string_view section, std::span<const std::string_view> known)
+    : section_(section), keys_(known), place_(map.place()) {
+  if (!map.is_map()) map.wrong("write a map with keys: " + with_nearest("", known));
   for_each_member(map.node_, map.name(), [&](const std::string& key, Place place, const YAML::Node& node) {
     const bool is_known = std::find(known.begin(), known.end(), key) != known.end();
     if (!is_known && key == "true" && std::find(known.begin(), known.end(), "on") != known.end())
@@ -187,8 +189,7 @@ Section::Section(const Value& map, std::string_view section) : section_(section)
 }
 
 std::optional<Value> Section::find(std::string_view key) const {
-  const auto known = keys_of(section_);
-  VERBENA_ASSERT(std::find(known.begin(), known.end(), key) != known.end());
+  VERBENA_ASSERT(std::find(keys_.begin(), keys_.end(), key) != keys_.end());
   for (const auto& [name, value] : entries_)
     if (name == key) return value;
   return std::nullopt;

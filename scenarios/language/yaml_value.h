@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,13 +51,17 @@ class Value {
   std::uint64_t size(std::uint64_t least, std::uint64_t most) const;  // octets
   /// A list's members; anything else is a list of itself. Not empty.
   std::vector<Value> items() const;
-  template <class T, std::size_t n>
-  T choice(const std::array<fabric::Named<T>, n>& table) const {
+  template <class T>
+  T choice(std::span<const fabric::Named<T>> table) const {
     const std::string given = word();
     if (const auto found = fabric::find_named(table, given)) return *found;
-    std::array<std::string_view, n> names;
-    for (std::size_t i = 0; i < n; ++i) names[i] = table[i].name;
+    std::vector<std::string_view> names;
+    for (const fabric::Named<T>& row : table) names.push_back(row.name);
     wrong_choice(names);
+  }
+  template <class T, std::size_t n>
+  T choice(const std::array<fabric::Named<T>, n>& table) const {
+    return choice(std::span<const fabric::Named<T>>(table));
   }
   /// "NAME 'what is written' is not understood: HELP" at this place.
   [[noreturn]] void wrong(const std::string& help) const;
@@ -75,6 +80,8 @@ class Value {
 class Section {
  public:
   Section(const Value& map, std::string_view section);
+  /// With keys of its own; they outlive it.
+  Section(const Value& map, std::string_view section, std::span<const std::string_view> known);
 
   const std::string& section() const { return section_; }
   Place place() const { return place_; }
@@ -87,6 +94,7 @@ class Section {
 
  private:
   std::string section_;
+  std::span<const std::string_view> keys_;
   Place place_;
   std::vector<std::pair<std::string, Value>> entries_;
 };

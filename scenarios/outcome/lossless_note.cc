@@ -18,8 +18,8 @@ std::optional<std::string> lossless_note(const Scenario& scenario) {
     used = static_cast<fabric::ClassMask>(used | fabric::bit_of(class_of(dscp)));
   };
   for (const NicSettings& nic : scenario.nics) {
-    for (const Workload& workload : scenario.workloads) use(workload.dscp != 0 ? workload.dscp : nic.profile.dscp);
-    if (nic.profile.cnp_interval.ns != 0 && nic.profile.cnp_dscp != 0) use(nic.profile.cnp_dscp);
+    for (const Workload& workload : scenario.workloads) use(workload.dscp != 0 ? workload.dscp : nic.dscp);
+    if (nic.cnp_interval.ns != 0 && nic.cnp_dscp != 0) use(nic.cnp_dscp);
   }
   if (qos.flow_control == fabric::FlowControl::global_pause) return std::nullopt;
   const auto unused = static_cast<fabric::ClassMask>(qos.lossless & ~used);

@@ -19,14 +19,14 @@ Duration departure_delay_max(const Scenario& scenario) {
     const std::uint64_t posted = workload.qps * workload.queue_depth * (largest + wire::kFrameBytesMax);
     for (const HostPair& pair : pairs_of(workload, scenario.seed))
       for (const std::uint32_t host : {pair.from, pair.to})  // requests of one, responses of the other
-        waiting[host] += std::min(posted, std::uint64_t{workload.qps} * scenario.nics[host].window_bytes);
+        waiting[host] += std::min(posted, std::uint64_t{workload.qps} * scenario.nics[host].window());
   }
   std::uint64_t slowest = UINT64_MAX;
   const auto consider = [&slowest](std::uint64_t rate) { slowest = rate == 0 ? slowest : std::min(slowest, rate); };
   for (const fabric::Cable& cable : scenario.topology.cables)
     if (scenario.topology.is_host(cable.a) || scenario.topology.is_host(cable.b))
       consider(cable.parameters.rate_bits_per_second);
-  for (const NicSettings& nic : scenario.nics) consider(nic.rate_bits_per_second);
+  for (const NicSettings& nic : scenario.nics) consider(nic.speed_bits_per_second.value_or(0));
   for (const Fault& fault : scenario.faults)
     if (const auto* element = std::get_if<ElementFault>(&fault.what);
         element != nullptr && element->kind == ElementFault::Kind::link_rate)
@@ -35,7 +35,7 @@ Duration departure_delay_max(const Scenario& scenario) {
   Duration latency{static_cast<std::int64_t>(static_cast<double>(most) * 8e9 / static_cast<double>(slowest))};
   const Duration queues = latency;
   for (const NicSettings& nic : scenario.nics)
-    latency = std::max({latency, queues + nic.profile.nak_latency, queues + nic.profile.acknowledge_latency});
+    latency = std::max({latency, queues + nic.nak_latency, queues + nic.acknowledge_latency});
   return scenario.topology.qos ? latency + scenario.timeout : latency;
 }
 
@@ -75,12 +75,12 @@ CheckerFeed::CheckerFeed(const Scenario& scenario, std::span<const nic::NicConfi
                                          .all_atomics_visible = scenario.payload,
                                          .departure_delay_max = departure_delay_max(scenario)}) {
   for (sim::HostId host = 0; host < scenario.nics.size(); ++host) {
-    const NicProfile& profile = scenario.nics[host].profile;
+    const NicSettings& nic = scenario.nics[host];
     checkers::CheckedCongestion congestion{.host = sim::host_address(host),
-                                           .cnp_interval = profile.cnp_interval,
-                                           .cnp_scope = checked(profile.congestion.cnp_scope)};
-    if (profile.congestion.policy == nic::CongestionPolicy::dcqcn)
-      congestion.dcqcn = checked(profile.congestion.dcqcn, nics[host].congestion.line_rate_bits_per_second);
+                                           .cnp_interval = nic.cnp_interval,
+                                           .cnp_scope = checked(nic.congestion.cnp_scope)};
+    if (nic.congestion.policy == nic::CongestionPolicy::dcqcn)
+      congestion.dcqcn = checked(nic.congestion.dcqcn, nics[host].congestion.line_rate_bits_per_second);
     checkers_.congestion(congestion);
   }
 }
@@ -103,7 +103,7 @@ void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& t
                                 .qpn = of.qpn,
                                 .first_psn = of.first_psn,
                                 .ack_timeout = of.ack_timeout,
-                                .rto_low = scenario_.nics[of.host].profile.loss_recovery.rto_low};
+                                .rto_low = scenario_.nics[of.host].loss_recovery.rto_low};
   };
   checkers_.connect({.ends = {end(initiator), end(target)}, .path_mtu_bytes = mtu_bytes});
 }

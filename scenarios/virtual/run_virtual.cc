@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "emulator/fabric/nic_words.h"
 #include "emulator/fabric/qos_words.h"
 #include "emulator/sim/world.h"
 #include "scenarios/outcome/lossless_note.h"
@@ -30,20 +31,11 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario, RoundTripRecor
   for (std::uint32_t host = 0; host < scenario.nics.size(); ++host) {
     const NicSettings& settings = scenario.nics[host];
     nic::NicConfig config;
-    config.port_mtu_bytes = settings.mtu_bytes;
-    config.window_bytes = settings.window_bytes;
+    config.window_bytes = settings.window();  // more than others have, as well
     config.seed = scenario.seed;
-    config.acknowledge_every = settings.profile.acknowledge_every;
-    config.dscp = settings.profile.dscp;
-    config.cnp_dscp = settings.profile.cnp_dscp;
-    config.cnp_interval = settings.profile.cnp_interval;
-    config.congestion = settings.profile.congestion;
+    fabric::apply(settings, config);
     // What is infinitely fast is not slowed down by halves.
     if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
-    config.loss_recovery = settings.profile.loss_recovery;
-    config.page_fault_delay = settings.profile.page_fault_delay;
-    config.nak_reaction_latency = settings.profile.nak_reaction_latency;
-    config.implied_nak_latency = settings.profile.implied_nak_latency;
     config.round_trips = round_trips.listener(host);
     configs.push_back(config);
   }
@@ -117,8 +109,8 @@ bool Run::needs_observer() const {
 void Run::set_up_nics() {
   for (sim::HostId host = 0; host < scenario_.topology.hosts; ++host) {
     const NicSettings& settings = scenario_.nics[host];
-    if (settings.profile.nak_latency.ns != 0 || settings.profile.acknowledge_latency.ns != 0)
-      world_.set_latencies(host, {settings.profile.nak_latency, settings.profile.acknowledge_latency});
+    if (settings.nak_latency.ns != 0 || settings.acknowledge_latency.ns != 0)
+      world_.set_latencies(host, {settings.nak_latency, settings.acknowledge_latency});
   }
   const fabric::Topology slowed = topology_at_nic_speeds(scenario_);
   for (std::uint32_t cable = 0; cable < slowed.cables.size(); ++cable) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/fabric/chance.h"
+#include "emulator/fabric/nic_words.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -26,12 +27,13 @@ nic::QpType type_of(Transport transport) {
   return nic::QpType::rc;
 }
 
-/// The code of the least timeout that the NIC's profile allows.
-std::uint8_t timeout_code(const NicSettings& settings) {
-  std::uint8_t code = settings.timeout;
-  if (code != 0)
-    while (code < 31 && (kTimeoutUnitNs << code) < settings.profile.timeout_min.ns) ++code;
-  return code;
+/// What QPs of workloads have where nothing is said.
+constexpr nic::QpAttributes kQpDefaults{.min_rnr_timer = 12, .timeout = 14, .retry_count = 7, .rnr_retry = 7};
+
+nic::QpAttributes with_settings(const NicSettings& settings) {
+  nic::QpAttributes attributes = kQpDefaults;
+  fabric::apply(settings, attributes);
+  return attributes;
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ nic::AddressVector Connection::path(const End& from, const End& to) const {
   nic::AddressVector path;
   path.destination = sim::host_address(to.side.agent.host());
   path.next_hop = to.side.agent.nic().config().mac;
-  if (from.side.settings.profile.cnp_interval.ns != 0) path.traffic_class = wire::kEcnCapable;
+  if (from.side.settings.cnp_interval.ns != 0) path.traffic_class = wire::kEcnCapable;
   path.traffic_class |= static_cast<std::uint8_t>(plan_.dscp << 2);
   return path;
 }
@@ -116,7 +118,7 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
   const NicSettings& other = peer.side.settings;
   const bool ud = plan_.transport == Transport::ud;
   const bool rc = plan_.transport == Transport::rc;
-  nic::QpAttributes attributes;
+  nic::QpAttributes attributes = with_settings(own);
   attributes.state = nic::QpState::init;
   attributes.access = kAccess;
   attributes.qkey = kQkey;
@@ -125,11 +127,10 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
 
   attributes.state = nic::QpState::rtr;
   attributes.address_vector = path(end, peer);
-  attributes.path_mtu_bytes = std::min(own.mtu_bytes, other.mtu_bytes);
+  attributes.path_mtu_bytes = std::min(own.mtu(), other.mtu());
   attributes.dest_qpn = peer.qpn;
   attributes.rq_psn = receive_psn;
-  attributes.max_dest_read_atomic = own.read_depth;
-  attributes.min_rnr_timer = own.min_rnr_timer;
+  attributes.max_dest_read_atomic = own.read_limit();
   mask = nic::kQpState;
   if (!ud) mask |= nic::kQpAv | nic::kQpPathMtu | nic::kQpDestQpn | nic::kQpRqPsn;
   if (rc) mask |= nic::kQpMaxDestReadAtomic | nic::kQpMinRnrTimer;
@@ -137,10 +138,7 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
 
   attributes.state = nic::QpState::rts;
   attributes.sq_psn = send_psn;
-  attributes.timeout = timeout_code(own);
-  attributes.retry_count = own.retry_count;
-  attributes.rnr_retry = own.rnr_retry;
-  attributes.max_read_atomic = std::min(own.read_depth, other.read_depth);
+  attributes.max_read_atomic = std::min(own.read_limit(), other.read_limit());
   mask = nic::kQpState | nic::kQpSqPsn;
   if (rc) mask |= nic::kQpTimeout | nic::kQpRetryCount | nic::kQpRnrRetry | nic::kQpMaxReadAtomic;
   return nic.modify_qp(end.qp, attributes, mask, now).ok();
@@ -174,11 +172,11 @@ void Connection::announce(wire::Psn forward, wire::Psn backward) {
   SetUpListener* listener = initiator_.side.agent.listener();
   if (listener == nullptr) return;
   const auto of = [](const End& end, wire::Psn psn) {
-    const std::uint8_t code = timeout_code(end.side.settings);
+    const std::uint8_t code = with_settings(end.side.settings).timeout;
     return ConnectedEnd{end.side.agent.host(), end.qpn, psn, Duration{code == 0 ? 0 : kTimeoutUnitNs << code}};
   };
   listener->connected(of(initiator_, forward), of(target_, backward),
-                      std::min(initiator_.side.settings.mtu_bytes, target_.side.settings.mtu_bytes));
+                      std::min(initiator_.side.settings.mtu(), target_.side.settings.mtu()));
 }
 
 nic::VerbsResult<void> Connection::post(nic::SendRequest request, Place local, std::uint64_t remote_offset, Time now) {

@@ -77,7 +77,7 @@ std::optional<std::string> WorkloadSet::find_error(const Scenario& scenario) {
     for (const HostPair& pair : pairs) {
       qps[pair.from] += ring ? 1 : workload.qps;
       qps[pair.to] += ring ? 1 : workload.qps;
-      const std::uint32_t mtu = std::min(scenario.nics[pair.from].mtu_bytes, scenario.nics[pair.to].mtu_bytes);
+      const std::uint32_t mtu = std::min(scenario.nics[pair.from].mtu(), scenario.nics[pair.to].mtu());
       if (workload.transport == Transport::ud && messages.octets_max() > mtu)
         return at(fmt::format("a datagram of {} octets does not fit the MTU of {}", messages.octets_max(), mtu));
     }
@@ -155,9 +155,8 @@ void WorkloadSet::make_flows(std::size_t number, std::uint64_t& next_index) {
       source = flow_sources_[number].back().get();
     }
     const NicSettings& target = scenario_.nics[pair.to];
-    const MessageTime time(ways.find(pair.from, pair.to),
-                           std::min(scenario_.nics[pair.from].mtu_bytes, target.mtu_bytes), workload.verb,
-                           target.profile.acknowledge_latency);
+    const MessageTime time(ways.find(pair.from, pair.to), std::min(scenario_.nics[pair.from].mtu(), target.mtu()),
+                           workload.verb, target.acknowledge_latency);
     std::vector<Stream*> streams;
     for (std::uint32_t qp = 0; qp < workload.qps; ++qp) {
       const StreamPlan plan{.index = next_index++,

@@ -1,7 +1,7 @@
 // NicTuning: what a user wants of the NIC of a live process, whatever its program asks for.
 //
-// Solely responsible for the words of VERBENA_NIC (`verbena exec --nic`, and the `nic:` of a scenario under the real
-// clock) and for what each of them changes:
+// Solely responsible for the text of VERBENA_NIC (`verbena exec --nic`, and the `nic:` of a scenario under the real
+// clock) and for what a live process makes of the settings. Its words are rows of fabric/nic_words.cc:
 //   mtu=1024                  the port's MTU; longer path MTUs are refused
 //   read-depth=16             reads and atomics in flight that a QP may have; more are refused
 //   speed=25Gbps              the rate that the port shows; what limits it is the link. `verbena exec` says its cable's
@@ -22,45 +22,21 @@
 // Words that are not there change nothing.
 #pragma once
 
-#include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/nic_settings.h"
+#include "emulator/fabric/nic_words.h"
 #include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/nic_config.h"
 #include "wire/result.h"
-#include "wire/time.h"
 
 namespace verbena::host {
 
-struct NicTuning {
-  std::optional<std::uint32_t> mtu_bytes;
-  std::optional<std::uint8_t> read_depth;
-  std::optional<std::uint64_t> speed_bits_per_second;
-  std::optional<std::uint32_t> window_bytes;
-  std::optional<std::uint8_t> timeout;
-  std::optional<std::uint8_t> retry_count;
-  std::optional<std::uint8_t> rnr_retry;
-  std::optional<std::uint8_t> min_rnr_timer;
-  Duration timeout_min{0};
-  std::uint32_t acknowledge_every = 0;
-  std::uint8_t dscp = 0;
-  std::uint8_t cnp_dscp = 0;
-  Duration cnp_interval{0};
-  nic::CongestionConfig congestion;  // but for the line rate, which is the speed
-  nic::LossRecoveryConfig loss_recovery;
-  Duration page_fault_delay{0};
-  Duration nak_latency{0};
-  Duration acknowledge_latency{0};
-  Duration nak_reaction_latency{0};
-  Duration implied_nak_latency{0};
-  std::optional<Duration> removed_after;
-
-  bool operator==(const NicTuning&) const = default;
-
+struct NicTuning : fabric::NicSettings {
   void apply(nic::NicConfig& config) const;
   /// Of a modify_qp. What the program does not name stays its own.
   void apply(nic::QpAttributes& attributes) const;
@@ -69,10 +45,13 @@ struct NicTuning {
 };
 
 /// The error is one line: the word, and what would be right.
-Result<NicTuning, std::string> parse_nic_tuning(std::string_view text);
+Result<NicTuning, std::string> parse_nic_tuning(std::string_view text,
+                                                std::span<const fabric::NicWord> words = fabric::nic_words());
 /// The settings by name, for whoever offers them.
-std::vector<std::string_view> nic_tuning_words();
+std::vector<std::string_view> nic_tuning_words(std::span<const fabric::NicWord> words = fabric::nic_words());
 /// What parse_nic_tuning() reads back; empty if nothing is wanted.
-std::string text_of(const NicTuning& tuning);
+inline std::string text_of(const NicTuning& tuning) {
+  return fabric::text_of(tuning);
+}
 
 }  // namespace verbena::host

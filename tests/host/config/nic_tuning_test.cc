@@ -1,8 +1,10 @@
 // The words of VERBENA_NIC, and what they change.
 #include "emulator/host/config/nic_tuning.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <utility>
+#include <vector>
 
 #include "emulator/host/node/port_speed.h"
 
@@ -143,4 +145,20 @@ BOOST_AUTO_TEST_CASE(a_port_shows_the_next_faster_speed_that_has_a_name) {
   BOOST_TEST(std::string(port_speed(1).text) == "2.5 Gb/sec (1X SDR)");
   BOOST_TEST(std::string(port_speed(41'000'000'000).text) == "50 Gb/sec (2X EDR)");
   BOOST_TEST(std::string(port_speed(100'000'000'000'000).text) == "800 Gb/sec (8X NDR)");
+}
+
+BOOST_AUTO_TEST_CASE(a_row_more_in_the_table_is_a_word_more) {
+  std::vector<fabric::NicWord> words(fabric::nic_words().begin(), fabric::nic_words().end());
+  words.push_back({.name = "answer-every",
+                   .right = "want 1 to 9",
+                   .least = 1,
+                   .most = 9,
+                   .set = [](fabric::NicSettings& into,
+                             std::uint64_t value) { into.acknowledge_every = static_cast<std::uint32_t>(value); },
+                   .get = [](const fabric::NicSettings&) { return std::optional<std::uint64_t>(); }});
+  BOOST_TEST(parse_nic_tuning("mtu=512 answer-every=3", words)->acknowledge_every == 3u);
+  BOOST_TEST(parse_nic_tuning("answer-every=10", words).error() == "'answer-every=10': want 1 to 9");
+  BOOST_TEST(parse_nic_tuning("answer-evry=1", words).error().ends_with("; did you mean 'answer-every'?"));
+  const auto names = nic_tuning_words(words);
+  BOOST_TEST((std::find(names.begin(), names.end(), "answer-every") != names.end()));
 }

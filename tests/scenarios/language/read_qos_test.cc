@@ -58,9 +58,9 @@ BOOST_AUTO_TEST_CASE(a_dscp_is_the_workloads_or_the_nics) {
       "nics: {n2: {dscp: 0}}\n"
       "workloads:\n"
       "  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 10, dscp: 10}\n");
-  BOOST_TEST(int{scenario.nics[0].profile.dscp} == 26);
-  BOOST_TEST(int{scenario.nics[0].profile.cnp_dscp} == 48);
-  BOOST_TEST(int{scenario.nics[1].profile.dscp} == 0);
+  BOOST_TEST(int{scenario.nics[0].dscp} == 26);
+  BOOST_TEST(int{scenario.nics[0].cnp_dscp} == 48);
+  BOOST_TEST(int{scenario.nics[1].dscp} == 0);
   BOOST_TEST(int{scenario.workloads[0].dscp} == 10);
 }
 

@@ -26,8 +26,8 @@ BOOST_AUTO_TEST_CASE(a_small_scenario_has_every_default_filled_in) {
   BOOST_TEST(scenario.detection.ns == milliseconds(10).ns);
   BOOST_TEST(scenario.topology.hosts == 2u);
   BOOST_REQUIRE_EQUAL(scenario.nics.size(), 2u);
-  BOOST_TEST(scenario.nics[0].mtu_bytes == 4096u);
-  BOOST_TEST(scenario.nics[0].profile.name == "ideal");
+  BOOST_TEST(scenario.nics[0].mtu() == 4096u);
+  BOOST_TEST(scenario.nics[0].profile == "ideal");
   BOOST_REQUIRE_EQUAL(scenario.workloads.size(), 1u);
   const Workload& workload = scenario.workloads[0];
   BOOST_TEST(workload.name == "workload1");
@@ -86,15 +86,15 @@ BOOST_AUTO_TEST_CASE(a_nic_has_a_default_own_words_and_a_profile) {
       "nic: {profile: connectx, mtu: 1024, timeout: 18, nak-latency: 3us}\n"
       "nics: {n2: {mtu: 512, profile: rxe}, n3: {speed: 25Gbps}}\n"
       "workloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n");
-  BOOST_TEST(scenario.nics[0].profile.name == "connectx");
-  BOOST_TEST(scenario.nics[0].profile.nak_latency.ns == 3'000);
-  BOOST_TEST(scenario.nics[0].profile.cnp_interval.ns == 4'000);
-  BOOST_TEST(scenario.nics[1].profile.name == "rxe");
-  BOOST_TEST(scenario.nics[1].profile.acknowledge_every == 64u);
-  BOOST_TEST(scenario.nics[1].mtu_bytes == 512u);
-  BOOST_TEST(scenario.nics[1].timeout == 18);
-  BOOST_TEST(scenario.nics[2].rate_bits_per_second == 25'000'000'000u);
-  BOOST_TEST(scenario.nics[2].mtu_bytes == 1024u);
+  BOOST_TEST(scenario.nics[0].profile == "connectx");
+  BOOST_TEST(scenario.nics[0].nak_latency.ns == 3'000);
+  BOOST_TEST(scenario.nics[0].cnp_interval.ns == 4'000);
+  BOOST_TEST(scenario.nics[1].profile == "rxe");
+  BOOST_TEST(scenario.nics[1].acknowledge_every == 64u);
+  BOOST_TEST(scenario.nics[1].mtu() == 512u);
+  BOOST_TEST(scenario.nics[1].timeout.value() == 18);
+  BOOST_TEST(scenario.nics[2].speed_bits_per_second.value() == 25'000'000'000u);
+  BOOST_TEST(scenario.nics[2].mtu() == 1024u);
 }
 
 BOOST_AUTO_TEST_CASE(congestion_control_has_the_papers_parameters_by_default) {
@@ -108,16 +108,16 @@ BOOST_AUTO_TEST_CASE(congestion_control_has_the_papers_parameters_by_default) {
   BOOST_TEST(ecn.kmin_bytes == 5'000u);
   BOOST_TEST(ecn.kmax_bytes == 200'000u);
   BOOST_TEST(ecn.pmax_ppb == 10'000'000u);
-  const NicProfile& paper = scenario.nics[0].profile;
+  const NicSettings& paper = scenario.nics[0];
   BOOST_CHECK(paper.congestion.policy == nic::CongestionPolicy::dcqcn);
   BOOST_CHECK(paper.congestion.dcqcn == nic::DcqcnParameters{});
   BOOST_TEST(paper.cnp_interval.ns == 50'000);
-  const NicProfile& own = scenario.nics[1].profile;
+  const NicSettings& own = scenario.nics[1];
   BOOST_TEST(own.congestion.dcqcn.g == nic::kWhole / 1024 * 5);
   BOOST_TEST(own.congestion.dcqcn.byte_counter == 1'000'000u);
   BOOST_TEST(!own.congestion.dcqcn.clamp_target_rate);
   BOOST_TEST(own.cnp_interval.ns == 4'000);
-  BOOST_CHECK(scenario.nics[2].profile.congestion == nic::CongestionConfig{});
+  BOOST_CHECK(scenario.nics[2].congestion == nic::CongestionConfig{});
 }
 
 BOOST_AUTO_TEST_CASE(loss_recovery_has_the_papers_parameters_by_default) {
@@ -127,16 +127,16 @@ BOOST_AUTO_TEST_CASE(loss_recovery_has_the_papers_parameters_by_default) {
       "20ms,"
       " rto-low-packets: 5, bdp-window: 120KB, recovery-negotiation: false}}\n"
       "workloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n");
-  const nic::LossRecoveryConfig& paper = scenario.nics[0].profile.loss_recovery;
+  const nic::LossRecoveryConfig& paper = scenario.nics[0].loss_recovery;
   BOOST_CHECK(paper == nic::LossRecoveryConfig{.policy = nic::RecoveryPolicy::selective_repeat});
   BOOST_TEST(paper.rto_low.ns == 100'000);
   BOOST_TEST(paper.rto_high.ns == 320'000);
   BOOST_TEST(paper.rto_low_packets == 3u);
-  const nic::LossRecoveryConfig& own = scenario.nics[1].profile.loss_recovery;
+  const nic::LossRecoveryConfig& own = scenario.nics[1].loss_recovery;
   BOOST_TEST(own.rto_high.ns == 20'000'000);
   BOOST_TEST(own.bdp_bytes == 120'000u);
   BOOST_TEST(!own.negotiates);
-  BOOST_CHECK(scenario.nics[2].profile.loss_recovery == nic::LossRecoveryConfig{});
+  BOOST_CHECK(scenario.nics[2].loss_recovery == nic::LossRecoveryConfig{});
   const auto nic = [](const std::string& settings) {
     return "topology: {shape: star, hosts: 2}\nnic: " + settings +
            "\nworkloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]\n";
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(profile_beside_the_scenario_goes_first_and_errors_name_it) 
   };
   const auto read = read_scenario(text("rxe"), (folder / "s.yaml").string(), test::own_profiles());
   BOOST_REQUIRE(read.ok());
-  BOOST_TEST(read->nics[0].profile.nak_latency.ns == 77'000);
+  BOOST_TEST(read->nics[0].nak_latency.ns == 77'000);
   const auto odd = read_scenario(text("odd"), (folder / "s.yaml").string());
   BOOST_REQUIRE(!odd.ok());
   BOOST_TEST(odd.error().file_name == (folder / "odd.yaml").string());

@@ -337,11 +337,9 @@ BOOST_AUTO_TEST_CASE(programs_see_the_nic_that_the_scenario_describes) {
   scenario.nics.resize(2);
   scenario.nics[0].mtu_bytes = 1024;
   scenario.nics[0].read_depth = 8;
-  scenario.nics[0].stated.read_depth = true;
-  scenario.nics[0].rate_bits_per_second = 25'000'000'000;
+  scenario.nics[0].speed_bits_per_second = 25'000'000'000;
   scenario.nics[1].timeout = 9;
-  scenario.nics[1].stated.timeout = true;
-  scenario.nics[1].profile.acknowledge_latency = microseconds(3);
+  scenario.nics[1].acknowledge_latency = microseconds(3);
   scenario.programs.push_back(program_of("one", 0, "exec ibv_devinfo -v"));
   scenario.programs.push_back(program_of("two", 1, "echo $VERBENA_NIC; cat /sys/class/infiniband/*/ports/1/rate"));
   for (const char* const output :

@@ -1,0 +1,68 @@
+// The settings of a NIC as one table: what scenarios, profiles and `verbena exec --nic` read, what is handed on to
+// programs, and what changes a NIC's configuration.
+//
+// Solely how each setting is spelled, what it may be and what it does to a NicConfig or a QP. Those of congestion
+// control and loss recovery have tables of their own (congestion_words.h, loss_recovery_words.h); who looks for one of
+// them by name goes through take_policy_word().
+// Tested by: tests/fabric/nic_words_test.cc, tests/host/config/nic_tuning_test.cc
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/fabric/nic_settings.h"
+#include "emulator/fabric/quantity.h"
+#include "emulator/nic/objects/attributes.h"
+#include "emulator/nic/objects/nic_config.h"
+
+namespace verbena::fabric {
+
+/// What a setting's value is, always a number: nanoseconds, bits per second, octets, or just that.
+enum class NicValue : std::uint8_t { time, rate, octets, number, choice };
+
+struct NicWord {
+  /// Who says it: of a scenario's NIC and its profile; of the NIC alone; or of a program's NIC alone (`--nic`).
+  enum class Of : std::uint8_t { behaviour, nic, program };
+  std::string_view name;
+  std::string_view right;  // what its value may be: "want 0 to 7"
+  Of of = Of::behaviour;
+  NicValue value = NicValue::number;
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  std::span<const Named<std::uint64_t>> choices{};  // of `choice`
+  void (*set)(NicSettings& into, std::uint64_t value) = nullptr;
+  std::optional<std::uint64_t> (*get)(const NicSettings& of) = nullptr;  // nothing: it is not said
+  void (*apply)(const NicSettings& of, nic::NicConfig& into) = nullptr;  // null: the NIC's configuration has it not
+  void (*apply_to_qp)(const NicSettings& of, nic::QpAttributes& into) = nullptr;  // null: QPs have it not
+};
+
+/// In the order in which they are listed and written.
+std::span<const NicWord> nic_words();
+
+/// False: the text is no such value.
+bool take(const NicWord& word, std::string_view text, NicSettings& into);
+/// "mtu=1024 timeout=9": what take() reads back, of each setting that is said; policies last.
+std::string text_of(const NicSettings& settings, std::span<const NicWord> words = nic_words());
+
+/// A setting of congestion control or loss recovery. Nothing: there is none of this name. Empty: it is taken. Else what
+/// its value may be.
+std::optional<std::string> take_policy_word(std::string_view name, std::string_view value,
+                                            nic::CongestionConfig& congestion, nic::LossRecoveryConfig& loss_recovery);
+/// All names of take_policy_word().
+std::vector<std::string_view> policy_word_names();
+/// What is wrong with them together; empty: nothing.
+std::string_view contradiction(const nic::CongestionConfig& congestion, const nic::LossRecoveryConfig& loss_recovery);
+
+/// CNPs that congestion control needs and nobody has spoken of.
+Duration cnp_interval_of(const nic::CongestionConfig& congestion, Duration said);
+
+/// Limits are lowered and never raised; the rest becomes what is said. The line rate stays, unless there is a speed.
+void apply(const NicSettings& settings, nic::NicConfig& config, std::span<const NicWord> words = nic_words());
+/// Of a modify_qp. What is not said stays as it is.
+void apply(const NicSettings& settings, nic::QpAttributes& attributes, std::span<const NicWord> words = nic_words());
+
+}  // namespace verbena::fabric

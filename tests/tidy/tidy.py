@@ -22,8 +22,8 @@ METHODS_MAX = 30  # with the private ones
 # Classes that have more. They do not grow, and a number that has become too large is lowered.
 METHODS_OF = {
     "emulator/nic/nic.h:Nic": 73,  # the surface of the whole NIC
+    "emulator/host/engine/engine.h:Engine": 35,  # the surface of the whole engine
     # To be split, each into classes that own data and an invariant.
-    "emulator/host/engine/engine.h:Engine": 67,
     "captures/findings/request_stream.h:RequestStream": 62,
     "emulator/host/fabric_process/fabric_ports.h:FabricPorts": 43,
     "emulator/fabric/network_state.h:Network::State": 41,

@@ -1,12 +1,11 @@
 // Engine: one NIC alive in a process: its lock, its link, its clock, its progress thread.
 //
-// Solely responsible for when the NIC runs. App threads run it to completion (post, poll); the progress thread serves
-// passive targets and timers and sleeps in the kernel at 0 % CPU otherwise (progress_thread.h). It does not know the C
-// ABI (verbs-shim) and no protocol (emulator/nic). After fork() the child's engine is on its own: its link is gone,
-// frames vanish, the objects can still be destroyed (engine_fork.cc does this by itself).
+// Solely responsible for who runs the NIC, and when. App threads run it to completion (post, poll); the progress thread
+// serves passive targets and timers and sleeps in the kernel at 0 % CPU otherwise (progress_thread.h). What one turn
+// does is Pass's affair. It does not know the C ABI (verbs-shim) and no protocol (emulator/nic). After fork() the
+// child's engine is on its own: its link is gone, frames vanish, the objects can still be destroyed (engine_fork.cc does this by itself).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -15,34 +14,21 @@
 #include <utility>
 
 #include "emulator/host/config/engine_config.h"
-#include "emulator/host/engine/acknowledgement_policy.h"
-#include "emulator/host/engine/app_memory.h"
-#include "emulator/host/engine/connection_service.h"
-#include "emulator/host/engine/fair_timers.h"
-#include "emulator/host/engine/poll_yield.h"
+#include "emulator/host/engine/app_activity.h"
+#include "emulator/host/engine/event_dispatch.h"
+#include "emulator/host/engine/live_nic.h"
+#include "emulator/host/engine/pass.h"
 #include "emulator/host/engine/progress_thread.h"
+#include "emulator/host/engine/removal.h"
 #include "emulator/host/engine/sleep_plan.h"
-#include "emulator/host/link/decorators.h"
-#include "emulator/host/link/link.h"
+#include "emulator/host/engine/thread_sleep.h"
+#include "emulator/host/engine/vain_polls.h"
 #include "emulator/host/link/reach_hint.h"
-#include "emulator/host/node/stats_file.h"
-#include "emulator/host/os/clock.h"
 #include "emulator/host/os/fair_lock.h"
-#include "emulator/nic/nic.h"
 
 namespace verbena::host {
 
-/// Receives what the NIC has to tell, outside the engine's lock, from whichever thread found it; never two calls at
-/// once, in the NIC's order. A sink may call back into the engine.
-class EventSink {
- public:
-  virtual ~EventSink() = default;
-  virtual void async_event(const nic::AsyncEvent& event) = 0;
-  virtual void completion_event(const nic::CompletionEvent& event) = 0;
-  virtual void connection_event(const cm::Event&) {}
-};
-
-class Engine final : private Progress {
+class Engine final {
  public:
   /// Joins the node: takes a process slot, opens the link, starts the progress thread (all signals blocked).
   /// The error is one line for the user, without a trailing newline.
@@ -51,10 +37,10 @@ class Engine final : private Progress {
   static Result<std::unique_ptr<Engine>, std::string> open_on(OpenedLink opened, const EngineConfig& config,
                                                               EventSink& events);
   /// Drains for a few milliseconds, then leaves the node.
-  ~Engine() override;
+  ~Engine();
 
-  const nic::NicConfig& nic_config() const { return nic_->config(); }
-  const nic::Counters& counters() const { return stats_->counters(); }
+  const nic::NicConfig& nic_config() const { return live_.nic().config(); }
+  const nic::Counters& counters() const { return live_.counters(); }
 
   /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For modify_qp, create_... . A call that
   /// takes the NIC only (post_receive) does not pay for the clock.
@@ -62,8 +48,8 @@ class Engine final : private Progress {
   auto run(Call&& call) {
     lock_.lock();
     if constexpr (std::is_invocable_v<Call, nic::Nic&>) {
-      auto result = call(*nic_);
-      finish_call(nic_->has_work() ? clock_.now() : last_now_);
+      auto result = call(live_.nic());
+      finish_call(live_.nic().has_work() ? pass_.clock().now() : pass_.last_now());
       return result;
     } else {
       return run_timed(std::forward<Call>(call));
@@ -74,9 +60,9 @@ class Engine final : private Progress {
   template <class Call>
   auto post(Call&& call) {
     lock_.lock();
-    const Time now = clock_.now();
-    auto result = call(*nic_, now);
-    send_answer(now);
+    const Time now = pass_.clock().now();
+    auto result = call(live_.nic(), now);
+    pass_.send_answer(now);
     finish_call(now);
     return result;
   }
@@ -86,11 +72,11 @@ class Engine final : private Progress {
   template <class Call>
   auto run_connections(Call&& call) {
     lock_.lock();
-    const Time now = clock_.now();
-    acknowledge_locked(now);
-    auto result = call(connection_service_->manager(), now);
-    connection_service_->note_activity();
-    step_connections(now);
+    const Time now = pass_.clock().now();
+    pass_.acknowledge(now);
+    auto result = call(live_.connections().manager(), now);
+    live_.connections().note_activity();
+    pass_.step_connections(now);
     finish_call(now);
     return result;
   }
@@ -98,7 +84,7 @@ class Engine final : private Progress {
   nic::VerbsResult<void> attach_group(nic::QpHandle qp, const wire::Gid& group);
   nic::VerbsResult<void> detach_group(nic::QpHandle qp, const wire::Gid& group);
 
-  const ServiceDirectory& services() const { return connection_service_->directory(); }
+  const ServiceDirectory& services() const { return live_.connections().directory(); }
   const LinkKind& link_kind() const { return *find_link_kind(config_.link); }
 
   /// ibv_poll_cq: completions that wait, else one pass over the link. Never blocks.
@@ -126,7 +112,7 @@ class Engine final : private Progress {
   /// The device is gone, and stays so as long as this engine lives (Nic::remove_device): its QPs are flushed, its
   /// connections are no more, and the sink has been told of both. Commands are refused; what there is can be polled and
   /// destroyed.
-  bool is_removed() const { return is_removed_.load(std::memory_order_relaxed); }
+  bool is_removed() const { return removal_.is_done(); }
 
   std::optional<wire::PathAddress> resolve(const wire::Gid& address);
 
@@ -137,116 +123,60 @@ class Engine final : private Progress {
   /// How often the progress thread has left the kernel; for tests and statistics.
   std::uint64_t thread_wakes() const { return thread_ ? thread_->wakes() : 0; }
   /// The link itself, under the engine's lock: run([&](nic::Nic&, Time) { ... link() ... }).
-  Link& link() { return *link_; }
+  Link& link() { return live_.link(); }
 
  private:
   friend class ForkRegistry;
-  class Sink;
+  class ThreadSide;
 
   Engine(const EngineConfig& config, EventSink& events);
 
-  // Progress: what the thread asks of us.
-  Look pass() override;
-  bool shares_core() override;
-  Time prepare_sleep(bool listen, Time longest, bool& ready) override;
-  void woke() override;
-  void acknowledge_doorbell() override { link_->acknowledge_doorbell(); }
-  void service() override;
-  Link::WaitDescriptors wait_descriptors() const override { return link_->wait_descriptors(); }
-  bool frames_need_kernel() const override { return kernel_frames_; }
-  Activity activity() const override;
-
-  std::string take_link(OpenedLink& opened);
-  bool flush();
-  bool arm();
-  struct Traffic {
-    std::size_t received = 0;
-    std::size_t sent = 0;
-  };
-  FairTimers::Look fetch(std::size_t most);
-  FairTimers::Look look_at_rings(Time now);
-  Traffic pass_locked(bool fresh_clock, FairTimers::Look look,
-                      nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
-  void run_timers(Time now, const FairTimers::Look& look, std::size_t received);
-  std::size_t transmit(Time now, nic::Nic::Acknowledge when);
-  void send(Time now, nic::Nic::Acknowledge when = nic::Nic::Acknowledge::at_once);
-  std::size_t transmit_received(Time now, std::size_t received, nic::Nic::Acknowledge when);
-  void send_answer(Time now);
-  void acknowledge_locked(Time now);
   template <class Call>
   auto run_timed(Call&& call) {
-    const Time now = clock_.now();
-    acknowledge_locked(now);  // the call may be the end of the QP that owes it
+    const Time now = pass_.clock().now();
+    pass_.acknowledge(now);  // the call may be the end of the QP that owes it
     if constexpr (std::is_void_v<std::invoke_result_t<Call, nic::Nic&, Time>>) {
-      call(*nic_, now);
+      call(live_.nic(), now);
       finish_call(now);
     } else {
-      auto result = call(*nic_, now);
+      auto result = call(live_.nic(), now);
       finish_call(now);
       return result;
     }
   }
-  void tell_answered_now(Time began);
-  void disarm();
-  bool app_stops_polling() const;
-  PollYield::Kind yield_of_vain_poll(bool& asks_for_cores);
-  void yield_core(PollYield::Kind kind);
-  bool leave_to_thread();
-  void step_connections(Time now, ConnectionService::Arrived arrived = ConnectionService::Arrived::perhaps_more);
-  void recheck_connections();
-  void remove_device();
-  void remove_device_locked(Time now);
-  void on_notice(Notice notice);
-  void set_port_up(bool up);
   void finish_call(Time now);
   void after_unlock(bool kick);
+  void recheck_connections();
+  void disarm();
+  bool leave_to_thread();
   bool thread_must_wake();
-  Time deadline_locked(Time now) const;
-  Time acknowledgement_due() const;
+  void service();
+  /// A change of the device that nobody has called for.
+  template <class Change>
+  void change(Change&& change) {
+    lock_.lock();
+    const Time now = pass_.clock().now();
+    change(now);
+    finish_call(now);
+  }
   /// Runs passes until the NIC owes nothing (acknowledgements, posted work that may leave), at most for `limit`.
   void drain(Duration limit);
-  void await_departure();
-  void dispatch_events();
 
-  FairLock lock_;  // guards nic_, the link's data path, clock_, last_now_, empty_passes_
-  PassClock clock_;
-  bool kernel_frames_ = true;
-  bool is_decorated_ = false;  // captures and delays want the time of every pass
-  bool abandoned_ = false;
-  std::uint32_t empty_passes_ = 0;
-  PollYield poll_yield_;
-  std::atomic<bool> has_one_core_{false};  // the thread that polled in vain last
-  Time last_now_{};
-  Time answered_by_{};  // as told to the peers
-  FairTimers timers_;
-  Time removal_at_ = kNever;  // EngineConfig::nic.removed_after
+  FairLock lock_;  // guards live_, pass_, vain_polls_, sleep_plan_
+  LiveNic live_;
+  Pass pass_;
+  VainPolls vain_polls_;
   SleepPlan sleep_plan_;
-  AcknowledgementPolicy acknowledgements_;
-  std::unique_ptr<ConnectionService> connection_service_;  // outlives nic_
-  std::unique_ptr<nic::Nic> nic_;
-  std::unique_ptr<Link> link_;
-  LinkParts parts_;            // of link_
-  Decorators decorators_;      // around the link's port
-  FramePort* port_ = nullptr;  // the outermost of them, or the link
 
-  // Read by the progress thread without the lock.
-  alignas(64) std::atomic<std::uint64_t> app_polls_{0};
-  std::atomic<std::uint64_t> app_calls_{0};
-  std::atomic<int> app_core_{-1};
-  std::atomic<std::uint64_t> active_at_sleep_{0};  // polls and calls, when an application thread went to sleep
-  // Until when the thread sleeps; kAwake: it does not. Changed under the lock, or by the thread when it wakes.
-  alignas(64) std::atomic<std::int64_t> thread_sleeps_until_ns_{kAwake};
-  std::atomic<bool> is_removed_{false};
-  std::atomic<bool> events_waiting_{false};
-  std::atomic<bool> questions_waiting_{false};
-  std::atomic<std::uint32_t> dispatchers_{0};
-  static constexpr std::int64_t kAwake = 0;
-  static constexpr Duration kTellAnsweredEvery = microseconds(20);
+  // Read without the lock.
+  alignas(64) AppActivity activity_;
+  alignas(64) ThreadSleep thread_sleep_;
+  Removal removal_;
+  EventDispatch events_;
 
+  bool is_abandoned_ = false;
   EngineConfig config_;
-  EventSink& events_;
-  AppMemory memory_;
-  std::unique_ptr<StatsBlock> stats_;
+  std::unique_ptr<ThreadSide> thread_side_;
   std::unique_ptr<ProgressThread> thread_;
   ReachHint reach_hint_{config_};
 };

@@ -35,7 +35,7 @@ void ForkRegistry::prepare() {
   registry.mutex_.lock();
   for (Engine* engine : registry.engines_) {
     engine->lock_.lock();
-    if (engine->parts_.fork_guard != nullptr) engine->parts_.fork_guard->hold_for_fork();
+    if (engine->live_.parts().fork_guard != nullptr) engine->live_.parts().fork_guard->hold_for_fork();
   }
 }
 
@@ -43,7 +43,7 @@ void ForkRegistry::parent() {
   if (is_state_lost()) return;
   ForkRegistry& registry = instance();
   for (Engine* engine : registry.engines_) {
-    if (engine->parts_.fork_guard != nullptr) engine->parts_.fork_guard->release_after_fork();
+    if (engine->live_.parts().fork_guard != nullptr) engine->live_.parts().fork_guard->release_after_fork();
     engine->lock_.unlock();
   }
   registry.mutex_.unlock();
@@ -54,7 +54,7 @@ void ForkRegistry::child() {
   if (is_state_lost()) return;
   ForkRegistry& registry = instance();
   for (Engine* engine : registry.engines_) {
-    if (engine->parts_.fork_guard != nullptr) engine->parts_.fork_guard->release_after_fork();
+    if (engine->live_.parts().fork_guard != nullptr) engine->live_.parts().fork_guard->release_after_fork();
     engine->lock_.unlock();
     engine->abandon_after_fork();
   }

@@ -2,8 +2,8 @@
 #include <sched.h>
 #include <time.h>
 
-#include "emulator/host/engine/engine.h"
 #include "emulator/host/engine/engine_fork.h"
+#include "emulator/host/engine/engine_thread.h"
 #include "emulator/host/os/cancellation_shield.h"
 
 namespace verbena::host {
@@ -21,11 +21,19 @@ void pause_briefly() {
   nanosleep(&pause, nullptr);
 }
 
+/// A SEND to an unreliable QP has completed by now. Another thread that has its datagram in hand ends with the process.
+void await_departure(LiveNic& live) {
+  for (const Time end = clock_now() + kDepartureMax; live.link().has_unsent() && clock_now() < end;) {
+    pause_briefly();
+    live.flush();
+  }
+}
+
 }  // namespace
 
 Engine::~Engine() {
-  if (nic_ == nullptr) return;
-  if (!abandoned_) drain(kCloseDrain);
+  if (!live_.is_open()) return;
+  if (!is_abandoned_) drain(kCloseDrain);
   if (thread_ != nullptr) thread_->stop();
   ForkRegistry::remove(*this);
 }
@@ -42,19 +50,11 @@ bool Engine::run_at_exit(void (*work)(void*), void* on) {
 void Engine::before_exit() {
   const CancellationShield shield;
   lock_.lock();
-  const bool owes = nic_->holds_acknowledgements();
-  acknowledge_locked(clock_.now());
+  const bool owes = live_.nic().holds_acknowledgements();
+  pass_.acknowledge(pass_.clock().now());
   lock_.unlock();
-  if (owes) flush();
-  await_departure();
-}
-
-/// A SEND to an unreliable QP has completed by now. Another thread that has its datagram in hand ends with the process.
-void Engine::await_departure() {
-  for (const Time end = clock_now() + kDepartureMax; link_->has_unsent() && clock_now() < end;) {
-    pause_briefly();
-    flush();
-  }
+  if (owes) live_.flush();
+  await_departure(live_);
 }
 
 void Engine::drain(Duration limit) {
@@ -63,13 +63,12 @@ void Engine::drain(Duration limit) {
   for (;;) {
     progress();
     lock_.lock();
-    const bool owes =
-        nic_->has_work() || !connection_service_->manager().outbox().empty() || port_->next_deadline().has_value();
+    const bool owes = live_.owes();
     lock_.unlock();
     if (!owes || clock_now() >= end) break;
     sched_yield();
   }
-  await_departure();
+  await_departure(live_);
 }
 
 void Engine::disconnect_all() {
@@ -83,7 +82,7 @@ void Engine::disconnect_all() {
     service();  // the thread that does so otherwise may be the one that is here
     progress();
     lock_.lock();
-    const bool waits = connection_service_->manager().awaits_disconnects();
+    const bool waits = live_.connections().manager().awaits_disconnects();
     lock_.unlock();
     if (!waits) break;
     pause_briefly();

@@ -142,7 +142,7 @@ class Model {
         if (decision_.sleeps) thread_ = Thread::goes_to_sleep;
         return;
       }
-      case Thread::goes_to_sleep: {  // Engine::prepare_sleep
+      case Thread::goes_to_sleep: {  // Engine::ThreadSide::prepare_sleep
         thread_ = Thread::looks;
         if (decision_.listens && !plan_.app_resumes_polling(now_) && !arm()) return wait_.sleep_was_refused(now_);
         const SleepPlan::Due due{.acknowledgement = policy_.due(holds_)};
@@ -189,7 +189,7 @@ class Model {
   void post() {
     now_ = now_ + nanoseconds(100);
     ++outstanding_;
-    policy_.answered(now_);  // Engine::send_answer
+    policy_.answered(now_);  // Pass::send_answer
     if (holds_) ++together_;
     acknowledge();
     finish_call();
@@ -312,7 +312,7 @@ class Model {
   WaitPolicy::Decision decision_;
   WaitPolicy::Activity seen_;
   Time sleeps_until_ = kNever;
-  bool is_known_to_sleep_ = false;  // Engine::thread_sleeps_until_ns_
+  bool is_known_to_sleep_ = false;  // ThreadSleep
   bool is_kicked_ = false;
   bool is_rung_ = false;
   bool kick_is_due_ = false;  // the application has left the lock and not written to the eventfd

@@ -1,0 +1,101 @@
+#include "emulator/host/engine/live_nic.h"
+
+#include <utility>
+
+#include "emulator/host/engine/engine_fork.h"
+#include "emulator/host/node/node_directory.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/drawn_numbers.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
+
+std::uint64_t ca_guid_of(const wire::Gid& address) {
+  std::uint64_t guid = 0;
+  for (const std::uint8_t octet : guid_of(node_mac(address))) guid = guid << 8 | octet;
+  return guid;
+}
+
+nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint64_t seed) {
+  nic::NicConfig made;
+  made.qpn_base = qpn_base_of(opened.slot);
+  made.qpn_bits = kSlotShift;
+  made.mac = opened.address.mac();
+  made.gids[0] = config.address;
+  if (const auto link_local = link_local_of(config.address); find_link_kind(config.link)->has_link_local && link_local)
+    made.gids[made.gid_count++] = *link_local;
+  made.port_mtu_bytes = opened.mtu_bytes;
+  made.udp_source_port = opened.udp_source_port;
+  if (opened.window_bytes != 0) made.window_bytes = opened.window_bytes;
+  made.seed = seed;
+  return made;
+}
+
+cm::Config cm_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint32_t first_id) {
+  cm::Config made;
+  made.address = config.address;
+  made.path_address = opened.address;
+  made.slot = opened.slot;
+  made.ca_guid = ca_guid_of(config.address);
+  made.first_id = first_id;
+  made.udp_source_port = opened.udp_source_port;
+  return made;
+}
+
+}  // namespace
+
+std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
+  link_ = std::move(opened.link);
+  parts_ = opened.parts;
+  kernel_frames_ = opened.fetches;
+  auto decorators = make_decorators(*link_, config, opened.slot);
+  if (!decorators) return decorators.error();
+  decorators_ = std::move(*decorators);
+  port_ = &decorators_.outermost(*link_);
+  is_decorated_ = port_ != link_.get();
+
+  stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
+  DrawnNumbers numbers(config.seed);
+  nic::NicConfig nic_config = nic_config_of(opened, config, config.seed ? *config.seed : numbers());
+  nic_config.port_is_up = link_->has_signal();
+  config.nic.apply(nic_config);
+  nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->counters());
+  // Never from the seed: a peer may remember those of a process that had the same one.
+  const auto first_id =
+      static_cast<std::uint32_t>(config.seed ? std::uint64_t(clock_now().ns >> kFirstIdShift) : numbers());
+  const bool reaches_by_slot = find_link_kind(config.link)->reaches_by_slot;
+  connections_ = std::make_unique<ConnectionService>(
+      cm_config_of(opened, config, first_id), ServiceDirectory(config.fabric, opened.slot, config.address),
+      reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere, parts_.last_words);
+  nic_->set_management(connections_.get());
+  return {};
+}
+
+bool LiveNic::flush() {
+  const bool has_new_ways = link_->flush();
+  if (decorators_.capture != nullptr) decorators_.capture->write_if_due();
+  return has_new_ways;
+}
+
+bool LiveNic::arm() {
+  if (parts_.answers != nullptr) parts_.answers->tell_rest(nic_->owes_answers());
+  return !(is_decorated_ && port_->holds_back()) && link_->arm();
+}
+
+void LiveNic::abandon() {
+  if (parts_.fork_guard != nullptr) parts_.fork_guard->abandon_after_fork();
+  parts_ = {};
+  // The capture would write down what the parent writes as well: all is left alone, with what it holds.
+  [[maybe_unused]] const CapturingLink* forgotten_capture = decorators_.capture.release();
+  [[maybe_unused]] const FramePort* forgotten_faults = decorators_.faults.release();
+  [[maybe_unused]] const Link* forgotten_link = link_.release();
+  link_ = std::make_unique<NullLink>();
+  port_ = link_.get();
+  kernel_frames_ = false;
+  connections_->abandon();
+  stats_->make_private();
+}
+
+}  // namespace verbena::host

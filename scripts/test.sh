@@ -125,15 +125,21 @@ for stage in "${stages[@]}"; do
 done
 [[ ${#cold[@]} -eq 0 ]] || echo "test: nothing is compiled or checked yet for ${cold[*]}: this run takes longer than the next"
 
-# What the stages from the one with this index on usually take, at the speed that this run has had so far.
+# What the stages from the one with this index on usually take, at the speed that this run has had so far. The release
+# build says nothing about that speed: it takes as long as there is to compile.
+release_seconds=0
 seconds_left() {
   local index usual_done=0 usual_left=0
   for index in "${!stages[@]}"; do
     local usual="${usual_seconds[${stages[index]}]}"
-    if ((index < $1)); then ((usual_done += usual)); else ((usual_left += usual)); fi
+    if ((index >= $1)); then
+      ((usual_left += usual))
+    elif [[ ${stages[index]} != release ]]; then
+      ((usual_done += usual))
+    fi
   done
   # A machine is judged by its first minutes; before that it is taken to be as fast as most.
-  if ((usual_done >= 120)); then usual_left=$((usual_left * SECONDS / usual_done)); fi
+  if ((usual_done >= 120)); then usual_left=$((usual_left * (SECONDS - release_seconds) / usual_done)); fi
   echo "$usual_left"
 }
 
@@ -162,6 +168,7 @@ for index in "${!stages[@]}"; do
     status=3 total="$verdict"
   fi
   verdicts+=("$stage=$verdict")
+  [[ $stage != release ]] || release_seconds=$((SECONDS - started))
   [[ "$stage=$verdict" != release=passed ]] || begin_ahead
   table+="$(printf '%-12s %-7s %5d s' "$stage" "$verdict" $((SECONDS - started)))"$'\n'
 done

@@ -4,14 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <span>
 
-#include "emulator/host/config/environment.h"
-#include "emulator/host/node/node_directory.h"
-#include "verbs-shim/verbs/connection_device.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
@@ -20,39 +19,7 @@
 namespace verbena::shim {
 namespace {
 
-// What no provider's device has at its operations pointer.
-constexpr std::byte kNoProvider[512] = {};
-
 constexpr const char* kDeviceFileName = "verbena-uverbs0";
-
-void print_into(char* into, std::size_t size, const char* prefix, const char* name) {
-  std::snprintf(into, size, "%s%s", prefix, name);
-}
-
-/// The process's one device, described by its environment; null when the environment is wrong, which is said once.
-Device* the_device() {
-  static Device* const device = []() -> Device* {
-    auto config = host::config_from_environment();
-    if (!config) {
-      std::fprintf(stderr, "%s\n", config.error().c_str());
-      return nullptr;
-    }
-    auto* const made = new (std::nothrow) Device();
-    if (made == nullptr) return nullptr;
-    made->config = *config;
-    made->provider_operations = kNoProvider;
-    made->device.node_type = IBV_NODE_CA;
-    made->device.transport_type = IBV_TRANSPORT_IB;
-    print_into(made->device.name, sizeof made->device.name, "", config->device_name.c_str());
-    print_into(made->device.dev_name, sizeof made->device.dev_name, "", "uverbs0");
-    print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/", "uverbs0");
-    print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/", made->device.name);
-    offer_connection_device();
-    made->guid = guid_to(host::guid_of(host::node_mac(config->address)));
-    return made;
-  }();
-  return device;
-}
 
 /// What stands for the open uverbs file. It has an identity of its own, which dup() and inheritance keep.
 int make_device_file() {
@@ -99,14 +66,12 @@ ibv_context* open_context(Device* device, int file) {
 
 }  // namespace
 ibv_device** get_device_list(int* num_devices) {
-  Device* const device = the_device();
-  auto** const list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
+  const std::span<Device* const> devices = all_devices();
+  auto** const list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
   if (num_devices != nullptr) *num_devices = 0;
   if (list == nullptr) return fail(ENOMEM);
-  if (device != nullptr) {
-    list[0] = &device->device;
-    if (num_devices != nullptr) *num_devices = 1;
-  }
+  for (std::size_t i = 0; i < devices.size(); ++i) list[i] = &devices[i]->device;
+  if (num_devices != nullptr) *num_devices = static_cast<int>(devices.size());
   return list;
 }
 
@@ -118,8 +83,8 @@ VERBENA_ABI const char* ibv_get_device_name(ibv_device* device) {
   return device->name;
 }
 
-VERBENA_ABI int ibv_get_device_index(ibv_device*) {
-  return 0;
+VERBENA_ABI int ibv_get_device_index(ibv_device* device) {
+  return device_of(device)->index;
 }
 
 VERBENA_ABI __be64 ibv_get_device_guid(ibv_device* device) {
@@ -127,7 +92,8 @@ VERBENA_ABI __be64 ibv_get_device_guid(ibv_device* device) {
 }
 
 ibv_context* open_device(ibv_device* device) {
-  if (device == nullptr || device_of(device) != the_device()) return fail(ENODEV);
+  const std::span<Device* const> devices = all_devices();
+  if (device == nullptr || std::ranges::find(devices, device_of(device)) == devices.end()) return fail(ENODEV);
   const int file = make_device_file();
   if (file < 0) return fail(errno);
   ibv_context* const context = open_context(device_of(device), file);

@@ -15,8 +15,8 @@
 #include <memory>
 #include <mutex>
 
-#include "emulator/host/engine/engine.h"
 #include "verbs-shim/verbs/boundary.h"
+#include "verbs-shim/verbs/devices.h"
 #include "verbs-shim/verbs/event_file.h"
 #include "verbs-shim/verbs/use_count.h"
 
@@ -28,16 +28,6 @@
 #define VERBENA_ABI extern "C" __attribute__((visibility("default")))
 
 namespace verbena::shim {
-
-/// One device: struct ibv_device, and behind it the pointer by which the providers' libraries (mlx5dv_is_supported and
-/// the like) recognise their own devices. Here it points at nothing they know.
-struct Device {
-  ibv_device device;
-  const void* provider_operations;
-  std::byte provider_rest[256];
-  std::uint64_t guid;  // network order
-  host::EngineConfig config;
-};
 
 /// struct ibv_context in its newest layout. Lives until it is closed and its last object is gone, so that objects may
 /// be destroyed after it. `engine` is null once the context is closed, or inherited through fork.

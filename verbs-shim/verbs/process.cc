@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "emulator/host/os/call_state.h"
@@ -64,6 +66,10 @@ bool speaks_of_device(nic::AsyncEventType type) {
   return false;
 }
 
+bool is_of(const Context& context, const Device& device) {
+  return context.context.device == &device.device;
+}
+
 /// Tells the path shim, if the program has it, as which user this process has opened its device.
 void tell_user() {
   void* const found = dlsym(RTLD_DEFAULT, kSettleUserName);
@@ -71,6 +77,18 @@ void tell_user() {
 }
 
 }  // namespace
+
+/// What an engine tells, with the device that it comes from.
+class Process::DeviceEvents final : public host::EventSink {
+ public:
+  explicit DeviceEvents(const Device& device) : device_(device) {}
+  void async_event(const nic::AsyncEvent& event) override { instance().async_event(device_, event); }
+  void completion_event(const nic::CompletionEvent& event) override { instance().completion_event(event); }
+  void connection_event(const cm::Event& event) override { deliver(event); }
+
+ private:
+  const Device& device_;
+};
 
 Process& Process::instance() {
   static Process* const process = new Process;
@@ -86,13 +104,16 @@ void Process::before_fork() {
 
 void Process::after_fork(bool in_child) {
   if (host::is_state_lost()) return;
-  if (in_child && engine_) {
-    engine_->abandon_after_fork();
+  for (Device* const device : in_child ? all_devices() : std::span<Device* const>()) {
+    if (device->opened.engine == nullptr) continue;
+    device->opened.engine->abandon_after_fork();
     // What the parent's threads were doing in it is unknown: it is left as it lies, never destroyed here.
-    static_cast<void>(engine_.release());
-    attached_ = 0;
+    static_cast<void>(device->opened.engine.release());
+    static_cast<void>(device->opened.events.release());
+    device->opened.contexts = 0;
     for (auto& [address, entry] : by_address_)
-      if (entry.kind == Kind::context) entry.context->engine.store(nullptr, std::memory_order_relaxed);
+      if (entry.kind == Kind::context && is_of(*entry.context, *device))
+        entry.context->engine.store(nullptr, std::memory_order_relaxed);
   }
   objects_mutex_.unlock();
   engine_mutex_.unlock();
@@ -110,45 +131,57 @@ void Process::at_exit() {
   const host::InsideCall inside;
   const std::unique_lock lock(engine_mutex_, std::try_to_lock);
   const auto leave = [](void* engine) { static_cast<host::Engine*>(engine)->before_exit(); };
-  if (lock && engine_ && !engine_->run_at_exit(leave, engine_.get())) host::lose_state();
+  if (!lock) return;
+  for (Device* const device : all_devices()) {
+    host::Engine* const engine = device->opened.engine.get();
+    if (engine != nullptr && !engine->run_at_exit(leave, engine)) return host::lose_state();
+  }
 }
 
 void Process::leave() {
   if (getpid() == opened_by_) at_exit();
 }
 
-host::Engine* Process::attach(Context& context, const Device& device) {
+host::Engine* Process::attach(Context& context, Device& device) {
   const host::CancellationShield shield;
   const std::scoped_lock lock(engine_mutex_);
-  if (engine_ && engine_->is_removed()) return fail(ENODEV);  // it is there again once all have let go of it
-  if (!engine_) {
-    try {
-      auto opened = host::Engine::open(device.config, *this);
-      if (!opened) {
-        std::fprintf(stderr, "verbena: %s\n", opened.error().c_str());
-        return fail(ENODEV);
-      }
-      engine_ = std::move(*opened);
-      opened_by_ = getpid();
-      tell_user();
-    } catch (const std::bad_alloc&) {
-      host::tell_no_memory("the device cannot be opened");
-      return fail(ENOMEM);
-    }
-    // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
-    // around the closing of an engine, which takes the engine's.
-    if (!std::exchange(has_handlers_, true)) {
-      pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
-                     [] { instance().after_fork(true); });
-      std::atexit([] { is_whole_at_exit(); });  // the last: another exit() may interrupt the others
-      std::atexit([] { instance().at_exit(); });
-    }
-  }
-  ++attached_;
+  const auto& engine = device.opened.engine;
+  if (engine && engine->is_removed()) return fail(ENODEV);  // it is there again once all have let go of it
+  if (!engine && !open(device)) return nullptr;
+  ++device.opened.contexts;
   const std::scoped_lock objects_lock(objects_mutex_);
   by_address_[&context] = {Kind::context, &context, ++last_id_};
-  context.engine.store(engine_.get(), std::memory_order_relaxed);
-  return engine_.get();
+  context.engine.store(engine.get(), std::memory_order_relaxed);
+  return engine.get();
+}
+
+/// False: errno is set.
+bool Process::open(Device& device) {
+  try {
+    device.opened.events = std::make_unique<DeviceEvents>(device);
+    auto opened = host::Engine::open(device.config, *device.opened.events);
+    if (!opened) {
+      std::fprintf(stderr, "verbena: %s\n", opened.error().c_str());
+      errno = ENODEV;
+      return false;
+    }
+    device.opened.engine = std::move(*opened);
+    opened_by_ = getpid();
+    tell_user();
+  } catch (const std::bad_alloc&) {
+    host::tell_no_memory("the device cannot be opened");
+    errno = ENOMEM;
+    return false;
+  }
+  // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held around
+  // the closing of an engine, which takes the engine's.
+  if (!std::exchange(has_handlers_, true)) {
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                   [] { instance().after_fork(true); });
+    std::atexit([] { is_whole_at_exit(); });  // the last: another exit() may interrupt the others
+    std::atexit([] { instance().at_exit(); });
+  }
+  return true;
 }
 
 bool Process::detach(Context& context) {
@@ -159,7 +192,8 @@ bool Process::detach(Context& context) {
     if (by_address_.erase(&context) == 0) return false;
   }
   if (context.engine.exchange(nullptr, std::memory_order_relaxed) == nullptr) return true;
-  if (--attached_ == 0) engine_.reset();
+  Device::Opened& opened = device_of(context.context.device)->opened;
+  if (--opened.contexts == 0) opened.engine.reset();
   return true;
 }
 
@@ -210,10 +244,10 @@ std::vector<Process::LiveObject> Process::objects_of(const Context& context) {
 }
 
 /// An XRC receive QP may have been opened more than once: all who hold it hear of it. False: it is none.
-bool Process::tell_holders(const nic::AsyncEvent& event) {
+bool Process::tell_holders(const Device& device, const nic::AsyncEvent& event) {
   bool found = false;
   for (auto& [address, entry] : by_address_) {
-    if (entry.kind != Kind::qp) continue;
+    if (entry.kind != Kind::qp || !is_of(*entry.context, device)) continue;
     auto* const qp = static_cast<Qp*>(const_cast<void*>(address));
     if (qp->xrcd == nullptr || qp->nic.index != event.object) continue;
     found = true;
@@ -222,12 +256,13 @@ bool Process::tell_holders(const nic::AsyncEvent& event) {
   return found;
 }
 
-void Process::async_event(const nic::AsyncEvent& event) {
+void Process::async_event(const Device& device, const nic::AsyncEvent& event) {
   const std::scoped_lock lock(objects_mutex_);
   QueuedEvent queued{.type = static_cast<int>(event.type)};
   if (speaks_of_device(event.type)) {
     for (auto& [address, entry] : by_address_)
-      if (entry.kind == Kind::context && entry.context->engine.load(std::memory_order_relaxed) != nullptr)
+      if (entry.kind == Kind::context && is_of(*entry.context, device) &&
+          entry.context->engine.load(std::memory_order_relaxed) != nullptr)
         entry.context->async_events.push(queued);
     return;
   }
@@ -235,7 +270,7 @@ void Process::async_event(const nic::AsyncEvent& event) {
   const auto may_have_holders = [&] {
     return found == by_id_.end() || static_cast<Qp*>(found->second)->xrcd != nullptr;
   };
-  if (speaks_of_qp(event.type) && may_have_holders() && tell_holders(event)) return;
+  if (speaks_of_qp(event.type) && may_have_holders() && tell_holders(device, event)) return;
   if (found == by_id_.end()) return;
   queued.object = found->second;
   ibv_context* context = nullptr;
@@ -262,10 +297,6 @@ void Process::completion_event(const nic::CompletionEvent& event) {
   auto* const cq = static_cast<Cq*>(found->second);
   if (cq->channel == nullptr) return;
   static_cast<Channel*>(cq->channel)->events.push({.source = &cq->completion_events, .object = cq});
-}
-
-void Process::connection_event(const cm::Event& event) {
-  deliver(event);
 }
 
 void release(Context* context) {

@@ -1,8 +1,8 @@
-// Process: what all contexts of a process share: the engine, the table of live objects, and the way of events to them.
+// Process: what all contexts of a process share: the table of live objects, and the way of events to them.
 //
-// Solely responsible for when the engine is opened, closed and forgotten (fork), and for finding the object an event
-// speaks of. It does not know what the objects do. One instance per process, made at first use and never destroyed:
-// threads of the application may outlive static destruction.
+// Solely responsible for when a device's engine is opened, closed and forgotten (fork), and for finding the object an
+// event speaks of. It does not know what the objects do. One instance per process, made at first use and never
+// destroyed: threads of the application may outlive static destruction.
 // Tested by: tests/shim/verbs/leaving_test.cc, tests/shim/verbs/fork_test.cc
 #pragma once
 
@@ -39,13 +39,14 @@ enum class Kind : std::uint8_t {
   context
 };
 
-class Process final : public host::EventSink {
+class Process final {
  public:
   static Process& instance();
 
-  /// Opens the engine if this is the first context. Null: errno is set, the reason stands on stderr.
-  host::Engine* attach(Context& context, const Device& device);
-  /// Withdraws the context from the engine, which is closed with the last one. False: it is not an open context.
+  /// Opens the device's engine if this is its first context. Null: errno is set, the reason stands on stderr.
+  host::Engine* attach(Context& context, Device& device);
+  /// Withdraws the context from its device's engine, which is closed with the last one. False: it is not an open
+  /// context.
   bool detach(Context& context);
 
   /// Enters an object of a context into the table and gives it the number by which events name it.
@@ -73,12 +74,12 @@ class Process final : public host::EventSink {
   /// The process ends by _exit(), or another one that borrows its memory does (vfork(2)), which is none of ours.
   void leave();
 
-  void async_event(const nic::AsyncEvent& event) override;
-  void completion_event(const nic::CompletionEvent& event) override;
-  void connection_event(const cm::Event& event) override;
-
  private:
-  bool tell_holders(const nic::AsyncEvent& event);
+  class DeviceEvents;
+  bool open(Device& device);
+  void async_event(const Device& device, const nic::AsyncEvent& event);
+  void completion_event(const nic::CompletionEvent& event);
+  bool tell_holders(const Device& device, const nic::AsyncEvent& event);
   struct Entry {
     Kind kind;
     Context* context;
@@ -89,10 +90,8 @@ class Process final : public host::EventSink {
   void after_fork(bool in_child);
   void at_exit();
 
-  std::mutex engine_mutex_;  // taken before objects_mutex_
-  std::unique_ptr<host::Engine> engine_;
-  std::uint32_t attached_ = 0;
-  std::atomic<pid_t> opened_by_{0};  // the process whose engine it is
+  std::mutex engine_mutex_;          // guards Device::opened; taken before objects_mutex_
+  std::atomic<pid_t> opened_by_{0};  // the process whose engines they are
   bool has_handlers_ = false;        // of fork and exit
 
   std::mutex objects_mutex_;

@@ -172,4 +172,10 @@ Result<EngineConfig, std::string> config_from_environment() {
   return config;
 }
 
+Result<std::vector<EngineConfig>, std::string> devices_from_environment() {
+  auto config = config_from_environment();
+  if (!config) return Failure{config.error()};
+  return std::vector{std::move(*config)};
+}
+
 }  // namespace verbena::host

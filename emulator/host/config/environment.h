@@ -17,6 +17,8 @@ namespace verbena::host {
 
 /// The error names the variable and what would be right, in one line.
 Result<EngineConfig, std::string> config_from_environment();
+/// The devices of this process, at least one; the error as above.
+Result<std::vector<EngineConfig>, std::string> devices_from_environment();
 
 /// Nothing: there is none, or it is no number.
 std::optional<std::uint64_t> seed_from_environment();

@@ -3,7 +3,8 @@
 // Solely responsible for who runs the NIC, and when. App threads run it to completion (post, poll); the progress thread
 // serves passive targets and timers and sleeps in the kernel at 0 % CPU otherwise (progress_thread.h). What one turn
 // does is Pass's affair. It does not know the C ABI (verbs-shim) and no protocol (emulator/nic). After fork() the
-// child's engine is on its own: its link is gone, frames vanish, the objects can still be destroyed (engine_fork.cc does this by itself).
+// child's engine is on its own: its link is gone, frames vanish, the objects can still be destroyed (engine_fork.cc
+// does this by itself).
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,60 @@
+#include "verbs-shim/verbs/devices.h"
+
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "emulator/host/config/environment.h"
+#include "verbs-shim/verbs/connection_device.h"
+#include "verbs-shim/verbs/translate.h"
+
+namespace verbena::shim {
+namespace {
+
+// What no provider's device has at its operations pointer.
+constexpr std::byte kNoProvider[512] = {};
+
+void print_into(char* into, std::size_t size, const std::string& text) {
+  std::snprintf(into, size, "%s", text.c_str());
+}
+
+Device* make_device(const host::EngineConfig& config, int index) {
+  auto* const made = new (std::nothrow) Device();
+  if (made == nullptr) return nullptr;
+  const std::string file_name = "uverbs" + std::to_string(index);
+  made->index = index;
+  made->config = config;
+  made->provider_operations = kNoProvider;
+  made->device.node_type = IBV_NODE_CA;
+  made->device.transport_type = IBV_TRANSPORT_IB;
+  print_into(made->device.name, sizeof made->device.name, config.device_name);
+  print_into(made->device.dev_name, sizeof made->device.dev_name, file_name);
+  print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/" + file_name);
+  print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/" + config.device_name);
+  made->guid = guid_to(host::guid_of(host::node_mac(config.address)));
+  return made;
+}
+
+std::vector<Device*> make_devices() {
+  std::vector<Device*> devices;
+  const auto configs = host::devices_from_environment();
+  if (!configs) {
+    std::fprintf(stderr, "%s\n", configs.error().c_str());
+    return devices;
+  }
+  for (const host::EngineConfig& config : *configs)
+    if (Device* const made = make_device(config, static_cast<int>(devices.size())); made != nullptr)
+      devices.push_back(made);
+  if (!devices.empty()) offer_connection_device();
+  return devices;
+}
+
+}  // namespace
+
+std::span<Device* const> all_devices() {
+  static const auto* const devices = new std::vector<Device*>(make_devices());
+  return *devices;
+}
+
+}  // namespace verbena::shim

@@ -1,0 +1,41 @@
+// The devices of a process, as a list. Each owns its engine.
+//
+// Solely responsible for which devices there are, and for what is known of one before it is opened. When its engine is
+// opened and closed is Process's affair.
+// Tested by: tests/shim/verbs/device_test.cc
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "emulator/host/engine/engine.h"
+
+namespace verbena::shim {
+
+/// One device: struct ibv_device, and behind it the pointer by which the providers' libraries (mlx5dv_is_supported and
+/// the like) recognise their own devices. Here it points at nothing they know.
+struct Device {
+  ibv_device device;
+  const void* provider_operations;
+  std::byte provider_rest[256];
+  std::uint64_t guid;  // network order
+  int index = 0;       // in the list
+  host::EngineConfig config;
+
+  /// What there is while a context has the device open. Guarded by Process.
+  struct Opened {
+    std::unique_ptr<host::EventSink> events;
+    std::unique_ptr<host::Engine> engine;
+    std::uint32_t contexts = 0;
+  };
+  Opened opened;
+};
+
+/// As the environment describes them; none when it is wrong, which is said once. They live as long as the process.
+std::span<Device* const> all_devices();
+
+}  // namespace verbena::shim

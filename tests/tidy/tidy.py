@@ -25,7 +25,6 @@ METHODS_OF = {
     "emulator/host/engine/engine.h:Engine": 35,  # the surface of the whole engine
     # To be split, each into classes that own data and an invariant.
     "captures/findings/request_stream.h:RequestStream": 62,
-    "emulator/host/fabric_process/fabric_ports.h:FabricPorts": 43,
     "emulator/fabric/network_state.h:Network::State": 41,
     "emulator/host/link/shm/shm_control.h:ShmControl": 39,
     "emulator/host/link/raw/raw_link.h:RawLink": 39,

@@ -1,0 +1,40 @@
+#include "emulator/host/fabric_process/last_words_queue.h"
+
+#include <utility>
+
+#include "wire/packet_view.h"
+
+namespace verbena::host {
+
+void LastWordsQueue::crash(std::uint32_t host) {
+  std::vector<PeerName> peers;
+  shm_.list_peers(peers);
+  for (const PeerName& peer : peers)
+    if (peer.address == nodes_[host].address) crashed_[host][peer.slot] = shm_.presence(peer).arrivals;
+}
+
+void LastWordsQueue::pass_on(Time now) {
+  while (auto carried = shm_.control().take_carried()) waiting_.push_back(std::move(*carried));
+  if (!waiting_.empty()) std::erase_if(waiting_, [&](const auto& carried) { return pass_on(now, carried); });
+}
+
+/// From a process that has ended: not before all that it had sent. False: not yet.
+bool LastWordsQueue::pass_on(Time now, const ShmControl::Carried& carried) {
+  const auto packet = wire::parse_frame(carried.frame);
+  if (!packet || packet->bth().dest_qp != wire::kGsiQpn || node_of(packet->destination()) != carried.teller.address)
+    return true;
+  const std::uint32_t host = nodes_.host_of(node_of(packet->source()));
+  if (host == FabricNodes::kNoHost) return true;
+  const ShmPorts::Presence presence = shm_.presence({nodes_[host].address, carried.slot});
+  if (presence.is_draining) return false;
+  const auto crashed = crashed_[host].find(carried.slot);
+  // It is the last that was there, or the one before if another one has come since.
+  const std::uint32_t latest = presence.arrivals;
+  if (crashed != crashed_[host].end() &&
+      (crashed->second == latest || (presence.is_there && crashed->second + 1 == latest)))
+    return true;
+  network_.submit(now, host, carried.frame);
+  return true;
+}
+
+}  // namespace verbena::host

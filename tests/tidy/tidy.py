@@ -28,7 +28,6 @@ METHODS_OF = {
     "emulator/fabric/network_state.h:Network::State": 41,
     "emulator/host/link/shm/shm_control.h:ShmControl": 39,
     "emulator/host/link/raw/raw_link.h:RawLink": 39,
-    "emulator/host/link/shm/shm_peers.h:ShmPeers": 38,
     "emulator/nic/transport_ib/selective_repeat/selective_repeat.h:SelectiveRepeat": 35,
     "scenarios/language/random_scenario.cc:Writer": 31,
 }

@@ -26,23 +26,23 @@ ShmPorts::ShmPorts(std::unique_ptr<ShmPeers> peers) : peers_(std::move(peers)) {
 // -- Frames -----------------------------------------------------------------------------------------------------------
 
 std::optional<std::span<std::byte>> ShmPorts::reserve(const nic::Destination& destination, std::size_t bytes) {
-  const auto route = peers_->route_to(destination);
+  const auto route = peers_->routes().route_to(destination);
   if (!route) return std::nullopt;
   ShmChannel* const channel = peers_->routes()[*route].tx.get();
   if (channel == nullptr) return std::nullopt;
   reserved_in_ = channel;
-  return peers_->reserve_in(*channel, bytes);
+  return peers_->outgoing().reserve_in(*channel, bytes);
 }
 
 bool ShmPorts::is_behind(const nic::Destination& destination, std::size_t bytes) {
-  const auto route = peers_->route_to(destination);
+  const auto route = peers_->routes().route_to(destination);
   if (!route) return false;
   ShmChannel* const channel = peers_->routes()[*route].tx.get();
   return channel != nullptr && channel->is_behind(bytes, ShmPeers::kStallMax);
 }
 
 void ShmPorts::publish() {
-  peers_->publish([this](ShmChannel& channel) {
+  peers_->outgoing().publish([this](ShmChannel& channel) {
     // Every hand-over may put one of the two to sleep, so that looking later would be looking always, and each time a
     // timer to be set: a fence is cheaper than either.
     channel.tx.publish(true);
@@ -74,7 +74,7 @@ void ShmPorts::list_peers(std::vector<PeerName>& into) const {
 }
 
 ShmPorts::Presence ShmPorts::presence(const PeerName& peer) const {
-  const auto route = peers_->route_to(peer);
+  const auto route = peers_->routes().route_to(peer);
   if (!route) return {};
   const ShmPeers::Route& way = peers_->routes()[*route];
   return {.arrivals = way.arrivals, .is_there = way.tx != nullptr, .is_draining = is_draining(*peers_, *route)};

@@ -33,7 +33,7 @@ class ShmPorts {
   // -- Frames --
   /// Room on the way to a process, none if it does not take its frames; nothing: no such process has a channel here.
   std::optional<std::span<std::byte>> reserve(const nic::Destination& destination, std::size_t bytes);
-  void commit(std::size_t bytes, wire::IcrcState icrc) { peers_->commit(bytes, icrc); }
+  void commit(std::size_t bytes, wire::IcrcState icrc) { peers_->outgoing().commit(bytes, icrc); }
   void publish();
   /// There is room for less than `bytes` on the way to that process, which takes frames from time to time.
   bool is_behind(const nic::Destination& destination, std::size_t bytes);

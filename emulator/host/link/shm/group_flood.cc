@@ -11,7 +11,7 @@ std::span<std::byte> GroupFlood::reserve(std::size_t bytes) {
   const Time now = clock_now();
   if (looked_around_at_ == Time{} || now - looked_around_at_ > kLookAroundInterval) {
     looked_around_at_ = now;
-    peers_.look_around();
+    peers_.search().look_around();
   }
   if (peers_.control().has_changes()) peers_.apply_changes();
   if (!all_are_met()) return {};
@@ -21,11 +21,11 @@ std::span<std::byte> GroupFlood::reserve(std::size_t bytes) {
 
 /// Calls those that the last look found. False: the first look, or a call that it gave rise to, is still under way.
 bool GroupFlood::all_are_met() {
-  const bool has_found = peers_.take_found(found_);
+  const bool has_found = peers_.search().take_found(found_);
   const Time now = clock_now();
   if (has_found) {
     for (const PeerName& peer : found_) {
-      const auto index = peers_.route_to(peer);
+      const auto index = peers_.routes().route_to(peer);
       if (!index) break;
       ShmPeers::Route& route = peers_.routes()[*index];
       if (route.tx == nullptr && !route.connecting && now >= route.retry_at) peers_.call(route);
@@ -47,7 +47,7 @@ void GroupFlood::commit(std::size_t bytes, wire::IcrcState icrc) {
     const std::span<std::byte> room = route.tx->tx.reserve(bytes);
     if (room.empty()) continue;  // it does not keep up: lost, as in a switch
     std::memcpy(room.data(), frame_.data(), bytes);
-    peers_.commit_in(*route.tx, bytes, icrc);
+    peers_.outgoing().commit_in(*route.tx, bytes, icrc);
     reached_anybody = true;
   }
   if (!reached_anybody) ++peers_.statistics().vanished_multicast;

@@ -20,18 +20,18 @@ std::span<std::byte> ShmCable::reserve(const nic::Destination& destination, std:
     floods_ = !room.empty();
     return room;
   }
-  const auto route = peers().route_to(destination);
-  if (!route) return peers().vanish(peers().statistics().vanished_unreachable, bytes);
+  const auto route = peers().routes().route_to(destination);
+  if (!route) return peers().outgoing().vanish(peers().statistics().vanished_unreachable, bytes);
   return peers().reserve(*route, bytes);
 }
 
 void ShmCable::commit(std::size_t bytes, wire::IcrcState icrc) {
   if (std::exchange(floods_, false)) return flood_.commit(bytes, icrc);
-  peers().commit(bytes, icrc);
+  peers().outgoing().commit(bytes, icrc);
 }
 
 void ShmCable::publish() {
-  peers().publish([this](ShmChannel& channel) {
+  peers().outgoing().publish([this](ShmChannel& channel) {
     // A fence only where the peer may just be falling asleep over a ring that it takes to be empty.
     channel.tx.publish(!channel.waker.is_watched() || channel.peer_sleeps_per_message());
     const bool is_rung = PeerWatch::is_asleep_over(channel) && peers().watch().wake(channel);
@@ -52,7 +52,7 @@ void ShmCable::look() {
 /// Of a peer that has gone, or none that can be reached, nothing is to be waited for. What the process has sent to
 /// itself it has taken by now.
 bool ShmCable::has_answered(const nic::Destination& peer, Time since, Time now) {
-  const auto index = peers().route_to(peer);
+  const auto index = peers().routes().route_to(peer);
   if (!index) return true;
   const ShmPeers::Route& route = peers().routes()[*index];
   if (route.tx == nullptr || route.tx->dead.load(std::memory_order_relaxed) || route.peer == peers().own_name())

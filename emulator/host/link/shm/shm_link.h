@@ -22,7 +22,7 @@ class ShmLink : public Link, public PeerScheduling {
   const ShmStatistics& statistics() const { return peers_->statistics(); }
   LinkParts parts() { return {.scheduling = this, .fork_guard = &peers_->fork_guard()}; }
 
-  void commit(std::size_t bytes, wire::IcrcState icrc) override { peers_->commit(bytes, icrc); }
+  void commit(std::size_t bytes, wire::IcrcState icrc) override { peers_->outgoing().commit(bytes, icrc); }
   void cancel() override {}
   bool holds_back() const override { return false; }
   bool fetch(std::size_t) override { return false; }

@@ -1,9 +1,10 @@
 // ShmPeers: the processes that one process exchanges frames with over shared memory.
 //
-// Solely responsible for the ways to them: which ring a frame goes into, taking frames out of all rings, calling peers,
-// and letting go of those that are gone. What is a peer's doorbell is in peer_watch.h, rings in shm_ring.h, memory in
-// shm_channel.h, connections in shm_control.h. Whom a process sends to and how it publishes differs between a process
-// on a direct cable (shm_cable.h), one plugged into a fabric (shm_uplink.h) and the fabric process itself
+// Solely responsible for the channels to them: taking frames out of all rings, calling peers, and letting go of those
+// that are gone. Which way is whose is in route_table.h, the way into the rings in outgoing_frames.h, what is a peer's
+// doorbell in peer_watch.h, who else is there in peer_search.h, rings in shm_ring.h, memory in shm_channel.h,
+// connections in shm_control.h. Whom a process sends to and how it publishes differs between a process on a direct
+// cable (shm_cable.h), one plugged into a fabric (shm_uplink.h) and the fabric process itself
 // (fabric_process/shm_ports.h): each of these owns one of this. No lock and no pointer lies in shared memory, so that a
 // process killed at any instruction leaves the others whole; its frames vanish as with a dead NIC.
 //
@@ -11,19 +12,19 @@
 // Tested by: tests/host/link/shm/shm_link_test.cc
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "emulator/host/link/fork_guard.h"
 #include "emulator/host/link/frame_port.h"
 #include "emulator/host/link/shm/deferred_work.h"
+#include "emulator/host/link/shm/outgoing_frames.h"
+#include "emulator/host/link/shm/peer_search.h"
 #include "emulator/host/link/shm/peer_watch.h"
+#include "emulator/host/link/shm/route_table.h"
 #include "emulator/host/link/shm/shm_control.h"
 #include "emulator/host/link/shm/shm_statistics.h"
 
@@ -52,20 +53,8 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
   ForkGuard& fork_guard() { return *this; }
 
   // -- Ways --
-  /// The way to a peer, which may have a channel or not; `tx` changes as peers come and go.
-  struct Route {
-    PeerName peer;
-    std::shared_ptr<ShmChannel> tx;
-    bool connecting = false;
-    Time give_up_at{};
-    Time retry_at{};
-    std::uint32_t arrivals = 0;  // channels that the peer has made
-  };
-  /// By index, which stays; references do not.
-  std::vector<Route>& routes() { return routes_; }
-  /// Nothing: there are too many.
-  std::optional<std::uint32_t> route_to(const PeerName& peer);
-  std::optional<std::uint32_t> route_to(const nic::Destination& destination);
+  using Route = ShmRoute;
+  RouteTable& routes() { return routes_; }
   /// All that may hold frames for us.
   const std::vector<std::shared_ptr<ShmChannel>>& channels() const { return channels_; }
   /// A channel of this process with itself. False: there is no memory.
@@ -74,28 +63,12 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
   void call(Route& route);
   /// Takes in who has called, answered or gone.
   void apply_changes();
-  /// Has the directory looked into for who is on the fabric, with the next flush(); then take_found() gives them, once.
-  void look_around() { deferred_.add({DeferredWork::Item::Kind::look_around, {}, nullptr}); }
-  bool take_found(std::vector<PeerName>& into);
+  PeerSearch& search() { return search_; }
 
   // -- Sending --
   /// Room on the way to a peer, which is called if there is no channel.
   std::span<std::byte> reserve(std::uint32_t route, std::size_t bytes);
-  std::span<std::byte> reserve_in(ShmChannel& channel, std::size_t bytes);
-  /// Room for a frame that goes nowhere and is counted.
-  std::span<std::byte> vanish(std::uint64_t& counter, std::size_t bytes);
-  /// What was reserved last.
-  void commit(std::size_t bytes, wire::IcrcState icrc);
-  void commit_in(ShmChannel& channel, std::size_t bytes, wire::IcrcState icrc);
-  /// Calls `publish(channel)` for those with committed frames.
-  template <class Publish>
-  void publish(Publish&& publish) {
-    for (ShmChannel* channel : dirty_) {
-      channel->dirty = false;
-      publish(*channel);
-    }
-    dirty_.clear();
-  }
+  OutgoingFrames& outgoing() { return outgoing_; }
 
   // -- Receiving --
   /// `turn(channel)` says how many octets may come out of a channel, up to the end of a frame.
@@ -109,48 +82,34 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
   bool flush();
 
   static constexpr std::size_t kPublishBytes = 16 * 1024;
-  static constexpr std::size_t kRoutesMax = 1 << 16;
   static constexpr Duration kRetryInterval = milliseconds(20);
   static constexpr Duration kConnectMax = seconds(1);
 
  private:
-  struct PeerHash {
-    std::size_t operator()(const PeerName& name) const;
-  };
-
   ShmPeers(std::unique_ptr<ShmControl> control, std::string fabric, const Options& options);
   std::span<std::byte> reserve_without_channel(Route& route, std::size_t bytes);
-  std::span<std::byte> reserve_in_full_ring(ShmChannel& channel, std::size_t bytes);
   void take_in(ShmControl::Change& change, std::uint32_t index);
   void drop_dead_channels();
   void leave_route(const ShmChannel& channel);
   void remove(std::size_t index);
-  void find_all();
   void run(const DeferredWork::Item& item) override;
   void hold_for_fork() override;
   void release_after_fork() override;
   void abandon_after_fork() override;
 
-  const std::string fabric_;
   const Options options_;
   std::unique_ptr<ShmControl> control_;
   const PeerName own_name_;
   OwnPage page_;
   ShmStatistics statistics_;
   DeferredWork deferred_;
+  OutgoingFrames outgoing_;
   PeerWatch watch_;
-  std::vector<Route> routes_;
-  std::unordered_map<PeerName, std::uint32_t, PeerHash> route_of_;
+  PeerSearch search_;
+  RouteTable routes_;
   std::vector<std::shared_ptr<ShmChannel>> channels_;
-  std::vector<ShmChannel*> dirty_;
   std::vector<ShmControl::Change> arriving_;
-  std::size_t first_ = 0;          // whose turn it is in take_frames()
-  ShmChannel* current_ = nullptr;  // reserved in; null: in scratch_
-  std::uint64_t* vanish_counter_ = nullptr;
-  SpinLock found_lock_;  // guards found_
-  std::vector<PeerName> found_;
-  std::atomic<bool> has_found_{false};
-  alignas(64) std::array<std::byte, wire::kFrameBytesMax> scratch_;
+  std::size_t first_ = 0;  // whose turn it is in take_frames()
 };
 
 /// Whether frames lie in any ring.

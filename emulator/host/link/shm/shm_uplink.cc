@@ -25,7 +25,7 @@ Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConf
       ShmPeers::open(config.fabric, config.address,
                      {.depth_bytes = kDepthBytes, .stall_max = kRelayPatience, .watch = {.rings_the_stuck = false}});
   if (!peers) return Failure{peers.error()};
-  const auto route = (*peers)->route_to(kFabricPort);
+  const auto route = (*peers)->routes().route_to(kFabricPort);
   VERBENA_ASSERT(route == kPortRoute);
   // At once, not with the first frame: the fabric process has to know where frames for this process go.
   (*peers)->control().connect(kFabricPort);
@@ -43,7 +43,7 @@ std::span<std::byte> ShmUplink::reserve(const nic::Destination& destination, std
 }
 
 void ShmUplink::publish() {
-  peers().publish([this](ShmChannel& channel) {
+  peers().outgoing().publish([this](ShmChannel& channel) {
     const bool is_left = directed_yield_.publish(channel);
     const bool is_rung = !is_left && PeerWatch::is_asleep_over(channel) && peers().watch().wake(channel);
     peers().watch().published(channel, is_rung);

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/fabric/flow_dissector.h"
+#include "wire/flow_key.h"
 #include "wire/pause_frame.h"
 
 namespace verbena::host {

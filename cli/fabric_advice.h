@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_client.h"
 
 namespace verbena::cli {
 

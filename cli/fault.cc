@@ -6,15 +6,15 @@
 #include "cli/command.h"
 #include "cli/fabric_advice.h"
 #include "emulator/host/config/variables.h"
+#include "emulator/host/fabric_client/fabric_client.h"
+#include "emulator/host/fabric_client/render/fabric_json.h"
+#include "emulator/host/fabric_client/render/fabric_text.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
-#include "emulator/host/node/fabric_question.h"
 #include "wire/counted.h"
 
 namespace verbena::cli {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string words_text() {
   std::string text = "Words:\n";
@@ -26,32 +26,23 @@ std::string words_text() {
          "`verbena help fault` explains each word, and all that RULE can be.\n";
 }
 
-void show(const std::string& word, const std::string& answer) {
-  if (word == "add")
-    fmt::print("fault {}\n", answer);
-  else if (word == "remove")
-    fmt::print("it had hit {}\n", wire::counted(std::stoull(answer), "packet"));
-  else
-    fmt::print("{}", answer);
+void show(const host::FabricReply& reply) {
+  if (const auto* added = std::get_if<host::FaultAdded>(&reply))
+    fmt::print("fault {}\n", added->number);
+  else if (const auto* removed = std::get_if<host::FaultRemoved>(&reply))
+    fmt::print("it had hit {}\n", wire::counted(removed->hits, "packet"));
+  else if (const auto* seen = std::get_if<host::FabricSnapshot>(&reply))
+    fmt::print("{}", host::faults_text(*seen));
 }
 
-/// What `list` shows is part of what the fabric says of itself.
-Json list_json(const std::string& stat) {
-  const Json all = Json::parse(stat);
-  Json down = Json::array();
-  for (const Json& link : all.at("links"))
-    if (!link.at("up").get<bool>()) down.push_back(link.at("name"));
-  return {{"faults", all.at("faults")}, {"down", down}, {"crashed", all.at("crashed")}, {"cut_off", all.at("cut_off")}};
-}
-
-void show_json(const std::string& word, const std::string& answer) {
-  Json json = Json::object();
-  if (word == "add")
-    json["fault"] = std::stoull(answer);
-  else if (word == "remove")
-    json["hits"] = std::stoull(answer);
-  else if (word == "list")
-    json = list_json(answer);
+void show_json(const host::FabricReply& reply) {
+  auto json = nlohmann::ordered_json::object();
+  if (const auto* added = std::get_if<host::FaultAdded>(&reply))
+    json["fault"] = added->number;
+  else if (const auto* removed = std::get_if<host::FaultRemoved>(&reply))
+    json["hits"] = removed->hits;
+  else if (const auto* seen = std::get_if<host::FabricSnapshot>(&reply))
+    json = host::faults_json(*seen);
   fmt::print("{}\n", json.dump());
 }
 
@@ -71,14 +62,12 @@ int run_fault(const Arguments& arguments) {
   const SplitArguments split = line.split_program(arguments);
   if (const auto status = line.parse(split.options)) return *status;
   if (split.program.empty()) return line.fail(kExitUsage, "a word is missing: add, list, link-down, ... (see --help)");
-  const std::string& word = split.program.front();
-  const bool lists = reporting.json && word == "list" && split.program.size() == 1;
-  const auto answer = host::ask_fabric(fabric, lists ? host::FabricWords{"stat"} : split.program);
-  if (!answer) return line.fail(kExitUsage, with_advice(answer.error(), fabric));
+  const auto reply = host::ask_fabric(fabric, host::SayWords{split.program});
+  if (!reply) return line.fail(kExitUsage, with_advice(reply.error(), fabric));
   if (reporting.json)
-    show_json(word, *answer);
+    show_json(*reply);
   else if (!reporting.quiet)
-    show(word, *answer);
+    show(*reply);
   return 0;
 }
 

@@ -1,15 +1,19 @@
 // `verbena stat`: shows the counters of a running fabric, once or again and again.
 #include <cstdio>
 #include <ctime>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/fabric_advice.h"
 #include "emulator/host/config/variables.h"
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_client.h"
+#include "emulator/host/fabric_client/render/fabric_json.h"
+#include "emulator/host/fabric_client/render/fabric_text.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/stats_search.h"
 #include "wire/counted.h"
@@ -33,17 +37,20 @@ std::uint64_t number(const Json& from, const char* key) {
   return from.value(key, std::uint64_t{0});
 }
 
-std::string links_text(const Json& stat, const Json& before, double seconds) {
+using host::FabricSnapshot;
+
+/// `before`: the counters of so many seconds ago.
+std::string links_text(const FabricSnapshot& seen, const FabricSnapshot* before, double seconds) {
   std::string text = fmt::format("{:16} {:>5} {:>12} {:>15} {:>9} {:>10} {:>10}{}\n", "link", "", "frames", "octets",
                                  "lost", "overflowed", "queue", seconds > 0 ? "      Gbps" : "");
-  for (std::size_t i = 0; i < stat.at("links").size(); ++i) {
-    const Json& link = stat.at("links")[i];
-    text += fmt::format("{:16} {:>5} {:>12} {:>15} {:>9} {:>10} {:>10}", link.value("name", ""),
-                        link.value("up", true) ? "up" : "down", number(link, "frames"), number(link, "octets"),
-                        number(link, "lost"), number(link, "overflowed"), number(link, "queue_octets"));
+  for (std::size_t i = 0; i < seen.links.size(); ++i) {
+    const fabric::LinkStatistics& link = seen.links[i].seen;
+    text += fmt::format("{:16} {:>5} {:>12} {:>15} {:>9} {:>10} {:>10}", host::link_name(seen, i),
+                        seen.links[i].is_up ? "up" : "down", link.frames, link.octets, link.lost, link.overflowed,
+                        link.queue_octets);
     if (seconds > 0) {
-      const std::uint64_t octets = number(link, "octets") - number(before.at("links")[i], "octets");
-      text += fmt::format(" {:>9.3f}", static_cast<double>(octets) * 8e-9 / seconds);
+      const std::uint64_t earlier = i < before->links.size() ? before->links[i].seen.octets : 0;
+      text += fmt::format(" {:>9.3f}", static_cast<double>(link.octets - earlier) * 8e-9 / seconds);
     }
     text += '\n';
   }
@@ -51,64 +58,67 @@ std::string links_text(const Json& stat, const Json& before, double seconds) {
 }
 
 /// Of a fabric whose ports have paused each other.
-std::string pauses_text(const Json& stat) {
-  const Json pauses = stat.value("pauses", Json::object());
-  if (number(pauses, "frames") == 0) return "";
-  std::string text = fmt::format("{}, {} given up by the watchdog, {} of lossless classes lost\n",
-                                 wire::counted(number(pauses, "frames"), "pause frame"),
-                                 wire::counted(number(pauses, "storms"), "port"),
-                                 wire::counted(number(pauses, "lossless_lost"), "frame"));
-  if (pauses.contains("deadlock") && pauses["deadlock"].is_string())
-    text += fmt::format("deadlock: {}\n", pauses["deadlock"].get<std::string>());
-  for (const Json& link : stat.at("links")) {
-    const Json classes = link.value("pauses", Json::object());
-    for (const auto& [traffic_class, seen] : classes.items())
-      if (number(seen, "received") != 0)
-        text += fmt::format("{:16} class {}: asked {} to pause or go on, paused for {:.3f} ms{}\n",
-                            link.value("name", ""), traffic_class, wire::counted(number(seen, "received"), "time"),
-                            static_cast<double>(number(seen, "paused_ns")) * 1e-6,
-                            seen.value("paused", false) ? ", and now" : "");
+std::string pauses_text(const FabricSnapshot& seen) {
+  if (seen.network.pause_frames == 0) return "";
+  std::string text =
+      fmt::format("{}, {} given up by the watchdog, {} of lossless classes lost\n",
+                  wire::counted(seen.network.pause_frames, "pause frame"),
+                  wire::counted(seen.network.pause_storms, "port"), wire::counted(seen.network.lossless_lost, "frame"));
+  if (seen.deadlock) text += fmt::format("deadlock: {}\n", host::deadlock_text(seen));
+  for (std::size_t i = 0; i < seen.links.size(); ++i) {
+    const fabric::PauseStatistics& pauses = seen.links[i].pauses;
+    for (std::size_t traffic_class = 0; traffic_class < fabric::kTrafficClasses; ++traffic_class)
+      if (pauses.received[traffic_class] != 0)
+        text +=
+            fmt::format("{:16} class {}: asked {} to pause or go on, paused for {:.3f} ms{}\n",
+                        host::link_name(seen, i), traffic_class, wire::counted(pauses.received[traffic_class], "time"),
+                        static_cast<double>(pauses.paused[traffic_class].ns) * 1e-6,
+                        (pauses.paused_now >> traffic_class & 1) != 0 ? ", and now" : "");
   }
   return text;
 }
 
-std::string nodes_text(const Json& stat) {
+/// Those that have counted something, in the order of the alphabet.
+std::map<std::string, std::uint64_t> counters_of(const FabricSnapshot& seen, const FabricSnapshot::Node& node) {
+  std::map<std::string, std::uint64_t> counters;
+  for (std::size_t i = 0; i < node.counters.size(); ++i)
+    if (node.counters[i] != 0) counters[seen.counter_names[i]] = node.counters[i];
+  return counters;
+}
+
+std::string nodes_text(const FabricSnapshot& seen) {
   std::string text = fmt::format("\n{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", "node", "address",
                                  "port", "processes", "frames in", "frames out", "nobody", "overflowed", "pauses");
-  for (const Json& node : stat.at("nodes")) {
-    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n",
-                        wire::printable(node.value("name", "")), node.value("address", ""),
-                        node.value("up", true) ? "up" : "down", number(node, "processes"), number(node, "frames_in"),
-                        number(node, "frames_out"), number(node, "nobody"), number(node, "overflowed"),
-                        number(node, "pauses"));
-    const Json counters = node.value("counters", Json::object());
-    for (const auto& [name, value] : counters.items()) text += fmt::format("    {:32} {:>12}\n", name, value.dump());
+  for (std::uint32_t i = 0; i < seen.nodes.size(); ++i) {
+    const FabricSnapshot::Node& node = seen.nodes[i];
+    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", wire::printable(seen.names[i]),
+                        host::address_text(host::node_address(i + 1)), node.is_up ? "up" : "down", node.processes,
+                        node.frames_in, node.frames_out, node.nobody, node.overflowed, node.pauses);
+    for (const auto& [name, value] : counters_of(seen, node)) text += fmt::format("    {:32} {:>12}\n", name, value);
   }
   return text;
 }
 
-std::string faults_text(const Json& stat) {
+std::string rules_text(const FabricSnapshot& seen) {
   std::string text;
-  for (const Json& fault : stat.at("faults"))
-    text += fmt::format("{}fault {}  {}  {}  {} hits\n", text.empty() ? "\n" : "", number(fault, "number"),
-                        fault.value("link", ""), fault.value("rule", ""), number(fault, "hits"));
+  for (const FabricSnapshot::Fault& fault : seen.faults)
+    text += fmt::format("{}fault {}  {}  {}  {} hits\n", text.empty() ? "\n" : "", fault.number, fault.where,
+                        fault.rule, fault.hits);
   return text;
 }
 
-void show(const StatOptions& options, const std::string& answer, Json& before) {
+void show(const StatOptions& options, FabricSnapshot seen, std::optional<FabricSnapshot>& before) {
   if (options.reporting.quiet) return;
   if (options.reporting.json) {
-    fmt::print("{}\n", answer);
+    fmt::print("{}\n", host::json_of(seen).dump());
   } else {
-    const Json stat = Json::parse(answer);
-    const double seconds =
-        before.is_null() ? 0 : static_cast<double>(number(stat, "uptime_ns") - number(before, "uptime_ns")) * 1e-9;
+    const double seconds = before ? static_cast<double>((seen.uptime - before->uptime).ns) * 1e-9 : 0;
     fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}\n{}{}{}", options.fabric,
-               wire::counted(number(stat, "lost"), "frame"), number(stat, "overflowed"), number(stat, "vanished"),
-               number(stat, "marked"), pauses_text(stat), links_text(stat, before, seconds), nodes_text(stat),
-               faults_text(stat));
+               wire::counted(seen.network.lost, "frame"), seen.network.overflowed, seen.network.vanished,
+               seen.network.marked, pauses_text(seen), links_text(seen, before ? &*before : nullptr, seconds),
+               nodes_text(seen), rules_text(seen));
     if (!options.watch.empty()) fmt::print("\n");
-    before = stat;
+    before = std::move(seen);
   }
   std::fflush(stdout);
 }
@@ -153,10 +163,11 @@ void show_found(const StatOptions& options, const Json& stat) {
 }
 
 /// Nothing: it was shown. Otherwise the status that the process ends with.
-std::optional<int> show_once(const CommandLine& line, const StatOptions& options, bool first, Json& before) {
-  const auto answer = host::ask_fabric(options.fabric, {"stat"});
+std::optional<int> show_once(const CommandLine& line, const StatOptions& options, bool first,
+                             std::optional<FabricSnapshot>& before) {
+  auto answer = host::look_at_fabric(options.fabric);
   if (answer) {
-    show(options, *answer, before);
+    show(options, std::move(*answer), before);
     return std::nullopt;
   }
   if (answer.error().served) return line.fail(kExitUsage, answer.error().text);
@@ -191,7 +202,7 @@ int run_stat(const Arguments& arguments) {
   if (!options.watch.empty() && (*end != '\0' || !(interval > 0) || interval > kWatchMax))
     return line.fail(kExitUsage, fmt::format("--watch {}: not a number of seconds such as 1 or 0.5", options.watch));
 
-  Json before;
+  std::optional<FabricSnapshot> before;
   for (bool first = true;; first = false) {
     if (const auto status = show_once(line, options, first, before)) return *status;
     if (options.watch.empty()) return 0;

@@ -4,27 +4,20 @@
 #include <net/if.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
 
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_client.h"
+#include "emulator/host/fabric_client/render/fabric_text.h"
 #include "emulator/host/node/node_directory.h"
 
 namespace verbena::cli::completion {
 namespace {
 
-using Json = nlohmann::json;
-
-/// Null: nobody serves it.
-Json state_of(const std::string& fabric) {
+/// Empty: nobody serves it.
+host::FabricSnapshot state_of(const std::string& fabric) {
   if (!host::is_fabric_name(fabric)) return {};
-  const auto answer = host::ask_fabric(fabric, {"stat"});
-  return answer ? Json::parse(*answer, nullptr, false) : Json();
-}
-
-std::vector<Json> list_of(const Json& state, const char* key) {
-  if (!state.is_object() || !state.contains(key)) return {};
-  return state.at(key).get<std::vector<Json>>();
+  auto seen = host::look_at_fabric(fabric);
+  return seen ? std::move(*seen) : host::FabricSnapshot{};
 }
 
 }  // namespace
@@ -47,46 +40,43 @@ Candidates fabrics() {
 
 Candidates node_numbers(const std::string& fabric) {
   constexpr std::size_t kOffered = 4;  // of a fabric that is not served, whose nodes nobody has counted
-  const auto found = list_of(state_of(fabric), "nodes");
+  const std::size_t found = state_of(fabric).nodes.size();
   Candidates all;
-  for (std::size_t i = 1; i <= (found.empty() ? kOffered : found.size()); ++i)
+  for (std::size_t i = 1; i <= (found == 0 ? kOffered : found); ++i)
     all.push_back({std::to_string(i), host::address_text(host::node_address(static_cast<std::uint8_t>(i)))});
   return all;
 }
 
 Candidates nodes(const std::string& fabric) {
+  const host::FabricSnapshot state = state_of(fabric);
   Candidates all;
-  for (const Json& node : list_of(state_of(fabric), "nodes"))
-    all.push_back({node.value("name", ""), node.value("address", "")});
+  for (std::uint32_t host = 0; host < state.nodes.size(); ++host)
+    all.push_back({state.names[host], host::address_text(host::node_address(host + 1))});
   return all;
 }
 
+/// In the order in which cables leave them.
 Candidates switches(const std::string& fabric) {
-  const Json state = state_of(fabric);
-  std::set<std::string> hosts;
-  for (const Json& node : list_of(state, "nodes")) hosts.insert(node.value("name", ""));
+  const host::FabricSnapshot state = state_of(fabric);
   Candidates all;
-  for (const Json& link : list_of(state, "links")) {
-    const std::string name = link.value("name", "");
-    const std::string from = name.substr(0, name.find("->"));
-    const bool is_known = std::ranges::find(all, from, &Candidate::text) != all.end();
-    if (!from.empty() && !hosts.contains(from) && !is_known) all.push_back({from, "switch"});
-  }
+  for (const host::FabricSnapshot::Cable& cable : state.cables)
+    for (const std::uint32_t vertex : {cable.a, cable.b})
+      if (vertex >= state.nodes.size() && std::ranges::find(all, state.names[vertex], &Candidate::text) == all.end())
+        all.push_back({state.names[vertex], "switch"});
   return all;
 }
 
 Candidates links(const std::string& fabric) {
+  const host::FabricSnapshot state = state_of(fabric);
   Candidates all;
   Candidates one_way;
-  for (const Json& link : list_of(state_of(fabric), "links")) {
-    const std::string name = link.value("name", "");
-    const std::string note = link.value("up", true) ? "up" : "down";
-    one_way.push_back({name, note + ", one direction"});
-    const std::size_t arrow = name.find("->");
-    if (arrow == name.npos) continue;
-    const std::string other = name.substr(arrow + 2) + "-" + name.substr(0, arrow);
-    if (std::ranges::find(all, other, &Candidate::text) == all.end())
-      all.push_back({name.substr(0, arrow) + "-" + name.substr(arrow + 2), note});
+  for (std::size_t link = 0; link < state.links.size(); ++link) {
+    const std::string note = state.links[link].is_up ? "up" : "down";
+    one_way.push_back({host::link_name(state, link), note + ", one direction"});
+    const host::FabricSnapshot::Cable& cable = state.cables[link / 2];
+    const std::string reversed = state.names[cable.b] + "-" + state.names[cable.a];
+    if (link % 2 == 0 && std::ranges::find(all, reversed, &Candidate::text) == all.end())
+      all.push_back({state.names[cable.a] + "-" + state.names[cable.b], note});
   }
   if (!all.empty()) all.push_back({"all", "every link"});
   all.insert(all.end(), one_way.begin(), one_way.end());
@@ -95,9 +85,8 @@ Candidates links(const std::string& fabric) {
 
 Candidates faults(const std::string& fabric) {
   Candidates all;
-  for (const Json& fault : list_of(state_of(fabric), "faults"))
-    all.push_back({fmt::format("{}", fault.value("number", 0)),
-                   fmt::format("{} {}", fault.value("link", ""), fault.value("rule", ""))});
+  for (const host::FabricSnapshot::Fault& fault : state_of(fabric).faults)
+    all.push_back({fmt::format("{}", fault.number), fmt::format("{} {}", fault.where, fault.rule)});
   return all;
 }
 

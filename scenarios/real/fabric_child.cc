@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/fabric_client/fabric_client.h"
 #include "scenarios/real/real_checkers.h"
 
 namespace verbena::scenarios {
@@ -96,8 +97,8 @@ Result<std::unique_ptr<FabricChild>, std::string> FabricChild::start(const host:
   return child;
 }
 
-Result<std::string, std::string> FabricChild::ask(const std::vector<std::string>& words) const {
-  auto answer = host::ask_fabric(name_, words);
+host::FabricAnswer FabricChild::ask(const host::FabricRequest& request) const {
+  auto answer = host::ask_fabric(name_, request);
   if (!answer) return Failure{answer.error().text};
   return std::move(*answer);
 }

@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "emulator/host/fabric_client/fabric_messages.h"
 #include "emulator/host/fabric_process/fabric_process.h"
 #include "wire/result.h"
 
@@ -26,8 +26,8 @@ class FabricChild {
   FabricChild& operator=(const FabricChild&) = delete;
 
   const std::string& name() const { return name_; }
-  /// The words of emulator/host/fabric_process/fabric_commands.h. An error is one line.
-  Result<std::string, std::string> ask(const std::vector<std::string>& words) const;
+  /// An error is one line.
+  host::FabricAnswer ask(const host::FabricRequest& request) const;
   /// Ends it and waits until its captures are written. What the checkers said (RealCheckers::read), if they watched.
   std::string end();
 

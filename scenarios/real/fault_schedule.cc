@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "emulator/host/fabric_process/element_words.h"
 #include "scenarios/language/element_names.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/outcome/element_step.h"
@@ -87,8 +86,8 @@ void FaultSchedule::at(Duration when, std::function<void(FaultTarget& target)> t
   steps_.push_back({when, std::move(take)});
 }
 
-void FaultSchedule::tell(Duration when, std::vector<std::string> words) {
-  at(when, [words = std::move(words)](FaultTarget& target) { target.tell_fabric(words); });
+void FaultSchedule::tell(Duration when, host::FabricRequest request) {
+  at(when, [request = std::move(request)](FaultTarget& target) { target.tell_fabric(request); });
 }
 
 void FaultSchedule::begin(std::size_t fault, Duration when) {
@@ -100,19 +99,21 @@ void FaultSchedule::begin(std::size_t fault, Duration when) {
 }
 
 void FaultSchedule::begin_packets(std::size_t fault, const PacketFault& packets, Duration when) {
-  std::vector<std::string> words{"prepared", std::to_string(fault)};
-  for (const LinkChoice& link : packets.links) words.push_back(link_name(scenario_.topology, link));
-  at(when, [this, fault, words](FaultTarget& target) {
-    if (const auto number = target.tell_fabric(words))
-      numbers_[fault] = static_cast<std::uint32_t>(std::stoul(*number));
+  host::AddPrepared request{static_cast<std::uint32_t>(fault), links_of(packets.links), {}};
+  for (const LinkChoice& link : packets.links)
+    request.where += (request.where.empty() ? "" : ",") + link_name(scenario_.topology, link);
+  at(when, [this, fault, request = std::move(request)](FaultTarget& target) {
+    const auto reply = target.tell_fabric(request);
+    if (const auto* added = reply ? std::get_if<host::FaultAdded>(&*reply) : nullptr) numbers_[fault] = added->number;
   });
   const Trigger& trigger = scenario_.faults[fault].trigger;
   const std::optional<Duration> end = trigger.lasting ? std::optional(when + *trigger.lasting) : trigger.until;
   if (!end) return;
   at(*end, [this, fault](FaultTarget& target) {
     if (!numbers_[fault]) return;
-    if (const auto hits = target.tell_fabric({"remove", std::to_string(*numbers_[fault])}))
-      applied_[fault].hits = std::stoull(*hits);
+    const auto reply = target.tell_fabric(host::RemoveFault{*numbers_[fault]});
+    if (const auto* removed = reply ? std::get_if<host::FaultRemoved>(&*reply) : nullptr)
+      applied_[fault].hits = removed->hits;
     numbers_[fault].reset();
   });
 }
@@ -121,20 +122,15 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
   for (std::uint32_t number = 0;; ++number) {
     const auto step = element_step(element, number);
     if (!step) break;
-    for (const host::FabricWords& words : host::words_of(scenario_.topology, step->change))
-      tell(when + step->after, words);
+    tell(when + step->after, host::ChangeElements{step->change});
   }
   if (const auto change = node_change_of(element.kind))
     at(when, [hosts = element.hosts, change](FaultTarget& target) {
       for (const std::uint32_t host : hosts) target.change_node(host, *change);
     });
   switch (element.kind) {
-    case Kind::device_removal: {
-      std::string names;
-      for (const std::uint32_t host : element.hosts)
-        names += (names.empty() ? "" : ",") + scenario_.topology.vertices[host].name;
-      return tell(when, {"device-removal", names});
-    }
+    case Kind::device_removal:
+      return tell(when, host::RemoveDevices{element.hosts});
     case Kind::link_down:
     case Kind::link_up:
     case Kind::link_flap:

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/host/fabric_client/fabric_messages.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/element_step.h"
 #include "scenarios/outcome/outcome.h"
@@ -22,8 +23,8 @@ namespace verbena::scenarios {
 class FaultTarget {
  public:
   virtual ~FaultTarget() = default;
-  /// A command of emulator/host/fabric_process/fabric_commands.h; the answer, or nothing if it was refused.
-  virtual std::optional<std::string> tell_fabric(const std::vector<std::string>& words) = 0;
+  /// The reply, or nothing if it was refused.
+  virtual std::optional<host::FabricReply> tell_fabric(const host::FabricRequest& request) = 0;
   /// Frames that the cable has carried, both ways.
   virtual std::uint64_t carried(const std::string& cable) = 0;
   /// Packets that the fault with this number in the fabric has hit.
@@ -37,7 +38,7 @@ class FaultSchedule {
 
   /// Why a scenario's faults cannot be had under the real clock, in one line; nothing: they can.
   static std::optional<std::string> refuse(const Scenario& scenario);
-  /// The rules that `prepared NUMBER` names: for host::FabricOptions. Faults of packets, by their index; others are
+  /// The rules that host::AddPrepared names: for host::FabricOptions. Faults of packets, by their index; others are
   /// empty rules.
   static std::vector<fabric::FaultRule> rules_of(const Scenario& scenario);
 
@@ -66,7 +67,7 @@ class FaultSchedule {
   void begin_packets(std::size_t fault, const PacketFault& packets, Duration at);
   void begin_element(const ElementFault& element, Duration at);
   void at(Duration when, std::function<void(FaultTarget& target)> take);
-  void tell(Duration when, std::vector<std::string> words);
+  void tell(Duration when, host::FabricRequest request);
 
   const Scenario& scenario_;
   std::vector<Step> steps_;  // in no order

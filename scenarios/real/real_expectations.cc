@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "scenarios/outcome/report_words.h"
@@ -83,11 +82,10 @@ std::optional<std::string> RealExpectations::refuse(const Scenario& scenario) {
   return std::nullopt;
 }
 
-std::uint64_t RealExpectations::frames_on(const Expectation& expectation, const nlohmann::json& stat) const {
+std::uint64_t RealExpectations::frames_on(const Expectation& expectation, const host::FabricSnapshot& seen) const {
   std::uint64_t frames = 0;
-  const auto& links = stat.at("links");
-  for (std::size_t i = 0; i < links.size(); ++i)
-    if (expectation.links.empty() || wants(expectation, i)) frames += links[i].at("frames").get<std::uint64_t>();
+  for (std::size_t i = 0; i < seen.links.size(); ++i)
+    if (expectation.links.empty() || wants(expectation, i)) frames += seen.links[i].seen.frames;
   return frames;
 }
 
@@ -109,29 +107,28 @@ std::optional<Duration> RealExpectations::next_sample(Duration elapsed) const {
   return next;
 }
 
-void RealExpectations::sample_queues(Duration elapsed, const nlohmann::json& stat) {
+void RealExpectations::sample_queues(Duration elapsed, const host::FabricSnapshot& seen) {
   queues_at_ = elapsed + scenario_.sample;
-  const auto& links = stat.at("links");
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
     if (expectation.kind != ExpectationKind::queue || !expectation.time_ns.contains(static_cast<double>(elapsed.ns)))
       continue;
-    for (std::size_t link = 0; link < links.size(); ++link)
-      if (wants(expectation, link)) queues_[i].add(links[link].at("queue_octets").get<std::int64_t>());
+    for (std::size_t link = 0; link < seen.links.size(); ++link)
+      if (wants(expectation, link)) queues_[i].add(std::int64_t{seen.links[link].seen.queue_octets});
   }
 }
 
-void RealExpectations::sample(Duration elapsed, const nlohmann::json& stat) {
-  if (elapsed >= queues_at_) sample_queues(elapsed, stat);
+void RealExpectations::sample(Duration elapsed, const host::FabricSnapshot& seen) {
+  if (elapsed >= queues_at_) sample_queues(elapsed, seen);
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
     const Expectation& expectation = scenario_.expectations[i];
     if (expectation.kind != ExpectationKind::silence || elapsed < begin_of(expectation)) continue;
     Sample& sample = samples_[i];
     const bool is_over = expectation.time_ns.most && static_cast<double>(elapsed.ns) >= *expectation.time_ns.most;
     if (!sample.first)
-      sample.first = frames_on(expectation, stat);
+      sample.first = frames_on(expectation, seen);
     else if (!sample.last && is_over)
-      sample.last = frames_on(expectation, stat);
+      sample.last = frames_on(expectation, seen);
   }
 }
 
@@ -149,7 +146,7 @@ void RealExpectations::judge_queue(std::size_t index, ExpectationOutcome& outcom
 }
 
 ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vector<ProgramEnd>& programs,
-                                               const nlohmann::json& stat, const CheckerReports& reports) const {
+                                               const host::FabricSnapshot& seen, const CheckerReports& reports) const {
   const Expectation& expectation = scenario_.expectations[index];
   ExpectationOutcome outcome{index, expectation.text, expectation.place, false, {}, expectation.name};
   switch (expectation.kind) {
@@ -161,13 +158,9 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
       break;
     case ExpectationKind::counter: {
       std::uint64_t sum = 0;
-      const auto& nodes = stat.at("nodes");
-      for (std::uint32_t host = 0; host < nodes.size(); ++host) {
-        bool counted = expectation.hosts.empty();
-        for (const std::uint32_t wanted : expectation.hosts) counted = counted || wanted == host;
-        const auto& counters = nodes[host].value("counters", nlohmann::json::object());
-        if (counted) sum += counters.value(expectation.counter, std::uint64_t{0});
-      }
+      for (std::uint32_t host = 0; host < seen.nodes.size(); ++host)
+        if (expectation.hosts.empty() || std::ranges::find(expectation.hosts, host) != expectation.hosts.end())
+          sum += seen.counter(host, expectation.counter);
       outcome.value = static_cast<double>(sum);
       outcome.held = expectation.value.contains(*outcome.value);
       outcome.observed = std::to_string(sum);
@@ -176,7 +169,7 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
     case ExpectationKind::silence: {
       const auto found = samples_.find(index);
       const std::uint64_t last =
-          found != samples_.end() && found->second.last ? *found->second.last : frames_on(expectation, stat);
+          found != samples_.end() && found->second.last ? *found->second.last : frames_on(expectation, seen);
       const std::uint64_t frames = found == samples_.end() || !found->second.first ? 0 : last - *found->second.first;
       outcome.held = frames == 0;
       outcome.observed = wire::counted(frames, "packet");
@@ -207,12 +200,12 @@ ExpectationOutcome RealExpectations::judge_one(std::size_t index, const std::vec
 }
 
 std::vector<ExpectationOutcome> RealExpectations::judge(const std::vector<ProgramEnd>& programs,
-                                                        const nlohmann::json& stat,
+                                                        const host::FabricSnapshot& seen,
                                                         const CheckerReports& reports) const {
   std::vector<ExpectationOutcome> outcomes;
   std::vector<bool> is_judged(programs.size(), false);
   for (std::size_t i = 0; i < scenario_.expectations.size(); ++i) {
-    outcomes.push_back(judge_one(i, programs, stat, reports));
+    outcomes.push_back(judge_one(i, programs, seen, reports));
     for (std::size_t program = 0; program < programs.size(); ++program)
       if (scenario_.expectations[i].kind == ExpectationKind::program &&
           scenario_.expectations[i].workload == programs[program].outcome.name)

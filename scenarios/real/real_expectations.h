@@ -8,11 +8,11 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "emulator/host/fabric_client/fabric_snapshot.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/outcome/checker_verdicts.h"
 #include "scenarios/outcome/latency_histogram.h"
@@ -33,12 +33,12 @@ class RealExpectations {
   /// Why they cannot be judged under the real clock, in one line; nothing: they can.
   static std::optional<std::string> refuse(const Scenario& scenario);
 
-  /// "No packet on ...", and queues: when the next look at the fabric is wanted, and what it shows (its `stat`).
+  /// "No packet on ...", and queues: when the next look at the fabric is wanted, and what it shows.
   std::optional<Duration> next_sample(Duration elapsed) const;
-  void sample(Duration elapsed, const nlohmann::json& stat);
+  void sample(Duration elapsed, const host::FabricSnapshot& seen);
 
-  /// `stat`: the fabric's last counters.
-  std::vector<ExpectationOutcome> judge(const std::vector<ProgramEnd>& programs, const nlohmann::json& stat,
+  /// `seen`: the fabric's last counters.
+  std::vector<ExpectationOutcome> judge(const std::vector<ProgramEnd>& programs, const host::FabricSnapshot& seen,
                                         const CheckerReports& reports) const;
 
  private:
@@ -46,10 +46,10 @@ class RealExpectations {
     std::optional<std::uint64_t> first;
     std::optional<std::uint64_t> last;
   };
-  ExpectationOutcome judge_one(std::size_t index, const std::vector<ProgramEnd>& programs, const nlohmann::json& stat,
-                               const CheckerReports& reports) const;
-  std::uint64_t frames_on(const Expectation& expectation, const nlohmann::json& stat) const;
-  void sample_queues(Duration elapsed, const nlohmann::json& stat);
+  ExpectationOutcome judge_one(std::size_t index, const std::vector<ProgramEnd>& programs,
+                               const host::FabricSnapshot& seen, const CheckerReports& reports) const;
+  std::uint64_t frames_on(const Expectation& expectation, const host::FabricSnapshot& seen) const;
+  void sample_queues(Duration elapsed, const host::FabricSnapshot& seen);
   void judge_queue(std::size_t index, ExpectationOutcome& outcome) const;
 
   const Scenario& scenario_;

@@ -17,7 +17,10 @@
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/config/own_files.h"
 #include "emulator/host/config/own_node.h"
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_client.h"
+#include "emulator/host/fabric_client/render/fabric_json.h"
+#include "emulator/host/fabric_client/render/fabric_text.h"
+#include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "scenarios/outcome/report_words.h"
@@ -32,8 +35,6 @@
 
 namespace verbena::scenarios {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr Duration kStepMax = milliseconds(10);  // between two looks at the programs
 constexpr Duration kStepMin = microseconds(100);
@@ -50,23 +51,20 @@ Outcome failed(std::string text, bool is_users_error) {
   return outcome;
 }
 
-/// Hits of the fault with this number, by `stat`; nothing: there is none.
-std::optional<std::uint64_t> hits_in(const Json& stat, std::uint32_t number) {
-  for (const Json& fault : stat.value("faults", Json::array()))
-    if (fault.value("number", 0U) == number) return fault.value("hits", 0ULL);
-  return std::nullopt;
+/// Hits of the fault with this number; nothing: there is none.
+std::optional<std::uint64_t> hits_in(const host::FabricSnapshot& seen, std::uint32_t number) {
+  const auto found = std::ranges::find(seen.faults, number, &host::FabricSnapshot::Fault::number);
+  return found == seen.faults.end() ? std::nullopt : std::optional(found->hits);
 }
 
 /// What the captures of the run do not hold, and by which key.
-void note_what_captures_lack(const Json& stat, std::vector<std::string>& notes) {
-  const auto capture = stat.find("capture");
-  if (capture == stat.end()) return;
-  if (const auto cut = capture->value("frames_cut", 0ULL); cut != 0)
+void note_what_captures_lack(const host::FabricSnapshot& seen, std::vector<std::string>& notes) {
+  if (!seen.capture) return;
+  if (const std::uint64_t cut = seen.capture->frames_cut; cut != 0)
     notes.push_back("the captures hold the beginning of packets only, " + std::to_string(cut) +
                     " of them are cut (capture: snap: 0 keeps all)");
-  if (const auto missing = capture->value("frames_missing", 0ULL); missing != 0)
-    notes.push_back("the captures end at " +
-                    time_text(nanoseconds(capture->value("missing_from_ns", std::int64_t{0}))) +
+  if (const std::uint64_t missing = seen.capture->frames_missing; missing != 0)
+    notes.push_back("the captures end at " + time_text(seen.capture->missing_from.value_or(Duration{0})) +
                     ": they have reached "
                     "their greatest size, " +
                     wire::counted(missing, "packet is", "packets are") + " missing (capture: limit: has more)");
@@ -74,25 +72,46 @@ void note_what_captures_lack(const Json& stat, std::vector<std::string>& notes) 
 
 /// The nodes that were not run while frames waited for them, where ACK timers ran out: a machine with too much to do
 /// looks like a network that loses packets. Not those that a fault has frozen.
-void note_nodes_not_run(const Scenario& scenario, const Json& stat, std::vector<std::string>& notes) {
+void note_nodes_not_run(const Scenario& scenario, const host::FabricSnapshot& seen, std::vector<std::string>& notes) {
   std::uint64_t timeouts = 0;
-  for (const Json& node : stat.at("nodes"))
-    timeouts += node.value("counters", Json::object()).value(kTimeoutCounter, 0ULL);
+  for (std::size_t node = 0; node < seen.nodes.size(); ++node) timeouts += seen.counter(node, kTimeoutCounter);
   if (timeouts == 0) return;
   std::set<std::uint32_t> frozen;
   for (const Fault& fault : scenario.faults)
     if (const auto* element = std::get_if<ElementFault>(&fault.what);
         element != nullptr && node_change_of(element->kind))
       frozen.insert(element->hosts.begin(), element->hosts.end());
-  for (std::uint32_t host = 0; host < stat.at("nodes").size(); ++host) {
-    const Json& node = stat.at("nodes")[host];
-    const auto not_run = nanoseconds(node.value("not_run_ns", std::int64_t{0}));
-    if (not_run < kNotRunTold || frozen.contains(host)) continue;
-    notes.push_back("node " + node.at("name").get<std::string>() + " was not run for " + time_text(not_run) +
-                    " while packets waited for it, from " +
-                    time_text(nanoseconds(node.value("not_run_from_ns", std::int64_t{0}))) + " on; " +
+  for (std::uint32_t host = 0; host < seen.nodes.size(); ++host) {
+    const host::FabricSnapshot::Node& node = seen.nodes[host];
+    if (node.not_run < kNotRunTold || frozen.contains(host)) continue;
+    notes.push_back("node " + seen.names[host] + " was not run for " + time_text(node.not_run) +
+                    " while packets waited for it, from " + time_text(node.not_run_from) + " on; " +
                     wire::counted(timeouts, "ACK timer") + " ran out in this run");
   }
+}
+
+/// fabric.json, its keys in the order of the alphabet.
+std::string text_of_file(const host::FabricSnapshot& seen) {
+  nlohmann::json all = {{"links", nlohmann::json::array()}, {"nodes", nlohmann::json::array()}};
+  if (!seen.fabric.empty()) all = host::json_of(seen);  // else the fabric did not answer
+  return all.dump(2);
+}
+
+/// What a note calls a request.
+std::string_view name_of(const host::FabricRequest& request) {
+  struct Names {
+    std::string_view operator()(const host::AskHello&) const { return "hello"; }
+    std::string_view operator()(const host::AskSnapshot&) const { return "stat"; }
+    std::string_view operator()(const host::SayWords& said) const { return said.words.front(); }
+    std::string_view operator()(const host::ChangeElements& changed) const {
+      return host::element_words()[static_cast<std::size_t>(changed.change.kind)].name;
+    }
+    std::string_view operator()(const host::AddPrepared&) const { return "prepared"; }
+    std::string_view operator()(const host::RemoveFault&) const { return "remove"; }
+    std::string_view operator()(const host::RemoveDevices&) const { return "device-removal"; }
+    std::string_view operator()(const host::SetNodePower&) const { return "node-power"; }
+  };
+  return std::visit(Names(), request);
 }
 
 class RealRun final : private FaultTarget {
@@ -117,12 +136,12 @@ class RealRun final : private FaultTarget {
   };
 
   // FaultTarget
-  std::optional<std::string> tell_fabric(const std::vector<std::string>& words) override;
+  std::optional<host::FabricReply> tell_fabric(const host::FabricRequest& request) override;
   std::uint64_t carried(const std::string& cable) override;
   std::uint64_t hits(std::uint32_t number) override;
   void change_node(std::uint32_t host, NodeChange change) override;
   static void change_ranks(const ProgramChild& launcher, std::uint32_t host, NodeChange change);
-  void set_power(std::uint32_t host, const char* power);
+  void set_power(std::uint32_t host, host::NodePower power);
 
   void start_programs(Duration elapsed);
   void start(std::size_t program);
@@ -130,13 +149,13 @@ class RealRun final : private FaultTarget {
   bool all_ended();
   void pause(Duration elapsed) const;
   void report_progress(Duration elapsed);
-  Json stat();
+  host::FabricSnapshot look();
   /// `had_ended`: by itself.
   ProgramEnd end_of(std::size_t program, Outcome::End end, bool had_ended);
   void end_at_once();
   void keep_last_lines(const ProgramChild& child, ProgramOutcome& outcome) const;
   Outcome conclude(Outcome::End end, Duration elapsed);
-  void add_fabric_checks(const Json& seen, Outcome& outcome, CheckerReports& reports) const;
+  void add_fabric_checks(const host::FabricSnapshot& seen, Outcome& outcome, CheckerReports& reports) const;
   Duration elapsed() const { return host::clock_now() - started_; }
 
   const Scenario& scenario_;
@@ -168,38 +187,38 @@ std::optional<std::string> RealRun::open() {
   auto child = FabricChild::start(fabric, options_.checkers);
   if (!child) return child.error();
   fabric_ = std::move(*child);
-  const auto hello = fabric_->ask({"hello"});
-  if (!hello) return hello.error();
-  stats_path_ = host::parse_hello(*hello).stats_path;
+  const auto hello = host::greet_fabric(fabric_->name());
+  if (!hello) return hello.error().text;
+  stats_path_ = hello->stats_path;
   started_ = host::clock_now();
   return std::nullopt;
 }
 
 // -- What faults want -------------------------------------------------------------------------------------------------
 
-std::optional<std::string> RealRun::tell_fabric(const std::vector<std::string>& words) {
-  auto answer = fabric_->ask(words);
+std::optional<host::FabricReply> RealRun::tell_fabric(const host::FabricRequest& request) {
+  auto answer = fabric_->ask(request);
   if (answer) return std::move(*answer);
-  notes_.push_back("the fabric refused '" + words.front() + "': " + answer.error());
+  notes_.push_back("the fabric refused '" + std::string(name_of(request)) + "': " + answer.error());
   return std::nullopt;
 }
 
 std::uint64_t RealRun::carried(const std::string& cable) {
-  const Json seen = stat();
+  const host::FabricSnapshot seen = look();
   std::uint64_t frames = 0;
-  for (std::uint32_t i = 0; i < scenario_.topology.cables.size(); ++i)
+  for (std::uint32_t i = 0; i < seen.cables.size(); ++i)
     if (scenario_.topology.cable_name(i) == cable)
-      for (const std::size_t entry : {2 * i, 2 * i + 1}) frames += seen.at("links").at(entry).value("frames", 0ULL);
+      for (const std::size_t link : {2 * i, 2 * i + 1}) frames += seen.links[link].seen.frames;
   return frames;
 }
 
 std::uint64_t RealRun::hits(std::uint32_t number) {
-  return hits_in(stat(), number).value_or(0);
+  return hits_in(look(), number).value_or(0);
 }
 
 /// Whether the sockets of the node's programs send and hear (emulator/host/fabric_process/fabric_sockets.h).
-void RealRun::set_power(std::uint32_t host, const char* power) {
-  tell_fabric({"node-power", scenario_.topology.vertices[host].name, power});
+void RealRun::set_power(std::uint32_t host, host::NodePower power) {
+  tell_fabric(host::SetNodePower{{host}, power});
 }
 
 /// The launcher stands on no node, and lives on; it is its to say what that does to the program. Nobody starts a rank
@@ -219,8 +238,8 @@ void RealRun::change_ranks(const ProgramChild& launcher, std::uint32_t host, Nod
 
 void RealRun::change_node(std::uint32_t host, NodeChange change) {
   // First: what the kernel would say in the name of programs that are killed, a machine without power does not say.
-  if (change == NodeChange::crash || change == NodeChange::restart) set_power(host, "crashing");
-  if (change == NodeChange::freeze) set_power(host, "frozen");
+  if (change == NodeChange::crash || change == NodeChange::restart) set_power(host, host::NodePower::crashing);
+  if (change == NodeChange::freeze) set_power(host, host::NodePower::frozen);
   std::vector<std::size_t> to_start;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     Running& running = programs_[i];
@@ -250,7 +269,7 @@ void RealRun::change_node(std::uint32_t host, NodeChange change) {
         break;
     }
   }
-  if (change == NodeChange::thaw || change == NodeChange::restart) set_power(host, "on");
+  if (change == NodeChange::thaw || change == NodeChange::restart) set_power(host, host::NodePower::on);
   for (const std::size_t i : to_start) start(i);
 }
 
@@ -347,9 +366,11 @@ ProgramEnd RealRun::end_of(std::size_t index, Outcome::End run_end, bool had_end
 
 // -- The run ----------------------------------------------------------------------------------------------------------
 
-Json RealRun::stat() {
-  const auto answer = fabric_->ask({"stat"});
-  return answer ? Json::parse(*answer) : Json({{"links", Json::array()}, {"nodes", Json::array()}});
+/// Empty if the fabric does not answer.
+host::FabricSnapshot RealRun::look() {
+  auto answer = fabric_->ask(host::AskSnapshot{});
+  auto* const seen = answer ? std::get_if<host::FabricSnapshot>(&*answer) : nullptr;
+  return seen != nullptr ? std::move(*seen) : host::FabricSnapshot{};
 }
 
 void RealRun::pause(Duration now) const {
@@ -366,8 +387,8 @@ void RealRun::report_progress(Duration now) {
   progress_at_ = now + kProgressInterval;
   RunProgress progress;
   progress.elapsed = now;
-  const Json seen = stat();
-  for (const Json& node : seen.at("nodes")) progress.octets += node.value("octets_out", 0ULL);
+  const host::FabricSnapshot seen = look();
+  for (const host::FabricSnapshot::Node& node : seen.nodes) progress.octets += node.octets_out;
   options_.progress(progress);
 }
 
@@ -378,7 +399,7 @@ Outcome RealRun::run() {
     const Duration now = elapsed();
     start_programs(now);
     schedule_.run(now, *this);
-    if (const auto due = expectations_.next_sample(now); due && *due <= now) expectations_.sample(now, stat());
+    if (const auto due = expectations_.next_sample(now); due && *due <= now) expectations_.sample(now, look());
     if (all_ended()) break;
     if (options_.stop != nullptr && options_.stop->look()) {
       end = Outcome::End::interrupted;
@@ -415,16 +436,16 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   std::vector<ProgramEnd> ends;
   for (std::size_t i = 0; i < programs_.size(); ++i) ends.push_back(end_of(i, end, had_ended[i]));
   for (const ProgramEnd& program : ends) outcome.programs.push_back(program.outcome);
-  const Json seen = stat();
+  const host::FabricSnapshot seen = look();
   outcome.faults = schedule_.applied();
   for (AppliedFault& fault : outcome.faults) {
     const auto number = schedule_.number(fault.index);
     if (number) fault.hits = hits_in(seen, *number).value_or(fault.hits);
   }
-  outcome.packet_arrivals = seen.value("arrivals", 0ULL);
-  outcome.packets_lost = seen.value("lost", 0ULL);
-  outcome.packets_overflowed = seen.value("overflowed", 0ULL);
-  outcome.packets_vanished = seen.value("vanished", 0ULL);
+  outcome.packet_arrivals = seen.network.arrivals;
+  outcome.packets_lost = seen.network.lost;
+  outcome.packets_overflowed = seen.network.overflowed;
+  outcome.packets_vanished = seen.network.vanished;
   outcome.out_directory = options_.out_directory;
   outcome.notes = notes_;
   note_what_captures_lack(seen, outcome.notes);
@@ -435,18 +456,17 @@ Outcome RealRun::conclude(Outcome::End end, Duration now) {
   if (!outcome.held()) note_nodes_not_run(scenario_, seen, outcome.notes);
   if (!options_.out_directory.empty()) {
     std::ofstream file(options_.out_directory + "/fabric.json");
-    file << seen.dump(2) << '\n';
+    file << text_of_file(seen) << '\n';
     if (!file) outcome.notes.push_back("fabric.json could not be written");
   }
   return outcome;
 }
 
 /// What the fabric says of pauses: see virtual/fabric_checks.h, whose rule "pause" wants a clock that is not real.
-void RealRun::add_fabric_checks(const Json& seen, Outcome& outcome, CheckerReports& reports) const {
+void RealRun::add_fabric_checks(const host::FabricSnapshot& seen, Outcome& outcome, CheckerReports& reports) const {
   if (!scenario_.topology.qos) return;
-  const Json pauses = seen.value("pauses", Json::object());
-  outcome.pause_frames = pauses.value("frames", 0ULL);
-  outcome.pause_storms = pauses.value("storms", 0ULL);
+  outcome.pause_frames = seen.network.pause_frames;
+  outcome.pause_storms = seen.network.pause_storms;
   const auto add = [&](std::string_view rule, std::uint64_t number, const std::string& text) {
     reports.rows.push_back({std::string(rule), number});
     if (number == 0) return;
@@ -456,11 +476,10 @@ void RealRun::add_fabric_checks(const Json& seen, Outcome& outcome, CheckerRepor
   };
   const bool has_faults = std::any_of(outcome.faults.begin(), outcome.faults.end(),
                                       [](const AppliedFault& fault) { return fault.time.has_value(); });
-  const std::uint64_t lost = has_faults ? 0 : pauses.value("lossless_lost", 0ULL);
+  const std::uint64_t lost = has_faults ? 0 : seen.network.lossless_lost;
   add("lossless", lost,
       wire::counted(lost, "packet of a lossless class was", "packets of lossless classes were") + " lost");
-  const bool is_stuck = pauses.contains("deadlock") && pauses["deadlock"].is_string();
-  add("pause-deadlock", is_stuck ? 1 : 0, is_stuck ? pauses["deadlock"].get<std::string>() : std::string());
+  add("pause-deadlock", seen.deadlock ? 1 : 0, seen.deadlock ? host::deadlock_text(seen) : std::string());
 }
 
 std::optional<std::string> refuse(const Scenario& scenario) {

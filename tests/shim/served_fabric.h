@@ -14,6 +14,7 @@
 #include <memory>
 #include <thread>
 
+#include "emulator/host/fabric_client/fabric_client.h"
 #include "emulator/host/fabric_process/fabric_process.h"
 
 namespace verbs_test {
@@ -34,10 +35,10 @@ class ServedFabric {
     BOOST_CHECK(write(stop_.get(), &one, sizeof one) == sizeof one);
     thread_.join();
   }
-  /// What `verbena fault` prints on success: nothing.
+  /// Empty: it is done.
   std::string ask(const verbena::host::FabricWords& words) const {
-    const auto answer = verbena::host::ask_fabric(std::getenv("VERBENA_FABRIC"), words);
-    return answer ? *answer : "refused: " + answer.error().text;
+    const auto reply = verbena::host::ask_fabric(std::getenv("VERBENA_FABRIC"), verbena::host::SayWords{words});
+    return reply ? "" : "refused: " + reply.error().text;
   }
   // Of this node.
   void remove_device() const { BOOST_REQUIRE_EQUAL(ask({"device-removal", "n1"}), ""); }

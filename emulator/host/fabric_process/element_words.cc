@@ -17,6 +17,7 @@ using Kind = ElementChange::Kind;
 using Parsed = Result<std::vector<ElementChange>, std::string>;
 
 constexpr std::size_t kNamesSuggestedFrom = 2000;
+constexpr const char* kNoClasses = "this fabric has no traffic classes, and nobody pauses: serve it with --qos";
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 
 constexpr std::array<ElementWord, 12> kWords{{
@@ -62,29 +63,20 @@ Parsed no_change(std::string text) {
   return Failure{std::move(text)};
 }
 
+std::string no_rate(const std::string& text) {
+  return "'" + text + "' is no rate: write 10Gbps or 100Mbps, or 0 for frames that take no time";
+}
+
+std::string no_time(const std::string& text) {
+  return "'" + text + "' is no time: write at most 60s, such as 500ns, 10us or 2ms";
+}
+
 std::vector<std::string> split(const std::string& word) {
   std::vector<std::string> names;
   for (std::size_t from = 0; from <= word.size();) {
     const std::size_t end = std::min(word.find(',', from), word.size());
     names.push_back(word.substr(from, end - from));
     from = end + 1;
-  }
-  return names;
-}
-
-std::string join(const Topology& topology, const std::vector<std::uint32_t>& vertices) {
-  std::string names;
-  for (const std::uint32_t vertex : vertices) names += (names.empty() ? "" : ",") + topology.vertices[vertex].name;
-  return names;
-}
-
-/// Both directions of a cable, one after the other, are the cable.
-std::vector<std::string> names_of(const Topology& topology, const std::vector<LinkId>& links) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const bool both = i + 1 < links.size() && !links[i].backward && links[i + 1] == LinkId{links[i].cable, true};
-    names.push_back(both ? topology.cable_name(links[i].cable) : link_name(topology, links[i]));
-    if (both) ++i;
   }
   return names;
 }
@@ -108,15 +100,13 @@ Parsed parse_of_links(const Topology& topology, ElementChange change, const Fabr
   change.links = std::move(*links);
   if (change.kind == Kind::link_rate) {
     const auto rate = parse_rate(words[2]);
-    if (!rate)
-      return no_change("'" + words[2] + "' is no rate: write 10Gbps or 100Mbps, or 0 for frames that take no time");
+    if (!rate) return no_change(no_rate(words[2]));
     change.rate_bits_per_second = *rate;
   }
   if (change.kind == Kind::link_delay) {
     const auto delay = parse_time_span(words[2]);
     const auto jitter = words.size() > 3 ? parse_time_span(words[3]) : Duration{0};
-    if (!delay || !jitter)
-      return no_change("'" + words[delay ? 3 : 2] + "' is no time: write at most 60s, such as 500ns, 10us or 2ms");
+    if (!delay || !jitter) return no_change(no_time(words[delay ? 3 : 2]));
     change.delay = *delay;
     change.jitter = *jitter;
   }
@@ -143,7 +133,7 @@ Parsed parse_between(const Topology& topology, ElementChange change, const Eleme
 }
 
 Parsed parse_of_pauses(const Topology& topology, ElementChange change, const FabricWords& words) {
-  if (!topology.qos) return no_change("this fabric has no traffic classes, and nobody pauses: serve it with --qos");
+  if (!topology.qos) return no_change(kNoClasses);
   auto hosts = find_vertices(topology, words[1], true);
   if (!hosts) return no_change(not_a_node(topology, words[1]));
   change.hosts = std::move(*hosts);
@@ -156,14 +146,6 @@ Parsed parse_of_pauses(const Topology& topology, ElementChange change, const Fab
     change.classes |= fabric::bit_of(static_cast<fabric::TrafficClass>(*number));
   }
   return std::vector{std::move(change)};
-}
-
-std::string class_names(fabric::ClassMask classes) {
-  std::string names;
-  for (std::size_t i = 0; i < fabric::kTrafficClasses; ++i)
-    if ((classes & fabric::bit_of(static_cast<fabric::TrafficClass>(i))) != 0)
-      names += (names.empty() ? "" : ",") + std::to_string(i);
-  return names;
 }
 
 }  // namespace
@@ -220,39 +202,39 @@ Parsed parse_element(const Topology& topology, const ElementWord& word, const Fa
   return no_change("unknown word");
 }
 
-std::vector<FabricWords> words_of(const Topology& topology, const ElementChange& change) {
-  const std::string name(kWords[static_cast<std::size_t>(change.kind)].name);
+std::optional<std::string> why_no_change(const Topology& topology, const ElementChange& change) {
+  const auto is_host = [&](std::uint32_t vertex) { return topology.is_host(vertex); };
+  const auto is_switch = [&](std::uint32_t vertex) {
+    return vertex < topology.vertices.size() && !topology.is_host(vertex);
+  };
+  const auto is_link = [&](LinkId link) { return link.cable < topology.cables.size(); };
+  if (!std::ranges::all_of(change.links, is_link)) return "this fabric has no such link";
+  if (!std::ranges::all_of(change.hosts, is_host) || !std::ranges::all_of(change.peers, is_host))
+    return "this fabric has no such node";
+  if (!std::ranges::all_of(change.switches, is_switch)) return "this fabric has no such switch";
   switch (change.kind) {
-    case Kind::link_down:
-    case Kind::link_up:
     case Kind::link_rate:
-    case Kind::link_delay: {
-      std::vector<FabricWords> commands;
-      for (const std::string& link : names_of(topology, change.links)) {
-        FabricWords words{name, link};
-        if (change.kind == Kind::link_rate) words.push_back(std::to_string(change.rate_bits_per_second) + "bps");
-        if (change.kind == Kind::link_delay)
-          for (const Duration time : {change.delay, change.jitter}) words.push_back(std::to_string(time.ns) + "ns");
-        commands.push_back(std::move(words));
-      }
-      return commands;
-    }
-    case Kind::partition:
-      return {{name, join(topology, change.hosts), join(topology, change.peers), "one-way"}};
-    case Kind::heal:
-      if (change.hosts.empty()) return {{name}};
-      return {{name, join(topology, change.hosts), join(topology, change.peers), "one-way"}};
-    case Kind::switch_crash:
-    case Kind::switch_restart:
-      return {{name, join(topology, change.switches)}};
-    case Kind::port_error:
-    case Kind::port_active:
-      return {{name, join(topology, change.hosts)}};
+      if (change.rate_bits_per_second > kRateMax) return no_rate(std::to_string(change.rate_bits_per_second) + "bps");
+      return std::nullopt;
+    case Kind::link_delay:
+      for (const Duration time : {change.delay, change.jitter})
+        if (time < Duration{0} || time > fabric::kFaultTimeMax) return no_time(std::to_string(time.ns) + "ns");
+      return std::nullopt;
     case Kind::pause_storm:
     case Kind::pause_calm:
-      return {{name, join(topology, change.hosts), class_names(change.classes)}};
+      if (!topology.qos) return kNoClasses;
+      return std::nullopt;
+    case Kind::link_down:
+    case Kind::link_up:
+    case Kind::switch_crash:
+    case Kind::switch_restart:
+    case Kind::partition:
+    case Kind::heal:
+    case Kind::port_error:
+    case Kind::port_active:
+      return std::nullopt;
   }
-  return {};
+  return std::nullopt;
 }
 
 std::string link_name(const Topology& topology, LinkId link) {

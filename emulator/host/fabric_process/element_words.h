@@ -1,9 +1,9 @@
 // ElementWords: what a running fabric is told of its links, switches, ports and pairs: words, and the change that they
-// mean, both ways.
+// mean.
 //
-// Solely responsible for how a fabric::ElementChange is spelled: `verbena fault` and scenarios under the real clock say
-// it, fabric_commands.h understands it. What it does is fabric/element_faults.h's. LINK is the name of a cable, n1-s1,
-// for both directions, n1->s1 for one, or `all`; NODES and SWITCHES are names with commas.
+// Solely responsible for how `verbena fault` spells a fabric::ElementChange. What it does is fabric/element_faults.h's.
+// LINK is the name of a cable, n1-s1, for both directions, n1->s1 for one, or `all`; NODES and SWITCHES are names with
+// commas.
 // Tested by: tests/host/fabric_process/fabric_process_test.cc
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "emulator/fabric/element_faults.h"
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_messages.h"
 #include "wire/result.h"
 
 namespace verbena::host {
@@ -37,8 +37,8 @@ std::span<const ElementWord> element_words();
 Result<std::vector<fabric::ElementChange>, std::string> parse_element(const fabric::Topology& topology,
                                                                       const ElementWord& word,
                                                                       const FabricWords& words);
-/// The commands that bring about this change, one for each link that it names.
-std::vector<FabricWords> words_of(const fabric::Topology& topology, const fabric::ElementChange& change);
+/// What is wrong with a change that nobody spelled, in one line; nothing: it is one of this topology.
+std::optional<std::string> why_no_change(const fabric::Topology& topology, const fabric::ElementChange& change);
 
 // -- The names in them
 std::string link_name(const fabric::Topology& topology, fabric::LinkId link);

@@ -1,12 +1,10 @@
-// FabricCommands: what another shell may ask of a running fabric, and what it is answered.
+// FabricCommands: what another process may ask of a running fabric, and what it is answered.
 //
-// Solely responsible for who does what is said, for the list of faults and the counters as JSON. Links, switches, ports
-// and pairs have their words in element_words.h and their meaning in fabric/element_faults.h. It moves no frames
-// (fabric_ports.h) and knows no sockets (fabric_control.h). The other words are in one table (fabric_commands.cc) with
-// what they mean; docs/faults.md is made from both. Besides those for users there are
-//   node-power NODES on|frozen|crashing  of their sockets only: whoever kills or stops the processes says so before
-//   stat                      JSON: links, nodes, faults
-//   hello                     FabricHello: nodes, and the file of counters that processes write (stats_file.h)
+// Solely responsible for who does what is said, and for the list of faults. Links, switches, ports and pairs have their
+// words in element_words.h and their meaning in fabric/element_faults.h; what can be seen is snapshot.h's. It moves no
+// frames (fabric_ports.h), knows no sockets (fabric_control.h) and makes no text of what it answers
+// (fabric_client/render). The words that are not element_words.h's are in one table (fabric_commands.cc) with what they
+// mean; docs/faults.md is made from both.
 // Tested by: tests/host/fabric_process/fabric_process_test.cc
 #pragma once
 
@@ -15,9 +13,9 @@
 #include <vector>
 
 #include "emulator/fabric/element_faults.h"
+#include "emulator/host/fabric_client/fabric_messages.h"
 #include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/fabric_process/fabric_capture.h"
-#include "emulator/host/fabric_process/fabric_control.h"
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/fabric_sockets.h"
 #include "emulator/host/node/stats_file.h"
@@ -28,16 +26,16 @@ class FabricCommands {
  public:
   struct Setup {
     std::string fabric;
-    /// Rules that `prepared NUMBER LINK...` names: for a runner that has them as values.
+    /// Rules that AddPrepared names: for a runner that has them as values.
     std::vector<fabric::FaultRule> prepared;
     FabricSockets* sockets = nullptr;        // told of what it should know; outlives this object
-    std::string stats_path;                  // for `hello`; empty: none
+    std::string stats_path;                  // for AskHello; empty: none
     const StatsFile* counters = nullptr;     // outlives this object
     const FabricCapture* capture = nullptr;  // the same
   };
   FabricCommands(FabricPorts& ports, Setup setup, Time started);
 
-  FabricAnswer answer(Time now, const FabricWords& words);
+  FabricAnswer answer(Time now, const FabricRequest& request);
 
   /// What users may say, for whoever explains it.
   struct Explained {
@@ -58,20 +56,28 @@ class FabricCommands {
   static const std::vector<Command>& table();
   static std::string faults_offered();
 
+  // What users say.
   FabricAnswer add(Time now, const FabricWords& words);
-  FabricAnswer add_prepared(Time now, const FabricWords& words);
-  FabricAnswer add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule);
   FabricAnswer remove(Time now, const FabricWords& words);
-  FabricAnswer clear(Time now, const FabricWords& words);
   FabricAnswer list(Time now, const FabricWords& words);
-  FabricAnswer change(Time now, const ElementWord& word, const FabricWords& words);
-  FabricAnswer device_removal(Time now, const FabricWords& words);
-  FabricAnswer node_power(Time now, const FabricWords& words);
-  FabricAnswer stat(Time now, const FabricWords& words);
-  FabricAnswer hello(Time now, const FabricWords& words);
+  FabricAnswer clear(Time now, const FabricWords& words);
+  FabricAnswer remove_devices(Time now, const FabricWords& words);
 
+  FabricAnswer serve(Time now, const AskHello& request);
+  FabricAnswer serve(Time now, const AskSnapshot& request);
+  FabricAnswer serve(Time now, const SayWords& request);
+  FabricAnswer serve(Time now, const ChangeElements& request);
+  FabricAnswer serve(Time now, const AddPrepared& request);
+  FabricAnswer serve(Time now, const RemoveFault& request);
+  FabricAnswer serve(Time now, const RemoveDevices& request);
+  FabricAnswer serve(Time now, const SetNodePower& request);
+
+  FabricAnswer add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule);
+  FabricAnswer change(Time now, const std::vector<fabric::ElementChange>& changes);
+  bool has_hosts(const std::vector<std::uint32_t>& hosts) const;
   /// The last thing that a command does that changes who can reach whom.
   FabricAnswer tell_sockets(Time now);
+
   FabricPorts& ports_;
   const fabric::Topology& topology_;
   Setup setup_;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/fabric_client/fabric_codec.h"
 #include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/name_holder.h"
 #include "emulator/host/os/same_user.h"
@@ -23,6 +24,13 @@ constexpr int kQuestionsAtOnce = 16;
 
 std::string kernel_error(const char* what) {
   return std::string(what) + ": " + std::strerror(errno);
+}
+
+/// To a command of another version as well: a refusal is plain text in all of them.
+std::string not_understood(const CodecError& error) {
+  if (!error.is_of_another_version) return "that request cannot be read: " + error.text;
+  return "this fabric is served by another version of Verbena, which speaks " + std::string(kFabricProtocol) +
+         ": ask it with the command that started it, or end it and start it anew";
 }
 
 }  // namespace
@@ -56,7 +64,7 @@ FabricControl::~FabricControl() {
   close_listener(listener_.release());
 }
 
-void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)>& answer,
+void FabricControl::service(const std::function<FabricAnswer(const FabricRequest&)>& answer,
                             const std::function<bool()>& is_done) {
   std::array<epoll_event, kQuestionsAtOnce> events{};
   const int count = epoll_wait(epoll_.get(), events.data(), kQuestionsAtOnce, 0);
@@ -69,8 +77,7 @@ void FabricControl::service(const std::function<FabricAnswer(const FabricWords&)
   }
   if (held_.empty() || !is_done()) return;
   for (const Held& held : std::exchange(held_, {}))
-    if (!send_fabric_answer(held.client, held.answer.ok(), held.answer.ok() ? *held.answer : held.answer.error()))
-      drop(held.client);
+    if (!send_fabric_answer(held.client, held.answer)) drop(held.client);
 }
 
 void FabricControl::accept_all() {
@@ -89,13 +96,14 @@ void FabricControl::accept_all() {
 }
 
 /// False: the client is done with.
-bool FabricControl::serve(int client, const std::function<FabricAnswer(const FabricWords&)>& answer) {
+bool FabricControl::serve(int client, const std::function<FabricAnswer(const FabricRequest&)>& answer) {
   if (!clients_.contains(client)) return true;
-  std::array<char, kFabricQuestionBytesMax> question;
+  std::array<char, kFabricRequestBytesMax> question;
   const MessageWithDescriptors got = receive_with_descriptors(client, std::as_writable_bytes(std::span(question)));
   if (got.bytes < 0) return errno == EAGAIN || errno == EINTR;
   if (got.bytes == 0 || !got.is_whole || got.descriptor_count != 0) return false;
-  held_.push_back({client, answer(fabric_words_of({question.data(), static_cast<std::size_t>(got.bytes)}))});
+  const auto request = decode_request({question.data(), static_cast<std::size_t>(got.bytes)});
+  held_.push_back({client, request ? answer(*request) : FabricAnswer(Failure{not_understood(request.error())})});
   return true;
 }
 

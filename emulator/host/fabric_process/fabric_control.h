@@ -1,7 +1,8 @@
-// FabricControl: how other processes talk to the one that serves a fabric: a question, an answer, over a unix socket.
+// FabricControl: how other processes talk to the one that serves a fabric: a request, an answer, over a unix socket.
 //
-// Solely responsible for the end that answers; the messages and the end that asks are fabric_question.h's. What may be
-// asked is fabric_commands.h's. Nothing stays behind: the kernel removes the name with the process.
+// Solely responsible for the end that answers; the end that asks is fabric_client/fabric_client.h's, what may be asked
+// fabric_client/fabric_messages.h's. What it does is fabric_commands.h's. Nothing stays behind: the kernel removes the
+// name with the process.
 #pragma once
 
 #include <functional>
@@ -11,15 +12,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_client.h"
 #include "emulator/host/os/descriptor.h"
 #include "emulator/host/os/reception.h"
 #include "wire/result.h"
 
 namespace verbena::host {
-
-/// What was asked for, or one line that says what is wrong with the question.
-using FabricAnswer = Result<std::string, std::string>;
 
 class FabricControl {
  public:
@@ -30,14 +28,14 @@ class FabricControl {
   int wait_descriptor() const { return epoll_.get(); }
   /// Answers everything that has been asked. Never blocks. What was asked takes effect at once; the answer to it leaves
   /// when `is_done` says so.
-  void service(const std::function<FabricAnswer(const FabricWords&)>& answer, const std::function<bool()>& is_done);
+  void service(const std::function<FabricAnswer(const FabricRequest&)>& answer, const std::function<bool()>& is_done);
 
  private:
   static constexpr std::size_t kClientsMax = 64;
 
   FabricControl() = default;
   void accept_all();
-  bool serve(int client, const std::function<FabricAnswer(const FabricWords&)>& answer);
+  bool serve(int client, const std::function<FabricAnswer(const FabricRequest&)>& answer);
   void drop(int client);
 
   struct Held {

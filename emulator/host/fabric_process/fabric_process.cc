@@ -126,7 +126,7 @@ FabricProcess::~FabricProcess() {
 void FabricProcess::service(Time now) {
   ports_->service(now);
   sockets_->service();
-  control_->service([&](const FabricWords& words) { return commands_->answer(now, words); },
+  control_->service([&](const FabricRequest& request) { return commands_->answer(now, request); },
                     [&] { return sockets_->is_done(now); });
   if (capture_ != nullptr) capture_->write_out(now);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "emulator/fabric/network.h"
+#include "emulator/host/fabric_client/fabric_messages.h"
 #include "emulator/host/node/socket_paths.h"
 #include "emulator/host/os/descriptor.h"
 #include "emulator/host/os/reception.h"
@@ -41,7 +42,7 @@ class FabricSockets {
   /// Meets new processes and hears what the others have done. Never blocks.
   void service();
 
-  enum class Power : std::uint8_t { on, frozen, crashing };
+  using Power = NodePower;
   /// Takes effect with tell().
   void set_power(std::uint32_t host, Power power) { powers_[host] = power; }
   /// Looks at the network, and tells the processes whatever is new to them.

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "emulator/host/config/environment.h"
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_client.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/socket_address.h"
 

@@ -3,7 +3,7 @@
 // Solely responsible for abstract unix addresses: every one of ours is made here. The kernel gives a name to one
 // process at a time and takes it back when that has ended, however it did, so nothing is ever stale. Which names there
 // are is said by those who use them: as mere names (service_directory.h, port_signal.h), through which nothing is
-// received, or as addresses of sockets (node_directory.h, fabric_question.h, socket_paths.h, node_forwarder.h). libc
+// received, or as addresses of sockets (node_directory.h, fabric_client.h, socket_paths.h, node_forwarder.h). libc
 // only: the path shim includes it.
 // Tested by: tests/host/os/reception_test.cc
 #pragma once

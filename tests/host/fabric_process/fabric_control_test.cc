@@ -37,9 +37,9 @@ void check_served(bool is_old) {
   int questions = 0;
   const auto serve = [&] {
     (*opened)->service(
-        [&](const FabricWords&) {
+        [&](const FabricRequest&) {
           ++questions;
-          return FabricAnswer(std::string());
+          return FabricAnswer(FabricReply(FabricDone{}));
         },
         [] { return true; });
   };

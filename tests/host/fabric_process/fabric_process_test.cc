@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_fabric_has_one_process_and_a_plug_needs_it) {
   config.fabric = fabric.name;
   const auto opened = open_fabric_link(config);
   BOOST_TEST((!opened && opened.error() == "no fabric process serves fabric '" + fabric.name + "'"));
-  const auto answer = ask_fabric(fabric.name, {"list"});
+  const auto answer = ask_fabric(fabric.name, AskSnapshot{});
   BOOST_TEST((!answer && !answer.error().served));
   // A dead network: what is sent vanishes, and never blocks for long.
   FrameRequest request{.source = one.address, .destination = node(2), .qpn = wire::Qpn(0x11), .payload_bytes = 4096};

@@ -53,8 +53,8 @@ NodeSet nodes(std::initializer_list<unsigned> numbers) {
   return set;
 }
 
-std::future<std::string> begin(const Served& fabric, const FabricWords& words) {
-  return std::async(std::launch::async, [&fabric, words] { return fabric.ask(words); });
+std::future<std::string> begin(const Served& fabric, const FabricRequest& request) {
+  return std::async(std::launch::async, [&fabric, request] { return fabric.ask(request); });
 }
 
 bool is_answered(std::future<std::string>& answer, int within_ms) {
@@ -72,14 +72,14 @@ BOOST_AUTO_TEST_CASE(process_is_told_the_state_and_then_its_nodes_news) {
   BOOST_TEST(first.deaf_to.empty());
   BOOST_TEST((first.unheard_by == nodes({2})));
   BOOST_TEST((two.done().deaf_to == nodes({1})));
-  auto answer = begin(fabric, {"link-down", "n3-s1"});
+  auto answer = begin(fabric, SayWords{{"link-down", "n3-s1"}});
   BOOST_TEST((one.done().deaf_to == nodes({3})));
   const SocketNews second = two.done();
   BOOST_TEST((second.deaf_to == nodes({1, 3})));
   BOOST_TEST((second.unheard_by == nodes({3})));
   BOOST_TEST(answer.get() == "");
   // Nothing changes for node 1.
-  answer = begin(fabric, {"partition", "n2", "n3", "one-way"});
+  answer = begin(fabric, SayWords{{"partition", "n2", "n3", "one-way"}});
   BOOST_TEST(answer.get() == "");
   BOOST_TEST(!one.is_told(50));
   Process three(fabric.name, 3);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(fault_is_answered_once_all_have_done_it_or_after_a_second) 
   Process one(fabric.name, 1);
   one.done();
   BOOST_TEST(fabric.ask({"list"}) == "");  // the fabric process has heard that
-  auto answer = begin(fabric, {"link-down", "n2-s1"});
+  auto answer = begin(fabric, SayWords{{"link-down", "n2-s1"}});
   const SocketNews told = one.news();
   BOOST_TEST(!is_answered(answer, 200));
   one.say(told.generation);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(fault_is_answered_once_all_have_done_it_or_after_a_second) 
   BOOST_TEST((one.done().deaf_to == nodes({2})));
   BOOST_TEST(!one.is_told(50));
   // One that has ended is waited for no more.
-  answer = begin(fabric, {"switch-restart", "s1"});
+  answer = begin(fabric, SayWords{{"switch-restart", "s1"}});
   one.news();
   one.socket.reset();
   BOOST_TEST(is_answered(answer, 800));
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_node_without_power_is_heard_by_nobody) {
   const Served fabric(fabric::star(3, kFast));
   Process one(fabric.name, 1);
   one.done();
-  auto answer = begin(fabric, {"node-power", "n1", "crashing"});
+  auto answer = begin(fabric, SetNodePower{{0}, NodePower::crashing});
   const SocketNews crash = one.done();
   BOOST_TEST(crash.crashes == 1u);
   BOOST_TEST((crash.deaf_to == nodes({2, 3})));
@@ -130,10 +130,10 @@ BOOST_AUTO_TEST_CASE(a_node_without_power_is_heard_by_nobody) {
   BOOST_TEST(peer.crashes == 0u);
   BOOST_TEST((peer.deaf_to == nodes({1})));
   one.socket.reset();
-  answer = begin(fabric, {"node-power", "n1", "on"});
+  answer = begin(fabric, SetNodePower{{0}, NodePower::on});
   BOOST_TEST(two.done().deaf_to.empty());
   BOOST_TEST(answer.get() == "");
-  BOOST_TEST(fabric.ask({"node-power", "n1", "off"}).starts_with("refused: "));
+  BOOST_TEST(fabric.ask(SetNodePower{{3}, NodePower::on}).starts_with("refused: "));
 }
 
 BOOST_AUTO_TEST_CASE(who_talks_nonsense_is_let_go) {

@@ -27,11 +27,11 @@ void speak(Uplink& survivor, Uplink& to) {
   BOOST_REQUIRE(survivor.send(to, 1, 1, 1));
 }
 /// A process stands on node 2 and is killed.
-void live_and_die(const Served& fabric, Uplink& survivor, const FabricWords& before_death = {}) {
+void live_and_die(const Served& fabric, Uplink& survivor, const std::optional<FabricRequest>& before_death = {}) {
   Uplink killed(fabric, 2);
   speak(survivor, killed);
   BOOST_REQUIRE(killed.send(survivor, 7, 7, survivor.collector.frames.size() + 1));
-  if (!before_death.empty()) BOOST_REQUIRE(fabric.ask(before_death) == "");
+  if (before_death) BOOST_REQUIRE(fabric.ask(*before_death) == "");
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(last_word_is_lost_at_dead_cables_partitions_and_rules) {
       const std::string done = fabric.ask(wound);
       BOOST_REQUIRE_MESSAGE(!done.starts_with("refused"), done);
       tell(survivor, 8);
-      fabric.ask({"stat"});  // what was told before has been heard
-      fabric.ask({"stat"});
+      fabric.look();  // what was told before has been heard
+      fabric.look();
       BOOST_REQUIRE(!fabric.ask(mend).starts_with("refused"));
       tell(survivor, 9);
       BOOST_REQUIRE(hears(survivor, 2));
@@ -75,8 +75,8 @@ BOOST_AUTO_TEST_CASE(last_word_is_lost_at_dead_cables_partitions_and_rules) {
 BOOST_AUTO_TEST_CASE(a_node_that_crashes_says_nothing_also_when_it_is_back) {
   const Served fabric(fabric::star(2, kFast));
   Uplink survivor(fabric, 1);
-  live_and_die(fabric, survivor, {"node-power", "n2", "crashing"});
-  BOOST_REQUIRE(fabric.ask({"node-power", "n2", "on"}) == "");
+  live_and_die(fabric, survivor, SetNodePower{{1}, NodePower::crashing});
+  BOOST_REQUIRE(fabric.ask(SetNodePower{{1}, NodePower::on}) == "");
   tell(survivor, 8);
   live_and_die(fabric, survivor);
   tell(survivor, 9);
@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(nobody_is_told_last_words_in_the_name_of_another_node) {
   speak(survivor, liar);
   BOOST_REQUIRE(liar.send(survivor, 7, 7, 1));
   tell(liar, 8);  // it is for node 1
-  fabric.ask({"stat"});
-  fabric.ask({"stat"});
+  fabric.look();
+  fabric.look();
   tell(survivor, 9);
   BOOST_REQUIRE(hears(survivor, 2));
   BOOST_TEST(psn_of(survivor.collector.frames[1]) == 9u);

@@ -16,6 +16,9 @@
 #include <thread>
 #include <utility>
 
+#include "emulator/host/fabric_client/fabric_client.h"
+#include "emulator/host/fabric_client/render/fabric_json.h"
+#include "emulator/host/fabric_client/render/fabric_text.h"
 #include "emulator/host/fabric_process/fabric_process.h"
 #include "tests/support/waiting.h"
 
@@ -35,12 +38,13 @@ inline constexpr fabric::ShapeParameters kFast = {{.rate_bits_per_second = 0, .p
 class Served {
  public:
   explicit Served(const fabric::Topology& topology, Duration detection = milliseconds(1),
-                  std::string called = unique_name())
+                  std::string called = unique_name(), std::vector<fabric::FaultRule> prepared = {})
       : name(std::move(called)), detection_(detection) {
     FabricOptions options;
     options.fabric = name;
     options.topology = topology;
     options.detection = detection;
+    options.prepared = std::move(prepared);
     auto opened = FabricProcess::open(options);
     BOOST_REQUIRE(opened.ok());
     process_ = std::move(*opened);
@@ -68,16 +72,27 @@ class Served {
     }
   }
   void resume() { sem_post(&goes_on_); }
-  std::string ask(const FabricWords& words) const {
-    const auto answer = ask_fabric(name, words);
-    return answer ? *answer : "refused: " + answer.error().text;
+  /// As `verbena fault` shows it, but for numbers, which stand alone.
+  std::string ask(const FabricRequest& request) const {
+    const auto reply = ask_fabric(name, request);
+    if (!reply) return "refused: " + reply.error().text;
+    if (const auto* added = std::get_if<FaultAdded>(&*reply)) return std::to_string(added->number);
+    if (const auto* removed = std::get_if<FaultRemoved>(&*reply)) return std::to_string(removed->hits);
+    if (const auto* seen = std::get_if<FabricSnapshot>(&*reply)) return faults_text(*seen);
+    return "";
   }
-  Json stat() const { return Json::parse(ask({"stat"})); }
+  std::string ask(const FabricWords& words) const { return ask(SayWords{words}); }
+  FabricSnapshot look() const {
+    auto seen = look_at_fabric(name);
+    BOOST_REQUIRE_MESSAGE(seen.ok(), (seen.ok() ? "" : seen.error().text));
+    return std::move(*seen);
+  }
+  Json stat() const { return Json(json_of(look())); }
   /// The fabric process changes routes in a pass that begins when the detection is over. It answers a question after a
   /// pass, which may have begun long before the question; the pass before the next answer has not.
   void let_routes_follow() const {
     verbena::waiting::let_time_pass(detection_);
-    for (int answers = 0; answers < 2; ++answers) ask({"stat"});
+    for (int answers = 0; answers < 2; ++answers) look();
   }
   Duration cpu_time() const {
     clockid_t clock{};

@@ -122,7 +122,9 @@ struct Message {
 class Machine final : public FaultTarget {
  public:
   explicit Machine(const Scenario& scenario)
-      : scenario_(scenario), fabric_(scenario.topology, scenario.detection), schedule_(scenario) {
+      : scenario_(scenario),
+        fabric_(scenario.topology, scenario.detection, host::test::unique_name(), FaultSchedule::rules_of(scenario)),
+        schedule_(scenario) {
     for (std::uint8_t number = 1; number <= kNodes; ++number)
       nodes_.push_back(std::make_unique<Plugged>(fabric_, number));
   }
@@ -146,19 +148,16 @@ class Machine final : public FaultTarget {
     return {seen, faults_of(scenario_, outcome)};
   }
 
-  std::optional<std::string> tell_fabric(const std::vector<std::string>& words) override {
-    host::FabricWords said = words;
-    if (words.front() == "prepared")
-      said = {"add", words.at(2), std::get<PacketFault>(scenario_.faults.at(std::stoul(words.at(1))).what).rule.text};
-    std::string answer = fabric_.ask(said);
-    BOOST_TEST(answer.find("refused") == std::string::npos, said.front() << ": " << answer);
-    if (said.front() == "device-removal") {
+  std::optional<host::FabricReply> tell_fabric(const host::FabricRequest& request) override {
+    auto reply = host::ask_fabric(fabric_.name, request);
+    BOOST_REQUIRE_MESSAGE(reply.ok(), (reply.ok() ? "" : reply.error().text));
+    if (std::holds_alternative<host::RemoveDevices>(request)) {
       const auto has_heard = [&] {
         return std::ranges::any_of(nodes_, [](const auto& node) { return node && !node->has_device; });
       };
       BOOST_TEST(host::test::until(has_heard, [&] { pass(); }));
     }
-    return answer;
+    return std::move(*reply);
   }
   std::uint64_t carried(const std::string&) override { return 0; }
   std::uint64_t hits(std::uint32_t number) override {

@@ -1,4 +1,4 @@
-#include "emulator/host/node/fabric_question.h"
+#include "emulator/host/fabric_client/fabric_client.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -8,13 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <span>
 #include <utility>
 
+#include "emulator/host/fabric_client/fabric_codec.h"
 #include "emulator/host/os/descriptor.h"
 #include "emulator/host/os/descriptor_passing.h"
 #include "emulator/host/os/name_holder.h"
@@ -27,12 +26,12 @@ namespace {
 constexpr std::size_t kAnswerBytesMax = std::size_t{64} << 20;
 constexpr int kPatienceMs = 10'000;  // of a client; the server answers between two passes
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-constexpr char kWordEnd = '\0';
+constexpr std::size_t kWordsBytesMax = 16 * 1024;
 constexpr char kAccepted = '+';
 constexpr char kRefused = '-';
 
 /// A file that nobody changes any more, or an invalid descriptor.
-Descriptor sealed_text(std::string_view text) {
+Descriptor sealed_file(std::string_view text) {
   Descriptor file(memfd_create("verbena-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return file;
   while (!text.empty()) {
@@ -44,7 +43,7 @@ Descriptor sealed_text(std::string_view text) {
   return file;
 }
 
-bool read_sealed_text(int file, std::string& into) {
+bool read_sealed_file(int file, std::string& into) {
   struct stat status{};
   const int seals = fcntl(file, F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || fstat(file, &status) != 0 ||
@@ -64,38 +63,62 @@ bool connect_patiently(const AbstractName& at, int socket) {
   return true;
 }
 
+/// Of what a user says in one command.
+bool is_too_long(const FabricRequest& request) {
+  const auto* const said = std::get_if<SayWords>(&request);
+  if (said == nullptr) return false;
+  std::size_t octets = 0;
+  for (const std::string& word : said->words) octets += word.size() + 1;
+  return octets > kWordsBytesMax;
+}
+
+FabricError of_another_version(const std::string& fabric) {
+  return {true, "fabric '" + fabric + "' is served by another version of Verbena, which does not speak " +
+                    std::string(kFabricProtocol) +
+                    ": ask it with the command that started it, or end it and start it anew"};
+}
+
+/// Before there were versions, the protocol's word was taken for a word of `verbena fault`.
+FabricError refusal(const std::string& fabric, std::string text) {
+  if (text.starts_with("unknown word '" + std::string(kFabricProtocol))) return of_another_version(fabric);
+  return {true, std::move(text)};
+}
+
+FabricError unreadable(const std::string& fabric, const CodecError& error) {
+  if (error.is_of_another_version) return of_another_version(fabric);
+  return {true, "fabric '" + fabric + "' gives an answer that cannot be read: " + error.text};
+}
+
+template <class Wanted>
+Result<Wanted, FabricError> ask_for(std::string_view fabric, const FabricRequest& request) {
+  auto reply = ask_fabric(fabric, request);
+  if (!reply) return Failure{reply.error()};
+  auto* const wanted = std::get_if<Wanted>(&*reply);
+  if (wanted == nullptr) return Failure{unreadable(std::string(fabric), {false, "it answers something else"})};
+  return std::move(*wanted);
+}
+
 }  // namespace
 
 AbstractName fabric_control_address(std::string_view fabric) {
   return AbstractName("verbena/%u/%s/control", own_user(), std::string(fabric).c_str());
 }
 
-/// One octet, + or -, with the text as a file.
-bool send_fabric_answer(int socket, bool accepted, std::string_view text) {
-  const Descriptor file = sealed_text(text);
+/// One octet, + or -, with the reply or the refusal's text as a file.
+bool send_fabric_answer(int socket, const FabricAnswer& answer) {
+  const Descriptor file = sealed_file(answer ? encode(*answer) : answer.error());
   if (!file) return false;
-  const char kind = accepted ? kAccepted : kRefused;
+  const char kind = answer ? kAccepted : kRefused;
   const int descriptor = file.get();
   return send_with_descriptors(socket, std::as_bytes(std::span(&kind, 1)), {&descriptor, 1});
 }
 
-FabricWords fabric_words_of(std::string_view question) {
-  FabricWords words;
-  while (!question.empty()) {
-    const std::size_t end = std::min(question.find(kWordEnd), question.size());
-    words.emplace_back(question.substr(0, end));
-    question.remove_prefix(std::min(end + 1, question.size()));
-  }
-  return words;
-}
-
-Result<std::string, FabricError> ask_fabric(std::string_view fabric, const FabricWords& words) {
+Result<FabricReply, FabricError> ask_fabric(std::string_view fabric, const FabricRequest& request) {
   const std::string name(fabric);
   if (!is_fabric_name(fabric)) return Failure{FabricError{false, "'" + name + "' is no name of a fabric"}};
   if (const char* const why = why_no_peer_is_trusted()) return Failure{FabricError{true, why}};
-  std::string question;
-  for (const std::string& word : words) (question += word) += kWordEnd;
-  if (question.size() > kFabricQuestionBytesMax)
+  const std::string question = encode(request);
+  if (is_too_long(request) || question.size() > kFabricRequestBytesMax)
     return Failure{FabricError{true, "that is too long: say it in several commands"}};
 
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -119,42 +142,20 @@ Result<std::string, FabricError> ask_fabric(std::string_view fabric, const Fabri
       receive_with_descriptors(socket.get(), std::as_writable_bytes(std::span(&kind, 1)));
   std::string text;
   if (answer.bytes != 1 || !answer.is_whole || answer.descriptor_count != 1 ||
-      !read_sealed_text(answer.descriptors[0].get(), text))
+      !read_sealed_file(answer.descriptors[0].get(), text))
     return silent;
-  if (kind != kAccepted) return Failure{FabricError{true, std::move(text)}};
-  return text;
-}
-
-std::string to_text(const FabricHello& hello) {
-  std::string rates;
-  for (const std::uint64_t rate : hello.port_rates) rates += (rates.empty() ? "" : ",") + std::to_string(rate);
-  return std::to_string(hello.nodes) + " " + rates + " " + hello.stats_path;
-}
-
-FabricHello parse_hello(std::string_view text) {
-  FabricHello hello;
-  const char* const end = text.data() + text.size();
-  // Each number ends in the character that is given; what comes behind that is the rest.
-  const auto take_number = [&text, end](auto& into, std::string_view ends_in) {
-    const auto [behind, error] = std::from_chars(text.data(), end, into);
-    if (error != std::errc() || behind == end || ends_in.find(*behind) == ends_in.npos) return '\0';
-    text.remove_prefix(static_cast<std::size_t>(behind - text.data()) + 1);
-    return *behind;
-  };
-  if (take_number(hello.nodes, " ") == '\0') return {};
-  for (char behind = ','; behind == ',';) {
-    behind = take_number(hello.port_rates.emplace_back(), ", ");
-    if (behind == '\0' || hello.port_rates.size() > hello.nodes) return {};
-  }
-  if (hello.port_rates.size() != hello.nodes) return {};
-  hello.stats_path = text;
-  return hello;
+  if (kind != kAccepted) return Failure{refusal(name, std::move(text))};
+  auto reply = decode_reply(text);
+  if (!reply) return Failure{unreadable(name, reply.error())};
+  return std::move(*reply);
 }
 
 Result<FabricHello, FabricError> greet_fabric(std::string_view fabric) {
-  const auto answer = ask_fabric(fabric, {"hello"});
-  if (!answer) return Failure{answer.error()};
-  return parse_hello(*answer);
+  return ask_for<FabricHello>(fabric, AskHello{});
+}
+
+Result<FabricSnapshot, FabricError> look_at_fabric(std::string_view fabric) {
+  return ask_for<FabricSnapshot>(fabric, AskSnapshot{});
 }
 
 }  // namespace verbena::host

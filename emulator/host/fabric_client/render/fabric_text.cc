@@ -1,0 +1,38 @@
+#include "emulator/host/fabric_client/render/fabric_text.h"
+
+#include <fmt/format.h>
+
+namespace verbena::host {
+
+std::string link_name(const FabricSnapshot& snapshot, std::size_t link) {
+  const FabricSnapshot::Cable& cable = snapshot.cables[link / 2];
+  const bool is_backward = link % 2 != 0;
+  return snapshot.names[is_backward ? cable.b : cable.a] + "->" + snapshot.names[is_backward ? cable.a : cable.b];
+}
+
+std::string pair_name(const FabricSnapshot& snapshot, std::size_t pair) {
+  const auto& [from, to] = snapshot.cut_off[pair];
+  return snapshot.names[from] + "->" + snapshot.names[to];
+}
+
+std::string deadlock_text(const FabricSnapshot& snapshot) {
+  const fabric::PauseDeadlock& deadlock = *snapshot.deadlock;
+  const auto name = [&](fabric::LinkId link) { return link_name(snapshot, 2 * link.cable + (link.backward ? 1 : 0)); };
+  std::string text = fmt::format("class {}: ", deadlock.traffic_class);
+  for (const fabric::LinkId link : deadlock.links) text += name(link) + " waits for ";
+  return text + name(deadlock.links.front());
+}
+
+std::string faults_text(const FabricSnapshot& snapshot) {
+  std::string text;
+  for (const FabricSnapshot::Fault& fault : snapshot.faults)
+    text += fmt::format("{}  {}  {}  ({} hits)\n", fault.number, fault.where, fault.rule, fault.hits);
+  for (std::size_t link = 0; link < snapshot.links.size(); ++link)
+    if (!snapshot.links[link].is_up) text += fmt::format("-  {}  down\n", link_name(snapshot, link));
+  for (const std::uint32_t vertex : snapshot.crashed) text += fmt::format("-  {}  crashed\n", snapshot.names[vertex]);
+  for (std::size_t pair = 0; pair < snapshot.cut_off.size(); ++pair)
+    text += fmt::format("-  {}  cut off\n", pair_name(snapshot, pair));
+  return text;
+}
+
+}  // namespace verbena::host

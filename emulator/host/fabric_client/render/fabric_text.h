@@ -1,0 +1,23 @@
+// FabricText: how a reader sees what a fabric process answers.
+//
+// Solely responsible for names and sentences of single values; tables are the command's (cli/stat.cc).
+// Tested by: tests/host/fabric_client/render/fabric_json_test.cc
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "emulator/host/fabric_client/fabric_messages.h"
+
+namespace verbena::host {
+
+/// "n1->s1", of the link with this index.
+std::string link_name(const FabricSnapshot& snapshot, std::size_t link);
+/// "n1->n2", of a pair that is cut off.
+std::string pair_name(const FabricSnapshot& snapshot, std::size_t pair);
+/// "class 3: s1->s2 waits for s2->s1 waits for s1->s2"; there is a deadlock.
+std::string deadlock_text(const FabricSnapshot& snapshot);
+/// What is wrong now, a line each: faults of packets, then what is dead or cut off.
+std::string faults_text(const FabricSnapshot& snapshot);
+
+}  // namespace verbena::host

@@ -1,0 +1,96 @@
+#include "emulator/host/fabric_process/snapshot.h"
+
+#include <atomic>
+
+#include "emulator/host/node/node_directory.h"
+
+namespace verbena::host {
+namespace {
+
+void add_elements(Time now, const SnapshotSources& sources, FabricSnapshot& into) {
+  const fabric::Network& network = sources.ports.network();
+  const fabric::Topology& topology = network.topology();
+  into.has_classes = topology.qos.has_value();
+  into.names.reserve(topology.vertices.size());
+  for (const fabric::Vertex& vertex : topology.vertices) into.names.push_back(vertex.name);
+  into.cables.reserve(topology.cables.size());
+  into.links.reserve(2 * topology.cables.size());
+  for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
+    into.cables.push_back({topology.cables[cable].a, topology.cables[cable].b});
+    for (const bool backward : {false, true}) {
+      const fabric::LinkId link{cable, backward};
+      into.links.push_back(
+          {.is_up = !sources.elements.dead_links().contains(link),
+           .seen = network.link_statistics(now, link),
+           .pauses = into.has_classes ? network.pause_statistics(now, link) : fabric::PauseStatistics{}});
+    }
+  }
+  const auto& crashed = sources.elements.dead_switches();
+  into.crashed.assign(crashed.begin(), crashed.end());
+  const auto cut_off = sources.elements.cut_pairs();
+  into.cut_off.assign(cut_off.begin(), cut_off.end());
+}
+
+void add_nodes(const SnapshotSources& sources, FabricSnapshot& into) {
+  const fabric::Network& network = sources.ports.network();
+  into.nodes.reserve(network.topology().hosts);
+  for (std::uint32_t host = 0; host < network.topology().hosts; ++host) {
+    const FabricPorts::NodeStatistics& seen = sources.ports.node(host);
+    into.nodes.push_back({.is_up = network.port_is_up(host),
+                          .frames_in = seen.frames_in,
+                          .octets_in = seen.octets_in,
+                          .frames_out = seen.frames_out,
+                          .octets_out = seen.octets_out,
+                          .nobody = seen.nobody,
+                          .overflowed = seen.overflowed,
+                          .pauses = seen.pauses,
+                          .not_run = seen.not_run,
+                          .not_run_from = seen.not_run.ns == 0 ? Duration{0} : seen.not_run_from - sources.started});
+  }
+  for (const FabricPorts::Process& process : sources.ports.processes()) ++into.nodes[process.host].processes;
+}
+
+/// Each process's counters go to the node whose address it has.
+void add_counters(const StatsFile& file, FabricSnapshot& into) {
+  for (FabricSnapshot::Node& node : into.nodes) node.counters.resize(nic::kCounters);
+  for (std::size_t block = 0; block < file.used(); ++block) {
+    const StatsFile::Block& counted = file.blocks[block];
+    if (counted.process_id.load(std::memory_order_acquire) == 0) continue;
+    wire::Gid address;
+    for (std::size_t i = 0; i < address.octets.size(); ++i) address.octets[i] = counted.address[i].load();
+    const auto number = node_number(address);
+    if (!number || *number > into.nodes.size()) continue;
+    std::vector<std::uint64_t>& sums = into.nodes[*number - 1].counters;
+    for (std::size_t i = 0; i < nic::kCounters; ++i)
+      sums[i] = add_count(static_cast<nic::Counter>(i), sums[i], counted.counters);
+  }
+}
+
+}  // namespace
+
+FabricSnapshot take_snapshot(Time now, const SnapshotSources& sources) {
+  FabricSnapshot snapshot;
+  snapshot.uptime = now - sources.started;
+  snapshot.network = sources.ports.network().statistics();
+  snapshot.strays = sources.ports.strays();
+  snapshot.deadlock = sources.ports.network().pause_deadlock();
+  add_elements(now, sources, snapshot);
+  add_nodes(sources, snapshot);
+  snapshot.counter_names.reserve(nic::kCounters);
+  for (std::size_t i = 0; i < nic::kCounters; ++i)
+    snapshot.counter_names.emplace_back(nic::to_string(static_cast<nic::Counter>(i)));
+  if (sources.counters != nullptr) {
+    add_counters(*sources.counters, snapshot);
+    snapshot.counters_complete = sources.counters->claimed.load() <= StatsFile::kBlocks;
+  }
+  if (sources.capture != nullptr) {
+    const FabricCapture::Missing& missing = sources.capture->missing();
+    FabricSnapshot::Capture& capture = snapshot.capture.emplace();
+    capture.frames_missing = missing.frames;
+    if (missing.from) capture.missing_from = *missing.from - sources.started;
+    capture.frames_cut = missing.cut;
+  }
+  return snapshot;
+}
+
+}  // namespace verbena::host

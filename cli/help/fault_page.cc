@@ -12,6 +12,8 @@
 namespace verbena::cli::help {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::string_view kOwnSockets =
     "What a program sends through TCP and UDP sockets of its own goes through the kernel and not over the fabric's "
     "cables. In a fabric that a fabric process serves, what parts nodes cuts these sockets as well, as long as it "
@@ -109,7 +111,39 @@ void add_quantities(Page& page) {
   }
 }
 
+Json undo_of(const host::FabricCommands::Explained& word) {
+  if (!word.undo.empty()) return {{"word", word.undo}};
+  if (word.restores.empty()) return nullptr;
+  Json values = Json::array();
+  for (const host::LinkValue& value : word.restores) values.push_back({{"key", value.key}, {"unit", value.unit}});
+  return {{"word", word.name}, {"values", values}};
+}
+
+Json json_of(const fabric::FaultWord& word) {
+  return {{"word", word.name}, {"value", word.value}, {"text", word.text}, {"example", word.example}};
+}
+
 }  // namespace
+
+nlohmann::ordered_json fault_words() {
+  Json fabric = Json::array();
+  for (const host::FabricCommands::Explained& word : host::FabricCommands::explained())
+    fabric.push_back({{"word", word.name},
+                      {"usage", word.usage},
+                      {"text", word.text},
+                      {"example", word.example},
+                      {"undo", undo_of(word)}});
+  Json packets = Json::array();
+  for (const fabric::FaultActionWords& entry : fabric::fault_action_words()) {
+    Json action = json_of(entry.action);
+    action["words"] = Json::array();
+    for (const fabric::FaultWord& word : entry.parameters) action["words"].push_back(json_of(word));
+    packets.push_back(std::move(action));
+  }
+  Json conditions = Json::array();
+  for (const fabric::FaultWord& word : fabric::fault_condition_words()) conditions.push_back(json_of(word));
+  return {{"fabric", fabric}, {"packets", packets}, {"conditions", conditions}};
+}
 
 Page fault_page() {
   Page page("Faults");

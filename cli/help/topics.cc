@@ -55,8 +55,13 @@ int run_help(const Arguments& arguments, std::string_view version) {
   if (topic == "--man") return print_man_page(arguments, version);
   const bool is_of_faults = topic == "fault" || topic == "faults";
   const bool markdown = arguments.size() == 2 && arguments[1] == "--markdown" && is_of_faults;
-  if (arguments.size() > 1 && !markdown)
+  const bool json = arguments.size() == 2 && arguments[1] == "--json" && is_of_faults;
+  if (arguments.size() > 1 && !markdown && !json)
     return fail(fmt::format("unknown argument '{}': name one command", arguments[1]));
+  if (json) {
+    fmt::print("{}\n", fault_words().dump());
+    return 0;
+  }
   if (is_of_faults) {
     const Page page = fault_page();
     fmt::print("{}", markdown ? page.markdown() : page.terminal());

@@ -1,12 +1,13 @@
 """Faults on a running fabric: for a time, for a block, until the end."""
+import json
 import subprocess
 import time
 
 import pytest
 
 from verbena import CommandError, Fabric
-from verbena.command import ask
-from verbena.fault import ENDED_BY, WORDS
+from verbena.command import ask, ask_json
+from verbena.fault import Fault, fabric_words, is_on_fabric
 from verbena.times import seconds_of
 
 
@@ -135,11 +136,26 @@ def test_the_end_of_the_fabric_ends_a_fault_before_its_time():
     assert fault.wait(0) and not fault.is_active
 
 
-def test_every_word_of_the_command_is_known():
+def test_words_and_what_undoes_them_are_the_commands():
     page = ask(["fault", "--help"]).stdout
-    words = page[page.index("Words:") : page.index("LINK:")].splitlines()[1:]
-    assert tuple(sorted(line.split()[0] for line in words)) == tuple(sorted(WORDS))
-    assert {*ENDED_BY, *ENDED_BY.values()} <= set(WORDS)
+    listed = page[page.index("Words:") : page.index("LINK:")].splitlines()[1:]
+    words = fabric_words()
+    assert [line.split()[0] for line in listed] == list(words)
+    assert {word["undo"]["word"] for word in words.values() if word["undo"]} <= set(words)
+
+
+def test_a_word_that_only_the_command_knows_is_undone(tmp_path, monkeypatch):
+    words = ask_json(["help", "fault", "--json"])
+    words["fabric"].append({"word": "link-dim", "usage": "link-dim LINK", "undo": {"word": "link-bright"}})
+    command = tmp_path / "verbena"
+    command.write_text(f"#!/bin/sh\ncat <<'EOF'\n{json.dumps(words)}\nEOF\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("VERBENA", str(command))
+    assert is_on_fabric("link-dim n1-s1") and not is_on_fabric("drop 1%")
+    asked = []
+    fault = Fault("link-dim n1-s1", lambda words: asked.append(list(words)) or {}, dict)
+    fault.undo()
+    assert asked == [["link-dim", "n1-s1"], ["link-bright", "n1-s1"]]
 
 
 def test_times():

@@ -1,53 +1,37 @@
 """A fault on a running fabric, and how it is ended.
 
-What faults there are is the command's to know (docs/faults.md). Here is only what undoes what: the word that does, or,
-for rates and delays, those that the links had before.
+What faults there are, and what undoes each, is the command's to know: `verbena help fault --json`, from the tables that
+docs/faults.md is made of.
 """
 from __future__ import annotations
 
+import functools
 import threading
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Type
 
+from .command import ask_json, find_command
 from .errors import VerbenaError
 from .times import TimeSpan, seconds_of
-
-ENDED_BY = {
-    "link-down": "link-up",
-    "switch-crash": "switch-restart",
-    "partition": "heal",
-    "port-error": "port-active",
-    "pause-storm": "pause-calm",
-}
-# The words of `verbena fault`: what begins with none of them is a rule for packets.
-WORDS = (
-    "add",
-    "remove",
-    "list",
-    "clear",
-    "link-down",
-    "link-up",
-    "link-rate",
-    "link-delay",
-    "switch-crash",
-    "switch-restart",
-    "partition",
-    "heal",
-    "port-error",
-    "port-active",
-    "pause-storm",
-    "pause-calm",
-    "device-removal",
-)
 
 Words = Sequence[str]
 Ask = Callable[[Words], Any]  # `verbena fault --json WORDS`
 Stat = Callable[[], Dict[str, Any]]  # `verbena stat --json`
 
 
+@functools.lru_cache(maxsize=None)
+def _words_of(command: str) -> Dict[str, Dict[str, Any]]:
+    return {word["word"]: word for word in ask_json(["help", "fault", "--json"])["fabric"]}
+
+
+def fabric_words() -> Dict[str, Dict[str, Any]]:
+    """The words of `verbena fault`, each with what undoes it; what begins with none of them is a rule for packets."""
+    return _words_of(find_command())
+
+
 def is_on_fabric(text: str) -> bool:
     """Whether it names elements of the fabric; otherwise it is a rule for the packets of a node."""
-    return text.split()[:1] != [] and text.split()[0] in WORDS
+    return text.split()[:1] != [] and text.split()[0] in fabric_words()
 
 
 def links_named(name: str, links: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:
@@ -62,19 +46,17 @@ def links_named(name: str, links: Sequence[Dict[str, Any]]) -> List[Dict[str, An
 
 def _undoing(words: Words, stat: Stat) -> Optional[List[List[str]]]:
     """The words that undo these, if any do; asked before it is done."""
-    if words[0] in ENDED_BY:
-        return [[ENDED_BY[words[0]], *words[1:]]]
-    if len(words) > 1 and words[0] == "link-rate":
-        return [
-            ["link-rate", link["name"], f"{link['rate_bits_per_second']}bps" if link["rate_bits_per_second"] else "0"]
-            for link in links_named(words[1], stat()["links"])
-        ]
-    if len(words) > 1 and words[0] == "link-delay":
-        return [
-            ["link-delay", link["name"], f"{link['delay_ns']}ns", f"{link['jitter_ns']}ns"]
-            for link in links_named(words[1], stat()["links"])
-        ]
-    return None
+    undo = fabric_words().get(words[0], {}).get("undo")
+    if undo is None or words[0] == "add":  # what undoes that has the number that it is given
+        return None
+    if "values" not in undo:
+        return [[undo["word"], *words[1:]]]
+    if len(words) < 2:
+        return None
+    return [
+        [undo["word"], link["name"], *(f"{link[value['key']]}{value['unit']}" for value in undo["values"])]
+        for link in links_named(words[1], stat()["links"])
+    ]
 
 
 class Fault:
@@ -97,7 +79,7 @@ class Fault:
         answer = ask(words)
         if words[0] == "add":
             self.number = int(answer["fault"])
-            self._undo = [["remove", str(self.number)]]
+            self._undo = [[fabric_words()["add"]["undo"]["word"], str(self.number)]]
         self._timer: Optional[threading.Timer] = None
         if seconds is not None:
             self._timer = threading.Timer(seconds, self._time_is_over)

@@ -177,3 +177,20 @@ BOOST_AUTO_TEST_CASE(counters_file_that_cannot_be_made_is_told_before_the_progra
   BOOST_TEST(refused.err.starts_with("verbena exec: --stats-json /nonexistent/file"));
 }
 #endif
+
+BOOST_AUTO_TEST_CASE(help_fault_gives_every_word_with_what_undoes_it) {
+  const test::Finished done = verbena_command({"help", "fault", "--json"});
+  BOOST_REQUIRE(done.status == 0);
+  const Json words = Json::parse(done.out);
+  const auto undo = [&](const std::string& name) {
+    for (const Json& word : words.at("fabric"))
+      if (word.at("word") == name) return word.at("undo").dump();
+    return std::string("no such word");
+  };
+  BOOST_TEST(undo("add") == R"({"word":"remove"})");
+  BOOST_TEST(undo("link-down") == R"({"word":"link-up"})");
+  BOOST_TEST(undo("link-up") == "null");
+  BOOST_TEST(undo("link-rate") == R"({"values":[{"key":"rate_bits_per_second","unit":"bps"}],"word":"link-rate"})");
+  BOOST_TEST(words.at("packets").at(0).at("word") == "drop");
+  BOOST_TEST(!words.at("conditions").empty());
+}

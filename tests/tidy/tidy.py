@@ -102,7 +102,7 @@ STANDS_ON = {
         "remote": "",
         "settings": "",
         "command": "errors",
-        "fault": "errors times",
+        "fault": "errors times command",
         "capture": "command",
         "scenario": "command",
         "fabric_process": "command processes",

@@ -20,6 +20,12 @@
 
 namespace verbena::host {
 
+/// What `stat` says of a link before its change, as a word of the change that brings it back.
+struct LinkValue {
+  std::string_view key;
+  std::string_view unit;
+};
+
 /// How a change is said, and what it means to whoever says it.
 struct ElementWord {
   fabric::ElementChange::Kind kind;
@@ -29,6 +35,8 @@ struct ElementWord {
   std::string_view usage;
   std::string_view text;
   std::string_view example;
+  std::string_view undo{};                // the word that ends it, with the same names; empty: nothing does
+  std::span<const LinkValue> restores{};  // or: it ends when the links have again what they had
 };
 /// In the order of fabric::ElementChange::Kind.
 std::span<const ElementWord> element_words();

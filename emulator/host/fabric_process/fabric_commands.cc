@@ -53,6 +53,7 @@ struct FabricCommands::Command {
   FabricAnswer (FabricCommands::*run)(Time now, const FabricWords& words);
   std::string text;
   std::string example;
+  std::string undo{};
 };
 
 const std::vector<FabricCommands::Command>& FabricCommands::table() {
@@ -60,7 +61,7 @@ const std::vector<FabricCommands::Command>& FabricCommands::table() {
   static const std::vector<Command> commands = {
       {"add", 3, 64, "add LINK RULE", &C::add,
        "A fault of packets on a link; its number is the answer. RULE is what `verbena exec --fault` takes.",
-       "add n1-s1 drop 1%"},
+       "add n1-s1 drop 1%", "remove"},
       {"remove", 2, 2, "remove NUMBER", &C::remove,
        "Ends the fault with this number; how many packets it hit is the answer.", "remove 1"},
       {"list", 1, 1, "list", &C::list, "All faults that are there now, and what is dead or cut off.", "list"},
@@ -80,9 +81,9 @@ std::vector<FabricCommands::Explained> FabricCommands::explained() {
   for (const Command& command : table()) {
     if (command.name == "device-removal")
       for (const ElementWord& word : element_words())
-        words.push_back(
-            {std::string(word.name), std::string(word.usage), std::string(word.text), std::string(word.example)});
-    words.push_back({command.name, command.usage, command.text, command.example});
+        words.push_back({std::string(word.name), std::string(word.usage), std::string(word.text),
+                         std::string(word.example), std::string(word.undo), word.restores});
+    words.push_back({command.name, command.usage, command.text, command.example, command.undo});
   }
   return words;
 }

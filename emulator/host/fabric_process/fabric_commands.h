@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ class FabricCommands {
     std::string usage;
     std::string text;
     std::string example;
+    std::string undo;  // the word that ends it, with the same names or, for a fault that has one, its number
+    std::span<const LinkValue> restores{};
   };
   static std::vector<Explained> explained();
 

@@ -12,6 +12,8 @@
 #include "emulator/host/config/nic_tuning.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/node/identity.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/sleeper.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -30,6 +32,8 @@ struct EngineConfig {
   std::string device_name = kDeviceNameDefault;  // what applications see; the engine does not look at it
   wire::IcrcState icrc = wire::IcrcState::deferred;  // of frames in shared memory; present: always computed
   bool progress_thread = true;                       // tests may drive progress() themselves
+  const Clock* clock = &real_clock();                // of the engine; links keep to the machine's
+  Sleeper* sleeper = &real_sleeper();                // of its threads
   static constexpr std::uint64_t kFaultSeed = 1;     // where none is given, so that faults are the same ones again
   std::optional<Duration> prompt_answer;             // as ping_pong_detector.h has it; tests run on slower machines
 };

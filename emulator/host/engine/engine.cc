@@ -31,10 +31,10 @@ Result<std::unique_ptr<Engine>, std::string> Engine::open_on(OpenedLink opened, 
   std::unique_ptr<Engine> engine(new Engine(config, events));
   install_fault_handler();
   if (auto error = engine->live_.open(std::move(opened), config); !error.empty()) return Failure{std::move(error)};
-  if (config.nic.removed_after) engine->removal_.plan(clock_now() + *config.nic.removed_after);
+  if (config.nic.removed_after) engine->removal_.plan(config.clock->now() + *config.nic.removed_after);
   ForkRegistry::add(*engine);
   if (config.progress_thread) {
-    auto thread = ProgressThread::create(*engine->thread_side_);
+    auto thread = ProgressThread::create(*engine->thread_side_, *config.clock, *config.sleeper);
     if (!thread) return Failure{thread.error()};
     engine->thread_ = std::move(*thread);  // before it runs: it looks whether it is there
     if (auto started = engine->thread_->start(); !started) return Failure{started.error()};
@@ -59,7 +59,7 @@ void Engine::after_unlock(bool kick) {
   // Whoever posts a datagram and leaves relies on its being gone, also if it is the first to that peer.
   while (live_.flush()) {
     const std::lock_guard guard(lock_);
-    pass_.finish_call(clock_now());
+    pass_.finish_call(pass_.clock().exact());
   }
   if (events_.is_due()) events_.dispatch(lock_, live_.nic(), live_.connections().manager());
   if (pass_.has_questions()) recheck_connections();
@@ -69,9 +69,9 @@ void Engine::after_unlock(bool kick) {
 void Engine::recheck_connections() {
   const CancellationShield shield;
   pass_.take_questions();
-  if (!live_.connections().recheck(lock_, clock_now())) return;
+  if (!live_.connections().recheck(lock_, pass_.clock().exact())) return;
   lock_.lock();
-  pass_.step_connections(clock_now());
+  pass_.step_connections(pass_.clock().exact());
   const bool kick = thread_must_wake();
   lock_.unlock();
   live_.flush();

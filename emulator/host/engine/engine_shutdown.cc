@@ -1,6 +1,5 @@
 // Engine: what it does before it or its process goes.
 #include <sched.h>
-#include <time.h>
 
 #include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/engine/engine_thread.h"
@@ -15,16 +14,10 @@ constexpr Duration kPause = microseconds(100);
 // doubling.
 constexpr Duration kExitMax = milliseconds(3000);
 
-/// While another thread or a peer does what the process waits for before it ends.
-void pause_briefly() {
-  const timespec pause{0, static_cast<long>(kPause.ns)};
-  nanosleep(&pause, nullptr);
-}
-
 /// A SEND to an unreliable QP has completed by now. Another thread that has its datagram in hand ends with the process.
-void await_departure(LiveNic& live) {
-  for (const Time end = clock_now() + kDepartureMax; live.link().has_unsent() && clock_now() < end;) {
-    pause_briefly();
+void await_departure(LiveNic& live, const EngineConfig& config) {
+  for (const Time end = config.clock->now() + kDepartureMax; live.link().has_unsent() && config.clock->now() < end;) {
+    config.sleeper->pause(kPause);
     live.flush();
   }
 }
@@ -54,21 +47,21 @@ void Engine::before_exit() {
   pass_.acknowledge(pass_.clock().now());
   lock_.unlock();
   if (owes) live_.flush();
-  await_departure(live_);
+  await_departure(live_, config_);
 }
 
 void Engine::drain(Duration limit) {
   const CancellationShield shield;
-  const Time end = clock_now() + limit;
+  const Time end = config_.clock->now() + limit;
   for (;;) {
     progress();
     lock_.lock();
     const bool owes = live_.owes();
     lock_.unlock();
-    if (!owes || clock_now() >= end) break;
+    if (!owes || config_.clock->now() >= end) break;
     sched_yield();
   }
-  await_departure(live_);
+  await_departure(live_, config_);
 }
 
 void Engine::disconnect_all() {
@@ -85,7 +78,7 @@ void Engine::disconnect_all() {
     const bool waits = live_.connections().manager().awaits_disconnects();
     lock_.unlock();
     if (!waits) break;
-    pause_briefly();
+    config_.sleeper->pause(kPause);
   }
   drain(kCloseDrain);
 }

@@ -27,13 +27,14 @@ bool Engine::ThreadSide::shares_core() {
 }
 
 Time Engine::ThreadSide::prepare_sleep(bool listen, Time longest, bool& ready) {
-  if (!engine_.lock_.try_lock_briefly()) return std::min(longest, clock_now() + WaitPolicy::kWatchMin);
+  if (!engine_.lock_.try_lock_briefly())
+    return std::min(longest, engine_.pass_.clock().exact() + WaitPolicy::kWatchMin);
   Pass& pass = engine_.pass_;
   Time until{};
   {
     const std::lock_guard guard(engine_.lock_, std::adopt_lock);
     // What run() transmits from here on sees that the thread sleeps, what it did before is in the deadline.
-    const Time now = clock_now();
+    const Time now = pass.clock().exact();
     ready = !listen || engine_.sleep_plan_.app_resumes_polling(now) || engine_.live_.arm();
     if (!ready) return {};
     const SleepPlan::Due due{.deadline = pass.deadline_of_sleep(now), .acknowledgement = pass.acknowledgement_due()};

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "emulator/host/os/clock.h"
-
 namespace verbena::host {
 
 std::optional<Time> FairTimers::allow(Time due, const Look& look, const Taken& taken) {
@@ -29,7 +27,7 @@ bool FairTimers::has_left(nic::Nic& nic, Link& link) {
   left_ = closed_;
   const Time built = std::exchange(closed_since_, kNever);
   // The clock anew: the caller may have read it long before the frames left.
-  if (const Time now = clock_now(); now - built > kPrompt) nic.left_late(left_, now);
+  if (const Time now = clock_.now(); now - built > kPrompt) nic.left_late(left_, now);
   return true;
 }
 
@@ -41,7 +39,7 @@ Time FairTimers::look(nic::Nic& nic, Link& link) {
     closed_ = nic.close_batch();
     if (has_left(nic, link)) return kNever;
   }
-  const Time now = clock_now();
+  const Time now = clock_.now();
   return now + std::max(kLookAgainMin, Duration{(now - closed_since_).ns / 4});
 }
 

@@ -25,6 +25,7 @@
 #include <optional>
 
 #include "emulator/host/link/link.h"
+#include "emulator/host/os/clock.h"
 #include "emulator/nic/nic.h"
 #include "wire/time.h"
 
@@ -37,6 +38,8 @@ class FairTimers {
     Time since{};
     bool is_all = false;
   };
+
+  explicit FairTimers(const Clock& clock = real_clock()) : clock_(clock) {}
 
   /// A timer is due, and waits for a pass with a Look. Any thread.
   bool wants_all() const { return wants_all_.load(std::memory_order_relaxed); }
@@ -77,6 +80,7 @@ class FairTimers {
  private:
   bool has_left(nic::Nic& nic, Link& link);
 
+  const Clock& clock_;
   std::atomic<bool> wants_all_{false};
   Time backlog_since_{};
   std::uint64_t backlog_frames_ = 0;  // taken since then; plus one, 0: none

@@ -64,7 +64,7 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->counters());
   // Never from the seed: a peer may remember those of a process that had the same one.
   const auto first_id =
-      static_cast<std::uint32_t>(config.seed ? std::uint64_t(clock_now().ns >> kFirstIdShift) : numbers());
+      static_cast<std::uint32_t>(config.seed ? std::uint64_t(config.clock->now().ns >> kFirstIdShift) : numbers());
   const bool reaches_by_slot = find_link_kind(config.link)->reaches_by_slot;
   connections_ = std::make_unique<ConnectionService>(
       cm_config_of(opened, config, first_id), ServiceDirectory(config.fabric, opened.slot, config.address),

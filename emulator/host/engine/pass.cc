@@ -38,7 +38,7 @@ FairTimers::Look Pass::fetch(std::size_t most) {
     live_.link().fetch(most);
     return {};
   }
-  const Time since = clock_now();
+  const Time since = clock_.exact();
   return {.since = since, .is_all = live_.link().fetch_all()};
 }
 

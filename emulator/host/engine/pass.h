@@ -30,6 +30,8 @@ class Pass {
 
   Pass(LiveNic& live, const EngineConfig& config, EventDispatch& events, Removal& removal)
       : live_(live),
+        clock_(*config.clock),
+        timers_(*config.clock),
         acknowledgements_(config.prompt_answer.value_or(PingPongDetector::kPrompt)),
         events_(events),
         removal_(removal) {}

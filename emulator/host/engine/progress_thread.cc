@@ -24,14 +24,16 @@
 #include "emulator/host/os/spin_lock.h"
 
 namespace verbena::host {
-ProgressThread::ProgressThread(Progress& progress, int kick_descriptor) : progress_(progress), kick_(kick_descriptor) {
+ProgressThread::ProgressThread(Progress& progress, const Clock& clock, Sleeper& sleeper, int kick_descriptor)
+    : progress_(progress), clock_(clock), sleeper_(sleeper), kick_(kick_descriptor) {
   sem_init(&work_done_, 0, 0);
 }
 
-Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::create(Progress& progress) {
+Result<std::unique_ptr<ProgressThread>, std::string> ProgressThread::create(Progress& progress, const Clock& clock,
+                                                                            Sleeper& sleeper) {
   const int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (kick < 0) return Failure{std::string("cannot make an eventfd: ") + std::strerror(errno)};
-  return std::unique_ptr<ProgressThread>(new ProgressThread(progress, kick));
+  return std::unique_ptr<ProgressThread>(new ProgressThread(progress, clock, sleeper, kick));
 }
 
 Result<void, std::string> ProgressThread::start() {
@@ -102,7 +104,7 @@ void ProgressThread::main() {
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigaddset(&faults, fault);
   pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
 
-  PassClock clock;
+  PassClock clock(clock_);
   WaitPolicy policy(progress_.frames_need_kernel(), progress_.activity(), clock.now());
   ThreadAffinity affinity;
   const InsideCall always;  // an exit() here, in a handler of a fault, waits for nobody
@@ -124,27 +126,21 @@ void ProgressThread::main() {
     bool ready = true;
     const Time until = progress_.prepare_sleep(decision.listens, decision.longest, ready);
     if (!ready) {
-      policy.sleep_was_refused(clock_now());
+      policy.sleep_was_refused(clock_.now());
       progress_.woke();
       continue;
     }
     policy.sleeps(seen.activity, until);
     const WaitPolicy::Wake wake = sleep(until);
     progress_.woke();
-    policy.woke(wake, progress_.activity(), clock_now());
+    policy.woke(wake, progress_.activity(), clock_.now());
   }
 }
 
 WaitPolicy::Wake ProgressThread::sleep(Time until) {
   const Link::WaitDescriptors link = progress_.wait_descriptors();
   std::array<pollfd, 3> descriptors{{{kick_, POLLIN, 0}, {link.frames, POLLIN, 0}, {link.control, POLLIN, 0}}};
-  timespec timeout{};
-  if (until != kNever) {
-    const std::int64_t left_ns = std::max<std::int64_t>((until - clock_now()).ns, 0);
-    timeout.tv_sec = left_ns / 1'000'000'000;
-    timeout.tv_nsec = left_ns % 1'000'000'000;
-  }
-  const int count = ppoll(descriptors.data(), descriptors.size(), until == kNever ? nullptr : &timeout, nullptr);
+  const int count = sleeper_.wait(descriptors, until);
   wakes_.store(wakes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (count <= 0) return WaitPolicy::Wake::time;
   if (descriptors[0].revents != 0) {

@@ -14,6 +14,8 @@
 
 #include "emulator/host/engine/wait_policy.h"
 #include "emulator/host/link/link.h"
+#include "emulator/host/os/clock.h"
+#include "emulator/host/os/sleeper.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
@@ -43,8 +45,10 @@ class Progress {
 
 class ProgressThread {
  public:
-  /// `progress` outlives it.
-  static Result<std::unique_ptr<ProgressThread>, std::string> create(Progress& progress);
+  /// `progress`, `clock` and `sleeper` outlive it.
+  static Result<std::unique_ptr<ProgressThread>, std::string> create(Progress& progress,
+                                                                     const Clock& clock = real_clock(),
+                                                                     Sleeper& sleeper = real_sleeper());
   /// Once. All signals are blocked in the thread. A failure is one line.
   Result<void, std::string> start();
   /// Ends and joins it; once, and before the owner forgets this object.
@@ -65,12 +69,14 @@ class ProgressThread {
   void abandon();
 
  private:
-  ProgressThread(Progress& progress, int kick_descriptor);
+  ProgressThread(Progress& progress, const Clock& clock, Sleeper& sleeper, int kick_descriptor);
   void main();
   WaitPolicy::Wake sleep(Time until);
   void do_work();
 
   Progress& progress_;
+  const Clock& clock_;
+  Sleeper& sleeper_;
   int kick_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> wakes_{0};

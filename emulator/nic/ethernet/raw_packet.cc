@@ -47,9 +47,8 @@ bool scatter(NicState& nic, PdHandle pd, std::span<const Sge> sges, std::span<co
       continue;
     }
     const std::size_t part = std::min<std::size_t>(piece.size(), sge.length - offset);
-    std::uint64_t to;
-    if (!nic.regions.translate(sge.lkey, pd, QpHandle{}, sge.address + offset, part, kLocalWrite, to)) return false;
-    if (!nic.memory.write(to, piece.first(part))) return false;
+    const Translation to = nic.regions.translate(sge.lkey, pd, QpHandle{}, sge.address + offset, part, kLocalWrite);
+    if (!to || !to.memory->write(to.address, piece.first(part))) return false;
     piece = piece.subspan(part);
     offset = 0;
   }
@@ -136,11 +135,9 @@ bool gather_frame(NicState& nic, Qp& qp, const SendWork& work, std::span<std::by
     return true;
   }
   for (const Sge& sge : queue.sges(queue.next).first(work.sge_count)) {
-    std::uint64_t from;
     if (sge.length == 0) continue;
-    if (!nic.regions.translate(sge.lkey, qp.pd, qp.handle, sge.address, sge.length, 0, from) ||
-        !nic.memory.read(from, into.first(sge.length)))
-      return false;
+    const Translation from = nic.regions.translate(sge.lkey, qp.pd, qp.handle, sge.address, sge.length, 0);
+    if (!from || !from.memory->read(from.address, into.first(sge.length))) return false;
     into = into.subspan(sge.length);
   }
   return true;

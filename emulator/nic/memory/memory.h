@@ -1,7 +1,8 @@
 // Memory: the only way in which the NIC touches the bytes that a memory region covers.
 //
 // The host implements it over the application's address space (faults are caught), a simulated node over an arena, a
-// payload-free run over nothing. Bounds, keys and access are checked before (memory_table.h), not here.
+// payload-free run over nothing. A region is told its memory when it is registered; most are in the NIC's own. Bounds,
+// keys and access are checked before (memory_table.h), not here.
 // Tested by: tests/nic/responder_test.cc
 #pragma once
 
@@ -27,6 +28,13 @@ class Memory {
   virtual std::optional<std::uint64_t> compare_swap(std::uint64_t address, std::uint64_t compare,
                                                     std::uint64_t swap) = 0;
   virtual std::optional<std::uint64_t> fetch_add(std::uint64_t address, std::uint64_t add) = 0;
+};
+
+/// Where octets are, and in which memory. False: nowhere.
+struct Translation {
+  Memory* memory = nullptr;
+  std::uint64_t address = 0;
+  explicit operator bool() const { return memory != nullptr; }
 };
 
 /// Memory for tests and simulated nodes that live in this process's own heap: addresses are pointers and never fault.

@@ -12,9 +12,11 @@ constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtom
 
 }  // namespace
 
-MemoryTable::MemoryTable(const NicLimits& limits, std::uint64_t seed, Counters& counters, Duration fault_delay,
-                         const Time& now)
-    : counters_(counters),
+MemoryTable::MemoryTable(Memory& own_memory, const NicLimits& limits, std::uint64_t seed, Counters& counters,
+                         Duration fault_delay, const Time& now)
+    : own_memory_(own_memory),
+      has_octets_(own_memory.has_octets()),
+      counters_(counters),
       now_(now),
       fault_delay_(fault_delay),
       limits_(limits),
@@ -55,6 +57,7 @@ std::optional<VerbsError> MemoryTable::objection(const MemoryRegionInit& init) c
     return VerbsError::invalid_argument;
   if (init.address + init.length < init.address || init.iova + init.length < init.iova)
     return VerbsError::invalid_argument;
+  if (init.memory != nullptr && init.memory->has_octets() != has_octets_) return VerbsError::invalid_argument;
   const bool is_everything = (init.access & kOnDemand) != 0 && init.length == UINT64_MAX;
   if (init.length > limits_.max_mr_bytes && !is_everything) return VerbsError::no_memory;
   return std::nullopt;
@@ -69,6 +72,7 @@ void MemoryTable::fill(std::uint32_t slot, const MemoryRegionInit& init) {
   entry.iova = init.iova;
   entry.length = init.length;
   entry.address = init.address;
+  entry.memory = init.memory != nullptr ? init.memory : &own_memory_;
   entry.access = init.access | kLocalRead;
   if (!paged) return;
   if (pages_.size() <= slot) pages_.resize(slot + 1);
@@ -107,7 +111,8 @@ Result<PdHandle, VerbsError> MemoryTable::change(MrHandle handle, const MemoryRe
                         .address = entry->address,
                         .length = entry->length,
                         .iova = entry->iova,
-                        .access = wanted.access.value_or(entry->access & ~kLocalRead)};
+                        .access = wanted.access.value_or(entry->access & ~kLocalRead),
+                        .memory = entry->memory};
   if (wanted.translation) {
     init.address = wanted.translation->address;
     init.length = wanted.translation->length;
@@ -167,8 +172,7 @@ bool MemoryTable::may_bind(const Slot& window, const WindowBinding& binding, PdH
     return false;
   if ((region->access & kMwBind) == 0 || (region->access & kZeroBased) != 0) return false;  // as rxe and mlx5
   if ((binding.access & (kRemoteWrite | kRemoteAtomic)) != 0 && (region->access & kLocalWrite) == 0) return false;
-  std::uint64_t unused;
-  return region->contains(binding.address, binding.length, unused);
+  return static_cast<bool>(region->translate(binding.address, binding.length));
 }
 
 bool MemoryTable::bind(const WindowBinding& binding, PdHandle pd, QpHandle qp) {
@@ -187,7 +191,9 @@ bool MemoryTable::bind(const WindowBinding& binding, PdHandle pd, QpHandle qp) {
   window->access = binding.access & kRemoteAccess;
   window->iova = (binding.access & kZeroBased) != 0 ? 0 : binding.address;
   window->length = binding.length;
-  region.contains(binding.address, binding.length, window->address);
+  const Translation first = region.translate(binding.address, binding.length);
+  window->memory = first.memory;
+  window->address = first.address;
   window->qp = qp;
   if (window->kind == Kind::window_type1 && region.kind == Kind::region) window->plain_pd = pd;
   return true;
@@ -204,26 +210,29 @@ void MemoryTable::invalidate(std::uint32_t key, PdHandle pd, QpHandle qp) {
   unbind(slots_[key >> kKeyBits]);
 }
 
-bool MemoryTable::translate_rare(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address,
-                                 std::uint64_t bytes, std::uint32_t access, std::uint64_t& translated) {
+Translation MemoryTable::translate_rare(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address,
+                                        std::uint64_t bytes, std::uint32_t access) {
   const std::uint32_t slot = key >> kKeyBits;
   const Slot& entry = slots_[slot];
-  if (entry.key != key || entry.pd != pd || (entry.access & access) != access) return false;
+  if (entry.key != key || entry.pd != pd || (entry.access & access) != access) return {};
   switch (entry.kind) {
     case Kind::free:
     case Kind::region:  // one that translate() has refused
     case Kind::null_region:
-      return false;
+      return {};
     case Kind::window_type1:
     case Kind::window_type2: {
-      if (!entry.bound || (entry.kind == Kind::window_type2 && entry.qp != qp)) return false;
-      if (!entry.contains(address, bytes, translated)) return false;
-      return slots_[entry.region].kind != Kind::paged_region || fault_in(entry.region, translated, bytes);
+      if (!entry.bound || (entry.kind == Kind::window_type2 && entry.qp != qp)) return {};
+      const Translation found = entry.translate(address, bytes);
+      const bool is_paged = slots_[entry.region].kind == Kind::paged_region;
+      return !found || !is_paged || fault_in(entry.region, found.address, bytes) ? found : Translation{};
     }
-    case Kind::paged_region:
-      return entry.contains(address, bytes, translated) && fault_in(slot, translated, bytes);
+    case Kind::paged_region: {
+      const Translation found = entry.translate(address, bytes);
+      return found && fault_in(slot, found.address, bytes) ? found : Translation{};
+    }
   }
-  return false;
+  return {};
 }
 
 bool MemoryTable::fault_in(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes) {
@@ -280,12 +289,12 @@ Result<std::uint64_t, VerbsError> MemoryTable::prefetch(const Sge& range, PdHand
   const Slot& entry = slots_[slot];
   if (entry.key != range.lkey || entry.kind != Kind::paged_region) return Failure{VerbsError::not_found};
   if (entry.pd != pd || (entry.access & access) != access) return Failure{VerbsError::not_permitted};
-  std::uint64_t first = 0;
-  if (!entry.contains(range.address, range.length, first)) return Failure{VerbsError::fault};
+  const Translation first = entry.translate(range.address, range.length);
+  if (!first) return Failure{VerbsError::fault};
   constexpr std::uint64_t kPageBytes = std::uint64_t{1} << PageCache::kPageBits;
   const std::uint64_t bytes = std::min<std::uint64_t>(range.length, PageCache::kPagesMax * kPageBytes);
-  static_cast<void>(learn_pages(slot, first, bytes, Counter::page_prefetch, Duration{}));
-  return first;
+  static_cast<void>(learn_pages(slot, first.address, bytes, Counter::page_prefetch, Duration{}));
+  return first.address;
 }
 
 }  // namespace verbena::nic

@@ -1,8 +1,8 @@
 // MemoryTable: the memory regions and memory windows of a NIC, their keys, and the check that every access passes
 // first.
 //
-// Solely responsible for keys, bounds, protection domains, access rights and bindings (IBTA 10.6), and for which pages
-// of an on-demand region the NIC knows. Copies nothing: see memory.h.
+// Solely responsible for keys, bounds, protection domains, access rights and bindings (IBTA 10.6), for the memory that
+// a region is in, and for which pages of an on-demand region the NIC knows. Copies nothing: see memory.h.
 //
 // A key is a slot of the table and eight bits that change with every use of it; regions and windows share the slots.
 // What an access needs lies in the first words of a slot. An access that these do not allow takes the long way
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/nic/memory/memory.h"
 #include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/counters.h"
 #include "emulator/nic/objects/handles.h"
@@ -34,11 +35,14 @@ inline constexpr std::uint32_t kLocalRead = 1u << 30;
 
 class MemoryTable {
  public:
-  /// `now` is the time of the call in progress; `fault_delay` is NicConfig::page_fault_delay.
-  MemoryTable(const NicLimits& limits, std::uint64_t seed, Counters& counters, Duration fault_delay, const Time& now);
+  /// `own_memory`: of regions that name no other. `now` is the time of the call in progress; `fault_delay` is
+  /// NicConfig::page_fault_delay.
+  MemoryTable(Memory& own_memory, const NicLimits& limits, std::uint64_t seed, Counters& counters, Duration fault_delay,
+              const Time& now);
 
   /// no_memory beyond the limits; invalid_argument for access flags that contradict each other (remote write or atomic
-  /// without local write, IBTA 10.6.3.1) or a range that wraps.
+  /// without local write, IBTA 10.6.3.1), a range that wraps, or a memory that has octets where the NIC's own has none,
+  /// or the other way round.
   Result<MemoryRegion, VerbsError> add(const MemoryRegionInit& init);
   /// The PD of the removed region. invalid_argument if there is none, busy while windows are bound to it (10.6.7.2.3).
   Result<PdHandle, VerbsError> remove(MrHandle handle);
@@ -56,19 +60,19 @@ class MemoryTable {
   /// Asserts may_invalidate().
   void invalidate(std::uint32_t key, PdHandle pd, QpHandle qp);
 
-  /// The address behind [address, address + bytes) if the key, the PD, the QP, the bounds and the rights allow the
-  /// access. Zero bytes with any key are allowed (IBTA 9.4.4: zero-length accesses are not checked).
-  bool translate(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address, std::uint64_t bytes,
-                 std::uint32_t access, std::uint64_t& translated) {
+  /// Where [address, address + bytes) is, if the key, the PD, the QP, the bounds and the rights allow the access; else
+  /// nowhere. Zero bytes with any key are allowed (IBTA 9.4.4: zero-length accesses are not checked).
+  Translation translate(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address, std::uint64_t bytes,
+                        std::uint32_t access) {
     const std::uint32_t slot = key >> kKeyBits;
-    if (slot >= slots_count_) return false;
+    if (slot >= slots_count_) return {};
     const Slot& entry = slots_[slot];
     if (entry.key != key || entry.plain_pd != pd || (entry.access & access) != access)
-      return translate_rare(key, pd, qp, address, bytes, access, translated);
-    return entry.contains(address, bytes, translated);
+      return translate_rare(key, pd, qp, address, bytes, access);
+    return entry.translate(address, bytes);
   }
-  /// Why translate() said no: when the pages of the access will be there, or kNever: it is not allowed. Whoever is told
-  /// no asks, once.
+  /// Why translate() gave nothing: when the pages of the access will be there, or kNever: it is not allowed. Whoever
+  /// gets nothing asks, once.
   Time take_pages_due() { return std::exchange(pages_due_, kNever); }
   /// Whether the key is that of the PD's null region: reads give zeros, what is written vanishes, at any address.
   bool is_null(std::uint32_t key, PdHandle pd) const;
@@ -85,7 +89,8 @@ class MemoryTable {
     std::uint32_t key = 0;
     std::uint64_t iova = 0;
     std::uint64_t length = 0;
-    std::uint64_t address = 0;  // where the octet at iova is
+    std::uint64_t address = 0;  // where the octet at iova is, in `memory`
+    Memory* memory = nullptr;   // a region's, or that of a bound window's region
     std::uint32_t access = 0;
     Kind kind = Kind::free;
     bool bound = false;         // a window
@@ -94,12 +99,12 @@ class MemoryTable {
     std::uint32_t region = 0;   // a bound window: the slot of its region, or 0
     QpHandle qp;                // a bound window of type 2
 
-    bool contains(std::uint64_t at, std::uint64_t bytes, std::uint64_t& translated) const {
+    /// Nowhere: out of bounds.
+    Translation translate(std::uint64_t at, std::uint64_t bytes) const {
       // An address below the region gives an offset beyond its end: iova + length does not wrap (add).
       const std::uint64_t offset = at - iova;
-      if (offset > length || bytes > length - offset) return false;
-      translated = address + offset;
-      return true;
+      if (offset > length || bytes > length - offset) return {};
+      return {memory, address + offset};
     }
   };
 
@@ -115,8 +120,8 @@ class MemoryTable {
     std::uint64_t known = 0;
   };
 
-  [[gnu::cold]] bool translate_rare(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address,
-                                    std::uint64_t bytes, std::uint32_t access, std::uint64_t& translated);
+  [[gnu::cold]] Translation translate_rare(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address,
+                                           std::uint64_t bytes, std::uint32_t access);
   /// Makes the pages known; each that was not counts as `cause` and takes `delay`. Returns when all of them are there.
   Time learn_pages(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes, Counter cause, Duration delay);
   /// Faults the pages of an access in. False: not all of them are there yet.
@@ -132,8 +137,10 @@ class MemoryTable {
   bool may_bind(const Slot& window, const WindowBinding& binding, PdHandle pd) const;
   void unbind(Slot& window);
 
+  Memory& own_memory_;
+  const bool has_octets_;  // own_memory_
   std::vector<Slot> slots_;
-  std::uint32_t slots_count_ = 0;  // slots_.size(): a slot is no power of two
+  std::uint32_t slots_count_ = 0;  // slots_.size()
   std::vector<std::uint32_t> free_;
   std::vector<PageCache> pages_;  // by slot, as far as on-demand regions reach
   Counters& counters_;

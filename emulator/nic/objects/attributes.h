@@ -151,13 +151,16 @@ struct SrqAttributes {
   std::uint32_t limit = 0;
 };
 
+class Memory;
+
 struct MemoryRegionInit {
   PdHandle pd;
   std::uint64_t address = 0;  // where the bytes are
   std::uint64_t length = 0;   // octets
   std::uint64_t iova = 0;     // the address that work requests and peers use for the first octet
   std::uint32_t access = 0;
-  bool is_null = false;  // no memory: local reads give zeros, what is written vanishes, at any address
+  bool is_null = false;      // no memory: local reads give zeros, what is written vanishes, at any address
+  Memory* memory = nullptr;  // in which they are, and which outlives the region; null: the NIC's own
 };
 struct MemoryRegion {
   MrHandle handle;

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/nic/memory/memory.h"
 #include "wire/types.h"
 
 namespace verbena::nic {
@@ -21,17 +22,17 @@ class EarlierOctets {
   static constexpr std::size_t kPiecesMax = 256;
 
   bool is_full() const { return pieces_.size() == kPiecesMax; }
-  /// What was at `address` before the request with this PSN wrote there. In the order of requests.
-  void keep(wire::Psn psn, std::uint64_t address, std::vector<std::byte> octets);
+  /// What was at `place` before the request with this PSN wrote there. In the order of requests.
+  void keep(wire::Psn psn, const Translation& place, std::vector<std::byte> octets);
   /// No READ before this PSN is owed any more.
   void forget_before(wire::Psn psn);
-  /// `octets` were read at `address` for a request with this PSN: as they were when it came.
-  void restore(wire::Psn psn, std::uint64_t address, std::span<std::byte> octets) const;
+  /// `octets` were read at `place` for a request with this PSN: as they were when it came.
+  void restore(wire::Psn psn, const Translation& place, std::span<std::byte> octets) const;
 
  private:
   struct Piece {
     wire::Psn psn;  // of the request that wrote there
-    std::uint64_t address = 0;
+    Translation place;
     std::vector<std::byte> octets;
   };
   std::vector<Piece> pieces_;

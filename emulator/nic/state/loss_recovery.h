@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "emulator/nic/memory/memory.h"
 #include "emulator/nic/objects/nic_config.h"
 #include "emulator/nic/objects/work_queue.h"
 #include "wire/opcode.h"
@@ -80,7 +81,7 @@ class LossRecovery {
   /// The packet goes where it said, if it said so.
   virtual bool agrees(const Qp& qp, const wire::PacketView& packet) const = 0;
   /// Writes the payload of the packet with this PSN at `to`, but where a later one lies already. False: memory faults.
-  virtual bool write(NicState& nic, wire::Psn psn, std::uint64_t to, std::span<const std::byte> payload) const = 0;
+  virtual bool write(wire::Psn psn, const Translation& to, std::span<const std::byte> payload) const = 0;
   /// What goes with the NAK that is due; nothing: it is a plain one.
   virtual std::optional<wire::SackEth> sack_due(const Qp& qp) const = 0;
 

@@ -8,14 +8,13 @@
 namespace verbena::nic {
 
 NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters, const RecoveryRow& recovery)
-    : memory(app_memory),
-      counters(nic_counters),
+    : counters(nic_counters),
       memory_has_octets(app_memory.has_octets()),
       loss_recovery(recovery),
       extensions(static_cast<std::uint8_t>(recovery.extensions |
                                            (nic_config.congestion.wants().telemetry ? wire::kHasTelemetry : 0))),
       qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed),
-      regions(nic_config.limits, nic_config.seed, nic_counters, nic_config.page_fault_delay, now),
+      regions(app_memory, nic_config.limits, nic_config.seed, nic_counters, nic_config.page_fault_delay, now),
       config(nic_config),
       pds(nic_config.limits.max_pd),
       address_handles(nic_config.limits.max_ah),

@@ -65,7 +65,6 @@ struct alignas(64) NicState {
   TimerHeap timers;
   Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
   std::vector<CongestionNotice> notices;  // in the order in which they became due
-  Memory& memory;
   Counters& counters;
   const bool memory_has_octets;
   const RecoveryRow& loss_recovery;

@@ -98,7 +98,7 @@ struct Responder {
   std::uint8_t nak_syndrome = 0;
 
   std::uint64_t write_address = 0;
-  std::uint64_t write_target = 0;  // where the RETH or AtomicETH of the packet in hand points to
+  Translation write_target;  // where the RETH or AtomicETH of the packet in hand points to
   std::uint32_t write_rkey = 0;
   std::uint32_t write_left = 0;  // octets that the RETH still announces
   std::uint32_t write_length = 0;

@@ -8,9 +8,9 @@
 namespace verbena::nic {
 
 /// The next octets of a packet's payload. False: the memory faults.
-[[gnu::always_inline]] inline bool read_payload(NicState& nic, std::uint64_t from, std::uint32_t bytes,
+[[gnu::always_inline]] inline bool read_payload(NicState& nic, const Translation& from, std::uint32_t bytes,
                                                 wire::PacketBuilder& builder) {
-  if (nic.memory_has_octets) return nic.memory.read(from, builder.payload(bytes));
+  if (nic.memory_has_octets) return from.memory->read(from.address, builder.payload(bytes));
   builder.leave_out_payload(bytes);
   return true;
 }
@@ -18,17 +18,16 @@ namespace verbena::nic {
 [[gnu::cold]] bool read_null_region(NicState& nic, const Qp& qp, const Sge& from, wire::PacketBuilder& builder);
 [[gnu::always_inline]] inline bool read_local(NicState& nic, const Qp& qp, const Sge& from,
                                               wire::PacketBuilder& builder) {
-  std::uint64_t address;
-  if (nic.regions.translate(from.lkey, qp.pd, qp.handle, from.address, from.length, kLocalRead, address))
-    return read_payload(nic, address, from.length, builder);
+  if (const Translation found =
+          nic.regions.translate(from.lkey, qp.pd, qp.handle, from.address, from.length, kLocalRead))
+    return read_payload(nic, found, from.length, builder);
   return read_null_region(nic, qp, from, builder);
 }
 /// The same for what arrives: octets to [address, address + payload.size()). `pd`: of the queue that names the buffer.
 inline bool write_local(NicState& nic, const Qp& qp, PdHandle pd, std::uint32_t lkey, std::uint64_t address,
                         std::span<const std::byte> payload) {
-  std::uint64_t to;
-  if (nic.regions.translate(lkey, pd, qp.handle, address, payload.size(), kLocalWrite, to))
-    return nic.memory.write(to, payload);
+  if (const Translation to = nic.regions.translate(lkey, pd, qp.handle, address, payload.size(), kLocalWrite))
+    return to.memory->write(to.address, payload);
   return nic.regions.is_null(lkey, pd);
 }
 /// The same as gather_payload, for any number of SGEs.

@@ -201,14 +201,14 @@ Verdict check_remote_access(NicState& nic, Qp& qp, const PacketView& packet) {
     const wire::Reth reth = packet.reth();
     if (reth.length == 0) return Verdict::pass;  // 9.7.4.1.5: a zero-length access is not checked
     const std::uint32_t right = opcode.operation == Operation::read_request ? kRemoteRead : kRemoteWrite;
-    if (!nic.regions.translate(reth.rkey.value, qp.pd, qp.handle, reth.address, reth.length, right,
-                               qp.responder.write_target))
-      return refusal(nic, Verdict::remote_access);
+    qp.responder.write_target =
+        nic.regions.translate(reth.rkey.value, qp.pd, qp.handle, reth.address, reth.length, right);
+    if (!qp.responder.write_target) return refusal(nic, Verdict::remote_access);
   } else if (opcode.has_atomic_eth) {
     const wire::AtomicEth atomic = packet.atomic_eth();
-    if (!nic.regions.translate(atomic.rkey.value, qp.pd, qp.handle, atomic.address, kAtomicBytes, kRemoteAtomic,
-                               qp.responder.write_target))
-      return refusal(nic, Verdict::remote_access);
+    qp.responder.write_target =
+        nic.regions.translate(atomic.rkey.value, qp.pd, qp.handle, atomic.address, kAtomicBytes, kRemoteAtomic);
+    if (!qp.responder.write_target) return refusal(nic, Verdict::remote_access);
   }
   return Verdict::pass;
 }
@@ -236,7 +236,7 @@ template <bool has_policy>
     responder.receive_offset -= static_cast<std::uint32_t>(payload.size());  // in case that it comes again
     return refusal(nic, Verdict::local_protection);
   }
-  std::uint64_t to = responder.write_target;
+  Translation to = responder.write_target;
   if (packet.opcode().has_reth) {
     const wire::Reth reth = packet.reth();
     responder.write_address = reth.address;
@@ -246,15 +246,15 @@ template <bool has_policy>
   } else {
     if (packet.payload_bytes() == 0) return Verdict::pass;
     // Again for each packet: the region may be deregistered in mid-message.
-    if (!nic.regions.translate(responder.write_rkey, qp.pd, qp.handle, responder.write_address, packet.payload_bytes(),
-                               kRemoteWrite, to))
-      return refusal(nic, Verdict::remote_access);
+    to = nic.regions.translate(responder.write_rkey, qp.pd, qp.handle, responder.write_address, packet.payload_bytes(),
+                               kRemoteWrite);
+    if (!to) return refusal(nic, Verdict::remote_access);
   }
   if (!is_placed) {
     if (responder.owes_jobs()) [[unlikely]]
       keep_for_reads(nic, qp, packet, to);
     const bool is_stored =
-        has_policy ? qp.recovery->write(nic, packet.bth().psn, to, payload) : nic.memory.write(to, payload);
+        has_policy ? qp.recovery->write(packet.bth().psn, to, payload) : to.memory->write(to.address, payload);
     if (!is_stored) return Verdict::fault;
   }
   responder.write_address += packet.payload_bytes();
@@ -313,22 +313,22 @@ void finish_message(NicState& nic, Qp& qp, const PacketView& packet) {
   nic.complete_receive(qp, completion, packet.bth().solicited);
 }
 
-std::optional<std::uint64_t> apply_atomic(NicState& nic, const PacketView& packet, std::uint64_t address) {
+std::optional<std::uint64_t> apply_atomic(const PacketView& packet, const Translation& to) {
   if (packet.opcode().operation == Operation::atomic_write) {
-    if (!nic.memory.write(address, packet.payload())) return std::nullopt;  // aligned: one store
+    if (!to.memory->write(to.address, packet.payload())) return std::nullopt;  // aligned: one store
     return 0;
   }
   const wire::AtomicEth& atomic = packet.atomic_eth();
-  if (packet.opcode().operation == Operation::fetch_add) return nic.memory.fetch_add(address, atomic.swap_or_add);
-  return nic.memory.compare_swap(address, atomic.compare, atomic.swap_or_add);
+  if (packet.opcode().operation == Operation::fetch_add) return to.memory->fetch_add(to.address, atomic.swap_or_add);
+  return to.memory->compare_swap(to.address, atomic.compare, atomic.swap_or_add);
 }
 
 Verdict execute_atomic(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
-  const std::uint64_t address = responder.write_target;
-  if (address % kAtomicBytes != 0) return Verdict::invalid_request;
-  if (responder.owes_jobs()) keep_for_reads(nic, qp, packet, address);
-  const auto original = apply_atomic(nic, packet, address);
+  const Translation target = responder.write_target;
+  if (target.address % kAtomicBytes != 0) return Verdict::invalid_request;
+  if (responder.owes_jobs()) keep_for_reads(nic, qp, packet, target);
+  const auto original = apply_atomic(packet, target);
   if (!original) return Verdict::fault;
   VERBENA_ASSERT(!responder.atomics.empty());
   responder.msn = (responder.msn + 1) & Psn::kMask;

@@ -90,13 +90,13 @@ void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
 }
 
 /// The next octets of a READ's data. False: the memory faults.
-bool read_for(NicState& nic, const Qp& qp, wire::Psn psn, std::uint64_t from, std::uint32_t bytes,
+bool read_for(NicState& nic, const Qp& qp, wire::Psn psn, const Translation& from, std::uint32_t bytes,
               wire::PacketBuilder& builder) {
   const EarlierOctets* const earlier = qp.responder.earlier.get();
   if (earlier == nullptr) [[likely]]
     return read_payload(nic, from, bytes, builder);
   const std::span<std::byte> octets = builder.payload(bytes);
-  if (!nic.memory.read(from, octets)) return false;
+  if (!from.memory->read(from.address, octets)) return false;
   earlier->restore(psn, from, octets);
   return true;
 }
@@ -114,9 +114,9 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
   if (wire::opcode_info(opcode).has_aeth) builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   if (added_bytes != 0) [[unlikely]]
     builder.append_telemetry();
-  std::uint64_t from;
-  if (payload > 0 && (!nic.regions.translate(job.rkey, job.pd, qp.handle, job.value, payload, kRemoteRead, from) ||
-                      !read_for(nic, qp, job.psn, from, payload, builder))) {
+  Translation from;
+  if (payload > 0) from = nic.regions.translate(job.rkey, job.pd, qp.handle, job.value, payload, kRemoteRead);
+  if (payload > 0 && (!from || !read_for(nic, qp, job.psn, from, payload, builder))) {
     port.cancel();
     if (waits_for_pages(nic, qp)) return Sent::nothing;
     fail_read(nic, qp, job.psn);
@@ -269,18 +269,18 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
   return tells_more ? send_acknowledge<true>(nic, qp, port) : send_acknowledge<false>(nic, qp, port);
 }
 
-void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, std::uint64_t address) {
+void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, const Translation& to) {
   const Responder& responder = qp.responder;
   const bool is_atomic = packet.opcode().has_atomic_eth;
   const std::uint64_t remote = is_atomic                  ? packet.atomic_eth().address
                                : packet.opcode().has_reth ? packet.reth().address
                                                           : responder.write_address;
   const std::size_t bytes = is_atomic ? kAtomicBytes : packet.payload().size();
-  keep_for_reads(nic, qp, packet.bth().psn, remote, bytes, address);
+  keep_for_reads(nic, qp, packet.bth().psn, remote, bytes, to);
 }
 
 void keep_for_reads(NicState& nic, Qp& qp, wire::Psn psn, std::uint64_t remote, std::size_t bytes,
-                    std::uint64_t address) {
+                    const Translation& to) {
   Responder& responder = qp.responder;
   if (!nic.memory_has_octets) return;
   wire::Psn oldest = psn;
@@ -293,9 +293,9 @@ void keep_for_reads(NicState& nic, Qp& qp, wire::Psn psn, std::uint64_t remote, 
   if (responder.earlier) responder.earlier->forget_before(oldest);
   if (!is_owed || (responder.earlier && responder.earlier->is_full())) return;
   std::vector<std::byte> octets(bytes);
-  if (!nic.memory.read(address, octets)) return;
+  if (!to.memory->read(to.address, octets)) return;
   if (!responder.earlier) responder.earlier = std::make_unique<EarlierOctets>();
-  responder.earlier->keep(psn, address, std::move(octets));
+  responder.earlier->keep(psn, to, std::move(octets));
 }
 
 bool take_receive(NicState& nic, Qp& qp) {

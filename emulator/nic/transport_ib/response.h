@@ -15,9 +15,9 @@ void push_atomic(NicState& nic, Qp& qp, const AtomicRecord& record, bool is_writ
 
 /// Before a WRITE's packet or an atomic is executed at `address`, where jobs are owed: keeps what it overwrites for the
 /// READs among them that have octets of it (EarlierOctets).
-[[gnu::cold]] void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, std::uint64_t address);
+[[gnu::cold]] void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, const Translation& to);
 /// The same of `bytes` octets that the peer calls `remote`, for the request with this PSN.
 [[gnu::cold]] void keep_for_reads(NicState& nic, Qp& qp, wire::Psn psn, std::uint64_t remote, std::size_t bytes,
-                                  std::uint64_t address);
+                                  const Translation& to);
 
 }  // namespace verbena::nic

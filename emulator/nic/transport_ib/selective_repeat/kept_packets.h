@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "emulator/nic/memory/memory.h"
 #include "wire/packet_view.h"
 #include "wire/selective_repeat.h"
 
@@ -25,7 +26,7 @@ class KeptPackets {
 
   struct Packet {
     wire::PacketView view;  // without_frame()
-    std::uint64_t placed_at = 0;
+    Translation placed_at;
     std::uint32_t placed_bytes = 0;  // 0: nothing of it lies in memory, or it is a SEND's
     std::array<std::byte, 8> octets{};
   };
@@ -43,14 +44,16 @@ class KeptPackets {
   wire::SackEth sack(wire::Psn expected) const;
   wire::Psn highest() const { return highest_; }
 
-  /// Calls for each one behind `psn` of which octets have been placed in [address, address + bytes), until a call says
+  /// Calls for each one behind `psn` of which octets have been placed among the `bytes` at `to`, until a call says
   /// false.
   template <class Call>
-  void for_each_over(wire::Psn psn, std::uint64_t address, std::uint64_t bytes, Call&& call) const {
+  void for_each_over(wire::Psn psn, const Translation& to, std::uint64_t bytes, Call&& call) const {
     if (empty()) return;
     for (wire::Psn at = psn + 1; wire::distance(at, highest_) >= 0; ++at) {
       const std::optional<Packet>& kept = place(at);
-      if (!kept || kept->placed_at >= address + bytes || address >= kept->placed_at + kept->placed_bytes) continue;
+      if (!kept || kept->placed_at.memory != to.memory) continue;
+      const std::uint64_t begin = kept->placed_at.address;
+      if (begin >= to.address + bytes || to.address >= begin + kept->placed_bytes) continue;
       if (!call(at, *kept)) return;
     }
   }

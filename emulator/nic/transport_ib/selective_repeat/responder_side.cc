@@ -86,15 +86,15 @@ bool SelectiveRepeat::place_write(NicState& nic, Qp& qp, const PacketView& packe
   if (!target || (qp.attributes.access & kRemoteWrite) == 0) return false;
   const std::span<const std::byte> payload = packet.payload();
   if (payload.empty()) return true;
-  std::uint64_t to = 0;
-  if (!nic.regions.translate(target->rkey, qp.pd, qp.handle, target->address, target->checked_bytes, kRemoteWrite,
-                             to)) {
+  const Translation to =
+      nic.regions.translate(target->rkey, qp.pd, qp.handle, target->address, target->checked_bytes, kRemoteWrite);
+  if (!to) {
     (void)nic.regions.take_pages_due();  // asked for again in its turn
     return false;
   }
   const Psn psn = packet.bth().psn;
   if (qp.responder.owes_jobs()) keep_for_reads(nic, qp, psn, target->address, payload.size(), to);
-  if (!write(nic, psn, to, payload)) return false;
+  if (!write(psn, to, payload)) return false;
   made.placed_at = to;
   made.placed_bytes = static_cast<std::uint32_t>(payload.size());
   return true;
@@ -162,19 +162,19 @@ void SelectiveRepeat::update_nak(Qp& qp) const {
   if (kept.empty()) responder.acknowledge = Responder::Acknowledge::ack;
 }
 
-bool SelectiveRepeat::write(NicState& nic, Psn psn, std::uint64_t to, std::span<const std::byte> payload) const {
+bool SelectiveRepeat::write(Psn psn, const Translation& to, std::span<const std::byte> payload) const {
   if (payload.empty()) return true;
   std::uint64_t cut_at = 0;
   std::uint64_t cut_end = 0;
   kept.for_each_over(psn, to, payload.size(), [&](Psn, const KeptPackets::Packet& later) {
-    cut_at = later.placed_at;
-    cut_end = later.placed_at + later.placed_bytes;
+    cut_at = later.placed_at.address;
+    cut_end = later.placed_at.address + later.placed_bytes;
     return false;
   });
-  if (cut_end == 0) return nic.memory.write(to, payload);
-  const std::uint64_t before = cut_at > to ? cut_at - to : 0;
-  const std::uint64_t behind = std::min<std::uint64_t>(cut_end - to, payload.size());
-  return write(nic, psn, to, payload.first(before)) && write(nic, psn, to + behind, payload.subspan(behind));
+  if (cut_end == 0) return to.memory->write(to.address, payload);
+  const std::uint64_t before = cut_at > to.address ? cut_at - to.address : 0;
+  const std::uint64_t behind = std::min<std::uint64_t>(cut_end - to.address, payload.size());
+  return write(psn, to, payload.first(before)) && write(psn, {to.memory, to.address + behind}, payload.subspan(behind));
 }
 
 std::optional<wire::SackEth> SelectiveRepeat::sack_due(const Qp& qp) const {

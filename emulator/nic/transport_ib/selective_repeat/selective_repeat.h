@@ -61,7 +61,7 @@ class SelectiveRepeat final : public LossRecovery {
   void take_request(NicState& nic, Qp& qp, const wire::PacketView& packet) override;
   bool has_placed() const override { return executes_kept; }
   bool agrees(const Qp& qp, const wire::PacketView& packet) const override;
-  bool write(NicState& nic, wire::Psn psn, std::uint64_t to, std::span<const std::byte> payload) const override;
+  bool write(wire::Psn psn, const Translation& to, std::span<const std::byte> payload) const override;
   std::optional<wire::SackEth> sack_due(const Qp& qp) const override;
 
   bool knows_only_of_what_is_outstanding(const Qp& qp) const override;

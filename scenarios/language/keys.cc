@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/fabric/qos_words.h"
+#include "scenarios/language/fault_words.h"
 #include "wire/assert.h"
 
 namespace verbena::scenarios {
@@ -35,28 +36,6 @@ constexpr Word kCondition[] = {"workload", "completed", "link", "carried", "faul
 constexpr Word kPacketFault[] = {"packet", "link", "on", "from", "until", "for", "when", "after"};
 constexpr Word kLuminaFault[] = {"data-pkt-events", "link", "on", "from", "until", "for", "when", "after"};
 constexpr Word kLuminaEvent[] = {"qpn", "psn", "type", "iter", "dir", "opcode", "msg", "every", "count"};
-constexpr Word kLinkDown[] = {"link-down", "at", "until", "for", "when", "after"};
-constexpr Word kLinkUp[] = {"link-up", "at", "when", "after"};
-constexpr Word kLinkFlap[] = {"link-flap", "down", "up", "times", "at", "when", "after"};
-constexpr Word kLinkRate[] = {"link-rate", "rate", "at", "when", "after"};
-constexpr Word kLinkDelay[] = {"link-delay", "delay", "jitter", "at", "when", "after"};
-constexpr Word kPartition[] = {"partition", "peers", "one-way", "at", "until", "for", "when", "after"};
-constexpr Word kHeal[] = {"heal", "peers", "one-way", "at", "when", "after"};
-constexpr Word kSwitchCrash[] = {"switch-crash", "at", "until", "for", "when", "after"};
-constexpr Word kSwitchRestart[] = {"switch-restart", "at", "when", "after"};
-constexpr Word kNodeCrash[] = {"node-crash", "at", "until", "for", "when", "after"};
-constexpr Word kNodeFreeze[] = {"node-freeze", "at", "until", "for", "when", "after"};
-constexpr Word kNodeThaw[] = {"node-thaw", "at", "when", "after"};
-constexpr Word kNodeRestart[] = {"node-restart", "at", "when", "after"};
-constexpr Word kDeviceRemoval[] = {"device-removal", "at", "until", "for", "when", "after"};
-constexpr Word kPortError[] = {"port-error", "at", "until", "for", "when", "after"};
-constexpr Word kPortActive[] = {"port-active", "at", "when", "after"};
-constexpr Word kPauseStorm[] = {"pause-storm", "class", "at", "until", "for", "when", "after"};
-constexpr Word kPauseCalm[] = {"pause-calm", "class", "at", "when", "after"};
-constexpr Word kRnrStorm[] = {"rnr-storm", "at", "until", "for", "when", "after"};
-constexpr Word kCompletionStatus[] = {"completion-status", "status", "times", "at", "when", "after"};
-constexpr Word kRegistrationFailure[] = {"registration-failure", "times", "at", "when", "after"};
-constexpr Word kPostFailure[] = {"post-failure", "times", "at", "when", "after"};
 constexpr Word kCompletions[] = {"completions", "status", "is", "min", "max", "from", "until", "name"};
 constexpr Word kThroughput[] = {"throughput", "min", "max", "name"};
 constexpr Word kLatency[] = {"latency", "size-from", "size-until", "percentile", "mean", "min", "max", "name"};
@@ -88,7 +67,7 @@ std::vector<Word> names_of_qos() {
 }
 const std::vector<Word> kQos = names_of_qos();
 
-const std::array kSections{
+const std::array kOwnSections{
     SectionKeys{"scenario", kScenario},
     SectionKeys{"capture", kCapture},
     SectionKeys{"topology", kTopology},
@@ -105,28 +84,6 @@ const std::array kSections{
     SectionKeys{"packet", kPacketFault},
     SectionKeys{"data-pkt-events", kLuminaFault},
     SectionKeys{"data-pkt-event", kLuminaEvent},
-    SectionKeys{"link-down", kLinkDown},
-    SectionKeys{"link-up", kLinkUp},
-    SectionKeys{"link-flap", kLinkFlap},
-    SectionKeys{"link-rate", kLinkRate},
-    SectionKeys{"link-delay", kLinkDelay},
-    SectionKeys{"partition", kPartition},
-    SectionKeys{"heal", kHeal},
-    SectionKeys{"switch-crash", kSwitchCrash},
-    SectionKeys{"switch-restart", kSwitchRestart},
-    SectionKeys{"node-crash", kNodeCrash},
-    SectionKeys{"node-freeze", kNodeFreeze},
-    SectionKeys{"node-thaw", kNodeThaw},
-    SectionKeys{"node-restart", kNodeRestart},
-    SectionKeys{"device-removal", kDeviceRemoval},
-    SectionKeys{"port-error", kPortError},
-    SectionKeys{"port-active", kPortActive},
-    SectionKeys{"pause-storm", kPauseStorm},
-    SectionKeys{"pause-calm", kPauseCalm},
-    SectionKeys{"rnr-storm", kRnrStorm},
-    SectionKeys{"completion-status", kCompletionStatus},
-    SectionKeys{"registration-failure", kRegistrationFailure},
-    SectionKeys{"post-failure", kPostFailure},
     SectionKeys{"completions", kCompletions},
     SectionKeys{"throughput", kThroughput},
     SectionKeys{"latency", kLatency},
@@ -143,6 +100,18 @@ const std::array kSections{
     SectionKeys{"checker", kChecker},
     SectionKeys{"survivors", kSurvivors},
 };
+
+/// A fault of elements has the keys of its row.
+const std::vector<std::vector<Word>> kKeysOfFaults = [] {
+  std::vector<std::vector<Word>> all;
+  for (const ElementFaultWord& word : element_fault_words()) all.push_back(keys_of(word));
+  return all;
+}();
+const std::vector<SectionKeys> kSections = [] {
+  std::vector<SectionKeys> all(kOwnSections.begin(), kOwnSections.end());
+  for (const std::vector<Word>& keys : kKeysOfFaults) all.push_back({keys.front(), keys});
+  return all;
+}();
 
 }  // namespace
 

@@ -1,10 +1,10 @@
 // Faults of a scenario that happen to links, switches, nodes and verbs, each with the key that says what happens.
 // Tested by: tests/scenarios/language/read_faults_test.cc
 #include <algorithm>
+#include <utility>
 
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/parts.h"
-#include "wire/assert.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -82,62 +82,52 @@ void read_subject(const Section& section, const ElementFaultWord& word, const Va
   }
 }
 
-void read_classes(const Section& section, ElementFault& fault) {
-  const auto value = section.find("class");
-  if (!value) return;
+void read_classes(const Value& value, ElementFault& fault) {
   fault.classes = 0;
-  for (const Value& item : value->items())
+  for (const Value& item : value.items())
     fault.classes |= fabric::bit_of(static_cast<fabric::TrafficClass>(item.number(0, fabric::kTrafficClasses - 1)));
 }
 
-/// The numbers that some kinds have. `lasting` is what `until` or `for` said.
-void read_numbers(const Section& section, const Trigger& trigger, ElementFault& fault) {
-  switch (fault.kind) {
-    case Kind::link_flap:
-      fault.down = section.need("down", "1ms").duration();
-      fault.up = section.need("up", "1ms").duration();
-      if (fault.down.ns == 0) section.find("down")->wrong("write more than nothing");
-      if (fault.up.ns == 0) section.find("up")->wrong("write more than nothing");
-      if (const auto value = section.find("times"))
-        fault.times = static_cast<std::uint32_t>(value->number(1, kFlapsMax));
-      return;
-    case Kind::link_rate:
-      fault.rate_bits_per_second = section.need("rate", "1Gbps").rate();
-      return;
-    case Kind::link_delay:
-      fault.delay = section.need("delay", "10us").duration();
-      if (const auto value = section.find("jitter")) fault.jitter = value->duration();
-      return;
-    case Kind::pause_storm:
-    case Kind::pause_calm:
-      return read_classes(section, fault);
-    case Kind::rnr_storm:
-      if (!trigger.until && !trigger.lasting) complain(section.place(), "say how long: for: 1ms");
-      fault.down = trigger.lasting ? *trigger.lasting : *trigger.until - trigger.at;
-      return;
-    case Kind::completion_status:
-      fault.status = read_status(section.need("status", "remote_access_error"));
-      [[fallthrough]];
-    case Kind::registration_failure:
-    case Kind::post_failure:
-      if (const auto value = section.find("times"))
-        fault.times = static_cast<std::uint32_t>(value->number(1, kTimesMax));
-      return;
-    case Kind::link_down:
-    case Kind::link_up:
-    case Kind::partition:
-    case Kind::heal:
-    case Kind::switch_crash:
-    case Kind::switch_restart:
-    case Kind::node_crash:
-    case Kind::node_freeze:
-    case Kind::node_thaw:
-    case Kind::node_restart:
-    case Kind::device_removal:
-    case Kind::port_error:
-    case Kind::port_active:
-      return;
+void read_times(const Value& value, ElementFault& fault) {
+  const std::uint64_t most = fault.kind == Kind::link_flap ? kFlapsMax : kTimesMax;
+  fault.times = static_cast<std::uint32_t>(value.number(1, most));
+}
+
+/// How a key is read that some kinds have; `example` of one that must be there.
+struct KeyReader {
+  std::string_view key;
+  std::string_view example;
+  void (*read)(const Value& value, ElementFault& into);
+};
+constexpr KeyReader kKeyReaders[] = {
+    {"down", "1ms", [](const Value& value, ElementFault& into) { into.down = value.duration(); }},
+    {"up", "1ms", [](const Value& value, ElementFault& into) { into.up = value.duration(); }},
+    {"rate", "1Gbps", [](const Value& value, ElementFault& into) { into.rate_bits_per_second = value.rate(); }},
+    {"delay", "10us", [](const Value& value, ElementFault& into) { into.delay = value.duration(); }},
+    {"jitter", "", [](const Value& value, ElementFault& into) { into.jitter = value.duration(); }},
+    {"class", "", read_classes},
+    {"status", "remote_access_error", [](const Value& value, ElementFault& into) { into.status = read_status(value); }},
+    {"times", "", read_times},
+};
+
+void read_keys(const Section& section, const ElementFaultWord& word, ElementFault& fault) {
+  const auto has = [&word](std::string_view key) { return std::ranges::find(word.keys, key) != word.keys.end(); };
+  for (const KeyReader& reader : kKeyReaders) {
+    if (!has(reader.key)) continue;
+    if (!reader.example.empty())
+      reader.read(section.need(reader.key, reader.example), fault);
+    else if (const auto value = section.find(reader.key))
+      reader.read(*value, fault);
+    if (reader.key == "up")
+      for (const auto& [key, time] : {std::pair("down", fault.down), std::pair("up", fault.up)})
+        if (time.ns == 0) section.find(key)->wrong("write more than nothing");
   }
+}
+
+/// What lasts and has no end of its own knows how long.
+void read_length(const Section& section, const Trigger& trigger, ElementFault& fault) {
+  if (!trigger.until && !trigger.lasting) complain(section.place(), "say how long: for: 1ms");
+  fault.down = trigger.lasting ? *trigger.lasting : *trigger.until - trigger.at;
 }
 
 /// All flaps are over before the scenario is, or it says more than can happen.
@@ -171,21 +161,20 @@ std::string subject_text(const Value& subject) {
 
 }  // namespace
 
-void read_element_fault(const Value& map, const std::string& kind, const ElementNames& names, Scenario& scenario) {
-  const auto words = element_fault_words();
-  const auto word =
-      std::find_if(words.begin(), words.end(), [&](const ElementFaultWord& entry) { return entry.key == kind; });
-  VERBENA_ASSERT(word != words.end());
-  const Section section(map, kind);
+void read_element_fault(const Value& map, const ElementFaultWord& word, const ElementNames& names, Scenario& scenario) {
+  const std::string kind(word.key);
+  const std::vector<std::string_view> keys = keys_of(word);
+  const Section section(map, kind, keys);
   const Value subject = *section.find(kind);
   ElementFault element;
-  element.kind = word->kind;
-  read_subject(section, *word, subject, names, scenario, element);
+  element.kind = word.kind;
+  read_subject(section, word, subject, names, scenario, element);
   Fault fault;
   fault.text = kind + " " + subject_text(subject);
   fault.place = map.place();
   fault.trigger = read_trigger(section, "at", names, scenario);
-  read_numbers(section, fault.trigger, element);
+  read_keys(section, word, element);
+  if (word.lasts && !word.end) read_length(section, fault.trigger, element);
   if (element.kind == Kind::pause_storm && !scenario.topology.qos)
     complain(map.place(), "pause-storm: this topology has no traffic classes, and nobody pauses: write qos: in it");
   if (element.kind == Kind::link_flap) check_flaps(section, fault.trigger, element, scenario);
@@ -203,7 +192,7 @@ void read_element_fault(const Value& map, const std::string& kind, const Element
     begin.trigger.lasting.reset();
     begin.what = direction;
     scenario.faults.push_back(begin);
-    if (ends && word->end) scenario.faults.push_back(end_of(fault, direction, *word->end));
+    if (ends && word.end) scenario.faults.push_back(end_of(fault, direction, *word.end));
   }
 }
 

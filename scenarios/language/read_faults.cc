@@ -6,7 +6,6 @@
 #include "emulator/fabric/fault_words.h"
 #include "emulator/fabric/nearest_word.h"
 #include "scenarios/language/fault_words.h"
-#include "scenarios/language/keys.h"
 #include "scenarios/language/parts.h"
 
 namespace verbena::scenarios {
@@ -177,10 +176,11 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Eleme
   item.wrong("write a fault such as drop 0.1%, or a map with one of the keys " + known + like);
 }
 
-void read_fault(const Value& item, const ElementNames& names, Scenario& scenario) {
+void read_fault(const Value& item, const ElementNames& names, std::span<const ElementFaultWord> words,
+                Scenario& scenario) {
   if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
   std::vector<std::string_view> kinds{"packet", "data-pkt-events"};
-  for (const ElementFaultWord& word : element_fault_words()) kinds.push_back(word.key);
+  for (const ElementFaultWord& word : words) kinds.push_back(word.key);
   std::string kind;
   for (const std::string& key : keys_written(item)) {
     if (std::find(kinds.begin(), kinds.end(), key) == kinds.end()) continue;
@@ -188,7 +188,8 @@ void read_fault(const Value& item, const ElementNames& names, Scenario& scenario
     kind = key;
   }
   if (kind.empty()) refuse_fault(item, kinds);
-  if (kind != "packet" && kind != "data-pkt-events") return read_element_fault(item, kind, names, scenario);
+  for (const ElementFaultWord& word : words)
+    if (word.key == kind) return read_element_fault(item, word, names, scenario);
   const Section fault(item, kind);
   const Trigger trigger = read_trigger(fault, "from", names, scenario);
   if (kind == "packet")
@@ -202,8 +203,7 @@ void read_fault(const Value& item, const ElementNames& names, Scenario& scenario
 Trigger read_trigger(const Section& fault, std::string_view start, const ElementNames& names,
                      const Scenario& scenario) {
   Trigger trigger;
-  const auto keys = keys_of(fault.section());
-  const bool can_end = std::find(keys.begin(), keys.end(), "until") != keys.end();
+  const bool can_end = fault.may_have("until");
   fault.exclude(start, "when");
   if (can_end) fault.exclude("until", "for");
   if (const auto at = fault.find(start)) {
@@ -231,12 +231,13 @@ Trigger read_trigger(const Section& fault, std::string_view start, const Element
   return trigger;
 }
 
-void read_faults(const Value& list, const ElementNames& names, Scenario& scenario) {
+void read_faults(const Value& list, const ElementNames& names, Scenario& scenario,
+                 std::span<const ElementFaultWord> words) {
   std::size_t entries = 0;
   for (const Value& item : list.items()) {
     if (++entries > kEntriesMax)
       complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " faults");
-    read_fault(item, names, scenario);
+    read_fault(item, names, words, scenario);
   }
 }
 

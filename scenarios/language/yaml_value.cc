@@ -188,8 +188,12 @@ Section::Section(const Value& map, std::string_view section, std::span<const std
   });
 }
 
+bool Section::may_have(std::string_view key) const {
+  return std::find(keys_.begin(), keys_.end(), key) != keys_.end();
+}
+
 std::optional<Value> Section::find(std::string_view key) const {
-  VERBENA_ASSERT(std::find(keys_.begin(), keys_.end(), key) != keys_.end());
+  VERBENA_ASSERT(may_have(key));
   for (const auto& [name, value] : entries_)
     if (name == key) return value;
   return std::nullopt;

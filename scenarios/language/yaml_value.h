@@ -85,6 +85,7 @@ class Section {
 
   const std::string& section() const { return section_; }
   Place place() const { return place_; }
+  bool may_have(std::string_view key) const;
   bool has(std::string_view key) const { return find(key).has_value(); }
   std::optional<Value> find(std::string_view key) const;
   /// Complains if it is not there; `example` is what could be written.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "emulator/fabric/element_faults.h"
+#include "scenarios/language/fault_words.h"
 #include "scenarios/language/scenario.h"
 
 namespace verbena::scenarios {
@@ -22,15 +23,10 @@ struct ElementStep {
 /// Step `number` of the fault, from 0; nothing: it has no such step, or is one of nodes and their software.
 std::optional<ElementStep> element_step(const ElementFault& fault, std::uint32_t number);
 
-/// What happens to a node, whichever the clock: the doing is a simulated NIC's or a program's.
-enum class NodeChange : std::uint8_t {
-  crash,    // nothing runs on it any more, its peers hear nothing more
-  freeze,   // nothing runs on it for now
-  thaw,     // ... and goes on
-  restart,  // crashes if it has not, and begins anew
-};
 /// Nothing: the fault is none of nodes.
 std::optional<NodeChange> node_change_of(ElementFault::Kind kind);
+/// Nothing: the fault is none of nodes' software.
+std::optional<SoftwareFault> software_fault_of(ElementFault::Kind kind);
 
 /// The directions that a choice, or several, name.
 std::vector<fabric::LinkId> links_of(const LinkChoice& choice);

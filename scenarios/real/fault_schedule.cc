@@ -10,11 +10,6 @@
 #include "scenarios/real/place_text.h"
 
 namespace verbena::scenarios {
-namespace {
-
-using Kind = ElementFault::Kind;
-
-}  // namespace
 
 std::optional<std::string> FaultSchedule::refuse(const Scenario& scenario) {
   for (const Fault& fault : scenario.faults) {
@@ -128,31 +123,15 @@ void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
     at(when, [hosts = element.hosts, change](FaultTarget& target) {
       for (const std::uint32_t host : hosts) target.change_node(host, *change);
     });
-  switch (element.kind) {
-    case Kind::device_removal:
+  const auto software = software_fault_of(element.kind);
+  if (!software) return;
+  switch (*software) {
+    case SoftwareFault::device_removal:
       return tell(when, host::RemoveDevices{element.hosts});
-    case Kind::link_down:
-    case Kind::link_up:
-    case Kind::link_flap:
-    case Kind::link_rate:
-    case Kind::link_delay:
-    case Kind::partition:
-    case Kind::heal:
-    case Kind::switch_crash:
-    case Kind::switch_restart:
-    case Kind::port_error:
-    case Kind::port_active:
-    case Kind::pause_storm:
-    case Kind::pause_calm:
-    case Kind::node_crash:
-    case Kind::node_freeze:
-    case Kind::node_thaw:
-    case Kind::node_restart:
-      return;  // done above
-    case Kind::rnr_storm:
-    case Kind::completion_status:
-    case Kind::registration_failure:
-    case Kind::post_failure:
+    case SoftwareFault::rnr_storm:
+    case SoftwareFault::completion_status:
+    case SoftwareFault::registration_failure:
+    case SoftwareFault::post_failure:
       return;  // refuse() has said so
   }
 }

@@ -154,43 +154,28 @@ void FaultDriver::change_node(sim::HostId host, NodeChange change, Time now) {
 }
 
 void FaultDriver::apply(const ElementFault& fault, Time now) {
-  using enum ElementFault::Kind;
+  take_step(fault, 0, now);
   if (const auto change = node_change_of(fault.kind))
     for (const sim::HostId host : fault.hosts) change_node(host, *change, now);
-  switch (fault.kind) {
-    case node_crash:
-    case node_freeze:
-    case node_thaw:
-    case node_restart:
-      return;  // done above
-    case link_down:
-    case link_up:
-    case link_flap:
-    case link_rate:
-    case link_delay:
-    case partition:
-    case heal:
-    case switch_crash:
-    case switch_restart:
-    case port_error:
-    case port_active:
-    case pause_storm:
-    case pause_calm:
-      return take_step(fault, 0, now);
-    case device_removal:
+  if (const auto software = software_fault_of(fault.kind)) change_software(*software, fault, now);
+}
+
+void FaultDriver::change_software(SoftwareFault change, const ElementFault& fault, Time now) {
+  switch (change) {
+    case SoftwareFault::device_removal:
       for (const sim::HostId host : fault.hosts) world_.remove_device(host);
       return;
-    case rnr_storm:
+    case SoftwareFault::rnr_storm:
       for (const sim::HostId host : fault.hosts) workloads_.agent(host).hold_receives(now + fault.down);
       return;
-    case completion_status:
+    case SoftwareFault::completion_status:
       if (const auto workload = workloads_.find(fault.workload))
         workloads_.ledger(*workload).rewrite(static_cast<nic::CompletionStatus>(fault.status), fault.times);
       return;
-    case registration_failure:
+    case SoftwareFault::registration_failure:
       for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_registrations(fault.times);
       return;
-    case post_failure:
+    case SoftwareFault::post_failure:
       for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_posts(fault.times);
       return;
   }

@@ -40,12 +40,12 @@ void add_introduction(Page& page) {
       "each packet the fault that hit it.");
 }
 
-void add_packet_faults(Page& page) {
+void add_packet_faults(Page& page, const fabric::FaultTable& table) {
   page.heading("Packets: ACTION [WORD]...");
   page.paragraph(
       "One action, then words in any order, separated by blanks: which packets (below), and how the action is done "
       "(with the action). A packet is hit if all that is said fits.");
-  for (const fabric::FaultActionWords& entry : fabric::fault_action_words()) {
+  for (const fabric::FaultActionWords& entry : fabric::fault_action_words(table)) {
     page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
     for (const fabric::FaultWord& word : entry.parameters)
       page.part(std::string(word.name) + "=", word.value, word.text, word.example);
@@ -62,39 +62,39 @@ void add_packet_faults(Page& page) {
       "fault hits requests and responses alike.");
 }
 
-void add_fabric_words(Page& page) {
+void add_fabric_words(Page& page, std::span<const host::ElementWord> elements) {
   page.heading("A running fabric: verbena fault [--fabric NAME] WORD ...");
   page.paragraph(
       "For `verbena fabric` and scenarios with `clock: real`. LINK is a cable, n1-s1 for both directions, n1->s1 for "
       "one, "
       "or all; `verbena stat` lists them.");
-  for (const host::FabricCommands::Explained& word : host::FabricCommands::explained())
+  for (const host::FabricCommands::Explained& word : host::FabricCommands::explained(elements))
     page.word(word.usage, "", word.text, "verbena fault " + word.example);
 }
 
-std::string keys_text(std::string_view section, std::string_view own) {
+/// The first of them is its own.
+std::string keys_text(std::span<const std::string_view> keys) {
   std::string text;
-  for (const std::string_view key : scenarios::keys_of(section))
-    if (key != own) text += (text.empty() ? "" : ", ") + std::string(key);
+  for (const std::string_view key : keys.subspan(1)) text += (text.empty() ? "" : ", ") + std::string(key);
   return text;
 }
 
-void add_scenario_faults(Page& page) {
+void add_scenario_faults(Page& page, std::span<const scenarios::ElementFaultWord> words) {
   page.heading("A scenario: faults:");
   page.paragraph(
       "Each entry of the list is a packet fault on all links, as a text, or a map with one of these keys, which names "
       "what is hit, and others that say when and how.");
-  page.word("packet", "", "A packet fault, as above. Keys: " + keys_text("packet", "packet") + ".",
+  page.word("packet", "", "A packet fault, as above. Keys: " + keys_text(scenarios::keys_of("packet")) + ".",
             "{" + std::string(scenarios::kPacketFaultExample) + "}");
   page.word("data-pkt-events", "",
-            "Packet faults as Lumina has them. Keys: " + keys_text("data-pkt-events", "data-pkt-events") + ".",
+            "Packet faults as Lumina has them. Keys: " + keys_text(scenarios::keys_of("data-pkt-events")) + ".",
             "{" + std::string(scenarios::kLuminaFaultExample) + "}");
   for (const scenarios::FaultKeyWord& word : scenarios::lumina_key_words())
     page.part(word.key, word.value, word.text, "");
-  for (const scenarios::ElementFaultWord& word : scenarios::element_fault_words())
+  for (const scenarios::ElementFaultWord& word : words)
     page.word(word.key, "",
               std::string(word.text) + (word.needs_virtual_clock ? " Under virtual time only." : "") +
-                  " Keys: " + keys_text(word.key, word.key) + ".",
+                  " Keys: " + keys_text(scenarios::keys_of(word)) + ".",
               "{" + std::string(word.example) + "}");
   page.heading("Keys of a scenario's faults");
   for (const scenarios::FaultKeyWord& word : scenarios::fault_key_words())
@@ -125,16 +125,16 @@ Json json_of(const fabric::FaultWord& word) {
 
 }  // namespace
 
-nlohmann::ordered_json fault_words() {
+nlohmann::ordered_json fault_words(const FaultTables& tables) {
   Json fabric = Json::array();
-  for (const host::FabricCommands::Explained& word : host::FabricCommands::explained())
+  for (const host::FabricCommands::Explained& word : host::FabricCommands::explained(tables.elements))
     fabric.push_back({{"word", word.name},
                       {"usage", word.usage},
                       {"text", word.text},
                       {"example", word.example},
                       {"undo", undo_of(word)}});
   Json packets = Json::array();
-  for (const fabric::FaultActionWords& entry : fabric::fault_action_words()) {
+  for (const fabric::FaultActionWords& entry : fabric::fault_action_words(tables.packets)) {
     Json action = json_of(entry.action);
     action["words"] = Json::array();
     for (const fabric::FaultWord& word : entry.parameters) action["words"].push_back(json_of(word));
@@ -145,12 +145,12 @@ nlohmann::ordered_json fault_words() {
   return {{"fabric", fabric}, {"packets", packets}, {"conditions", conditions}};
 }
 
-Page fault_page() {
+Page fault_page(const FaultTables& tables) {
   Page page("Faults");
   add_introduction(page);
-  add_packet_faults(page);
-  add_fabric_words(page);
-  add_scenario_faults(page);
+  add_packet_faults(page, tables.packets);
+  add_fabric_words(page, tables.elements);
+  add_scenario_faults(page, tables.of_scenarios);
   add_quantities(page);
   page.heading("The program's own sockets");
   page.paragraph(std::string(kOwnSockets));

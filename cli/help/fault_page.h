@@ -6,14 +6,25 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "cli/help/page.h"
+#include "emulator/fabric/fault_rows.h"
+#include "emulator/host/fabric_process/element_words.h"
+#include "scenarios/language/fault_words.h"
 
 namespace verbena::cli::help {
 
-Page fault_page();
+/// What the page is made from; others than Verbena's own for tests.
+struct FaultTables {
+  const fabric::FaultTable& packets = fabric::fault_table();
+  std::span<const host::ElementWord> elements = host::element_words();
+  std::span<const scenarios::ElementFaultWord> of_scenarios = scenarios::element_fault_words();
+};
+
+Page fault_page(const FaultTables& tables = {});
 /// The words of a running fabric with what undoes each, and those of packet faults: `verbena help fault --json`, for
 /// programs.
-nlohmann::ordered_json fault_words();
+nlohmann::ordered_json fault_words(const FaultTables& tables = {});
 
 }  // namespace verbena::cli::help

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "emulator/fabric/chance.h"
+#include "emulator/fabric/fault_rows.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/flow_table.h"
 #include "wire/aeth.h"
@@ -169,39 +170,14 @@ std::uint32_t choose_bit(CorruptPlace place, const wire::PacketView& packet, std
   return octet * 8 + static_cast<std::uint32_t>(draw & 7);
 }
 
-/// What an action is called, and how grave it is beside others.
-struct ActionWords {
-  std::string_view name;
-  std::string_view past;
-  int gravity = 0;
-};
-
-ActionWords words_of(FaultAction action) {
-  switch (action) {
-    case FaultAction::drop:
-      return {"drop", "dropped", 7};
-    case FaultAction::burst_loss:
-      return {"burst-loss", "dropped", 7};
-    case FaultAction::truncate:
-      return {"truncate", "truncated", 6};
-    case FaultAction::corrupt:
-      return {"corrupt", "corrupted", 5};
-    case FaultAction::duplicate:
-      return {"duplicate", "duplicated", 4};
-    case FaultAction::reorder:
-      return {"reorder", "reordered", 3};
-    case FaultAction::delay:
-      return {"delay", "delayed", 2};
-    case FaultAction::mark:
-      return {"mark", "marked", 1};
-  }
-  return {"unknown", "hit", 0};
+const FaultActionRow& row_of(FaultAction action) {
+  return fault_table().actions[static_cast<std::size_t>(action)];
 }
 
 }  // namespace
 
 std::string_view to_string(FaultAction action) {
-  return words_of(action).name;
+  return row_of(action).name;
 }
 
 /// Rules that began together count the same flows.
@@ -233,8 +209,7 @@ struct FaultPlan::State {
   Entry make_entry(const FaultRule& rule) {
     Entry entry;
     entry.rule = rule;
-    entry.comment =
-        std::string("verbena: ") + std::string(words_of(rule.action).past) + " by fault '" + rule.text + "'";
+    entry.comment = std::string("verbena: ") + std::string(row_of(rule.action).past) + " by fault '" + rule.text + "'";
     entry.by_packet = rule.flows || rule.psns || rule.iterations || rule.asks_for_message();
     entry.serial = next_serial++;
     return entry;
@@ -421,8 +396,8 @@ FaultVerdict FaultPlan::judge(const wire::PacketView& packet) {
     ++entry.counters.applied;
     state_->struck.push_back(entry.rule.id);
     apply(index, packet, mix_all({packet_key, kDrawDetail}), verdict);
-    if (words_of(entry.rule.action).gravity > gravest) {
-      gravest = words_of(entry.rule.action).gravity;
+    if (row_of(entry.rule.action).gravity > gravest) {
+      gravest = row_of(entry.rule.action).gravity;
       verdict.comment = entry.comment;
     }
   }

@@ -114,6 +114,25 @@ BOOST_AUTO_TEST_CASE(every_key_of_a_fault_is_explained) {
   for (const std::string_view key : scenarios::keys_of("data-pkt-event")) BOOST_TEST(lumina.contains(key), key);
 }
 
+BOOST_AUTO_TEST_CASE(a_row_more_in_each_table_is_on_the_page) {
+  std::vector<fabric::FaultActionRow> actions(fabric::fault_table().actions.begin(),
+                                              fabric::fault_table().actions.end());
+  actions.push_back(actions.front());
+  actions.back().name = "vanish";
+  const fabric::FaultTable packets{actions, fabric::fault_table().words};
+  std::vector<host::ElementWord> elements(host::element_words().begin(), host::element_words().end());
+  elements.push_back(elements.front());
+  elements.back().usage = "link-dim LINK";
+  std::vector<scenarios::ElementFaultWord> of_scenarios(scenarios::element_fault_words().begin(),
+                                                        scenarios::element_fault_words().end());
+  of_scenarios.push_back(of_scenarios.front());
+  of_scenarios.back().key = "cable-dim";
+  const cli::help::FaultTables tables{packets, elements, of_scenarios};
+  const std::string page = cli::help::fault_page(tables).markdown();
+  for (const char* word : {"vanish", "link-dim LINK", "cable-dim"}) BOOST_TEST(contains(page, word), word);
+  BOOST_TEST(contains(cli::help::fault_words(tables).dump(), "vanish"));
+}
+
 BOOST_AUTO_TEST_CASE(every_quantity_has_examples_that_are_understood) {
   for (const fabric::QuantityForm& form : fabric::quantity_forms())
     for (const std::string_view example : form.examples) {

@@ -15,6 +15,8 @@ using fabric::ElementChange;
 using fabric::LinkId;
 using fabric::Topology;
 using Kind = ElementChange::Kind;
+using Subject = ElementWord::Subject;
+using Value = ElementWord::Value;
 using Parsed = Result<std::vector<ElementChange>, std::string>;
 
 constexpr std::size_t kNamesSuggestedFrom = 2000;
@@ -25,35 +27,37 @@ constexpr std::array kRate{LinkValue{"rate_bits_per_second", "bps"}};
 constexpr std::array kDelay{LinkValue{"delay_ns", "ns"}, LinkValue{"jitter_ns", "ns"}};
 
 constexpr std::array<ElementWord, 12> kWords{{
-    {Kind::link_down, "link-down", 2, 2, "link-down LINK",
+    {Kind::link_down, Subject::links, Value::none, "link-down", 2, 2, "link-down LINK",
      "The cable is dead: what is on it is lost, ports at its ends go down, switches find other ways.",
      "link-down n1-s1", "link-up"},
-    {Kind::link_up, "link-up", 2, 2, "link-up LINK", "It is alive again.", "link-up n1-s1"},
-    {Kind::link_rate, "link-rate", 3, 3, "link-rate LINK RATE", "Another rate from now on; 0: frames take no time.",
-     "link-rate n1-s1 10Gbps", "", kRate},
-    {Kind::link_delay, "link-delay", 3, 4, "link-delay LINK TIME [JITTER]",
+    {Kind::link_up, Subject::links, Value::none, "link-up", 2, 2, "link-up LINK", "It is alive again.",
+     "link-up n1-s1"},
+    {Kind::link_rate, Subject::links, Value::rate, "link-rate", 3, 3, "link-rate LINK RATE",
+     "Another rate from now on; 0: frames take no time.", "link-rate n1-s1 10Gbps", "", kRate},
+    {Kind::link_delay, Subject::links, Value::delay, "link-delay", 3, 4, "link-delay LINK TIME [JITTER]",
      "Another delay from now on, and up to JITTER more, evenly spread.", "link-delay all 5us 1us", "", kDelay},
-    {Kind::switch_crash, "switch-crash", 2, 2, "switch-crash SWITCH,...",
+    {Kind::switch_crash, Subject::switches, Value::none, "switch-crash", 2, 2, "switch-crash SWITCH,...",
      "The switches are dead, with all their cables.", "switch-crash s1,s2", "switch-restart"},
-    {Kind::switch_restart, "switch-restart", 2, 2, "switch-restart SWITCH,...", "They are alive again.",
-     "switch-restart s1,s2"},
-    {Kind::partition, "partition", 3, 4, "partition NODE,... NODE,... [one-way]",
+    {Kind::switch_restart, Subject::switches, Value::none, "switch-restart", 2, 2, "switch-restart SWITCH,...",
+     "They are alive again.", "switch-restart s1,s2"},
+    {Kind::partition, Subject::pairs, Value::none, "partition", 3, 4, "partition NODE,... NODE,... [one-way]",
      "Packets between nodes of the first list and nodes of the second vanish, while all ports stay up; one-way: only "
      "those from the first to the second.",
      "partition n1,n2 n3 one-way", "heal"},
-    {Kind::heal, "heal", 1, 4, "heal [NODE,... NODE,... [one-way]]",
+    {Kind::heal, Subject::pairs, Value::none, "heal", 1, 4, "heal [NODE,... NODE,... [one-way]]",
      "Ends all partitions, or the latest that was said with the same words. A pair stays cut as long as another "
      "partition cuts it.",
      "heal"},
-    {Kind::port_error, "port-error", 2, 2, "port-error NODE,...",
+    {Kind::port_error, Subject::hosts, Value::none, "port-error", 2, 2, "port-error NODE,...",
      "All cables of the nodes are dead: their ports go down (IBV_EVENT_PORT_ERR).", "port-error n1,n2", "port-active"},
-    {Kind::port_active, "port-active", 2, 2, "port-active NODE,...",
+    {Kind::port_active, Subject::hosts, Value::none, "port-active", 2, 2, "port-active NODE,...",
      "All their cables are alive again (IBV_EVENT_PORT_ACTIVE).", "port-active n1,n2"},
-    {Kind::pause_storm, "pause-storm", 2, 3, "pause-storm NODE,... [CLASS,...]",
+    {Kind::pause_storm, Subject::hosts, Value::classes, "pause-storm", 2, 3, "pause-storm NODE,... [CLASS,...]",
      "The nodes' NICs ask for a pause of these traffic classes, or of all, again and again, whatever comes to them, as "
      "a broken one does. In a fabric with traffic classes (--qos).",
      "pause-storm n3 3", "pause-calm"},
-    {Kind::pause_calm, "pause-calm", 2, 3, "pause-calm NODE,... [CLASS,...]", "They no longer do.", "pause-calm n3"},
+    {Kind::pause_calm, Subject::hosts, Value::classes, "pause-calm", 2, 3, "pause-calm NODE,... [CLASS,...]",
+     "They no longer do.", "pause-calm n3"},
 }};
 
 constexpr bool in_order_of_kinds() {
@@ -98,16 +102,16 @@ std::string vertex_meant(const Topology& topology, const std::string& names, boo
   return {};
 }
 
-Parsed parse_of_links(const Topology& topology, ElementChange change, const FabricWords& words) {
+Parsed parse_of_links(const Topology& topology, ElementChange change, Value value, const FabricWords& words) {
   auto links = find_links(topology, words[1]);
   if (!links) return no_change(no_link(topology, words[1]));
   change.links = std::move(*links);
-  if (change.kind == Kind::link_rate) {
+  if (value == Value::rate) {
     const auto rate = parse_rate(words[2]);
     if (!rate) return no_change(no_rate(words[2]));
     change.rate_bits_per_second = *rate;
   }
-  if (change.kind == Kind::link_delay) {
+  if (value == Value::delay) {
     const auto delay = parse_time_span(words[2]);
     const auto jitter = words.size() > 3 ? parse_time_span(words[3]) : Duration{0};
     if (!delay || !jitter) return no_change(no_time(words[delay ? 3 : 2]));
@@ -174,17 +178,12 @@ std::string not_a_node(const Topology& topology, const std::string& names) {
 
 Parsed parse_element(const Topology& topology, const ElementWord& word, const FabricWords& words) {
   ElementChange change{.kind = word.kind};
-  switch (word.kind) {
-    case Kind::link_down:
-    case Kind::link_up:
-    case Kind::link_rate:
-    case Kind::link_delay:
-      return parse_of_links(topology, std::move(change), words);
-    case Kind::partition:
-    case Kind::heal:
+  switch (word.subject) {
+    case Subject::links:
+      return parse_of_links(topology, std::move(change), word.value, words);
+    case Subject::pairs:
       return parse_between(topology, std::move(change), word, words);
-    case Kind::switch_crash:
-    case Kind::switch_restart: {
+    case Subject::switches: {
       auto switches = find_vertices(topology, words[1], false);
       if (!switches)
         return no_change("'" + words[1] + "' is not a switch of this fabric, nor several with commas" +
@@ -192,16 +191,13 @@ Parsed parse_element(const Topology& topology, const ElementWord& word, const Fa
       change.switches = std::move(*switches);
       return std::vector{std::move(change)};
     }
-    case Kind::port_error:
-    case Kind::port_active: {
+    case Subject::hosts: {
+      if (word.value == Value::classes) return parse_of_pauses(topology, std::move(change), words);
       auto hosts = find_vertices(topology, words[1], true);
       if (!hosts) return no_change(not_a_node(topology, words[1]));
       change.hosts = std::move(*hosts);
       return std::vector{std::move(change)};
     }
-    case Kind::pause_storm:
-    case Kind::pause_calm:
-      return parse_of_pauses(topology, std::move(change), words);
   }
   return no_change("unknown word");
 }

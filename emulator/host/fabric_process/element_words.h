@@ -28,7 +28,12 @@ struct LinkValue {
 
 /// How a change is said, and what it means to whoever says it.
 struct ElementWord {
+  /// What is named behind the word, and the value behind that.
+  enum class Subject : std::uint8_t { links, switches, hosts, pairs };
+  enum class Value : std::uint8_t { none, rate, delay, classes };
   fabric::ElementChange::Kind kind;
+  Subject subject;
+  Value value;
   std::string_view name;
   std::size_t words_min;  // with the name
   std::size_t words_max;

@@ -76,11 +76,11 @@ const std::vector<FabricCommands::Command>& FabricCommands::table() {
 }
 
 /// Those for packets, those for elements, the rest.
-std::vector<FabricCommands::Explained> FabricCommands::explained() {
+std::vector<FabricCommands::Explained> FabricCommands::explained(std::span<const ElementWord> elements) {
   std::vector<Explained> words;
   for (const Command& command : table()) {
     if (command.name == "device-removal")
-      for (const ElementWord& word : element_words())
+      for (const ElementWord& word : elements)
         words.push_back({std::string(word.name), std::string(word.usage), std::string(word.text),
                          std::string(word.example), std::string(word.undo), word.restores});
     words.push_back({command.name, command.usage, command.text, command.example, command.undo});

@@ -47,7 +47,7 @@ class FabricCommands {
     std::string undo;  // the word that ends it, with the same names or, for a fault that has one, its number
     std::span<const LinkValue> restores{};
   };
-  static std::vector<Explained> explained();
+  static std::vector<Explained> explained(std::span<const ElementWord> elements = element_words());
 
  private:
   struct Fault {

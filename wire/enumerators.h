@@ -23,4 +23,13 @@ consteval bool has_name() {
 template <class Enumeration, std::size_t number>
 inline constexpr bool is_enumerator = detail::has_name<static_cast<Enumeration>(number)>();
 
+/// How many there are, from 0.
+template <class Enumeration, std::size_t from = 0>
+consteval std::size_t enumerators() {
+  if constexpr (is_enumerator<Enumeration, from>)
+    return enumerators<Enumeration, from + 1>();
+  else
+    return from;
+}
+
 }  // namespace verbena::wire

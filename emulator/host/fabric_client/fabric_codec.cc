@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "wire/enumerators.h"
+
 namespace verbena::host {
 namespace {
 
@@ -15,13 +17,6 @@ constexpr std::size_t kLengthBytes = 4;
 constexpr unsigned kDigitBits = 7;
 constexpr unsigned kWordBits = 64;
 constexpr std::uint8_t kMore = 0x80;
-
-constexpr fabric::ElementChange::Kind last_of(fabric::ElementChange::Kind) {
-  return fabric::ElementChange::Kind::pause_calm;
-}
-constexpr NodePower last_of(NodePower) {
-  return NodePower::crashing;
-}
 
 // -- What each value has, in order: one declaration for both ways -----------------------------------------------------
 
@@ -276,7 +271,7 @@ class Reader {
   template <class T>
   void take(T& value) {
     if constexpr (std::is_enum_v<T>)
-      value = static_cast<T>(take_number(static_cast<std::uint64_t>(last_of(T{}))));
+      value = static_cast<T>(take_number(wire::enumerators<T>() - 1));
     else if constexpr (std::is_same_v<T, bool>)
       value = take_number(1) != 0;
     else if constexpr (std::is_signed_v<T>)

@@ -212,26 +212,18 @@ std::optional<std::string> why_no_change(const Topology& topology, const Element
   if (!std::ranges::all_of(change.hosts, is_host) || !std::ranges::all_of(change.peers, is_host))
     return "this fabric has no such node";
   if (!std::ranges::all_of(change.switches, is_switch)) return "this fabric has no such switch";
-  switch (change.kind) {
-    case Kind::link_rate:
+  switch (kWords[static_cast<std::size_t>(change.kind)].value) {
+    case Value::rate:
       if (change.rate_bits_per_second > kRateMax) return no_rate(std::to_string(change.rate_bits_per_second) + "bps");
       return std::nullopt;
-    case Kind::link_delay:
+    case Value::delay:
       for (const Duration time : {change.delay, change.jitter})
         if (time < Duration{0} || time > fabric::kFaultTimeMax) return no_time(std::to_string(time.ns) + "ns");
       return std::nullopt;
-    case Kind::pause_storm:
-    case Kind::pause_calm:
+    case Value::classes:
       if (!topology.qos) return kNoClasses;
       return std::nullopt;
-    case Kind::link_down:
-    case Kind::link_up:
-    case Kind::switch_crash:
-    case Kind::switch_restart:
-    case Kind::partition:
-    case Kind::heal:
-    case Kind::port_error:
-    case Kind::port_active:
+    case Value::none:
       return std::nullopt;
   }
   return std::nullopt;

@@ -88,7 +88,7 @@ void begin(const FramePath& path, FrameHeaders& into) {
 }
 
 bool has_ipv4(const FrameHeaders& headers) {
-  return headers.octets[headers.network_at] >> 4 == std::byte{4};  // the version
+  return (headers.octets[headers.network_at] >> 4) == std::byte{4};  // the version
 }
 
 void fit(FrameHeaders& headers, std::size_t transport_bytes) {

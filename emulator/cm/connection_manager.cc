@@ -9,7 +9,7 @@ ConnectionManager::ConnectionManager(const Config& config)
       table_(config.slot, config.first_id),
       exchange_(config_, table_),
       ending_(config_, table_, exchange_, events_),
-      reception_(config_, listeners_, table_, exchange_, ending_, events_) {}
+      reception_(listeners_, table_, exchange_, ending_, events_) {}
 
 // -- Connections -----------------------------------------------------------------------------------------------------
 

@@ -16,9 +16,9 @@ PrivateData private_data(std::span<const std::byte> body, std::size_t skip = 0) 
 
 }  // namespace
 
-Reception::Reception(const Config& config, Listeners& listeners, ConnectionTable& table, Exchange& exchange,
-                     Ending& ending, EventQueue& events)
-    : config_(config), listeners_(listeners), table_(table), exchange_(exchange), ending_(ending), events_(events) {}
+Reception::Reception(Listeners& listeners, ConnectionTable& table, Exchange& exchange, Ending& ending,
+                     EventQueue& events)
+    : listeners_(listeners), table_(table), exchange_(exchange), ending_(ending), events_(events) {}
 
 std::optional<PeerProcess> Reception::sender_if_stale(const wire::PacketView& packet) const {
   const auto header = mad_header(packet);

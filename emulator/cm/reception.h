@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 
-#include "emulator/cm/config.h"
 #include "emulator/cm/connection_table.h"
 #include "emulator/cm/ending.h"
 #include "emulator/cm/event_queue.h"
@@ -24,8 +23,7 @@ class Reception {
  public:
   static constexpr std::uint8_t kResponseTimeoutMin = 8;  // of a peer's that asks for less: a millisecond
 
-  Reception(const Config& config, Listeners& listeners, ConnectionTable& table, Exchange& exchange, Ending& ending,
-            EventQueue& events);
+  Reception(Listeners& listeners, ConnectionTable& table, Exchange& exchange, Ending& ending, EventQueue& events);
 
   // As ConnectionManager's.
   void receive(Time now, const wire::PacketView& packet);
@@ -53,7 +51,6 @@ class Reception {
   void receive_service_reply(const Message& message);
   void refuse_path(const Message& message);
 
-  const Config& config_;
   Listeners& listeners_;
   ConnectionTable& table_;
   Exchange& exchange_;

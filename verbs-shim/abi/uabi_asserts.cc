@@ -115,7 +115,7 @@ static_assert(sizeof(nic::Sge) == sizeof(ibv_sge) && offsetof(nic::Sge, address)
               offsetof(nic::Sge, lkey) == offsetof(ibv_sge, lkey));
 
 // The shapes that applications and the providers' libraries count on.
-static_assert(sizeof(ibv_device) == 664 && offsetof(Device, provider_operations) == sizeof(ibv_device));
+static_assert(sizeof(ibv_device) == 664 && offsetof(VisibleDevice, provider_operations) == sizeof(ibv_device));
 static_assert(offsetof(verbs_context, sz) + sizeof(std::size_t) == offsetof(verbs_context, context));
 static_assert(offsetof(ibv_cq_ex, async_events_completed) == offsetof(ibv_cq, async_events_completed));
 static_assert(offsetof(ibv_port_attr, port_cap_flags2) == 48);  // where the compatible layout ends

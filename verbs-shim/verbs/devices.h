@@ -16,14 +16,17 @@
 
 namespace verbena::shim {
 
-/// One device: struct ibv_device, and behind it the pointer by which the providers' libraries (mlx5dv_is_supported and
-/// the like) recognise their own devices. Here it points at nothing they know.
-struct Device {
+/// What programs see: struct ibv_device, and behind it the pointer by which the providers' libraries (mlx5dv_is_supported
+/// and the like) recognise their own devices. Here it points at nothing they know.
+struct VisibleDevice {
   ibv_device device;
   const void* provider_operations;
   std::byte provider_rest[256];
-  std::uint64_t guid;  // network order
-  int index = 0;       // in the list
+};
+
+struct Device : VisibleDevice {
+  std::uint64_t guid = 0;  // network order
+  int index = 0;           // in the list
   host::EngineConfig config;
 
   /// What there is while a context has the device open. Guarded by Process.

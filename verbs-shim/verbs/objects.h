@@ -181,7 +181,7 @@ inline Context* context_of(const ibv_context* context) {
   return static_cast<Context*>(reinterpret_cast<verbs_context*>(bytes - offsetof(verbs_context, context)));
 }
 inline Device* device_of(ibv_device* device) {
-  return reinterpret_cast<Device*>(device);
+  return static_cast<Device*>(reinterpret_cast<VisibleDevice*>(device));
 }
 inline Cq* cq_of(ibv_cq* cq) {
   return static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq));

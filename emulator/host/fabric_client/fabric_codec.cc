@@ -118,7 +118,7 @@ void fields(Way& way, In<Way, FabricSnapshot::Fault>& value) {
   way(value.number, value.where, value.rule, value.hits);
 }
 template <class Way>
-void fields(Way& way, In<Way, FabricSnapshot::Capture>& value) {
+void fields(Way& way, In<Way, FabricCaptureCounts>& value) {
   way(value.frames_missing, value.missing_from, value.frames_cut);
 }
 template <class Way>
@@ -174,7 +174,7 @@ class Writer {
   template <class... T>
   void put(const std::variant<T...>& value) {
     put_number(value.index());
-    std::visit([this](const auto& alternative) { put(alternative); }, value);
+    std::visit([this](const auto& alternative) { this->put(alternative); }, value);
   }
   template <class T>
   void put(const T& value) {

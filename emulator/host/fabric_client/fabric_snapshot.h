@@ -18,6 +18,13 @@
 
 namespace verbena::host {
 
+/// Of the fabric's capture.
+struct FabricCaptureCounts {
+  std::uint64_t frames_missing = 0;
+  std::optional<Duration> missing_from;  // since the fabric began
+  std::uint64_t frames_cut = 0;
+};
+
 struct FabricSnapshot {
   struct Cable {
     std::uint32_t a = 0;  // vertices
@@ -48,11 +55,6 @@ struct FabricSnapshot {
     std::string rule;
     std::uint64_t hits = 0;
   };
-  struct Capture {
-    std::uint64_t frames_missing = 0;
-    std::optional<Duration> missing_from;  // since the fabric began
-    std::uint64_t frames_cut = 0;
-  };
 
   std::string fabric;
   Duration uptime{};
@@ -69,7 +71,7 @@ struct FabricSnapshot {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> cut_off;  // from, to
   std::vector<std::string> counter_names;
   bool counters_complete = false;  // those of processes that ended are kept, but not of any number of them
-  std::optional<Capture> capture;
+  std::optional<FabricCaptureCounts> capture;
 
   /// 0: nobody counts it.
   std::uint64_t counter(std::size_t node, std::string_view name) const {

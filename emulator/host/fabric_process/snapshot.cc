@@ -85,7 +85,7 @@ FabricSnapshot take_snapshot(Time now, const SnapshotSources& sources) {
   }
   if (sources.capture != nullptr) {
     const FabricCapture::Missing& missing = sources.capture->missing();
-    FabricSnapshot::Capture& capture = snapshot.capture.emplace();
+    FabricCaptureCounts& capture = snapshot.capture.emplace();
     capture.frames_missing = missing.frames;
     if (missing.from) capture.missing_from = *missing.from - sources.started;
     capture.frames_cut = missing.cut;

@@ -39,13 +39,13 @@ FabricSnapshot snapshot(bool has_classes) {
   seen.faults = {{1, "n1-s1", "drop 1%", 17}, {UINT32_MAX, "", "", 0}};
   seen.crashed = {3};
   seen.cut_off = {{0, 1}, {1, 0}};
-  if (!has_classes) seen.capture = FabricSnapshot::Capture{5, seconds(1), 6};
+  if (!has_classes) seen.capture = FabricCaptureCounts{5, seconds(1), 6};
   return seen;
 }
 
 std::vector<FabricReply> replies() {
   FabricSnapshot no_capture_time = snapshot(true);
-  no_capture_time.capture = FabricSnapshot::Capture{0, std::nullopt, 1};
+  no_capture_time.capture = FabricCaptureCounts{0, std::nullopt, 1};
   return {FabricDone{},
           FaultAdded{1024},
           FaultRemoved{UINT64_MAX},

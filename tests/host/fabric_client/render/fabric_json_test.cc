@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(snapshot_with_everything_has_every_key) {
   seen.faults = {{1, "n1-s1", "drop \"1%\"", 17}};
   seen.crashed = {1};
   seen.cut_off = {{0, 1}};
-  seen.capture = FabricSnapshot::Capture{1, std::nullopt, 2};
+  seen.capture = FabricCaptureCounts{1, std::nullopt, 2};
   const std::string faults = R"("faults":[{"number":1,"link":"n1-s1","rule":"drop \"1%\"","hits":17}],)";
   const std::string ends = R"("crashed":["s1"],"cut_off":["n1->s1"])";
   const std::string pauses = R"(,"pauses":{"3":{"sent":1,"received":0,"paused_ns":0,"paused":false},)"

@@ -16,8 +16,8 @@
 
 namespace verbena::shim {
 
-/// What programs see: struct ibv_device, and behind it the pointer by which the providers' libraries (mlx5dv_is_supported
-/// and the like) recognise their own devices. Here it points at nothing they know.
+/// What programs see: struct ibv_device, and behind it the pointer by which the providers' libraries
+/// (mlx5dv_is_supported and the like) recognise their own devices. Here it points at nothing they know.
 struct VisibleDevice {
   ibv_device device;
   const void* provider_operations;

@@ -1,7 +1,6 @@
 #include "wire/encapsulation.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "wire/frame_template.h"
 #include "wire/headers.h"
@@ -9,6 +8,7 @@
 namespace verbena::wire {
 
 const Encapsulation* find_encapsulation(std::uint16_t ether_type) {
+  if (ether_type == 0) return nullptr;  // a row without a second type has 0 there
   const auto rows = encapsulations();
   const auto row = std::ranges::find_if(rows, [&](const Encapsulation* one) {
     return std::ranges::find(one->ether_types, ether_type) != one->ether_types.end();

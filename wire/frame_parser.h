@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "wire/assert.h"
 #include "wire/known_headers.h"
 #include "wire/packet_view.h"
 
@@ -121,6 +122,8 @@ class FrameParser {
     const auto headers = std::span<const std::byte>(view_.headers_).first(std::min(end_, view_.headers_.size()));
     const Result<Carried, ParseError> carried = by->parse(headers, network_at);
     if (!carried) return fail(carried.error());
+    VERBENA_ASSERT(carried->places.bth_at + BthLayout::bytes + PacketView::kExtensionBytesMax <=
+                   PacketView::kHeaderBytesMax);
     view_.encapsulation_ = by;
     view_.places_ = carried->places;
     view_.is_ipv4_ = false;

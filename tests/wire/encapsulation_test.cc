@@ -133,6 +133,13 @@ BOOST_AUTO_TEST_CASE(no_cut_of_it_is_taken_for_whole) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_row_with_one_type_does_not_take_type_0) {
+  Bytes frame = sample(toy_path(), kRcWriteOnly, 20);
+  frame[12] = frame[13] = std::byte{0};  // the EtherType
+  BOOST_TEST((parse_frame(frame).error() == ParseError::not_ip));
+  BOOST_TEST(!find_places(frame).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(the_grh_area_has_its_network_header_at_the_end) {
   const Bytes frame = sample(toy_path(), kRcWriteOnly, 20);
   const auto area = grh_area(*parse_frame(frame));

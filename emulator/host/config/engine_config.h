@@ -32,10 +32,10 @@ struct EngineConfig {
   std::string device_name = kDeviceNameDefault;  // what applications see; the engine does not look at it
   wire::IcrcState icrc = wire::IcrcState::deferred;  // of frames in shared memory; present: always computed
   bool progress_thread = true;                       // tests may drive progress() themselves
-  const Clock* clock = &real_clock();                // of the engine; links keep to the machine's
-  Sleeper* sleeper = &real_sleeper();                // of its threads
-  static constexpr std::uint64_t kFaultSeed = 1;     // where none is given, so that faults are the same ones again
-  std::optional<Duration> prompt_answer;             // as ping_pong_detector.h has it; tests run on slower machines
+  const Clock* clock = &real_clock();  // of the engine: it has to go on while one closes; links keep to the machine's
+  Sleeper* sleeper = &real_sleeper();  // of its threads
+  static constexpr std::uint64_t kFaultSeed = 1;  // where none is given, so that faults are the same ones again
+  std::optional<Duration> prompt_answer;          // as ping_pong_detector.h has it; tests run on slower machines
 };
 
 }  // namespace verbena::host

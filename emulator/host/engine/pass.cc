@@ -8,7 +8,6 @@ constexpr std::size_t kReceiveBudget = 64;   // frames per pass
 constexpr std::size_t kTransmitBudget = 64;  // frames per pass or call; a ring holds about as many of the largest
 constexpr std::uint32_t kPassesPerClock = 16;
 constexpr Duration kBackPressureRetry = microseconds(50);
-
 }  // namespace
 
 /// Hands frames to the NIC. The clock is read at the first frame of a pass, and only then.

@@ -127,20 +127,20 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   const bool in_vain = !traffic.any() && count == 0;
   const bool yields = in_vain && parts.directed_yield != nullptr && parts.directed_yield->wants_to_yield();
   VainPolls::Decision decision;
-  if (in_vain)
-    decision = vain_polls_.missed(parts.scheduling, pass_.clock());
-  else
+  if (!in_vain)
     vain_polls_.found();
+  else if (!yields)
+    decision = vain_polls_.missed(pass_.clock(), [&](Time now) { return pass_.deadline_of_rest(now); });
   const bool kick = traffic.any() && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
+  if (traffic.any()) vain_polls_.took_frames();
   if (yields)
     parts.directed_yield->yield_core();
-  else if (decision.yield != PollYield::Kind::none)
-    vain_polls_.yield(decision.yield);
+  else if (vain_polls_.rest(decision))
+    return poll_cq(cq, into);  // which rests no more: that takes several polls
   else if (in_vain)
     lock_.rest_after_vain_hold();
-  if (decision.asks_for_cores) vain_polls_.look_for_cores();
   return count;
 }
 

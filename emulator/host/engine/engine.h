@@ -88,7 +88,8 @@ class Engine final {
   const ServiceDirectory& services() const { return live_.connections().directory(); }
   const LinkKind& link_kind() const { return *find_link_kind(config_.link); }
 
-  /// ibv_poll_cq: completions that wait, else one pass over the link. Never blocks.
+  /// ibv_poll_cq: completions that wait, else one pass over the link. Who polls in vain on a core that others need
+  /// leaves it to them for some microseconds (PollYield); else it never blocks.
   std::size_t poll_cq(nic::CqHandle cq, std::span<nic::Completion> into);
 
   /// The caller is about to sleep until an event (ibv_get_cq_event after ibv_req_notify_cq): peers ring the progress
@@ -166,7 +167,7 @@ class Engine final {
   FairLock lock_;  // guards live_, pass_, vain_polls_, sleep_plan_
   LiveNic live_;
   Pass pass_;
-  VainPolls vain_polls_;
+  VainPolls vain_polls_{live_};
   SleepPlan sleep_plan_;
 
   // Read without the lock.

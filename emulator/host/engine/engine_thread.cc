@@ -15,7 +15,10 @@ Progress::Look Engine::ThreadSide::pass() {
   const bool in_the_way = !traffic.any() && scheduling != nullptr && scheduling->blocks_peer_cpu();
   engine_.lock_.unlock();
   engine_.after_unlock(false);
-  if (traffic.any()) return Look::worked;
+  if (traffic.any()) {
+    engine_.vain_polls_.took_frames();
+    return Look::worked;
+  }
   return in_the_way ? Look::in_the_way : Look::nothing;
 }
 

@@ -79,6 +79,12 @@ bool LiveNic::flush() {
   return has_new_ways;
 }
 
+std::optional<CoreRest::Begun> LiveNic::begin_rest() const {
+  if (parts_.answers != nullptr) parts_.answers->tell_rest(nic_->owes_answers());
+  if (is_decorated_ && port_->holds_back()) return std::nullopt;
+  return parts_.core_rest != nullptr ? parts_.core_rest->begin_rest() : CoreRest::Begun{};
+}
+
 bool LiveNic::arm() {
   if (parts_.answers != nullptr) parts_.answers->tell_rest(nic_->owes_answers());
   return !(is_decorated_ && port_->holds_back()) && link_->arm();

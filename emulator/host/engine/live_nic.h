@@ -43,6 +43,8 @@ class LiveNic {
   /// Asks the link to be woken by frames. False: frames wait, do not sleep. Those that a decorator has kept have left
   /// the link already.
   bool arm();
+  /// The same for an application that rests over a poll (CoreRest). A link without that part rests blindly.
+  std::optional<CoreRest::Begun> begin_rest() const;
   /// Outside of the lock: gives the kernel what was sent. Returns what Link::flush() does.
   bool flush();
 

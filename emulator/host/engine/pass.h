@@ -59,6 +59,11 @@ class Pass {
   // -- What is left to do --
   /// kNever: nothing is due.
   Time deadline(Time now) const;
+  /// The same for an application that rests: nobody waits for what it owes meanwhile.
+  Time deadline_of_rest(Time now) {
+    acknowledge(now);
+    return deadline(now);
+  }
   Time acknowledgement_due() const { return acknowledgements_.due(live_.nic().holds_acknowledgements()); }
   /// deadline() with departures that are to be looked at, for who goes to sleep.
   Time deadline_of_sleep(Time now) { return std::min(deadline(now), timers_.look(live_.nic(), live_.link())); }

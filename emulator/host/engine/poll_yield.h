@@ -1,12 +1,13 @@
-// PollYield: whether an application that polls in vain lets go of its core.
+// PollYield: whether an application that polls in vain lets go of its core, and for how long at most.
 //
 // Who spins on the core of the very process that is to answer it keeps that one from answering until its time slice is
-// over, some milliseconds. Where peers run is known (PeerScheduling::neighbour), so that a poll on a core of one's
-// own never enters the kernel. The question takes cache lines from a peer's core: it is put only after a wait that is
-// long against an answer from another core, and soon again where it has found somebody. A yield to a peer that has
-// frames to take is always worth it. One to a peer that is merely awake, or to whoever else shares the only core that
-// there is, may give that core away for a whole slice for nothing: after such a one there is none for a while. Solely
-// that decision; pure, so that every order of events is a test. Under the engine's lock, but for yielded().
+// over, some milliseconds. So it rests until frames come (CoreRest). Where peers run is known
+// (PeerScheduling::neighbour), so that a poll on a core of one's own never enters the kernel. The question takes cache
+// lines from a peer's core: it is put only after a wait that is long against an answer from another core, and soon
+// again where it has found somebody. A rest for a peer that has frames to take, or for one that hands the core back, is
+// always worth it. One for a peer that is merely awake may be for somebody who has gone to another core: after such a
+// one that nothing has ended there is none for a while. Solely that decision; pure, so that every order of events is a
+// test. Under the engine's lock, but for ran_out().
 #pragma once
 
 #include <atomic>
@@ -20,62 +21,52 @@ namespace verbena::host {
 class PollYield {
  public:
   using Neighbour = PeerScheduling::Neighbour;
-  enum class Kind : std::uint8_t { none, sure, tentative };
+  /// tentative: perhaps for nobody. shared_core: for whoever else runs on the caller's core (CoreShare).
+  enum class Kind : std::uint8_t { none, sure, tentative, shared_core };
 
   /// A poll has found nothing. True: it is time to ask who shares the core.
   bool is_due() {
     if (++vain_polls_ < polls_to_ask_) return false;
     vain_polls_ = 0;
-    ++asks_;
     return true;
   }
-  /// Now and then it is also time to ask how many cores the caller may run on.
-  bool is_due_for_cores() const { return asks_ % kAsksToAskForCores == 1; }
-  /// One has found something. If it was the first after a yield, that was worth it, however long it lasted: two that
-  /// both rest on one core would take turns of a time slice each.
+  /// One has found something. If it was the first after a rest, that was worth it, however long it lasted.
   void found() {
-    if (yields_in_vain_ != 0) not_before_ns_.store(0, std::memory_order_relaxed);
+    if (ran_out_.load(std::memory_order_relaxed) != 0) {
+      ran_out_.store(0, std::memory_order_relaxed);
+      not_before_ns_.store(0, std::memory_order_relaxed);
+    }
     vain_polls_ = 0;
-    yields_in_vain_ = 0;
   }
-  /// Whether to yield now. A peer that has not come after so many yields is stopped, or is not where it was seen.
-  Kind of(Neighbour neighbour, Time now) {
-    polls_to_ask_ = neighbour == Neighbour::nobody ? kPollsAlone : kPollsBeside;
-    if (neighbour == Neighbour::nobody) return Kind::none;
-    const bool is_sure = neighbour == Neighbour::has_our_frames && yields_in_vain_ < kSureYields;
-    if (!is_sure && now.ns < not_before_ns_.load(std::memory_order_relaxed)) return Kind::none;
-    ++yields_in_vain_;
-    return is_sure ? Kind::sure : Kind::tentative;
+  /// Whether to rest now. A peer that has not ended so many rests is stopped, or is not where it was seen.
+  Kind of(Neighbour neighbour, bool is_core_shared, Time now) {
+    const bool is_alone = neighbour == Neighbour::nobody;
+    polls_to_ask_ = is_alone && !is_core_shared ? kPollsAlone : kPollsBeside;
+    if (is_alone) return is_core_shared ? Kind::shared_core : Kind::none;
+    if (neighbour != Neighbour::awake && ran_out_.load(std::memory_order_relaxed) < kSureRests) return Kind::sure;
+    if (is_core_shared) return Kind::shared_core;
+    return now.ns < not_before_ns_.load(std::memory_order_relaxed) ? Kind::none : Kind::tentative;
   }
-  /// The yield began and ended at these times. Any thread. True: nobody has run for many yields. Whoever shares the
-  /// core belongs to another session or control group, which gets no part of it by a yield: nap, to let everybody run.
-  bool yielded(Kind kind, Time began, Time ended) {
-    const Duration took = ended - began;
-    if (kind == Kind::tentative && took >= kLong)
-      not_before_ns_.store((ended + took * kRestsAfterLong).ns, std::memory_order_relaxed);
-    const std::uint32_t alone = took > kNobodyRan ? 0 : yields_alone_.load(std::memory_order_relaxed) + 1;
-    const bool naps = alone == kYieldsBeforeNap;
-    yields_alone_.store(naps ? 0 : alone, std::memory_order_relaxed);
-    return naps;
+  /// The other sources of an application that polls wait meanwhile, such as sockets.
+  static constexpr Duration longest(Kind kind) { return kind == Kind::sure ? kSure : kUnsure; }
+  /// Nothing has ended the rest, which is over now. Any thread.
+  void ran_out(Kind kind, Time now) {
+    ran_out_.fetch_add(1, std::memory_order_relaxed);
+    if (kind == Kind::tentative) not_before_ns_.store((now + kUnsure * kPausesAfter).ns, std::memory_order_relaxed);
   }
 
   static constexpr std::uint32_t kPollsAlone = 256;  // about ten microseconds over shared memory
   static constexpr std::uint32_t kPollsBeside = 8;
-  static constexpr std::uint32_t kAsksToAskForCores = 4096;
-  static constexpr std::uint32_t kSureYields = 1000;
-  static constexpr Duration kLong = microseconds(200);  // longer than peers need that poll in vain themselves
-  static constexpr std::int64_t kRestsAfterLong = 8;
-  static constexpr Duration kNobodyRan = microseconds(2);  // to another process and back takes longer
-  static constexpr std::uint32_t kYieldsBeforeNap = 32;    // most schedulers switch by then, between groups as well
-  static constexpr Duration kNap = microseconds(2);        // and some more for the kernel
+  static constexpr std::uint32_t kSureRests = 16;
+  static constexpr Duration kSure = microseconds(500);  // the thread takes who rests longer to have stopped polling
+  static constexpr Duration kUnsure = microseconds(50);
+  static constexpr std::int64_t kPausesAfter = 8;
 
  private:
   std::uint32_t vain_polls_ = 0;  // in a row, since the last question
   std::uint32_t polls_to_ask_ = kPollsAlone;
-  std::uint32_t asks_ = 0;
-  std::uint32_t yields_in_vain_ = 0;  // since something was found
+  std::atomic<std::uint32_t> ran_out_{0};  // since something was found
   std::atomic<std::int64_t> not_before_ns_{0};
-  std::atomic<std::uint32_t> yields_alone_{0};  // in a row
 };
 
 }  // namespace verbena::host

@@ -1,33 +1,59 @@
 #include "emulator/host/engine/vain_polls.h"
 
-#include <sched.h>
+#include <algorithm>
+#include <ctime>
 
-#include <cerrno>
-
-#include "emulator/host/engine/thread_affinity.h"
+#include "emulator/host/os/clock.h"
 #include "emulator/host/os/nap.h"
 
 namespace verbena::host {
+namespace {
+constexpr Duration kNap = microseconds(2);  // where nothing can end a rest
 
-/// Who shares the core is known of peers over shared memory; of others only that there is no other core to be on.
-VainPolls::Decision VainPolls::decide(PeerScheduling* scheduling, PassClock& clock) {
+/// Of the calling thread (clock_gettime(2)).
+Duration cpu_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return seconds(used.tv_sec) + nanoseconds(used.tv_nsec);
+}
+}  // namespace
+
+/// Who shares the core is known of peers over shared memory; of others only that they have some of its time.
+VainPolls::Decision VainPolls::decide(Time now) {
   using Neighbour = PeerScheduling::Neighbour;
-  const bool asks_for_cores = poll_yield_.is_due_for_cores();
-  Neighbour neighbour = scheduling != nullptr ? scheduling->neighbour() : Neighbour::nobody;
-  if (neighbour == Neighbour::nobody && has_one_core_.load(std::memory_order_relaxed)) neighbour = Neighbour::awake;
-  return {poll_yield_.of(neighbour, clock.now()), asks_for_cores};
+  PeerScheduling* const scheduling = live_.parts().scheduling;
+  const Neighbour neighbour = scheduling != nullptr ? scheduling->neighbour() : Neighbour::nobody;
+  const bool is_core_shared = core_share_.look({.at = clock_now(), .cpu = cpu_time()});
+  if (neighbour == Neighbour::rests) scheduling->wake_neighbour();
+  return {.rest = poll_yield_.of(neighbour, is_core_shared, now)};
 }
 
-void VainPolls::yield(PollYield::Kind kind) {
-  const int kept = errno;
-  const Time began = clock_now();
-  sched_yield();
-  if (poll_yield_.yielded(kind, began, clock_now())) nap(PollYield::kNap);
-  errno = kept;
+void VainPolls::begin(Decision& decision, Duration until_due) {
+  decision.longest = std::min(PollYield::longest(decision.rest), until_due);
+  const auto begun = decision.longest > Duration{} ? live_.begin_rest() : std::nullopt;
+  if (!begun) {
+    decision.rest = PollYield::Kind::none;
+    return;
+  }
+  decision.begun = *begun;
+  resting_.fetch_add(1, std::memory_order_relaxed);
+  core_share_.restart();
 }
 
-void VainPolls::look_for_cores() {
-  has_one_core_.store(is_bound_to_one_core(), std::memory_order_relaxed);
+bool VainPolls::rest(const Decision& decision) {
+  if (decision.rest == PollYield::Kind::none) return false;
+  bool was_ended = true;
+  if (CoreRest* const core_rest = live_.parts().core_rest; core_rest != nullptr)
+    was_ended = core_rest->rest(decision.begun, decision.longest);
+  else
+    nap(kNap);
+  resting_.fetch_sub(1, std::memory_order_relaxed);
+  if (!was_ended) poll_yield_.ran_out(decision.rest, clock_now());
+  return true;
+}
+
+void VainPolls::wake_all() {
+  if (CoreRest* const core_rest = live_.parts().core_rest; core_rest != nullptr) core_rest->end_rest();
 }
 
 }  // namespace verbena::host

@@ -1,11 +1,6 @@
 #include "emulator/host/fabric_process/yielded_cores.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <climits>
 
 namespace verbena::host {
 
@@ -21,15 +16,11 @@ bool YieldedCores::has_any() const {
 
 bool YieldedCores::has_yielded(const ShmChannel& channel) {
   const ProcessPages pages = channel.peer_pages();
-  return pages.told != nullptr && yielded_of(*pages.wake).load(std::memory_order_seq_cst) != 0;
+  return pages.told != nullptr && yielded_of(*pages.wake).is_resting();
 }
 
 bool YieldedCores::give_back(const ShmChannel& channel) {
-  if (!has_yielded(channel)) return false;
-  WakePage* const page = channel.peer_pages().wake;
-  if (yielded_of(*page).exchange(0, std::memory_order_acq_rel) == 0) return false;
-  syscall(SYS_futex, &page->yielded, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-  return true;
+  return has_yielded(channel) && yielded_of(*channel.peer_pages().wake).end();
 }
 
 void YieldedCores::give_all_back() {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 
+#include "emulator/host/link/core_rest.h"
 #include "emulator/host/link/fork_guard.h"
 #include "emulator/host/link/frame_port.h"
 #include "emulator/host/link/group_membership.h"
@@ -98,6 +99,7 @@ class Link : public FramePort {
 struct LinkParts {
   PeerScheduling* scheduling = nullptr;
   DirectedYield* directed_yield = nullptr;
+  CoreRest* core_rest = nullptr;
   Relay* relay = nullptr;
   PeerAnswers* answers = nullptr;
   GroupMembership* groups = nullptr;

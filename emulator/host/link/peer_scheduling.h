@@ -28,13 +28,16 @@ class PeerScheduling {
   virtual bool blocks_peer_cpu() = 0;
   /// Any peer was last seen there.
   virtual bool shares_core() = 0;
-  /// Whoever is awake of those who were last seen there.
+  /// Those who were last seen there and poll, or have something to do.
   enum class Neighbour : std::uint8_t {
     nobody,
+    rests,           // it polls in vain itself, and has left the core to the caller (CoreRest)
     awake,           // it may be about to send something
     has_our_frames,  // which it has not taken yet: as long as the caller runs it cannot answer
   };
   virtual Neighbour neighbour() = 0;
+  /// Of the neighbours that rest, the next one in turn rests no longer: it looks for what it polls for.
+  virtual void wake_neighbour() = 0;
   /// Frames wait, and whatever is sent before they are taken costs somebody between the two ends a turn on a core: one
   /// acknowledgement for all is better than two.
   virtual bool wants_one_answer_for_all() const = 0;

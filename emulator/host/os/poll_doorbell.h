@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "emulator/host/os/spin_lock.h"
+#include "wire/time.h"
 
 namespace verbena::host {
 
@@ -37,6 +38,8 @@ class PollDoorbell {
   void apply() {
     if (wanted_.load(std::memory_order_relaxed) != rings_.load(std::memory_order_relaxed)) change();
   }
+  /// Sleeps until frames wait, whoever else is to be woken by them, at most so long. False: none came.
+  bool rest(Duration longest) const;
 
  private:
   void change();

@@ -75,6 +75,16 @@ BOOST_AUTO_TEST_CASE(what_was_wanted_last_is_done) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(rest_ends_with_frames_although_nobody_wants_to_be_rung) {
+  for (Descriptor Bell::* const where : {&Bell::frames, &Bell::others}) {
+    Bell bell;
+    BOOST_TEST(!bell.bell.rest(verbena::microseconds(50)));
+    Bell::arrive(bell.*where);
+    BOOST_TEST(bell.bell.rest(verbena::milliseconds(900)));
+    BOOST_TEST(!bell.rings());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(no_sender_has_to_call_a_doorbell_that_nobody_wants) {
   Bell bell;
   bell.bell.want(true);

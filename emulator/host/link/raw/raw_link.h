@@ -22,6 +22,7 @@
 #include "emulator/host/config/engine_config.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/node_forwarder.h"
+#include "emulator/host/link/socket_rest.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/combining_gate.h"
 #include "emulator/host/os/frame_ring.h"
@@ -45,7 +46,7 @@ class RawLink final : public Link, private ForkGuard {
   void hold(NodeDirectory seat) { seat_ = std::move(seat); }
   const wire::MacAddress& mac() const { return mac_; }
   std::uint32_t mtu_bytes() const { return mtu_bytes_; }
-  LinkParts parts() { return {.fork_guard = this}; }
+  LinkParts parts() { return {.core_rest = &rest_, .fork_guard = this}; }
   std::uint64_t frames_refused() const { return frames_refused_.load(std::memory_order_relaxed); }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
@@ -99,6 +100,7 @@ class RawLink final : public Link, private ForkGuard {
   int packets_ = -1;
   int guard_ = -1;
   PollDoorbell doorbell_;
+  SocketRest rest_{doorbell_};
   std::optional<NodeDirectory> seat_;
   std::unique_ptr<NodeForwarder> forwarder_;
 

@@ -1,12 +1,5 @@
 #include "emulator/host/link/shm/directed_yield.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <ctime>
-
 #include "emulator/host/os/clock.h"
 
 namespace verbena::host {
@@ -50,10 +43,10 @@ bool UplinkYield::wants_to_yield() {
   const bool polls_without_end = now - polled_in_vain_at_ < kPollsWithoutEnd;
   polled_in_vain_at_ = now;
   if (!polls_without_end || now.ns < yields_not_before_ns_.load(std::memory_order_relaxed)) return false;
-  const std::atomic_ref<std::uint32_t> yielded = yielded_of(peers_.page().wake());
-  yielded.store(1, std::memory_order_seq_cst);
+  RestWord yielded = yielded_of(peers_.page().wake());
+  yielded.begin();
   if (has_waiting_frames(peers_)) {
-    yielded.store(0, std::memory_order_relaxed);
+    yielded.cancel();
     return false;
   }
   // Not before it is seen that the core is yielded: a fabric port that finds nothing to do sleeps again.
@@ -62,14 +55,8 @@ bool UplinkYield::wants_to_yield() {
 }
 
 void UplinkYield::yield_core() {
-  const timespec limit{0, kYieldMax.ns};
-  const int kept = errno;
-  WakePage& page = peers_.page().wake();
-  if (syscall(SYS_futex, &page.yielded, FUTEX_WAIT, 1, &limit, nullptr, 0) != 0 && errno == ETIMEDOUT) {
-    yielded_of(page).store(0, std::memory_order_relaxed);
+  if (!yielded_of(peers_.page().wake()).rest(kYieldMax))
     yields_not_before_ns_.store((clock_now() + kRefusesToYield).ns, std::memory_order_relaxed);
-  }
-  errno = kept;
 }
 
 }  // namespace verbena::host

@@ -14,6 +14,7 @@
 
 #include "emulator/host/link/shm/doorbell.h"
 #include "emulator/host/node/identity.h"
+#include "emulator/host/os/rest_word.h"
 #include "wire/time.h"
 
 namespace verbena::host {
@@ -30,6 +31,8 @@ struct ProcessPage {
   /// Of a fabric process. 1: it is short of a core. Frames may wait in its rings without a doorbell for some time, and
   /// who polls in vain on its core is to yield it.
   std::uint32_t wants_core;
+  /// GuardedRest: threads of the application that rest over a poll (CoreRest).
+  std::uint32_t resting;
   /// Grows while the application polls or posts.
   alignas(64) std::uint64_t polls;
   /// Times in nanoseconds. A fabric process has handed on all that had been handed to it by then, and was due; another
@@ -48,8 +51,10 @@ static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
 struct WakePage {
   /// `asleep` of the last sleep that somebody has rung for: it has something to do from then on.
   alignas(64) std::uint32_t rung;
-  /// A futex. 1: an application that polls has yielded its core, and sleeps until this is 0.
+  /// RestWord: an application that polls has yielded its core to a fabric process that wants it (directed_yield.h).
   std::uint32_t yielded;
+  /// Of ProcessPage::resting: changes with each ring.
+  std::uint32_t rests_ended;
 };
 inline constexpr std::size_t kWakePageBytes = 4096;
 static_assert(sizeof(WakePage) <= kWakePageBytes);
@@ -66,8 +71,11 @@ inline SharedDoorbell doorbell_of(ProcessPage& page) {
 inline std::atomic_ref<std::uint32_t> wants_core_of(ProcessPage& page) {
   return std::atomic_ref<std::uint32_t>(page.wants_core);
 }
-inline std::atomic_ref<std::uint32_t> yielded_of(WakePage& page) {
-  return std::atomic_ref<std::uint32_t>(page.yielded);
+inline RestWord yielded_of(WakePage& page) {
+  return RestWord(page.yielded);
+}
+inline GuardedRest rest_of(const ProcessPages& pages) {
+  return {pages.told->resting, pages.wake->rests_ended};
 }
 /// Says that its process is rung for the sleep `asleep`.
 void note_rung(WakePage& page, std::uint32_t asleep);

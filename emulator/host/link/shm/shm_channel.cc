@@ -134,6 +134,11 @@ bool ShmChannel::peer_sleeps() const {
   return page != nullptr && doorbell_of(*page).is_asleep();
 }
 
+bool ShmChannel::peer_rests() const {
+  const ProcessPages pages = peer_pages();
+  return pages.told != nullptr && rest_of(pages).is_resting();
+}
+
 bool ShmChannel::peer_sleeps_per_message() const {
   ProcessPage* const page = peer_page.load(std::memory_order_acquire);
   return page != nullptr &&

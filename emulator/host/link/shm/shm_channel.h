@@ -133,6 +133,8 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   /// As ::answered_by.
   Time peer_answered_by();
   bool peer_sleeps() const;
+  /// Its application does, over a poll (CoreRest).
+  bool peer_rests() const;
   bool peer_sleeps_per_message() const;
   /// The scheduler does not always let a thread that is woken go first.
   bool peer_sleeps_on_our_cpu() const;

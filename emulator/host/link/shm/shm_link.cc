@@ -23,17 +23,45 @@ bool ShmLink::shares_core() {
   });
 }
 
+namespace {
+/// Whether another process polls over this channel on that core, as far as it has told.
+bool is_neighbour(const ShmChannel& channel, std::uint32_t core) {
+  return channel.peer_core() == core && !channel.dead.load(std::memory_order_relaxed);
+}
+}  // namespace
+
 PeerScheduling::Neighbour ShmLink::neighbour() {
   const std::uint32_t own = present_core();
   Neighbour found = Neighbour::nobody;
   for (const auto& channel : peers_->channels()) {
-    if (channel->peer_core() != own || channel->dead.load(std::memory_order_relaxed) ||
-        peers_->routes()[channel->route].peer == peers_->own_name())
-      continue;
+    if (!is_neighbour(*channel, own) || peers_->routes()[channel->route].peer == peers_->own_name()) continue;
     if (!channel->has_taken_all()) return Neighbour::has_our_frames;
-    if (!channel->peer_sleeps()) found = Neighbour::awake;
+    if (!channel->peer_sleeps())
+      found = Neighbour::awake;
+    else if (found == Neighbour::nobody && channel->peer_rests())
+      found = Neighbour::rests;
   }
   return found;
+}
+
+void ShmLink::wake_neighbour() {
+  const std::uint32_t own = present_core();
+  const auto& channels = peers_->channels();
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    ShmChannel& channel = *channels[next_neighbour_++ % channels.size()];
+    if (!is_neighbour(channel, own) || !channel.peer_rests() ||
+        peers_->routes()[channel.route].peer == peers_->own_name())
+      continue;
+    peers_->watch().ring(channel);
+    return;
+  }
+}
+
+std::optional<CoreRest::Begun> ShmLink::begin_rest() {
+  const Begun begun{own_rest().begin()};
+  if (arm()) return begun;
+  own_rest().cancel();
+  return std::nullopt;
 }
 
 std::optional<wire::PathAddress> ShmLink::resolve(const wire::Gid& address) {

@@ -16,11 +16,11 @@
 
 namespace verbena::host {
 
-class ShmLink : public Link, public PeerScheduling {
+class ShmLink : public Link, public PeerScheduling, public CoreRest {
  public:
   std::uint8_t slot() const { return peers_->own_name().slot; }
   const ShmStatistics& statistics() const { return peers_->statistics(); }
-  LinkParts parts() { return {.scheduling = this, .fork_guard = &peers_->fork_guard()}; }
+  LinkParts parts() { return {.scheduling = this, .core_rest = this, .fork_guard = &peers_->fork_guard()}; }
 
   void commit(std::size_t bytes, wire::IcrcState icrc) override { peers_->outgoing().commit(bytes, icrc); }
   void cancel() override {}
@@ -42,13 +42,21 @@ class ShmLink : public Link, public PeerScheduling {
   void note_activity() override { peers_->page().polls(); }
   bool shares_core() override;
   Neighbour neighbour() override;
+  void wake_neighbour() override;
+
+  std::optional<Begun> begin_rest() override;
+  bool rest(Begun begun, Duration longest) override { return own_rest().rest(begun.mark, longest); }
+  void end_rest() override { own_rest().end(); }
 
  protected:
   ShmLink(std::unique_ptr<ShmPeers> peers, wire::IcrcState icrc_wanted) : Link(icrc_wanted), peers_(std::move(peers)) {}
   ShmPeers& peers() const { return *peers_; }
 
  private:
+  GuardedRest own_rest() const { return rest_of({&peers_->page().words(), &peers_->page().wake()}); }
+
   const std::unique_ptr<ShmPeers> peers_;
+  std::size_t next_neighbour_ = 0;  // whose turn it is in wake_neighbour()
 };
 
 /// The link, open at the node's address.

@@ -146,6 +146,8 @@ void ShmPeers::run(const DeferredWork::Item& item) {
   using Kind = DeferredWork::Item::Kind;
   switch (item.kind) {
     case Kind::ring:
+      // An application that rests looks itself: its thread, which waits for the bell, need not.
+      if (const ProcessPages pages = item.channel->peer_pages(); pages.told != nullptr && rest_of(pages).end()) break;
       if (const int doorbell = item.channel->doorbell.load(std::memory_order_acquire); doorbell >= 0)
         Bell::ring(doorbell);
       break;

@@ -41,6 +41,7 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
   void carry(std::uint8_t slot, std::span<const std::byte> frame) override { peers().control().carry(slot, frame); }
   /// For the fabric process there are directed yields.
   Neighbour neighbour() override { return Neighbour::nobody; }
+  void wake_neighbour() override {}
   bool blocks_peer_cpu() override { return peers().watch().blocks_peer_cpu(); }
   bool wants_one_answer_for_all() const override { return has_waiting_frames(peers()); }
 

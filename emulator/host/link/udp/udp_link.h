@@ -26,6 +26,7 @@
 #include "emulator/host/config/engine_config.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/node_forwarder.h"
+#include "emulator/host/link/socket_rest.h"
 #include "emulator/host/link/udp/udp_groups.h"
 #include "emulator/host/link/udp/udp_receiver.h"
 #include "emulator/host/link/udp/udp_transmitter.h"
@@ -54,7 +55,7 @@ class UdpLink final : public Link, private ForkGuard {
   const UdpReceiver& receiver() const { return *receiver_; }
   const UdpTransmitter& transmitter() const { return *transmitter_; }
   UdpGroups& groups() { return *groups_; }
-  LinkParts parts() { return {.groups = groups_.get(), .fork_guard = this}; }
+  LinkParts parts() { return {.core_rest = &rest_, .groups = groups_.get(), .fork_guard = this}; }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
   void commit(std::size_t bytes, wire::IcrcState icrc) override;
@@ -87,6 +88,7 @@ class UdpLink final : public Link, private ForkGuard {
   int socket_ = -1;
   int others_ = -1;  // epoll over the siblings' port and the groups' sockets
   PollDoorbell doorbell_;
+  SocketRest rest_{doorbell_};
   std::optional<NodeDirectory> seat_;
   std::unique_ptr<NodeForwarder> forwarder_;
   std::unique_ptr<UdpGroups> groups_;

@@ -18,12 +18,14 @@ Duration cpu_time() {
 }
 }  // namespace
 
-/// Who shares the core is known of peers over shared memory; of others only that they have some of its time.
-VainPolls::Decision VainPolls::decide(Time now) {
+/// Who shares the core is known of peers over shared memory; of others only that they have some of its time. All of this
+/// is about the machine's processors, so the time is the machine's, whatever clock the engine was given.
+VainPolls::Decision VainPolls::decide() {
+  const Time now = clock_now();
   using Neighbour = PeerScheduling::Neighbour;
   PeerScheduling* const scheduling = live_.parts().scheduling;
   const Neighbour neighbour = scheduling != nullptr ? scheduling->neighbour() : Neighbour::nobody;
-  const bool is_core_shared = core_share_.look({.at = clock_now(), .cpu = cpu_time()});
+  const bool is_core_shared = core_share_.look({.at = now, .cpu = cpu_time()});
   if (neighbour == Neighbour::rests) scheduling->wake_neighbour();
   return {.rest = poll_yield_.of(neighbour, is_core_shared, now)};
 }

@@ -29,7 +29,7 @@ class VainPolls {
   Decision missed(Clock& clock, Prepare&& prepare) {
     if (!poll_yield_.is_due()) return {};
     const Time now = clock.now();
-    Decision decision = decide(now);
+    Decision decision = decide();
     if (decision.rest != PollYield::Kind::none) begin(decision, prepare(now) - now);
     return decision;
   }
@@ -44,7 +44,7 @@ class VainPolls {
   }
 
  private:
-  Decision decide(Time now);
+  Decision decide();
   void begin(Decision& decision, Duration until_due);
   void wake_all();
 

@@ -19,6 +19,7 @@
 #include "emulator/fabric/shape_table.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/host/config/variables.h"
+#include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/fabric_process/fabric_process.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/outcome/buffered_file.h"

@@ -62,7 +62,7 @@ void add_packet_faults(Page& page, const fabric::FaultTable& table) {
       "fault hits requests and responses alike.");
 }
 
-void add_fabric_words(Page& page, std::span<const host::ElementWord> elements) {
+void add_fabric_words(Page& page, std::span<const fabric::ElementRow> elements) {
   page.heading("A running fabric: verbena fault [--fabric NAME] WORD ...");
   page.paragraph(
       "For `verbena fabric` and scenarios with `clock: real`. LINK is a cable, n1-s1 for both directions, n1->s1 for "
@@ -79,7 +79,7 @@ std::string keys_text(std::span<const std::string_view> keys) {
   return text;
 }
 
-void add_scenario_faults(Page& page, std::span<const scenarios::ElementFaultWord> words) {
+void add_scenario_faults(Page& page, std::span<const fabric::ElementRow> rows) {
   page.heading("A scenario: faults:");
   page.paragraph(
       "Each entry of the list is a packet fault on all links, as a text, or a map with one of these keys, which names "
@@ -91,11 +91,11 @@ void add_scenario_faults(Page& page, std::span<const scenarios::ElementFaultWord
             "{" + std::string(scenarios::kLuminaFaultExample) + "}");
   for (const scenarios::FaultKeyWord& word : scenarios::lumina_key_words())
     page.part(word.key, word.value, word.text, "");
-  for (const scenarios::ElementFaultWord& word : words)
-    page.word(word.key, "",
-              std::string(word.text) + (word.needs_virtual_clock ? " Under virtual time only." : "") +
-                  " Keys: " + keys_text(scenarios::keys_of(word)) + ".",
-              "{" + std::string(word.example) + "}");
+  for (const fabric::ElementRow& row : rows)
+    page.word(row.word, "",
+              std::string(row.in_scenario.text) + (row.needs_virtual_clock ? " Under virtual time only." : "") +
+                  " Keys: " + keys_text(scenarios::keys_of(row)) + ".",
+              "{" + std::string(row.in_scenario.example) + "}");
   page.heading("Keys of a scenario's faults");
   for (const scenarios::FaultKeyWord& word : scenarios::fault_key_words())
     page.word(word.key, word.value, word.text, "");
@@ -115,7 +115,7 @@ Json undo_of(const host::FabricCommands::Explained& word) {
   if (!word.undo.empty()) return {{"word", word.undo}};
   if (word.restores.empty()) return nullptr;
   Json values = Json::array();
-  for (const host::LinkValue& value : word.restores) values.push_back({{"key", value.key}, {"unit", value.unit}});
+  for (const fabric::LinkValue& value : word.restores) values.push_back({{"key", value.key}, {"unit", value.unit}});
   return {{"word", word.name}, {"values", values}};
 }
 
@@ -150,7 +150,7 @@ Page fault_page(const FaultTables& tables) {
   add_introduction(page);
   add_packet_faults(page, tables.packets);
   add_fabric_words(page, tables.elements);
-  add_scenario_faults(page, tables.of_scenarios);
+  add_scenario_faults(page, tables.elements);
   add_quantities(page);
   page.heading("The program's own sockets");
   page.paragraph(std::string(kOwnSockets));

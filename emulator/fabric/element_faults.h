@@ -13,38 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/fault.h"
 #include "emulator/fabric/network_control.h"
-#include "wire/time.h"
 
 namespace verbena::fabric {
-
-/// One change, a value. Only the fields that its kind names count.
-struct ElementChange {
-  enum class Kind : std::uint8_t {
-    link_down,  // `links`
-    link_up,
-    link_rate,     // `links`, `rate_bits_per_second`; 0: frames take no time
-    link_delay,    // `links`, `delay`, up to `jitter` more
-    switch_crash,  // `switches`
-    switch_restart,
-    partition,   // packets from any of `hosts` to any of `peers` vanish
-    heal,        // ends the latest partition with the same `hosts` and `peers`; without any: all of them
-    port_error,  // `hosts`: all their cables are dead
-    port_active,
-    pause_storm,  // `hosts` pause `classes` of what comes to them, whatever comes. In a network with classes
-    pause_calm,   // no longer these
-  } kind{};
-  std::vector<LinkId> links{};
-  std::vector<std::uint32_t> hosts{};
-  std::vector<std::uint32_t> peers{};
-  std::vector<std::uint32_t> switches{};
-  std::uint64_t rate_bits_per_second = 0;
-  Duration delay{};
-  Duration jitter{};
-  ClassMask classes = kEveryClass;
-  bool operator==(const ElementChange&) const = default;
-};
 
 /// Changes of one element.
 ElementChange link_up(LinkId link, bool is_up);

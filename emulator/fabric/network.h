@@ -28,13 +28,6 @@
 
 namespace verbena::fabric {
 
-/// One direction of a cable: cable index, and whether it goes from its end b to its end a.
-struct LinkId {
-  std::uint32_t cable = 0;
-  bool backward = false;
-  constexpr auto operator<=>(const LinkId&) const = default;
-};
-
 /// What happened to a frame on a link.
 enum class FrameEvent : std::uint8_t {
   entered,  // a host's NIC hands it over: in the NIC's order, before anything can happen to it. `link`: its first one

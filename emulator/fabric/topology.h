@@ -54,6 +54,13 @@ struct Cable {
   CableParameters parameters;
 };
 
+/// One direction of a cable: cable index, and whether it goes from its end b to its end a.
+struct LinkId {
+  std::uint32_t cable = 0;
+  bool backward = false;
+  constexpr auto operator<=>(const LinkId&) const = default;
+};
+
 /// Which of several equal ways a switch takes.
 enum class Spreading : std::uint8_t {
   flow,    // the same for all packets of a flow: a hash of addresses and UDP source port (ECMP)

@@ -217,4 +217,15 @@ std::string link_name(const fabric::Topology& topology, const LinkChoice& link) 
   return {};
 }
 
+std::vector<std::string> link_names(const fabric::Topology& topology, const std::vector<fabric::LinkId>& links) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::uint32_t cable = links[i].cable;
+    const bool both = !links[i].backward && i + 1 < links.size() && links[i + 1] == fabric::LinkId{cable, true};
+    names.push_back(link_name(topology, {cable, both ? Way::both : links[i].backward ? Way::backward : Way::forward}));
+    if (both) ++i;
+  }
+  return names;
+}
+
 }  // namespace verbena::scenarios

@@ -58,5 +58,7 @@ class ElementNames {
 
 /// The other way round: what a scenario, and `verbena fault`, call a cable or one of its directions.
 std::string link_name(const fabric::Topology& topology, const LinkChoice& link);
+/// A cable of which both directions follow one another is named once, as links_of() gives them.
+std::vector<std::string> link_names(const fabric::Topology& topology, const std::vector<fabric::LinkId>& links);
 
 }  // namespace verbena::scenarios

@@ -104,7 +104,7 @@ const std::array kOwnSections{
 /// A fault of elements has the keys of its row.
 const std::vector<std::vector<Word>> kKeysOfFaults = [] {
   std::vector<std::vector<Word>> all;
-  for (const ElementFaultWord& word : element_fault_words()) all.push_back(keys_of(word));
+  for (const fabric::ElementRow& row : fabric::element_rows()) all.push_back(keys_of(row));
   return all;
 }();
 const std::vector<SectionKeys> kSections = [] {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "emulator/fabric/congestion_words.h"
+#include "emulator/fabric/element_rows.h"
 #include "emulator/fabric/loss_recovery_words.h"
 #include "emulator/fabric/nic_words.h"
 #include "emulator/fabric/qos_words.h"
 #include "scenarios/language/element_names.h"
-#include "scenarios/language/fault_words.h"
 #include "scenarios/language/read_scenario.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/language/yaml_value.h"
@@ -54,7 +54,7 @@ bool can_execute(const std::string& program);
 
 /// The workloads are known by then.
 void read_faults(const Value& list, const ElementNames& names, Scenario& scenario,
-                 std::span<const ElementFaultWord> words = element_fault_words());
+                 std::span<const fabric::ElementRow> rows = fabric::element_rows());
 void read_expectations(const Value& list, const ElementNames& names, Scenario& scenario);
 
 // Shared by faults and expectations.
@@ -65,9 +65,9 @@ std::string read_workload_name(const Value& name, const Scenario& scenario);
 std::string read_program_name(const Value& name, const Scenario& scenario, const std::string& refusal);
 /// A completion status by its name, such as retry_exceeded.
 std::uint8_t read_status(const Value& name);
-/// Faults to links, switches and nodes, the word's key being the one that says what happens; one fault in the text can
-/// be two here: what happens and what ends it.
-void read_element_fault(const Value& map, const ElementFaultWord& word, const ElementNames& names, Scenario& scenario);
+/// Faults to links, switches and nodes, by the row whose word is the key that says what happens; one fault in the text
+/// can be two here: what happens and what ends it.
+void read_element_fault(const Value& map, const fabric::ElementRow& row, const ElementNames& names, Scenario& scenario);
 /// When a fault begins and ends. `start` is the key of its time.
 Trigger read_trigger(const Section& fault, std::string_view start, const ElementNames& names, const Scenario& scenario);
 

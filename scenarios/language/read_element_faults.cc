@@ -9,8 +9,11 @@
 namespace verbena::scenarios {
 namespace {
 
-using Kind = ElementFault::Kind;
-using Subject = ElementFaultWord::Subject;
+using Change = fabric::ElementChange::Kind;
+using Subject = fabric::ElementRow::Subject;
+using fabric::ElementDetails;
+using fabric::ElementRow;
+namespace element_value = fabric::element_value;
 
 constexpr std::uint64_t kTimesMax = 1'000'000;
 /// Longer flaps would make a trace of nothing else.
@@ -20,7 +23,7 @@ constexpr std::string_view kPartitionIsRight =
     "name the nodes of one side, and those of the other as peers (all others if not said): "
     "{partition: [n1, n2], peers: [n3, n4]}";
 
-void read_partition(const Section& section, const Value& subject, const ElementNames& names, ElementFault& fault) {
+void read_partition(const Section& section, const Value& subject, const ElementNames& names, ElementDetails& said) {
   const auto one_side = [&](const Value& side) {
     const std::vector<Value> members = side.is_list() ? side.items() : std::vector<Value>{side};
     const bool has_words = std::all_of(members.begin(), members.end(), [](const Value& one) { return one.is_word(); });
@@ -28,121 +31,113 @@ void read_partition(const Section& section, const Value& subject, const ElementN
   };
   one_side(subject);
   if (const auto peers = section.find("peers")) one_side(*peers);
-  fault.hosts = names.hosts(subject);
+  said.hosts = names.hosts(subject);
   if (const auto peers = section.find("peers")) {
-    fault.peers = names.hosts(*peers);
+    said.peers = names.hosts(*peers);
   } else {
     for (std::uint32_t i = 0; i < names.topology().hosts; ++i)
-      if (std::find(fault.hosts.begin(), fault.hosts.end(), i) == fault.hosts.end()) fault.peers.push_back(i);
+      if (std::find(said.hosts.begin(), said.hosts.end(), i) == said.hosts.end()) said.peers.push_back(i);
   }
-  if (fault.peers.empty()) subject.wrong("nobody is left on the other side: " + std::string(kPartitionIsRight));
-  for (const std::uint32_t host : fault.hosts)
-    if (std::find(fault.peers.begin(), fault.peers.end(), host) != fault.peers.end())
+  if (said.peers.empty()) subject.wrong("nobody is left on the other side: " + std::string(kPartitionIsRight));
+  for (const std::uint32_t host : said.hosts)
+    if (std::find(said.peers.begin(), said.peers.end(), host) != said.peers.end())
       subject.wrong(names.topology().vertices[host].name + " is on both sides");
 }
 
 /// `all`, or the words of the partition that it ends.
 void read_heal(const Section& section, const Value& subject, const ElementNames& names, const Scenario& scenario,
-               ElementFault& fault) {
+               ElementDetails& said) {
   if (subject.is_word() && subject.word() == "all") {
     for (const std::string_view key : {"peers", "one-way"})
       if (const auto value = section.find(key)) value->wrong("heal: all ends every partition");
     return;
   }
-  read_partition(section, subject, names, fault);
+  read_partition(section, subject, names, said);
   const bool is_known = std::any_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& earlier) {
-    const auto* element = std::get_if<ElementFault>(&earlier.what);
-    return element != nullptr && element->kind == Kind::partition && element->hosts == fault.hosts &&
-           element->peers == fault.peers;
+    const auto* change = std::get_if<fabric::ElementChange>(&earlier.what);
+    return change != nullptr && change->kind == Change::partition && change->hosts == said.hosts &&
+           change->peers == said.peers;
   });
   if (!is_known) subject.wrong("no partition above is between these; name one as it is written there, or all");
 }
 
-void read_subject(const Section& section, const ElementFaultWord& word, const Value& subject, const ElementNames& names,
-                  const Scenario& scenario, ElementFault& fault) {
-  switch (word.subject) {
+void read_subject(const Section& section, const ElementRow& row, const Value& subject, const ElementNames& names,
+                  const Scenario& scenario, ElementDetails& said) {
+  switch (row.subject) {
     case Subject::links:
-      fault.links = names.cables(subject);
+      said.links = links_of(names.cables(subject));
       return;
     case Subject::hosts:
-      fault.hosts = names.hosts(subject);
+      said.hosts = names.hosts(subject);
       return;
     case Subject::switches:
-      fault.switches = names.switches(subject);
+      said.switches = names.switches(subject);
       return;
     case Subject::workload:
-      fault.workload = read_workload_name(subject, scenario);
-      if (fault.workload.empty()) subject.wrong("name one workload");
+      said.workload = read_workload_name(subject, scenario);
+      if (said.workload.empty()) subject.wrong("name one workload");
       return;
-    case Subject::partition:
-      read_partition(section, subject, names, fault);
+    case Subject::pairs:
+      read_partition(section, subject, names, said);
       return;
-    case Subject::heal:
-      return read_heal(section, subject, names, scenario, fault);
+    case Subject::pairs_or_all:
+      return read_heal(section, subject, names, scenario, said);
   }
 }
 
-void read_classes(const Value& value, ElementFault& fault) {
-  fault.classes = 0;
+// -- Keys -------------------------------------------------------------------------------------------------------------
+
+void read_value(element_value::TimeOf into, const Value& value, const ElementRow&, ElementDetails& said) {
+  said.*into.into = value.duration();
+  if (into.is_positive && value.duration().ns == 0) value.wrong("write more than nothing");
+}
+void read_value(element_value::RateOf into, const Value& value, const ElementRow&, ElementDetails& said) {
+  said.*into.into = value.rate();
+}
+void read_value(element_value::ClassesOf into, const Value& value, const ElementRow&, ElementDetails& said) {
+  said.*into.into = 0;
   for (const Value& item : value.items())
-    fault.classes |= fabric::bit_of(static_cast<fabric::TrafficClass>(item.number(0, fabric::kTrafficClasses - 1)));
+    said.*into.into |= fabric::bit_of(static_cast<fabric::TrafficClass>(item.number(0, fabric::kTrafficClasses - 1)));
 }
-
-void read_times(const Value& value, ElementFault& fault) {
-  const std::uint64_t most = fault.kind == Kind::link_flap ? kFlapsMax : kTimesMax;
-  fault.times = static_cast<std::uint32_t>(value.number(1, most));
+void read_value(element_value::NumberOf into, const Value& value, const ElementRow& row, ElementDetails& said) {
+  said.*into.into = static_cast<std::uint32_t>(value.number(1, row.in_between ? kFlapsMax : kTimesMax));
 }
+void read_value(element_value::StatusOf into, const Value& value, const ElementRow&, ElementDetails& said) {
+  said.*into.into = read_status(value);
+}
+void read_value(element_value::OneWay, const Value& value, const ElementRow&, ElementDetails& said) {
+  said.is_one_way = value.yes_no();
+}
+/// read_partition() has.
+void read_value(element_value::Peers, const Value&, const ElementRow&, ElementDetails&) {}
 
-/// How a key is read that some kinds have; `example` of one that must be there.
-struct KeyReader {
-  std::string_view key;
-  std::string_view example;
-  void (*read)(const Value& value, ElementFault& into);
-};
-constexpr KeyReader kKeyReaders[] = {
-    {"down", "1ms", [](const Value& value, ElementFault& into) { into.down = value.duration(); }},
-    {"up", "1ms", [](const Value& value, ElementFault& into) { into.up = value.duration(); }},
-    {"rate", "1Gbps", [](const Value& value, ElementFault& into) { into.rate_bits_per_second = value.rate(); }},
-    {"delay", "10us", [](const Value& value, ElementFault& into) { into.delay = value.duration(); }},
-    {"jitter", "", [](const Value& value, ElementFault& into) { into.jitter = value.duration(); }},
-    {"class", "", read_classes},
-    {"status", "remote_access_error", [](const Value& value, ElementFault& into) { into.status = read_status(value); }},
-    {"times", "", read_times},
-};
-
-void read_keys(const Section& section, const ElementFaultWord& word, ElementFault& fault) {
-  const auto has = [&word](std::string_view key) { return std::ranges::find(word.keys, key) != word.keys.end(); };
-  for (const KeyReader& reader : kKeyReaders) {
-    if (!has(reader.key)) continue;
-    if (!reader.example.empty())
-      reader.read(section.need(reader.key, reader.example), fault);
-    else if (const auto value = section.find(reader.key))
-      reader.read(*value, fault);
-    if (reader.key == "up")
-      for (const auto& [key, time] : {std::pair("down", fault.down), std::pair("up", fault.up)})
-        if (time.ns == 0) section.find(key)->wrong("write more than nothing");
+void read_keys(const Section& section, const ElementRow& row, ElementDetails& said) {
+  for (const std::string_view name : row.keys) {
+    const fabric::ElementKey& key = fabric::element_key(name);
+    const auto value = key.example.empty() ? section.find(name) : section.need(name, key.example);
+    if (value) std::visit([&](auto into) { read_value(into, *value, row, said); }, key.into);
   }
 }
 
-/// What lasts and has no end of its own knows how long.
-void read_length(const Section& section, const Trigger& trigger, ElementFault& fault) {
+/// What ends by itself knows how long it lasts.
+void read_length(const Section& section, const Trigger& trigger, ElementDetails& said) {
   if (!trigger.until && !trigger.lasting) complain(section.place(), "say how long: for: 1ms");
-  fault.down = trigger.lasting ? *trigger.lasting : *trigger.until - trigger.at;
+  said.down = trigger.lasting ? *trigger.lasting : *trigger.until - trigger.at;
 }
 
 /// All flaps are over before the scenario is, or it says more than can happen.
-void check_flaps(const Section& section, const Trigger& trigger, const ElementFault& fault, const Scenario& scenario) {
+Flap flap_of(const Section& section, const Trigger& trigger, const ElementDetails& said, Change in_between,
+             const Scenario& scenario) {
   const std::int64_t left_ns = (scenario.timeout - trigger.at).ns;
-  const std::int64_t once_ns = fault.down.ns + fault.up.ns;
-  if (once_ns > left_ns || static_cast<std::int64_t>(fault.times) > left_ns / once_ns)
-    complain(section.place(), "link-flap: down and up, " + std::to_string(fault.times) +
+  const std::int64_t once_ns = said.down.ns + said.up.ns;
+  if (once_ns > left_ns || static_cast<std::int64_t>(said.times) > left_ns / once_ns)
+    complain(section.place(), "link-flap: down and up, " + std::to_string(said.times) +
                                   " times, take longer than the scenario's timeout");
+  return {said.down, said.up, said.times, in_between};
 }
 
 /// What ends it: the same subject, at the end.
-Fault end_of(const Fault& fault, const ElementFault& element, Kind end_kind) {
-  ElementFault end = element;
-  end.kind = end_kind;
+Fault end_of(const Fault& fault, const ElementDetails& said, const ElementRow& undo) {
   Trigger trigger;
   if (fault.trigger.condition) {
     trigger.condition = fault.trigger.condition;
@@ -150,7 +145,7 @@ Fault end_of(const Fault& fault, const ElementFault& element, Kind end_kind) {
   } else {
     trigger.at = *fault.trigger.until;
   }
-  return {"end of " + fault.text, fault.place, trigger, end};
+  return {"end of " + fault.text, fault.place, trigger, fault_of(undo.kind, said)};
 }
 
 std::string subject_text(const Value& subject) {
@@ -161,38 +156,36 @@ std::string subject_text(const Value& subject) {
 
 }  // namespace
 
-void read_element_fault(const Value& map, const ElementFaultWord& word, const ElementNames& names, Scenario& scenario) {
-  const std::string kind(word.key);
-  const std::vector<std::string_view> keys = keys_of(word);
+void read_element_fault(const Value& map, const ElementRow& row, const ElementNames& names, Scenario& scenario) {
+  const std::string kind(row.word);
+  const std::vector<std::string_view> keys = keys_of(row);
   const Section section(map, kind, keys);
   const Value subject = *section.find(kind);
-  ElementFault element;
-  element.kind = word.kind;
-  read_subject(section, word, subject, names, scenario, element);
+  ElementDetails said;
+  read_subject(section, row, subject, names, scenario, said);
   Fault fault;
   fault.text = kind + " " + subject_text(subject);
   fault.place = map.place();
   fault.trigger = read_trigger(section, "at", names, scenario);
-  read_keys(section, word, element);
-  if (word.lasts && !word.end) read_length(section, fault.trigger, element);
-  if (element.kind == Kind::pause_storm && !scenario.topology.qos)
+  read_keys(section, row, said);
+  if (row.ends_by_itself) read_length(section, fault.trigger, said);
+  if (row.kind == fabric::FaultKind(Change::pause_storm) && !scenario.topology.qos)
     complain(map.place(), "pause-storm: this topology has no traffic classes, and nobody pauses: write qos: in it");
-  if (element.kind == Kind::link_flap) check_flaps(section, fault.trigger, element, scenario);
-  const bool is_between = !element.peers.empty();  // partition, and heal unless it is all
-  const bool one_way = is_between && section.has("one-way") && section.find("one-way")->yes_no();
-  const bool ends = fault.trigger.until || fault.trigger.lasting;
-  std::vector<ElementFault> directions{element};
-  if (is_between && !one_way) {
-    std::swap(element.hosts, element.peers);
-    directions.push_back(element);
+  if (row.in_between) fault.flap = flap_of(section, fault.trigger, said, *row.in_between, scenario);
+  const ElementRow* const undo = fabric::find_element(row.undo);
+  const bool ends = undo != nullptr && (fault.trigger.until || fault.trigger.lasting);
+  std::vector<ElementDetails> directions{said};
+  if (!said.peers.empty() && !said.is_one_way) {  // partition, and heal unless it is all
+    std::swap(said.hosts, said.peers);
+    directions.push_back(said);
   }
-  for (const ElementFault& direction : directions) {
+  for (const ElementDetails& direction : directions) {
     Fault begin = fault;
     begin.trigger.until.reset();
     begin.trigger.lasting.reset();
-    begin.what = direction;
+    begin.what = fault_of(row.kind, direction);
     scenario.faults.push_back(begin);
-    if (ends && word.end) scenario.faults.push_back(end_of(fault, direction, *word.end));
+    if (ends) scenario.faults.push_back(end_of(fault, direction, *undo));
   }
 }
 

@@ -18,7 +18,8 @@ std::size_t read_earlier_fault(const Value& value, const Scenario& scenario) {
   const std::string text = value.text();
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
-    if (!std::holds_alternative<PacketFault>(scenario.faults[i].what) || scenario.faults[i].text != text) continue;
+    if (!std::holds_alternative<fabric::PacketRule>(scenario.faults[i].what) || scenario.faults[i].text != text)
+      continue;
     if (found) value.wrong("two faults above have this text: make them differ");
     found = i;
   }
@@ -86,13 +87,13 @@ std::optional<Value> link_of(const Section& fault) {
 
 void add_packet_fault(const Value& text, const std::optional<Value>& on, const Trigger& trigger,
                       const ElementNames& names, Scenario& scenario) {
-  PacketFault fault;
+  fabric::PacketRule fault;
   fault.rule = read_rule(text);
   std::optional<fabric::FaultDirection> direction;
   if (says_direction(fault.rule)) direction = fault.rule.direction;
   if (!on && direction && *direction != fabric::FaultDirection::both)
     complain(text.place(), "dir= needs link: with the node that it is seen from");
-  fault.links = on ? names.directions(*on, direction) : whole_network(names);
+  fault.links = links_of(on ? names.directions(*on, direction) : whole_network(names));
   scenario.faults.push_back({fault.rule.text, text.place(), trigger, fault});
 }
 
@@ -148,16 +149,15 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Eleme
     const Section event(item, "data-pkt-event");
     const auto rule = fabric::parse_fault(lumina_text(event));
     if (!rule) complain(event.place(), rule.error());
-    PacketFault packet_fault{*rule, {}};
     const auto direction = event.has("dir") ? std::optional(rule->direction) : std::nullopt;
+    std::vector<LinkChoice> links;
     if (on)
-      packet_fault.links = names.directions(*on, direction);
+      links = names.directions(*on, direction);
     else if (rule->direction == fabric::FaultDirection::both)
-      packet_fault.links = whole_network(names);
+      links = whole_network(names);
     else
-      packet_fault.links =
-          rule->direction == fabric::FaultDirection::rx ? turned(names.out_of_hosts()) : names.out_of_hosts();
-    scenario.faults.push_back({rule->text, item.place(), trigger, packet_fault});
+      links = rule->direction == fabric::FaultDirection::rx ? turned(names.out_of_hosts()) : names.out_of_hosts();
+    scenario.faults.push_back({rule->text, item.place(), trigger, fabric::PacketRule{*rule, links_of(links)}});
   }
 }
 
@@ -176,11 +176,11 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Eleme
   item.wrong("write a fault such as drop 0.1%, or a map with one of the keys " + known + like);
 }
 
-void read_fault(const Value& item, const ElementNames& names, std::span<const ElementFaultWord> words,
+void read_fault(const Value& item, const ElementNames& names, std::span<const fabric::ElementRow> rows,
                 Scenario& scenario) {
   if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
   std::vector<std::string_view> kinds{"packet", "data-pkt-events"};
-  for (const ElementFaultWord& word : words) kinds.push_back(word.key);
+  for (const fabric::ElementRow& row : rows) kinds.push_back(row.word);
   std::string kind;
   for (const std::string& key : keys_written(item)) {
     if (std::find(kinds.begin(), kinds.end(), key) == kinds.end()) continue;
@@ -188,8 +188,8 @@ void read_fault(const Value& item, const ElementNames& names, std::span<const El
     kind = key;
   }
   if (kind.empty()) refuse_fault(item, kinds);
-  for (const ElementFaultWord& word : words)
-    if (word.key == kind) return read_element_fault(item, word, names, scenario);
+  if (const fabric::ElementRow* const row = fabric::find_element(kind, rows))
+    return read_element_fault(item, *row, names, scenario);
   const Section fault(item, kind);
   const Trigger trigger = read_trigger(fault, "from", names, scenario);
   if (kind == "packet")
@@ -232,12 +232,12 @@ Trigger read_trigger(const Section& fault, std::string_view start, const Element
 }
 
 void read_faults(const Value& list, const ElementNames& names, Scenario& scenario,
-                 std::span<const ElementFaultWord> words) {
+                 std::span<const fabric::ElementRow> rows) {
   std::size_t entries = 0;
   for (const Value& item : list.items()) {
     if (++entries > kEntriesMax)
       complain(item.place(), "there are more than " + std::to_string(kEntriesMax) + " faults");
-    read_fault(item, names, words, scenario);
+    read_fault(item, names, rows, scenario);
   }
 }
 

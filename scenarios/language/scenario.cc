@@ -16,4 +16,18 @@ fabric::Topology topology_at_nic_speeds(const Scenario& scenario) {
   return topology;
 }
 
+std::vector<fabric::LinkId> links_of(const LinkChoice& choice) {
+  std::vector<fabric::LinkId> links;
+  if (choice.way != Way::backward) links.push_back({choice.cable, false});
+  if (choice.way != Way::forward) links.push_back({choice.cable, true});
+  return links;
+}
+
+std::vector<fabric::LinkId> links_of(const std::vector<LinkChoice>& choices) {
+  std::vector<fabric::LinkId> links;
+  for (const LinkChoice& choice : choices)
+    for (const fabric::LinkId link : links_of(choice)) links.push_back(link);
+  return links;
+}
+
 }  // namespace verbena::scenarios

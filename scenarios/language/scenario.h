@@ -10,10 +10,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/fault.h"
 #include "emulator/fabric/nic_settings.h"
 #include "emulator/fabric/topology.h"
 #include "wire/time.h"
@@ -123,56 +122,24 @@ struct LinkChoice {
   Way way = Way::both;
 };
 
-/// Packets on links.
-struct PacketFault {
-  fabric::FaultRule rule;
-  std::vector<LinkChoice> links;
-};
-/// Something that happens to a link, a switch or a node.
-struct ElementFault {
-  enum class Kind : std::uint8_t {
-    link_down,
-    link_up,
-    link_flap,   // down for `down`, up for `up`, `times` times
-    link_rate,   // `rate_bits_per_second` from now on
-    link_delay,  // `delay` and `jitter` from now on
-    partition,   // packets from any of `hosts` to any of `peers` vanish (one direction; the reader adds the other one)
-    heal,        // ends the partition with the same `hosts` and `peers`; without any: all partitions
-    switch_crash,
-    switch_restart,
-    node_crash,   // the NIC vanishes, its peers hear nothing more
-    node_freeze,  // nothing runs on it; frames wait at its port as far as they fit
-    node_thaw,
-    node_restart,    // a new NIC with the same address, QPNs and keys; its workloads begin anew
-    device_removal,  // IBV_EVENT_DEVICE_FATAL: what is outstanding is flushed, the node's software lives on
-    port_error,      // IBV_EVENT_PORT_ERR, nothing goes in or out
-    port_active,
-    pause_storm,  // its NIC asks for a pause of `classes`, whatever comes
-    pause_calm,
-    rnr_storm,             // the node's targets post no receives for `down`
-    completion_status,     // the next `times` completions of the workload have `status` (instead of their own)
-    registration_failure,  // the next `times` registrations of memory on the node fail with no_memory
-    post_failure,          // the next `times` posts on the node fail with no_memory
-  } kind{};
-  std::vector<LinkChoice> links;
-  std::vector<std::uint32_t> hosts;     // indices of hosts
-  std::vector<std::uint32_t> peers;     // partition
-  std::vector<std::uint32_t> switches;  // indices of vertices
-  std::string workload;
+/// The directions that a choice, or several, name.
+std::vector<fabric::LinkId> links_of(const LinkChoice& choice);
+std::vector<fabric::LinkId> links_of(const std::vector<LinkChoice>& choices);
+
+/// It comes for `down` and goes for `up`, `times` times; how it goes is a change of its own.
+struct Flap {
   Duration down{0};
   Duration up{0};
-  Duration delay{0};
-  Duration jitter{0};
   std::uint32_t times = 1;
-  std::uint64_t rate_bits_per_second = 0;
-  std::uint8_t status = 0;  // nic::CompletionStatus
-  fabric::ClassMask classes = fabric::kEveryClass;
+  fabric::ElementChange::Kind in_between{};
 };
+/// A partition goes one way: the reader adds the other one.
 struct Fault {
   std::string text;  // for reports: what it is in one line
   Place place;
   Trigger trigger;
-  std::variant<PacketFault, ElementFault> what;
+  fabric::Fault what;
+  std::optional<Flap> flap{};  // of an ElementChange
 };
 
 // -- Expectations -----------------------------------------------------------------------------------------------------

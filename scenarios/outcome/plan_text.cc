@@ -93,11 +93,8 @@ std::string trigger_text(const Trigger& trigger) {
 
 std::string fault_text(const Scenario& scenario, const Fault& fault) {
   std::string text = fault.text;
-  if (const auto* packets = std::get_if<PacketFault>(&fault.what)) {
-    std::vector<std::string> links;
-    for (const LinkChoice& link : packets->links) links.push_back(link_name(scenario.topology, link));
-    text += " on " + shortened(links);
-  }
+  if (const auto* packets = std::get_if<fabric::PacketRule>(&fault.what))
+    text += " on " + shortened(link_names(scenario.topology, packets->links));
   return text + ": " + trigger_text(fault.trigger);
 }
 

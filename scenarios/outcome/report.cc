@@ -109,7 +109,7 @@ std::string faults_text(const Scenario& scenario, const Outcome& outcome) {
     text += fmt::format("fault     {}: ", wire::printable(fault.text));
     if (!applied.time)
       text += "it never came to it\n";
-    else if (std::holds_alternative<PacketFault>(fault.what))
+    else if (std::holds_alternative<fabric::PacketRule>(fault.what))
       text += fmt::format("from {} on, {} hit\n", time_text(*applied.time), wire::counted(applied.hits, "packet"));
     else
       text += fmt::format("at {}\n", time_text(*applied.time));

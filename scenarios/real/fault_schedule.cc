@@ -4,8 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "emulator/fabric/element_rows.h"
 #include "scenarios/language/element_names.h"
-#include "scenarios/language/fault_words.h"
 #include "scenarios/outcome/element_step.h"
 #include "scenarios/real/place_text.h"
 
@@ -14,8 +14,7 @@ namespace verbena::scenarios {
 std::optional<std::string> FaultSchedule::refuse(const Scenario& scenario) {
   for (const Fault& fault : scenario.faults) {
     const std::string where = place_text(fault.place) + ": fault '" + fault.text + "' needs `clock: virtual`";
-    if (const auto* element = std::get_if<ElementFault>(&fault.what);
-        element && element_fault_word(element->kind).needs_virtual_clock)
+    if (const fabric::ElementRow* const row = fabric::row_of(fault.what); row != nullptr && row->needs_virtual_clock)
       return where + ": programs run on their own";
     const auto& condition = fault.trigger.condition;
     if (condition && condition->kind == Trigger::Condition::Kind::completions)
@@ -27,7 +26,7 @@ std::optional<std::string> FaultSchedule::refuse(const Scenario& scenario) {
 std::vector<fabric::FaultRule> FaultSchedule::rules_of(const Scenario& scenario) {
   std::vector<fabric::FaultRule> rules;
   for (const Fault& fault : scenario.faults) {
-    const auto* packets = std::get_if<PacketFault>(&fault.what);
+    const auto* packets = std::get_if<fabric::PacketRule>(&fault.what);
     rules.push_back(packets != nullptr ? packets->rule : fabric::FaultRule{});
   }
   return rules;
@@ -87,16 +86,16 @@ void FaultSchedule::tell(Duration when, host::FabricRequest request) {
 
 void FaultSchedule::begin(std::size_t fault, Duration when) {
   at(when, [this, fault, when](FaultTarget&) { applied_[fault].time = when; });
-  if (const auto* packets = std::get_if<PacketFault>(&scenario_.faults[fault].what))
+  if (const auto* packets = std::get_if<fabric::PacketRule>(&scenario_.faults[fault].what))
     begin_packets(fault, *packets, when);
   else
-    begin_element(std::get<ElementFault>(scenario_.faults[fault].what), when);
+    begin_element(scenario_.faults[fault], when);
 }
 
-void FaultSchedule::begin_packets(std::size_t fault, const PacketFault& packets, Duration when) {
-  host::AddPrepared request{static_cast<std::uint32_t>(fault), links_of(packets.links), {}};
-  for (const LinkChoice& link : packets.links)
-    request.where += (request.where.empty() ? "" : ",") + link_name(scenario_.topology, link);
+void FaultSchedule::begin_packets(std::size_t fault, const fabric::PacketRule& packets, Duration when) {
+  host::AddPrepared request{static_cast<std::uint32_t>(fault), packets.links, {}};
+  for (const std::string& name : link_names(scenario_.topology, packets.links))
+    request.where += (request.where.empty() ? "" : ",") + name;
   at(when, [this, fault, request = std::move(request)](FaultTarget& target) {
     const auto reply = target.tell_fabric(request);
     if (const auto* added = reply ? std::get_if<host::FaultAdded>(&*reply) : nullptr) numbers_[fault] = added->number;
@@ -113,25 +112,28 @@ void FaultSchedule::begin_packets(std::size_t fault, const PacketFault& packets,
   });
 }
 
-void FaultSchedule::begin_element(const ElementFault& element, Duration when) {
+void FaultSchedule::begin_element(const Fault& fault, Duration when) {
   for (std::uint32_t number = 0;; ++number) {
-    const auto step = element_step(element, number);
+    const auto step = element_step(fault, number);
     if (!step) break;
     tell(when + step->after, host::ChangeElements{step->change});
   }
-  if (const auto change = node_change_of(element.kind))
-    at(when, [hosts = element.hosts, change](FaultTarget& target) {
-      for (const std::uint32_t host : hosts) target.change_node(host, *change);
+  if (const auto* const nodes = std::get_if<fabric::NodeChange>(&fault.what))
+    at(when, [nodes = *nodes](FaultTarget& target) {
+      for (const std::uint32_t host : nodes.hosts) target.change_node(host, nodes.kind);
     });
-  const auto software = software_fault_of(element.kind);
-  if (!software) return;
-  switch (*software) {
-    case SoftwareFault::device_removal:
-      return tell(when, host::RemoveDevices{element.hosts});
-    case SoftwareFault::rnr_storm:
-    case SoftwareFault::completion_status:
-    case SoftwareFault::registration_failure:
-    case SoftwareFault::post_failure:
+  if (const auto* const software = std::get_if<fabric::SoftwareFault>(&fault.what)) begin_software(*software, when);
+}
+
+void FaultSchedule::begin_software(const fabric::SoftwareFault& fault, Duration when) {
+  using enum fabric::SoftwareFault::Kind;
+  switch (fault.kind) {
+    case device_removal:
+      return tell(when, host::RemoveDevices{fault.hosts});
+    case rnr_storm:
+    case completion_status:
+    case registration_failure:
+    case post_failure:
       return;  // refuse() has said so
   }
 }

@@ -29,7 +29,7 @@ class FaultTarget {
   virtual std::uint64_t carried(const std::string& cable) = 0;
   /// Packets that the fault with this number in the fabric has hit.
   virtual std::uint64_t hits(std::uint32_t number) = 0;
-  virtual void change_node(std::uint32_t host, NodeChange change) = 0;
+  virtual void change_node(std::uint32_t host, fabric::NodeChange::Kind change) = 0;
 };
 
 class FaultSchedule {
@@ -64,8 +64,9 @@ class FaultSchedule {
   };
   bool is_met(const Trigger::Condition& condition, FaultTarget& target) const;
   void begin(std::size_t fault, Duration at);
-  void begin_packets(std::size_t fault, const PacketFault& packets, Duration at);
-  void begin_element(const ElementFault& element, Duration at);
+  void begin_packets(std::size_t fault, const fabric::PacketRule& packets, Duration at);
+  void begin_element(const Fault& fault, Duration at);
+  void begin_software(const fabric::SoftwareFault& fault, Duration at);
   void at(Duration when, std::function<void(FaultTarget& target)> take);
   void tell(Duration when, host::FabricRequest request);
 

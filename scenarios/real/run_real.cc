@@ -14,13 +14,13 @@
 #include <set>
 #include <utility>
 
+#include "emulator/fabric/element_rows.h"
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/config/own_files.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/fabric_client/fabric_client.h"
 #include "emulator/host/fabric_client/render/fabric_json.h"
 #include "emulator/host/fabric_client/render/fabric_text.h"
-#include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "scenarios/outcome/report_words.h"
@@ -78,9 +78,8 @@ void note_nodes_not_run(const Scenario& scenario, const host::FabricSnapshot& se
   if (timeouts == 0) return;
   std::set<std::uint32_t> frozen;
   for (const Fault& fault : scenario.faults)
-    if (const auto* element = std::get_if<ElementFault>(&fault.what);
-        element != nullptr && node_change_of(element->kind))
-      frozen.insert(element->hosts.begin(), element->hosts.end());
+    if (const auto* nodes = std::get_if<fabric::NodeChange>(&fault.what))
+      frozen.insert(nodes->hosts.begin(), nodes->hosts.end());
   for (std::uint32_t host = 0; host < seen.nodes.size(); ++host) {
     const host::FabricSnapshot::Node& node = seen.nodes[host];
     if (node.not_run < kNotRunTold || frozen.contains(host)) continue;
@@ -104,11 +103,13 @@ std::string_view name_of(const host::FabricRequest& request) {
     std::string_view operator()(const host::AskSnapshot&) const { return "stat"; }
     std::string_view operator()(const host::SayWords& said) const { return said.words.front(); }
     std::string_view operator()(const host::ChangeElements& changed) const {
-      return host::element_words()[static_cast<std::size_t>(changed.change.kind)].name;
+      return fabric::element_row(changed.change.kind).word;
     }
     std::string_view operator()(const host::AddPrepared&) const { return "prepared"; }
     std::string_view operator()(const host::RemoveFault&) const { return "remove"; }
-    std::string_view operator()(const host::RemoveDevices&) const { return "device-removal"; }
+    std::string_view operator()(const host::RemoveDevices&) const {
+      return fabric::element_row(fabric::SoftwareFault::Kind::device_removal).word;
+    }
     std::string_view operator()(const host::SetNodePower&) const { return "node-power"; }
   };
   return std::visit(Names(), request);
@@ -139,8 +140,8 @@ class RealRun final : private FaultTarget {
   std::optional<host::FabricReply> tell_fabric(const host::FabricRequest& request) override;
   std::uint64_t carried(const std::string& cable) override;
   std::uint64_t hits(std::uint32_t number) override;
-  void change_node(std::uint32_t host, NodeChange change) override;
-  static void change_ranks(const ProgramChild& launcher, std::uint32_t host, NodeChange change);
+  void change_node(std::uint32_t host, fabric::NodeChange::Kind change) override;
+  static void change_ranks(const ProgramChild& launcher, std::uint32_t host, fabric::NodeChange::Kind change);
   void set_power(std::uint32_t host, host::NodePower power);
 
   void start_programs(Duration elapsed);
@@ -223,23 +224,25 @@ void RealRun::set_power(std::uint32_t host, host::NodePower power) {
 
 /// The launcher stands on no node, and lives on; it is its to say what that does to the program. Nobody starts a rank
 /// again.
-void RealRun::change_ranks(const ProgramChild& launcher, std::uint32_t host, NodeChange change) {
+void RealRun::change_ranks(const ProgramChild& launcher, std::uint32_t host, fabric::NodeChange::Kind change) {
+  using enum fabric::NodeChange::Kind;
   const wire::Gid node = host::node_address(host + 1);
   switch (change) {
-    case NodeChange::crash:
-    case NodeChange::restart:
+    case crash:
+    case restart:
       return launcher.send_signal_on(node, SIGKILL);
-    case NodeChange::freeze:
+    case freeze:
       return launcher.send_signal_on(node, SIGSTOP);
-    case NodeChange::thaw:
+    case thaw:
       return launcher.send_signal_on(node, SIGCONT);
   }
 }
 
-void RealRun::change_node(std::uint32_t host, NodeChange change) {
+void RealRun::change_node(std::uint32_t host, fabric::NodeChange::Kind change) {
+  using enum fabric::NodeChange::Kind;
   // First: what the kernel would say in the name of programs that are killed, a machine without power does not say.
-  if (change == NodeChange::crash || change == NodeChange::restart) set_power(host, host::NodePower::crashing);
-  if (change == NodeChange::freeze) set_power(host, host::NodePower::frozen);
+  if (change == crash || change == restart) set_power(host, host::NodePower::crashing);
+  if (change == freeze) set_power(host, host::NodePower::frozen);
   std::vector<std::size_t> to_start;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     Running& running = programs_[i];
@@ -251,17 +254,17 @@ void RealRun::change_node(std::uint32_t host, NodeChange change) {
     }
     if (program.host != host) continue;
     switch (change) {
-      case NodeChange::crash:
+      case crash:
         running.is_crashed = !running.child->ended();
         running.child->send_signal(SIGKILL);
         break;
-      case NodeChange::freeze:
+      case freeze:
         running.child->send_signal(SIGSTOP);
         break;
-      case NodeChange::thaw:
+      case thaw:
         running.child->send_signal(SIGCONT);
         break;
-      case NodeChange::restart:
+      case restart:
         running.child->send_signal(SIGKILL);
         running.child->end();
         running.is_crashed = false;
@@ -269,7 +272,7 @@ void RealRun::change_node(std::uint32_t host, NodeChange change) {
         break;
     }
   }
-  if (change == NodeChange::thaw || change == NodeChange::restart) set_power(host, host::NodePower::on);
+  if (change == thaw || change == restart) set_power(host, host::NodePower::on);
   for (const std::size_t i : to_start) start(i);
 }
 

@@ -81,7 +81,7 @@ class Search {
 };
 
 bool goes_by_chance(const Fault& fault) {
-  const auto* packets = std::get_if<PacketFault>(&fault.what);
+  const auto* packets = std::get_if<fabric::PacketRule>(&fault.what);
   if (packets == nullptr) return false;
   const fabric::FaultRule& rule = packets->rule;
   return rule.probability_ppb != fabric::kCertainPpb || rule.action == fabric::FaultAction::burst_loss ||
@@ -103,15 +103,14 @@ std::string action_text(const fabric::FaultRule& rule) {
 }
 
 std::optional<Fault> exact_fault(const Fault& original, const PacketHit& hit) {
-  const auto& packets = std::get<PacketFault>(original.what);
+  const auto& packets = std::get<fabric::PacketRule>(original.what);
   std::string text =
       fmt::format("{} qp={} psn={} iter={}", action_text(packets.rule), hit.flow, hit.psn, hit.iteration);
   if (!hit.opcode.empty()) text += " opcode=" + hit.opcode;
   auto rule = fabric::parse_fault(text);
   if (!rule) return std::nullopt;
   rule->text = text;
-  const LinkChoice link{hit.link.cable, hit.link.backward ? Way::backward : Way::forward};
-  return Fault{text, {}, {}, PacketFault{*rule, {link}}};
+  return Fault{text, {}, {}, fabric::PacketRule{*rule, {hit.link}}};
 }
 
 /// The groups with one fault by chance replaced by the packets that it hit; nothing: they cannot all be named.
@@ -188,13 +187,13 @@ std::string faults_yaml(const Scenario& scenario, std::string_view file_text) {
   for (const Group& group : groups) {
     const Fault& fault = group.front();
     const std::string item = item_at(file_text, fault.place);
-    const auto* packets = std::get_if<PacketFault>(&fault.what);
+    const auto* packets = std::get_if<fabric::PacketRule>(&fault.what);
     if (!item.empty()) {
       yaml += "  " + item + "\n";
     } else if (packets != nullptr) {
       std::string links;
-      for (const LinkChoice& choice : packets->links)
-        links += (links.empty() ? "\"" : ", \"") + link_name(scenario.topology, choice) + "\"";
+      for (const std::string& name : link_names(scenario.topology, packets->links))
+        links += (links.empty() ? "\"" : ", \"") + name + "\"";
       yaml += fmt::format("  - {{packet: \"{}\", link: [{}]}}\n", packets->rule.text, links);
     } else {
       yaml += fmt::format("  # {}\n", fault.text);

@@ -28,9 +28,9 @@ Duration departure_delay_max(const Scenario& scenario) {
       consider(cable.parameters.rate_bits_per_second);
   for (const NicSettings& nic : scenario.nics) consider(nic.speed_bits_per_second.value_or(0));
   for (const Fault& fault : scenario.faults)
-    if (const auto* element = std::get_if<ElementFault>(&fault.what);
-        element != nullptr && element->kind == ElementFault::Kind::link_rate)
-      consider(element->rate_bits_per_second);
+    if (const auto* change = std::get_if<fabric::ElementChange>(&fault.what);
+        change != nullptr && change->kind == fabric::ElementChange::Kind::link_rate)
+      consider(change->rate_bits_per_second);
   const std::uint64_t most = *std::max_element(waiting.begin(), waiting.end());
   Duration latency{static_cast<std::int64_t>(static_cast<double>(most) * 8e9 / static_cast<double>(slowest))};
   const Duration queues = latency;

@@ -23,16 +23,16 @@ std::string name_of(const Scenario& scenario, sim::LinkId link) {
 /// reordered has left its queue: it goes when others have overtaken it, whatever is paused by then; and a duplicate was
 /// never in one: it goes behind its original.
 bool may_judge_pauses(const Scenario& scenario) {
-  using enum ElementFault::Kind;
-  constexpr std::array kEndsPauses{link_down, link_flap, switch_crash, port_error};
+  using enum fabric::ElementChange::Kind;
+  constexpr std::array kEndsPauses{link_down, switch_crash, port_error};
   if (!scenario.topology.qos->watchdog.drops) return false;
   return std::none_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& fault) {
-    const auto* const element = std::get_if<ElementFault>(&fault.what);
-    const auto* const packets = std::get_if<PacketFault>(&fault.what);
+    const auto* const change = std::get_if<fabric::ElementChange>(&fault.what);
+    const auto* const packets = std::get_if<fabric::PacketRule>(&fault.what);
     if (packets != nullptr)
       return packets->rule.action == fabric::FaultAction::reorder ||
              packets->rule.action == fabric::FaultAction::duplicate;
-    return element != nullptr && std::ranges::count(kEndsPauses, element->kind) != 0;
+    return change != nullptr && std::ranges::count(kEndsPauses, change->kind) != 0;
   });
 }
 

@@ -98,10 +98,14 @@ void FaultDriver::begin(std::size_t number, Time now) {
   const Fault& fault = scenario_.faults[number];
   if (!applied_[number].time) applied_[number].time = now - begin_;
   note(now, fault.text);
-  if (const auto* element = std::get_if<ElementFault>(&fault.what)) return apply(*element, now);
+  take_step(fault, 0, now);
+  if (const auto* nodes = std::get_if<fabric::NodeChange>(&fault.what))
+    for (const sim::HostId host : nodes->hosts) change_node(host, nodes->kind, now);
+  if (const auto* software = std::get_if<fabric::SoftwareFault>(&fault.what)) change_software(*software, now);
+  const auto* packets = std::get_if<fabric::PacketRule>(&fault.what);
+  if (packets == nullptr) return;
   active_[number] = true;
-  const auto& packets = std::get<PacketFault>(fault.what);
-  world_.add_rule(static_cast<std::uint32_t>(number), links_of(packets.links), packets.rule);
+  world_.add_rule(static_cast<std::uint32_t>(number), packets->links, packets->rule);
   if (fault.trigger.until)
     at(begin_ + *fault.trigger.until, [this, number](Time then) { end_packet_fault(number, then); });
   if (fault.trigger.lasting)
@@ -125,7 +129,7 @@ void FaultDriver::end_packet_fault(std::size_t number, Time now) {
 }
 
 /// What the fault does to the network: a step now, the next when its time comes.
-void FaultDriver::take_step(const ElementFault& fault, std::uint32_t number, Time now) {
+void FaultDriver::take_step(const Fault& fault, std::uint32_t number, Time now) {
   const auto step = element_step(fault, number);
   if (!step) return;
   if (number % 2 == 1) note(now, "link up again");
@@ -134,48 +138,43 @@ void FaultDriver::take_step(const ElementFault& fault, std::uint32_t number, Tim
     at(now + (next->after - step->after), [this, &fault, number](Time then) { take_step(fault, number + 1, then); });
 }
 
-void FaultDriver::change_node(sim::HostId host, NodeChange change, Time now) {
+void FaultDriver::change_node(sim::HostId host, fabric::NodeChange::Kind change, Time now) {
+  using enum fabric::NodeChange::Kind;
   const bool runs = world_.is_running(host);
   switch (change) {
-    case NodeChange::crash:
-    case NodeChange::restart:
+    case crash:
+    case restart:
       if (runs) {
         workloads_.crash(host);
         world_.crash(host);
       }
-      if (change == NodeChange::crash) return;
+      if (change == crash) return;
       world_.restart(host);
       return workloads_.restart(host, now);
-    case NodeChange::freeze:
-    case NodeChange::thaw:
-      if (runs) world_.freeze(host, change == NodeChange::freeze);
+    case freeze:
+    case thaw:
+      if (runs) world_.freeze(host, change == freeze);
       return;
   }
 }
 
-void FaultDriver::apply(const ElementFault& fault, Time now) {
-  take_step(fault, 0, now);
-  if (const auto change = node_change_of(fault.kind))
-    for (const sim::HostId host : fault.hosts) change_node(host, *change, now);
-  if (const auto software = software_fault_of(fault.kind)) change_software(*software, fault, now);
-}
-
-void FaultDriver::change_software(SoftwareFault change, const ElementFault& fault, Time now) {
-  switch (change) {
-    case SoftwareFault::device_removal:
+void FaultDriver::change_software(const fabric::SoftwareFault& fault, Time now) {
+  using enum fabric::SoftwareFault::Kind;
+  switch (fault.kind) {
+    case device_removal:
       for (const sim::HostId host : fault.hosts) world_.remove_device(host);
       return;
-    case SoftwareFault::rnr_storm:
-      for (const sim::HostId host : fault.hosts) workloads_.agent(host).hold_receives(now + fault.down);
+    case rnr_storm:
+      for (const sim::HostId host : fault.hosts) workloads_.agent(host).hold_receives(now + fault.lasts);
       return;
-    case SoftwareFault::completion_status:
+    case completion_status:
       if (const auto workload = workloads_.find(fault.workload))
         workloads_.ledger(*workload).rewrite(static_cast<nic::CompletionStatus>(fault.status), fault.times);
       return;
-    case SoftwareFault::registration_failure:
+    case registration_failure:
       for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_registrations(fault.times);
       return;
-    case SoftwareFault::post_failure:
+    case post_failure:
       for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_posts(fault.times);
       return;
   }

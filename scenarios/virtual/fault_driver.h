@@ -43,10 +43,9 @@ class FaultDriver final : public CompletionListener {
   void begin(std::size_t fault, Time now);
   void end_packet_fault(std::size_t fault, Time now);
   void remove_rule(std::size_t fault);
-  void apply(const ElementFault& fault, Time now);
-  void take_step(const ElementFault& fault, std::uint32_t number, Time now);
-  void change_node(sim::HostId host, NodeChange change, Time now);
-  void change_software(SoftwareFault change, const ElementFault& fault, Time now);
+  void take_step(const Fault& fault, std::uint32_t number, Time now);
+  void change_node(sim::HostId host, fabric::NodeChange::Kind change, Time now);
+  void change_software(const fabric::SoftwareFault& fault, Time now);
   std::uint64_t hits(std::size_t fault) const;
   void look_at_hits(Time now);
   void count_down(std::vector<Waiting>& waiting, Time now);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "emulator/sim/packet_control.h"
-#include "scenarios/outcome/element_step.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 
@@ -46,8 +45,8 @@ std::optional<std::string> response_name(const wire::PacketView& packet) {
 
 HitRecorder::HitRecorder(const Scenario& scenario) {
   for (const Fault& fault : scenario.faults)
-    if (const auto* packets = std::get_if<PacketFault>(&fault.what))
-      for (const sim::LinkId link : links_of(packets->links)) flows_.try_emplace(link, kWanted);
+    if (const auto* packets = std::get_if<fabric::PacketRule>(&fault.what))
+      for (const sim::LinkId link : packets->links) flows_.try_emplace(link, kWanted);
 }
 
 void HitRecorder::attach(sim::World& world) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "scenarios/outcome/element_step.h"
 #include "scenarios/outcome/report_words.h"
 #include "wire/counted.h"
 

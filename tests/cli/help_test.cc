@@ -18,6 +18,7 @@
 #include "tests/host/fabric_process/served.h"
 #include "tests/scenarios/language/reading.h"
 #include "tests/support/places.h"
+#include "tests/support/toy_element_row.h"
 
 using namespace verbena;
 
@@ -90,10 +91,10 @@ BOOST_AUTO_TEST_CASE(every_fault_of_a_scenario_has_an_example_that_is_understood
     text.insert(text.find(end) + end.size(), ", qos: {lossless: 3}");  // there are words for traffic classes
     return test::good(text).faults.size();
   };
-  for (const scenarios::ElementFaultWord& word : scenarios::element_fault_words()) {
-    BOOST_TEST(read(word.example) >= 1u);
-    BOOST_TEST(word.example.starts_with(std::string(word.key) + ":"));
-    check_explained(word.key, word.text);
+  for (const fabric::ElementRow& row : fabric::element_rows()) {
+    BOOST_TEST(read(row.in_scenario.example) >= 1u);
+    BOOST_TEST(row.in_scenario.example.starts_with(std::string(row.word) + ":"));
+    check_explained(row.word, row.in_scenario.text);
   }
   BOOST_TEST(read(scenarios::kPacketFaultExample) == 1u);
   BOOST_TEST(read(scenarios::kLuminaFaultExample) == 1u);
@@ -105,9 +106,9 @@ BOOST_AUTO_TEST_CASE(every_key_of_a_fault_is_explained) {
   std::set<std::string_view> lumina;
   for (const scenarios::FaultKeyWord& word : scenarios::lumina_key_words()) lumina.insert(word.key);
   std::vector<std::string_view> sections{"packet", "data-pkt-events"};
-  for (const scenarios::ElementFaultWord& word : scenarios::element_fault_words()) {
-    explained.insert(word.key);
-    sections.push_back(word.key);
+  for (const fabric::ElementRow& row : fabric::element_rows()) {
+    explained.insert(row.word);
+    sections.push_back(row.word);
   }
   for (const std::string_view section : sections)
     for (const std::string_view key : scenarios::keys_of(section)) BOOST_TEST(explained.contains(key), key);
@@ -120,17 +121,14 @@ BOOST_AUTO_TEST_CASE(a_row_more_in_each_table_is_on_the_page) {
   actions.push_back(actions.front());
   actions.back().name = "vanish";
   const fabric::FaultTable packets{actions, fabric::fault_table().words};
-  std::vector<host::ElementWord> elements(host::element_words().begin(), host::element_words().end());
-  elements.push_back(elements.front());
-  elements.back().usage = "link-dim LINK";
-  std::vector<scenarios::ElementFaultWord> of_scenarios(scenarios::element_fault_words().begin(),
-                                                        scenarios::element_fault_words().end());
-  of_scenarios.push_back(of_scenarios.front());
-  of_scenarios.back().key = "cable-dim";
-  const cli::help::FaultTables tables{packets, elements, of_scenarios};
+  const std::vector<fabric::ElementRow> elements = test::rows_and_link_dim();
+  const cli::help::FaultTables tables{packets, elements};
   const std::string page = cli::help::fault_page(tables).markdown();
-  for (const char* word : {"vanish", "link-dim LINK", "cable-dim"}) BOOST_TEST(contains(page, word), word);
-  BOOST_TEST(contains(cli::help::fault_words(tables).dump(), "vanish"));
+  for (const char* word : {"vanish", "`link-dim LINK RATE`: The cable is dim.", "`link-dim`: The cables are dim."})
+    BOOST_TEST(contains(page, word), word);
+  const std::string json = cli::help::fault_words(tables).dump();
+  BOOST_TEST(contains(json, "vanish"));
+  BOOST_TEST(contains(json, R"("usage":"link-dim LINK RATE")"));
 }
 
 BOOST_AUTO_TEST_CASE(every_quantity_has_examples_that_are_understood) {

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "emulator/fabric/element_faults.h"
+#include "emulator/fabric/fault.h"
 #include "emulator/host/fabric_client/fabric_snapshot.h"
 #include "wire/result.h"
 

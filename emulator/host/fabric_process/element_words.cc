@@ -1,75 +1,28 @@
 #include "emulator/host/fabric_process/element_words.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
-#include "wire/enumerators.h"
 
 namespace verbena::host {
 namespace {
 
 using fabric::ElementChange;
+using fabric::ElementDetails;
+using fabric::ElementKey;
+using fabric::ElementRow;
 using fabric::LinkId;
 using fabric::Topology;
-using Kind = ElementChange::Kind;
-using Subject = ElementWord::Subject;
-using Value = ElementWord::Value;
-using Parsed = Result<std::vector<ElementChange>, std::string>;
+using Subject = ElementRow::Subject;
+namespace element_value = fabric::element_value;
+using Parsed = Result<std::vector<fabric::Fault>, std::string>;
+using Error = std::optional<std::string>;  // nothing: fine
 
 constexpr std::size_t kNamesSuggestedFrom = 2000;
 constexpr const char* kNoClasses = "this fabric has no traffic classes, and nobody pauses: serve it with --qos";
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
-
-constexpr std::array kRate{LinkValue{"rate_bits_per_second", "bps"}};
-constexpr std::array kDelay{LinkValue{"delay_ns", "ns"}, LinkValue{"jitter_ns", "ns"}};
-
-constexpr std::array<ElementWord, 12> kWords{{
-    {Kind::link_down, Subject::links, Value::none, "link-down", 2, 2, "link-down LINK",
-     "The cable is dead: what is on it is lost, ports at its ends go down, switches find other ways.",
-     "link-down n1-s1", "link-up"},
-    {Kind::link_up, Subject::links, Value::none, "link-up", 2, 2, "link-up LINK", "It is alive again.",
-     "link-up n1-s1"},
-    {Kind::link_rate, Subject::links, Value::rate, "link-rate", 3, 3, "link-rate LINK RATE",
-     "Another rate from now on; 0: frames take no time.", "link-rate n1-s1 10Gbps", "", kRate},
-    {Kind::link_delay, Subject::links, Value::delay, "link-delay", 3, 4, "link-delay LINK TIME [JITTER]",
-     "Another delay from now on, and up to JITTER more, evenly spread.", "link-delay all 5us 1us", "", kDelay},
-    {Kind::switch_crash, Subject::switches, Value::none, "switch-crash", 2, 2, "switch-crash SWITCH,...",
-     "The switches are dead, with all their cables.", "switch-crash s1,s2", "switch-restart"},
-    {Kind::switch_restart, Subject::switches, Value::none, "switch-restart", 2, 2, "switch-restart SWITCH,...",
-     "They are alive again.", "switch-restart s1,s2"},
-    {Kind::partition, Subject::pairs, Value::none, "partition", 3, 4, "partition NODE,... NODE,... [one-way]",
-     "Packets between nodes of the first list and nodes of the second vanish, while all ports stay up; one-way: only "
-     "those from the first to the second.",
-     "partition n1,n2 n3 one-way", "heal"},
-    {Kind::heal, Subject::pairs, Value::none, "heal", 1, 4, "heal [NODE,... NODE,... [one-way]]",
-     "Ends all partitions, or the latest that was said with the same words. A pair stays cut as long as another "
-     "partition cuts it.",
-     "heal"},
-    {Kind::port_error, Subject::hosts, Value::none, "port-error", 2, 2, "port-error NODE,...",
-     "All cables of the nodes are dead: their ports go down (IBV_EVENT_PORT_ERR).", "port-error n1,n2", "port-active"},
-    {Kind::port_active, Subject::hosts, Value::none, "port-active", 2, 2, "port-active NODE,...",
-     "All their cables are alive again (IBV_EVENT_PORT_ACTIVE).", "port-active n1,n2"},
-    {Kind::pause_storm, Subject::hosts, Value::classes, "pause-storm", 2, 3, "pause-storm NODE,... [CLASS,...]",
-     "The nodes' NICs ask for a pause of these traffic classes, or of all, again and again, whatever comes to them, as "
-     "a broken one does. In a fabric with traffic classes (--qos).",
-     "pause-storm n3 3", "pause-calm"},
-    {Kind::pause_calm, Subject::hosts, Value::classes, "pause-calm", 2, 3, "pause-calm NODE,... [CLASS,...]",
-     "They no longer do.", "pause-calm n3"},
-}};
-
-constexpr bool in_order_of_kinds() {
-  for (std::size_t i = 0; i < kWords.size(); ++i)
-    if (kWords[i].kind != static_cast<Kind>(i)) return false;
-  return true;
-}
-static_assert(in_order_of_kinds() && !wire::is_enumerator<Kind, kWords.size()>, "each kind has its row");
-
-Parsed no_change(std::string text) {
-  return Failure{std::move(text)};
-}
 
 std::string no_rate(const std::string& text) {
   return "'" + text + "' is no rate: write 10Gbps or 100Mbps, or 0 for frames that take no time";
@@ -102,64 +55,140 @@ std::string vertex_meant(const Topology& topology, const std::string& names, boo
   return {};
 }
 
-Parsed parse_of_links(const Topology& topology, ElementChange change, Value value, const FabricWords& words) {
-  auto links = find_links(topology, words[1]);
-  if (!links) return no_change(no_link(topology, words[1]));
-  change.links = std::move(*links);
-  if (value == Value::rate) {
-    const auto rate = parse_rate(words[2]);
-    if (!rate) return no_change(no_rate(words[2]));
-    change.rate_bits_per_second = *rate;
-  }
-  if (value == Value::delay) {
-    const auto delay = parse_time_span(words[2]);
-    const auto jitter = words.size() > 3 ? parse_time_span(words[3]) : Duration{0};
-    if (!delay || !jitter) return no_change(no_time(words[delay ? 3 : 2]));
-    change.delay = *delay;
-    change.jitter = *jitter;
-  }
-  return std::vector{std::move(change)};
+// -- The words behind the name ----------------------------------------------------------------------------------------
+
+Error take_hosts(const Topology& topology, const std::string& word, std::vector<std::uint32_t>& into) {
+  auto hosts = find_vertices(topology, word, true);
+  if (!hosts) return not_a_node(topology, word);
+  into = std::move(*hosts);
+  return std::nullopt;
 }
 
-/// Of a partition, and of what ends one: without `one-way` it is one each way.
-Parsed parse_between(const Topology& topology, ElementChange change, const ElementWord& word,
-                     const FabricWords& words) {
-  if (words.size() == 1) return std::vector{std::move(change)};
-  if (words.size() == 2) return no_change("that is not how it goes: " + std::string(word.usage));
-  auto from = find_vertices(topology, words[1], true);
-  auto to = find_vertices(topology, words[2], true);
-  if (!from || !to) return no_change(not_a_node(topology, words[from ? 2 : 1]));
-  if (words.size() > 3 && words[3] != "one-way") return no_change("unknown word '" + words[3] + "': one-way is right");
-  change.hosts = std::move(*from);
-  change.peers = std::move(*to);
-  std::vector<ElementChange> ways{change};
-  if (words.size() == 3) {
-    std::swap(change.hosts, change.peers);
-    ways.push_back(std::move(change));
+Error take_subject(const Topology& topology, Subject subject, const std::string& word, ElementDetails& into) {
+  switch (subject) {
+    case Subject::links: {
+      auto links = find_links(topology, word);
+      if (!links) return no_link(topology, word);
+      into.links = std::move(*links);
+      return std::nullopt;
+    }
+    case Subject::switches: {
+      auto switches = find_vertices(topology, word, false);
+      if (!switches)
+        return "'" + word + "' is not a switch of this fabric, nor several with commas" +
+               vertex_meant(topology, word, false);
+      into.switches = std::move(*switches);
+      return std::nullopt;
+    }
+    case Subject::hosts:
+    case Subject::pairs:
+    case Subject::pairs_or_all:
+      return take_hosts(topology, word, into.hosts);
+    case Subject::workload:
+      return "a running fabric knows no workloads";
   }
-  return ways;
+  return std::nullopt;
 }
 
-Parsed parse_of_pauses(const Topology& topology, ElementChange change, const FabricWords& words) {
-  if (!topology.qos) return no_change(kNoClasses);
-  auto hosts = find_vertices(topology, words[1], true);
-  if (!hosts) return no_change(not_a_node(topology, words[1]));
-  change.hosts = std::move(*hosts);
-  if (words.size() < 3) return std::vector{std::move(change)};
-  change.classes = 0;
-  for (const std::string& name : split(words[2])) {
+/// How the usage shows what is named behind the word.
+std::string_view usage_of(Subject subject) {
+  switch (subject) {
+    case Subject::links:
+      return "LINK";
+    case Subject::switches:
+      return "SWITCH,...";
+    case Subject::hosts:
+    case Subject::pairs:
+    case Subject::pairs_or_all:
+      return "NODE,...";
+    case Subject::workload:
+      return "WORKLOAD";
+  }
+  return {};
+}
+
+Error take(element_value::RateOf value, const Topology&, const std::string& word, ElementDetails& into) {
+  const auto rate = parse_rate(word);
+  if (!rate) return no_rate(word);
+  into.*value.into = *rate;
+  return std::nullopt;
+}
+Error take(element_value::TimeOf value, const Topology&, const std::string& word, ElementDetails& into) {
+  const auto time = parse_time_span(word);
+  if (!time) return no_time(word);
+  into.*value.into = *time;
+  return std::nullopt;
+}
+Error take(element_value::ClassesOf value, const Topology&, const std::string& word, ElementDetails& into) {
+  into.*value.into = 0;
+  for (const std::string& name : split(word)) {
     const auto number = fabric::parse_number(name);
     if (!number || *number >= fabric::kTrafficClasses)
-      return no_change("'" + words[2] + "' is not a traffic class from 0 to 7, nor several with commas");
-    change.classes |= fabric::bit_of(static_cast<fabric::TrafficClass>(*number));
+      return "'" + word + "' is not a traffic class from 0 to 7, nor several with commas";
+    into.*value.into |= fabric::bit_of(static_cast<fabric::TrafficClass>(*number));
   }
-  return std::vector{std::move(change)};
+  return std::nullopt;
+}
+Error take(element_value::Peers, const Topology& topology, const std::string& word, ElementDetails& into) {
+  return take_hosts(topology, word, into.peers);
+}
+Error take(element_value::OneWay, const Topology&, const std::string& word, ElementDetails& into) {
+  if (word != "one-way") return "unknown word '" + word + "': one-way is right";
+  into.is_one_way = true;
+  return std::nullopt;
+}
+/// Keys with such a value have no place behind a word.
+Error take(element_value::NumberOf, const Topology&, const std::string& word, ElementDetails&) {
+  return "unknown word '" + word + "'";
+}
+Error take(element_value::StatusOf, const Topology&, const std::string& word, ElementDetails&) {
+  return "unknown word '" + word + "'";
+}
+
+/// Those of a row's keys that have a place behind the word, in their order.
+std::vector<const ElementKey*> keys_with_place(const ElementRow& row) {
+  std::vector<const ElementKey*> keys;
+  for (const std::string_view name : row.keys)
+    if (const ElementKey& key = fabric::element_key(name); !key.usage.empty()) keys.push_back(&key);
+  return keys;
+}
+
+bool is_optional(const ElementKey* key) {
+  return key->usage.starts_with('[');
+}
+
+bool has_classes(const ElementRow& row) {
+  return std::ranges::any_of(row.keys, [](std::string_view name) {
+    return std::holds_alternative<element_value::ClassesOf>(fabric::element_key(name).into);
+  });
+}
+
+// -- A change that nobody spelled -------------------------------------------------------------------------------------
+
+Error what_is_wrong(element_value::RateOf value, const Topology&, const ElementDetails& said) {
+  const std::uint64_t rate = said.*value.into;
+  return rate > kRateMax ? Error(no_rate(std::to_string(rate) + "bps")) : std::nullopt;
+}
+Error what_is_wrong(element_value::TimeOf value, const Topology&, const ElementDetails& said) {
+  const Duration time = said.*value.into;
+  const bool fits = time >= Duration{0} && time <= fabric::kFaultTimeMax;
+  return fits ? std::nullopt : Error(no_time(std::to_string(time.ns) + "ns"));
+}
+Error what_is_wrong(element_value::ClassesOf, const Topology& topology, const ElementDetails&) {
+  return topology.qos ? std::nullopt : Error(kNoClasses);
+}
+template <class Value>
+Error what_is_wrong(Value, const Topology&, const ElementDetails&) {
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::span<const ElementWord> element_words() {
-  return kWords;
+std::string usage_of(const ElementRow& row) {
+  std::string behind(usage_of(row.subject));
+  for (const ElementKey* const key : keys_with_place(row)) behind += " " + std::string(key->usage);
+  if (row.subject == Subject::pairs_or_all) behind = "[" + behind + "]";
+  return std::string(row.word) + " " + behind;
 }
 
 std::string no_link(const Topology& topology, const std::string& name) {
@@ -176,30 +205,26 @@ std::string not_a_node(const Topology& topology, const std::string& names) {
   return "'" + names + "' is not a node of this fabric, nor several with commas" + vertex_meant(topology, names, true);
 }
 
-Parsed parse_element(const Topology& topology, const ElementWord& word, const FabricWords& words) {
-  ElementChange change{.kind = word.kind};
-  switch (word.subject) {
-    case Subject::links:
-      return parse_of_links(topology, std::move(change), word.value, words);
-    case Subject::pairs:
-      return parse_between(topology, std::move(change), word, words);
-    case Subject::switches: {
-      auto switches = find_vertices(topology, words[1], false);
-      if (!switches)
-        return no_change("'" + words[1] + "' is not a switch of this fabric, nor several with commas" +
-                         vertex_meant(topology, words[1], false));
-      change.switches = std::move(*switches);
-      return std::vector{std::move(change)};
-    }
-    case Subject::hosts: {
-      if (word.value == Value::classes) return parse_of_pauses(topology, std::move(change), words);
-      auto hosts = find_vertices(topology, words[1], true);
-      if (!hosts) return no_change(not_a_node(topology, words[1]));
-      change.hosts = std::move(*hosts);
-      return std::vector{std::move(change)};
-    }
+Parsed parse_element(const Topology& topology, const ElementRow& row, const FabricWords& words) {
+  const std::vector<const ElementKey*> keys = keys_with_place(row);
+  const std::size_t most = 2 + keys.size();
+  const std::size_t least = most - static_cast<std::size_t>(std::ranges::count_if(keys, is_optional));
+  const bool is_all = row.subject == Subject::pairs_or_all && words.size() == 1;
+  if (!is_all && (words.size() < least || words.size() > most))
+    return Failure{"that is not how it goes: " + usage_of(row)};
+  if (has_classes(row) && !topology.qos) return Failure{std::string(kNoClasses)};
+  ElementDetails said;
+  if (!is_all)
+    if (auto wrong = take_subject(topology, row.subject, words[1], said)) return Failure{std::move(*wrong)};
+  for (std::size_t i = 2; i < words.size(); ++i)
+    if (auto wrong = std::visit([&](auto value) { return take(value, topology, words[i], said); }, keys[i - 2]->into))
+      return Failure{std::move(*wrong)};
+  std::vector<fabric::Fault> faults{fault_of(row.kind, said)};
+  if (!said.peers.empty() && !said.is_one_way) {
+    std::swap(said.hosts, said.peers);
+    faults.push_back(fault_of(row.kind, said));
   }
-  return no_change("unknown word");
+  return faults;
 }
 
 std::optional<std::string> why_no_change(const Topology& topology, const ElementChange& change) {
@@ -212,20 +237,12 @@ std::optional<std::string> why_no_change(const Topology& topology, const Element
   if (!std::ranges::all_of(change.hosts, is_host) || !std::ranges::all_of(change.peers, is_host))
     return "this fabric has no such node";
   if (!std::ranges::all_of(change.switches, is_switch)) return "this fabric has no such switch";
-  switch (kWords[static_cast<std::size_t>(change.kind)].value) {
-    case Value::rate:
-      if (change.rate_bits_per_second > kRateMax) return no_rate(std::to_string(change.rate_bits_per_second) + "bps");
-      return std::nullopt;
-    case Value::delay:
-      for (const Duration time : {change.delay, change.jitter})
-        if (time < Duration{0} || time > fabric::kFaultTimeMax) return no_time(std::to_string(time.ns) + "ns");
-      return std::nullopt;
-    case Value::classes:
-      if (!topology.qos) return kNoClasses;
-      return std::nullopt;
-    case Value::none:
-      return std::nullopt;
-  }
+  ElementDetails said;
+  static_cast<ElementChange&>(said) = change;
+  for (const std::string_view key : fabric::element_row(change.kind).keys)
+    if (auto wrong =
+            std::visit([&](auto value) { return what_is_wrong(value, topology, said); }, fabric::element_key(key).into))
+      return wrong;
   return std::nullopt;
 }
 

@@ -1,12 +1,13 @@
 #include "emulator/host/fabric_process/fabric_commands.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/nearest_word.h"
+#include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/fabric_process/snapshot.h"
 
 namespace verbena::host {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kFaultsMax = 1024;
 constexpr std::size_t kPartitionsMax = 1024;
+constexpr std::string_view kOfScenarios = "only a scenario can do this";
 
 FabricAnswer refuse(std::string text) {
   return Failure{std::move(text)};
@@ -66,25 +68,38 @@ const std::vector<FabricCommands::Command>& FabricCommands::table() {
        "Ends the fault with this number; how many packets it hit is the answer.", "remove 1"},
       {"list", 1, 1, "list", &C::list, "All faults that are there now, and what is dead or cut off.", "list"},
       {"clear", 1, 1, "clear", &C::clear, "Ends all faults that were added.", "clear"},
-      {"device-removal", 2, 2, "device-removal NODE,...", &C::remove_devices,
-       "The RDMA device of the processes that run there now goes (IBV_EVENT_DEVICE_FATAL); who opens it later has a "
-       "new "
-       "one.",
-       "device-removal n1"},
   };
   return commands;
 }
 
-/// Those for packets, those for elements, the rest.
-std::vector<FabricCommands::Explained> FabricCommands::explained(std::span<const ElementWord> elements) {
+namespace {
+
+/// What a running fabric can do of it ends it.
+std::string_view undo_on_fabric(const fabric::ElementRow& row, std::span<const fabric::ElementRow> rows) {
+  const fabric::ElementRow* const undo = fabric::find_element(row.undo, rows);
+  return undo != nullptr && is_on_fabric(*undo) ? undo->word : std::string_view();
+}
+
+std::vector<fabric::LinkValue> restored_by(const fabric::ElementRow& row) {
+  std::vector<fabric::LinkValue> values;
+  for (const std::string_view key : row.keys)
+    if (const fabric::LinkValue value = fabric::element_key(key).restores; !value.key.empty()) values.push_back(value);
+  return values;
+}
+
+}  // namespace
+
+std::vector<FabricCommands::Explained> FabricCommands::explained(std::span<const fabric::ElementRow> elements) {
   std::vector<Explained> words;
-  for (const Command& command : table()) {
-    if (command.name == "device-removal")
-      for (const ElementWord& word : elements)
-        words.push_back({std::string(word.name), std::string(word.usage), std::string(word.text),
-                         std::string(word.example), std::string(word.undo), word.restores});
+  for (const Command& command : table())
     words.push_back({command.name, command.usage, command.text, command.example, command.undo});
-  }
+  std::multimap<fabric::FaultKind, const fabric::ElementRow*> rows;
+  for (const fabric::ElementRow& row : elements)
+    if (is_on_fabric(row)) rows.emplace(row.kind, &row);
+  for (const auto& [kind, row] : rows)
+    words.push_back({std::string(row->word), usage_of(*row), std::string(row->on_fabric.text),
+                     std::string(row->on_fabric.example), std::string(undo_on_fabric(*row, elements)),
+                     restored_by(*row)});
   return words;
 }
 
@@ -99,12 +114,10 @@ FabricAnswer FabricCommands::serve(Time now, const SayWords& request) {
     return words.size() >= command.words_min && words.size() <= command.words_max;
   };
   const auto wrong = [](const auto& usage) { return refuse("that is not how it goes: " + std::string(usage)); };
-  for (const ElementWord& word : element_words())
-    if (word.name == name) {
-      if (!fits(word)) return wrong(word.usage);
-      const auto changes = parse_element(topology_, word, words);
-      return changes ? change(now, *changes) : refuse(changes.error());
-    }
+  if (const fabric::ElementRow* const row = fabric::find_element(name); row != nullptr && is_on_fabric(*row)) {
+    const auto faults = parse_element(topology_, *row, words);
+    return faults ? begin(now, *faults) : refuse(faults.error());
+  }
   for (const Command& command : table())
     if (command.name == name) return fits(command) ? (this->*command.run)(now, words) : wrong(command.usage);
   const std::vector<Explained> all = explained();
@@ -179,6 +192,31 @@ FabricAnswer FabricCommands::list(Time now, const FabricWords&) {
 
 // -- Faults of links, switches, ports and pairs -----------------------------------------------------------------------
 
+FabricAnswer FabricCommands::begin(Time now, const std::vector<fabric::Fault>& faults) {
+  std::vector<fabric::ElementChange> changes;
+  for (const fabric::Fault& fault : faults) {
+    if (const auto* const software = std::get_if<fabric::SoftwareFault>(&fault)) return begin(now, *software);
+    const auto* const change = std::get_if<fabric::ElementChange>(&fault);
+    if (change == nullptr) return refuse(std::string(kOfScenarios));
+    changes.push_back(*change);
+  }
+  return change(now, changes);
+}
+
+FabricAnswer FabricCommands::begin(Time now, const fabric::SoftwareFault& fault) {
+  using enum fabric::SoftwareFault::Kind;
+  switch (fault.kind) {
+    case device_removal:
+      return serve(now, RemoveDevices{fault.hosts});
+    case rnr_storm:
+    case completion_status:
+    case registration_failure:
+    case post_failure:
+      return refuse(std::string(kOfScenarios));
+  }
+  return refuse(std::string(kOfScenarios));
+}
+
 FabricAnswer FabricCommands::serve(Time now, const ChangeElements& request) {
   if (auto why = why_no_change(topology_, request.change)) return refuse(std::move(*why));
   return change(now, {request.change});
@@ -212,12 +250,6 @@ FabricAnswer FabricCommands::serve(Time now, const SetNodePower& request) {
     if (request.power == NodePower::crashing) ports_.crash(host);
   }
   return tell_sockets(now);
-}
-
-FabricAnswer FabricCommands::remove_devices(Time now, const FabricWords& words) {
-  auto hosts = find_vertices(topology_, words[1], true);
-  if (!hosts) return refuse(not_a_node(topology_, words[1]));
-  return serve(now, RemoveDevices{std::move(*hosts)});
 }
 
 FabricAnswer FabricCommands::serve(Time, const RemoveDevices& request) {

@@ -1,10 +1,10 @@
 // FabricCommands: what another process may ask of a running fabric, and what it is answered.
 //
-// Solely responsible for who does what is said, and for the list of faults. Links, switches, ports and pairs have their
-// words in element_words.h and their meaning in fabric/element_faults.h; what can be seen is snapshot.h's. It moves no
-// frames (fabric_ports.h), knows no sockets (fabric_control.h) and makes no text of what it answers
-// (fabric_client/render). The words that are not element_words.h's are in one table (fabric_commands.cc) with what they
-// mean; docs/faults.md is made from both.
+// Solely responsible for who does what is said, and for the list of faults. Faults of elements are rows of
+// fabric/element_rows.h, read by element_words.h, and have their meaning in fabric/element_faults.h; what can be seen
+// is snapshot.h's. It moves no frames (fabric_ports.h), knows no sockets (fabric_control.h) and makes no text of what
+// it answers (fabric_client/render). The other words are in one table (fabric_commands.cc) with what they mean;
+// docs/faults.md is made from both.
 // Tested by: tests/host/fabric_process/fabric_process_test.cc
 #pragma once
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "emulator/fabric/element_faults.h"
+#include "emulator/fabric/element_rows.h"
 #include "emulator/host/fabric_client/fabric_messages.h"
-#include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/fabric_process/fabric_capture.h"
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/fabric_sockets.h"
@@ -45,9 +45,10 @@ class FabricCommands {
     std::string text;
     std::string example;
     std::string undo;  // the word that ends it, with the same names or, for a fault that has one, its number
-    std::span<const LinkValue> restores{};
+    std::vector<fabric::LinkValue> restores{};  // or: it ends when the links have again what they had
   };
-  static std::vector<Explained> explained(std::span<const ElementWord> elements = element_words());
+  /// Those for packets, then those for elements, in the order of their kinds.
+  static std::vector<Explained> explained(std::span<const fabric::ElementRow> elements = fabric::element_rows());
 
  private:
   struct Fault {
@@ -64,7 +65,6 @@ class FabricCommands {
   FabricAnswer remove(Time now, const FabricWords& words);
   FabricAnswer list(Time now, const FabricWords& words);
   FabricAnswer clear(Time now, const FabricWords& words);
-  FabricAnswer remove_devices(Time now, const FabricWords& words);
 
   FabricAnswer serve(Time now, const AskHello& request);
   FabricAnswer serve(Time now, const AskSnapshot& request);
@@ -76,6 +76,8 @@ class FabricCommands {
   FabricAnswer serve(Time now, const SetNodePower& request);
 
   FabricAnswer add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule);
+  FabricAnswer begin(Time now, const std::vector<fabric::Fault>& faults);
+  FabricAnswer begin(Time now, const fabric::SoftwareFault& fault);
   FabricAnswer change(Time now, const std::vector<fabric::ElementChange>& changes);
   bool has_hosts(const std::vector<std::uint32_t>& hosts) const;
   /// The last thing that a command does that changes who can reach whom.

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "emulator/host/fabric_process/element_words.h"
 #include "tests/host/fabric_process/plugged_in.h"
 #include "tests/support/waiting.h"
 

@@ -5,28 +5,16 @@
 
 #include "scenarios/language/parts.h"
 #include "tests/scenarios/language/reading.h"
+#include "tests/support/toy_element_row.h"
 
 using namespace verbena;
 using namespace verbena::scenarios;
 
 namespace {
 
-/// `link-dim`: a rate, for a time.
-std::vector<ElementFaultWord> words_and_one() {
-  static constexpr std::string_view kKeys[] = {"rate", "times"};
-  std::vector<ElementFaultWord> words(element_fault_words().begin(), element_fault_words().end());
-  ElementFaultWord dim = element_fault_word(ElementFault::Kind::link_rate);
-  dim.key = "link-dim";
-  dim.end = ElementFault::Kind::link_up;
-  dim.lasts = true;
-  dim.keys = kKeys;
-  words.push_back(dim);
-  return words;
-}
-
 Scenario read(const std::string& fault) {
   Scenario scenario = test::good(test::with(""));
-  read_faults(parse_text(fault), ElementNames(scenario.topology), scenario, words_and_one());
+  read_faults(parse_text(fault), ElementNames(scenario.topology), scenario, test::rows_and_link_dim());
   return scenario;
 }
 
@@ -35,13 +23,12 @@ Scenario read(const std::string& fault) {
 BOOST_AUTO_TEST_CASE(a_row_more_is_a_fault_more_with_its_keys_and_its_end) {
   const Scenario scenario = read("[{link-dim: n1-s1, rate: 1Gbps, times: 3, at: 1ms, for: 2ms}]");
   BOOST_REQUIRE(scenario.faults.size() == 2u);
-  const auto& fault = std::get<ElementFault>(scenario.faults[0].what);
+  const auto& fault = std::get<fabric::ElementChange>(scenario.faults[0].what);
   BOOST_TEST(fault.rate_bits_per_second == 1'000'000'000u);
-  BOOST_TEST(fault.times == 3u);
-  BOOST_TEST(fault.links.size() == 1u);
+  BOOST_TEST(fault.links.size() == 2u);
   BOOST_TEST(scenario.faults[0].text == "link-dim n1-s1");
-  const auto& end = std::get<ElementFault>(scenario.faults[1].what);
-  BOOST_TEST((end.kind == ElementFault::Kind::link_up));
+  const auto& end = std::get<fabric::ElementChange>(scenario.faults[1].what);
+  BOOST_TEST((end.kind == fabric::ElementChange::Kind::link_up));
   BOOST_TEST((scenario.faults[1].trigger.at == milliseconds(3)));
 }
 

@@ -1,6 +1,7 @@
 // Faults in a scenario: on which links and when, Lumina's events, and what happens to links, switches and nodes.
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/fabric/element_rows.h"
 #include "emulator/fabric/fault_plan.h"
 #include "scenarios/language/read_scenario.h"
 #include "tests/scenarios/language/reading.h"
@@ -15,24 +16,28 @@ using test::with;
 
 namespace {
 
-using Kind = ElementFault::Kind;
+using Change = fabric::ElementChange::Kind;
+using Node = fabric::NodeChange::Kind;
+using Software = fabric::SoftwareFault::Kind;
 
-const PacketFault& packet_fault(const Scenario& scenario, std::size_t index = 0) {
-  return std::get<PacketFault>(scenario.faults.at(index).what);
+const fabric::PacketRule& packet_fault(const Scenario& scenario, std::size_t index = 0) {
+  return std::get<fabric::PacketRule>(scenario.faults.at(index).what);
 }
-const ElementFault& element(const Scenario& scenario, std::size_t index = 0) {
-  return std::get<ElementFault>(scenario.faults.at(index).what);
+const fabric::ElementChange& element(const Scenario& scenario, std::size_t index = 0) {
+  return std::get<fabric::ElementChange>(scenario.faults.at(index).what);
+}
+const fabric::SoftwareFault& software(const Scenario& scenario) {
+  return std::get<fabric::SoftwareFault>(scenario.faults.at(0).what);
 }
 
 /// "n1->s1 n2->s1 s1->n3", sorted.
-std::string directions(const Scenario& scenario, const std::vector<LinkChoice>& links) {
+std::string directions(const Scenario& scenario, const std::vector<fabric::LinkId>& links) {
   std::vector<std::string> names;
-  for (const LinkChoice& link : links) {
+  for (const fabric::LinkId& link : links) {
     const fabric::Cable& cable = scenario.topology.cables.at(link.cable);
     const std::string& a = scenario.topology.vertices[cable.a].name;
     const std::string& b = scenario.topology.vertices[cable.b].name;
-    if (link.way != Way::backward) names.push_back(a + "->" + b);
-    if (link.way != Way::forward) names.push_back(b + "->" + a);
+    names.push_back(link.backward ? b + "->" + a : a + "->" + b);
   }
   std::sort(names.begin(), names.end());
   std::string text;
@@ -168,43 +173,43 @@ BOOST_AUTO_TEST_CASE(lumina_event_hits_its_packet_of_every_message_in_its_round)
 
 BOOST_AUTO_TEST_CASE(every_fault_of_links_switches_nodes_and_verbs_is_understood) {
   const auto one = [](const std::string& fault) { return good(with("faults: [{" + fault + "}]\n")); };
-  const std::vector<std::pair<std::string, Kind>> plain{
-      {"link-down: n1-s1, at: 1ms", Kind::link_down},
-      {"link-up: all", Kind::link_up},
-      {"link-flap: n1, down: 1ms, up: 2ms, times: 3", Kind::link_flap},
-      {"link-rate: n1-s1, rate: 1Gbps", Kind::link_rate},
-      {"link-delay: n1-s1, delay: 10us, jitter: 5us", Kind::link_delay},
-      {"heal: all", Kind::heal},
-      {"switch-crash: s1", Kind::switch_crash},
-      {"switch-restart: s1", Kind::switch_restart},
-      {"node-crash: n2", Kind::node_crash},
-      {"node-freeze: [n1, n2]", Kind::node_freeze},
-      {"node-thaw: all", Kind::node_thaw},
-      {"node-restart: n2", Kind::node_restart},
-      {"device-removal: [n1, n2]", Kind::device_removal},
-      {"port-error: n1", Kind::port_error},
-      {"port-active: n1", Kind::port_active},
-      {"rnr-storm: n2, for: 3ms", Kind::rnr_storm},
-      {"completion-status: w, status: remote_access_error, times: 2", Kind::completion_status},
-      {"registration-failure: n1, times: 2", Kind::registration_failure},
-      {"post-failure: n1", Kind::post_failure}};
+  const std::vector<std::pair<std::string, fabric::FaultKind>> plain{
+      {"link-down: n1-s1, at: 1ms", Change::link_down},
+      {"link-up: all", Change::link_up},
+      {"link-flap: n1, down: 1ms, up: 2ms, times: 3", Change::link_down},
+      {"link-rate: n1-s1, rate: 1Gbps", Change::link_rate},
+      {"link-delay: n1-s1, delay: 10us, jitter: 5us", Change::link_delay},
+      {"heal: all", Change::heal},
+      {"switch-crash: s1", Change::switch_crash},
+      {"switch-restart: s1", Change::switch_restart},
+      {"node-crash: n2", Node::crash},
+      {"node-freeze: [n1, n2]", Node::freeze},
+      {"node-thaw: all", Node::thaw},
+      {"node-restart: n2", Node::restart},
+      {"device-removal: [n1, n2]", Software::device_removal},
+      {"port-error: n1", Change::port_error},
+      {"port-active: n1", Change::port_active},
+      {"rnr-storm: n2, for: 3ms", Software::rnr_storm},
+      {"completion-status: w, status: remote_access_error, times: 2", Software::completion_status},
+      {"registration-failure: n1, times: 2", Software::registration_failure},
+      {"post-failure: n1", Software::post_failure}};
   for (const auto& [text, kind] : plain) {
     const Scenario scenario = one(text);
     BOOST_TEST_CONTEXT(text) {
       BOOST_TEST(scenario.faults.size() == 1u);
-      BOOST_TEST((element(scenario).kind == kind));
+      BOOST_TEST((fabric::row_of(scenario.faults[0].what)->kind == kind));
     }
   }
-  BOOST_TEST(element(one("link-flap: n1, down: 1ms, up: 2ms, times: 3")).times == 3u);
-  BOOST_TEST(element(one("rnr-storm: n2, at: 1ms, until: 4ms")).down.ns == 3'000'000);
-  BOOST_TEST(element(one("completion-status: w, status: remote_access_error")).status == 10);
+  BOOST_TEST(one("link-flap: n1, down: 1ms, up: 2ms, times: 3").faults[0].flap->times == 3u);
+  BOOST_TEST(software(one("rnr-storm: n2, at: 1ms, until: 4ms")).lasts.ns == 3'000'000);
+  BOOST_TEST(software(one("completion-status: w, status: remote_access_error")).status == 10);
   BOOST_TEST(element(one("link-rate: n1-s1, rate: 1Gbps")).rate_bits_per_second == 1'000'000'000u);
 }
 
 BOOST_AUTO_TEST_CASE(fault_with_an_end_is_two_and_a_partition_two_directions) {
   const Scenario crash = good(with("faults: [{node-crash: n2, at: 1ms, for: 2ms}]\n"));
   BOOST_REQUIRE_EQUAL(crash.faults.size(), 2u);
-  BOOST_TEST((element(crash, 1).kind == Kind::node_restart));
+  BOOST_TEST((std::get<fabric::NodeChange>(crash.faults[1].what).kind == Node::restart));
   BOOST_TEST(crash.faults[1].trigger.at.ns == 3'000'000);
   BOOST_TEST(!crash.faults[0].trigger.until.has_value());
   const Scenario when =
@@ -214,7 +219,7 @@ BOOST_AUTO_TEST_CASE(fault_with_an_end_is_two_and_a_partition_two_directions) {
   BOOST_REQUIRE_EQUAL(partition.faults.size(), 4u);
   BOOST_TEST((element(partition, 0).peers == std::vector<std::uint32_t>{1, 2}));
   BOOST_TEST((element(partition, 2).hosts == std::vector<std::uint32_t>{1, 2}));
-  BOOST_TEST((element(partition, 3).kind == Kind::heal));
+  BOOST_TEST((element(partition, 3).kind == Change::heal));
   const Scenario one_way = good(with("faults: [{partition: n1, peers: n2, one-way: true}]\n"));
   BOOST_TEST(one_way.faults.size() == 1u);
 }
@@ -247,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_heal_names_the_partition_that_it_ends) {
   const Scenario both = good(with("faults: [{partition: n1, peers: n2}, {heal: n1, peers: n2, at: 1ms}]\n"));
   BOOST_REQUIRE_EQUAL(both.faults.size(), 4u);
   for (const std::size_t way : {0u, 1u}) {
-    BOOST_TEST((element(both, 2 + way).kind == Kind::heal));
+    BOOST_TEST((element(both, 2 + way).kind == Change::heal));
     BOOST_TEST((element(both, 2 + way).hosts == element(both, way).hosts));
     BOOST_TEST((element(both, 2 + way).peers == element(both, way).peers));
   }

@@ -71,5 +71,5 @@ BOOST_AUTO_TEST_CASE(a_pause_storm_needs_somebody_who_listens) {
   const auto scenario = good(text);
   BOOST_TEST_REQUIRE(scenario.faults.size() == 2u);
   for (const scenarios::Fault& fault : scenario.faults)
-    BOOST_TEST(int{std::get<scenarios::ElementFault>(fault.what).classes} == 0x18);
+    BOOST_TEST(int{std::get<fabric::ElementChange>(fault.what).classes} == 0x18);
 }

@@ -166,18 +166,19 @@ class Machine final : public FaultTarget {
       if (fault.at("number") == number) return fault.at("hits");
     return 0;
   }
-  void change_node(std::uint32_t host, NodeChange change) override {
+  void change_node(std::uint32_t host, fabric::NodeChange::Kind change) override {
+    using enum fabric::NodeChange::Kind;
     switch (change) {
-      case NodeChange::freeze:
+      case freeze:
         nodes_[host]->is_frozen = true;
         return;
-      case NodeChange::thaw:
+      case thaw:
         nodes_[host]->is_frozen = false;
         nodes_[host]->waiting = 0;
         return;
-      case NodeChange::crash:
+      case crash:
         return kill(host);
-      case NodeChange::restart:
+      case restart:
         kill(host);
         nodes_[host] = std::make_unique<Plugged>(fabric_, static_cast<std::uint8_t>(host + 1));
         // It begins anew: with all that was to be sent before this round.

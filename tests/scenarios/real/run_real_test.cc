@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(launcher_ranks_have_nodes_and_a_nodes_crash_ends_its_rank) 
   scenario.programs.back().expected_status = 5;
   Fault crash;
   crash.text = "node-crash n2";
-  crash.what = ElementFault{.kind = ElementFault::Kind::node_crash, .hosts = {1}};
+  crash.what = fabric::NodeChange{fabric::NodeChange::Kind::crash, {1}};
   crash.trigger.at = milliseconds(1500);
   scenario.faults.push_back(crash);
   for (const char* output : {"first on 0x5b01", "second on 0x5b02", "second 137", "first 143"})
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(frozen_node_stands_still_with_all_its_programs_processes) {
   Fault freeze;
   freeze.text = "n1 freezes";
   freeze.trigger.at = milliseconds(2000);
-  freeze.what = ElementFault{.kind = ElementFault::Kind::node_freeze, .hosts = {0}};
+  freeze.what = fabric::NodeChange{fabric::NodeChange::Kind::freeze, {0}};
   scenario.faults.push_back(freeze);
   const Outcome outcome = run_real(scenario, {});
   BOOST_TEST(outcome.held());
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(what_only_virtual_time_has_is_refused_in_one_line) {
   Fault storm;
   storm.text = "rnr storm";
   storm.place = {9, 1};
-  storm.what = ElementFault{.kind = ElementFault::Kind::rnr_storm};
+  storm.what = fabric::SoftwareFault{.kind = fabric::SoftwareFault::Kind::rnr_storm};
   scenario.faults.push_back(storm);
   BOOST_TEST(run_real(scenario, {}).error ==
              "9:1: fault 'rnr storm' needs `clock: virtual`: programs run on their own");
@@ -362,7 +362,7 @@ BOOST_AUTO_TEST_CASE(a_pingpong_survives_loss_and_the_hits_are_counted) {
   loss.text = "2 % loss";
   const auto rule = fabric::parse_fault("drop 2% opcode=send");
   BOOST_REQUIRE(rule.ok());
-  loss.what = PacketFault{*rule, {{0, Way::both}}};
+  loss.what = fabric::PacketRule{*rule, {{0, false}, {0, true}}};
   scenario.faults.push_back(loss);
   scenario.expectations.push_back(program_expectation("client", "300 iters in"));
   Expectation retransmitted;
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(node_crash_on_a_condition_fails_its_peer_and_mutes_the_wire
   crash.text = "n1 crashes";
   crash.trigger.condition = Trigger::Condition{
       .kind = Trigger::Condition::Kind::packets, .subject = "n1-s1", .count = 1000, .after = milliseconds(50)};
-  crash.what = ElementFault{.kind = ElementFault::Kind::node_crash, .hosts = {0}};
+  crash.what = fabric::NodeChange{fabric::NodeChange::Kind::crash, {0}};
   scenario.faults.push_back(crash);
   scenario.expectations.push_back(program_expectation("client", "Failed status 12"));
   const Outcome outcome = run_real(scenario, {});

@@ -1,6 +1,7 @@
 // World::connect: queue pairs brought to life towards each other, or towards one that the test plays. And that one.
 // Tested by: tests/libverbena/world_test.cc
 #include "emulator/fabric/chance.h"
+#include "emulator/fabric/nic_words.h"
 #include "libverbena/state.h"
 
 namespace libverbena {
@@ -30,6 +31,7 @@ nic::VerbsResult<void> bring_up(WorldState& state, End& end, const ConnectOption
   attributes.rq_psn = other.first_psn;
   attributes.max_dest_read_atomic = options.max_read_atomic;
   attributes.min_rnr_timer = options.min_rnr_timer;
+  fabric::apply(state.settings[end.host], attributes);
   mask = nic::kQpState;
   if (!is_ud) mask |= nic::kQpAv | nic::kQpPathMtu | nic::kQpDestQpn | nic::kQpRqPsn;
   if (is_rc) mask |= nic::kQpMaxDestReadAtomic | nic::kQpMinRnrTimer;
@@ -40,6 +42,7 @@ nic::VerbsResult<void> bring_up(WorldState& state, End& end, const ConnectOption
   attributes.timeout = options.timeout;
   attributes.retry_count = options.retry_count;
   attributes.rnr_retry = options.rnr_retry;
+  fabric::apply(state.settings[end.host], attributes);
   attributes.max_read_atomic = options.max_read_atomic;
   mask = nic::kQpState | nic::kQpSqPsn;
   if (is_rc) mask |= nic::kQpTimeout | nic::kQpRetryCount | nic::kQpRnrRetry | nic::kQpMaxReadAtomic;
@@ -54,12 +57,15 @@ nic::VerbsResult<void> bring_up(WorldState& state, End& end, const ConnectOption
 void tell_checkers(WorldState& state, const End& a, const End& b, const ConnectOptions& options) {
   if (!state.checkers) return;
   const auto end = [&](const End& of) {
-    const verbena::Duration timeout{options.timeout == 0 ? 0 : std::int64_t{4096} << options.timeout};
+    nic::QpAttributes attributes;
+    attributes.timeout = options.timeout;
+    fabric::apply(state.settings[of.host], attributes);
+    const verbena::Duration timeout{attributes.timeout == 0 ? 0 : std::int64_t{4096} << attributes.timeout};
     return verbena::checkers::CheckedEnd{.address = sim::host_address(of.host),
                                          .qpn = of.qpn,
                                          .first_psn = of.first_psn,
                                          .ack_timeout = timeout,
-                                         .rto_low = state.configs[of.host].loss_recovery.rto_low};
+                                         .rto_low = state.settings[of.host].loss_recovery.rto_low};
   };
   state.checkers->connect({.ends = {end(a), end(b)}, .path_mtu_bytes = options.path_mtu});
 }

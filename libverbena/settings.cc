@@ -22,19 +22,32 @@ Result<void> unknown(std::string_view name, std::span<const std::string_view> na
   return invalid("'" + std::string(name) + "' is none of " + known + fabric::did_you_mean(name, names));
 }
 
-Result<void> take_of_nic(std::string_view name, std::string_view value, nic::NicConfig& into) {
-  const auto right = fabric::take_policy_word(name, value, into.congestion, into.loss_recovery);
-  if (!right) return unknown(name, fabric::policy_word_names());
-  if (!right->empty()) return wrong_value(name, value, *right);
-  return {};
+/// Those of programs alone are about their process.
+bool is_of_worlds(const fabric::NicWord& word) {
+  return word.of != fabric::NicWord::Of::program;
 }
 
-std::string_view wrong_with(const nic::NicConfig& config, const fabric::Topology& topology) {
-  if (const std::string_view wrong = fabric::contradiction(config.congestion, config.loss_recovery); !wrong.empty())
+Result<void> take_of_nic(std::string_view name, std::string_view value, fabric::NicSettings& into) {
+  if (const auto right = fabric::take_policy_word(name, value, into.congestion, into.loss_recovery)) {
+    if (!right->empty()) return wrong_value(name, value, *right);
+    return {};
+  }
+  std::vector<std::string_view> names = fabric::policy_word_names();
+  for (const fabric::NicWord& word : fabric::nic_words()) {
+    if (!is_of_worlds(word)) continue;
+    names.push_back(word.name);
+    if (word.name != name) continue;
+    if (!take(word, value, into)) return wrong_value(name, value, std::string(word.right));
+    return {};
+  }
+  return unknown(name, names);
+}
+
+std::string_view wrong_with(const fabric::NicSettings& nic, const fabric::Topology& topology) {
+  if (const std::string_view wrong = fabric::contradiction(nic.congestion, nic.loss_recovery); !wrong.empty())
     return wrong;
   const auto has_telemetry = [](const fabric::Cable& cable) { return cable.parameters.telemetry; };
-  if (config.congestion.wants().telemetry &&
-      std::none_of(topology.cables.begin(), topology.cables.end(), has_telemetry))
+  if (nic.congestion.wants().telemetry && std::none_of(topology.cables.begin(), topology.cables.end(), has_telemetry))
     return "congestion-control hpcc goes by what switches write into packets: set_cables(\"telemetry\", \"true\")";
   return {};
 }
@@ -79,7 +92,7 @@ Result<void> Settings::set_cables(std::string_view name, std::string_view value)
 }
 
 Result<void> SettingsState::set_nic(std::string_view nic, std::string_view name, std::string_view value) {
-  nic::NicConfig scratch;
+  fabric::NicSettings scratch;
   if (auto taken = take_of_nic(name, value, scratch); !taken) return taken;
   nics.push_back({std::string(nic), std::string(name), std::string(value)});
   return {};
@@ -95,27 +108,45 @@ Result<void> SettingsState::apply(fabric::Topology& topology) const {
   return {};
 }
 
-Result<std::vector<nic::NicConfig>> SettingsState::configs(const fabric::Topology& topology,
-                                                           std::size_t nic_count) const {
+Result<std::vector<fabric::NicSettings>> SettingsState::of_hosts(const fabric::Topology& topology,
+                                                                 std::size_t nic_count) const {
   const auto is_nic = [&](const std::string& name) {
     return std::any_of(topology.vertices.begin(), topology.vertices.begin() + static_cast<std::ptrdiff_t>(nic_count),
                        [&](const fabric::Vertex& vertex) { return vertex.name == name; });
   };
   for (const Word& word : nics)
     if (!word.nic.empty() && !is_nic(word.nic)) return invalid("there is no NIC '" + word.nic + "'");
-  std::vector<nic::NicConfig> configs(topology.hosts);
-  const std::vector<std::uint64_t> port_rates = topology.port_rates();
+  std::vector<fabric::NicSettings> all(topology.hosts);
   for (std::size_t host = 0; host < nic_count; ++host) {
-    nic::NicConfig& config = configs[host];
     for (const bool of_all : {true, false})
       for (const Word& word : nics)
         if (of_all ? word.nic.empty() : word.nic == topology.vertices[host].name)
-          take_of_nic(word.name, word.value, config).value();
-    if (const std::string_view wrong = wrong_with(config, topology); !wrong.empty())
+          take_of_nic(word.name, word.value, all[host]).value();
+    if (const std::string_view wrong = wrong_with(all[host], topology); !wrong.empty())
       return invalid("NIC " + topology.vertices[host].name + ": " + std::string(wrong));
+  }
+  return all;
+}
+
+void slow_cables(fabric::Topology& topology, const std::vector<fabric::NicSettings>& of_hosts) {
+  for (fabric::Cable& cable : topology.cables) {
+    std::uint64_t& rate = cable.parameters.rate_bits_per_second;
+    for (const std::uint32_t end : {cable.a, cable.b}) {
+      const std::uint64_t speed = end < of_hosts.size() ? of_hosts[end].speed_bits_per_second.value_or(0) : 0;
+      if (speed != 0) rate = rate == 0 ? speed : std::min(rate, speed);
+    }
+  }
+}
+
+std::vector<nic::NicConfig> configs_of(const fabric::Topology& topology,
+                                       const std::vector<fabric::NicSettings>& of_hosts) {
+  std::vector<nic::NicConfig> configs(topology.hosts);
+  const std::vector<std::uint64_t> port_rates = topology.port_rates();
+  for (std::size_t host = 0; host < of_hosts.size(); ++host) {
+    configs[host].window_bytes = of_hosts[host].window_bytes.value_or(configs[host].window_bytes);  // may be more
+    fabric::apply(of_hosts[host], configs[host]);
     // What is infinitely fast is not slowed down by halves.
-    if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
-    config.cnp_interval = fabric::cnp_interval_of(config.congestion, config.cnp_interval);
+    if (port_rates[host] != 0) configs[host].congestion.line_rate_bits_per_second = port_rates[host];
   }
   return configs;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/fabric/nic_settings.h"
 #include "emulator/fabric/qos.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/nic/objects/nic_config.h"
@@ -29,9 +30,15 @@ struct SettingsState {
   Result<void> set_nic(std::string_view nic, std::string_view name, std::string_view value);
   /// Into a topology that has all but these. The error is one line.
   Result<void> apply(verbena::fabric::Topology& topology) const;
-  /// Of each host; the first `nics` of the topology's have NICs.
-  Result<std::vector<verbena::nic::NicConfig>> configs(const verbena::fabric::Topology& topology,
-                                                       std::size_t nic_count) const;
+  /// Of each host; the first `nic_count` of the topology's have NICs.
+  Result<std::vector<verbena::fabric::NicSettings>> of_hosts(const verbena::fabric::Topology& topology,
+                                                             std::size_t nic_count) const;
 };
+
+/// Cables are no faster than the NICs at their ends.
+void slow_cables(verbena::fabric::Topology& topology, const std::vector<verbena::fabric::NicSettings>& of_hosts);
+/// The topology is slowed.
+std::vector<verbena::nic::NicConfig> configs_of(const verbena::fabric::Topology& topology,
+                                                const std::vector<verbena::fabric::NicSettings>& of_hosts);
 
 }  // namespace libverbena

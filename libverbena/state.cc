@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libverbena/script_run.h"
+#include "libverbena/settings.h"
 #include "wire/packet_builder.h"
 
 namespace libverbena {
@@ -10,35 +11,45 @@ namespace {
 
 constexpr std::uint32_t kCqEntries = 4096;
 
-/// A NIC may have decided to send what waits behind a window of another QP at the slowest rate: rules on what it knew
-/// then are that much laxer.
-verbena::Duration departure_delay_max(const fabric::Topology& topology) {
+/// A NIC may have decided to send what waits behind a window of another QP at the slowest rate, or answers late: rules
+/// on what it knew then are that much laxer.
+verbena::Duration departure_delay_max(const fabric::Topology& topology,
+                                      const std::vector<fabric::NicSettings>& of_hosts) {
   std::uint64_t slowest = UINT64_MAX;
   for (const fabric::Cable& cable : topology.cables)
     if (const std::uint64_t rate = cable.parameters.rate_bits_per_second; rate != 0) slowest = std::min(slowest, rate);
-  constexpr std::uint64_t kBitsNs = 4 * std::uint64_t{nic::NicConfig{}.window_bytes} * 8 * 1'000'000'000;
-  return verbena::nanoseconds(static_cast<std::int64_t>(kBitsNs / slowest));
+  std::uint64_t window = nic::NicConfig{}.window_bytes;
+  for (const fabric::NicSettings& nic : of_hosts)
+    window = std::max<std::uint64_t>(window, nic.window_bytes.value_or(0));
+  const double bits = 4 * 8 * static_cast<double>(window);
+  const verbena::Duration queues{static_cast<std::int64_t>(bits * 1e9 / static_cast<double>(slowest))};
+  verbena::Duration latency = queues;
+  for (const fabric::NicSettings& nic : of_hosts)
+    latency = std::max({latency, queues + nic.nak_latency, queues + nic.acknowledge_latency});
+  return latency;
 }
 
 }  // namespace
 
-WorldState::WorldState(const WorldOptions& options, fabric::Topology topology, std::vector<nic::NicConfig> of_hosts)
+WorldState::WorldState(const WorldOptions& options, fabric::Topology topology,
+                       std::vector<fabric::NicSettings> of_hosts)
     : nics(static_cast<std::uint32_t>(options.nics.size())),
       seed(options.seed),
-      world(topology, of_hosts, {.seed = options.seed}),
+      world(topology, configs_of(topology, of_hosts), {.seed = options.seed}),
       own(nics),
-      configs(std::move(of_hosts)) {
+      settings(std::move(of_hosts)) {
   for (std::uint32_t host = 0; host < topology.hosts; ++host) {
     if (host >= nics) {
       sim::PacketControl(world).replace_nic(host, this);
       continue;
     }
+    world.set_latencies(host, {settings[host].nak_latency, settings[host].acknowledge_latency});
     own[host].pd = *world.nic(host).allocate_pd();
     own[host].cq = *world.nic(host).create_cq(kCqEntries, host);
   }
   if (options.checks)
     checkers = std::make_unique<verbena::checkers::Checkers>(verbena::checkers::CheckerOptions{
-        .all_atomics_visible = false, .departure_delay_max = departure_delay_max(topology)});
+        .all_atomics_visible = false, .departure_delay_max = departure_delay_max(topology, settings)});
   world.observe(this);
 }
 

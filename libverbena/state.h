@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "captures/checkers/checker.h"
+#include "emulator/fabric/nic_settings.h"
 #include "emulator/sim/packet_control.h"
 #include "emulator/sim/world.h"
 #include "libverbena/capture.h"
@@ -74,7 +75,7 @@ struct SeenPacket {
 
 struct WorldState final : sim::Observer, sim::StandIn, fabric::Interceptor {
   /// `of_hosts`: a configuration for each.
-  WorldState(const WorldOptions& options, fabric::Topology topology, std::vector<nic::NicConfig> of_hosts);
+  WorldState(const WorldOptions& options, fabric::Topology topology, std::vector<fabric::NicSettings> of_hosts);
   ~WorldState() override;
 
   // -- Names ----------------------------------------------------------------------------------------------------------
@@ -110,8 +111,8 @@ struct WorldState final : sim::Observer, sim::StandIn, fabric::Interceptor {
     nic::PdHandle pd;
     nic::CqHandle cq;
   };
-  std::vector<OwnObjects> own;          // of each NIC
-  std::vector<nic::NicConfig> configs;  // of each host
+  std::vector<OwnObjects> own;                // of each NIC
+  std::vector<fabric::NicSettings> settings;  // of each host
   std::deque<End> ends;
   std::deque<Region> regions;
 

@@ -68,9 +68,10 @@ Result<World> World::make(const WorldOptions& options) {
 Result<World> World::make(const WorldOptions& options, const Settings& settings) {
   auto topology = topology_of(options, *settings.state_);
   if (!topology) return topology.error();
-  auto configs = settings.state_->configs(topology.value(), options.nics.size());
-  if (!configs) return configs.error();
-  return World(std::make_unique<WorldState>(options, std::move(topology).value(), std::move(configs).value()));
+  auto of_hosts = settings.state_->of_hosts(topology.value(), options.nics.size());
+  if (!of_hosts) return of_hosts.error();
+  slow_cables(topology.value(), of_hosts.value());
+  return World(std::make_unique<WorldState>(options, std::move(topology).value(), std::move(of_hosts).value()));
 }
 
 World::World(std::unique_ptr<WorldState> state) : state_(std::move(state)) {}

@@ -73,6 +73,8 @@ BOOST_AUTO_TEST_CASE(wrong_words_are_answered_with_what_would_be_right) {
   BOOST_TEST(text_of(settings.set_nics("congestion", "dcqcn")).find("'congestion' is none of congestion-control, ") ==
              0);
   BOOST_TEST(text_of(settings.set_nics("congestion", "dcqcn")).find("loss-recovery") != std::string::npos);
+  BOOST_TEST(text_of(settings.set_nics("timeout", "32")) == "timeout '32': want a code from 0 to 31: 4.096us x 2^code");
+  BOOST_TEST(text_of(settings.set_nics("removed-after", "1s")).find("'removed-after' is none of ") == 0);
   BOOST_TEST(text_of(settings.set_nic("", "loss-recovery", "go-back-n")) == "there is no NIC ''");
   BOOST_TEST(text_of(settings.set_qos("lossless", "9")).find("lossless '9': want") == 0);
   BOOST_TEST(text_of(settings.set_qos("loss", "3")).find("'loss' is none of ") == 0);
@@ -154,4 +156,30 @@ BOOST_AUTO_TEST_CASE(selective_repeat_sends_again_only_what_was_lost) {
     return packets;
   };
   BOOST_TEST(sent("selective-repeat") < sent("go-back-n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_nic_takes_the_words_that_scenarios_have_for_it) {
+  const auto took = [](const Settings& settings, bool is_up) {
+    World world = World::make({.nics = {"a", "b"}}, settings).value();
+    const Nic a = world.nic("a").value(), b = world.nic("b").value();
+    const Qp from = a.create_qp().value(), to = b.create_qp().value();
+    world.connect(from, to).value();
+    const Mr source = a.register_memory(65536).value(), target = b.register_memory(65536).value();
+    world.set_cable_up({"a", "b"}, is_up).value();
+    from.post_send({.opcode = SendOpcode::rdma_write, .local = {source.slice()}, .remote = target.remote()}).value();
+    BOOST_TEST((a.cq().next().value().status == (is_up ? Status::success : Status::retry_exceeded)));
+    BOOST_TEST(world.check_report().clean());
+    return world.now();
+  };
+  Settings slow;
+  slow.set_nic("b", "speed", "1Gbps").value();
+  BOOST_TEST((took(slow, true) - took(Settings(), true) > std::chrono::microseconds(400)));
+  Settings late;
+  late.set_nic("b", "acknowledge-latency", "1ms").value();
+  BOOST_TEST((took(late, true) - took(Settings(), true) >= std::chrono::milliseconds(1)));
+  // They go before what the program asks for.
+  Settings hasty;
+  hasty.set_nics("timeout", "8").value();
+  hasty.set_nics("retry-count", "1").value();
+  BOOST_TEST((took(Settings(), false) > 8 * took(hasty, false)));
 }

@@ -1,5 +1,5 @@
-// Settings: congestion control, loss recovery and traffic classes of a world, in the words of scenario files and of
-// `verbena exec --nic`: what a name means, and what its value may be, is the same there.
+// Settings: NICs (with their congestion control and loss recovery) and traffic classes of a world, in the words of
+// scenario files and of `verbena exec --nic`: what a name means, and what its value may be, is the same there.
 #pragma once
 
 #include <verbena/export.h>
@@ -21,7 +21,8 @@ class LIBVERBENA_PUBLIC Settings {
   Settings(Settings&&) noexcept;
   Settings& operator=(Settings&&) noexcept;
 
-  /// Of all NICs: "congestion-control", "dcqcn-timer", "loss-recovery", "rto-low" and others.
+  /// Of all NICs: "congestion-control", "dcqcn-timer", "loss-recovery", "rto-low", "mtu", "timeout" and others. What a
+  /// NIC is told of timeouts and retries goes before ConnectOptions, as it goes before what a program asks for.
   Result<void> set_nics(std::string_view name, std::string_view value);
   /// Of one, over what all have. Whether there is such a NIC is World::make's to say.
   Result<void> set_nic(std::string_view nic, std::string_view name, std::string_view value);

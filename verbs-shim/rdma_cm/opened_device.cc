@@ -20,7 +20,7 @@ bool OpenedDevice::require() {
 }
 
 __be64 OpenedDevice::guid() const {
-  return device_of(context_->device)->guid;
+  return node_guid(*device_of(context_->device));
 }
 
 }  // namespace verbena::shim::rdma_cm

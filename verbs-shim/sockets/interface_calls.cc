@@ -40,7 +40,7 @@ sockaddr* as_name(Name& name) {
 OwnRows* make_rows(const OwnInterface& own) {
   auto* const rows = static_cast<OwnRows*>(std::calloc(1, sizeof(OwnRows)));
   if (rows == nullptr) return nullptr;
-  char* const name = const_cast<char*>(own.name);
+  char* const name = const_cast<char*>(own.name.c_str());
   const unsigned flags = verbena::path::interface_flags();
   rows->mac = verbena::path::link_name(own, verbena::path::interface_mac());
   rows->broadcast_mac = verbena::path::link_name(own, verbena::path::kBroadcastMac);
@@ -61,15 +61,16 @@ OwnRows* make_rows(const OwnInterface& own) {
 
 /// By where the name lies: libc's lies in its own memory.
 bool is_own_row(const ifaddrs* row) {
-  for (const OwnInterface& own : verbena::host::kOwnInterfaces)
-    if (row->ifa_name == own.name) return true;
+  for (const auto& of_device : verbena::host::kOwnInterfaces.of)
+    for (const OwnInterface& own : of_device)
+      if (row->ifa_name == own.name.c_str()) return true;
   return false;
 }
 
 /// Null: the name is none of an interface of our own, or not there in this process.
 const OwnInterface* own_interface_named(const char* name) {
   const OwnInterface* const own = name != nullptr ? own_interface() : nullptr;
-  return own != nullptr && std::strcmp(own->name, name) == 0 ? own : nullptr;
+  return own != nullptr && std::strcmp(own->name.c_str(), name) == 0 ? own : nullptr;
 }
 
 }  // namespace
@@ -100,7 +101,7 @@ VERBENA_HOOK(unsigned, if_nametoindex, (const char* name)) {
 
 VERBENA_HOOK(char*, if_indextoname, (unsigned index, char* into)) {
   const OwnInterface* const own = own_interface();
-  if (own != nullptr && own->index == index) return std::strcpy(into, own->name);
+  if (own != nullptr && own->index == index) return std::strcpy(into, own->name.c_str());
   return VERBENA_REAL(if_indextoname)(index, into);
 }
 
@@ -112,7 +113,7 @@ VERBENA_HOOK(struct if_nameindex*, if_nameindex, ()) {
   std::size_t count = 0;
   while (list[count].if_index != 0) ++count;
   auto* const longer = static_cast<struct if_nameindex*>(std::realloc(list, (count + 2) * sizeof *list));
-  char* const name = longer != nullptr ? strdup(own->name) : nullptr;
+  char* const name = longer != nullptr ? strdup(own->name.c_str()) : nullptr;
   if (name == nullptr) return longer != nullptr ? longer : list;
   longer[count] = {own->index, name};
   longer[count + 1] = {0, nullptr};

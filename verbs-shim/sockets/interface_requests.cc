@@ -42,7 +42,7 @@ void set_mac(sockaddr& into) {
 }
 
 std::uint32_t speed_mbps() {
-  return static_cast<std::uint32_t>(verbena::path::port_rate() / 1'000'000);
+  return static_cast<std::uint32_t>(verbena::path::own_device().bits_per_second / 1'000'000);
 }
 
 int tell_link_settings(void* at) {
@@ -79,7 +79,7 @@ int tell_driver(const OwnInterface& own, void* at) {
   std::snprintf(driver.driver, sizeof driver.driver, "verbena");
   std::snprintf(driver.version, sizeof driver.version, "%s", VERBENA_VERSION);
   std::snprintf(driver.fw_version, sizeof driver.fw_version, "%s", VERBENA_VERSION);
-  std::snprintf(driver.bus_info, sizeof driver.bus_info, "%s", own.bus_address);
+  std::snprintf(driver.bus_info, sizeof driver.bus_info, "%s", own.bus_address.c_str());
   std::memcpy(at, &driver, sizeof driver);
   return 0;
 }
@@ -151,7 +151,7 @@ void add_row(ifconf& all, int room) {
   if (all.ifc_buf != nullptr) {
     if (room - all.ifc_len < own_bytes) return;
     ifreq row{};
-    std::strcpy(row.ifr_name, own_interface()->name);
+    std::strcpy(row.ifr_name, own_interface()->name.c_str());
     set_name(row.ifr_addr, verbena::path::interface_address());
     std::memcpy(all.ifc_buf + all.ifc_len, &row, sizeof row);
   }
@@ -160,7 +160,7 @@ void add_row(ifconf& all, int room) {
 
 bool is_about(const OwnInterface& own, unsigned long request, const ifreq& row) {
   return request == SIOCGIFNAME ? row.ifr_ifindex == static_cast<int>(own.index)
-                                : std::strncmp(row.ifr_name, own.name, sizeof row.ifr_name) == 0;
+                                : std::strncmp(row.ifr_name, own.name.c_str(), sizeof row.ifr_name) == 0;
 }
 
 }  // namespace
@@ -183,6 +183,6 @@ VERBENA_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
   auto& row = *static_cast<ifreq*>(argument);
   if (!is_about(*own, request, row)) return VERBENA_REAL(ioctl)(fd, request, argument);
   if (request != SIOCGIFNAME) return tell(*own, request, row);
-  std::strcpy(row.ifr_name, own->name);
+  std::strcpy(row.ifr_name, own->name.c_str());
   return 0;
 }

@@ -55,8 +55,8 @@ bool binds_to_own_interface(int name, const void* value, socklen_t bytes) {
   const OwnInterface* const own = value != nullptr ? own_interface() : nullptr;
   if (own == nullptr) return false;
   if (name == SO_BINDTODEVICE)
-    return strnlen(static_cast<const char*>(value), bytes) == std::strlen(own->name) &&
-           std::memcmp(value, own->name, std::strlen(own->name)) == 0;
+    return strnlen(static_cast<const char*>(value), bytes) == std::strlen(own->name.c_str()) &&
+           std::memcmp(value, own->name.c_str(), std::strlen(own->name.c_str())) == 0;
   std::uint32_t index = 0;
   if (bytes < sizeof index) return false;
   std::memcpy(&index, value, sizeof index);

@@ -35,7 +35,7 @@ inline in_addr interface_broadcast() {
 }
 
 inline wire::MacAddress interface_mac() {
-  return host::node_mac(node_gid());
+  return own_device().mac;
 }
 inline constexpr wire::MacAddress kBroadcastMac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "emulator/host/node/network_device.h"
 #include "emulator/nic/objects/counters.h"
 #include "verbs-shim/sockets/netlink_attributes.h"
 #include "verbs-shim/sockets/netlink_messages.h"
@@ -41,15 +42,12 @@ std::uint8_t number_in(std::size_t (*write)(char*, std::size_t, unsigned)) {
 
 void name_device(Answer& answer) {
   answer.number(RDMA_NLDEV_ATTR_DEV_INDEX, kDeviceIndex);
-  answer.text(RDMA_NLDEV_ATTR_DEV_NAME, device_name());
+  answer.text(RDMA_NLDEV_ATTR_DEV_NAME, own_device().name.c_str());
 }
 
-std::uint64_t node_guid() {
-  char text[kTextBytesMax] = {};
-  write_node_guid(text, sizeof text - 1, 0);
+std::uint64_t number_of(const host::Guid& octets) {
   std::uint64_t guid = 0;
-  for (char* at = text; *at != 0 && *at != '\n'; ++at)
-    if (*at != ':') guid = guid << 4 | static_cast<std::uint64_t>(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+  for (const std::uint8_t octet : octets) guid = guid << 8 | octet;
   return guid;
 }
 
@@ -57,14 +55,15 @@ void tell_device(Answer& answer) {
   name_device(answer);
   answer.number(RDMA_NLDEV_ATTR_PORT_INDEX, kPort);  // of a device: how many it has
   answer.text(RDMA_NLDEV_ATTR_FW_VERSION, VERBENA_VERSION);
-  answer.number(RDMA_NLDEV_ATTR_NODE_GUID, node_guid());
-  answer.number(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, node_guid());
+  answer.number(RDMA_NLDEV_ATTR_NODE_GUID, number_of(own_device().node_guid));
+  answer.number(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, number_of(own_device().system_image_guid));
   answer.number(RDMA_NLDEV_ATTR_DEV_NODE_TYPE, kNodeTypeCa);
 }
 
 void tell_port(Answer& answer) {
   char buffer[IF_NAMESIZE];
-  const char* const interface = network_device(buffer);
+  const host::DeviceIdentity device = own_device();
+  const char* const interface = host::network_device_of(device, device.address, buffer);
   name_device(answer);
   answer.number(RDMA_NLDEV_ATTR_PORT_INDEX, kPort);
   answer.number(RDMA_NLDEV_ATTR_PORT_STATE, number_in(write_port_state));

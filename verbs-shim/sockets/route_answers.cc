@@ -54,7 +54,7 @@ void tell_link(const OwnInterface& own, RouteAnswer& answer) {
   link.ifi_flags = interface_flags();
   answer.begin_one(RTM_NEWLINK);
   answer.append(&link, sizeof link);
-  answer.text(IFLA_IFNAME, own.name);
+  answer.text(IFLA_IFNAME, own.name.c_str());
   answer.number(IFLA_TXQLEN, kQueueLength);
   answer.number(IFLA_OPERSTATE, is_up ? kOperationalUp : kOperationalDown);
   answer.number(IFLA_LINKMODE, std::uint8_t{0});
@@ -79,7 +79,7 @@ void tell_address(const OwnInterface& own, RouteAnswer& answer) {
   answer.number(IFA_ADDRESS, interface_address());
   answer.number(IFA_LOCAL, interface_address());
   answer.number(IFA_BROADCAST, interface_broadcast());
-  answer.text(IFA_LABEL, own.name);
+  answer.text(IFA_LABEL, own.name.c_str());
   answer.number(IFA_FLAGS, std::uint32_t{IFA_F_PERMANENT});
   answer.number(IFA_CACHEINFO,
                 ifa_cacheinfo{.ifa_prefered = kForever, .ifa_valid = kForever, .cstamp = 0, .tstamp = 0});
@@ -153,8 +153,8 @@ RoutePart answer_link(const OwnInterface& own, const Question<ifinfomsg>& questi
     return list(own, 0, true, tell_link, answer);
   }
   const bool is_meant = question.header.ifi_index == static_cast<int>(own.index) ||
-                        (question.header.ifi_index == 0 &&
-                         (question.names(IFLA_IFNAME, own.name) || question.names(IFLA_ALT_IFNAME, own.name)));
+                        (question.header.ifi_index == 0 && (question.names(IFLA_IFNAME, own.name.c_str()) ||
+                                                            question.names(IFLA_ALT_IFNAME, own.name.c_str())));
   if (!is_meant) return RoutePart::none;
   tell_link(own, answer);
   if ((answer.question().nlmsg_flags & NLM_F_ACK) != 0) answer.error(0);

@@ -29,7 +29,7 @@ bool has_interface_of_machine(unsigned) {
 }
 
 std::size_t write_mac(char* into, std::size_t size, unsigned) {
-  const auto mac = host::node_mac(node_gid()).octets;
+  const auto mac = own_device().mac.octets;
   return finish(
       std::snprintf(into, size, "%02x:%02x:%02x:%02x:%02x:%02x\n", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]),
       size);
@@ -45,7 +45,7 @@ std::size_t write_interface_mtu(char* into, std::size_t size, unsigned) {
 }
 
 std::size_t write_interface_speed(char* into, std::size_t size, unsigned) {
-  return write_number(into, size, port_rate() / 1'000'000);
+  return write_number(into, size, own_device().bits_per_second / 1'000'000);
 }
 
 std::size_t write_carrier(char* into, std::size_t size, unsigned) {
@@ -60,7 +60,7 @@ std::size_t write_operational_state(char* into, std::size_t size, unsigned) {
 std::size_t write_interface_event(char* into, std::size_t size, unsigned) {
   const host::OwnInterface* const own = own_interface();
   if (own == nullptr) return 0;
-  return finish(std::snprintf(into, size, "INTERFACE=%s\nIFINDEX=%u\n", own->name, own->index), size);
+  return finish(std::snprintf(into, size, "INTERFACE=%s\nIFINDEX=%u\n", own->name.c_str(), own->index), size);
 }
 
 }  // namespace verbena::path

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include "emulator/host/node/own_interface.h"
+#include "emulator/host/node/identity.h"
 #include "emulator/nic/objects/counters.h"
 #include "verbs-shim/sysfs/counters.h"
 #include "verbs-shim/sysfs/net_values.h"
@@ -16,8 +16,9 @@
 #include "verbs-shim/sysfs/values.h"
 
 // Programs take the last component of the device's path for its address on the bus.
+#define PCI_ADDRESS VERBENA_PCI_DOMAIN ":00:00.0"
 #define PCI_BUS "pci" VERBENA_PCI_DOMAIN ":00"
-#define PCI_PATH PCI_BUS "/" VERBENA_PCI_ADDRESS
+#define PCI_PATH PCI_BUS "/" PCI_ADDRESS
 #define DEVICE "/sys/devices/" PCI_PATH
 #define IBDEV DEVICE "/infiniband/%"
 #define PORT IBDEV "/ports/1"
@@ -83,7 +84,7 @@ constexpr Node kNodes[] = {
     passage("/sys/bus"),
     passage("/sys/bus/pci"),
     passage("/sys/bus/pci/devices"),
-    of_device(link("/sys/bus/pci/devices/" VERBENA_PCI_ADDRESS, "../../../devices/" PCI_PATH)),
+    of_device(link("/sys/bus/pci/devices/" PCI_ADDRESS, "../../../devices/" PCI_PATH)),
 
     passage("/sys/devices"),
     of_device(directory("/sys/devices/" PCI_BUS)),
@@ -98,10 +99,8 @@ constexpr Node kNodes[] = {
     file(DEVICE "/local_cpus", write_cpu_mask),
     file(DEVICE "/local_cpulist", write_cpu_list),
     link(DEVICE "/subsystem", "../../../bus/pci"),
-    file(
-        DEVICE "/uevent",
-        "DRIVER=verbena\nPCI_CLASS=20700\nPCI_ID=FFFF:FFFF\nPCI_SUBSYS_ID=FFFF:FFFF\nPCI_SLOT_NAME=" VERBENA_PCI_ADDRESS
-        "\n"),
+    file(DEVICE "/uevent",
+         "DRIVER=verbena\nPCI_CLASS=20700\nPCI_ID=FFFF:FFFF\nPCI_SUBSYS_ID=FFFF:FFFF\nPCI_SLOT_NAME=" PCI_ADDRESS "\n"),
     directory(DEVICE "/infiniband"),
     directory(DEVICE "/infiniband_verbs"),
     directory(DEVICE "/net"),
@@ -114,7 +113,7 @@ constexpr Node kNodes[] = {
     file(NET "/carrier", write_carrier),
     file(NET "/dev_id", "0x0\n"),
     file(NET "/dev_port", "0\n"),
-    link(NET "/device", "../../../" VERBENA_PCI_ADDRESS),
+    link(NET "/device", "../../../" PCI_ADDRESS),
     file(NET "/dormant", "0\n"),
     file(NET "/duplex", "full\n"),
     file(NET "/flags", "0x1003\n"),  // IFF_UP, IFF_BROADCAST and IFF_MULTICAST
@@ -141,14 +140,14 @@ constexpr Node kNodes[] = {
     directory(UVERBS),
     file(UVERBS "/abi_version", "1\n"),
     file(UVERBS "/dev", "231:192\n"),
-    link(UVERBS "/device", "../../../" VERBENA_PCI_ADDRESS),
+    link(UVERBS "/device", "../../../" PCI_ADDRESS),
     file(UVERBS "/ibdev", write_device_name),
     link(UVERBS "/subsystem", "../../../../../class/infiniband_verbs"),
     file(UVERBS "/uevent", write_verbs_event),
 
     directory(IBDEV),
     file(IBDEV "/board_id", "verbena\n"),
-    link(IBDEV "/device", "../../../" VERBENA_PCI_ADDRESS),
+    link(IBDEV "/device", "../../../" PCI_ADDRESS),
     file(IBDEV "/fw_ver", VERBENA_VERSION "\n"),
     file(IBDEV "/hca_type", "verbena\n"),
     file(IBDEV "/hw_rev", "0x1\n"),
@@ -215,5 +214,6 @@ constexpr std::size_t kNodeCount = std::size(kNodes);
 #undef PORT
 #undef UVERBS
 #undef NET
+#undef PCI_ADDRESS
 #undef PCI_BUS
 #undef PCI_PATH

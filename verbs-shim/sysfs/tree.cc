@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "emulator/host/node/network_device.h"
 #include "verbs-shim/sysfs/nodes.h"
 #include "verbs-shim/sysfs/real.h"
 #include "verbs-shim/sysfs/values.h"
@@ -61,11 +62,8 @@ constexpr Parents kParents = find_parents();
 static_assert(kParents.complete, "a node stands before its directory in the table");
 
 bool is_named(const Node& node, const char* name, std::size_t length) {
-  const char* own = node.name();
-  char buffer[IF_NAMESIZE];
-  if (std::strcmp(own, "%") == 0) own = device_name();
-  if (std::strcmp(own, "&") == 0) own = network_device(buffer);
-  return std::strlen(own) == length && std::memcmp(own, name, length) == 0;
+  char own[kPathBytesMax];
+  return expand(node.name(), own, sizeof own) == length && std::memcmp(own, name, length) == 0;
 }
 
 bool is_child(std::size_t index, const Node& parent) {
@@ -214,11 +212,14 @@ const Node* child(const Node& parent, std::size_t n) {
 }
 
 std::size_t expand(const char* text, char* into, std::size_t size) {
+  const host::DeviceIdentity device = own_device();
   std::size_t length = 0;
   for (; *text != 0; ++text) {
     char buffer[IF_NAMESIZE];
     const bool is_name = *text == '%' || *text == '&';
-    const char* const piece = *text == '%' ? device_name() : *text == '&' ? network_device(buffer) : text;
+    const char* const piece = *text == '%'   ? device.name.c_str()
+                              : *text == '&' ? host::network_device_of(device, device.address, buffer)
+                                             : text;
     const std::size_t piece_bytes = is_name ? std::strlen(piece) : 1;
     if (length + piece_bytes + 1 > size) break;
     std::memcpy(into + length, piece, piece_bytes);

@@ -34,6 +34,8 @@ bool has_device() {
   return kind == host::OwnNode::Kind::known || kind == host::OwnNode::Kind::wrong_value;
 }
 
+namespace {
+
 /// The speed= of VERBENA_NIC (nic_tuning.h); libibverbs tells the user of a wrong one.
 std::uint64_t port_rate() {
   constexpr std::string_view kSpeed = "speed=";
@@ -46,8 +48,6 @@ std::uint64_t port_rate() {
   }
   return host::kPortRateDefault;
 }
-
-namespace {
 
 std::size_t finish(int written, std::size_t size) {
   if (written < 0) return 0;
@@ -71,35 +71,28 @@ const host::LinkKind& link_kind() {
   return kind == nullptr ? host::kLinkKindDefault : *kind;
 }
 
-const char* device_name() {
+host::DeviceIdentity own_device() {
   const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
-  return std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault;
+  return host::device_of(node_gid(), {},
+                         {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
+                          .interface = host::interface_of(host::variable(host::kLinkVariable, "")),
+                          .has_link_local = link_kind().has_link_local,
+                          .bits_per_second = port_rate()});
 }
 
 std::size_t write_device_name(char* into, std::size_t size, unsigned) {
-  return finish(std::snprintf(into, size, "%s\n", device_name()), size);
+  return finish(std::snprintf(into, size, "%s\n", own_device().name.c_str()), size);
 }
 
 std::size_t write_node_guid(char* into, std::size_t size, unsigned) {
-  const auto guid = host::guid_of(host::node_mac(node_gid()));
+  const host::Guid guid = own_device().node_guid;
   return finish(std::snprintf(into, size, "%02x%02x:%02x%02x:%02x%02x:%02x%02x\n", guid[0], guid[1], guid[2], guid[3],
                               guid[4], guid[5], guid[6], guid[7]),
                 size);
 }
 
-namespace {
-
-/// As the engine fills the NIC's table: the node's address, and over links that carry it the link-local one.
-wire::Gid gid_at(unsigned index) {
-  const wire::Gid gid = node_gid();
-  if (index == 0) return gid;
-  return index == 1 && link_kind().has_link_local ? host::link_local_of(gid).value_or(wire::Gid{}) : wire::Gid{};
-}
-
-}  // namespace
-
 bool has_gid(unsigned index) {
-  return gid_at(index) != wire::Gid{};
+  return index < own_device().gid_count();
 }
 
 std::size_t write_gid_type(char* into, std::size_t size, unsigned) {
@@ -107,7 +100,7 @@ std::size_t write_gid_type(char* into, std::size_t size, unsigned) {
 }
 
 std::size_t write_gid(char* into, std::size_t size, unsigned index) {
-  const auto gid = gid_at(index).octets;
+  const auto gid = own_device().gids[index].octets;
   std::size_t length = 0;
   for (std::size_t i = 0; i < gid.size(); i += 2)
     length +=
@@ -117,24 +110,18 @@ std::size_t write_gid(char* into, std::size_t size, unsigned index) {
 }
 
 const host::OwnInterface* own_interface() {
-  if (!has_device() || !host::interface_of(host::variable(host::kLinkVariable, "")).empty()) return nullptr;
-  return host::own_interface_of(node_gid());
-}
-
-const char* network_device(char (&buffer)[IF_NAMESIZE]) {
-  const std::string_view interface = host::interface_of(host::variable(host::kLinkVariable, ""));
-  if (!interface.empty()) return interface.data();  // to the end of the variable
-  if (const host::OwnInterface* const own = own_interface()) return own->name;
-  return host::find_network_device(node_gid().octets, buffer) ? buffer : "lo";
+  return has_device() ? own_device().own_interface : nullptr;
 }
 
 std::size_t write_network_device(char* into, std::size_t size, unsigned) {
+  const host::DeviceIdentity device = own_device();
   char name[IF_NAMESIZE];
-  return finish(std::snprintf(into, size, "%s\n", network_device(name)), size);
+  return finish(std::snprintf(into, size, "%s\n", host::network_device_of(device, device.address, name)), size);
 }
 
 std::size_t write_lid(char* into, std::size_t size, unsigned) {
-  const auto gid = node_gid().octets;  // a LID for programs that know nothing else: the low half of the address
+  const auto gid =
+      own_device().address.octets;  // a LID for programs that know nothing else: the low half of the address
   return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
 }
 
@@ -143,7 +130,7 @@ bool port_is_up() {
   if (!link_kind().has_fabric_process) return true;
   const char* const name = host::variable(host::kFabricVariable, host::kFabricDefault);
   const int before = errno;
-  const bool up = host::is_served(name) && !host::has_dead_port(name, node_gid().octets);
+  const bool up = host::is_served(name) && !host::has_dead_port(name, own_device().address.octets);
   errno = before;
   return up;
 }
@@ -157,14 +144,14 @@ std::size_t write_physical_state(char* into, std::size_t size, unsigned) {
 }
 
 std::size_t write_rate(char* into, std::size_t size, unsigned) {
-  const host::PortSpeed shown = host::port_speed(port_rate());
+  const host::PortSpeed shown = host::port_speed(own_device().bits_per_second);
   return finish(std::snprintf(into, size, "%s\n", shown.text), size);
 }
 
 std::size_t write_node_description(char* into, std::size_t size, unsigned) {
   char host[65] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
-  return finish(std::snprintf(into, size, "%s %s\n", host, device_name()), size);
+  return finish(std::snprintf(into, size, "%s %s\n", host, own_device().name.c_str()), size);
 }
 
 std::size_t write_cpu_list(char* into, std::size_t size, unsigned) {
@@ -201,7 +188,7 @@ std::size_t write_verbs_event(char* into, std::size_t size, unsigned) {
 }
 
 std::size_t write_class_event(char* into, std::size_t size, unsigned) {
-  return finish(std::snprintf(into, size, "NAME=%s\n", device_name()), size);
+  return finish(std::snprintf(into, size, "NAME=%s\n", own_device().name.c_str()), size);
 }
 
 }  // namespace verbena::path

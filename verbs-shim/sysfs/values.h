@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "emulator/host/config/link_kind.h"
-#include "emulator/host/node/own_interface.h"
+#include "emulator/host/node/identity.h"
 #include "wire/types.h"
 
 namespace verbena::path {
@@ -24,14 +24,11 @@ wire::Gid node_gid();
 /// Of the link that the process has; the default one if the environment is wrong.
 const host::LinkKind& link_kind();
 
-const char* device_name();
-/// In bits per second.
-std::uint64_t port_rate();
+/// What all these files show, and netlink and the sockets tell.
+host::DeviceIdentity own_device();
 bool port_is_up();
 /// The interface of the node that only its own processes know; null: it has none, or one of the machine's.
 const host::OwnInterface* own_interface();
-/// The interface that has the node's address; the loopback interface if none has it. May use `buffer`.
-const char* network_device(char (&buffer)[IF_NAMESIZE]);
 
 std::size_t write_device_name(char* into, std::size_t size, unsigned);
 std::size_t write_node_guid(char* into, std::size_t size, unsigned);

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "emulator/host/node/network_device.h"
-#include "emulator/host/node/own_interface.h"
 #include "emulator/host/node/port_speed.h"
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
@@ -225,8 +224,9 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   ibv_device_attr& plain = full.orig_attr;
   fill_limits(context_of(context)->limits, plain);
   std::snprintf(plain.fw_ver, sizeof plain.fw_ver, "%s", VERBENA_VERSION);
-  plain.node_guid = device_of(context->device)->guid;
-  plain.sys_image_guid = plain.node_guid;
+  const host::DeviceIdentity& identity = device_of(context->device)->identity;
+  plain.node_guid = guid_to(identity.node_guid);
+  plain.sys_image_guid = guid_to(identity.system_image_guid);
   plain.vendor_id = kVendorNone;
   plain.hw_ver = 1;
   plain.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
@@ -262,8 +262,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   full.lid = lid_of(config);
   full.pkey_tbl_len = config.limits.pkeys;
   full.max_vl_num = 1;
-  const auto& tuning = device_of(context->device)->config.nic;
-  const host::PortSpeed shown = host::port_speed(tuning.speed_bits_per_second.value_or(host::kPortRateDefault));
+  const host::PortSpeed shown = host::port_speed(device_of(context->device)->identity.bits_per_second);
   full.active_width = shown.width;
   full.active_speed = shown.speed;
   full.phys_state = is_up ? kPhysicalLinkUp : kPhysicalPolling;
@@ -287,14 +286,12 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) {
 }
 
 namespace {
-/// The interface that a raw link uses; else the node's own (own_interface.h), or the one that has the address, or the
-/// loopback interface.
+/// Of an entry of the GID table.
 unsigned network_device_index(ibv_context* context, const wire::Gid& gid) {
-  const std::string interface(host::interface_of(device_of(context->device)->config.link));
-  if (!interface.empty()) return if_nametoindex(interface.c_str());
-  if (const host::OwnInterface* const own = host::own_interface_of(host::node_of(gid))) return own->index;
+  const host::DeviceIdentity& identity = device_of(context->device)->identity;
+  if (identity.own_interface != nullptr) return identity.own_interface->index;
   char name[IF_NAMESIZE];
-  return if_nametoindex(host::find_network_device(gid.octets, name) ? name : "lo");
+  return if_nametoindex(host::network_device_of(identity, gid, name));
 }
 }  // namespace
 

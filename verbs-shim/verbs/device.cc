@@ -84,11 +84,11 @@ VERBENA_ABI const char* ibv_get_device_name(ibv_device* device) {
 }
 
 VERBENA_ABI int ibv_get_device_index(ibv_device* device) {
-  return device_of(device)->index;
+  return static_cast<int>(device_of(device)->identity.number.device);
 }
 
 VERBENA_ABI __be64 ibv_get_device_guid(ibv_device* device) {
-  return device_of(device)->guid;
+  return node_guid(*device_of(device));
 }
 
 ibv_context* open_device(ibv_device* device) {

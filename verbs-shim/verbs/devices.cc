@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "emulator/host/config/environment.h"
@@ -15,24 +16,25 @@ namespace {
 // What no provider's device has at its operations pointer.
 constexpr std::byte kNoProvider[512] = {};
 
-void print_into(char* into, std::size_t size, const std::string& text) {
+void print_into(char* into, std::size_t size, std::string_view directory, std::string_view name) {
+  const std::string text = std::string(directory) + std::string(name);
   std::snprintf(into, size, "%s", text.c_str());
 }
 
-Device* make_device(const host::EngineConfig& config, int index) {
+Device* make_device(const host::EngineConfig& config) {
   auto* const made = new (std::nothrow) Device();
   if (made == nullptr) return nullptr;
-  const std::string file_name = "uverbs" + std::to_string(index);
-  made->index = index;
   made->config = config;
+  made->identity = host::identity_of(config);
+  const std::string_view name = made->identity.name.view();
+  const std::string_view file_name = made->identity.file_name.view();
   made->provider_operations = kNoProvider;
   made->device.node_type = IBV_NODE_CA;
   made->device.transport_type = IBV_TRANSPORT_IB;
-  print_into(made->device.name, sizeof made->device.name, config.device_name);
-  print_into(made->device.dev_name, sizeof made->device.dev_name, file_name);
-  print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/" + file_name);
-  print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/" + config.device_name);
-  made->guid = guid_to(host::guid_of(host::node_mac(config.address)));
+  print_into(made->device.name, sizeof made->device.name, "", name);
+  print_into(made->device.dev_name, sizeof made->device.dev_name, "", file_name);
+  print_into(made->device.dev_path, sizeof made->device.dev_path, "/sys/class/infiniband_verbs/", file_name);
+  print_into(made->device.ibdev_path, sizeof made->device.ibdev_path, "/sys/class/infiniband/", name);
   return made;
 }
 
@@ -44,13 +46,16 @@ std::vector<Device*> make_devices() {
     return devices;
   }
   for (const host::EngineConfig& config : *configs)
-    if (Device* const made = make_device(config, static_cast<int>(devices.size())); made != nullptr)
-      devices.push_back(made);
+    if (Device* const made = make_device(config); made != nullptr) devices.push_back(made);
   if (!devices.empty()) offer_connection_device();
   return devices;
 }
 
 }  // namespace
+
+__be64 node_guid(const Device& device) {
+  return guid_to(device.identity.node_guid);
+}
 
 std::span<Device* const> all_devices() {
   static const auto* const devices = new std::vector<Device*>(make_devices());

@@ -25,9 +25,8 @@ struct VisibleDevice {
 };
 
 struct Device : VisibleDevice {
-  std::uint64_t guid = 0;  // network order
-  int index = 0;           // in the list
   host::EngineConfig config;
+  host::DeviceIdentity identity;  // of its first port
 
   /// What there is while a context has the device open. Guarded by Process.
   struct Opened {
@@ -37,6 +36,9 @@ struct Device : VisibleDevice {
   };
   Opened opened;
 };
+
+/// As the verbs have a GUID: in network order.
+__be64 node_guid(const Device& device);
 
 /// As the environment describes them; none when it is wrong, which is said once. They live as long as the process.
 std::span<Device* const> all_devices();

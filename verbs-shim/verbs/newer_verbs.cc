@@ -95,8 +95,7 @@ int query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* sp
   constexpr std::uint64_t kUnitBitsPerSecond = 100'000'000;
   if (port != 1) return EINVAL;
   if (working_engine_of(context) == nullptr) return kNoDevice;
-  const auto& tuning = device_of(context->device)->config.nic;
-  *speed = tuning.speed_bits_per_second.value_or(host::kPortRateDefault) / kUnitBitsPerSecond;
+  *speed = device_of(context->device)->identity.bits_per_second / kUnitBitsPerSecond;
   return 0;
 }
 

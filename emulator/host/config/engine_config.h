@@ -29,13 +29,24 @@ struct EngineConfig {
   std::string capture_path;                      // pcapng, empty: none
   std::uint32_t capture_snap_bytes = 0;          // 0: whole frames
   std::string stats_path;                        // file of counters shared with `verbena exec --stats`, empty: private
-  std::string device_name = kDeviceNameDefault;  // what applications see; the engine does not look at it
+  std::string device_name = kDeviceNameDefault;  // of the first device (identity.h); the engine does not look at it
   wire::IcrcState icrc = wire::IcrcState::deferred;  // of frames in shared memory; present: always computed
   bool progress_thread = true;                       // tests may drive progress() themselves
   const Clock* clock = &real_clock();  // of the engine: it has to go on while one closes; links keep to the machine's
   Sleeper* sleeper = &real_sleeper();  // of its threads
   static constexpr std::uint64_t kFaultSeed = 1;  // where none is given, so that faults are the same ones again
   std::optional<Duration> prompt_answer;          // as ping_pong_detector.h has it; tests run on slower machines
+  DeviceNumber number;                            // which of the process's devices it is; `address` is its own
 };
+
+/// What others see of the device.
+inline DeviceIdentity identity_of(const EngineConfig& config) {
+  const LinkKind* const kind = find_link_kind(config.link);
+  return device_at(config.address, config.number,
+                   {.name = config.device_name,
+                    .interface = interface_of(config.link),
+                    .has_link_local = kind != nullptr && kind->has_link_local,
+                    .bits_per_second = config.nic.speed_bits_per_second.value_or(kPortRateDefault)});
+}
 
 }  // namespace verbena::host

@@ -12,20 +12,19 @@ namespace {
 
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
-std::uint64_t ca_guid_of(const wire::Gid& address) {
+std::uint64_t number_of(const Guid& octets) {
   std::uint64_t guid = 0;
-  for (const std::uint8_t octet : guid_of(node_mac(address))) guid = guid << 8 | octet;
+  for (const std::uint8_t octet : octets) guid = guid << 8 | octet;
   return guid;
 }
 
-nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint64_t seed) {
+nic::NicConfig nic_config_of(const OpenedLink& opened, const DeviceIdentity& identity, std::uint64_t seed) {
   nic::NicConfig made;
   made.qpn_base = qpn_base_of(opened.slot);
   made.qpn_bits = kSlotShift;
   made.mac = opened.address.mac();
-  made.gids[0] = config.address;
-  if (const auto link_local = link_local_of(config.address); find_link_kind(config.link)->has_link_local && link_local)
-    made.gids[made.gid_count++] = *link_local;
+  made.gid_count = 0;
+  for (std::size_t i = 0; i < identity.gid_count(); ++i) made.gids[made.gid_count++] = identity.gids[i];
   made.port_mtu_bytes = opened.mtu_bytes;
   made.udp_source_port = opened.udp_source_port;
   if (opened.window_bytes != 0) made.window_bytes = opened.window_bytes;
@@ -33,12 +32,12 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
   return made;
 }
 
-cm::Config cm_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint32_t first_id) {
+cm::Config cm_config_of(const OpenedLink& opened, const DeviceIdentity& identity, std::uint32_t first_id) {
   cm::Config made;
-  made.address = config.address;
+  made.address = identity.address;
   made.path_address = opened.address;
   made.slot = opened.slot;
-  made.ca_guid = ca_guid_of(config.address);
+  made.ca_guid = number_of(identity.node_guid);
   made.first_id = first_id;
   made.udp_source_port = opened.udp_source_port;
   return made;
@@ -58,7 +57,8 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
 
   stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
   DrawnNumbers numbers(config.seed);
-  nic::NicConfig nic_config = nic_config_of(opened, config, config.seed ? *config.seed : numbers());
+  const DeviceIdentity identity = identity_of(config);
+  nic::NicConfig nic_config = nic_config_of(opened, identity, config.seed ? *config.seed : numbers());
   nic_config.port_is_up = link_->has_signal();
   config.nic.apply(nic_config);
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->counters());
@@ -67,7 +67,7 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(config.clock->now().ns >> kFirstIdShift) : numbers());
   const bool reaches_by_slot = find_link_kind(config.link)->reaches_by_slot;
   connections_ = std::make_unique<ConnectionService>(
-      cm_config_of(opened, config, first_id), ServiceDirectory(config.fabric, opened.slot, config.address),
+      cm_config_of(opened, identity, first_id), ServiceDirectory(config.fabric, opened.slot, config.address),
       reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere, parts_.last_words);
   nic_->set_management(connections_.get());
   return {};

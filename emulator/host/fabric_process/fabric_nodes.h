@@ -29,6 +29,7 @@ struct FabricNodeStatistics {
 
 struct FabricNode {
   wire::Gid address;
+  wire::MacAddress mac;
   FabricNodeStatistics statistics;
   std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
 };
@@ -44,7 +45,11 @@ class FabricNodes {
   static constexpr std::uint32_t kNoHost = UINT32_MAX;
 
   explicit FabricNodes(std::uint32_t hosts) : nodes_(hosts) {
-    for (std::uint32_t host = 0; host < hosts; ++host) nodes_[host].address = node_address(host + 1);
+    for (std::uint32_t host = 0; host < hosts; ++host) {
+      const DeviceIdentity port = device_of(node_address(host + 1), {});
+      nodes_[host].address = port.address;
+      nodes_[host].mac = port.mac;
+    }
   }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(nodes_.size()); }

@@ -137,7 +137,7 @@ void FabricPorts::look_at_waiting(Time now) {
 /// those that came by its address.
 void FabricPorts::pause_sent(std::uint32_t host, fabric::ClassMask classes) {
   std::array<std::byte, wire::kPauseFrameBytes> frame;
-  wire::write_pause_frame({.source = node_mac(nodes_[host].address), .classes = classes}, frame);
+  wire::write_pause_frame({.source = nodes_[host].mac, .classes = classes}, frame);
   delivery_.hand_to_nic(host, frame);
 }
 

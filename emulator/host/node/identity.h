@@ -1,8 +1,9 @@
-// The identity of a node: from its number or address to its GIDs, its MAC address and its GUID, and back.
+// The identity of a node and of its devices: from a number or an address to GIDs, MAC address, GUIDs and names, and
+// back.
 //
-// Solely these translations, all of them: the verbs, the frames and the files below /sys must agree. libc only: the
-// path shim includes it.
-// Tested by: tests/host/config/environment_test.cc
+// Solely these translations, all of them: the verbs, the frames, netlink's answers and the files below /sys must agree.
+// Of a device (DeviceIdentity) everybody reads the same value. libc only: the path shim includes it.
+// Tested by: tests/host/node/identity_test.cc, tests/host/config/environment_test.cc
 #pragma once
 
 #include <arpa/inet.h>
@@ -11,7 +12,10 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
+#include "emulator/host/node/port_speed.h"
+#include "emulator/host/os/fixed_text.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -40,9 +44,11 @@ constexpr wire::MacAddress mac_from_tail(const wire::Gid& address) {
 }
 }  // namespace detail
 
+using Guid = std::array<std::uint8_t, 8>;
+
 /// Modified EUI-64 of a MAC address (RFC 4291, appendix A): the universal/local bit is inverted, ff:fe stands in the
 /// middle.
-constexpr std::array<std::uint8_t, 8> guid_of(const wire::MacAddress& mac) {
+constexpr Guid guid_of(const wire::MacAddress& mac) {
   const auto& octets = mac.octets;
   return {static_cast<std::uint8_t>(octets[0] ^ 2), octets[1], octets[2], 0xff, 0xfe, octets[3], octets[4], octets[5]};
 }
@@ -84,6 +90,138 @@ inline std::optional<wire::Gid> parse_node(const char* text) {
     return std::nullopt;
   if (gid == wire::Gid{} || gid == wire::Gid::from_ipv4(INADDR_ANY) || gid.is_multicast()) return std::nullopt;
   return gid;
+}
+
+// -- Devices ---------------------------------------------------------------------------------------------------------
+
+inline constexpr std::uint32_t kDevicesMax = 16;  // of a process
+inline constexpr std::uint32_t kPortsMax = 2;     // of a device
+
+/// Which device of a node, from 0, and which of its ports, from 1.
+struct DeviceNumber {
+  std::uint32_t device = 0;
+  std::uint32_t port = 1;
+  constexpr bool operator==(const DeviceNumber&) const = default;
+};
+
+/// The address of a port of a node's device. Device D of node K has 127.47.(91 + D).K, and its second port has
+/// 127.48.(91 + D).K. A node outside of that network has one address alone: each further device is given one of its own
+/// (device_at).
+constexpr wire::Gid device_address(const wire::Gid& node, DeviceNumber number) {
+  if (!node_number(node)) return node;
+  constexpr unsigned kDeviceShift = 8;
+  constexpr unsigned kPortShift = 16;
+  return wire::Gid::from_ipv4(node.ipv4() + (number.device << kDeviceShift) + ((number.port - 1) << kPortShift));
+}
+
+/// The network interface that a port of a device on the loopback interface has, and no kernel knows. A device has a
+/// place on the bus as well if it has none.
+struct OwnInterface {
+  FixedText<16> name;
+  std::uint32_t index = 0;    // far from what a kernel gives: it counts from 1
+  FixedText<16> bus_address;  // in a PCI domain that no machine has
+};
+#define VERBENA_PCI_DOMAIN "5642"  // as text, for the table of files (verbs-shim/sysfs/nodes.h)
+
+namespace detail {
+constexpr OwnInterface make_own_interface(DeviceNumber number) {
+  constexpr std::uint32_t kFirstIndex = 0x56420000;
+  constexpr std::uint32_t kPortIndices = 0x100;
+  OwnInterface made;
+  made.name.append("verbena").append_number(number.device);
+  if (number.port != 1) made.name.append("p").append_number(number.port);
+  made.index = kFirstIndex + number.device + (number.port - 1) * kPortIndices;
+  made.bus_address.append(VERBENA_PCI_DOMAIN ":00:").append_hex_octet(number.device).append(".0");
+  return made;
+}
+
+struct OwnInterfaces {
+  OwnInterface of[kDevicesMax][kPortsMax];
+  constexpr OwnInterfaces() {
+    for (std::uint32_t device = 0; device < kDevicesMax; ++device)
+      for (std::uint32_t port = 1; port <= kPortsMax; ++port) of[device][port - 1] = make_own_interface({device, port});
+  }
+};
+
+/// The name of a device, by that of the first: its number is counted on, or put behind a name that has none.
+constexpr FixedText<64> device_name_of(std::string_view first, std::uint32_t device) {
+  constexpr std::size_t kDigitsMax = 9;
+  FixedText<64> name;
+  if (device == 0) return name.append(first);
+  std::size_t digits = 0;
+  while (digits < first.size() && digits < kDigitsMax && first[first.size() - digits - 1] >= '0' &&
+         first[first.size() - digits - 1] <= '9')
+    ++digits;
+  std::uint32_t number = 0;
+  for (std::size_t i = first.size() - digits; i < first.size(); ++i)
+    number = number * 10 + static_cast<std::uint32_t>(first[i] - '0');
+  return name.append(std::string_view(first.data(), first.size() - digits)).append_number(number + device);
+}
+}  // namespace detail
+
+/// Static: a pointer to a row, or to a name in it, holds as long as the program runs.
+inline constexpr detail::OwnInterfaces kOwnInterfaces;
+
+/// What a device is besides its numbers and its address.
+struct DeviceSettings {
+  std::string_view name = "verbena0";  // of the node's first device
+  std::string_view interface;          // that the link names; empty: it names none
+  bool has_link_local = true;          // the link carries frames for the link-local address as well
+  std::uint64_t bits_per_second = kPortRateDefault;
+  std::optional<wire::Gid> first_port;  // the address of port 1, of a port that is another one
+};
+
+/// All that others see of a port of a device, and of the device that it belongs to. A plain value.
+struct DeviceIdentity {
+  DeviceNumber number;
+  wire::Gid address;              // of the port
+  std::array<wire::Gid, 2> gids;  // the port's table; the second is zero where the port has but one
+  wire::MacAddress mac;           // of the port
+  Guid node_guid{};               // of the device, as system_image_guid is
+  Guid system_image_guid{};       // a device is a NIC of its own
+  Guid port_guid{};               // of the first port it is the device's
+  FixedText<64> name;             // verbena0
+  FixedText<16> file_name;        // uverbs0
+  FixedText<16> interface;        // empty: the machine's that has the address, which find_network_device() knows
+  const OwnInterface* own_interface = nullptr;  // null: the interface is the machine's
+  FixedText<16> pci_address;
+  int numa_node = -1;  // as sysfs says that there is none
+  std::uint64_t bits_per_second = kPortRateDefault;
+
+  /// Entries of the GID table.
+  constexpr std::size_t gid_count() const { return gids[1] == wire::Gid{} ? 1 : 2; }
+};
+
+/// Of a port whose address is known.
+constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number, const DeviceSettings& settings = {}) {
+  const OwnInterface& row = kOwnInterfaces.of[number.device % kDevicesMax][(number.port - 1) % kPortsMax];
+  DeviceIdentity made;
+  made.number = number;
+  made.address = address;
+  made.gids[0] = address;
+  if (const auto link_local = link_local_of(address); settings.has_link_local && link_local) made.gids[1] = *link_local;
+  made.mac = node_mac(address);
+  made.node_guid = made.system_image_guid = guid_of(node_mac(settings.first_port.value_or(address)));
+  made.port_guid = guid_of(made.mac);
+  made.name = detail::device_name_of(settings.name, number.device);
+  made.file_name.append("uverbs").append_number(number.device);
+  made.pci_address = row.bus_address;
+  made.bits_per_second = settings.bits_per_second;
+  // The last octet is the node's number in every network of ours.
+  const wire::Gid node = node_address(address.octets[15]);
+  if (!settings.interface.empty()) {
+    made.interface.append(settings.interface);
+  } else if (node_number(node) && address == device_address(node, number)) {
+    made.own_interface = &row;
+    made.interface = row.name;
+  }
+  return made;
+}
+
+/// Of a port of a node's device.
+constexpr DeviceIdentity device_of(const wire::Gid& node, DeviceNumber number, DeviceSettings settings = {}) {
+  settings.first_port = device_address(node, {number.device, 1});
+  return device_at(device_address(node, number), number, settings);
 }
 
 }  // namespace verbena::host

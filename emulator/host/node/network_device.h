@@ -16,6 +16,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/host/node/identity.h"
+
 namespace verbena::host {
 
 inline constexpr std::size_t kInterfacesMax = 128;
@@ -64,6 +66,15 @@ inline bool find_network_device(const std::array<std::uint8_t, 16>& gid, char (&
   constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (std::memcmp(gid.data(), kMapped, sizeof kMapped) == 0) return find_ipv4_device(gid.data() + 12, name);
   return find_ipv6_device(gid.data(), name);
+}
+
+/// The interface of a port's entry `gid`: the link's or the port's own, else the machine's that has the address, else
+/// the loopback interface. May use `buffer`.
+inline const char* network_device_of(const DeviceIdentity& identity, const wire::Gid& gid,
+                                     char (&buffer)[IF_NAMESIZE]) {
+  if (identity.own_interface != nullptr) return identity.own_interface->name.c_str();
+  if (!identity.interface.empty()) return identity.interface.c_str();
+  return find_network_device(gid.octets, buffer) ? buffer : "lo";
 }
 
 }  // namespace verbena::host

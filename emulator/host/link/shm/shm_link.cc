@@ -73,7 +73,7 @@ OpenedLink opened_shm_link(std::unique_ptr<ShmLink> link, LinkParts parts, const
   opened.parts = parts;
   opened.fetches = false;
   opened.slot = link->slot();
-  opened.address = node_mac(config.address);
+  opened.address = identity_of(config).mac;
   opened.link = std::move(link);
   return opened;
 }

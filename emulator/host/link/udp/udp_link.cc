@@ -195,7 +195,7 @@ Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config) {
   (*link)->hold(std::move(*seat));
   OpenedLink opened;
   opened.slot = slot;
-  opened.address = node_mac(config.address);
+  opened.address = identity_of(config).mac;
   opened.mtu_bytes = (*link)->limits().mtu_bytes;
   // The ICRC covers the port that the socket sends from.
   opened.udp_source_port = wire::kRoceUdpPort;

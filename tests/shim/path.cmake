@@ -6,6 +6,18 @@ verbena_test(shim_path_children SOURCES sysfs/path_children_test.cc LINK verbena
 target_compile_definitions(test_shim_path_children PRIVATE VERBENA_PATH_LIBRARY="$<TARGET_FILE:verbena-path>"
   VERBENA_OTHER_LIBRARY="/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/libm.so.6")
 add_dependencies(test_shim_path_children verbena-path)
+# The same library, but that it stands on a node with two devices.
+add_library(verbena-path-two MODULE EXCLUDE_FROM_ALL sysfs/two_devices.cc $<TARGET_OBJECTS:verbena_shim_sockets>
+  $<FILTER:$<TARGET_OBJECTS:verbena_shim_sysfs>,EXCLUDE,own_devices>)
+foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS)
+  set_property(TARGET verbena-path-two PROPERTY ${property} $<TARGET_PROPERTY:verbena_shim_sysfs,${property}>)
+endforeach()
+set_target_properties(verbena-path-two PROPERTIES LINKER_LANGUAGE C)
+target_link_options(verbena-path-two PRIVATE $<TARGET_PROPERTY:verbena-path,LINK_OPTIONS>)
+target_link_libraries(verbena-path-two PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
+verbena_test(shim_two_devices SOURCES sysfs/two_devices_test.cc LINK verbena_options LABELS shim)
+target_compile_definitions(test_shim_two_devices PRIVATE VERBENA_PATH_LIBRARY="$<TARGET_FILE:verbena-path-two>")
+add_dependencies(test_shim_two_devices verbena-path-two)
 # The filter is tested by the kernel that runs it.
 verbena_test(shim_socket_filter SOURCES sockets/socket_filter_test.cc ${PROJECT_SOURCE_DIR}/verbs-shim/sockets/socket_filter.cc
   LINK verbena::host LABELS shim)

@@ -42,7 +42,7 @@ void set_mac(sockaddr& into) {
 }
 
 std::uint32_t speed_mbps() {
-  return static_cast<std::uint32_t>(verbena::path::own_device().bits_per_second / 1'000'000);
+  return static_cast<std::uint32_t>(verbena::path::own_port(0).bits_per_second / 1'000'000);
 }
 
 int tell_link_settings(void* at) {
@@ -96,7 +96,7 @@ int tell_ethtool(const OwnInterface& own, void* at) {
     case ETHTOOL_GLINKSETTINGS:
       return tell_link_settings(at);
     case ETHTOOL_GLINK: {
-      const ethtool_value value{command, verbena::path::port_is_up() ? 1u : 0u};
+      const ethtool_value value{command, verbena::path::port_is_up(verbena::path::own_port(0)) ? 1u : 0u};
       std::memcpy(at, &value, sizeof value);
       return 0;
     }

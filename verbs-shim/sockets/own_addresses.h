@@ -13,6 +13,7 @@
 
 #include "emulator/host/node/own_interface.h"
 #include "verbs-shim/sockets/node_names.h"
+#include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/values.h"
 
 namespace verbena::path {
@@ -21,7 +22,7 @@ inline constexpr unsigned kLowerUp = 1u << 16;  // IFF_LOWER_UP of linux/if.h, w
 
 inline unsigned interface_flags() {
   const unsigned always = IFF_UP | IFF_BROADCAST | IFF_MULTICAST;
-  return port_is_up() ? always | IFF_RUNNING | kLowerUp : always;
+  return port_is_up(own_port(0)) ? always | IFF_RUNNING | kLowerUp : always;
 }
 
 inline in_addr interface_address() {
@@ -35,7 +36,7 @@ inline in_addr interface_broadcast() {
 }
 
 inline wire::MacAddress interface_mac() {
-  return own_device().mac;
+  return own_port(0).mac;
 }
 inline constexpr wire::MacAddress kBroadcastMac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 

@@ -18,6 +18,8 @@
 #include "verbs-shim/sockets/netlink_attributes.h"
 #include "verbs-shim/sockets/netlink_messages.h"
 #include "verbs-shim/sysfs/counters.h"
+#include "verbs-shim/sysfs/own_devices.h"
+#include "verbs-shim/sysfs/tree.h"
 #include "verbs-shim/sysfs/values.h"
 
 namespace verbena::path {
@@ -25,8 +27,6 @@ namespace {
 
 std::atomic<bool> any{false};
 
-constexpr std::uint32_t kDeviceIndex = 0;
-constexpr std::uint32_t kPort = 1;
 constexpr std::uint8_t kNodeTypeCa = 1;  // RDMA_NODE_IB_CA, as node_type in sysfs
 constexpr std::size_t kAnswerBytesMax = 16384;
 constexpr std::size_t kTextBytesMax = 256;
@@ -34,15 +34,24 @@ constexpr std::size_t kTextBytesMax = 256;
 using Answer = NetlinkMessages<kAnswerBytesMax>;
 
 /// What a file of sysfs begins with: "4: ACTIVE" is 4.
-std::uint8_t number_in(std::size_t (*write)(char*, std::size_t, unsigned)) {
+std::uint8_t number_in(ContentWriter write, const host::DeviceIdentity& of) {
   char text[kTextBytesMax] = {};
-  write(text, sizeof text - 1, 0);
+  write(text, sizeof text - 1, of, 0);
   return static_cast<std::uint8_t>(std::strtoul(text, nullptr, 10));
 }
 
-void name_device(Answer& answer) {
-  answer.number(RDMA_NLDEV_ATTR_DEV_INDEX, kDeviceIndex);
-  answer.text(RDMA_NLDEV_ATTR_DEV_NAME, own_device().name.c_str());
+/// The ports of the process's devices for which this holds.
+template <class Wanted>
+std::uint32_t count_ports(Wanted is_wanted) {
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < own_port_count(); ++i)
+    if (is_wanted(own_port(i).number)) ++count;
+  return count;
+}
+
+void name_device(const host::DeviceIdentity& of, Answer& answer) {
+  answer.number(RDMA_NLDEV_ATTR_DEV_INDEX, of.number.device);
+  answer.text(RDMA_NLDEV_ATTR_DEV_NAME, of.name.c_str());
 }
 
 std::uint64_t number_of(const host::Guid& octets) {
@@ -51,45 +60,46 @@ std::uint64_t number_of(const host::Guid& octets) {
   return guid;
 }
 
-void tell_device(Answer& answer) {
-  name_device(answer);
-  answer.number(RDMA_NLDEV_ATTR_PORT_INDEX, kPort);  // of a device: how many it has
+void tell_device(const host::DeviceIdentity& of, Answer& answer) {
+  name_device(of, answer);
+  // Of a device: how many it has.
+  answer.number(RDMA_NLDEV_ATTR_PORT_INDEX,
+                count_ports([&](host::DeviceNumber one) { return one.device == of.number.device; }));
   answer.text(RDMA_NLDEV_ATTR_FW_VERSION, VERBENA_VERSION);
-  answer.number(RDMA_NLDEV_ATTR_NODE_GUID, number_of(own_device().node_guid));
-  answer.number(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, number_of(own_device().system_image_guid));
+  answer.number(RDMA_NLDEV_ATTR_NODE_GUID, number_of(of.node_guid));
+  answer.number(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, number_of(of.system_image_guid));
   answer.number(RDMA_NLDEV_ATTR_DEV_NODE_TYPE, kNodeTypeCa);
 }
 
-void tell_port(Answer& answer) {
+void tell_port(const host::DeviceIdentity& of, Answer& answer) {
   char buffer[IF_NAMESIZE];
-  const host::DeviceIdentity device = own_device();
-  const char* const interface = host::network_device_of(device, device.address, buffer);
-  name_device(answer);
-  answer.number(RDMA_NLDEV_ATTR_PORT_INDEX, kPort);
-  answer.number(RDMA_NLDEV_ATTR_PORT_STATE, number_in(write_port_state));
-  answer.number(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, number_in(write_physical_state));
+  const char* const interface = host::network_device_of(of, of.address, buffer);
+  name_device(of, answer);
+  answer.number(RDMA_NLDEV_ATTR_PORT_INDEX, of.number.port);
+  answer.number(RDMA_NLDEV_ATTR_PORT_STATE, number_in(write_port_state, of));
+  answer.number(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, number_in(write_physical_state, of));
   answer.number(RDMA_NLDEV_ATTR_NDEV_INDEX, static_cast<std::uint32_t>(if_nametoindex(interface)));
   answer.text(RDMA_NLDEV_ATTR_NDEV_NAME, interface);
 }
 
 /// What a kernel would count of all processes, nobody does: an empty list.
-void tell_resources(Answer& answer) {
-  name_device(answer);
+void tell_resources(const host::DeviceIdentity& of, Answer& answer) {
+  name_device(of, answer);
   answer.close(answer.open(RDMA_NLDEV_ATTR_RES_SUMMARY));
 }
 
-void tell_counters(Answer& answer) {
+void tell_counters(const host::DeviceIdentity& of, Answer& answer) {
   constexpr const char* kNames[] = {
 #define VERBENA_COUNTER_NAME(name) #name,
       VERBENA_NIC_COUNTERS(VERBENA_COUNTER_NAME)
 #undef VERBENA_COUNTER_NAME
   };
-  name_device(answer);
-  answer.number(RDMA_NLDEV_ATTR_PORT_INDEX, kPort);
+  name_device(of, answer);
+  answer.number(RDMA_NLDEV_ATTR_PORT_INDEX, of.number.port);
   const std::size_t all = answer.open(RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
   for (unsigned counter = 0; counter < nic::kCounters; ++counter) {
     char text[kTextBytesMax] = {};
-    write_hardware_counter(text, sizeof text - 1, counter);
+    write_hardware_counter(text, sizeof text - 1, of, counter);
     const std::size_t one = answer.open(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
     answer.text(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, kNames[counter]);
     answer.number(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE, std::uint64_t{std::strtoull(text, nullptr, 10)});
@@ -98,7 +108,7 @@ void tell_counters(Answer& answer) {
   answer.close(all);
 }
 
-void tell_system(Answer& answer) {
+void tell_system(const host::DeviceIdentity&, Answer& answer) {
   answer.number(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, std::uint8_t{1});  // shared by all network namespaces
 }
 
@@ -118,8 +128,8 @@ struct Command {
   unsigned number;
   Needs one;
   Needs list;
-  void (*tell_one)(Answer& answer) = nullptr;
-  void (*tell_listed)(Answer& answer) = nullptr;
+  void (*tell_one)(const host::DeviceIdentity& of, Answer& answer) = nullptr;
+  void (*tell_listed)(const host::DeviceIdentity& of, Answer& answer) = nullptr;
   std::uint16_t object = 0;  // the attribute with its number
 };
 constexpr unsigned kStatGetStatus = RDMA_NLDEV_CMD_RES_SRQ_GET + 1;  // newer than some headers
@@ -155,6 +165,12 @@ const Command* find_command(const nlmsghdr& question) {
   return nullptr;
 }
 
+/// Whether the question is about this device, and where it has to name one, about this port.
+bool is_about(Needs needs, const NetlinkAttributes& attributes, host::DeviceNumber number) {
+  if (attributes.number(RDMA_NLDEV_ATTR_DEV_INDEX) != number.device) return false;
+  return needs != Needs::port || attributes.number(RDMA_NLDEV_ATTR_PORT_INDEX) == number.port;
+}
+
 /// 0, or the negative errno value that a kernel answers.
 int refusal_of(const Command& command, Needs needs, const NetlinkAttributes& attributes) {
   switch (needs) {
@@ -172,21 +188,38 @@ int refusal_of(const Command& command, Needs needs, const NetlinkAttributes& att
   }
   if (needs == Needs::port && attributes.number(RDMA_NLDEV_ATTR_STAT_RES)) return -EOPNOTSUPP;  // not the port's
   if (needs == Needs::statistics && !attributes.number(RDMA_NLDEV_ATTR_STAT_RES)) return -EINVAL;
-  if (!has_device() || attributes.number(RDMA_NLDEV_ATTR_DEV_INDEX) != kDeviceIndex) return -EINVAL;
-  if (needs == Needs::port && attributes.number(RDMA_NLDEV_ATTR_PORT_INDEX) != kPort) return -EINVAL;
+  if (count_ports([&](host::DeviceNumber one) { return is_about(needs, attributes, one); }) == 0) return -EINVAL;
   if (needs == Needs::object) return attributes.number(command.object) ? -ENOENT : -EINVAL;
   return 0;
+}
+
+/// One of those asked for: of a list, or alone.
+void tell_about(const host::DeviceIdentity& of, const Command& command, Answer& answer) {
+  const auto tell = answer.asks_for_list() ? command.tell_listed : command.tell_one;
+  answer.begin_one(answer.question().nlmsg_type);
+  tell(of, answer);
+  answer.end();
+}
+
+/// What a list has that needs nothing: every device. Else the ports of the one that the question names.
+bool is_listed(const Command& command, const NetlinkAttributes& attributes, host::DeviceNumber number) {
+  return command.list == Needs::nothing ? number.port == 1 : is_about(command.list, attributes, number);
 }
 
 /// A list, which ends with what has gone wrong (netlink_dump in af_netlink.c).
 void fill_list(const Command& command, const NetlinkAttributes& attributes, Answer& answer) {
   const int refusal = refusal_of(command, command.list, attributes);
-  if (refusal == 0 && command.tell_listed != nullptr && has_device()) {
-    answer.begin_one(answer.question().nlmsg_type);
-    command.tell_listed(answer);
-    answer.end();
-  }
+  for (std::size_t i = 0; refusal == 0 && command.tell_listed != nullptr && i < own_port_count(); ++i)
+    if (const host::DeviceIdentity of = own_port(i); is_listed(command, attributes, of.number))
+      tell_about(of, command, answer);
   answer.end_list(refusal);
+}
+
+/// The port that the question names, or the first of the device that it names.
+host::DeviceIdentity named_by(Needs needs, const NetlinkAttributes& attributes) {
+  std::size_t i = 0;
+  while (i < own_port_count() && !is_about(needs, attributes, own_port(i).number)) ++i;
+  return own_port(i);
 }
 
 /// As rdma_nl_rcv_msg in infiniband/core/netlink.c. Whether the question has still to be acknowledged, with `code`.
@@ -196,11 +229,7 @@ bool fill(const NetlinkAttributes& attributes, Answer& answer, int& code) {
   if (command == nullptr || (is_list && command->list == Needs::no_such)) return code = -EINVAL, true;
   if (is_list) return fill_list(*command, attributes, answer), false;
   code = refusal_of(*command, command->one, attributes);
-  if (code == 0 && command->tell_one != nullptr) {
-    answer.begin_one(answer.question().nlmsg_type);
-    command->tell_one(answer);
-    answer.end();
-  }
+  if (code == 0 && command->tell_one != nullptr) tell_about(named_by(command->one, attributes), *command, answer);
   return true;
 }
 

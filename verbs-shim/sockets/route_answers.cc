@@ -47,7 +47,7 @@ class Question {
 };
 
 void tell_link(const OwnInterface& own, RouteAnswer& answer) {
-  const bool is_up = port_is_up();
+  const bool is_up = port_is_up(own_port(0));
   ifinfomsg link{};
   link.ifi_type = ARPHRD_ETHER;
   link.ifi_index = static_cast<int>(own.index);

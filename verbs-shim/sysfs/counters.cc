@@ -27,7 +27,8 @@ constexpr std::size_t kFilesMax = 256;  // of one node
 
 class CounterSum {
  public:
-  /// Adds up what `fd`'s blocks of this node say.
+  explicit CounterSum(const wire::Gid& address) : gid_(address.octets) {}
+  /// Adds up what `fd`'s blocks of this address say.
   void add_file(int fd) {
     struct stat status;
     if (syscall(SYS_fstat, fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(StatsFile))) return;
@@ -41,7 +42,7 @@ class CounterSum {
       if (pread(fd, memory, sizeof memory, offset) != static_cast<ssize_t>(sizeof memory)) return;
       const auto& block = *reinterpret_cast<const StatsFile::Block*>(memory);
       if (block.process_id.load(std::memory_order_relaxed) == 0) break;
-      if (!is_of_this_node(block)) continue;
+      if (!is_of_this_port(block)) continue;
       for (std::size_t counter = 0; counter < nic::kCounters; ++counter)
         sums_[counter] = host::add_count(static_cast<Counter>(counter), sums_[counter], block.counters);
     }
@@ -49,13 +50,13 @@ class CounterSum {
   std::uint64_t operator[](Counter counter) const { return sums_[static_cast<std::size_t>(counter)]; }
 
  private:
-  bool is_of_this_node(const StatsFile::Block& block) const {
+  bool is_of_this_port(const StatsFile::Block& block) const {
     for (std::size_t i = 0; i < gid_.size(); ++i)
       if (block.address[i].load(std::memory_order_relaxed) != gid_[i]) return false;
     return true;
   }
 
-  std::array<std::uint8_t, 16> gid_ = node_gid().octets;
+  std::array<std::uint8_t, 16> gid_;
   std::array<ino_t, kFilesMax> seen_{};
   std::size_t seen_count_ = 0;
   std::array<std::uint64_t, nic::kCounters> sums_{};
@@ -116,18 +117,18 @@ std::size_t write_number(char* into, std::size_t size, std::uint64_t value) {
 
 }  // namespace
 
-std::size_t write_port_counter(char* into, std::size_t size, unsigned argument) {
+std::size_t write_port_counter(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned argument) {
   const int before = errno;
-  CounterSum sum;
+  CounterSum sum(of.address);
   const auto counter = static_cast<PortCounter>(argument);
   if (counter != PortCounter::none) add_all(sum);
   errno = before;
   return write_number(into, size, value_of(counter, sum));
 }
 
-std::size_t write_hardware_counter(char* into, std::size_t size, unsigned argument) {
+std::size_t write_hardware_counter(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned argument) {
   const int before = errno;
-  CounterSum sum;
+  CounterSum sum(of.address);
   add_all(sum);
   errno = before;
   return write_number(into, size, sum[static_cast<Counter>(argument)]);

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulator/host/node/identity.h"
+
 namespace verbena::path {
 
 /// The files of `counters`: what the kernel shows of every RDMA port (drivers/infiniband/core/sysfs.c).
@@ -23,8 +25,8 @@ enum class PortCounter : unsigned {
 };
 
 /// `argument` is a PortCounter.
-std::size_t write_port_counter(char* into, std::size_t size, unsigned argument);
+std::size_t write_port_counter(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned argument);
 /// `argument` is a nic::Counter.
-std::size_t write_hardware_counter(char* into, std::size_t size, unsigned argument);
+std::size_t write_hardware_counter(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned argument);
 
 }  // namespace verbena::path

@@ -25,7 +25,7 @@ constexpr std::uint64_t kInodeBase = 0x56424e00;  // as stat.cc has it
 
 struct Stream {
   std::atomic<bool> taken{false};
-  const Node* node = nullptr;
+  Node node;
   int fd = -1;
   long position = 0;
   DIR* machine = nullptr;  // of a directory that has entries of the machine as well, which come first
@@ -38,10 +38,10 @@ Stream* stream_of(DIR* directory) {
   return stream >= streams && stream < streams + kOpenDirectoriesMax ? stream : nullptr;
 }
 
-DIR* take_stream(const Node& node, int fd) {
+DIR* take_stream(Node node, int fd) {
   for (Stream& stream : streams) {
     if (stream.taken.exchange(true, std::memory_order_acquire)) continue;
-    stream.node = &node;
+    stream.node = node;
     stream.fd = fd;
     stream.position = 0;
     stream.machine = nullptr;
@@ -51,8 +51,8 @@ DIR* take_stream(const Node& node, int fd) {
   return nullptr;
 }
 
-unsigned char type_of(const Node& node) {
-  switch (node.kind) {
+unsigned char type_of(Node node) {
+  switch (node->kind) {
     case NodeKind::passage:
     case NodeKind::directory:
       return DT_DIR;
@@ -76,42 +76,42 @@ struct dirent* next_entry(Stream& stream) {
     stream.position = kOwnEntriesFrom;
   }
   const long position = stream.position;
-  const Node* node = position == 0   ? stream.node
-                     : position == 1 ? stream.node->parent()
-                                     : verbena::path::child(*stream.node, static_cast<std::size_t>(position - 2));
-  if (node == nullptr) return nullptr;
+  const Node node = position == 0   ? stream.node
+                    : position == 1 ? stream.node.parent()
+                                    : verbena::path::child(stream.node, static_cast<std::size_t>(position - 2));
+  if (!node) return nullptr;
   ++stream.position;
   struct dirent& entry = stream.entry;
-  entry.d_ino = kInodeBase + verbena::path::index_of(*node);
+  entry.d_ino = kInodeBase + verbena::path::index_of(node);
   entry.d_off = stream.position;
   entry.d_reclen = sizeof entry;
-  entry.d_type = type_of(*node);
+  entry.d_type = type_of(node);
   if (position < 2)
     std::strcpy(entry.d_name, position == 0 ? "." : "..");
   else
-    verbena::path::expand(node->name(), entry.d_name, sizeof entry.d_name);
+    verbena::path::expand(node, node.name(), entry.d_name, sizeof entry.d_name);
   return &entry;
 }
 
 bool may_be_ours(int directory, const char* path) {
   if (path == nullptr) return false;
-  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory) != nullptr;
+  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory).row != nullptr;
 }
 
 /// The emulated directory at a path; `theirs` if libc is to be asked.
-const Node* find_directory(int directory, const char* path, Target& target, const char*& theirs) {
+Node find_directory(int directory, const char* path, Target& target, const char*& theirs) {
   theirs = path;
-  if (!verbena::path::resolve(directory, path, true, target)) return nullptr;
+  if (!verbena::path::resolve(directory, path, true, target)) return {};
   theirs = target.kind == Target::Kind::elsewhere ? target.elsewhere : nullptr;
   if (target.kind == Target::Kind::node && target.node->kind == NodeKind::directory) return target.node;
   errno = target.kind == Target::Kind::node ? ENOTDIR : target.error;
-  return nullptr;
+  return {};
 }
 
 /// A directory of the machine among whose entries are some of ours.
 bool has_entries_of_both(const Target& target) {
-  return target.kind == Target::Kind::elsewhere && target.node != nullptr &&
-         std::strcmp(target.node->path, "/sys/class/net") == 0 && verbena::path::child(*target.node, 0) != nullptr;
+  return target.kind == Target::Kind::elsewhere && target.node &&
+         std::strcmp(target.node->path, "/sys/class/net") == 0 && verbena::path::child(target.node, 0).row != nullptr;
 }
 DIR* open_both(const Target& target);
 
@@ -152,8 +152,8 @@ int scan_any(int directory, const char* path, Entry*** list, int (*select)(const
   if (!may_be_ours(directory, path)) return real(path);
   Target target;
   const char* theirs = nullptr;
-  const Node* node = find_directory(directory, path, target, theirs);
-  if (node != nullptr) return scan(take_stream(*node, -1), list, select, compare);
+  const Node node = find_directory(directory, path, target, theirs);
+  if (node) return scan(take_stream(node, -1), list, select, compare);
   if (has_entries_of_both(target)) return scan(open_both(target), list, select, compare);
   return theirs != nullptr ? real(theirs) : -1;
 }
@@ -174,15 +174,15 @@ VERBENA_HOOK(DIR*, opendir, (const char* path)) {
   if (!may_be_ours(AT_FDCWD, path)) return VERBENA_REAL(opendir)(path);
   Target target;
   const char* theirs = nullptr;
-  const Node* node = find_directory(AT_FDCWD, path, target, theirs);
-  if (node != nullptr) return take_stream(*node, -1);
+  const Node node = find_directory(AT_FDCWD, path, target, theirs);
+  if (node) return take_stream(node, -1);
   if (has_entries_of_both(target)) return open_both(target);
   return theirs != nullptr ? VERBENA_REAL(opendir)(theirs) : nullptr;
 }
 
 VERBENA_HOOK(DIR*, fdopendir, (int fd)) {
-  const Node* node = verbena::path::node_of_descriptor(fd);
-  return node != nullptr ? take_stream(*node, fd) : VERBENA_REAL(fdopendir)(fd);
+  const Node node = verbena::path::node_of_descriptor(fd);
+  return node ? take_stream(node, fd) : VERBENA_REAL(fdopendir)(fd);
 }
 
 VERBENA_HOOK(struct dirent*, readdir, (DIR * directory)) {
@@ -219,7 +219,7 @@ struct dirent* machine_entry(DIR* directory) {
 DIR* open_both(const Target& target) {
   DIR* const machine = VERBENA_REAL(opendir)(target.elsewhere);
   if (machine == nullptr) return nullptr;
-  DIR* const directory = take_stream(*target.node, -1);
+  DIR* const directory = take_stream(target.node, -1);
   if (directory == nullptr)
     VERBENA_REAL(closedir)(machine);
   else
@@ -255,7 +255,7 @@ VERBENA_HOOK(int, dirfd, (DIR * directory)) {
   Stream* stream = stream_of(directory);
   if (stream == nullptr) return VERBENA_REAL(dirfd)(directory);
   if (stream->machine != nullptr) return VERBENA_REAL(dirfd)(stream->machine);
-  if (stream->fd < 0) stream->fd = verbena::path::make_directory_descriptor(*stream->node, true);
+  if (stream->fd < 0) stream->fd = verbena::path::make_directory_descriptor(stream->node, true);
   return stream->fd;
 }
 

@@ -79,10 +79,10 @@ auto with_environment(Entries entries, Run run) {
   if (entries == nullptr) return run(entries);
   const int before = errno;
   const bool adds = loses_us(entries);
-  const verbena::path::Node* const node = verbena::path::working_node();
+  const verbena::path::Node node = verbena::path::working_node();
   const char* const told = find(entries, verbena::path::kWorkingVariable);
   errno = before;
-  if (!adds && node == nullptr && told == nullptr) return run(entries);
+  if (!adds && !node && told == nullptr) return run(entries);
 
   std::size_t count = 0;
   while (entries[count] != nullptr) ++count;
@@ -105,9 +105,9 @@ auto with_environment(Entries entries, Run run) {
     if (value_of(entries[i], verbena::path::kWorkingVariable) == nullptr) ++kept;
   }
   char working[verbena::path::kPathBytesMax + 64];
-  if (node != nullptr) {
+  if (node) {
     const int begun = std::snprintf(working, sizeof working, "%s=", verbena::path::kWorkingVariable);
-    verbena::path::expand(node->path, working + begun, sizeof working - static_cast<std::size_t>(begun));
+    verbena::path::expand(node, node->path, working + begun, sizeof working - static_cast<std::size_t>(begun));
     changed[kept++] = working;
   }
   changed[kept] = nullptr;

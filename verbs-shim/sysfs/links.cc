@@ -17,7 +17,7 @@ namespace {
 
 bool may_be_ours(int directory, const char* path) {
   if (path == nullptr) return false;
-  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory) != nullptr;
+  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory).row != nullptr;
 }
 
 template <class Real>
@@ -31,7 +31,7 @@ ssize_t read_link(int directory, const char* path, char* into, size_t size, Real
     return -1;
   }
   char text[verbena::path::kPathBytesMax];
-  const std::size_t length = verbena::path::expand(target.node->text, text, sizeof text);
+  const std::size_t length = verbena::path::expand(target.node, target.node->text, text, sizeof text);
   const std::size_t copied = length < size ? length : size;  // not terminated, as readlink(2) has it
   std::memcpy(into, text, copied);
   return static_cast<ssize_t>(copied);
@@ -48,7 +48,7 @@ char* real_path(const char* path, char* into, Real real) {
     return nullptr;
   }
   char text[verbena::path::kPathBytesMax];
-  verbena::path::expand(target.node->path, text, sizeof text);
+  verbena::path::expand(target.node, target.node->path, text, sizeof text);
   return into != nullptr ? std::strcpy(into, text) : strdup(text);
 }
 

@@ -1,7 +1,8 @@
 // The table of the emulated files: what stands below /sys/class/infiniband*, /dev/infiniband, the device's directory
 // and its network interface's.
 //
-// Solely the names, and where each content comes from. A file is added here and nowhere else.
+// Solely the names, and where each content comes from. A file is added here and nowhere else. A row whose path has a
+// sign in it stands for one entry of each device or of each port (tree.h): how many there are, own_devices.h says.
 // Tested by: tests/shim/sysfs/path_test.cc
 #pragma once
 
@@ -12,64 +13,64 @@
 #include "emulator/nic/objects/counters.h"
 #include "verbs-shim/sysfs/counters.h"
 #include "verbs-shim/sysfs/net_values.h"
+#include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/tree.h"
 #include "verbs-shim/sysfs/values.h"
 
 // Programs take the last component of the device's path for its address on the bus.
-#define PCI_ADDRESS VERBENA_PCI_DOMAIN ":00:00.0"
 #define PCI_BUS "pci" VERBENA_PCI_DOMAIN ":00"
-#define PCI_PATH PCI_BUS "/" PCI_ADDRESS
+#define PCI_PATH PCI_BUS "/@"
 #define DEVICE "/sys/devices/" PCI_PATH
 #define IBDEV DEVICE "/infiniband/%"
-#define PORT IBDEV "/ports/1"
-#define UVERBS DEVICE "/infiniband_verbs/uverbs0"
+#define PORT IBDEV "/ports/$"
+#define UVERBS DEVICE "/infiniband_verbs/uverbs#"
 #define NET DEVICE "/net/&"
 
 namespace verbena::path {
 
-constexpr Node passage(const char* path) {
+constexpr Row passage(const char* path) {
   return {path, NodeKind::passage, nullptr, nullptr};
 }
-constexpr Node directory(const char* path) {
+constexpr Row directory(const char* path) {
   return {path, NodeKind::directory, nullptr, nullptr};
 }
-constexpr Node file(const char* path, const char* text) {
+constexpr Row file(const char* path, const char* text) {
   return {path, NodeKind::file, text, nullptr};
 }
-constexpr Node file(const char* path, ContentWriter write, unsigned argument = 0) {
+constexpr Row file(const char* path, ContentWriter write, unsigned argument = 0) {
   return {path, NodeKind::file, nullptr, write, argument};
 }
 /// Of an entry of the GID table: there where the entry is.
-constexpr Node gid_file(const char* path, ContentWriter write, unsigned index) {
+constexpr Row gid_file(const char* path, ContentWriter write, unsigned index) {
   return {path, NodeKind::file, nullptr, write, index, has_gid};
 }
-constexpr Node port_counter(const char* path, PortCounter counter) {
+constexpr Row port_counter(const char* path, PortCounter counter) {
   return file(path, write_port_counter, static_cast<unsigned>(counter));
 }
-constexpr Node link(const char* path, const char* target) {
+constexpr Row link(const char* path, const char* target) {
   return {path, NodeKind::link, target, nullptr};
 }
-constexpr Node character_device(const char* path) {
+constexpr Row character_device(const char* path) {
   return {path, NodeKind::character_device, nullptr, nullptr};
 }
 /// What leads to the device: not there in a process that has none. All that lies behind it need not say so.
-constexpr Node of_device(Node node) {
-  node.exists = [](unsigned) { return has_device(); };
-  return node;
+constexpr Row of_device(Row row) {
+  row.exists = [](const host::DeviceIdentity&, unsigned) { return own_port_count() != 0; };
+  return row;
 }
 
 /// There only where the node has an interface that no kernel knows.
-constexpr Node of_own_interface(Node node) {
-  node.exists = has_own_interface;
-  return node;
+constexpr Row of_own_interface(Row row) {
+  row.exists = has_own_interface;
+  return row;
 }
 
-// Every node's directory stands before it.
-constexpr Node kNodes[] = {
+// Every row's directory stands before it.
+constexpr Row kRows[] = {
     passage(""),
     passage("/dev"),
     directory("/dev/infiniband"),
-    of_device(character_device("/dev/infiniband/uverbs0")),
+    of_device(character_device("/dev/infiniband/uverbs#")),
     of_device(character_device("/dev/infiniband/rdma_cm")),
     passage("/sys"),
     passage("/sys/class"),
@@ -77,14 +78,14 @@ constexpr Node kNodes[] = {
     of_device(link("/sys/class/infiniband/%", "../../devices/" PCI_PATH "/infiniband/%")),
     directory("/sys/class/infiniband_verbs"),
     file("/sys/class/infiniband_verbs/abi_version", "6\n"),
-    of_device(link("/sys/class/infiniband_verbs/uverbs0", "../../devices/" PCI_PATH "/infiniband_verbs/uverbs0")),
+    of_device(link("/sys/class/infiniband_verbs/uverbs#", "../../devices/" PCI_PATH "/infiniband_verbs/uverbs#")),
 
     passage("/sys/class/net"),
     of_own_interface(link("/sys/class/net/&", "../../devices/" PCI_PATH "/net/&")),
     passage("/sys/bus"),
     passage("/sys/bus/pci"),
     passage("/sys/bus/pci/devices"),
-    of_device(link("/sys/bus/pci/devices/" PCI_ADDRESS, "../../../devices/" PCI_PATH)),
+    of_device(link("/sys/bus/pci/devices/@", "../../../devices/" PCI_PATH)),
 
     passage("/sys/devices"),
     of_device(directory("/sys/devices/" PCI_BUS)),
@@ -95,12 +96,12 @@ constexpr Node kNodes[] = {
     file(DEVICE "/subsystem_vendor", "0xffff\n"),
     file(DEVICE "/subsystem_device", "0xffff\n"),
     file(DEVICE "/revision", "0x01\n"),
-    file(DEVICE "/numa_node", "-1\n"),
+    file(DEVICE "/numa_node", write_numa_node),
     file(DEVICE "/local_cpus", write_cpu_mask),
     file(DEVICE "/local_cpulist", write_cpu_list),
     link(DEVICE "/subsystem", "../../../bus/pci"),
     file(DEVICE "/uevent",
-         "DRIVER=verbena\nPCI_CLASS=20700\nPCI_ID=FFFF:FFFF\nPCI_SUBSYS_ID=FFFF:FFFF\nPCI_SLOT_NAME=" PCI_ADDRESS "\n"),
+         "DRIVER=verbena\nPCI_CLASS=20700\nPCI_ID=FFFF:FFFF\nPCI_SUBSYS_ID=FFFF:FFFF\nPCI_SLOT_NAME=@\n"),
     directory(DEVICE "/infiniband"),
     directory(DEVICE "/infiniband_verbs"),
     directory(DEVICE "/net"),
@@ -112,8 +113,8 @@ constexpr Node kNodes[] = {
     file(NET "/broadcast", "ff:ff:ff:ff:ff:ff\n"),
     file(NET "/carrier", write_carrier),
     file(NET "/dev_id", "0x0\n"),
-    file(NET "/dev_port", "0\n"),
-    link(NET "/device", "../../../" PCI_ADDRESS),
+    file(NET "/dev_port", write_interface_port),
+    link(NET "/device", "../../../@"),
     file(NET "/dormant", "0\n"),
     file(NET "/duplex", "full\n"),
     file(NET "/flags", "0x1003\n"),  // IFF_UP, IFF_BROADCAST and IFF_MULTICAST
@@ -139,15 +140,15 @@ constexpr Node kNodes[] = {
 
     directory(UVERBS),
     file(UVERBS "/abi_version", "1\n"),
-    file(UVERBS "/dev", "231:192\n"),
-    link(UVERBS "/device", "../../../" PCI_ADDRESS),
+    file(UVERBS "/dev", write_device_number),
+    link(UVERBS "/device", "../../../@"),
     file(UVERBS "/ibdev", write_device_name),
     link(UVERBS "/subsystem", "../../../../../class/infiniband_verbs"),
     file(UVERBS "/uevent", write_verbs_event),
 
     directory(IBDEV),
     file(IBDEV "/board_id", "verbena\n"),
-    link(IBDEV "/device", "../../../" PCI_ADDRESS),
+    link(IBDEV "/device", "../../../@"),
     file(IBDEV "/fw_ver", VERBENA_VERSION "\n"),
     file(IBDEV "/hca_type", "verbena\n"),
     file(IBDEV "/hw_rev", "0x1\n"),
@@ -155,7 +156,7 @@ constexpr Node kNodes[] = {
     file(IBDEV "/node_guid", write_node_guid),
     file(IBDEV "/node_type", "1: CA\n"),
     link(IBDEV "/subsystem", "../../../../../class/infiniband"),
-    file(IBDEV "/sys_image_guid", write_node_guid),
+    file(IBDEV "/sys_image_guid", write_system_image_guid),
     file(IBDEV "/uevent", write_class_event),
     directory(IBDEV "/ports"),
     directory(PORT),
@@ -205,7 +206,7 @@ constexpr Node kNodes[] = {
     file(PORT "/sm_sl", "0\n"),
     file(PORT "/state", write_port_state),
 };
-constexpr std::size_t kNodeCount = std::size(kNodes);
+constexpr std::size_t kRowCount = std::size(kRows);
 
 }  // namespace verbena::path
 
@@ -214,6 +215,5 @@ constexpr std::size_t kNodeCount = std::size(kNodes);
 #undef PORT
 #undef UVERBS
 #undef NET
-#undef PCI_ADDRESS
 #undef PCI_BUS
 #undef PCI_PATH

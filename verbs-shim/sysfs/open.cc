@@ -22,7 +22,7 @@ int fail(int error) {
   return -1;
 }
 
-int open_content(const Node& node, bool close_on_exec) {
+int open_content(Node node, bool close_on_exec) {
   char content[verbena::path::kContentBytesMax];
   const std::size_t size = verbena::path::content_of(node, content, sizeof content);
   const int fd = memfd_create("verbena-file", MFD_ALLOW_SEALING | (close_on_exec ? MFD_CLOEXEC : 0u));
@@ -35,15 +35,15 @@ int open_content(const Node& node, bool close_on_exec) {
   return fd;
 }
 
-int open_device(const Node& node, int flags) {
+int open_device(Node node, int flags) {
   if (std::strcmp(node.name(), "rdma_cm") == 0) return verbena::path::open_rdma_cm(flags);
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/dev/null", flags & ~O_CREAT));
 }
 
-int open_node(const Node& node, int flags) {
+int open_node(Node node, int flags) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
   const bool close_on_exec = (flags & O_CLOEXEC) != 0;
-  switch (node.kind) {
+  switch (node->kind) {
     case NodeKind::passage:
     case NodeKind::directory:
       return writes ? fail(EISDIR) : verbena::path::make_directory_descriptor(node, close_on_exec);
@@ -65,14 +65,14 @@ bool opened(int directory, const char*& path, int flags, Target& target, int& fd
     path = target.elsewhere;
     return false;
   }
-  fd = target.kind == Target::Kind::node ? open_node(*target.node, flags) : fail(target.error);
+  fd = target.kind == Target::Kind::node ? open_node(target.node, flags) : fail(target.error);
   return true;
 }
 
 /// The cheap question that keeps the stack of unrelated calls small.
 bool may_be_ours(int directory, const char* path) {
   if (path == nullptr) return false;
-  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory) != nullptr;
+  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory).row != nullptr;
 }
 
 /// fopen's mode as open's flags; fdopen checks the rest.

@@ -24,8 +24,8 @@ constexpr std::uint64_t kInodeBase = 0x56424e00;  // inode numbers are this and 
 constexpr std::uint32_t kFileBytes = 4096;        // what sysfs says of every attribute
 constexpr std::uint32_t kCharacterDeviceMode = S_IFCHR | 0666;
 
-std::uint32_t mode_of(const Node& node) {
-  switch (node.kind) {
+std::uint32_t mode_of(Node node) {
+  switch (node->kind) {
     case NodeKind::passage:
     case NodeKind::directory:
       return S_IFDIR | 0755;
@@ -39,40 +39,40 @@ std::uint32_t mode_of(const Node& node) {
   return 0;
 }
 
-std::uint32_t size_of(const Node& node) {
-  if (node.kind == NodeKind::file) return kFileBytes;
+std::uint32_t size_of(Node node) {
+  if (node->kind == NodeKind::file) return kFileBytes;
   char target[verbena::path::kPathBytesMax];
-  return node.kind == NodeKind::link
-             ? static_cast<std::uint32_t>(verbena::path::expand(node.text, target, sizeof target))
+  return node->kind == NodeKind::link
+             ? static_cast<std::uint32_t>(verbena::path::expand(node, node->text, target, sizeof target))
              : 0;
 }
 
-dev_t device_of(const Node& node) {
+dev_t device_of(Node node) {
   constexpr unsigned kMiscellaneousMajor = 10;
   constexpr unsigned kRdmaCmMinor = 122;  // the kernel gives whichever is free
   if (std::strcmp(node.name(), "rdma_cm") == 0) return makedev(kMiscellaneousMajor, kRdmaCmMinor);
-  return makedev(verbena::path::kUverbsMajor, verbena::path::kUverbsMinor);
+  return makedev(verbena::path::kUverbsMajor, verbena::path::kUverbsMinor + node.identity().number.device);
 }
 
-void fill(const Node& node, struct stat& into) {
+void fill(Node node, struct stat& into) {
   std::memset(&into, 0, sizeof into);
   into.st_dev = makedev(0, kDeviceMinor);
   into.st_ino = kInodeBase + verbena::path::index_of(node);
   into.st_mode = mode_of(node);
-  into.st_nlink = node.kind == NodeKind::directory ? 2 : 1;
-  if (node.kind == NodeKind::character_device) into.st_rdev = device_of(node);
+  into.st_nlink = node->kind == NodeKind::directory ? 2 : 1;
+  if (node->kind == NodeKind::character_device) into.st_rdev = device_of(node);
   into.st_size = size_of(node);
   into.st_blksize = kFileBytes;
 }
 
-void fill(const Node& node, struct statx& into) {
+void fill(Node node, struct statx& into) {
   std::memset(&into, 0, sizeof into);
   into.stx_mask = STATX_BASIC_STATS;
   into.stx_dev_minor = kDeviceMinor;
   into.stx_ino = kInodeBase + verbena::path::index_of(node);
   into.stx_mode = static_cast<std::uint16_t>(mode_of(node));
-  into.stx_nlink = node.kind == NodeKind::directory ? 2 : 1;
-  if (node.kind == NodeKind::character_device) {
+  into.stx_nlink = node->kind == NodeKind::directory ? 2 : 1;
+  if (node->kind == NodeKind::character_device) {
     into.stx_rdev_major = major(device_of(node));
     into.stx_rdev_minor = minor(device_of(node));
   }
@@ -93,7 +93,7 @@ Owner find(int directory, const char*& path, bool follow, bool empty_path, Targe
   result = 0;
   if (empty_path && path != nullptr && path[0] == 0) {
     target.node = verbena::path::node_of_descriptor(directory);
-    return target.node != nullptr ? Owner::ours : Owner::theirs;
+    return target.node ? Owner::ours : Owner::theirs;
   }
   if (!verbena::path::resolve(directory, path, follow, target)) return Owner::theirs;
   if (target.kind == Target::Kind::elsewhere) {
@@ -107,7 +107,7 @@ Owner find(int directory, const char*& path, bool follow, bool empty_path, Targe
 /// Keeps the big Target off the stack of unrelated calls.
 bool may_be_ours(int directory, const char* path) {
   if (path == nullptr) return false;
-  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory) != nullptr;
+  return path[0] == '/' ? verbena::path::is_ours(path) : verbena::path::node_of_descriptor(directory).row != nullptr;
 }
 
 template <class Status, class Real>
@@ -117,20 +117,20 @@ int stat_any(int directory, const char* path, int flags, Status* into, Real real
   int result = 0;
   const bool follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
   if (find(directory, path, follow, (flags & AT_EMPTY_PATH) != 0, target, result) == Owner::theirs) return real(path);
-  if (result == 0) fill(*target.node, *reinterpret_cast<struct stat*>(into));
+  if (result == 0) fill(target.node, *reinterpret_cast<struct stat*>(into));
   return result;
 }
 
 template <class Status, class Real>
 int stat_descriptor(int fd, Status* into, Real real) {
-  const Node* node = verbena::path::node_of_descriptor(fd);
+  Node node = verbena::path::node_of_descriptor(fd);
   ino_t inode = 0;
-  if (node == nullptr && verbena::path::is_rdma_cm_channel(fd, inode)) {
+  if (!node && verbena::path::is_rdma_cm_channel(fd, inode)) {
     Target target;
     if (verbena::path::resolve(AT_FDCWD, "/dev/infiniband/rdma_cm", false, target)) node = target.node;
   }
-  if (node == nullptr) return real();
-  fill(*node, *reinterpret_cast<struct stat*>(into));
+  if (!node) return real();
+  fill(node, *reinterpret_cast<struct stat*>(into));
   return 0;
 }
 
@@ -142,7 +142,7 @@ int access_any(int directory, const char* path, int mode, int flags, Real real) 
   if (find(directory, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, false, target, result) == Owner::theirs)
     return real(path);
   if (result != 0) return result;
-  const std::uint32_t permissions = mode_of(*target.node);
+  const std::uint32_t permissions = mode_of(target.node);
   const bool writable = target.node->kind == NodeKind::character_device;
   if ((mode & W_OK) != 0 && !writable) return fail(EACCES);
   if ((mode & X_OK) != 0 && (permissions & 0111) == 0) return fail(EACCES);
@@ -227,7 +227,7 @@ VERBENA_HOOK(int, statx, (int directory, const char* path, int flags, unsigned m
   const bool follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
   if (find(directory, path, follow, (flags & AT_EMPTY_PATH) != 0, target, result) == Owner::theirs)
     return VERBENA_REAL(statx)(directory, path, flags, mask, into);
-  if (result == 0) fill(*target.node, *into);
+  if (result == 0) fill(target.node, *into);
   return result;
 }
 

@@ -37,20 +37,20 @@ constexpr std::size_t last_slash(const char* path) {
 }
 
 struct Parents {
-  std::size_t of[kNodeCount] = {};
+  std::size_t of[kRowCount] = {};
   bool complete = true;
 };
 
 constexpr Parents find_parents() {
   Parents parents;
-  for (std::size_t i = 1; i < kNodeCount; ++i) {
-    const std::size_t length = last_slash(kNodes[i].path);
+  for (std::size_t i = 1; i < kRowCount; ++i) {
+    const std::size_t length = last_slash(kRows[i].path);
     bool found = false;
     for (std::size_t j = 0; j < i && !found; ++j) {
-      if (length_of(kNodes[j].path) != length) continue;
+      if (length_of(kRows[j].path) != length) continue;
       bool same = true;
-      for (std::size_t k = 0; k < length; ++k) same = same && kNodes[i].path[k] == kNodes[j].path[k];
-      if (!same || kNodes[j].kind == NodeKind::file || kNodes[j].kind == NodeKind::link) continue;
+      for (std::size_t k = 0; k < length; ++k) same = same && kRows[i].path[k] == kRows[j].path[k];
+      if (!same || kRows[j].kind == NodeKind::file || kRows[j].kind == NodeKind::link) continue;
       parents.of[i] = j;
       found = true;
     }
@@ -61,20 +61,65 @@ constexpr Parents find_parents() {
 constexpr Parents kParents = find_parents();
 static_assert(kParents.complete, "a node stands before its directory in the table");
 
-bool is_named(const Node& node, const char* name, std::size_t length) {
-  char own[kPathBytesMax];
-  return expand(node.name(), own, sizeof own) == length && std::memcmp(own, name, length) == 0;
+/// Whose an entry is.
+enum class Scope : std::uint8_t { all, device, port };
+
+constexpr Scope scope_of(const char* path) {
+  Scope scope = Scope::all;
+  for (; *path != 0; ++path) {
+    if (*path == '&' || *path == '$') return Scope::port;
+    if (*path == '%' || *path == '@' || *path == '#') scope = Scope::device;
+  }
+  return scope;
 }
 
-bool is_child(std::size_t index, const Node& parent) {
-  const Node& node = kNodes[index];
-  return kParents.of[index] == index_of(parent) && (node.exists == nullptr || node.exists(node.argument));
+struct Scopes {
+  Scope of[kRowCount] = {};
+};
+constexpr Scopes find_scopes() {
+  Scopes scopes;
+  for (std::size_t i = 0; i < kRowCount; ++i) scopes.of[i] = scope_of(kRows[i].path);
+  return scopes;
+}
+constexpr Scopes kScopes = find_scopes();
+
+std::size_t row_of(Node node) {
+  return static_cast<std::size_t>(node.row - kRows);
 }
 
-const Node* find_child(const Node& parent, const char* name, std::size_t length) {
-  for (std::size_t i = 1; i < kNodeCount; ++i)
-    if (is_child(i, parent) && is_named(kNodes[i], name, length)) return &kNodes[i];
-  return nullptr;
+/// Whether a row below that of `parent` has an entry of this port in `parent`.
+bool is_below(std::size_t port, Scope scope, Node parent) {
+  const Scope above = kScopes.of[row_of(parent)];
+  if (scope == above) return port == parent.port || scope == Scope::all;
+  const host::DeviceNumber number = own_port(port).number;
+  if (scope == Scope::device && number.port != 1) return false;
+  return above == Scope::all || number.device == parent.identity().number.device;
+}
+
+bool exists(Node node) {
+  return node->exists == nullptr || node->exists(node.identity(), node->argument);
+}
+
+/// The first entry of a directory of which this holds; none: of none.
+template <class Wanted>
+Node find_in(Node parent, Wanted is_wanted) {
+  const std::size_t ports = own_port_count();
+  for (std::size_t i = 1; i < kRowCount; ++i) {
+    if (kParents.of[i] != row_of(parent)) continue;
+    const std::size_t entries = kScopes.of[i] == Scope::all ? 1 : ports;
+    for (std::size_t port = 0; port < entries; ++port) {
+      const Node node{&kRows[i], port};
+      if (is_below(port, kScopes.of[i], parent) && exists(node) && is_wanted(node)) return node;
+    }
+  }
+  return {};
+}
+
+Node find_child(Node parent, const char* name, std::size_t length) {
+  return find_in(parent, [&](Node node) {
+    char own[kPathBytesMax];
+    return expand(node, node.name(), own, sizeof own) == length && std::memcmp(own, name, length) == 0;
+  });
 }
 
 bool begins_with(const char* path, const char* prefix, std::size_t length) {
@@ -88,8 +133,8 @@ bool fail(Target& target, int error) {
 }
 
 /// A path that left the tree: what the real directory `from` is called, and the rest.
-bool leave(Target& target, const Node& from, const char* rest) {
-  const std::size_t length = expand(from.path, target.elsewhere, sizeof target.elsewhere);
+bool leave(Target& target, Node from, const char* rest) {
+  const std::size_t length = expand(from, from->path, target.elsewhere, sizeof target.elsewhere);
   if (length + std::strlen(rest) + 2 > sizeof target.elsewhere) return fail(target, ENAMETOOLONG);
   target.elsewhere[length] = '/';
   std::strcpy(target.elsewhere + length + 1, rest);
@@ -98,9 +143,9 @@ bool leave(Target& target, const Node& from, const char* rest) {
 }
 
 /// Replaces the walk's rest by a link's target and what follows the link.
-bool splice(char (&rest)[kPathBytesMax], const Node& from, const char* after) {
+bool splice(char (&rest)[kPathBytesMax], Node from, const char* after) {
   char joined[kPathBytesMax];
-  const std::size_t length = expand(from.text, joined, sizeof joined);
+  const std::size_t length = expand(from, from->text, joined, sizeof joined);
   if (length + std::strlen(after) + 2 > sizeof joined) return false;
   joined[length] = '/';
   std::strcpy(joined + length + 1, after);
@@ -108,7 +153,7 @@ bool splice(char (&rest)[kPathBytesMax], const Node& from, const char* after) {
   return true;
 }
 
-bool walk(const Node* at, char (&rest)[kPathBytesMax], bool follow, Target& target) {
+bool walk(Node at, char (&rest)[kPathBytesMax], bool follow, Target& target) {
   int links = 0;
   const char* cursor = rest;
   bool wants_directory = false;  // the path ends in a slash
@@ -123,20 +168,20 @@ bool walk(const Node* at, char (&rest)[kPathBytesMax], bool follow, Target& targ
       continue;
     }
     if (length == 2 && cursor[0] == '.' && cursor[1] == '.') {
-      at = at->parent();
+      at = at.parent();
       cursor += 2;
       continue;
     }
-    const Node* next = find_child(*at, cursor, length);
-    if (next == nullptr) {
+    const Node next = find_child(at, cursor, length);
+    if (!next) {
       // Names that begin as ours do are hidden even where the real system has them (infiniband_mad).
       const bool hidden = std::strcmp(at->path, "/sys/class") == 0 && begins_with(cursor, "infiniband", 10);
-      return at->kind == NodeKind::passage && !hidden ? leave(target, *at, cursor) : fail(target, ENOENT);
+      return at->kind == NodeKind::passage && !hidden ? leave(target, at, cursor) : fail(target, ENOENT);
     }
     cursor += length;
     if (next->kind == NodeKind::link && (follow || wants_directory)) {
       if (++links > kLinksMax) return fail(target, ELOOP);
-      if (!splice(rest, *next, cursor)) return fail(target, ENAMETOOLONG);
+      if (!splice(rest, next, cursor)) return fail(target, ENAMETOOLONG);
       cursor = rest;
       continue;
     }
@@ -147,7 +192,7 @@ bool walk(const Node* at, char (&rest)[kPathBytesMax], bool follow, Target& targ
     return fail(target, ENOTDIR);
   if (at->kind == NodeKind::passage) {
     target.node = at;
-    return leave(target, *at, ".");
+    return leave(target, at, ".");
   }
   target.kind = Target::Kind::node;
   target.node = at;
@@ -160,19 +205,33 @@ std::atomic<bool> made_directories{false};
 
 }  // namespace
 
-const Node* Node::parent() const {
-  return &kNodes[kParents.of[index_of(*this)]];
+Node Node::parent() const {
+  const std::size_t above = kParents.of[row_of(*this)];
+  switch (kScopes.of[above]) {
+    case Scope::all:
+      return {&kRows[above], 0};
+    case Scope::port:
+      return {&kRows[above], port};
+    case Scope::device:
+      break;
+  }
+  std::size_t first = port;
+  while (first > 0 && own_port(first).number.port != 1) --first;  // a device's ports stand in turn
+  return {&kRows[above], first};
 }
 const char* Node::name() const {
-  return *path == 0 ? path : path + last_slash(path) + 1;
+  return *row->path == 0 ? row->path : row->path + last_slash(row->path) + 1;
+}
+host::DeviceIdentity Node::identity() const {
+  return own_port(port);
 }
 
-std::size_t index_of(const Node& node) {
-  return static_cast<std::size_t>(&node - kNodes);
+std::size_t index_of(Node node) {
+  return node.port * kRowCount + row_of(node);
 }
 
-const Node& node_at(std::size_t index) {
-  return kNodes[index];
+Node node_at(std::size_t index) {
+  return {&kRows[index % kRowCount], index / kRowCount};
 }
 
 bool is_ours(const char* path) {
@@ -190,12 +249,12 @@ bool is_ours(const char* path) {
 
 bool resolve(int directory_fd, const char* path, bool follow, Target& target) {
   if (path == nullptr) return false;
-  const Node* at = &kNodes[0];
+  Node at{&kRows[0], 0};
   if (path[0] == '/') {
     if (!is_ours(path)) return false;
   } else {
     at = node_of_descriptor(directory_fd);
-    if (at == nullptr) return false;
+    if (!at) return false;
     if (path[0] == 0) return fail(target, ENOENT);
   }
   char rest[kPathBytesMax];
@@ -205,22 +264,37 @@ bool resolve(int directory_fd, const char* path, bool follow, Target& target) {
   return walk(at, rest, follow, target);
 }
 
-const Node* child(const Node& parent, std::size_t n) {
-  for (std::size_t i = 1; i < kNodeCount; ++i)
-    if (is_child(i, parent) && n-- == 0) return &kNodes[i];
-  return nullptr;
+Node child(Node directory, std::size_t n) {
+  return find_in(directory, [&](Node) { return n-- == 0; });
 }
 
-std::size_t expand(const char* text, char* into, std::size_t size) {
-  const host::DeviceIdentity device = own_device();
+std::size_t expand(Node node, const char* text, char* into, std::size_t size) {
+  constexpr const char* kSigns = "%@#&$";
+  const bool is_plain = std::strpbrk(text, kSigns) == nullptr;
+  const host::DeviceIdentity of = is_plain ? host::DeviceIdentity{} : node.identity();
   std::size_t length = 0;
   for (; *text != 0; ++text) {
     char buffer[IF_NAMESIZE];
-    const bool is_name = *text == '%' || *text == '&';
-    const char* const piece = *text == '%'   ? device.name.c_str()
-                              : *text == '&' ? host::network_device_of(device, device.address, buffer)
-                                             : text;
-    const std::size_t piece_bytes = is_name ? std::strlen(piece) : 1;
+    const char* piece = text;
+    host::FixedText<16> number;
+    switch (*text) {
+      case '%':
+        piece = of.name.c_str();
+        break;
+      case '@':
+        piece = of.pci_address.c_str();
+        break;
+      case '#':
+        piece = number.append_number(of.number.device).c_str();
+        break;
+      case '$':
+        piece = number.append_number(of.number.port).c_str();
+        break;
+      case '&':
+        piece = host::network_device_of(of, of.address, buffer);
+        break;
+    }
+    const std::size_t piece_bytes = piece == text ? 1 : std::strlen(piece);
     if (length + piece_bytes + 1 > size) break;
     std::memcpy(into + length, piece, piece_bytes);
     length += piece_bytes;
@@ -229,26 +303,25 @@ std::size_t expand(const char* text, char* into, std::size_t size) {
   return length;
 }
 
-std::size_t content_of(const Node& node, char* into, std::size_t size) {
-  if (node.write != nullptr) return node.write(into, size, node.argument);
-  const std::size_t length = std::strlen(node.text);
-  std::memcpy(into, node.text, length < size ? length : size);
-  return length < size ? length : size;
+std::size_t content_of(Node node, char* into, std::size_t size) {
+  if (node->write != nullptr) return node->write(into, size, node.identity(), node->argument);
+  return expand(node, node->text, into, size);
 }
 
-const Node* node_of_descriptor(int fd) {
+Node node_of_descriptor(int fd) {
   if (fd == AT_FDCWD) return working_node();
-  if (fd < 0 || !made_directories.load(std::memory_order_relaxed)) return nullptr;
+  if (fd < 0 || !made_directories.load(std::memory_order_relaxed)) return {};
   const int before = errno;
   struct stat status;
-  const bool known = real_fstat(fd, status) && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
-                     status.st_size >= kDirectorySizeBase &&
-                     status.st_size < kDirectorySizeBase + static_cast<std::int64_t>(kNodeCount);
+  const bool known =
+      real_fstat(fd, status) && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+      status.st_size >= kDirectorySizeBase &&
+      status.st_size < kDirectorySizeBase + static_cast<std::int64_t>(kRowCount * host::kDevicesMax * host::kPortsMax);
   errno = before;
-  return known ? &kNodes[status.st_size - kDirectorySizeBase] : nullptr;
+  return known ? node_at(static_cast<std::size_t>(status.st_size - kDirectorySizeBase)) : Node{};
 }
 
-int make_directory_descriptor(const Node& node, bool close_on_exec) {
+int make_directory_descriptor(Node node, bool close_on_exec) {
   const int sized = memfd_create("verbena-directory", MFD_CLOEXEC);
   if (sized < 0) return -1;
   int fd = -1;

@@ -1,9 +1,10 @@
 // The emulated part of the file system: which names exist below /sys/class/infiniband*, /dev/infiniband and the
 // device's own directory, and beside the machine's in /sys/class/net; and how a path leads to one of them.
 //
-// The tree is a constant table in this library. Nothing of it lies on a disk, so nothing can be left behind, whatever
-// happens to a process; every process has it, whoever started it. Contents are made on demand (values.h). Hooks over
-// libc (open.cc, stat.cc, directory.cc, links.cc) translate between nodes and what libc's callers expect:
+// The tree is a constant table in this library (nodes.h), parts of which are there once for each device. Nothing of it
+// lies on a disk, so nothing can be left behind, whatever happens to a process; every process has it, whoever started
+// it. Contents are made on demand (values.h). Hooks over libc (open.cc, stat.cc, directory.cc, links.cc) translate
+// between nodes and what libc's callers expect:
 //   a file opened        a sealed memfd with the content, a real descriptor that dup, mmap, poll and fork know
 //   a directory opened   an O_PATH descriptor of an empty memfd whose size says which directory it is, so that openat,
 //                        fstatat and fdopendir know it again even after dup(). read() says EBADF, not EISDIR
@@ -22,6 +23,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulator/host/node/identity.h"
+
 namespace verbena::path {
 
 enum class NodeKind : std::uint8_t {
@@ -33,23 +36,37 @@ enum class NodeKind : std::uint8_t {
 };
 
 /// Writes a file's content, at most `size` bytes, and returns how many. `argument`: which of several files of its kind.
-using ContentWriter = std::size_t (*)(char* into, std::size_t size, unsigned argument);
+using ContentWriter = std::size_t (*)(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned argument);
 
-struct Node {
-  const char* path;  // '%' stands for the device's name, '&' for its network interface's
+/// A row of the table: one entry of the tree, or one of each device or port. A sign in its texts stands for something
+/// of the device: '%' its name, '@' its address on the bus, '#' its number. Or of the port: '&' its network interface,
+/// '$' its number.
+struct Row {
+  const char* path;
   NodeKind kind;
   const char* text;     // a file's content or a link's target, or null
   ContentWriter write;  // a file's content if text is null
   unsigned argument = 0;
-  bool (*exists)(unsigned argument) = nullptr;  // null: always
-  const Node* parent() const;
-  const char* name() const;  // the last component
+  bool (*exists)(const host::DeviceIdentity& of, unsigned argument) = nullptr;  // null: always
+};
+
+/// An entry of the tree.
+struct Node {
+  const Row* row = nullptr;  // null: there is none
+  std::size_t port = 0;      // of the process's (own_devices.h); of what is a device's, its first
+
+  explicit operator bool() const { return row != nullptr; }
+  const Row* operator->() const { return row; }
+  bool operator==(const Node&) const = default;
+  Node parent() const;
+  const char* name() const;  // the last component, as the row has it
+  host::DeviceIdentity identity() const;
 };
 
 inline constexpr std::size_t kPathBytesMax = 4096;
 inline constexpr std::size_t kContentBytesMax = 4096;  // of one file: a page, as in sysfs
 inline constexpr unsigned kUverbsMajor = 231;
-inline constexpr unsigned kUverbsMinor = 192;
+inline constexpr unsigned kUverbsMinor = 192;  // of the first device
 
 /// What a path leads to.
 struct Target {
@@ -60,7 +77,7 @@ struct Target {
     elsewhere,  // led out of the tree (`..`): the call goes to libc with `elsewhere`; `node`, if it is a passage
   };
   Kind kind = Kind::unrelated;
-  const Node* node = nullptr;
+  Node node;
   int error = 0;
   char elsewhere[kPathBytesMax];
 };
@@ -73,22 +90,22 @@ bool is_ours(const char* path);
 /// `unrelated`.
 bool resolve(int directory, const char* path, bool follow, Target& target);
 
-/// The n-th entry of a directory, or null.
-const Node* child(const Node& directory, std::size_t n);
+/// The n-th entry of a directory, or none.
+Node child(Node directory, std::size_t n);
 
-/// The node's own absolute path, or a text with '%' expanded. Returns the length; the result is terminated.
-std::size_t expand(const char* text, char* into, std::size_t size);
+/// One of the node's texts with its signs replaced. Returns the length; the result is terminated.
+std::size_t expand(Node node, const char* text, char* into, std::size_t size);
 
 /// A file's content. Returns its length.
-std::size_t content_of(const Node& node, char* into, std::size_t size);
+std::size_t content_of(Node node, char* into, std::size_t size);
 
-/// Position in the table, from 0.
-std::size_t index_of(const Node& node);
-const Node& node_at(std::size_t index);
+/// A number of its own: the row's position in the table, and beyond the table for ports after the first.
+std::size_t index_of(Node node);
+Node node_at(std::size_t index);
 
-/// The directory that a descriptor stands for, or null; AT_FDCWD for the working directory. Costs nothing unless
+/// The directory that a descriptor stands for, or none; AT_FDCWD for the working directory. Costs nothing unless
 /// make_directory_descriptor() was called, or the process has changed into the tree.
-const Node* node_of_descriptor(int fd);
-int make_directory_descriptor(const Node& node, bool close_on_exec);
+Node node_of_descriptor(int fd);
+int make_directory_descriptor(Node node, bool close_on_exec);
 
 }  // namespace verbena::path

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "emulator/fabric/scaled_number.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
@@ -21,6 +20,7 @@
 #include "emulator/host/node/network_device.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/node/port_speed.h"
+#include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/tree.h"
 
 namespace verbena::path {
@@ -35,19 +35,6 @@ bool has_device() {
 }
 
 namespace {
-
-/// The speed= of VERBENA_NIC (nic_tuning.h); libibverbs tells the user of a wrong one.
-std::uint64_t port_rate() {
-  constexpr std::string_view kSpeed = "speed=";
-  std::string_view words = host::variable(host::kNicVariable, "");
-  while (!words.empty()) {
-    const std::string_view word = fabric::first_of(words, std::min(words.find(' '), words.size()));
-    if (word.starts_with(kSpeed))
-      return fabric::parse_rate(fabric::rest_of(word, kSpeed.size())).value_or(host::kPortRateDefault);
-    words.remove_prefix(std::min(word.size() + 1, words.size()));
-  }
-  return host::kPortRateDefault;
-}
 
 std::size_t finish(int written, std::size_t size) {
   if (written < 0) return 0;
@@ -71,36 +58,44 @@ const host::LinkKind& link_kind() {
   return kind == nullptr ? host::kLinkKindDefault : *kind;
 }
 
-host::DeviceIdentity own_device() {
-  const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
-  return host::device_of(node_gid(), {},
-                         {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
-                          .interface = host::interface_of(host::variable(host::kLinkVariable, "")),
-                          .has_link_local = link_kind().has_link_local,
-                          .bits_per_second = port_rate()});
+std::size_t write_device_name(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", of.name.c_str()), size);
 }
 
-std::size_t write_device_name(char* into, std::size_t size, unsigned) {
-  return finish(std::snprintf(into, size, "%s\n", own_device().name.c_str()), size);
+std::size_t write_device_number(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "%u:%u\n", kUverbsMajor, kUverbsMinor + of.number.device), size);
 }
 
-std::size_t write_node_guid(char* into, std::size_t size, unsigned) {
-  const host::Guid guid = own_device().node_guid;
+std::size_t write_numa_node(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "%d\n", of.numa_node), size);
+}
+
+namespace {
+std::size_t write_guid(char* into, std::size_t size, const host::Guid& guid) {
   return finish(std::snprintf(into, size, "%02x%02x:%02x%02x:%02x%02x:%02x%02x\n", guid[0], guid[1], guid[2], guid[3],
                               guid[4], guid[5], guid[6], guid[7]),
                 size);
 }
+}  // namespace
 
-bool has_gid(unsigned index) {
-  return index < own_device().gid_count();
+std::size_t write_node_guid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return write_guid(into, size, of.node_guid);
 }
 
-std::size_t write_gid_type(char* into, std::size_t size, unsigned) {
+std::size_t write_system_image_guid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return write_guid(into, size, of.system_image_guid);
+}
+
+bool has_gid(const host::DeviceIdentity& of, unsigned index) {
+  return index < of.gid_count();
+}
+
+std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity&, unsigned) {
   return finish(std::snprintf(into, size, "RoCE v2\n"), size);
 }
 
-std::size_t write_gid(char* into, std::size_t size, unsigned index) {
-  const auto gid = own_device().gids[index].octets;
+std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
+  const auto gid = of.gids[index].octets;
   std::size_t length = 0;
   for (std::size_t i = 0; i < gid.size(); i += 2)
     length +=
@@ -110,55 +105,53 @@ std::size_t write_gid(char* into, std::size_t size, unsigned index) {
 }
 
 const host::OwnInterface* own_interface() {
-  return has_device() ? own_device().own_interface : nullptr;
+  return own_port_count() != 0 ? own_port(0).own_interface : nullptr;
 }
 
-std::size_t write_network_device(char* into, std::size_t size, unsigned) {
-  const host::DeviceIdentity device = own_device();
+std::size_t write_network_device(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
   char name[IF_NAMESIZE];
-  return finish(std::snprintf(into, size, "%s\n", host::network_device_of(device, device.address, name)), size);
+  return finish(std::snprintf(into, size, "%s\n", host::network_device_of(of, of.address, name)), size);
 }
 
-std::size_t write_lid(char* into, std::size_t size, unsigned) {
-  const auto gid =
-      own_device().address.octets;  // a LID for programs that know nothing else: the low half of the address
+std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  const auto gid = of.address.octets;  // a LID for programs that know nothing else: the low half of the address
   return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
 }
 
 /// Only a fabric process can take the signal away.
-bool port_is_up() {
+bool port_is_up(const host::DeviceIdentity& of) {
   if (!link_kind().has_fabric_process) return true;
   const char* const name = host::variable(host::kFabricVariable, host::kFabricDefault);
   const int before = errno;
-  const bool up = host::is_served(name) && !host::has_dead_port(name, own_device().address.octets);
+  const bool up = host::is_served(name) && !host::has_dead_port(name, of.address.octets);
   errno = before;
   return up;
 }
 
 // The words of drivers/infiniband/core/sysfs.c; a port whose interface is up but hears nothing polls (ibv_query_port).
-std::size_t write_port_state(char* into, std::size_t size, unsigned) {
-  return finish(std::snprintf(into, size, "%s\n", port_is_up() ? "4: ACTIVE" : "1: DOWN"), size);
+std::size_t write_port_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", port_is_up(of) ? "4: ACTIVE" : "1: DOWN"), size);
 }
-std::size_t write_physical_state(char* into, std::size_t size, unsigned) {
-  return finish(std::snprintf(into, size, "%s\n", port_is_up() ? "5: LinkUp" : "2: Polling"), size);
+std::size_t write_physical_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", port_is_up(of) ? "5: LinkUp" : "2: Polling"), size);
 }
 
-std::size_t write_rate(char* into, std::size_t size, unsigned) {
-  const host::PortSpeed shown = host::port_speed(own_device().bits_per_second);
+std::size_t write_rate(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  const host::PortSpeed shown = host::port_speed(of.bits_per_second);
   return finish(std::snprintf(into, size, "%s\n", shown.text), size);
 }
 
-std::size_t write_node_description(char* into, std::size_t size, unsigned) {
+std::size_t write_node_description(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
   char host[65] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = 0;
-  return finish(std::snprintf(into, size, "%s %s\n", host, own_device().name.c_str()), size);
+  return finish(std::snprintf(into, size, "%s %s\n", host, of.name.c_str()), size);
 }
 
-std::size_t write_cpu_list(char* into, std::size_t size, unsigned) {
+std::size_t write_cpu_list(char* into, std::size_t size, const host::DeviceIdentity&, unsigned) {
   return read_online(into, size);
 }
 
-std::size_t write_cpu_mask(char* into, std::size_t size, unsigned) {
+std::size_t write_cpu_mask(char* into, std::size_t size, const host::DeviceIdentity&, unsigned) {
   constexpr std::size_t kWords = 64;  // 2048 CPUs
   std::array<std::uint32_t, kWords> mask{};
   char list[1024];
@@ -181,14 +174,14 @@ std::size_t write_cpu_mask(char* into, std::size_t size, unsigned) {
   return length;
 }
 
-std::size_t write_verbs_event(char* into, std::size_t size, unsigned) {
-  return finish(std::snprintf(into, size, "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/uverbs0\nDEVMODE=0666\n",
-                              kUverbsMajor, kUverbsMinor),
+std::size_t write_verbs_event(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s\nDEVMODE=0666\n", kUverbsMajor,
+                              kUverbsMinor + of.number.device, of.file_name.c_str()),
                 size);
 }
 
-std::size_t write_class_event(char* into, std::size_t size, unsigned) {
-  return finish(std::snprintf(into, size, "NAME=%s\n", own_device().name.c_str()), size);
+std::size_t write_class_event(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "NAME=%s\n", of.name.c_str()), size);
 }
 
 }  // namespace verbena::path

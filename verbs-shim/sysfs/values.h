@@ -1,4 +1,5 @@
-// The contents that depend on the process's node and on the machine: addresses, GUID, device name, CPUs.
+// The contents that depend on a device and on the machine: addresses, GUIDs, names, CPUs. Of which device is said by an
+// identity (own_devices.h).
 //
 // Must agree with what the verbs say (query_device, query_port, query_gid). Read from the environment at each call:
 // these files are read a few times in a program's life.
@@ -24,28 +25,30 @@ wire::Gid node_gid();
 /// Of the link that the process has; the default one if the environment is wrong.
 const host::LinkKind& link_kind();
 
-/// What all these files show, and netlink and the sockets tell.
-host::DeviceIdentity own_device();
-bool port_is_up();
-/// The interface of the node that only its own processes know; null: it has none, or one of the machine's.
+bool port_is_up(const host::DeviceIdentity& of);
+/// The interface of the first device that only the node's own processes know; null: it has one of the machine's, or
+/// none.
 const host::OwnInterface* own_interface();
 
-std::size_t write_device_name(char* into, std::size_t size, unsigned);
-std::size_t write_node_guid(char* into, std::size_t size, unsigned);
+std::size_t write_device_name(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_node_guid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_system_image_guid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_device_number(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_numa_node(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Whether the GID table has this entry on the link: the length of gids/ is gid_tbl_len of ibv_query_port.
-bool has_gid(unsigned index);
-std::size_t write_gid(char* into, std::size_t size, unsigned);
+bool has_gid(const host::DeviceIdentity& of, unsigned index);
+std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Of an entry of the GID table, as write_gid_type().
-std::size_t write_network_device(char* into, std::size_t size, unsigned);
-std::size_t write_gid_type(char* into, std::size_t size, unsigned);
-std::size_t write_lid(char* into, std::size_t size, unsigned);
-std::size_t write_port_state(char* into, std::size_t size, unsigned);
-std::size_t write_physical_state(char* into, std::size_t size, unsigned);
-std::size_t write_rate(char* into, std::size_t size, unsigned);
-std::size_t write_node_description(char* into, std::size_t size, unsigned);
-std::size_t write_cpu_mask(char* into, std::size_t size, unsigned);
-std::size_t write_cpu_list(char* into, std::size_t size, unsigned);
-std::size_t write_verbs_event(char* into, std::size_t size, unsigned);
-std::size_t write_class_event(char* into, std::size_t size, unsigned);
+std::size_t write_network_device(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_port_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_physical_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_rate(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_node_description(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_cpu_mask(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_cpu_list(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_verbs_event(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_class_event(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 
 }  // namespace verbena::path

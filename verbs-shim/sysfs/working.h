@@ -14,7 +14,7 @@ namespace verbena::path {
 
 inline constexpr const char* kWorkingVariable = "VERBENA_WORKING_DIRECTORY";
 
-/// Null: the process is nowhere in the tree. Costs next to nothing for a process that never was.
-const Node* working_node();
+/// None: the process is nowhere in the tree. Costs next to nothing for a process that never was.
+Node working_node();
 
 }  // namespace verbena::path

@@ -19,11 +19,13 @@
 namespace verbena::shim {
 namespace {
 
-constexpr const char* kDeviceFileName = "verbena-uverbs0";
+constexpr const char* kDeviceFilePrefix = "verbena-uverbs";
 
 /// What stands for the open uverbs file. It has an identity of its own, which dup() and inheritance keep.
-int make_device_file() {
-  const int file = memfd_create(kDeviceFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+int make_device_file(const Device& device) {
+  char name[64];
+  std::snprintf(name, sizeof name, "%s%u", kDeviceFilePrefix, device.identity.number.device);
+  const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file >= 0) fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_WRITE);
   return file;
 }
@@ -35,7 +37,7 @@ bool is_device_file(int file) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   constexpr const char* kMemfd = "/memfd:";
   return readlink(link, name, sizeof name - 1) > 0 && std::strncmp(name, kMemfd, std::strlen(kMemfd)) == 0 &&
-         std::strncmp(name + std::strlen(kMemfd), kDeviceFileName, std::strlen(kDeviceFileName)) == 0;
+         std::strncmp(name + std::strlen(kMemfd), kDeviceFilePrefix, std::strlen(kDeviceFilePrefix)) == 0;
 }
 
 std::uint64_t identity_of(int file) {
@@ -94,7 +96,7 @@ VERBENA_ABI __be64 ibv_get_device_guid(ibv_device* device) {
 ibv_context* open_device(ibv_device* device) {
   const std::span<Device* const> devices = all_devices();
   if (device == nullptr || std::ranges::find(devices, device_of(device)) == devices.end()) return fail(ENODEV);
-  const int file = make_device_file();
+  const int file = make_device_file(*device_of(device));
   if (file < 0) return fail(errno);
   ibv_context* const context = open_context(device_of(device), file);
   if (context == nullptr) {

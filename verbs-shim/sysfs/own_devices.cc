@@ -1,0 +1,44 @@
+#include "verbs-shim/sysfs/own_devices.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "emulator/fabric/scaled_number.h"
+#include "emulator/host/config/link_kind.h"
+#include "emulator/host/config/variables.h"
+#include "verbs-shim/sysfs/values.h"
+
+namespace verbena::path {
+namespace {
+
+/// The speed= of VERBENA_NIC (nic_tuning.h); libibverbs tells the user of a wrong one.
+std::uint64_t port_rate() {
+  constexpr std::string_view kSpeed = "speed=";
+  std::string_view words = host::variable(host::kNicVariable, "");
+  while (!words.empty()) {
+    const std::string_view word = fabric::first_of(words, std::min(words.find(' '), words.size()));
+    if (word.starts_with(kSpeed))
+      return fabric::parse_rate(fabric::rest_of(word, kSpeed.size())).value_or(host::kPortRateDefault);
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+  }
+  return host::kPortRateDefault;
+}
+
+}  // namespace
+
+std::size_t own_port_count() {
+  return has_device() ? 1 : 0;
+}
+
+host::DeviceIdentity own_port(std::size_t) {
+  const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
+  return host::device_of(node_gid(), {},
+                         {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
+                          .interface = host::interface_of(host::variable(host::kLinkVariable, "")),
+                          .has_link_local = link_kind().has_link_local,
+                          .bits_per_second = port_rate()});
+}
+
+}  // namespace verbena::path

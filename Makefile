@@ -107,7 +107,7 @@ format:
 tidy:
 	@scripts/setup.sh build test
 	@scripts/build.sh tidy --configure-only
-	@scripts/clang_tidy.sh
+	@scripts/clang_tidy.py
 
 clean:
 	rm -rf build demo

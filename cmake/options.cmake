@@ -37,9 +37,8 @@ endfunction()
 
 # verbena_together(OUT NAME SOURCES ... [APART ...]): in OUT, units NAME_1.cc, NAME_2.cc, ... that include so many of the sources
 # each: most of what compiling a short file costs is its headers. A file that stands APART, by its name, is compiled by itself,
-# for it has properties of its own. That every file includes what it uses is seen by clang-tidy, which takes each by itself (the
-# preset tidy). The units name files as includes do, so that the compiler's cache knows them in every folder.
-option(VERBENA_TOGETHER "compile short files together" ON)
+# for it has properties of its own. That every file includes what it uses is seen by the stage tidy, which reads these by themselves
+# (scripts/clang_tidy.py). The units name files as includes do, so that the compiler's cache knows them in every folder.
 set(VERBENA_FILES_TOGETHER 10)
 function(verbena_together out name)
   cmake_parse_arguments(ARG "" "" "SOURCES;APART" ${ARGN})
@@ -49,7 +48,7 @@ function(verbena_together out name)
   set(number 1)
   foreach(source ${ARG_SOURCES})
     get_filename_component(file ${source} NAME)
-    if(NOT VERBENA_TOGETHER OR file IN_LIST ARG_APART)
+    if(file IN_LIST ARG_APART)
       list(APPEND units ${source})
       continue()
     endif()

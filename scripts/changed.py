@@ -186,7 +186,7 @@ def carry_out(plan, run, targets, args):
         run.ctest("style", "changed-style", ["-L", "style"])
     if 0 < len(plan.tidy) <= CLANG_TIDY_FILES_MAX:
         if run.step("configure for clang-tidy", ["scripts/build.sh", "tidy", "--configure-only"]):
-            run.step("clang-tidy", ["scripts/clang_tidy.sh", *plan.tidy])
+            run.step("clang-tidy", ["scripts/clang_tidy.py", *plan.tidy])
     elif plan.tidy:
         run.skipped.append(f"clang-tidy of {len(plan.tidy)} files")
     if plan.python:

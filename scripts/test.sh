@@ -61,7 +61,7 @@ stage_systems() {
 stage_fuzz()     { scripts/build.sh fuzz fuzzers && ctest_of build/fuzz -L fuzz -j "$jobs"; }
 stage_asan()     { scripts/build.sh asan core_tests && ctest_of build/asan -L core -j "$jobs"; }
 stage_tsan()     { scripts/build.sh tsan core_tests && ctest_of build/tsan -L core -j "$jobs"; }
-stage_tidy()     { scripts/build.sh tidy --configure-only && scripts/clang_tidy.sh; }
+stage_tidy()     { scripts/build.sh tidy --configure-only && scripts/clang_tidy.py; }
 stage_changed()  { scripts/setup.sh site && /usr/bin/python3 -B scripts/changed.py --results "$results"; }
 stage_leftovers() { /usr/bin/python3 scripts/leftovers.py compare "$before" "$VERBENA_TEST_RUN" "$TMPDIR"; }
 
@@ -76,7 +76,7 @@ begin_ahead() {
     case "$stage" in
       fuzz) commands+=("scripts/build.sh fuzz fuzzers") ;;
       asan | tsan) commands+=("scripts/build.sh $stage core_tests") ;;
-      tidy) commands+=("scripts/build.sh tidy --configure-only && scripts/clang_tidy.sh") ;;
+      tidy) commands+=("scripts/build.sh tidy --configure-only && scripts/clang_tidy.py") ;;
     esac
   done
   [[ ${#commands[@]} -gt 0 && ${#stages[@]} -gt ${#commands[@]} ]] || return 0

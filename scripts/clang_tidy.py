@@ -23,7 +23,7 @@ import sys
 
 BUILD = "build/tidy"
 RECORD = "build/clang-tidy-clean"
-UNIT_MAX = 10
+UNIT_MAX = 16
 INCLUDE = re.compile(r'^#include "([^"]+)"$', re.M)
 
 

@@ -47,12 +47,12 @@ void fill_path(Id& id, const host::Engine& engine) {
 int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Address& destination) {
   if (destination.family == 0) return EINVAL;
   if (destination.family == AF_IB) return ENODEV;  // cma_resolve_ib_dev: no device has an InfiniBand link layer
-  host::Engine& engine = *endpoints.device().engine();
+  OpenedDevice* device = id.device;
   if (id.state == IdState::idle) {
     Address from = source;
     if (from.family == 0) from = {destination.family, {}, 0};
-    const wire::Gid& node = endpoints.device().gid();
-    if (!from.is_any() && from.gid != node && !from.is_loopback()) return ENODEV;
+    device = from.is_any() ? &endpoints.devices().first() : endpoints.devices().with(from);
+    if (device == nullptr) return ENODEV;
     if (from.port != 0) {
       if (const int error = endpoints.ports().take(id, from); error != 0) return error;
     } else {
@@ -62,7 +62,9 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
     id.state = IdState::address_bound;
   }
   if (id.state != IdState::address_bound || id.source.family != destination.family) return EINVAL;
-  const wire::Gid& own = endpoints.device().gid();
+  if (device == nullptr) device = &endpoints.devices().first();
+  host::Engine& engine = *device->engine();
+  const wire::Gid& own = device->gid();
   id.destination = destination;
   if (destination.is_any() || destination.is_loopback()) id.destination.gid = own;
   id.source.gid = own;
@@ -78,7 +80,7 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
     return 0;
   }
   id.next_hop = *next_hop;
-  id.has_device = true;
+  id.device = device;
   id.state = IdState::address_resolved;
   fill_path(id, engine);
   report(id, UserEvent::address_resolved);
@@ -147,7 +149,7 @@ int Commands::resolve_route(const Call& call) {
   Id* const id = *found;
   if (id->state != IdState::address_resolved) return EINVAL;
   id->state = IdState::route_resolved;
-  fill_path(*id, engine());
+  fill_path(*id, engine(*id));
   report(*id, UserEvent::route_resolved);
   return 0;
 }
@@ -172,7 +174,7 @@ int Commands::set_option(const Call& call) {
     case RDMA_OPTION_ID_TOS:
       if (!is_octet) return EINVAL;
       id->traffic_class = octet;
-      if (id->state == IdState::address_resolved) fill_path(*id, engine());
+      if (id->state == IdState::address_resolved) fill_path(*id, engine(*id));
       return 0;
     case RDMA_OPTION_ID_REUSEADDR:
       if (!is_number) return EINVAL;

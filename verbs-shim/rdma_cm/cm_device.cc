@@ -27,7 +27,7 @@ int CmDevice::open_channel(int flags) {
   inbox_.lock();
   int descriptor = -1;
   // A device that has been here once may have been removed since: channels can be opened all the same.
-  const bool may_open = prepared_ || endpoints_.device().require();
+  const bool may_open = prepared_ || endpoints_.devices().require();
   if (may_open && !std::exchange(prepared_, true)) {
     // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
     // around the calls that take the engine's.
@@ -71,8 +71,8 @@ void CmDevice::at_exit() {
   if (!Process::is_whole_at_exit()) return;
   const host::InsideCall inside;
   CmDevice& device = instance();
-  host::Engine* const nic =
-      device.endpoints_.device().engine();  // no other thread closes it, but for one that opens it anew
+  // No other thread closes it, but for one that opens it anew. Its thread ends the IDs of all devices.
+  host::Engine* const nic = device.endpoints_.devices().any_engine();
   const auto leave = [](void* on) { static_cast<CmDevice*>(on)->disconnect_all(); };
   if (nic != nullptr && !nic->run_at_exit(leave, &device)) host::lose_state();
 }

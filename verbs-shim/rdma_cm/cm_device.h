@@ -30,8 +30,8 @@ class CmDevice {
   bool is_channel(ino_t inode);
   ssize_t command(int descriptor, ino_t inode, const void* data, std::size_t bytes);
 
-  /// From the engine, in any thread.
-  void connection_event(const cm::Event& event) { inbox_.put(event); }
+  /// From the device's engine, in any thread.
+  void connection_event(const Device& from, const cm::Event& event) { inbox_.put(from, event); }
 
  private:
   CmDevice() = default;

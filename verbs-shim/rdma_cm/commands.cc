@@ -46,7 +46,7 @@ bool Commands::knows(std::uint32_t number) {
 }
 
 int Commands::run(std::uint32_t number, const Call& call) {
-  return does_without_device(number) || endpoints_.device().require() ? (this->*kHandlers[number])(call) : ENODEV;
+  return does_without_device(number) || endpoints_.devices().require() ? (this->*kHandlers[number])(call) : ENODEV;
 }
 
 void Commands::reap() {
@@ -57,7 +57,10 @@ void Commands::reap() {
 }
 
 Result<Id*, int> Commands::find(const Call& call, std::uint32_t handle) {
-  return endpoints_.ids().find(call.channel, handle);
+  const auto found = endpoints_.ids().find(call.channel, handle);
+  // Another device is open, and this one is not: it has gone, and the ID is not told yet.
+  if (found && (*found)->device != nullptr && (*found)->device->engine() == nullptr) return Failure{ENODEV};
+  return found;
 }
 
 int respond(const Call& call, std::uint64_t pointer, const void* data, std::size_t bytes) {

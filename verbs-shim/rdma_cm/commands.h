@@ -42,8 +42,8 @@ class Commands {
   static const Handler kHandlers[];
 
   Result<Id*, int> find(const Call& call, std::uint32_t handle);
-  /// For commands that have a device.
-  host::Engine& engine() { return *endpoints_.device().engine(); }
+  /// For IDs that have a device.
+  static host::Engine& engine(const Id& id) { return *id.device->engine(); }
 
   // commands.cc
   int create_id(const Call& call);

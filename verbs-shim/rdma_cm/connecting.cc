@@ -89,13 +89,13 @@ int Commands::connect(const Call& call) {
   init.service_id = service_id(*id, id->destination.port);
   id->path.traffic_class = id->traffic_class;
   const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
-  const host::ServiceDirectory& services = engine().services();
+  const host::ServiceDirectory& services = engine(*id).services();
   const wire::Gid& to = id->destination.gid;
-  const bool by_slot = engine().link_kind().reaches_by_slot;
+  const bool by_slot = engine(*id).link_kind().reaches_by_slot;
   // Where a request reaches all processes of a node none has to be named, but one of this machine can be seen to end.
   id->path.slot =
       by_slot ? services.find_process(to, init.service_id, asker) : services.find_listener(to, init.service_id, asker);
-  if (engine().link_kind().all_peers_are_here && (by_slot ? !id->path.slot : services.is_deserted(to))) {
+  if (engine(*id).link_kind().all_peers_are_here && (by_slot ? !id->path.slot : services.is_deserted(to))) {
     // A node where nothing runs has nobody to refuse; its machine would.
     report(*id, id->is_datagram() ? UserEvent::unreachable : UserEvent::rejected,
            id->is_datagram() ? static_cast<int>(cm::ServiceStatus::invalid_service_id) : kRefused);
@@ -105,7 +105,7 @@ int Commands::connect(const Call& call) {
   init.offer = offer_of(command.conn_param, id->starting_psn);
   init.transport = transport_of(id->qp_type);
   init.private_data = with_addresses(*id, command.conn_param);
-  id->connection = engine().run_connections([&](cm::ConnectionManager& manager, Time now) {
+  id->connection = engine(*id).run_connections([&](cm::ConnectionManager& manager, Time now) {
     return id->is_datagram() ? manager.request_service(now, init) : manager.request(now, init);
   });
   if (id->connection == 0) return ENOMEM;
@@ -137,19 +137,19 @@ int Commands::accept(const Call& call) {
   Id* const id = *found;
   if (id->state != IdState::connect) return EINVAL;
   if (command.conn_param.valid == 0) {
-    const bool done = engine().run_connections(
+    const bool done = engine(*id).run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.ready(now, id->connection, {}); });
     return done ? 0 : EINVAL;
   }
   int error = 0;
   if (id->is_datagram()) {
-    error = accept_datagram(engine(), *id, command.conn_param);
+    error = accept_datagram(engine(*id), *id, command.conn_param);
   } else if (command.conn_param.private_data_len > wire::kCmPrivateBytes<wire::CmReplyLayout>) {
     return EINVAL;
   } else {
     const auto offer = offer_of(command.conn_param, id->starting_psn);
     const auto data = data_of(command.conn_param.private_data, command.conn_param.private_data_len);
-    const bool done = engine().run_connections(
+    const bool done = engine(*id).run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.reply(now, id->connection, offer, data); });
     error = done ? 0 : EINVAL;
   }
@@ -171,7 +171,7 @@ int Commands::reject(const Call& call) {
   const auto reason =
       command.reason != 0 ? static_cast<cm::RejectReason>(command.reason) : cm::RejectReason::consumer_defined;
   const auto data = data_of(command.private_data, command.private_data_len);
-  const bool done = engine().run_connections([&](cm::ConnectionManager& manager, Time now) {
+  const bool done = engine(*id).run_connections([&](cm::ConnectionManager& manager, Time now) {
     if (id->is_datagram())
       return manager.reply_service(now, id->connection, {.status = cm::ServiceStatus::rejected}, data);
     return manager.reject(now, id->connection, reason, data);
@@ -186,7 +186,7 @@ int Commands::disconnect(const Call& call) {
   Id* const id = *found;
   if (id->connection == 0 || id->is_datagram()) return EINVAL;
   // Whatever the state, as the kernel: a connection that is gone is disconnected.
-  engine().run_connections(
+  engine(*id).run_connections(
       [&](cm::ConnectionManager& manager, Time now) { return manager.disconnect(now, id->connection); });
   return 0;
 }
@@ -198,12 +198,12 @@ int Commands::init_qp_attributes(const Call& call) {
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
-  if (!id->has_device || command.qp_state > IBV_QPS_ERR) return EINVAL;
+  if (id->device == nullptr || command.qp_state > IBV_QPS_ERR) return EINVAL;
   response.qp_state = command.qp_state;
   response.qp_attr_mask = IBV_QP_STATE;
   std::optional<cm::Agreement> agreed;
   if (id->connection != 0 && !id->is_datagram()) {
-    agreed = engine().run_connections([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
+    agreed = engine(*id).run_connections([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
       const cm::Agreement* const agreement = manager.agreement(id->connection);
       if (agreement == nullptr) return std::nullopt;
       return *agreement;
@@ -266,8 +266,8 @@ int Commands::notify(const Call& call) {
   Id* const id = *found;
   if (id->connection == 0) return EINVAL;
   if (command.event != IBV_EVENT_COMM_EST) return 0;
-  const bool done =
-      engine().run_connections([&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
+  const bool done = engine(*id).run_connections(
+      [&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
   return done ? 0 : EINVAL;
 }
 

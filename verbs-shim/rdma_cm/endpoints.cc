@@ -33,28 +33,29 @@ int Endpoints::bind(Id& id, const Address& address) {
   if (address.family == 0) return EAFNOSUPPORT;
   if (address.family == AF_IB && !address.is_any()) return ENODEV;  // RoCE's GIDs are no addresses of this family
   if (id.state != IdState::idle) return EINVAL;
-  const wire::Gid& own = device_.gid();
   Address source = address;
   if (address.family == AF_IB) {
     id.source = address;  // nobody can reach it: a service ID needs no port
     id.state = IdState::address_bound;
     return 0;
   }
-  if (!address.is_any()) {
-    if (address.is_loopback()) source.gid = own;
-    if (source.gid != own) return ENODEV;
-  }
+  OpenedDevice* const device = address.is_any() ? nullptr : devices_.with(address);
+  if (device != nullptr)
+    source.gid = device->gid();
+  else if (!address.is_any())
+    return ENODEV;
   if (const int error = ports_.take(id, source); error != 0) return error;
-  id.has_device = !address.is_any();
+  id.device = device;
   id.state = IdState::address_bound;
   return 0;
 }
 
 void Endpoints::end(Id& id) {
-  if (host::Engine* const engine = device_.engine(); engine != nullptr) {
-    engine->run_connections([&](cm::ConnectionManager& manager, Time now) {
+  for (const OpenedDevice& one : devices_) {
+    if (one.engine() == nullptr) continue;
+    one.engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
       if (id.state == IdState::listen) manager.listeners().remove(service_id(id, id.source.port), id.serial);
-      if (id.connection != 0) manager.destroy(now, id.connection);
+      if (id.connection != 0 && id.device == &one) manager.destroy(now, id.connection);
       return true;
     });
   }
@@ -72,7 +73,8 @@ void Endpoints::end_all() {
   // The channels stay: a thread of the application may sleep in one of them to the very end.
   for (const auto& id : ids_)
     if (id) end(*id);
-  if (device_.engine() != nullptr) device_.engine()->disconnect_all();
+  for (const OpenedDevice& one : devices_)
+    if (one.engine() != nullptr) one.engine()->disconnect_all();
 }
 
 void Endpoints::clear() {
@@ -82,8 +84,8 @@ void Endpoints::clear() {
 
 // -- Events ----------------------------------------------------------------------------------------------------------
 
-void Endpoints::take_request(const cm::Event& event) {
-  host::Engine& nic = *device_.engine();
+void Endpoints::take_request(OpenedDevice& at, const cm::Event& event) {
+  host::Engine& nic = *at.engine();
   const auto refuse = [&] {
     nic.run_connections([&](cm::ConnectionManager& manager, Time now) {
       manager.destroy(now, event.connection);
@@ -99,11 +101,11 @@ void Endpoints::take_request(const cm::Event& event) {
   id->listener = listener_serial;
   id->state = IdState::connect;
   id->connection = event.connection;
-  id->has_device = true;
+  id->device = &at;
   const wire::IpAddressingHeader addresses = addresses_of(event);
   const bool is_ipv4 = addresses.ip_version == 4;
   const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
-  id->source = {family, device_.gid(), listener->source.port};
+  id->source = {family, at.gid(), listener->source.port};
   id->destination = {family, event.path.address, addresses.source_port};
   id->next_hop = event.path.next_hop;
   id->path = event.path;
@@ -180,10 +182,13 @@ void Endpoints::take_answer(Id& id, const cm::Event& event) {
   report(id, response);
 }
 
-/// As cma_process_remove tells everybody: whoever has a device, and listeners.
-void Endpoints::take_removal() {
+/// As cma_process_remove tells everybody: whoever has the device, and listeners that hear on no other one.
+void Endpoints::take_removal(const OpenedDevice& gone) {
+  const bool has_another = devices_.has_another_than(gone);
   for (const auto& id : ids_) {
-    if (id == nullptr || (!id->has_device && id->state != IdState::listen)) continue;
+    if (id == nullptr) continue;
+    const bool hears_nothing = id->device == nullptr && id->state == IdState::listen && !has_another;
+    if (id->device != &gone && !hears_nothing) continue;
     id->state = IdState::device_removed;
     id->connection = 0;
     ports_.release(*id);
@@ -191,10 +196,13 @@ void Endpoints::take_removal() {
   }
 }
 
-void Endpoints::take(const cm::Event& event) {
-  if (event.type == cm::EventType::device_removed) return take_removal();  // the device may be closed already
-  if (device_.engine() == nullptr) return;
-  if (event.type == cm::EventType::request || event.type == cm::EventType::service_request) return take_request(event);
+void Endpoints::take(const Device& from, const cm::Event& event) {
+  OpenedDevice* const at = devices_.of(from);
+  if (at == nullptr) return;
+  if (event.type == cm::EventType::device_removed) return take_removal(*at);  // the device may be closed already
+  if (at->engine() == nullptr) return;
+  if (event.type == cm::EventType::request || event.type == cm::EventType::service_request)
+    return take_request(*at, event);
   if (Id* const id = ids_.by_serial(event.context)) take_answer(*id, event);
 }
 

@@ -1,5 +1,5 @@
-// Endpoints: the IDs of a process with all that they hold: a place in the table, a port, a connection of the engine's
-// communication manager.
+// Endpoints: the IDs of a process with all that they hold: a place in the table, a port, a connection of an
+// engine's communication manager.
 //
 // Solely responsible for giving all of it back when an ID ends, and for what the manager's events mean to an ID, as the
 // kernel's cma has it. What a program asks for is in commands.h. Guarded by the device's lock.
@@ -19,7 +19,7 @@ class Endpoints {
  public:
   IdTable& ids() { return ids_; }
   Ports& ports() { return ports_; }
-  OpenedDevice& device() { return device_; }
+  OpenedDevices& devices() { return devices_; }
 
   /// Returns an errno value.
   int bind(Id& id, const Address& address);
@@ -32,16 +32,17 @@ class Endpoints {
   /// In the child after fork(): they are the parent's.
   void clear();
 
-  void take(const cm::Event& event);
+  /// An event of a device.
+  void take(const Device& from, const cm::Event& event);
 
  private:
-  void take_request(const cm::Event& event);
+  void take_request(OpenedDevice& at, const cm::Event& event);
   void take_answer(Id& id, const cm::Event& event);
-  void take_removal();
+  void take_removal(const OpenedDevice& gone);
 
-  OpenedDevice device_;
+  OpenedDevices devices_;
   IdTable ids_;
-  Ports ports_{ids_, device_};
+  Ports ports_{ids_, devices_};
 };
 
 }  // namespace verbena::shim::rdma_cm

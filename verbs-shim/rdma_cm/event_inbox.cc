@@ -30,20 +30,20 @@ void EventInbox::unlock() {
 
 void EventInbox::empty() {
   for (;;) {
-    std::deque<cm::Event> events;
+    std::deque<Waiting> waiting;
     {
       const std::scoped_lock guard(inbox_mutex_);
-      events.swap(inbox_);
+      waiting.swap(inbox_);
     }
-    if (events.empty()) return;
-    for (const cm::Event& event : events) endpoints_.take(event);
+    if (waiting.empty()) return;
+    for (const Waiting& one : waiting) endpoints_.take(*one.from, one.event);
   }
 }
 
-void EventInbox::put(const cm::Event& event) {
+void EventInbox::put(const Device& from, const cm::Event& event) {
   {
     const std::scoped_lock guard(inbox_mutex_);
-    inbox_.push_back(event);
+    inbox_.push_back({&from, event});
   }
   if (holds_lock || !mutex_.try_lock()) return;
   holds_lock = true;

@@ -23,7 +23,7 @@ class EventInbox {
   /// Whether this thread holds the lock. There is one inbox in a process.
   static bool is_held_here();
   /// From any thread.
-  void put(const cm::Event& event);
+  void put(const Device& from, const cm::Event& event);
   /// For whoever holds the lock.
   void empty();
 
@@ -31,10 +31,15 @@ class EventInbox {
   void after_fork(bool in_child);
 
  private:
+  struct Waiting {
+    const Device* from;
+    cm::Event event;
+  };
+
   Endpoints& endpoints_;
   std::mutex mutex_;
   std::mutex inbox_mutex_;
-  std::deque<cm::Event> inbox_;
+  std::deque<Waiting> inbox_;
 };
 
 }  // namespace verbena::shim::rdma_cm

@@ -10,7 +10,6 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_cm.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +22,8 @@
 #include "verbs-shim/rdma_cm/channel.h"
 
 namespace verbena::shim::rdma_cm {
+
+class OpenedDevice;
 
 /// enum rdma_cm_event_type of librdmacm, which the uABI has as numbers only.
 enum class UserEvent : std::uint32_t {
@@ -79,11 +80,11 @@ struct Id {
   IdState state = IdState::idle;
   Address source;
   Address destination;
-  bool has_device = false;
+  OpenedDevice* device = nullptr;  // null: none yet, or bound to any address
   wire::PathAddress next_hop;
-  // By host::IpVersion: what its port is held by, none if nobody can reach it, and what says that it listens there.
-  std::array<std::shared_ptr<host::ServiceClaim>, 2> claims;
-  std::array<host::HeldName, 2> listening;
+  // For each device and IP version: what its port is held by, none if nobody can reach it; what says that it listens.
+  std::vector<std::shared_ptr<host::ServiceClaim>> claims;
+  std::vector<host::HeldName> listening;
   cm::ConnectionId connection = 0;
   std::uint64_t listener = 0;  // serial; of a request: where it came in
   std::uint32_t backlog = 0;   // of a listener: requests it still takes
@@ -98,7 +99,7 @@ struct Id {
   cm::Path path;
   std::vector<MulticastGroup> groups;
   bool is_datagram() const { return qp_type == IBV_QPT_UD; }
-  bool owns_port() const { return claims[0] != nullptr || claims[1] != nullptr; }
+  bool owns_port() const { return !claims.empty(); }
 };
 
 std::uint64_t service_id(const Id& id, std::uint16_t port);

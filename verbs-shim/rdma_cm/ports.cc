@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -49,6 +50,19 @@ int Ports::check(const Id& id, std::uint16_t port, bool reuse) const {
   return 0;
 }
 
+int Ports::claim(Id& id, OpenedDevice& device, IpVersion version) {
+  const std::uint64_t service = service_id(id, id.source.port);
+  std::weak_ptr<host::ServiceClaim>& known = claims_[{&device, service, version}];
+  std::shared_ptr<host::ServiceClaim> own = known.lock();
+  int error = 0;
+  if (own == nullptr) {
+    auto made = device.engine()->services().claim({service, version, id.source.is_any()}, error);
+    if (made) known = own = std::make_shared<host::ServiceClaim>(std::move(*made));
+  }
+  if (own != nullptr) id.claims.push_back(std::move(own));
+  return error;
+}
+
 int Ports::take(Id& id, const Address& address) {
   if (address.port == 0) {
     Address chosen = address;
@@ -64,16 +78,11 @@ int Ports::take(Id& id, const Address& address) {
   int error = check(id, address.port, id.reuse_address);
   // What other processes of the node have stands in the way of both versions unless each is for its own only.
   const wire::IpVersions claimed = is_family_only(id) ? own_version(id) : wire::kBothIpVersions;
-  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6}) {
-    if (error != 0 || !includes(claimed, version)) continue;
-    std::weak_ptr<host::ServiceClaim>& known = claims_[{service_id(id, address.port), version}];
-    auto& own = id.claims[static_cast<std::size_t>(version)];
-    if ((own = known.lock()) != nullptr) continue;
-    auto claim = device_.engine()->services().claim({service_id(id, address.port), version, address.is_any()}, error);
-    if (claim) known = own = std::make_shared<host::ServiceClaim>(std::move(*claim));
-  }
+  for (OpenedDevice* const device : devices_.at(address))
+    for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
+      if (error == 0 && includes(claimed, version)) error = claim(id, *device, version);
   if (error == 0) return 0;
-  id.claims = {};
+  id.claims.clear();
   id.source = before;
   return error;
 }
@@ -86,18 +95,28 @@ int Ports::start_listening(Id& id) {
   }
   const std::uint64_t service = service_id(id, id.source.port);
   const wire::IpVersions audience = audience_of(id);
-  const bool is_free = device_.engine()->run_connections(
-      [&](cm::ConnectionManager& manager, Time) { return manager.listeners().add(service, id.serial, audience); });
-  if (!is_free) return EADDRINUSE;
-  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
-    if (id.owns_port() && includes(audience, version))
-      id.listening[static_cast<std::size_t>(version)] = device_.engine()->services().serve(service, version);
+  const std::vector<OpenedDevice*> devices = devices_.at(id.source);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const bool is_free = devices[i]->engine()->run_connections(
+        [&](cm::ConnectionManager& manager, Time) { return manager.listeners().add(service, id.serial, audience); });
+    if (is_free) continue;
+    for (std::size_t before = 0; before < i; ++before)
+      devices[before]->engine()->run_connections([&](cm::ConnectionManager& manager, Time) {
+        manager.listeners().remove(service, id.serial);
+        return true;
+      });
+    return EADDRINUSE;
+  }
+  for (OpenedDevice* const device : devices)
+    for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
+      if (id.owns_port() && includes(audience, version))
+        id.listening.push_back(device->engine()->services().serve(service, version));
   return 0;
 }
 
 void Ports::release(Id& id) {
-  id.listening = {};
-  id.claims = {};
+  id.listening.clear();
+  id.claims.clear();
   std::erase_if(claims_, [](const auto& it) { return it.second.expired(); });
 }
 

@@ -1,8 +1,9 @@
 // Ports: who may be bound to one, and who listens there, as the kernel's cma_check_port and cma_bind_port have it.
 //
-// Solely responsible for the ports of a process's IDs. A port is the node's, so what an ID is bound to is claimed under
-// the node's names, one for each IP version that it stands in the way of; IDs of this process share a name where the
-// kernel's rules let them share the port. Guarded by the device's lock.
+// Solely responsible for the ports of a process's IDs. A port is that of a device's address: what an ID is bound to is
+// claimed under the names of its device, or of every device if it is bound to any address, and there once for each IP
+// version that it stands in the way of. IDs of this process share a name where the kernel's rules let them share the
+// port. Guarded by the device's lock.
 // Tested by: tests/shim/rdma_cm/rdma_cm_family_test.cc
 #pragma once
 
@@ -10,7 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <tuple>
 
 #include "emulator/host/node/service_directory.h"
 #include "emulator/host/os/drawn_numbers.h"
@@ -21,7 +22,7 @@ namespace verbena::shim::rdma_cm {
 
 class Ports {
  public:
-  Ports(const IdTable& ids, const OpenedDevice& device) : ids_(ids), device_(device) {}
+  Ports(const IdTable& ids, OpenedDevices& devices) : ids_(ids), devices_(devices) {}
 
   std::uint16_t ephemeral();
   /// Binds the ID, or leaves it as it was. Returns an errno value, as the others do.
@@ -33,10 +34,11 @@ class Ports {
 
  private:
   int check(const Id& id, std::uint16_t port, bool reuse) const;
+  int claim(Id& id, OpenedDevice& device, host::IpVersion version);
 
   const IdTable& ids_;
-  const OpenedDevice& device_;
-  std::map<std::pair<std::uint64_t, host::IpVersion>, std::weak_ptr<host::ServiceClaim>> claims_;
+  OpenedDevices& devices_;
+  std::map<std::tuple<const OpenedDevice*, std::uint64_t, host::IpVersion>, std::weak_ptr<host::ServiceClaim>> claims_;
   host::DrawnNumbers random_{std::nullopt};  // two processes of a node must not draw the same ones
 };
 

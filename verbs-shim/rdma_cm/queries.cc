@@ -51,17 +51,17 @@ void write_address(const Address& address, __kernel_sockaddr_storage& into) {
   std::memcpy(&into, &name, sizeof into);
 }
 
-void write_device(const Id& id, const OpenedDevice& device, rdma_ucm_query_addr_resp& response) {
-  if (!id.has_device) return;
-  response.node_guid = device.guid();
+void write_device(const Id& id, rdma_ucm_query_addr_resp& response) {
+  if (id.device == nullptr) return;
+  response.node_guid = id.device->guid();
   response.port_num = 1;
   response.pkey = kPkey;
 }
 
-int query_addresses(const Call& call, const Id& id, const OpenedDevice& device, std::uint64_t into) {
+int query_addresses(const Call& call, const Id& id, std::uint64_t into) {
   if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
   rdma_ucm_query_addr_resp response{};
-  write_device(id, device, response);
+  write_device(id, response);
   write_address(id.source, response.src_addr);
   write_address(id.destination, response.dst_addr);
   response.src_size = static_cast<std::uint16_t>(bytes_of(id.source));
@@ -69,18 +69,19 @@ int query_addresses(const Call& call, const Id& id, const OpenedDevice& device, 
   return respond(call, into, &response, sizeof response);
 }
 
-int query_gids(const Call& call, const Id& id, const OpenedDevice& device, std::uint64_t into) {
+int query_gids(const Call& call, const Id& id, std::uint64_t into) {
   if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
   rdma_ucm_query_addr_resp response{};
-  write_device(id, device, response);
-  const wire::Gid own = id.has_device ? device.gid() : wire::Gid{};
+  write_device(id, response);
+  const wire::Gid own = id.device != nullptr ? id.device->gid() : wire::Gid{};
   write_infiniband_address(id, id.source, own, response.src_addr);
-  write_infiniband_address(id, id.destination, id.has_device ? id.destination.gid : wire::Gid{}, response.dst_addr);
+  write_infiniband_address(id, id.destination, id.device != nullptr ? id.destination.gid : wire::Gid{},
+                           response.dst_addr);
   response.src_size = response.dst_size = sizeof(sockaddr_ib);
   return respond(call, into, &response, sizeof response);
 }
 
-int query_path(const Call& call, const Id& id, const OpenedDevice& device, std::uint64_t into) {
+int query_path(const Call& call, const Id& id, std::uint64_t into) {
   struct {
     std::uint32_t paths = 0;
     std::uint32_t reserved = 0;
@@ -88,14 +89,14 @@ int query_path(const Call& call, const Id& id, const OpenedDevice& device, std::
   } response;
   static_assert(offsetof(decltype(response), path) == sizeof(rdma_ucm_query_path_resp));
   if (call.out_bytes < sizeof(rdma_ucm_query_path_resp)) return ENOSPC;
-  response.paths = id.has_device && has_route(id) ? 1 : 0;
+  response.paths = id.device != nullptr && has_route(id) ? 1 : 0;
   // As the kernel counts: how many there are, whether or not there is room for them.
   const bool has_room = call.out_bytes - sizeof(rdma_ucm_query_path_resp) > sizeof(ib_path_rec_data);
   if (response.paths == 0 || !has_room) return respond(call, into, &response, sizeof(rdma_ucm_query_path_resp));
   response.path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
   ibv_path_record& path = response.path.path;
   std::ranges::copy(id.destination.gid.octets, path.dgid.raw);
-  std::ranges::copy(device.gid().octets, path.sgid.raw);
+  std::ranges::copy(id.device->gid().octets, path.sgid.raw);
   path.flowlabel_hoplimit = htobe32(id.path.flow_label << kFlowLabelShift | id.path.hop_limit);
   path.tclass = id.path.traffic_class;
   path.reversible_numpath = kReversible | kOnePath;
@@ -121,12 +122,12 @@ int Commands::query_route(const Call& call) {
   std::memcpy(&response.src_addr, &address, sizeof response.src_addr);
   address_to(id->destination, address);
   std::memcpy(&response.dst_addr, &address, sizeof response.dst_addr);
-  if (id->has_device) {
-    response.node_guid = endpoints_.device().guid();
+  if (id->device != nullptr) {
+    response.node_guid = id->device->guid();
     response.port_num = 1;
     ib_user_path_rec& route = response.ib_route[0];
     std::ranges::copy(id->destination.gid.octets, route.dgid);
-    std::ranges::copy(endpoints_.device().gid().octets, route.sgid);
+    std::ranges::copy(id->device->gid().octets, route.sgid);
     response.num_paths = has_route(*id) ? 1 : 0;
     route.pkey = kPkey;
     if (has_route(*id)) {
@@ -151,11 +152,11 @@ int Commands::query(const Call& call) {
   const Id& id = **found;
   switch (command.option) {
     case RDMA_USER_CM_QUERY_ADDR:
-      return query_addresses(call, id, endpoints_.device(), command.response);
+      return query_addresses(call, id, command.response);
     case RDMA_USER_CM_QUERY_PATH:
-      return query_path(call, id, endpoints_.device(), command.response);
+      return query_path(call, id, command.response);
     case RDMA_USER_CM_QUERY_GID:
-      return query_gids(call, id, endpoints_.device(), command.response);
+      return query_gids(call, id, command.response);
     default:
       return ENOSYS;
   }

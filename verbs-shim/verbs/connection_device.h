@@ -11,10 +11,12 @@ struct Event;
 
 namespace verbena::shim {
 
+struct Device;
+
 /// Tells the path shim, if the program has it, what to do with the device. Once, before the program can open it.
 void offer_connection_device();
 
-/// What the connection manager of this process's engine has to say.
-void deliver(const cm::Event& event);
+/// What the connection manager of this device's engine has to say.
+void deliver(const Device& from, const cm::Event& event);
 
 }  // namespace verbena::shim

@@ -17,7 +17,7 @@ declare -A usual_seconds=([format]=6 [release]=115 [core]=190 [style]=5 [instruc
                           [interop]=35 [systems]=145 [fuzz]=80 [asan]=500 [tsan]=150 [tidy]=20 [leftovers]=1 [changed]=150)
 
 # The stages that compile or check much begin from nothing on a new machine. What that adds, seconds.
-declare -A cold_seconds=([release]=660 [fuzz]=60 [asan]=400 [tsan]=150 [tidy]=780)
+declare -A cold_seconds=([release]=660 [fuzz]=60 [asan]=400 [tsan]=150 [tidy]=500)
 # is_cold STAGE: neither its folder nor the compiler's cache has anything of it.
 is_cold() {
   case "$1" in

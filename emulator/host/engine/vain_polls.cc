@@ -18,8 +18,8 @@ Duration cpu_time() {
 }
 }  // namespace
 
-/// Who shares the core is known of peers over shared memory; of others only that they have some of its time. All of this
-/// is about the machine's processors, so the time is the machine's, whatever clock the engine was given.
+/// Who shares the core is known of peers over shared memory; of others only that they have some of its time. All of
+/// this is about the machine's processors, so the time is the machine's, whatever clock the engine was given.
 VainPolls::Decision VainPolls::decide() {
   const Time now = clock_now();
   using Neighbour = PeerScheduling::Neighbour;

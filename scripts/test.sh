@@ -13,7 +13,7 @@ jobs="$(nproc)"
 results="$PWD/build/test-results"
 
 # How long each takes on two processors of 2026, seconds, after its set-up: only to say how much is left.
-declare -A usual_seconds=([format]=6 [release]=115 [core]=190 [style]=5 [instructions]=50 [programs]=1090 [python]=45 [package]=100
+declare -A usual_seconds=([format]=6 [release]=115 [core]=190 [style]=5 [instructions]=50 [programs]=800 [python]=45 [package]=100
                           [interop]=35 [systems]=145 [fuzz]=80 [asan]=500 [tsan]=150 [tidy]=20 [leftovers]=1 [changed]=150)
 
 # The stages that compile or check much begin from nothing on a new machine. What that adds, seconds.

@@ -5,6 +5,8 @@
 // Tested by: tests/host/engine/poll_yield_test.cc
 #pragma once
 
+#include <cstdint>
+
 #include "wire/time.h"
 
 namespace verbena::host {
@@ -16,11 +18,16 @@ class CoreShare {
     Duration cpu;  // that the thread has used since it began
   };
 
+  /// What others must have had of it. A process between the ends (Relay) that finds no other core takes one from a
+  /// thread that polls, which has it back soon.
+  enum class Others : std::uint8_t { time_slice, several_time_slices };
+
   /// Now and then, while it polls. True: for some time its core counts as shared.
-  bool look(const Sample& now) {
+  bool look(const Sample& now, Others others) {
     if (has_begun_ && now.at - began_.at >= kSpanMin) {
+      const std::int64_t own_part = others == Others::time_slice ? kOwnPart : kOwnPartOfSeveral;
       const Duration span = now.at - began_.at;
-      if ((span - (now.cpu - began_.cpu)) * kPartOfOthers > span) shared_until_ = now.at + kBelievedFor;
+      if ((now.cpu - began_.cpu) * own_part < span) shared_until_ = now.at + kBelievedFor;
       has_begun_ = false;
     }
     if (!has_begun_) began_ = now;
@@ -30,8 +37,10 @@ class CoreShare {
   /// It has slept.
   void restart() { has_begun_ = false; }
 
-  static constexpr Duration kSpanMin = milliseconds(1);        // and as long as it was kept from its core
-  static constexpr std::int64_t kPartOfOthers = 2;             // one nth of that: a time slice, but no interrupts
+  static constexpr Duration kSpanMin = milliseconds(1);
+  // Less than one nth of a span in which others have run for a time slice of some milliseconds, or for several.
+  static constexpr std::int64_t kOwnPart = 3;
+  static constexpr std::int64_t kOwnPartOfSeveral = 8;
   static constexpr Duration kBelievedFor = milliseconds(100);  // then it spins until it has lost a time slice again
 
  private:

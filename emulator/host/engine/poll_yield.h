@@ -39,12 +39,14 @@ class PollYield {
     vain_polls_ = 0;
   }
   /// Whether to rest now. A peer that has not ended so many rests is stopped, or is not where it was seen.
-  Kind of(Neighbour neighbour, bool is_core_shared, Time now) {
+  /// `polls_enter_kernel`: each takes as long as a dozen others.
+  Kind of(Neighbour neighbour, bool is_core_shared, bool polls_enter_kernel, Time now) {
     const bool is_alone = neighbour == Neighbour::nobody;
-    polls_to_ask_ = is_alone && !is_core_shared ? kPollsAlone : kPollsBeside;
-    if (is_alone) return is_core_shared ? Kind::shared_core : Kind::none;
-    if (neighbour != Neighbour::awake && ran_out_.load(std::memory_order_relaxed) < kSureRests) return Kind::sure;
+    polls_to_ask_ = !is_alone ? kPollsBeside : is_core_shared && polls_enter_kernel ? kPollsOfKernel : kPollsAlone;
+    if (!is_alone && neighbour != Neighbour::awake && ran_out_.load(std::memory_order_relaxed) < kSureRests)
+      return Kind::sure;
     if (is_core_shared) return Kind::shared_core;
+    if (is_alone) return Kind::none;
     return now.ns < not_before_ns_.load(std::memory_order_relaxed) ? Kind::none : Kind::tentative;
   }
   /// The other sources of an application that polls wait meanwhile, such as sockets.
@@ -55,7 +57,8 @@ class PollYield {
     if (kind == Kind::tentative) not_before_ns_.store((now + kUnsure * kPausesAfter).ns, std::memory_order_relaxed);
   }
 
-  static constexpr std::uint32_t kPollsAlone = 256;  // about ten microseconds over shared memory
+  static constexpr std::uint32_t kPollsAlone = 256;    // about ten microseconds over shared memory
+  static constexpr std::uint32_t kPollsOfKernel = 16;  // as long, over sockets
   static constexpr std::uint32_t kPollsBeside = 8;
   static constexpr std::uint32_t kSureRests = 16;
   static constexpr Duration kSure = microseconds(500);  // the thread takes who rests longer to have stopped polling
@@ -65,6 +68,7 @@ class PollYield {
  private:
   std::uint32_t vain_polls_ = 0;  // in a row, since the last question
   std::uint32_t polls_to_ask_ = kPollsAlone;
+  Time in_vain_since_{};                   // as far as anybody has asked
   std::atomic<std::uint32_t> ran_out_{0};  // since something was found
   std::atomic<std::int64_t> not_before_ns_{0};
 };

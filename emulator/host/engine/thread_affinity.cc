@@ -4,6 +4,11 @@
 
 namespace verbena::host {
 
+bool is_bound_to_one_core() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1;
+}
+
 void ThreadAffinity::served(std::uint64_t app_actions, int app_core) {
   // Who has done nothing since the last frame waits in the kernel for something else.
   if (std::exchange(app_actions_, app_actions) == app_actions) app_core = -1;

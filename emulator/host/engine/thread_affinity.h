@@ -13,6 +13,9 @@
 
 namespace verbena::host {
 
+/// The calling thread has no choice: whoever else runs on its core has to wait for it.
+bool is_bound_to_one_core();
+
 class ThreadAffinity {
  public:
   /// Frames woke the thread and it took them. `app_actions`: how often the application has polled and called by now; on

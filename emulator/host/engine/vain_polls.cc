@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <ctime>
 
+#include "emulator/host/engine/thread_affinity.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/nap.h"
 
 namespace verbena::host {
 namespace {
 constexpr Duration kNap = microseconds(2);  // where nothing can end a rest
+constexpr std::uint32_t kDecisionsToAskForCores = 4096;
 
 /// Of the calling thread (clock_gettime(2)).
 Duration cpu_time() {
@@ -25,9 +27,14 @@ VainPolls::Decision VainPolls::decide() {
   using Neighbour = PeerScheduling::Neighbour;
   PeerScheduling* const scheduling = live_.parts().scheduling;
   const Neighbour neighbour = scheduling != nullptr ? scheduling->neighbour() : Neighbour::nobody;
-  const bool is_core_shared = core_share_.look({.at = now, .cpu = cpu_time()});
+  if (live_.parts().relay != nullptr && decisions_++ % kDecisionsToAskForCores == 0)
+    has_choice_of_cores_ = !is_bound_to_one_core();
+  using Others = CoreShare::Others;
+  const Others others =
+      live_.parts().relay != nullptr && has_choice_of_cores_ ? Others::several_time_slices : Others::time_slice;
+  const bool is_core_shared = core_share_.look({.at = now, .cpu = cpu_time()}, others);
   if (neighbour == Neighbour::rests) scheduling->wake_neighbour();
-  return {.rest = poll_yield_.of(neighbour, is_core_shared, now)};
+  return {.rest = poll_yield_.of(neighbour, is_core_shared, live_.frames_need_kernel(), now)};
 }
 
 void VainPolls::begin(Decision& decision, Duration until_due) {

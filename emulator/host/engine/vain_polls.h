@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "emulator/host/engine/core_share.h"
 #include "emulator/host/engine/live_nic.h"
@@ -51,6 +52,8 @@ class VainPolls {
   const LiveNic& live_;
   PollYield poll_yield_;
   CoreShare core_share_;
+  std::uint32_t decisions_ = 0;
+  bool has_choice_of_cores_ = true;        // the thread that was asked last
   std::atomic<std::uint32_t> resting_{0};  // threads
 };
 

@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(core_is_shared_once_others_have_had_a_time_slice) {
   BOOST_TEST(!core.spin(microseconds(50), Duration{}));
 }
 
-BOOST_AUTO_TEST_CASE(where_a_relay_needs_a_core_one_time_slice_of_others_is_nothing) {
+BOOST_AUTO_TEST_CASE(beside_a_relay_one_time_slice_of_others_is_nothing) {
   Core core;
   core.others = CoreShare::Others::several_time_slices;
   core.spin(microseconds(50), Duration{});

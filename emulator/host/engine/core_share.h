@@ -16,14 +16,17 @@ class CoreShare {
   struct Sample {
     Time at;
     Duration cpu;  // that the thread has used since it began
+    std::uint64_t thread = 0;
   };
 
   /// What others must have had of it. A process between the ends (Relay) that finds no other core takes one from a
   /// thread that polls, which has it back soon.
   enum class Others : std::uint8_t { time_slice, several_time_slices };
 
-  /// Now and then, while it polls. True: for some time its core counts as shared.
+  /// Now and then, while it polls. True: for some time its core counts as shared. Of threads that poll by turns nothing
+  /// is learned.
   bool look(const Sample& now, Others others) {
+    if (now.thread != began_.thread) restart();
     if (has_begun_ && now.at - began_.at >= kSpanMin) {
       const std::int64_t own_part = others == Others::time_slice ? kOwnPart : kOwnPartOfSeveral;
       const Duration span = now.at - began_.at;

@@ -1,5 +1,7 @@
 #include "emulator/host/engine/vain_polls.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <ctime>
 
@@ -32,7 +34,7 @@ VainPolls::Decision VainPolls::decide() {
   using Others = CoreShare::Others;
   const Others others =
       live_.parts().relay != nullptr && has_choice_of_cores_ ? Others::several_time_slices : Others::time_slice;
-  const bool is_core_shared = core_share_.look({.at = now, .cpu = cpu_time()}, others);
+  const bool is_core_shared = core_share_.look({.at = now, .cpu = cpu_time(), .thread = pthread_self()}, others);
   if (neighbour == Neighbour::rests) scheduling->wake_neighbour();
   return {.rest = poll_yield_.of(neighbour, is_core_shared, live_.frames_need_kernel(), now)};
 }

@@ -137,6 +137,17 @@ BOOST_AUTO_TEST_CASE(beside_a_relay_one_time_slice_of_others_is_nothing) {
   BOOST_TEST(core.spin(milliseconds(1), milliseconds(12)));
 }
 
+BOOST_AUTO_TEST_CASE(processor_time_of_another_thread_says_nothing) {
+  CoreShare share;
+  Time at = kStart;
+  for (int turn = 0; turn < 100; ++turn) {
+    at = at + milliseconds(2);
+    const std::uint64_t thread = turn % 2 + 1;
+    const Duration cpu = thread == 1 ? seconds(100) : Duration{};
+    BOOST_TEST(!share.look({.at = at, .cpu = cpu, .thread = thread}, CoreShare::Others::time_slice));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(time_slept_is_nobody_elses) {
   Core core;
   core.spin(Duration{}, Duration{});

@@ -35,8 +35,9 @@ VainPolls::Decision VainPolls::decide() {
   const Others others =
       live_.parts().relay != nullptr && has_choice_of_cores_ ? Others::several_time_slices : Others::time_slice;
   const bool is_core_shared = core_share_.look({.at = now, .cpu = cpu_time(), .thread = pthread_self()}, others);
-  if (neighbour == Neighbour::rests) scheduling->wake_neighbour();
-  return {.rest = poll_yield_.of(neighbour, is_core_shared, live_.frames_need_kernel(), now)};
+  const PollYield::Kind rest = poll_yield_.of(neighbour, is_core_shared, live_.frames_need_kernel(), now);
+  if (neighbour == Neighbour::rests && rest != PollYield::Kind::none) scheduling->wake_neighbour();
+  return {.rest = rest};
 }
 
 void VainPolls::begin(Decision& decision, Duration until_due) {

@@ -128,16 +128,6 @@ Result<std::vector<fabric::NicSettings>> SettingsState::of_hosts(const fabric::T
   return all;
 }
 
-void slow_cables(fabric::Topology& topology, const std::vector<fabric::NicSettings>& of_hosts) {
-  for (fabric::Cable& cable : topology.cables) {
-    std::uint64_t& rate = cable.parameters.rate_bits_per_second;
-    for (const std::uint32_t end : {cable.a, cable.b}) {
-      const std::uint64_t speed = end < of_hosts.size() ? of_hosts[end].speed_bits_per_second.value_or(0) : 0;
-      if (speed != 0) rate = rate == 0 ? speed : std::min(rate, speed);
-    }
-  }
-}
-
 std::vector<nic::NicConfig> configs_of(const fabric::Topology& topology,
                                        const std::vector<fabric::NicSettings>& of_hosts) {
   std::vector<nic::NicConfig> configs(topology.hosts);

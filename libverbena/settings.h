@@ -35,9 +35,7 @@ struct SettingsState {
                                                              std::size_t nic_count) const;
 };
 
-/// Cables are no faster than the NICs at their ends.
-void slow_cables(verbena::fabric::Topology& topology, const std::vector<verbena::fabric::NicSettings>& of_hosts);
-/// The topology is slowed.
+/// The topology is slowed to its NICs.
 std::vector<verbena::nic::NicConfig> configs_of(const verbena::fabric::Topology& topology,
                                                 const std::vector<verbena::fabric::NicSettings>& of_hosts);
 

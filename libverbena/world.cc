@@ -70,7 +70,8 @@ Result<World> World::make(const WorldOptions& options, const Settings& settings)
   if (!topology) return topology.error();
   auto of_hosts = settings.state_->of_hosts(topology.value(), options.nics.size());
   if (!of_hosts) return of_hosts.error();
-  slow_cables(topology.value(), of_hosts.value());
+  for (std::uint32_t host = 0; host < of_hosts.value().size(); ++host)
+    topology.value().slow_to_nic(host, of_hosts.value()[host].speed_bits_per_second.value_or(0));
   return World(std::make_unique<WorldState>(options, std::move(topology).value(), std::move(of_hosts).value()));
 }
 

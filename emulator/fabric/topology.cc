@@ -159,6 +159,14 @@ std::vector<std::uint64_t> Topology::port_rates() const {
   return rates;
 }
 
+void Topology::slow_to_nic(std::uint32_t host, std::uint64_t bits_per_second) {
+  if (bits_per_second == 0) return;
+  for (const std::uint32_t cable : cables_of(host)) {
+    std::uint64_t& rate = cables[cable].parameters.rate_bits_per_second;
+    rate = rate == 0 ? bits_per_second : std::min(rate, bits_per_second);
+  }
+}
+
 Result<void, std::string> check(const Topology& topology) {
   for (const auto part : {check_sizes, check_vertices, check_cables, check_reach, check_qos}) {
     Outcome outcome = part(topology);

@@ -85,6 +85,8 @@ struct Topology {
   std::vector<std::uint32_t> cables_of(std::uint32_t vertex) const;
   /// What the port of each host can send, bits per second: the rate of its fastest cable. 0: frames take no time.
   std::vector<std::uint64_t> port_rates() const;
+  /// The host's NIC has this speed, and none of its cables is faster. 0: it is as fast as they are.
+  void slow_to_nic(std::uint32_t host, std::uint64_t bits_per_second);
 };
 
 /// Parameters of the cables to hosts, and of those between switches.

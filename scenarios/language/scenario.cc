@@ -6,13 +6,8 @@ namespace verbena::scenarios {
 
 fabric::Topology topology_at_nic_speeds(const Scenario& scenario) {
   fabric::Topology topology = scenario.topology;
-  for (fabric::Cable& cable : topology.cables) {
-    std::uint64_t& rate = cable.parameters.rate_bits_per_second;
-    for (const std::uint32_t end : {cable.a, cable.b}) {
-      const std::uint64_t speed = end < scenario.nics.size() ? scenario.nics[end].speed_bits_per_second.value_or(0) : 0;
-      if (speed != 0) rate = rate == 0 ? speed : std::min(rate, speed);
-    }
-  }
+  for (std::uint32_t host = 0; host < scenario.nics.size(); ++host)
+    topology.slow_to_nic(host, scenario.nics[host].speed_bits_per_second.value_or(0));
   return topology;
 }
 

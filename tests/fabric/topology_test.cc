@@ -90,6 +90,19 @@ BOOST_AUTO_TEST_CASE(hosts_may_be_joined_without_a_switch) {
   BOOST_TEST(check(direct(3, {{0, 1}, {1, 2}, {2, 0}})).ok());
 }
 
+BOOST_AUTO_TEST_CASE(no_cable_of_a_host_is_faster_than_its_nic) {
+  constexpr std::uint64_t kGbps = 1'000'000'000;
+  ShapeParameters parameters;
+  parameters.host_cable.rate_bits_per_second = 100 * kGbps;
+  Topology topology = star(4, parameters);
+  topology.cables[topology.cables_of(2).front()].parameters.rate_bits_per_second = 0;
+  topology.slow_to_nic(0, 25 * kGbps);
+  topology.slow_to_nic(1, 400 * kGbps);
+  topology.slow_to_nic(2, 10 * kGbps);
+  topology.slow_to_nic(3, 0);
+  BOOST_TEST((topology.port_rates() == std::vector<std::uint64_t>{25 * kGbps, 100 * kGbps, 10 * kGbps, 100 * kGbps}));
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_built_is_refused_in_one_line) {
   const Topology good = star(3, {});
   BOOST_TEST(objection_to(good, [](Topology& t) { t.vertices[1].name = "n1"; }) == "the name n1 is used twice");

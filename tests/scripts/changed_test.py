@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import changed  # noqa: E402
 import dependents  # noqa: E402
+import small_tree  # noqa: E402
 
 FILES = {
     "wire/a.h": "#pragma once\n",
@@ -28,15 +29,12 @@ FILES = {
 }
 
 
-class Tree(unittest.TestCase):
+class Tree(small_tree.SmallTree):
     """A repository with two libraries and three tests, as CMake and CTest would tell of it."""
+    files = FILES
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = os.path.realpath(folder.name)
-        for path, text in FILES.items():
-            self.write(path, text)
+        super().setUp()
         self.git("init", "--quiet", "--initial-branch", "main")
         self.git("add", ".")
         self.git("commit", "--quiet", "--message", "first")
@@ -58,11 +56,6 @@ class Tree(unittest.TestCase):
     def git(self, *words):
         names = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
         subprocess.run(["git", "-C", self.root, *names, *words], check=True)
-
-    def write(self, path, text):
-        os.makedirs(os.path.dirname(os.path.join(self.root, path)), exist_ok=True)
-        with open(os.path.join(self.root, path), "w", encoding="utf-8") as file:
-            file.write(text)
 
     def plan(self, *paths):
         sources = dependents.Sources(self.root, changed.all_files(self.root))

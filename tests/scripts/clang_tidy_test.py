@@ -5,8 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+import small_tree
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 FINDING = "int %s(int v) { return (v ? 1 : 2) / 2 * 1.5 > 1; }\n"
@@ -26,13 +27,11 @@ FILES = {
 COMPILED = ("build/tidy/wire/unit_1.cc", "wire/c.cc", "wire/d.cc", "wire/e.c", "tests/f.cc")
 
 
-class ClangTidy(unittest.TestCase):
+class ClangTidy(small_tree.SmallTree):
+    files = FILES
+
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = os.path.realpath(folder.name)
-        for path, text in FILES.items():
-            self.write(path, text)
+        super().setUp()
         entries = [{"directory": f"{self.root}/build/tidy", "file": f"{self.root}/{path}",
                     "command": f"c++ -I{self.root} -Wall -Werror -o wire/CMakeFiles/wire.dir/{path}.o -c {self.root}/{path}"}
                    for path in COMPILED]
@@ -40,12 +39,6 @@ class ClangTidy(unittest.TestCase):
         os.mkdir(os.path.join(self.root, "scripts"))
         shutil.copy(os.path.join(ROOT, "scripts/clang_tidy.py"), os.path.join(self.root, "scripts"))
         shutil.copy(os.path.join(ROOT, ".clang-tidy"), self.root)
-
-    def write(self, path, text):
-        path = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
 
     def plant(self, path, more):
         """Adds a line to a file; returns what a finding in it begins with."""

@@ -12,7 +12,7 @@
 namespace verbena::host {
 namespace {
 constexpr Duration kNap = microseconds(2);  // where nothing can end a rest
-constexpr std::uint32_t kDecisionsToAskForCores = 4096;
+constexpr std::uint32_t kLooksToAskForCores = 4096;
 
 /// Of the calling thread (clock_gettime(2)).
 Duration cpu_time() {
@@ -22,6 +22,16 @@ Duration cpu_time() {
 }
 }  // namespace
 
+bool VainPolls::others_need_core(Time now) {
+  using Others = CoreShare::Others;
+  Others others = Others::time_slice;
+  if (live_.parts().relay != nullptr) {
+    if (looks_beside_relay_++ % kLooksToAskForCores == 0) has_choice_of_cores_ = !is_bound_to_one_core();
+    if (has_choice_of_cores_) others = Others::several_time_slices;
+  }
+  return core_share_.look({.at = now, .cpu = cpu_time(), .thread = pthread_self()}, others);
+}
+
 /// Who shares the core is known of peers over shared memory; of others only that they have some of its time. All of
 /// this is about the machine's processors, so the time is the machine's, whatever clock the engine was given.
 VainPolls::Decision VainPolls::decide() {
@@ -29,12 +39,8 @@ VainPolls::Decision VainPolls::decide() {
   using Neighbour = PeerScheduling::Neighbour;
   PeerScheduling* const scheduling = live_.parts().scheduling;
   const Neighbour neighbour = scheduling != nullptr ? scheduling->neighbour() : Neighbour::nobody;
-  if (live_.parts().relay != nullptr && decisions_++ % kDecisionsToAskForCores == 0)
-    has_choice_of_cores_ = !is_bound_to_one_core();
-  using Others = CoreShare::Others;
-  const Others others =
-      live_.parts().relay != nullptr && has_choice_of_cores_ ? Others::several_time_slices : Others::time_slice;
-  const bool is_core_shared = core_share_.look({.at = now, .cpu = cpu_time(), .thread = pthread_self()}, others);
+  const bool is_known = neighbour != Neighbour::nobody && neighbour != Neighbour::awake;
+  const bool is_core_shared = !is_known && others_need_core(now);
   const PollYield::Kind rest = poll_yield_.of(neighbour, is_core_shared, live_.frames_need_kernel(), now);
   if (neighbour == Neighbour::rests && rest != PollYield::Kind::none) scheduling->wake_neighbour();
   return {.rest = rest};

@@ -46,13 +46,14 @@ class VainPolls {
 
  private:
   Decision decide();
+  bool others_need_core(Time now);
   void begin(Decision& decision, Duration until_due);
   void wake_all();
 
   const LiveNic& live_;
   PollYield poll_yield_;
   CoreShare core_share_;
-  std::uint32_t decisions_ = 0;
+  std::uint32_t looks_beside_relay_ = 0;
   bool has_choice_of_cores_ = true;        // the thread that was asked last
   std::atomic<std::uint32_t> resting_{0};  // threads
 };

@@ -4,7 +4,7 @@
 // rests is engine/poll_yield.h's to say. sched_yield() is no such way: it makes room for those alone that the scheduler
 // counts to the caller's own group, and a process of another session (sched_autogroup, sched(7)) or control group gets
 // nothing by it, or a whole time slice.
-// Tested by: tests/host/link/shm/shm_link_test.cc, tests/host/os/poll_doorbell_test.cc
+// Tested by: tests/host/link/shm/shm_rest_test.cc, tests/host/os/poll_doorbell_test.cc
 #pragma once
 
 #include <cstdint>

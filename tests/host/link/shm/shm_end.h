@@ -87,6 +87,23 @@ struct End final : FrameSink {
   std::vector<std::string> received;
 };
 
+/// Two ends that have exchanged a frame, and have nothing left to look after.
+struct Met {
+  End a{1};
+  End b{2};
+
+  Met() {
+    a.send(b, "meet");
+    BOOST_REQUIRE(b.wait_for(1));
+    BOOST_REQUIRE(a.wait([&] { return !a.link->next_deadline().has_value(); }));
+    b.link->service();
+  }
+  bool b_is_rung() const {
+    pollfd bell{b.link->wait_descriptors().frames, POLLIN, 0};
+    return poll(&bell, 1, 0) == 1;
+  }
+};
+
 /// A child process that runs `body` and ends with its result; killed and reaped at the end, whatever happens.
 class Child {
  public:

@@ -1,7 +1,6 @@
 // The shared-memory link: between two links of one process, across fork(), with peers that die, sleep, stop or come
 // back.
 #include <poll.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,22 +17,6 @@ namespace {
 using namespace verbena;
 using namespace verbena::host;
 using namespace verbena::host::test;
-
-/// The calling thread runs on one core as long as this lives.
-class OneCore {
- public:
-  OneCore() {
-    BOOST_REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0);
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET(sched_getcpu(), &here);
-    BOOST_REQUIRE(sched_setaffinity(0, sizeof here, &here) == 0);
-  }
-  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
-
- private:
-  cpu_set_t before_{};
-};
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(shm_link)
@@ -319,79 +302,14 @@ BOOST_AUTO_TEST_CASE(arming_fails_while_frames_wait) {
   BOOST_TEST(b.link->arm());
 }
 
-BOOST_AUTO_TEST_CASE(frames_end_the_rest_of_a_poller_and_ring_no_bell) {
-  End a(1);
-  End b(2);
-  a.send(b, "meet");
-  BOOST_TEST(b.wait_for(1));
-  BOOST_TEST(a.wait([&] { return !a.link->next_deadline().has_value(); }));
-  b.link->service();
-  const auto rest = b.link->begin_rest();
-  BOOST_REQUIRE(rest.has_value());
-  a.send(b, "wake up");
-  BOOST_TEST(b.link->rest(*rest, kPatience));
-  pollfd bell{b.link->wait_descriptors().frames, POLLIN, 0};
-  BOOST_TEST(poll(&bell, 1, 0) == 0);
-  BOOST_TEST(!b.link->begin_rest().has_value());  // frames wait
-  BOOST_TEST(b.wait_for(2));
-  // It has not rested since: who sleeps on the bell now is rung there.
-  BOOST_REQUIRE(b.link->arm());
-  a.send(b, "and you");
-  BOOST_TEST(poll(&bell, 1, 0) == 1);
-}
-
-BOOST_AUTO_TEST_CASE(thread_that_takes_the_frames_of_a_resting_one_ends_its_rest) {
-  End a(1);
-  const auto rest = a.link->begin_rest();
-  BOOST_REQUIRE(rest.has_value());
-  std::thread other([&] { a.link->end_rest(); });
-  BOOST_TEST(a.link->rest(*rest, kPatience));
-  other.join();
-}
-
-BOOST_AUTO_TEST_CASE(core_is_handed_to_each_neighbour_that_rests_in_turn) {
-  const OneCore bound;
-  End a(1);
-  End b(2);
-  End c(3);
-  for (End* end : {&b, &c}) {
-    a.send(*end, "meet");
-    BOOST_TEST(end->wait_for(1));
-    end->send(a, "met");  // and says where it polls
-  }
-  BOOST_TEST(a.wait_for(2));
-  BOOST_TEST(a.wait([&] { return a.link->neighbour() == PeerScheduling::Neighbour::awake; }));
-  std::vector<CoreRest::Begun> rests;
-  for (End* end : {&b, &c}) {
-    end->pass();
-    const auto rest = end->link->begin_rest();
-    BOOST_REQUIRE(rest.has_value());
-    rests.push_back(*rest);
-  }
-  BOOST_TEST((a.link->neighbour() == PeerScheduling::Neighbour::rests));
-  for (int turn = 0; turn < 2; ++turn) {
-    a.link->wake_neighbour();
-    a.link->flush();
-  }
-  BOOST_TEST(b.link->rest(rests[0], kPatience));
-  BOOST_TEST(c.link->rest(rests[1], kPatience));
-  BOOST_TEST((a.link->neighbour() == PeerScheduling::Neighbour::nobody));
-}
-
 BOOST_AUTO_TEST_CASE(a_peer_that_neither_polls_nor_sleeps_is_rung_after_a_while) {
-  End a(1);
-  End b(2);
-  a.send(b, "meet");
-  BOOST_TEST(b.wait_for(1));
-  BOOST_TEST(a.wait([&] { return !a.link->next_deadline().has_value(); }));
-  b.link->service();
-  b.link->disarm();  // the last poll of an application that then sleeps on something else
-  const auto kicks = a.link->statistics().kicks;
-  a.send(b, "are you there");
-  BOOST_TEST(a.link->next_deadline().has_value());
-  BOOST_TEST(a.wait([&] { return a.link->statistics().kicks > kicks; }));
-  pollfd descriptor{b.link->wait_descriptors().frames, POLLIN, 0};
-  BOOST_TEST(poll(&descriptor, 1, 0) == 1);
+  Met met;
+  met.b.link->disarm();  // the last poll of an application that then sleeps on something else
+  const auto kicks = met.a.link->statistics().kicks;
+  met.a.send(met.b, "are you there");
+  BOOST_TEST(met.a.link->next_deadline().has_value());
+  BOOST_TEST(met.a.wait([&] { return met.a.link->statistics().kicks > kicks; }));
+  BOOST_TEST(met.b_is_rung());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_sent_before_the_called_one_has_answered_wakes_it) {

@@ -54,20 +54,14 @@ void name_device(const host::DeviceIdentity& of, Answer& answer) {
   answer.text(RDMA_NLDEV_ATTR_DEV_NAME, of.name.c_str());
 }
 
-std::uint64_t number_of(const host::Guid& octets) {
-  std::uint64_t guid = 0;
-  for (const std::uint8_t octet : octets) guid = guid << 8 | octet;
-  return guid;
-}
-
 void tell_device(const host::DeviceIdentity& of, Answer& answer) {
   name_device(of, answer);
   // Of a device: how many it has.
   answer.number(RDMA_NLDEV_ATTR_PORT_INDEX,
                 count_ports([&](host::DeviceNumber one) { return one.device == of.number.device; }));
   answer.text(RDMA_NLDEV_ATTR_FW_VERSION, VERBENA_VERSION);
-  answer.number(RDMA_NLDEV_ATTR_NODE_GUID, number_of(of.node_guid));
-  answer.number(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, number_of(of.system_image_guid));
+  answer.number(RDMA_NLDEV_ATTR_NODE_GUID, host::number_of(of.node_guid));
+  answer.number(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, host::number_of(of.system_image_guid));
   answer.number(RDMA_NLDEV_ATTR_DEV_NODE_TYPE, kNodeTypeCa);
 }
 

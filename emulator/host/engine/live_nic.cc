@@ -12,12 +12,6 @@ namespace {
 
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
-std::uint64_t number_of(const Guid& octets) {
-  std::uint64_t guid = 0;
-  for (const std::uint8_t octet : octets) guid = guid << 8 | octet;
-  return guid;
-}
-
 nic::NicConfig nic_config_of(const OpenedLink& opened, const DeviceIdentity& identity, std::uint64_t seed) {
   nic::NicConfig made;
   made.qpn_base = qpn_base_of(opened.slot);

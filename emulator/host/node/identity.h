@@ -46,6 +46,13 @@ constexpr wire::MacAddress mac_from_tail(const wire::Gid& address) {
 
 using Guid = std::array<std::uint8_t, 8>;
 
+/// As a number, whose first octet is the highest.
+constexpr std::uint64_t number_of(const Guid& guid) {
+  std::uint64_t number = 0;
+  for (const std::uint8_t octet : guid) number = number << 8 | octet;
+  return number;
+}
+
 /// Modified EUI-64 of a MAC address (RFC 4291, appendix A): the universal/local bit is inverted, ff:fe stands in the
 /// middle.
 constexpr Guid guid_of(const wire::MacAddress& mac) {

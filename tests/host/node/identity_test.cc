@@ -34,6 +34,7 @@ BOOST_AUTO_TEST_CASE(the_first_device_is_what_it_has_always_been) {
   BOOST_TEST((device.mac == wire::MacAddress{{0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x07}}));
   const Guid guid{0x00, 0x56, 0x7f, 0xff, 0xfe, 0x2f, 0x5b, 0x07};
   BOOST_TEST((device.node_guid == guid));
+  BOOST_TEST(number_of(Guid{1, 2, 3, 4, 5, 6, 7, 8}) == 0x0102'0304'0506'0708);
   BOOST_TEST((device.system_image_guid == guid));
   BOOST_TEST((device.port_guid == guid));
   BOOST_TEST(device.gid_count() == 2u);

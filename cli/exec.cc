@@ -19,6 +19,7 @@
 #include "emulator/host/config/launch_environment.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/nic_tuning.h"
+#include "emulator/host/config/own_devices.h"
 #include "emulator/host/config/own_files.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
@@ -37,6 +38,7 @@ struct ExecOptions {
   std::string fabric = host::kFabricDefault;
   std::string node;          // empty: 1, or by rank if there are several
   std::string nodes;         // empty: not said
+  std::string devices;       // empty: not said
   std::string link;          // empty: whatever the fabric has
   std::string awaited_node;  // empty: none
   std::string pcap;
@@ -64,9 +66,12 @@ void declare(CommandLine& line, ExecOptions& options) {
               "the program is an mpirun, srun or the like: the process of rank R runs on node 1 + R modulo N "
               "(OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, else SLURM_PROCID); [with --node auto: as many as the "
               "fabric has, else 254]");
+  line.option("--devices", options.devices, "N",
+              "how many NICs the node has, at most 16: verbena0 has 127.47.91.K, verbena1 127.47.92.K, and so on; "
+              "elsewhere give --node an address of each, by commas [as many as --node and --link name, else 1]");
   line.option("--link", options.link, "KIND",
               "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
-              "raw:INTERFACE (CAP_NET_RAW) [fabric where one is running, else shm]");
+              "raw:INTERFACE (CAP_NET_RAW; by commas, one of each device) [fabric where one is running, else shm]");
   line.option("--wait-for-listener", options.awaited_node, "K|ADDRESS",
               "start the program once one on that node listens (TCP or rdma_cm): a client waits for its server, for a "
               "minute at most");
@@ -77,7 +82,8 @@ void declare(CommandLine& line, ExecOptions& options) {
               "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%' (all: `verbena help fault`)");
   line.option("--seed", options.seed, "N",
               "seed of the faults, and of first QPN, keys and starting PSNs, which are drawn by chance without it");
-  line.option("--device-name", options.device_name, "NAME", "name of the RDMA device");
+  line.option("--device-name", options.device_name, "NAME",
+              "name of the RDMA device; of several, the first one's, or with %d for their numbers, as in mlx5_%d");
   line.option("--nic", options.nic, "SETTINGS",
               "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
               "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
@@ -101,6 +107,7 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.example("verbena exec --node 1 -- ib_write_bw", "a server; its client, in another shell, is the next");
   line.example("verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1",
                "in whichever order they start");
+  line.example("verbena exec --devices 2 -- ibv_devinfo", "a node with two NICs");
 }
 
 bool is_by_rank(const ExecOptions& options) {
@@ -120,11 +127,32 @@ std::optional<std::string> wrong_node(const ExecOptions& options) {
 
 /// A node that is this machine, in words, becomes its address. An error is one line.
 std::optional<std::string> find_machine(std::string& node) {
-  if (node.empty() || node == host::kAutoNode || host::parse_node(node.c_str())) return std::nullopt;
-  const auto address = host::host_address(node, host::own_addresses());
-  if (!address) return fmt::format("--node: {}", address.error());
-  node = host::address_text(*address);
+  if (node.empty() || node == host::kAutoNode) return std::nullopt;
+  std::string found;
+  for (std::size_t i = 0; i < host::list_size(node); ++i) {
+    std::string one(host::list_item(node, i));
+    if (!host::parse_node(one)) {
+      const auto address = host::host_address(one, host::own_addresses());
+      if (!address) return fmt::format("--node: {}", address.error());
+      one = host::address_text(*address);
+    }
+    found += (i == 0 ? "" : ",") + one;
+  }
+  node = found;
   return std::nullopt;
+}
+
+/// What the options say of the node's devices; `node` is the node of options without one.
+host::OwnDevices devices_of(const ExecOptions& options, const std::string& node) {
+  const auto first = host::parse_node(host::list_item(node, 0));
+  return host::devices_by(first.value_or(host::node_address(host::kNodeDefault)), options.devices, node, options.link);
+}
+
+std::optional<std::string> wrong_devices(const ExecOptions& options) {
+  const host::OwnDevices devices = devices_of(options, options.node);
+  if (devices.kind == host::OwnDevices::Kind::known) return std::nullopt;
+  const std::string node = "--node " + (options.node.empty() ? std::to_string(host::kNodeDefault) : options.node);
+  return host::devices_error(devices, {"--devices " + options.devices, node, "--link " + options.link});
 }
 
 std::optional<std::string> wrong_link(const std::string& link) {
@@ -132,9 +160,11 @@ std::optional<std::string> wrong_link(const std::string& link) {
   if (link == "raw" || link == "raw:") return "--link raw: needs an interface, as in raw:eth0";
   if (host::find_link_kind(link) == nullptr)
     return fmt::format("--link {}: unknown kind, try {}", link, host::link_rule(link));
-  const std::string interface(host::interface_of(link));
-  if (!interface.empty() && if_nametoindex(interface.c_str()) == 0)
-    return fmt::format("--link {}: no interface '{}' (`ip link` lists them)", link, interface);
+  for (std::size_t i = 0; i < host::list_size(host::interface_of(link)); ++i) {
+    const std::string interface(host::list_item(host::interface_of(link), i));
+    if (!interface.empty() && if_nametoindex(interface.c_str()) == 0)
+      return fmt::format("--link {}: no interface '{}' (`ip link` lists them)", link, interface);
+  }
   return std::nullopt;
 }
 
@@ -194,7 +224,7 @@ std::string words_of_nodes(const std::string& node) {
 /// The settings of the NIC, whose port is as fast as its cable unless they say otherwise. Of nodes that ranks choose,
 /// all have to have the same one.
 std::string at_speed_of_cable(const host::LaunchEnvironment& plan, std::vector<std::uint64_t> rates) {
-  const auto address = host::parse_node(plan.node.c_str());
+  const auto address = host::parse_node(host::list_item(plan.node, 0));
   const auto node = address ? host::node_number(*address) : std::nullopt;
   if (node) rates = {rates.at(*node - 1)};
   const bool is_one = std::adjacent_find(rates.begin(), rates.end(), std::not_equal_to<>()) == rates.end();
@@ -217,11 +247,13 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
     if (!options.nodes.empty() && !parse_number(options.nodes, 1, nodes))
       return fmt::format("--nodes {}: fabric '{}' has {}: not more than these", options.nodes, options.fabric, nodes);
   } else {
-    const auto address = host::parse_node(plan.node.c_str());
+    const auto address = host::parse_node(host::list_item(plan.node, 0));
     const auto node = address ? host::node_number(*address) : std::nullopt;
     if (!node || *node > nodes)
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
   }
+  if (const auto devices = devices_of(options, plan.node).count; devices > 1)
+    return fmt::format("--devices {}: a node of fabric '{}' has one port", devices, options.fabric);
   plan.link = "fabric";
   plan.nic = at_speed_of_cable(plan, hello->port_rates);
   if (!options.counts()) plan.stats_path = hello->stats_path;
@@ -235,6 +267,7 @@ host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& c
   if (is_by_rank(options))
     plan.node = auto_node(parse_number(options.nodes, 1, host::kNodesMax).value_or(host::kNodesMax));
   plan.link = options.link;
+  plan.devices = options.devices;
   plan.capture_path = capture_path;
   if (options.pcap_snap != "0") plan.capture_snap_bytes = options.pcap_snap;
   plan.faults = options.faults;
@@ -258,6 +291,7 @@ int run_exec(const Arguments& arguments) {
   if (split.program.empty()) return line.fail(kExitUsage, "the program to run is missing (see verbena exec --help)");
   if (const auto error = find_error(options)) return line.fail(kExitUsage, *error);
   if (const auto error = find_machine(options.node)) return line.fail(kExitUsage, *error);
+  if (const auto error = wrong_devices(options)) return line.fail(kExitUsage, *error);
   std::string capture_path;
   if (!options.pcap.empty())
     if (const auto error = prepare_capture(options, capture_path))

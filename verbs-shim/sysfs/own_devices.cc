@@ -7,6 +7,7 @@
 
 #include "emulator/fabric/scaled_number.h"
 #include "emulator/host/config/link_kind.h"
+#include "emulator/host/config/own_devices.h"
 #include "emulator/host/config/variables.h"
 #include "verbs-shim/sysfs/values.h"
 
@@ -26,17 +27,25 @@ std::uint64_t port_rate() {
   return host::kPortRateDefault;
 }
 
+/// One device where the environment is wrong.
+host::OwnDevices own_devices() {
+  const host::OwnDevices devices = host::own_devices();
+  return devices.kind == host::OwnDevices::Kind::known ? devices : host::OwnDevices{};
+}
+
 }  // namespace
 
 std::size_t own_port_count() {
-  return has_device() ? 1 : 0;
+  return has_device() ? own_devices().count : 0;
 }
 
-host::DeviceIdentity own_port(std::size_t) {
+host::DeviceIdentity own_port(std::size_t index) {
+  const host::OwnDevices devices = own_devices();
+  const auto device = index < devices.count ? static_cast<std::uint32_t>(index) : 0;
   const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
-  return host::device_of(node_gid(), {},
+  return host::device_at(devices.addresses[device], {device, 1},
                          {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
-                          .interface = host::interface_of(host::variable(host::kLinkVariable, "")),
+                          .interface = host::link_of_device(host::variable(host::kLinkVariable, ""), device).interface,
                           .has_link_local = link_kind().has_link_local,
                           .bits_per_second = port_rate()});
 }

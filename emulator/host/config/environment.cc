@@ -11,6 +11,7 @@
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/nearest_word.h"
+#include "emulator/host/config/own_devices.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/node/node_directory.h"
 
@@ -28,6 +29,10 @@ template <class Number>
 bool parse_number(std::string_view text, Number& into) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
   return error == std::errc{} && end == text.data() + text.size();
+}
+
+std::string given(const char* name) {
+  return std::string(name) + "='" + variable(name, "") + "'";
 }
 
 std::string complaint(const char* name, std::string_view value, std::string_view right) {
@@ -66,6 +71,10 @@ Result<wire::Gid, std::string> node_from_environment() {
   return wire::Gid{};
 }
 
+std::string text_of(const DeviceLink& link) {
+  return std::string(link.kind) + (link.interface.empty() ? "" : ":" + std::string(link.interface));
+}
+
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -94,9 +103,32 @@ std::string link_rule(std::string_view given) {
 }
 
 bool is_link_name(std::string_view text) {
-  const std::string_view interface = interface_of(text);
-  return find_link_kind(text) != nullptr && interface.size() <= kInterfaceNameBytesMax &&
-         interface.find_first_of("/ \t\n") == text.npos;
+  const std::string_view interfaces = interface_of(text);
+  if (find_link_kind(text) == nullptr || interfaces.find_first_of("/ \t\n") != text.npos) return false;
+  for (std::size_t i = 0; i < list_size(interfaces); ++i)
+    if (list_item(interfaces, i).size() > kInterfaceNameBytesMax) return false;
+  return true;
+}
+
+std::string devices_error(const OwnDevices& wrong, const DevicesGiven& given) {
+  const std::string device = ": device " + std::to_string(wrong.of);
+  const std::string surplus = " than devices: " + std::to_string(wrong.count);
+  switch (wrong.kind) {
+    case OwnDevices::Kind::wrong_count:
+      return given.devices + ": want a number of devices from 1 to " + std::to_string(kDevicesMax);
+    case OwnDevices::Kind::wrong_address:
+      if (wrong.of == wrong.count) return given.node + ": more addresses" + surplus;
+      return given.node + device + " has no address: give one of each device, by commas";
+    case OwnDevices::Kind::same_address:
+      return given.node + device + " has the address of another device";
+    case OwnDevices::Kind::wrong_interface:
+      if (wrong.of == wrong.count) return given.link + ": more interfaces" + surplus;
+      return given.link + device + " has no interface of its own: give one of each device, by commas";
+    case OwnDevices::Kind::known:
+    case OwnDevices::Kind::no_node:
+      break;
+  }
+  return given.node + ": no node";
 }
 
 std::string icrc_rule(std::string_view given) {
@@ -108,12 +140,16 @@ bool is_device_name(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-';
   };
-  return !text.empty() && text.size() <= kDeviceNameBytesMax && text != "." && text != ".." &&
-         std::all_of(text.begin(), text.end(), fits);
+  std::string name(text);
+  if (const auto sign = name.find(kDeviceNumberSign); sign != name.npos)
+    name.replace(sign, kDeviceNumberSign.size(), "0");
+  return !name.empty() && text.size() <= kDeviceNameBytesMax && name != "." && name != ".." &&
+         std::all_of(name.begin(), name.end(), fits);
 }
 
 std::string device_name_rule() {
-  return "1 to " + std::to_string(kDeviceNameBytesMax) + " letters, digits, '.', '_' or '-'";
+  return "1 to " + std::to_string(kDeviceNameBytesMax) +
+         " letters, digits, '.', '_' or '-', and at most one %d, for the device's number";
 }
 
 std::optional<wire::IcrcState> parse_icrc(std::string_view text) {
@@ -173,9 +209,19 @@ Result<EngineConfig, std::string> config_from_environment() {
 }
 
 Result<std::vector<EngineConfig>, std::string> devices_from_environment() {
-  auto config = config_from_environment();
-  if (!config) return Failure{config.error()};
-  return std::vector{std::move(*config)};
+  const auto first = config_from_environment();
+  if (!first) return Failure{first.error()};
+  const OwnDevices own = own_devices();
+  if (own.kind != OwnDevices::Kind::known)
+    return Failure{devices_error(own, {given(kDevicesVariable), given(kNodeVariable), given(kLinkVariable)})};
+  std::vector<EngineConfig> configs(own.count, *first);
+  for (std::uint32_t i = 0; i < own.count; ++i) {
+    configs[i].number = {i, 1};
+    configs[i].address = own.addresses[i];
+    configs[i].link = text_of(link_of_device(first->link, i));
+    if (first->seed) configs[i].seed = *first->seed + i;  // each device draws numbers and faults of its own
+  }
+  return configs;
 }
 
 }  // namespace verbena::host

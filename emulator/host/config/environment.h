@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulator/host/config/engine_config.h"
+#include "emulator/host/config/own_devices.h"
 #include "emulator/host/config/variables.h"
 #include "wire/result.h"
 
@@ -27,13 +28,22 @@ std::optional<std::uint64_t> seed_from_environment();
 std::string rank_rule();
 /// The links that there are, in words, for messages: "shm, fabric, udp or raw:INTERFACE", and which may be meant.
 std::string link_rule(std::string_view given);
-/// find_link_kind(), and an interface that may exist.
+/// find_link_kind(), and interfaces that may exist.
 bool is_link_name(std::string_view text);
 /// When the NIC leaves an ICRC to be computed later (ICRC offload, wire/icrc.h): "offload" where the link takes such
 /// frames, "always" never. Nothing: the text is neither.
 std::optional<wire::IcrcState> parse_icrc(std::string_view text);
 std::string icrc_rule(std::string_view given);
-/// 1 to 63 letters, digits, '.', '_' or '-', not "." or "..": it becomes the name of a directory that programs see.
+/// By what the user has given devices, as a message begins: "--devices 17", "--node 1,1", "--link raw:eth0".
+struct DevicesGiven {
+  std::string devices;
+  std::string node;
+  std::string link;
+};
+/// What is wrong with them, and what would be right, in one line.
+std::string devices_error(const OwnDevices& wrong, const DevicesGiven& given);
+/// 1 to 63 letters, digits, '.', '_' or '-', one kDeviceNumberSign at most, not "." or "..": it becomes the name of
+/// directories that programs see.
 bool is_device_name(std::string_view text);
 /// The same in words, for messages, from the number on.
 std::string device_name_rule();

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "emulator/host/config/environment.h"
+#include "emulator/host/config/own_devices.h"
 
 namespace verbena::host {
 namespace {
@@ -36,8 +37,18 @@ constexpr const char* kUcxDevicesVariable = "UCX_NET_DEVICES";
 constexpr const char* kUcxTransportsVariable = "UCX_TLS";
 constexpr const char* kUcxTransports = "^shm";
 
-std::string port_of(const std::string& device_name) {
-  return (device_name.empty() ? kDeviceNameDefault : device_name) + ":1";
+/// The first ports of all devices, as UCX wants them.
+std::string ports_of(const std::string& device_name, std::uint32_t devices) {
+  std::string ports;
+  for (std::uint32_t i = 0; i < devices; ++i) {
+    const DeviceSettings settings{.name = device_name.empty() ? kDeviceNameDefault : std::string_view(device_name)};
+    ports += (i == 0 ? "" : ",") + std::string(device_of(node_address(1), {i, 1}, settings).name.view()) + ":1";
+  }
+  return ports;
+}
+
+std::uint32_t devices_of(const std::string& node, const std::string& devices, const std::string& link) {
+  return devices_by(parse_node(list_item(node, 0)).value_or(node_address(kNodeDefault)), devices, node, link).count;
 }
 
 /// What an outer `verbena exec` has set is not the user's.
@@ -46,21 +57,24 @@ bool is_users(const char* name, const std::string& ours) {
   return value != nullptr && (value != ours || variable(kFabricVariable) == nullptr);
 }
 
-/// Before the device's name is set anew.
-void tell_ucx(const std::string& device_name) {
-  if (is_users(kUcxDevicesVariable, port_of(variable(kDeviceNameVariable, ""))) ||
-      is_users(kUcxTransportsVariable, kUcxTransports))
-    return;
-  setenv(kUcxDevicesVariable, port_of(device_name).c_str(), 1);
+/// Before the devices are set anew.
+void tell_ucx(const LaunchEnvironment& plan) {
+  const std::string outer =
+      ports_of(variable(kDeviceNameVariable, ""),
+               devices_of(variable(kNodeVariable, ""), variable(kDevicesVariable, ""), variable(kLinkVariable, "")));
+  if (is_users(kUcxDevicesVariable, outer) || is_users(kUcxTransportsVariable, kUcxTransports)) return;
+  const std::string ports = ports_of(plan.device_name, devices_of(plan.node, plan.devices, plan.link));
+  setenv(kUcxDevicesVariable, ports.c_str(), 1);
   setenv(kUcxTransportsVariable, kUcxTransports, 1);
 }
 
 }  // namespace
 
 void set_environment(const LaunchEnvironment& plan, const std::string& library_directory) {
-  tell_ucx(plan.device_name);
+  tell_ucx(plan);
   set_or_unset(kFabricVariable, plan.fabric);
   set_or_unset(kNodeVariable, plan.node);
+  set_or_unset(kDevicesVariable, plan.devices);
   set_or_unset(kLinkVariable, plan.link);
   set_or_unset(kPcapVariable, plan.capture_path);
   set_or_unset(kPcapSnapVariable, plan.capture_snap_bytes);

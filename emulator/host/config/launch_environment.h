@@ -13,7 +13,8 @@ namespace verbena::host {
 /// Already validated. An empty text or vector is a variable that is not set.
 struct LaunchEnvironment {
   std::string fabric;
-  std::string node;  // own_node.h
+  std::string node;     // own_node.h
+  std::string devices;  // how many; empty: as many as `node` and `link` name, else 1 (own_devices.h)
   std::string link;
   std::string capture_path;  // absolute
   std::string capture_snap_bytes;

@@ -26,7 +26,7 @@ inline constexpr LinkKind kLinkKinds[] = {
 };
 inline constexpr const LinkKind& kLinkKindDefault = kLinkKinds[0];
 
-/// What comes behind the name of the kind: the interface; empty if nothing does.
+/// What comes behind the name of the kind: the interface, or those of several devices; empty if nothing does.
 constexpr std::string_view interface_of(std::string_view link) {
   const auto colon = link.find(':');
   if (colon != link.npos) link.remove_prefix(colon + 1);

@@ -1,8 +1,9 @@
 // OwnNode: the node of the fabric on which this process stands, by its environment.
 //
 // Solely the meaning of VERBENA_NODE: a node, or "auto:N", which leaves it to the launcher that has started the process
-// (mpirun, srun): it tells each process its rank in a variable, and the process stands on node 1 + rank modulo N. The
-// verbs, the files below /sys and the sockets ask here, so that they agree. libc only: the path shim includes it.
+// (mpirun, srun): it tells each process its rank in a variable, and the process stands on node 1 + rank modulo N. A node
+// with several devices may give the address of each, by commas (own_devices.h); the first one is the node's. The verbs,
+// the files below /sys and the sockets ask here, so that they agree. libc only: the path shim includes it.
 #pragma once
 
 #include <charconv>
@@ -12,6 +13,7 @@
 
 #include "emulator/host/config/variables.h"
 #include "emulator/host/node/identity.h"
+#include "emulator/host/os/text_list.h"
 
 namespace verbena::host {
 
@@ -63,7 +65,7 @@ OwnNode own_node_by(const Look& look) {
   const std::uint32_t nodes = detail::auto_nodes(text);
   if (nodes == UINT32_MAX) return {Kind::wrong_value};
   if (nodes == 0) {
-    const auto address = parse_node(text);
+    const auto address = parse_node(list_item(text, 0));
     return address ? OwnNode{Kind::known, *address} : OwnNode{Kind::wrong_value};
   }
   bool found = false;

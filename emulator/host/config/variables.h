@@ -12,9 +12,11 @@ namespace verbena::host {
 
 /// --fabric: the name of the fabric
 inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";
-/// --node, --nodes: a number K, an address, or auto:N (own_node.h)
+/// --node, --nodes: a number K, an address, or auto:N (own_node.h); by commas, the address of each device
 inline constexpr const char* kNodeVariable = "VERBENA_NODE";
-/// --link: shm, fabric, udp or raw:INTERFACE
+/// --devices: how many the node has (own_devices.h)
+inline constexpr const char* kDevicesVariable = "VERBENA_DEVICES";
+/// --link: shm, fabric, udp or raw:INTERFACE; by commas, the interface of each device
 inline constexpr const char* kLinkVariable = "VERBENA_LINK";
 /// --pcap: the file of the capture
 inline constexpr const char* kPcapVariable = "VERBENA_PCAP";

@@ -84,7 +84,10 @@ constexpr wire::MacAddress node_mac(const wire::Gid& address) {
 }
 
 /// K in 1..254 (127.47.91.K), an IPv4 or an IPv6 address of one node.
-inline std::optional<wire::Gid> parse_node(const char* text) {
+inline std::optional<wire::Gid> parse_node(std::string_view given) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (given.size() >= sizeof text) return std::nullopt;
+  given.copy(text, given.size());
   std::uint32_t node = 0;
   const char* at = text;
   for (; *at >= '0' && *at <= '9' && at - text < 3; ++at) node = node * 10 + static_cast<std::uint32_t>(*at - '0');
@@ -101,8 +104,9 @@ inline std::optional<wire::Gid> parse_node(const char* text) {
 
 // -- Devices ---------------------------------------------------------------------------------------------------------
 
-inline constexpr std::uint32_t kDevicesMax = 16;  // of a process
-inline constexpr std::uint32_t kPortsMax = 2;     // of a device
+inline constexpr std::uint32_t kDevicesMax = 16;             // of a process
+inline constexpr std::uint32_t kPortsMax = 2;                // of a device
+inline constexpr std::string_view kDeviceNumberSign = "%d";  // in the name of several devices
 
 /// Which device of a node, from 0, and which of its ports, from 1.
 struct DeviceNumber {
@@ -150,19 +154,25 @@ struct OwnInterfaces {
   }
 };
 
-/// The name of a device, by that of the first: its number is counted on, or put behind a name that has none.
-constexpr FixedText<64> device_name_of(std::string_view first, std::uint32_t device) {
+/// The name of a device, by what names them all: the device's number takes the place of "%d"; else the number in the
+/// first one's name is counted on, or put behind a name that has none.
+constexpr FixedText<64> device_name_of(std::string_view names, std::uint32_t device) {
   constexpr std::size_t kDigitsMax = 9;
   FixedText<64> name;
-  if (device == 0) return name.append(first);
+  if (const auto at = names.find(kDeviceNumberSign); at != names.npos) {
+    name.append(std::string_view(names.data(), at)).append_number(device);
+    names.remove_prefix(at + kDeviceNumberSign.size());
+    return name.append(names);
+  }
+  if (device == 0) return name.append(names);
   std::size_t digits = 0;
-  while (digits < first.size() && digits < kDigitsMax && first[first.size() - digits - 1] >= '0' &&
-         first[first.size() - digits - 1] <= '9')
+  while (digits < names.size() && digits < kDigitsMax && names[names.size() - digits - 1] >= '0' &&
+         names[names.size() - digits - 1] <= '9')
     ++digits;
   std::uint32_t number = 0;
-  for (std::size_t i = first.size() - digits; i < first.size(); ++i)
-    number = number * 10 + static_cast<std::uint32_t>(first[i] - '0');
-  return name.append(std::string_view(first.data(), first.size() - digits)).append_number(number + device);
+  for (std::size_t i = names.size() - digits; i < names.size(); ++i)
+    number = number * 10 + static_cast<std::uint32_t>(names[i] - '0');
+  return name.append(std::string_view(names.data(), names.size() - digits)).append_number(number + device);
 }
 }  // namespace detail
 
@@ -171,7 +181,7 @@ inline constexpr detail::OwnInterfaces kOwnInterfaces;
 
 /// What a device is besides its numbers and its address.
 struct DeviceSettings {
-  std::string_view name = "verbena0";  // of the node's first device
+  std::string_view name = "verbena0";  // of the node's first device, or with kDeviceNumberSign of all
   std::string_view interface;          // that the link names; empty: it names none
   bool has_link_local = true;          // the link carries frames for the link-local address as well
   std::uint64_t bits_per_second = kPortRateDefault;

@@ -1,0 +1,102 @@
+// OwnDevices: which devices this process has, by its environment.
+//
+// Solely the list: how many they are, the address and the interface of each. libibverbs (environment.h) and the path
+// shim both read it here, so that they agree. libc only: the path shim includes it.
+// Tested by: tests/host/config/own_devices_test.cc
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "emulator/host/config/link_kind.h"
+#include "emulator/host/config/own_node.h"
+#include "emulator/host/config/variables.h"
+#include "emulator/host/node/identity.h"
+#include "emulator/host/os/text_list.h"
+
+namespace verbena::host {
+
+struct OwnDevices {
+  enum class Kind : std::uint8_t {
+    known,
+    no_node,          // own_node.h says why
+    wrong_count,      // of VERBENA_DEVICES
+    wrong_address,    // of device `of`, or it has none
+    same_address,     // device `of` has that of one before it
+    wrong_interface,  // device `of` has none, has that of one before it, or there are more than devices
+  };
+  Kind kind = Kind::known;
+  std::uint32_t of = 0;
+  std::uint32_t count = 1;
+  std::array<wire::Gid, kDevicesMax> addresses{node_address(kNodeDefault)};
+};
+
+/// The link of one device, where `links` may name an interface for each: "raw:eth1" of "raw:eth0,eth1" for device 1.
+/// Empty: it names too few.
+struct DeviceLink {
+  std::string_view kind;
+  std::string_view interface;
+};
+constexpr DeviceLink link_of_device(std::string_view links, std::uint32_t device) {
+  const std::string_view interfaces = interface_of(links);
+  return {std::string_view(links.data(), std::min(links.find(':'), links.size())),
+          interfaces.empty() ? interfaces : list_item(interfaces, device)};
+}
+
+namespace detail {
+constexpr OwnDevices wrong_device(OwnDevices devices, OwnDevices::Kind kind, std::uint32_t of) {
+  devices.kind = kind;
+  devices.of = of;
+  return devices;
+}
+
+/// Each device has an interface of its own, if the link names any.
+constexpr OwnDevices with_interfaces(OwnDevices devices, std::string_view links) {
+  const std::string_view interfaces = interface_of(links);
+  if (interfaces.empty()) return devices;
+  const auto named = static_cast<std::uint32_t>(std::min<std::size_t>(list_size(interfaces), kDevicesMax + 1));
+  for (std::uint32_t i = 0; i < devices.count; ++i) {
+    const std::string_view interface = list_item(interfaces, i);
+    if (interface.empty()) return wrong_device(devices, OwnDevices::Kind::wrong_interface, i);
+    for (std::uint32_t k = 0; k < i; ++k)
+      if (list_item(interfaces, k) == interface) return wrong_device(devices, OwnDevices::Kind::wrong_interface, i);
+  }
+  if (named <= devices.count) return devices;
+  return wrong_device(devices, OwnDevices::Kind::wrong_interface, devices.count);
+}
+}  // namespace detail
+
+/// `count`: the text of VERBENA_DEVICES; empty: as many as there are addresses or interfaces, whichever are more.
+/// `nodes`: that of VERBENA_NODE, `first` the address of the node by it (own_node.h). `links`: that of VERBENA_LINK.
+inline OwnDevices devices_by(const wire::Gid& first, std::string_view count, std::string_view nodes,
+                             std::string_view links) {
+  using Kind = OwnDevices::Kind;
+  OwnDevices devices;
+  const std::size_t listed = list_size(nodes);
+  devices.addresses[0] = first;
+  devices.count = static_cast<std::uint32_t>(
+      std::min<std::size_t>(std::max(listed, list_size(interface_of(links))), kDevicesMax + 1));
+  if (!count.empty() && !detail::read_whole(count, 1, kDevicesMax, devices.count))
+    return detail::wrong_device(OwnDevices{}, Kind::wrong_count, 0);
+  if (devices.count > kDevicesMax) return detail::wrong_device(OwnDevices{}, Kind::wrong_count, 0);
+  if (listed > devices.count) return detail::wrong_device(devices, Kind::wrong_address, devices.count);
+  for (std::uint32_t i = 1; i < devices.count; ++i) {
+    const auto address = i < listed ? parse_node(list_item(nodes, i)) : device_address(first, {i, 1});
+    if (!address || (i >= listed && !node_number(first))) return detail::wrong_device(devices, Kind::wrong_address, i);
+    for (std::uint32_t k = 0; k < i; ++k)
+      if (devices.addresses[k] == *address) return detail::wrong_device(devices, Kind::same_address, i);
+    devices.addresses[i] = *address;
+  }
+  return detail::with_interfaces(devices, links);
+}
+
+/// Of this process.
+inline OwnDevices own_devices() {
+  const OwnNode node = own_node();
+  if (node.kind != OwnNode::Kind::known) return detail::wrong_device(OwnDevices{}, OwnDevices::Kind::no_node, 0);
+  return devices_by(node.address, variable(kDevicesVariable, ""), variable(kNodeVariable, ""),
+                    variable(kLinkVariable, ""));
+}
+
+}  // namespace verbena::host

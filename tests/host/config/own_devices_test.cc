@@ -1,0 +1,81 @@
+// The devices that a process has by its environment: how many, the address and the interface of each.
+#include "emulator/host/config/own_devices.h"
+
+#include <boost/test/unit_test.hpp>
+#include <ostream>
+#include <string>
+
+#include "emulator/host/node/node_directory.h"
+
+namespace verbena::host {
+std::ostream& operator<<(std::ostream& out, OwnDevices::Kind kind) {
+  return out << static_cast<unsigned>(kind);
+}
+}  // namespace verbena::host
+
+namespace {
+using namespace verbena::host;
+using Kind = OwnDevices::Kind;
+
+OwnDevices devices(std::string_view count, std::string_view nodes = "", std::string_view links = "") {
+  return devices_by(parse_node(list_item(nodes, 0)).value_or(node_address(1)), count, nodes, links);
+}
+
+/// "127.47.91.1 127.47.92.1", or the kind of what is wrong and the device.
+std::string addresses(const OwnDevices& found) {
+  if (found.kind != Kind::known)
+    return "wrong " + std::to_string(static_cast<unsigned>(found.kind)) + " " + std::to_string(found.of);
+  std::string text;
+  for (std::uint32_t i = 0; i < found.count; ++i) text += (i == 0 ? "" : " ") + address_text(found.addresses[i]);
+  return text;
+}
+
+std::string wrong(Kind kind, std::uint32_t of) {
+  return "wrong " + std::to_string(static_cast<unsigned>(kind)) + " " + std::to_string(of);
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(items_of_a_list_are_parted_by_commas) {
+  static_assert(list_size("") == 1 && list_size("a") == 1 && list_size("a,b,") == 3);
+  static_assert(list_item("a,bc,d", 0) == "a" && list_item("a,bc,d", 1) == "bc" && list_item("a,bc,d", 2) == "d");
+  static_assert(list_item("a,bc", 2).empty() && list_item("", 0).empty() && list_item("a,,b", 1).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_has_one_device_unless_it_is_told) {
+  BOOST_TEST(addresses(devices("")) == "127.47.91.1");
+  BOOST_TEST(addresses(devices("1", "7")) == "127.47.91.7");
+  BOOST_TEST(addresses(devices("", "10.0.0.1", "raw:eth0")) == "10.0.0.1");
+}
+
+BOOST_AUTO_TEST_CASE(devices_of_a_node_have_addresses_in_turn) {
+  BOOST_TEST(addresses(devices("3", "7")) == "127.47.91.7 127.47.92.7 127.47.93.7");
+  BOOST_TEST(devices("16", "254").addresses[15].ipv4() == 0x7f2f6afeu);  // 127.47.106.254
+}
+
+BOOST_AUTO_TEST_CASE(devices_elsewhere_are_given_addresses) {
+  BOOST_TEST(addresses(devices("", "10.0.0.1,10.0.1.1")) == "10.0.0.1 10.0.1.1");
+  BOOST_TEST(addresses(devices("2", "fd00::1,10.0.1.1")) == "fd00::1 10.0.1.1");
+  BOOST_TEST(addresses(devices("2", "10.0.0.1")) == wrong(Kind::wrong_address, 1));
+  BOOST_TEST(addresses(devices("", "10.0.0.1,")) == wrong(Kind::wrong_address, 1));
+  BOOST_TEST(addresses(devices("", "10.0.0.1,255.1")) == wrong(Kind::wrong_address, 1));
+  BOOST_TEST(addresses(devices("1", "10.0.0.1,10.0.1.1")) == wrong(Kind::wrong_address, 1));
+  BOOST_TEST(addresses(devices("3", "10.0.0.1,10.0.0.2,10.0.0.1")) == wrong(Kind::same_address, 2));
+  BOOST_TEST(addresses(devices("2", "3,3")) == wrong(Kind::same_address, 1));
+}
+
+BOOST_AUTO_TEST_CASE(devices_have_interfaces_of_their_own) {
+  BOOST_TEST(addresses(devices("", "10.0.0.1,10.0.1.1", "raw:eth0,eth1")) == "10.0.0.1 10.0.1.1");
+  BOOST_TEST(
+      (link_of_device("raw:eth0,eth1", 1).kind == "raw" && link_of_device("raw:eth0,eth1", 1).interface == "eth1"));
+  BOOST_TEST((link_of_device("udp", 1).kind == "udp" && link_of_device("udp", 1).interface.empty()));
+  BOOST_TEST(addresses(devices("", "10.0.0.1,10.0.1.1", "raw:eth0")) == wrong(Kind::wrong_interface, 1));
+  BOOST_TEST(addresses(devices("", "10.0.0.1,10.0.1.1", "raw:eth0,eth0")) == wrong(Kind::wrong_interface, 1));
+  BOOST_TEST(addresses(devices("1", "10.0.0.1", "raw:eth0,eth1")) == wrong(Kind::wrong_interface, 1));
+  BOOST_TEST(addresses(devices("", "10.0.0.1", "raw:eth0,eth1")) == wrong(Kind::wrong_address, 1));
+}
+
+BOOST_AUTO_TEST_CASE(a_number_of_devices_is_1_to_16) {
+  for (const char* count : {"0", "17", "-1", "two", "2x", "4294967297"})
+    BOOST_TEST(devices(count).kind == Kind::wrong_count, count);
+  BOOST_TEST(devices("", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17").kind == Kind::wrong_count);
+}

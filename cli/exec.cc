@@ -152,7 +152,8 @@ std::optional<std::string> wrong_devices(const ExecOptions& options) {
   const host::OwnDevices devices = devices_of(options, options.node);
   if (devices.kind == host::OwnDevices::Kind::known) return std::nullopt;
   const std::string node = "--node " + (options.node.empty() ? std::to_string(host::kNodeDefault) : options.node);
-  return host::devices_error(devices, {"--devices " + options.devices, node, "--link " + options.link});
+  return host::devices_error(
+      devices, {options.devices.empty() ? node : "--devices " + options.devices, node, "--link " + options.link});
 }
 
 std::optional<std::string> wrong_link(const std::string& link) {
@@ -329,7 +330,8 @@ int run_exec(const Arguments& arguments) {
   if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
-  if (options.stats) fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node)));
+  if (options.stats)
+    fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node), devices_of(options, plan.node).count > 1));
   if (!options.stats_json.empty())
     if (const auto written = scenarios::write_file(options.stats_json, report.json()); !written)
       return line.fail(kExitInternal, "--stats-json " + written.error().text);

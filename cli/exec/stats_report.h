@@ -2,10 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "emulator/host/node/stats_file.h"
+#include "wire/types.h"
 
 namespace verbena::cli {
 
@@ -18,17 +23,22 @@ class StatsReport {
 
   /// Makes the file (a memfd: nothing can stay behind) and sets the variable that names it. False: errno says why.
   bool open(const std::string& fabric);
-  /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1".
-  std::string text(std::string_view nodes) const;
-  /// All of them, for programs: {"processes": 1, "counters": {"tx_packets": 5, ...}}, one line.
+  /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1". Of a node with several
+  /// devices they follow for each device, by its address.
+  std::string text(std::string_view nodes, bool by_device) const;
+  /// All of them, for programs, in one line: {"processes": 1, "counters": {"tx_packets": 5, ...}, "devices":
+  /// [{"address": "127.47.91.1", "counters": {...}}, ...]}, with the devices that a process has opened.
   std::string json() const;
-  /// All of them, summed over the processes.
-  std::vector<std::pair<std::string_view, std::uint64_t>> sums() const;
+  using Sums = std::vector<std::pair<std::string_view, std::uint64_t>>;
+  /// All of them, summed over the processes: of all devices, or of the one with the address.
+  Sums sums(std::optional<wire::Gid> device = std::nullopt) const;
   /// The file's name, for the programs; while this object lives.
   std::string path() const;
 
  private:
+  std::span<const host::StatsFile::Block> blocks() const;
   std::size_t processes() const;
+  std::vector<wire::Gid> devices() const;  // by their addresses, in order
   int descriptor_ = -1;
   void* mapping_ = nullptr;
 };

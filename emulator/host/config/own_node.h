@@ -1,9 +1,9 @@
 // OwnNode: the node of the fabric on which this process stands, by its environment.
 //
 // Solely the meaning of VERBENA_NODE: a node, or "auto:N", which leaves it to the launcher that has started the process
-// (mpirun, srun): it tells each process its rank in a variable, and the process stands on node 1 + rank modulo N. A node
-// with several devices may give the address of each, by commas (own_devices.h); the first one is the node's. The verbs,
-// the files below /sys and the sockets ask here, so that they agree. libc only: the path shim includes it.
+// (mpirun, srun): it tells each process its rank in a variable, and the process stands on node 1 + rank modulo N. A
+// node with several devices may give the address of each, by commas (own_devices.h); the first one is the node's. The
+// verbs, the files below /sys and the sockets ask here, so that they agree. libc only: the path shim includes it.
 #pragma once
 
 #include <charconv>

@@ -151,6 +151,38 @@ BOOST_AUTO_TEST_CASE(one_end_of_a_conversation_from_any_moment_on_is_clean) {
   BOOST_TEST(judged > 1000u);
 }
 
+BOOST_AUTO_TEST_CASE(read_that_left_before_the_mtu_was_known_counts) {
+  checkers::CheckedConnection connection;
+  for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), wire::Qpn(0x11), {}, {}};
+  checkers::Checkers checkers;
+  checkers.connect(connection);
+  const wire::FramePath there{.source = node_gid(1), .destination = node_gid(2)};
+  const wire::FramePath back{.source = node_gid(2), .destination = node_gid(1)};
+  Time now{};
+  const auto see = [&](const wire::FramePath& path, const PacketSpec& spec, checkers::Seen seen) {
+    observe(checkers, {now = now + microseconds(1), make_frame(wire::FrameTemplate(path), spec), seen});
+  };
+  const auto read = [](std::uint32_t psn) {
+    return PacketSpec{.opcode = rc(OperationCode::read_request), .psn = psn, .reth = {.length = 20000}};
+  };
+  const auto response = [](std::uint32_t psn, std::uint32_t msn) {
+    return PacketSpec{.opcode = rc(OperationCode::read_response_first),
+                      .psn = psn,
+                      .aeth = {wire::ack_syndrome(31), msn},
+                      .payload = std::vector<std::byte>(4096)};
+  };
+  for (const std::uint32_t psn : {11u, 16u}) see(there, read(psn), checkers::Seen::sent);
+  see(there, read(11), checkers::Seen::delivered);
+  see(back, response(11, 22), checkers::Seen::sent);
+  see(there, read(16), checkers::Seen::delivered);
+  const PacketSpec answer{.opcode = rc(OperationCode::acknowledge), .psn = 15, .aeth = {wire::ack_syndrome(31), 22}};
+  see(back, answer, checkers::Seen::sent);
+  see(back, response(16, 23), checkers::Seen::sent);
+  check_clean(checkers);
+  see(back, response(16, 24), checkers::Seen::sent);
+  BOOST_TEST(violations_of(checkers, "msn") == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(requester_back_from_a_long_silence_may_go_on_at_the_answer) {
   checkers::CheckedConnection connection;
   for (unsigned end = 0; end < 2; ++end) connection.ends[end] = {node_gid(end + 1), wire::Qpn(0x11), {}, {}};

@@ -72,9 +72,9 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.option("--link", options.link, "KIND",
               "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
               "raw:INTERFACE (CAP_NET_RAW; by commas, one of each device) [fabric where one is running, else shm]");
-  line.option("--wait-for-listener", options.awaited_node, "K|ADDRESS",
-              "start the program once one on that node listens (TCP or rdma_cm): a client waits for its server, for a "
-              "minute at most");
+  line.option("--wait-for-listener", options.awaited_node, "K",
+              "start the program once one on that node (or address) listens, by TCP or rdma_cm: a client waits for its "
+              "server, for a minute at most");
   line.option("--pcap", options.pcap, "FILE", "write every packet of the node to FILE (pcapng)");
   line.option("--pcap-snap", options.pcap_snap, "BYTES", "keep only the first BYTES of each packet; 0 keeps all");
   line.option("--fault", options.faults, "SPEC",
@@ -107,7 +107,6 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.example("verbena exec --node 1 -- ib_write_bw", "a server; its client, in another shell, is the next");
   line.example("verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1",
                "in whichever order they start");
-  line.example("verbena exec --devices 2 -- ibv_devinfo", "a node with two NICs");
 }
 
 bool is_by_rank(const ExecOptions& options) {

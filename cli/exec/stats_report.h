@@ -25,7 +25,7 @@ class StatsReport {
   bool open(const std::string& fabric);
   /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1". Of a node with several
   /// devices they follow for each device, by its address.
-  std::string text(std::string_view nodes, bool by_device) const;
+  std::string text(std::string_view nodes, bool by_device = false) const;
   /// All of them, for programs, in one line: {"processes": 1, "counters": {"tx_packets": 5, ...}, "devices":
   /// [{"address": "127.47.91.1", "counters": {...}}, ...]}, with the devices that a process has opened.
   std::string json() const;

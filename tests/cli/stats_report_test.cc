@@ -2,8 +2,10 @@
 #include "cli/exec/stats_report.h"
 
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "emulator/host/node/identity.h"
 #include "emulator/host/node/stats_file.h"
 
 using namespace verbena;
@@ -19,4 +21,27 @@ BOOST_AUTO_TEST_CASE(posts_that_were_refused_for_want_of_polling_are_explained) 
   const std::string text = report.text("node 1");
   BOOST_TEST(text.find("posts_refused_unpolled") != std::string::npos);
   BOOST_TEST(text.find(kHint) != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(counters_are_summed_and_told_for_each_device) {
+  cli::StatsReport report;
+  BOOST_REQUIRE(report.open("stats-report-test"));
+  const host::DeviceNumber second{1, 1};
+  const auto open = [&](const wire::Gid& address) {
+    return host::StatsBlock::open(report.path(), "stats-report-test", address, 0);
+  };
+  const auto one = open(host::node_address(7)), other = open(host::device_address(host::node_address(7), second));
+  one->counters().add(nic::Counter::tx_packets, 3);
+  other->counters().add(nic::Counter::tx_packets, 40);
+  BOOST_TEST(report.text("node 7") ==
+             "verbena: counters of node 7, 1 process\n  tx_packets                               43\n");
+  const std::string text = report.text("node 7", true);
+  BOOST_TEST(text.ends_with(" of the device 127.47.91.7\n  tx_packets                                3\n"
+                            " of the device 127.47.92.7\n  tx_packets                               40\n"),
+             text);
+  const auto json = nlohmann::json::parse(report.json());
+  BOOST_TEST(json.at("processes") == 1);
+  BOOST_TEST(json.at("counters").at("tx_packets") == 43);
+  BOOST_TEST(json.at("devices").at(1).at("address") == "127.47.92.7");
+  BOOST_TEST(json.at("devices").at(1).at("counters").at("tx_packets") == 40);
 }

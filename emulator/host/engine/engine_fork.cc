@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emulator/host/engine/engine.h"
+#include "emulator/host/engine/progress_loop.h"
 #include "emulator/host/os/call_state.h"
 
 namespace verbena::host {
@@ -37,11 +38,13 @@ void ForkRegistry::prepare() {
     engine->lock_.lock();
     if (engine->live_.parts().fork_guard != nullptr) engine->live_.parts().fork_guard->hold_for_fork();
   }
+  ProgressLoop::hold_for_fork();
 }
 
 void ForkRegistry::parent() {
   if (is_state_lost()) return;
   ForkRegistry& registry = instance();
+  ProgressLoop::release_after_fork(false);
   for (Engine* engine : registry.engines_) {
     if (engine->live_.parts().fork_guard != nullptr) engine->live_.parts().fork_guard->release_after_fork();
     engine->lock_.unlock();
@@ -53,6 +56,7 @@ void ForkRegistry::parent() {
 void ForkRegistry::child() {
   if (is_state_lost()) return;
   ForkRegistry& registry = instance();
+  ProgressLoop::release_after_fork(true);
   for (Engine* engine : registry.engines_) {
     if (engine->live_.parts().fork_guard != nullptr) engine->live_.parts().fork_guard->release_after_fork();
     engine->lock_.unlock();

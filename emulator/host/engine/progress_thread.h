@@ -1,16 +1,14 @@
-// ProgressThread: the thread that runs the NIC when no application thread does.
+// Progress and ProgressThread: what runs the NIC when no application thread does.
 //
-// Solely responsible for the thread: its signals, its sleep in ppoll over the link's descriptors and its own eventfd,
-// its end. When it looks, spins and sleeps is wait_policy.h's to say; what a pass is belongs to Progress (engine.h).
+// Solely what an engine and the thread that serves it ask of each other. Several engines of a process share a thread
+// (progress_loop.h); each has a ProgressThread of its own, by which it comes to it, wakes it and leaves it. When the
+// thread looks, spins and sleeps is wait_policy.h's to say; what a pass is belongs to Progress (engine.h).
+// Tested by: tests/host/engine/progress_thread_test.cc
 #pragma once
 
-#include <semaphore.h>
-
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "emulator/host/engine/wait_policy.h"
 #include "emulator/host/link/link.h"
@@ -43,24 +41,29 @@ class Progress {
   virtual bool frames_need_kernel() const = 0;
 };
 
+struct ProgressSeat;
+class ProgressLoop;
+
 class ProgressThread {
  public:
   /// `progress`, `clock` and `sleeper` outlive it.
   static Result<std::unique_ptr<ProgressThread>, std::string> create(Progress& progress,
                                                                      const Clock& clock = real_clock(),
                                                                      Sleeper& sleeper = real_sleeper());
-  /// Once. All signals are blocked in the thread. A failure is one line.
+  /// Once: from here on a thread serves it, that of the others with its clock and sleeper, or a new one. All signals
+  /// are blocked in the thread. A failure is one line.
   Result<void, std::string> start();
-  /// Ends and joins it; once, and before the owner forgets this object.
+  /// The thread serves it no more, and ends if it serves nobody else; once, and before the owner forgets this object.
+  /// Not in the thread itself.
   void stop();
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
-  /// Wakes it. Async-signal-safe, from any thread.
+  /// Wakes the thread for it. Async-signal-safe, from any thread.
   void kick();
-  /// Times it came back from ppoll.
-  std::uint64_t wakes() const { return wakes_.load(std::memory_order_relaxed); }
+  /// Times that the thread was woken for it.
+  std::uint64_t wakes() const;
   /// Lets the thread do `work(on)` and waits for its end, at most for `limit`. False: it has not come to it, and may
   /// still do it; or one such work is under way. The caller allocates nothing and takes no lock: it may stand in a
   /// handler of a signal that has interrupted anything but a call of ours.
@@ -69,24 +72,12 @@ class ProgressThread {
   void abandon();
 
  private:
-  ProgressThread(Progress& progress, const Clock& clock, Sleeper& sleeper, int kick_descriptor);
-  void main();
-  WaitPolicy::Wake sleep(Time until);
-  void do_work();
+  ProgressThread(std::unique_ptr<ProgressSeat> seat, const Clock& clock, Sleeper& sleeper);
 
-  Progress& progress_;
+  std::unique_ptr<ProgressSeat> seat_;
   const Clock& clock_;
   Sleeper& sleeper_;
-  int kick_;
-  std::atomic<bool> stop_{false};
-  std::atomic<std::uint64_t> wakes_{0};
-  // run_apart(): the state says whose turn it is.
-  enum class Work : std::uint8_t { none, being_given, given };
-  std::atomic<Work> work_state_{Work::none};
-  void (*work_)(void*) = nullptr;
-  void* work_on_ = nullptr;
-  sem_t work_done_{};
-  std::thread thread_;
+  std::shared_ptr<ProgressLoop> loop_;  // null: it is not served
 };
 
 }  // namespace verbena::host

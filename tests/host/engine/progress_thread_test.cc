@@ -204,3 +204,142 @@ BOOST_AUTO_TEST_CASE(thread_leaves_kernel_frames_to_a_polling_application) {
   Work over_shared_memory;
   BOOST_TEST(passes_beside_polls(over_shared_memory, microseconds(20)).all >= 4u);
 }
+
+// -- Several in one thread --------------------------------------------------------------------------------------------
+
+namespace {
+
+struct Seen final : Progress {
+  explicit Seen(Look always = Look::nothing) : look(always) {}
+  Look pass() override {
+    thread = gettid();
+    ++passes;
+    std::uint64_t rings = 0;
+    if (read(bell.get(), &rings, sizeof rings) != sizeof rings) return look;
+    frames += rings;
+    return Look::worked;
+  }
+  bool shares_core() override { return false; }
+  Activity activity() const override { return {}; }
+  Time prepare_sleep(bool, Time longest, bool& ready) override {
+    ready = true;
+    ++sleeps;
+    return std::min(longest, sleeps_until.load());
+  }
+  void woke() override {}
+  void acknowledge_doorbell() override {}
+  void service() override {}
+  Link::WaitDescriptors wait_descriptors() const override { return {bell.get(), -1}; }
+  bool frames_need_kernel() const override { return false; }
+  bool takes(std::uint64_t rings) {
+    const std::uint64_t before = frames;
+    BOOST_REQUIRE(write(bell.get(), &rings, sizeof rings) == sizeof rings);
+    return until([&] { return frames == before + rings; }, [] { std::this_thread::yield(); });
+  }
+
+  Descriptor bell{eventfd(0, EFD_NONBLOCK)};
+  const Look look;
+  std::atomic<Time> sleeps_until{kNever};
+  std::atomic<pid_t> thread{0};
+  std::atomic<std::uint64_t> frames{0};
+  std::atomic<std::uint64_t> passes{0};
+  std::atomic<std::uint64_t> sleeps{0};
+};
+
+std::unique_ptr<ProgressThread> serve(Seen& one, const Clock& clock = real_clock()) {
+  auto thread = ProgressThread::create(one, clock);
+  BOOST_REQUIRE(thread.ok());
+  BOOST_REQUIRE((*thread)->start().ok());
+  return std::move(*thread);
+}
+
+struct OtherClock final : Clock {
+  Time now() const override { return clock_now(); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(one_thread_serves_all_with_its_clock) {
+  const OtherClock clock;
+  Seen a, b, apart;
+  const auto of_a = serve(a), of_b = serve(b), of_apart = serve(apart, clock);
+  for (Seen* one : {&a, &b, &apart, &b, &a}) BOOST_TEST(one->takes(3));
+  BOOST_TEST(a.thread == b.thread);
+  BOOST_TEST(a.thread != apart.thread);
+  BOOST_TEST(a.thread != gettid());
+}
+
+BOOST_AUTO_TEST_CASE(who_leaves_is_served_no_more_and_the_others_are) {
+  Seen a, b, c;
+  auto of_a = serve(a), of_b = serve(b);
+  BOOST_TEST((a.takes(1) && b.takes(1)));
+  const pid_t thread = a.thread;
+  of_a->stop();
+  const std::uint64_t passes = a.passes;
+  const std::uint64_t one = 1;
+  BOOST_REQUIRE(write(a.bell.get(), &one, sizeof one) == sizeof one);
+  of_a->kick();
+  BOOST_TEST(b.takes(1));
+  BOOST_TEST(a.passes == passes);
+  const auto of_c = serve(c);
+  of_b.reset();
+  BOOST_TEST(c.takes(1));
+  BOOST_TEST(c.thread == thread);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_one_ends_the_thread_and_the_next_begins_another) {
+  Seen a, b;
+  serve(a)->stop();
+  const auto of_b = serve(b);
+  BOOST_TEST(b.takes(1));
+}
+
+BOOST_AUTO_TEST_CASE(who_sleeps_is_woken_while_the_thread_spins_for_another) {
+  Seen busy(Progress::Look::worked), quiet;
+  const auto of_quiet = serve(quiet), of_busy = serve(busy);
+  BOOST_REQUIRE(until([&] { return busy.passes > 1000 && quiet.sleeps != 0; }, [] { std::this_thread::yield(); }));
+  for (int i = 0; i < 20; ++i) BOOST_TEST(quiet.takes(1));
+  of_quiet->kick();
+  const std::uint64_t sleeps = quiet.sleeps;
+  quiet.sleeps_until = clock_now();
+  BOOST_TEST(quiet.takes(1));  // it sleeps anew, for no time
+  BOOST_TEST(until([&] { return quiet.sleeps > sleeps + 3; }, [] { std::this_thread::yield(); }));
+  BOOST_TEST(busy.sleeps == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_wakes_whose_it_is) {
+  Seen timed, quiet;
+  timed.sleeps_until = Time{};
+  const auto of_timed = serve(timed), of_quiet = serve(quiet);
+  BOOST_REQUIRE(until([&] { return timed.sleeps > 100 && quiet.sleeps != 0; }, [] { std::this_thread::yield(); }));
+  BOOST_TEST(of_quiet->wakes() == 0u);
+  BOOST_TEST(of_timed->wakes() > 90u);
+}
+
+BOOST_AUTO_TEST_CASE(work_is_done_in_the_thread_that_serves_others_as_well) {
+  Seen a, b;
+  const auto of_a = serve(a), of_b = serve(b);
+  BOOST_REQUIRE((a.takes(1) && b.takes(1)));
+  pid_t done_by = 0;
+  BOOST_TEST(of_b->run_apart([](void* into) { *static_cast<pid_t*>(into) = gettid(); }, &done_by, seconds(10)));
+  BOOST_TEST(done_by == a.thread);
+}
+
+BOOST_AUTO_TEST_CASE(many_come_and_go_at_once) {
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 100; ++turn) {
+        Seen one;
+        auto made = ProgressThread::create(one);
+        if (!made.ok() || !(*made)->start().ok()) ++wrong;
+        const std::uint64_t rings = 1;
+        if (write(one.bell.get(), &rings, sizeof rings) != sizeof rings) ++wrong;
+        if (!until([&] { return one.frames == 1; }, [] { std::this_thread::yield(); })) ++wrong;
+        (*made)->stop();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(wrong == 0);
+}

@@ -1,5 +1,5 @@
-// Hooks: ioctl() about the node's own interface (own_interface.h): SIOCGIFCONF and the other SIOCGIF*, and what ethtool
-// asks of its driver and speed.
+// Hooks: ioctl() about the node's own interfaces (own_addresses.h): SIOCGIFCONF and the other SIOCGIF*, and what
+// ethtool asks of its driver and speed.
 // Tested by: tests/shim/sockets/own_interface_test.cc
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -10,12 +10,12 @@
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "verbs-shim/sockets/own_addresses.h"
 #include "verbs-shim/sysfs/real.h"
 
-using verbena::host::OwnInterface;
-using verbena::path::own_interface;
+using verbena::host::DeviceIdentity;
 
 namespace {
 
@@ -34,18 +34,17 @@ void set_name(sockaddr& into, in_addr address) {
   std::memcpy(&into, &name, sizeof into);
 }
 
-void set_mac(sockaddr& into) {
-  const auto mac = verbena::path::interface_mac();
+void set_mac(sockaddr& into, const verbena::wire::MacAddress& mac) {
   into = {};
   into.sa_family = ARPHRD_ETHER;
   std::memcpy(into.sa_data, mac.octets.data(), mac.octets.size());
 }
 
-std::uint32_t speed_mbps() {
-  return static_cast<std::uint32_t>(verbena::path::own_port(0).bits_per_second / 1'000'000);
+std::uint32_t speed_mbps(const DeviceIdentity& of) {
+  return static_cast<std::uint32_t>(of.bits_per_second / 1'000'000);
 }
 
-int tell_link_settings(void* at) {
+int tell_link_settings(const DeviceIdentity& of, void* at) {
   ethtool_link_settings settings{};
   std::memcpy(&settings, at, sizeof settings);
   const bool is_agreed = settings.link_mode_masks_nwords == kLinkModeWords;
@@ -54,7 +53,7 @@ int tell_link_settings(void* at) {
   // Who does not know how long the masks are is told (linux/ethtool.h).
   settings.link_mode_masks_nwords = is_agreed ? kLinkModeWords : static_cast<std::int8_t>(-kLinkModeWords);
   if (is_agreed) {
-    settings.speed = speed_mbps();
+    settings.speed = speed_mbps(of);
     settings.duplex = DUPLEX_FULL;
     settings.port = PORT_DA;
     std::memset(static_cast<char*>(at) + sizeof settings, 0, 3 * kLinkModeWords * sizeof(std::uint32_t));
@@ -63,40 +62,40 @@ int tell_link_settings(void* at) {
   return 0;
 }
 
-int tell_settings(void* at) {
+int tell_settings(const DeviceIdentity& of, void* at) {
   ethtool_cmd settings{};
   settings.cmd = ETHTOOL_GSET;
-  ethtool_cmd_speed_set(&settings, speed_mbps());
+  ethtool_cmd_speed_set(&settings, speed_mbps(of));
   settings.duplex = DUPLEX_FULL;
   settings.port = PORT_DA;
   std::memcpy(at, &settings, sizeof settings);
   return 0;
 }
 
-int tell_driver(const OwnInterface& own, void* at) {
+int tell_driver(const DeviceIdentity& of, void* at) {
   ethtool_drvinfo driver{};
   driver.cmd = ETHTOOL_GDRVINFO;
   std::snprintf(driver.driver, sizeof driver.driver, "verbena");
   std::snprintf(driver.version, sizeof driver.version, "%s", VERBENA_VERSION);
   std::snprintf(driver.fw_version, sizeof driver.fw_version, "%s", VERBENA_VERSION);
-  std::snprintf(driver.bus_info, sizeof driver.bus_info, "%s", own.bus_address.c_str());
+  std::snprintf(driver.bus_info, sizeof driver.bus_info, "%s", of.pci_address.c_str());
   std::memcpy(at, &driver, sizeof driver);
   return 0;
 }
 
-int tell_ethtool(const OwnInterface& own, void* at) {
+int tell_ethtool(const DeviceIdentity& of, void* at) {
   std::uint32_t command = 0;
   if (at == nullptr) return fail(EFAULT);
   std::memcpy(&command, at, sizeof command);
   switch (command) {
     case ETHTOOL_GDRVINFO:
-      return tell_driver(own, at);
+      return tell_driver(of, at);
     case ETHTOOL_GSET:
-      return tell_settings(at);
+      return tell_settings(of, at);
     case ETHTOOL_GLINKSETTINGS:
-      return tell_link_settings(at);
+      return tell_link_settings(of, at);
     case ETHTOOL_GLINK: {
-      const ethtool_value value{command, verbena::path::port_is_up(verbena::path::own_port(0)) ? 1u : 0u};
+      const ethtool_value value{command, verbena::path::port_is_up(of) ? 1u : 0u};
       std::memcpy(at, &value, sizeof value);
       return 0;
     }
@@ -105,26 +104,26 @@ int tell_ethtool(const OwnInterface& own, void* at) {
   }
 }
 
-int tell(const OwnInterface& own, unsigned long request, ifreq& row) {
+int tell(const DeviceIdentity& of, unsigned long request, ifreq& row) {
   switch (request) {
     case SIOCGIFINDEX:
-      row.ifr_ifindex = static_cast<int>(own.index);
+      row.ifr_ifindex = static_cast<int>(of.own_interface->index);
       return 0;
     case SIOCGIFFLAGS:
-      row.ifr_flags = static_cast<short>(verbena::path::interface_flags());
+      row.ifr_flags = static_cast<short>(verbena::path::interface_flags(of));
       return 0;
     case SIOCGIFADDR:
     case SIOCGIFDSTADDR:
-      set_name(row.ifr_addr, verbena::path::interface_address());
+      set_name(row.ifr_addr, verbena::path::interface_address(of));
       return 0;
     case SIOCGIFNETMASK:
       set_name(row.ifr_netmask, verbena::path::interface_netmask());
       return 0;
     case SIOCGIFBRDADDR:
-      set_name(row.ifr_broadaddr, verbena::path::interface_broadcast());
+      set_name(row.ifr_broadaddr, verbena::path::interface_broadcast(of));
       return 0;
     case SIOCGIFHWADDR:
-      set_mac(row.ifr_hwaddr);
+      set_mac(row.ifr_hwaddr, of.mac);
       return 0;
     case SIOCGIFMTU:
       row.ifr_mtu = verbena::host::kOwnMtuBytes;
@@ -139,28 +138,28 @@ int tell(const OwnInterface& own, unsigned long request, ifreq& row) {
       row.ifr_map = {};
       return 0;
     case SIOCETHTOOL:
-      return tell_ethtool(own, row.ifr_data);
+      return tell_ethtool(of, row.ifr_data);
     default:
       return fail(EPERM);  // to change it takes more than a program has
   }
 }
 
 /// Behind the machine's; `room` octets were there for all of them. Without room the kernel says how much it takes.
-void add_row(ifconf& all, int room) {
+void add_row(const DeviceIdentity& of, ifconf& all, int room) {
   const auto own_bytes = static_cast<int>(sizeof(ifreq));
   if (all.ifc_buf != nullptr) {
     if (room - all.ifc_len < own_bytes) return;
     ifreq row{};
-    std::strcpy(row.ifr_name, own_interface()->name.c_str());
-    set_name(row.ifr_addr, verbena::path::interface_address());
+    std::strcpy(row.ifr_name, of.own_interface->name.c_str());
+    set_name(row.ifr_addr, verbena::path::interface_address(of));
     std::memcpy(all.ifc_buf + all.ifc_len, &row, sizeof row);
   }
   all.ifc_len += own_bytes;
 }
 
-bool is_about(const OwnInterface& own, unsigned long request, const ifreq& row) {
-  return request == SIOCGIFNAME ? row.ifr_ifindex == static_cast<int>(own.index)
-                                : std::strncmp(row.ifr_name, own.name.c_str(), sizeof row.ifr_name) == 0;
+std::optional<DeviceIdentity> asked_about(unsigned long request, const ifreq& row) {
+  return request == SIOCGIFNAME ? verbena::path::own_interface_at(static_cast<std::uint32_t>(row.ifr_ifindex))
+                                : verbena::path::own_interface_named(row.ifr_name);
 }
 
 }  // namespace
@@ -170,19 +169,19 @@ VERBENA_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  const OwnInterface* const own =
-      request >= kFirstRequest && request <= kLastRequest && argument != nullptr ? own_interface() : nullptr;
-  if (own == nullptr) return VERBENA_REAL(ioctl)(fd, request, argument);
+  if (request < kFirstRequest || request > kLastRequest || argument == nullptr)
+    return VERBENA_REAL(ioctl)(fd, request, argument);
   if (request == SIOCGIFCONF) {
     auto& all = *static_cast<ifconf*>(argument);
     const int room = all.ifc_len;
     const int result = VERBENA_REAL(ioctl)(fd, request, argument);
-    if (result == 0) add_row(all, room);
+    if (result == 0) verbena::path::for_each_own_interface([&](const DeviceIdentity& of) { add_row(of, all, room); });
     return result;
   }
   auto& row = *static_cast<ifreq*>(argument);
-  if (!is_about(*own, request, row)) return VERBENA_REAL(ioctl)(fd, request, argument);
-  if (request != SIOCGIFNAME) return tell(*own, request, row);
-  std::strcpy(row.ifr_name, own->name.c_str());
+  const auto of = asked_about(request, row);
+  if (!of) return VERBENA_REAL(ioctl)(fd, request, argument);
+  if (request != SIOCGIFNAME) return tell(*of, request, row);
+  std::strcpy(row.ifr_name, of->own_interface->name.c_str());
   return 0;
 }

@@ -24,7 +24,8 @@ class NetlinkMessages {
   bool asks_for_list() const { return (question_.nlmsg_flags & NLM_F_DUMP) != 0; }
 
   void begin(std::uint16_t type, std::uint16_t flags = 0) {
-    if (bytes_ + NLMSG_HDRLEN > kBytesMax) return;
+    fits_ = bytes_ + NLMSG_HDRLEN <= kBytesMax;
+    if (!fits_) return;
     header_ = reinterpret_cast<nlmsghdr*>(octets_ + bytes_);
     *header_ = {.nlmsg_len = NLMSG_HDRLEN,
                 .nlmsg_type = type,
@@ -34,7 +35,9 @@ class NetlinkMessages {
   }
   /// One of those asked for: of a list, or alone.
   void begin_one(std::uint16_t type) { begin(type, asks_for_list() ? NLM_F_MULTI : 0); }
-  void end() { bytes_ += header_->nlmsg_len; }
+  void end() {
+    if (fits_) bytes_ += header_->nlmsg_len;
+  }
   /// `code`: as of error().
   void end_list(int code = 0) {
     begin(NLMSG_DONE, NLM_F_MULTI);
@@ -61,9 +64,9 @@ class NetlinkMessages {
   void text(std::uint16_t type, const char* value) { attribute(type, value, std::strlen(value) + 1); }
   /// Part of the message; padded.
   void append(const void* value, std::size_t bytes) {
-    char* const end = octets_ + bytes_ + header_->nlmsg_len;
     const std::size_t padded = NLMSG_ALIGN(bytes);
-    if (bytes_ + header_->nlmsg_len + padded > kBytesMax) return;
+    if (!fits_ || bytes_ + header_->nlmsg_len + padded > kBytesMax) return;
+    char* const end = octets_ + bytes_ + header_->nlmsg_len;
     std::memset(end, 0, padded);
     std::memcpy(end, value, bytes);
     header_->nlmsg_len += static_cast<std::uint32_t>(padded);
@@ -88,6 +91,7 @@ class NetlinkMessages {
   const std::uint32_t port_;
   alignas(nlmsghdr) char octets_[kBytesMax] = {};
   std::size_t bytes_ = 0;
+  bool fits_ = true;  // the header of the message that is being written
   nlmsghdr* header_ = reinterpret_cast<nlmsghdr*>(octets_);
 };
 

@@ -1,5 +1,5 @@
-// Hooks: setsockopt(): what names the node's own interface, which no kernel knows (own_interface.h), and what makes a
-// socket hear more than the node's address (wildcard.h).
+// Hooks: setsockopt(): what names one of the node's own interfaces (own_addresses.h), which no kernel knows, and what
+// makes a socket hear more than the node's address (wildcard.h).
 // Tested by: tests/shim/sockets/wildcard_test.cc
 #include <net/if.h>
 #include <netinet/in.h>
@@ -8,14 +8,11 @@
 #include <cstddef>
 #include <cstring>
 
+#include "verbs-shim/sockets/own_addresses.h"
 #include "verbs-shim/sockets/wildcard.h"
 #include "verbs-shim/sysfs/real.h"
-#include "verbs-shim/sysfs/values.h"
 
 namespace {
-
-using verbena::host::OwnInterface;
-using verbena::path::own_interface;
 
 constexpr int kBindToIndex = 62;  // SO_BINDTOIFINDEX of newer headers
 
@@ -50,17 +47,19 @@ const GroupOption* group_option(int level, int name) {
   return nullptr;
 }
 
-/// A socket bound to the interface is one bound to the node: there is nothing to be done for it.
+/// A socket bound to one of the interfaces is one bound to the node: there is nothing to be done for it.
 bool binds_to_own_interface(int name, const void* value, socklen_t bytes) {
-  const OwnInterface* const own = value != nullptr ? own_interface() : nullptr;
-  if (own == nullptr) return false;
-  if (name == SO_BINDTODEVICE)
-    return strnlen(static_cast<const char*>(value), bytes) == std::strlen(own->name.c_str()) &&
-           std::memcmp(value, own->name.c_str(), std::strlen(own->name.c_str())) == 0;
+  if (value == nullptr) return false;
+  if (name == SO_BINDTODEVICE) {
+    char wanted[IF_NAMESIZE] = {};
+    if (strnlen(static_cast<const char*>(value), bytes) >= sizeof wanted) return false;
+    std::memcpy(wanted, value, strnlen(static_cast<const char*>(value), bytes));
+    return verbena::path::own_interface_named(wanted).has_value();
+  }
   std::uint32_t index = 0;
   if (bytes < sizeof index) return false;
   std::memcpy(&index, value, sizeof index);
-  return index == own->index;
+  return verbena::path::own_interface_at(index).has_value();
 }
 
 bool is_on(const void* value, socklen_t bytes) {
@@ -82,12 +81,11 @@ VERBENA_HOOK(int, setsockopt, (int fd, int level, int name, const void* value, s
   if (group == nullptr) return VERBENA_REAL(setsockopt)(fd, level, name, value, bytes);
   if (group->joins) verbena::path::hear_groups(fd);
   char changed[kValueBytesMax];
-  const OwnInterface* const own = own_interface();
   std::uint32_t index = 0;
-  if (own != nullptr && value != nullptr && bytes >= group->least && bytes <= sizeof changed) {
+  if (value != nullptr && bytes >= group->least && bytes <= sizeof changed) {
     std::memcpy(changed, value, bytes);
     std::memcpy(&index, changed + group->index_at, sizeof index);
-    if (index == own->index) {
+    if (verbena::path::own_interface_at(index)) {
       index = if_nametoindex("lo");  // which has its address
       std::memcpy(changed + group->index_at, &index, sizeof index);
       value = changed;

@@ -1,6 +1,7 @@
-// OwnAddresses: the names and flags of the node's own interface, in the forms that programs ask for.
+// OwnAddresses: the node's own interfaces, one for each port of its devices on the loopback interface: their names and
+// flags in the forms that programs ask for.
 //
-// Solely the forms; the facts are own_interface.h's.
+// Solely the forms; the facts are identity.h's and own_interface.h's.
 // Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
 
@@ -10,9 +11,10 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 #include "emulator/host/node/own_interface.h"
-#include "verbs-shim/sockets/node_names.h"
 #include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/values.h"
 
@@ -20,24 +22,50 @@ namespace verbena::path {
 
 inline constexpr unsigned kLowerUp = 1u << 16;  // IFF_LOWER_UP of linux/if.h, which libc's header has not
 
-inline unsigned interface_flags() {
-  const unsigned always = IFF_UP | IFF_BROADCAST | IFF_MULTICAST;
-  return port_is_up(own_port(0)) ? always | IFF_RUNNING | kLowerUp : always;
+/// The first of the ports that have an own interface and of which this holds; nothing: there is none.
+template <class Wanted>
+std::optional<host::DeviceIdentity> find_own_interface(Wanted is_wanted) {
+  const std::size_t ports = own_port_count();
+  for (std::size_t i = 0; i < ports; ++i)
+    if (const host::DeviceIdentity of = own_port(i); of.own_interface != nullptr && is_wanted(of)) return of;
+  return std::nullopt;
+}
+inline std::optional<host::DeviceIdentity> own_interface_at(std::uint32_t index) {
+  return find_own_interface([&](const host::DeviceIdentity& of) { return of.own_interface->index == index; });
+}
+/// A name longer than any interface's is none.
+inline std::optional<host::DeviceIdentity> own_interface_named(const char* name) {
+  return find_own_interface([&](const host::DeviceIdentity& of) {
+    return std::strncmp(of.own_interface->name.c_str(), name, IF_NAMESIZE) == 0;
+  });
+}
+/// In the order of the devices.
+template <class Tell>
+void for_each_own_interface(Tell tell) {
+  find_own_interface([&](const host::DeviceIdentity& of) { return tell(of), false; });
+}
+inline bool has_own_interfaces() {
+  return find_own_interface([](const host::DeviceIdentity&) { return true; }).has_value();
 }
 
-inline in_addr interface_address() {
-  return address_of_node(own_node());
+inline unsigned interface_flags(const host::DeviceIdentity& of) {
+  const unsigned always = IFF_UP | IFF_BROADCAST | IFF_MULTICAST;
+  return port_is_up(of) ? always | IFF_RUNNING | kLowerUp : always;
+}
+
+inline in_addr interface_address(const host::DeviceIdentity& of) {
+  return {htonl(of.address.ipv4())};
 }
 inline in_addr interface_netmask() {
   return {htonl(host::kNodeNetworkMask)};
 }
-inline in_addr interface_broadcast() {
-  return {htonl(host::kNodeNetwork | ~host::kNodeNetworkMask)};
+inline in_addr interface_network(const host::DeviceIdentity& of) {
+  return {htonl(of.address.ipv4() & host::kNodeNetworkMask)};
+}
+inline in_addr interface_broadcast(const host::DeviceIdentity& of) {
+  return {htonl(of.address.ipv4() | ~host::kNodeNetworkMask)};
 }
 
-inline wire::MacAddress interface_mac() {
-  return own_port(0).mac;
-}
 inline constexpr wire::MacAddress kBroadcastMac{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
 inline sockaddr_in socket_name(in_addr address) {

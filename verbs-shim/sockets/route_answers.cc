@@ -13,7 +13,7 @@
 namespace verbena::path {
 namespace {
 
-using host::OwnInterface;
+using host::DeviceIdentity;
 
 constexpr std::uint8_t kOperationalUp = 6;    // IF_OPER_UP, RFC 2863
 constexpr std::uint8_t kOperationalDown = 2;  // IF_OPER_DOWN
@@ -46,15 +46,15 @@ class Question {
   const bool is_whole_;
 };
 
-void tell_link(const OwnInterface& own, RouteAnswer& answer) {
-  const bool is_up = port_is_up(own_port(0));
+void tell_link(const DeviceIdentity& of, RouteAnswer& answer) {
+  const bool is_up = port_is_up(of);
   ifinfomsg link{};
   link.ifi_type = ARPHRD_ETHER;
-  link.ifi_index = static_cast<int>(own.index);
-  link.ifi_flags = interface_flags();
+  link.ifi_index = static_cast<int>(of.own_interface->index);
+  link.ifi_flags = interface_flags(of);
   answer.begin_one(RTM_NEWLINK);
   answer.append(&link, sizeof link);
-  answer.text(IFLA_IFNAME, own.name.c_str());
+  answer.text(IFLA_IFNAME, of.own_interface->name.c_str());
   answer.number(IFLA_TXQLEN, kQueueLength);
   answer.number(IFLA_OPERSTATE, is_up ? kOperationalUp : kOperationalDown);
   answer.number(IFLA_LINKMODE, std::uint8_t{0});
@@ -62,31 +62,31 @@ void tell_link(const OwnInterface& own, RouteAnswer& answer) {
   answer.number(IFLA_GROUP, std::uint32_t{0});
   answer.number(IFLA_CARRIER, static_cast<std::uint8_t>(is_up ? 1 : 0));
   answer.text(IFLA_QDISC, "mq");
-  answer.attribute(IFLA_ADDRESS, interface_mac().octets.data(), interface_mac().octets.size());
+  answer.attribute(IFLA_ADDRESS, of.mac.octets.data(), of.mac.octets.size());
   answer.attribute(IFLA_BROADCAST, kBroadcastMac.octets.data(), kBroadcastMac.octets.size());
   answer.number(IFLA_STATS64, rtnl_link_stats64{});
   answer.end();
 }
 
-void tell_address(const OwnInterface& own, RouteAnswer& answer) {
+void tell_address(const DeviceIdentity& of, RouteAnswer& answer) {
   ifaddrmsg address{};
   address.ifa_family = AF_INET;
   address.ifa_prefixlen = host::kOwnPrefixBits;
   address.ifa_flags = IFA_F_PERMANENT;
-  address.ifa_index = own.index;
+  address.ifa_index = of.own_interface->index;
   answer.begin_one(RTM_NEWADDR);
   answer.append(&address, sizeof address);
-  answer.number(IFA_ADDRESS, interface_address());
-  answer.number(IFA_LOCAL, interface_address());
-  answer.number(IFA_BROADCAST, interface_broadcast());
-  answer.text(IFA_LABEL, own.name.c_str());
+  answer.number(IFA_ADDRESS, interface_address(of));
+  answer.number(IFA_LOCAL, interface_address(of));
+  answer.number(IFA_BROADCAST, interface_broadcast(of));
+  answer.text(IFA_LABEL, of.own_interface->name.c_str());
   answer.number(IFA_FLAGS, std::uint32_t{IFA_F_PERMANENT});
   answer.number(IFA_CACHEINFO,
                 ifa_cacheinfo{.ifa_prefered = kForever, .ifa_valid = kForever, .cstamp = 0, .tstamp = 0});
   answer.end();
 }
 
-void tell_route(const OwnInterface& own, RouteAnswer& answer) {
+void tell_route(const DeviceIdentity& of, RouteAnswer& answer) {
   rtmsg route{};
   route.rtm_family = AF_INET;
   route.rtm_dst_len = host::kOwnPrefixBits;
@@ -97,16 +97,16 @@ void tell_route(const OwnInterface& own, RouteAnswer& answer) {
   answer.begin_one(RTM_NEWROUTE);
   answer.append(&route, sizeof route);
   answer.number(RTA_TABLE, std::uint32_t{RT_TABLE_MAIN});
-  answer.number(RTA_DST, in_addr{htonl(host::kNodeNetwork)});
-  answer.number(RTA_PREFSRC, interface_address());
-  answer.number(RTA_OIF, own.index);
+  answer.number(RTA_DST, interface_network(of));
+  answer.number(RTA_PREFSRC, interface_address(of));
+  answer.number(RTA_OIF, of.own_interface->index);
   answer.end();
 }
 
 /// The way of a packet to `destination`, as rt_fill_info in net/ipv4/route.c tells it.
-void tell_way(const OwnInterface& own, const Question<rtmsg>& question, in_addr destination, RouteAnswer& answer) {
-  const bool is_to_ourselves = destination.s_addr == interface_address().s_addr;
-  const bool is_to_all = destination.s_addr == interface_broadcast().s_addr;
+void tell_way(const DeviceIdentity& of, const Question<rtmsg>& question, in_addr destination, RouteAnswer& answer) {
+  const bool is_to_ourselves = destination.s_addr == interface_address(of).s_addr;
+  const bool is_to_all = destination.s_addr == interface_broadcast(of).s_addr;
   const bool is_in_local_table =
       (is_to_ourselves || is_to_all) && (question.header.rtm_flags & RTM_F_LOOKUP_TABLE) != 0;
   const std::uint32_t table = is_in_local_table ? RT_TABLE_LOCAL : RT_TABLE_MAIN;
@@ -119,64 +119,82 @@ void tell_way(const OwnInterface& own, const Question<rtmsg>& question, in_addr 
   route.rtm_flags = RTM_F_CLONED;
   if (is_to_ourselves || is_to_all) route.rtm_flags |= RTCF_LOCAL;
   if (is_to_all) route.rtm_flags |= RTCF_BROADCAST;
-  const bool has_source = question.attributes.number(RTA_SRC).has_value();
-  if (has_source) route.rtm_src_len = kAddressBits;
+  const auto source = question.attributes.number(RTA_SRC);
+  if (source) route.rtm_src_len = kAddressBits;
   answer.begin_one(RTM_NEWROUTE);
   answer.append(&route, sizeof route);
   answer.number(RTA_TABLE, table);
   answer.number(RTA_DST, destination);
-  if (has_source) answer.number(RTA_SRC, interface_address());
-  answer.number(RTA_OIF, is_to_ourselves ? kLoopbackIndex : own.index);
-  if (!has_source) answer.number(RTA_PREFSRC, interface_address());
+  if (source) answer.number(RTA_SRC, *source);
+  answer.number(RTA_OIF, is_to_ourselves ? kLoopbackIndex : of.own_interface->index);
+  if (!source) answer.number(RTA_PREFSRC, interface_address(of));
   answer.number(RTA_UID, question.attributes.number(RTA_UID).value_or(getuid()));
   answer.number(RTA_CACHEINFO, rta_cacheinfo{});
   answer.end();
 }
 
 /// What there is of us in a list, of which the question may want one interface only (its index, 0: all).
-RoutePart list(const OwnInterface& own, std::uint32_t wanted, bool has_row,
-               void (*tell)(const OwnInterface&, RouteAnswer&), RouteAnswer& answer) {
-  if (wanted != 0 && wanted != own.index) return RoutePart::none;
-  if (wanted == 0 && !has_row) return RoutePart::none;
-  if (has_row) tell(own, answer);
-  if (wanted == 0) return RoutePart::more;
-  answer.end_list();
-  return RoutePart::all;
+RoutePart list(std::uint32_t wanted, bool has_row, void (*tell)(const DeviceIdentity&, RouteAnswer&),
+               RouteAnswer& answer) {
+  if (wanted != 0) {
+    const auto of = own_interface_at(wanted);
+    if (!of) return RoutePart::none;
+    if (has_row) tell(*of, answer);
+    answer.end_list();
+    return RoutePart::all;
+  }
+  if (has_row) for_each_own_interface([&](const DeviceIdentity& of) { tell(of, answer); });
+  return answer.bytes() != 0 ? RoutePart::more : RoutePart::none;
 }
 
-RoutePart answer_link(const OwnInterface& own, const Question<ifinfomsg>& question, RouteAnswer& answer) {
+RoutePart answer_link(const Question<ifinfomsg>& question, RouteAnswer& answer) {
   if (answer.asks_for_list()) {
     const unsigned family = question.header.ifi_family;
     const bool is_filtered =
         question.attributes.find(IFLA_MASTER, 0) != nullptr || question.attributes.find(IFLA_LINKINFO, 0) != nullptr;
     if (is_filtered || (family != AF_UNSPEC && family != AF_PACKET && family != AF_INET)) return RoutePart::none;
-    return list(own, 0, true, tell_link, answer);
+    return list(0, true, tell_link, answer);
   }
-  const bool is_meant = question.header.ifi_index == static_cast<int>(own.index) ||
-                        (question.header.ifi_index == 0 && (question.names(IFLA_IFNAME, own.name.c_str()) ||
-                                                            question.names(IFLA_ALT_IFNAME, own.name.c_str())));
-  if (!is_meant) return RoutePart::none;
-  tell_link(own, answer);
+  const auto index = static_cast<std::uint32_t>(question.header.ifi_index);
+  const auto of = index != 0 ? own_interface_at(index) : find_own_interface([&](const DeviceIdentity& one) {
+    const char* const name = one.own_interface->name.c_str();
+    return question.names(IFLA_IFNAME, name) || question.names(IFLA_ALT_IFNAME, name);
+  });
+  if (!of) return RoutePart::none;
+  tell_link(*of, answer);
   if ((answer.question().nlmsg_flags & NLM_F_ACK) != 0) answer.error(0);
   return RoutePart::all;
 }
 
-/// Ours is the way to an address of the node's network, and to any that is to be reached by its interface. One that is
-/// asked for from another address, or on its way through the machine, is the kernel's to tell.
-RoutePart answer_way(const OwnInterface& own, const Question<rtmsg>& question, RouteAnswer& answer) {
+bool is_in_network_of(const DeviceIdentity& of, in_addr address) {
+  return (address.s_addr & interface_netmask().s_addr) == interface_network(of).s_addr;
+}
+
+/// The interface on the way to an address: the one that is asked for, else that in whose network the address is.
+std::optional<DeviceIdentity> interface_towards(in_addr destination, std::uint32_t asked_for) {
+  if (asked_for == 0)
+    return find_own_interface([&](const DeviceIdentity& of) { return is_in_network_of(of, destination); });
+  const bool is_one = !IN_MULTICAST(ntohl(destination.s_addr)) && destination.s_addr != 0;
+  return is_one ? own_interface_at(asked_for) : std::nullopt;
+}
+
+bool is_own_address(std::uint32_t address) {
+  return find_own_interface([&](const DeviceIdentity& of) { return interface_address(of).s_addr == address; })
+      .has_value();
+}
+
+/// Ours is the way to an address of our interfaces' networks, and to any that is to be reached by one of them. One that
+/// is asked for from another address, or on its way through the machine, is the kernel's to tell.
+RoutePart answer_way(const Question<rtmsg>& question, RouteAnswer& answer) {
+  if (question.header.rtm_family != AF_INET || question.number(RTA_IIF) != 0) return RoutePart::none;
   const in_addr destination{question.number(RTA_DST)};
-  const std::uint32_t interface = question.number(RTA_OIF);
-  const bool is_in_network = (ntohl(destination.s_addr) & host::kNodeNetworkMask) == host::kNodeNetwork;
-  const bool is_ours = interface == own.index ? !IN_MULTICAST(ntohl(destination.s_addr)) && destination.s_addr != 0
-                                              : interface == 0 && is_in_network;
   const std::uint32_t source = question.number(RTA_SRC);
-  const bool is_from_us = source == 0 || source == interface_address().s_addr;
-  if (question.header.rtm_family != AF_INET || !is_ours || !is_from_us || question.number(RTA_IIF) != 0)
-    return RoutePart::none;
-  if ((question.header.rtm_flags & RTM_F_FIB_MATCH) != 0 && is_in_network)
-    tell_route(own, answer);
+  const auto of = interface_towards(destination, question.number(RTA_OIF));
+  if (!of || (source != 0 && !is_own_address(source))) return RoutePart::none;
+  if ((question.header.rtm_flags & RTM_F_FIB_MATCH) != 0 && is_in_network_of(*of, destination))
+    tell_route(*of, answer);
   else
-    tell_way(own, question, destination, answer);
+    tell_way(*of, question, destination, answer);
   if ((answer.question().nlmsg_flags & NLM_F_ACK) != 0) answer.error(0);
   return RoutePart::all;
 }
@@ -184,29 +202,27 @@ RoutePart answer_way(const OwnInterface& own, const Question<rtmsg>& question, R
 }  // namespace
 
 RoutePart answer_route(const char* body, std::size_t bytes, RouteAnswer& answer) {
-  const OwnInterface* const own = own_interface();
-  if (own == nullptr || (answer.question().nlmsg_flags & NLM_F_REQUEST) == 0) return RoutePart::none;
+  if ((answer.question().nlmsg_flags & NLM_F_REQUEST) == 0) return RoutePart::none;
   switch (answer.question().nlmsg_type) {
     case RTM_GETLINK:
-      return answer_link(*own, {body, bytes}, answer);
+      return answer_link({body, bytes}, answer);
     case RTM_GETADDR: {
       const Question<ifaddrmsg> question(body, bytes);
       const unsigned family = question.header.ifa_family;
       const std::uint32_t wanted = question.is_whole() ? question.header.ifa_index : 0;
       if (!answer.asks_for_list()) return RoutePart::none;
-      return list(*own, wanted, family == AF_UNSPEC || family == AF_INET, tell_address, answer);
+      return list(wanted, family == AF_UNSPEC || family == AF_INET, tell_address, answer);
     }
     case RTM_GETROUTE: {
       const Question<rtmsg> question(body, bytes);
-      if (!answer.asks_for_list()) return answer_way(*own, question, answer);
+      if (!answer.asks_for_list()) return answer_way(question, answer);
       const unsigned family = question.header.rtm_family;
       const std::uint32_t table = question.number(RTA_TABLE) != 0 ? question.number(RTA_TABLE)
                                   : question.is_whole()           ? question.header.rtm_table
                                                                   : 0;
       const bool is_main =
           (table == RT_TABLE_UNSPEC || table == RT_TABLE_MAIN) && (question.header.rtm_flags & RTM_F_CLONED) == 0;
-      return list(*own, question.number(RTA_OIF), is_main && (family == AF_UNSPEC || family == AF_INET), tell_route,
-                  answer);
+      return list(question.number(RTA_OIF), is_main && (family == AF_UNSPEC || family == AF_INET), tell_route, answer);
     }
     default:
       return RoutePart::none;

@@ -1,6 +1,6 @@
-// RouteAnswers: what a kernel that knew the node's own interface would say of it over rtnetlink.
+// RouteAnswers: what a kernel that knew the node's own interfaces would say of them over rtnetlink.
 //
-// Solely the rows: the link, its address, the route of its network and the way to an address there, and which question
+// Solely the rows: a link, its address, the route of its network and the way to an address there, and which question
 // asks for which of them. How they come to the program is route_netlink.h's.
 // Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "emulator/host/node/identity.h"
 #include "verbs-shim/sockets/netlink_messages.h"
 
 namespace verbena::path {
 
-inline constexpr std::size_t kRouteAnswerBytesMax = 1024;
+inline constexpr std::size_t kRowBytesMax = 384;  // a link takes the most
+inline constexpr std::size_t kRouteAnswerBytesMax = (host::kDevicesMax * host::kPortsMax + 1) * kRowBytesMax;
 using RouteAnswer = NetlinkMessages<kRouteAnswerBytesMax>;
 
 enum class RoutePart : std::uint8_t {

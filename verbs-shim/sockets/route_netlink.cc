@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "verbs-shim/sockets/own_addresses.h"
 #include "verbs-shim/sockets/route_answers.h"
 #include "verbs-shim/sysfs/real.h"
-#include "verbs-shim/sysfs/values.h"
 
 namespace verbena::path {
 namespace {
@@ -31,6 +31,7 @@ struct Place {
   ino_t socket = 0;
   std::uint32_t sequence = 0;
   bool replaces = false;
+  std::size_t begin = 0;  // of what is not delivered yet
   std::size_t bytes = 0;
   char octets[kRouteAnswerBytesMax];
 
@@ -181,26 +182,47 @@ void discard_head(int fd) {
   syscall(SYS_recvfrom, fd, &octet, sizeof octet, MSG_DONTWAIT, nullptr, nullptr);
 }
 
-/// False: the head is not what the place waits for.
-bool deliver(int fd, const Head& head, const Place& place, msghdr& message, int flags, ssize_t& result) {
+/// The end of the messages of a place that fit into `room` together: one at least.
+std::size_t end_of_part(const Place& place, std::size_t room) {
+  std::size_t end = place.begin;
+  while (end < place.bytes) {
+    nlmsghdr header;
+    std::memcpy(&header, place.octets + end, sizeof header);
+    const std::size_t next = end + NLMSG_ALIGN(header.nlmsg_len);
+    if (end != place.begin && next - place.begin > room) break;
+    end = next;
+  }
+  return end;
+}
+
+enum class Delivered : std::uint8_t {
+  none,  // the head is not what the place waits for
+  part,  // the place waits on
+  all,
+};
+
+Delivered deliver(int fd, const Head& head, Place& place, msghdr& message, int flags, ssize_t& result) {
   const std::size_t end = place.replaces ? 0 : head.end_of_list();
-  if (place.replaces ? !head.is_acknowledgement() : end == head.bytes()) return false;
+  if (place.replaces ? !head.is_acknowledgement() : end == head.bytes()) return Delivered::none;
   Delivery delivery(message, flags);
-  const bool fits = head.bytes() + place.bytes <= delivery.room() || (flags & MSG_TRUNC) != 0;
-  // Where the two do not fit together ours is a datagram of its own, and the kernel's the next one.
-  const bool is_apart = !place.replaces && !fits;
+  const std::size_t rest = place.bytes - place.begin;
+  // Where the two do not fit together ours is in datagrams of its own, and the kernel's the next one.
+  const bool is_apart = !place.replaces && head.bytes() + rest > delivery.room() && (flags & MSG_TRUNC) == 0;
+  const std::size_t part = is_apart ? end_of_part(place, delivery.room()) - place.begin : rest;
   if (!place.replaces && !is_apart) delivery.add(head.octets(), end);
-  delivery.add(place.octets, place.bytes);
+  delivery.add(place.octets + place.begin, part);
   if (!place.replaces && !is_apart) delivery.add(head.octets() + end, head.bytes() - end);
-  if ((flags & MSG_PEEK) == 0 && !is_apart) discard_head(fd);
   result = delivery.finish();
-  return true;
+  if ((flags & MSG_PEEK) != 0) return Delivered::part;
+  if (!is_apart) discard_head(fd);
+  place.begin += part;
+  return part == rest ? Delivered::all : Delivered::part;
 }
 
 }  // namespace
 
 void watch_route_netlink() {
-  if (own_interface() != nullptr) any.store(true, std::memory_order_relaxed);
+  if (has_own_interfaces()) any.store(true, std::memory_order_relaxed);
 }
 
 bool any_route_netlink() {
@@ -220,6 +242,7 @@ bool ask_route_netlink(int fd, const char* octets, std::size_t bytes, char (&ins
   place->socket = inode_of(fd);
   place->sequence = question.nlmsg_seq;
   place->replaces = part == RoutePart::all;
+  place->begin = 0;
   place->bytes = answer.bytes();
   std::memcpy(place->octets, answer.octets(), answer.bytes());
   place->state.store(Place::waiting);
@@ -245,13 +268,13 @@ bool receive_route_netlink(int fd, msghdr& message, int flags, ssize_t& result) 
   if (!head.is_kernels()) return false;
   Place* const place = take_place_of(socket, head.first().nlmsg_seq);
   if (place == nullptr) return false;
-  const bool delivered = deliver(fd, head, *place, message, flags, result);
-  if (delivered && (flags & MSG_PEEK) == 0)
+  const Delivered delivered = deliver(fd, head, *place, message, flags, result);
+  if (delivered == Delivered::all)
     give_back(*place);
   else
     place->state.store(Place::waiting);
   errno = before;
-  return delivered;
+  return delivered != Delivered::none;
 }
 
 }  // namespace verbena::path

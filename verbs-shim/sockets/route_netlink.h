@@ -1,11 +1,12 @@
-// RouteNetlink: the NETLINK_ROUTE sockets of a program (`ip addr`), of whose interfaces the kernel does not know one.
+// RouteNetlink: the NETLINK_ROUTE sockets of a program (`ip addr`), of whose interfaces the kernel does not know some.
 //
-// Solely responsible for the node's own interface in the answers to RTM_GETLINK, RTM_GETADDR and RTM_GETROUTE. The
+// Solely responsible for the node's own interfaces in the answers to RTM_GETLINK, RTM_GETADDR and RTM_GETROUTE. The
 // socket is the kernel's and stays so: groups, filters, poll and all other questions are untouched. A list that a
-// program asks for gets our part in front of its end. A question about our interface alone goes to the kernel as one
-// that it only acknowledges, and the acknowledgement, when it is received, is exchanged for our answer: so a descriptor
-// is readable when there is something to read. What waits to be received is kept in a few places; if a program asks and
-// never reads, the oldest is given up.
+// program asks for gets our part in front of its end, in datagrams of its own where the reader has too little room. A
+// question about one of our interfaces alone goes to the kernel as one that it only acknowledges, and the
+// acknowledgement, when it is received, is exchanged for our answer: so a descriptor is readable when there is
+// something to read. What waits to be received is kept in a few places; if a program asks and never reads, the oldest
+// is given up.
 // Tested by: tests/shim/sockets/own_interface_test.cc
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace verbena::path {
 
-/// From now on questions are looked at, if the node has an interface of its own.
+/// From now on questions are looked at, if the node has interfaces of its own.
 void watch_route_netlink();
 bool any_route_netlink();
 /// Before a question is sent. True: `instead` is to be sent, `instead_bytes` long.

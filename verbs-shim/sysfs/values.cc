@@ -20,7 +20,6 @@
 #include "emulator/host/node/network_device.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/node/port_speed.h"
-#include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/tree.h"
 
 namespace verbena::path {
@@ -102,10 +101,6 @@ std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& 
         finish(std::snprintf(into + length, size - length, "%02x%02x%c", gid[i], gid[i + 1], i == 14 ? '\n' : ':'),
                size - length);
   return length;
-}
-
-const host::OwnInterface* own_interface() {
-  return own_port_count() != 0 ? own_port(0).own_interface : nullptr;
 }
 
 std::size_t write_network_device(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {

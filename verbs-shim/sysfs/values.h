@@ -25,10 +25,8 @@ wire::Gid node_gid();
 /// Of the link that the process has; the default one if the environment is wrong.
 const host::LinkKind& link_kind();
 
+/// Of this port; only a fabric process takes its signal away (port_signal.h).
 bool port_is_up(const host::DeviceIdentity& of);
-/// The interface of the first device that only the node's own processes know; null: it has one of the machine's, or
-/// none.
-const host::OwnInterface* own_interface();
 
 std::size_t write_device_name(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 std::size_t write_node_guid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <cstdlib>
@@ -30,6 +31,11 @@ const std::string kName = "verbena0";
 struct OnNode {
   explicit OnNode(const char* node) { setenv("VERBENA_NODE", node, 1); }
   ~OnNode() { setenv("VERBENA_NODE", "7", 1); }
+};
+
+struct WithDevices {
+  explicit WithDevices(const char* count) { setenv("VERBENA_DEVICES", count, 1); }
+  ~WithDevices() { unsetenv("VERBENA_DEVICES"); }
 };
 
 struct Socket {
@@ -50,14 +56,14 @@ std::string text_of(const sockaddr* name) {
 }
 
 /// By name and family: how often.
-std::map<std::pair<std::string, int>, int> listed(std::string* address = nullptr) {
+std::map<std::pair<std::string, int>, int> listed(std::string* address = nullptr, const std::string& name = kName) {
   std::map<std::pair<std::string, int>, int> found;
   ifaddrs* list = nullptr;
   BOOST_REQUIRE_EQUAL(getifaddrs(&list), 0);
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr) continue;
     ++found[{one->ifa_name, one->ifa_addr->sa_family}];
-    if (kName == one->ifa_name && one->ifa_addr->sa_family == AF_INET && address != nullptr) {
+    if (name == one->ifa_name && one->ifa_addr->sa_family == AF_INET && address != nullptr) {
       *address = text_of(one->ifa_addr);
       BOOST_TEST(text_of(one->ifa_netmask) == "255.255.255.0");
       BOOST_TEST((one->ifa_flags & (IFF_UP | IFF_RUNNING | IFF_LOOPBACK)) == (IFF_UP | IFF_RUNNING));
@@ -83,12 +89,25 @@ std::set<std::string> names_in_sysfs() {
   return names;
 }
 
-ifreq asked(unsigned long request, int want = 0) {
+ifreq asked(unsigned long request, int want = 0, const std::string& name = kName) {
   const Socket socket(AF_INET, SOCK_DGRAM);
   ifreq row{};
-  std::strcpy(row.ifr_name, kName.c_str());
+  std::strcpy(row.ifr_name, name.c_str());
   BOOST_CHECK_EQUAL(ioctl(socket.fd, request, &row) == 0 ? 0 : errno, want);
   return row;
+}
+
+std::set<std::string> names_in_ioctl() {
+  const Socket socket(AF_INET, SOCK_DGRAM);
+  ifreq rows[128];
+  ifconf all{};
+  all.ifc_len = sizeof rows;
+  all.ifc_req = rows;
+  BOOST_REQUIRE_EQUAL(ioctl(socket.fd, SIOCGIFCONF, &all), 0);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(all.ifc_len) / sizeof(ifreq); ++i)
+    BOOST_TEST(names.insert(rows[i].ifr_name).second);
+  return names;
 }
 
 // -- rtnetlink -------------------------------------------------------------------------------------------------------
@@ -160,6 +179,52 @@ BOOST_AUTO_TEST_CASE(getifaddrs_has_it_behind_the_machines) {
   const OnNode other("9");
   listed(&address);
   BOOST_TEST(address == "127.47.91.9");
+}
+
+BOOST_AUTO_TEST_CASE(every_list_has_an_interface_for_each_device) {
+  const WithDevices sixteen("16");
+  const auto found = listed();
+  const auto names = names_in_sysfs();
+  std::map<std::string, unsigned> indices;
+  struct if_nameindex* const list = if_nameindex();
+  for (const struct if_nameindex* one = list; one->if_index != 0; ++one) indices[one->if_name] = one->if_index;
+  if_freenameindex(list);
+  const std::set<std::string> in_ioctl = names_in_ioctl();
+  for (int device = 0; device < 16; ++device) {
+    const std::string name = "verbena" + std::to_string(device);
+    BOOST_TEST_CONTEXT(name) {
+      BOOST_TEST(found.at({name, AF_INET}) == 1);
+      BOOST_TEST(found.at({name, AF_PACKET}) == 1);
+      BOOST_TEST(names.contains(name));
+      BOOST_TEST(in_ioctl.contains(name));
+      BOOST_TEST(indices.at(name) == if_nametoindex(name.c_str()));
+      char again[IF_NAMESIZE] = {};
+      BOOST_TEST(if_indextoname(indices.at(name), again) == again);
+      BOOST_TEST(again == name);
+    }
+  }
+  BOOST_TEST(if_nametoindex("verbena16") == 0u);
+  BOOST_TEST(if_nametoindex("lo") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(each_device_has_the_address_and_mac_of_its_own) {
+  const WithDevices three("3");
+  const std::pair<const char*, std::string> kAddresses[] = {
+      {"verbena0", "127.47.91.7"}, {"verbena1", "127.47.92.7"}, {"verbena2", "127.47.93.7"}};
+  for (const auto& [name, address] : kAddresses) {
+    const ifreq row = asked(SIOCGIFADDR, 0, name);
+    BOOST_TEST(text_of(&row.ifr_addr) == address);
+    std::string broadcast = address;
+    broadcast.replace(broadcast.size() - 1, 1, "255");
+    const ifreq all = asked(SIOCGIFBRDADDR, 0, name);
+    BOOST_TEST(text_of(&all.ifr_broadaddr) == broadcast);
+    const ifreq hardware = asked(SIOCGIFHWADDR, 0, name);
+    BOOST_TEST(hardware.ifr_hwaddr.sa_data[4] == static_cast<char>(0x5b + name[7] - '0'));
+    std::string listed_address;
+    listed(&listed_address, name);
+    BOOST_TEST(listed_address == address);
+  }
+  asked(SIOCGIFADDR, ENODEV, "verbena3");
 }
 
 BOOST_AUTO_TEST_CASE(process_without_a_node_of_its_own_sees_the_machine_alone) {
@@ -266,6 +331,24 @@ BOOST_AUTO_TEST_CASE(rtnetlink_lists_its_link_its_address_and_its_route) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(rtnetlink_lists_16_devices_to_a_reader_with_little_room) {
+  const WithDevices sixteen("16");
+  for (const std::size_t room : {std::size_t{65536}, std::size_t{4096}}) {
+    const Socket socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+    RouteQuestion<rtgenmsg> asked{};
+    asked.header.nlmsg_type = RTM_GETLINK;
+    asked.header.nlmsg_flags |= NLM_F_DUMP;
+    BOOST_REQUIRE_EQUAL(send(socket.fd, &asked, sizeof asked, 0), ssize_t{sizeof asked});
+    const std::vector<char> list = whole_list(socket.fd, room);
+    for (int device = 0; device < 16; ++device)
+      BOOST_TEST(contains(list, "verbena" + std::to_string(device) + std::string(1, '\0')));
+    const auto types = types_in(list);
+    BOOST_TEST(std::count(types.begin(), types.end(), RTM_NEWLINK) == static_cast<long>(types.size()) - 1);
+    char octet = 0;
+    BOOST_TEST(recv(socket.fd, &octet, 1, MSG_DONTWAIT) == -1);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_list_that_its_reader_has_too_little_room_for_comes_in_two) {
   const Socket socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
   RouteQuestion<rtgenmsg> asked{};
@@ -319,8 +402,15 @@ BOOST_AUTO_TEST_CASE(the_way_to_an_address_of_its_network_goes_through_it) {
     unsigned interface;
     const char* source;
   };
+  const WithDevices two("2");
   const unsigned own = if_nametoindex(kName.c_str());
+  const unsigned second = if_nametoindex("verbena1");
   const Way kWays[] = {{"127.47.91.2", 0, RTN_UNICAST, own, "127.47.91.7"},
+                       {"127.47.92.2", 0, RTN_UNICAST, second, "127.47.92.7"},
+                       {"127.47.92.7", 0, RTN_LOCAL, 1, "127.47.92.7"},
+                       {"127.47.92.255", 0, RTN_BROADCAST, second, "127.47.92.7"},
+                       {"10.1.2.3", second, RTN_UNICAST, second, "127.47.92.7"},
+                       {"127.47.93.2", 0, RTN_LOCAL, 1, "127.0.0.1"},  // there is no third
                        {"127.47.91.7", 0, RTN_LOCAL, 1, "127.47.91.7"},
                        {"127.47.91.255", 0, RTN_BROADCAST, own, "127.47.91.7"},
                        {"10.1.2.3", own, RTN_UNICAST, own, "127.47.91.7"},

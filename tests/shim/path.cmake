@@ -32,3 +32,7 @@ foreach(thing rdma_netlink_calls own_interface wildcard)
   set_tests_properties(shim_${thing} PROPERTIES TIMEOUT 300 ENVIRONMENT
     "LD_PRELOAD=$<TARGET_FILE:verbena-path>;VERBENA_NODE=7;VERBENA_FABRIC=path-${thing};VERBENA_DEVICE_NAME=mlx5_7")
 endforeach()
+verbena_test(shim_two_networks SOURCES sockets/two_networks_test.cc LINK verbena_options LABELS shim)
+add_dependencies(test_shim_two_networks verbena-path-two)
+set_tests_properties(shim_two_networks PROPERTIES TIMEOUT 300 ENVIRONMENT
+  "LD_PRELOAD=$<TARGET_FILE:verbena-path-two>;VERBENA_NODE=7;VERBENA_FABRIC=path-two-networks")

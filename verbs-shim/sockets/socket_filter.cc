@@ -17,11 +17,14 @@ constexpr std::uint32_t kNetwork = static_cast<std::uint32_t>(SKF_NET_OFF);  // 
 constexpr std::uint32_t kSourceAt = kNetwork + 12;
 constexpr std::uint32_t kSourceLastOctetAt = kNetwork + 15;
 constexpr std::uint32_t kKeepAll = UINT32_MAX;
+// By which the addresses of a device's ports differ (device_address).
+constexpr std::uint32_t kPortBits = (host::kPortsMax - 1) << host::kPortShift;
+static_assert((host::kPortsMax & (host::kPortsMax - 1)) == 0);
 
 enum class Attached : std::uint8_t { none, ours, theirs };
 
 // The steps, by their places; a jump says how many steps to leave out.
-constexpr std::size_t kSelectAt = 12;                                    // a step for each word but the last
+constexpr std::size_t kSelectAt = 13;                                    // a step for each word but the last
 constexpr std::size_t kWordsAt = kSelectAt + host::NodeSet::kWords - 1;  // two steps for each word, the last word first
 constexpr std::size_t kTestAt = kWordsAt + 2 * host::NodeSet::kWords;
 constexpr std::size_t kLoseAt = kTestAt + 3;
@@ -56,8 +59,9 @@ FilterProgram filter_program(const host::NodeSet& deaf_to) {
   step(BPF_ALU | BPF_RSH | BPF_K, 4);
   step(BPF_JMP | BPF_JEQ | BPF_K, 4, 0, jump(at, kKeepAt));  // IPv4
   step(BPF_LD | BPF_W | BPF_ABS, kSourceAt);
-  step(BPF_ALU | BPF_AND | BPF_K, host::kNodeNetworkMask);
-  step(BPF_JMP | BPF_JEQ | BPF_K, host::kNodeNetwork, 0, jump(at, kKeepAt));
+  step(BPF_ALU | BPF_SUB | BPF_K, host::kNodeNetwork);
+  step(BPF_ALU | BPF_AND | BPF_K, ~kPortBits);
+  step(BPF_JMP | BPF_JGE | BPF_K, host::kDevicesMax << host::kDeviceShift, jump(at, kKeepAt), 0);
   step(BPF_LD | BPF_B | BPF_ABS, kSourceLastOctetAt);
   step(BPF_ALU | BPF_AND | BPF_K, 31);
   step(BPF_MISC | BPF_TAX, 0);  // the bit in its word

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "emulator/host/config/variables.h"
+#include "verbs-shim/sockets/listeners.h"
 #include "verbs-shim/sockets/node_names.h"
 
 namespace verbena::path {
@@ -227,6 +228,13 @@ void mark_narrowed(int fd) {
   errno = before;
 }
 
+bool is_narrowed_datagram(int fd) {
+  const int before = errno;
+  const bool is_one = is_udp(fd) && is_narrowed(fd);
+  errno = before;
+  return is_one;
+}
+
 bool widen(int fd) {
   const int before = errno;
   const bool done = own_node() != 0 && is_narrowed(fd) && replace(fd);
@@ -260,6 +268,26 @@ bool own_name_for(int fd, const sockaddr* name, socklen_t bytes, BindName& inste
   if (is_ours) name_node(to.family, to.port, node, instead);
   errno = before;
   return is_ours;
+}
+
+bool is_further_address(in_addr address) {
+  const auto network = network_of(address);
+  return network && *network != host::DeviceNumber{};
+}
+
+bool first_name_for(const void* name, socklen_t bytes, BindName& first) {
+  const Name to(name, bytes);
+  const auto address = ipv4_of(name, bytes);
+  if (!address || !is_further_address(*address) || to.port == 0) return false;
+  name_node(to.family, to.port, node_of(*address), first);
+  return true;
+}
+
+bool first_name_for_datagram(const void* name, socklen_t bytes, BindName& first) {
+  if (!first_name_for(name, bytes, first)) return false;
+  const Name to(name, bytes);
+  const in_addr address = *ipv4_of(name, bytes);
+  return is_heard_at_first(address, address_of_node(node_of(address)), to.port);
 }
 
 }  // namespace verbena::path

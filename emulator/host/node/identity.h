@@ -115,14 +115,22 @@ struct DeviceNumber {
   constexpr bool operator==(const DeviceNumber&) const = default;
 };
 
+inline constexpr unsigned kDeviceShift = 8;
+inline constexpr unsigned kPortShift = 16;
+
 /// The address of a port of a node's device. Device D of node K has 127.47.(91 + D).K, and its second port has
 /// 127.48.(91 + D).K. A node outside of that network has one address alone: each further device is given one of its own
 /// (device_at).
 constexpr wire::Gid device_address(const wire::Gid& node, DeviceNumber number) {
   if (!node_number(node)) return node;
-  constexpr unsigned kDeviceShift = 8;
-  constexpr unsigned kPortShift = 16;
   return wire::Gid::from_ipv4(node.ipv4() + (number.device << kDeviceShift) + ((number.port - 1) << kPortShift));
+}
+/// Back: in the network of which port, of every node, an IPv4 address is. Nothing: in none.
+constexpr std::optional<DeviceNumber> device_network_of(std::uint32_t address) {
+  const std::uint32_t offset = address - kNodeNetwork;
+  const std::uint32_t device = offset >> kDeviceShift & ((1u << (kPortShift - kDeviceShift)) - 1);
+  if (offset >> kPortShift >= kPortsMax || device >= kDevicesMax) return std::nullopt;
+  return DeviceNumber{device, 1 + (offset >> kPortShift)};
 }
 
 /// The network interface that a port of a device on the loopback interface has, and no kernel knows. A device has a

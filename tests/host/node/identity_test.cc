@@ -90,6 +90,15 @@ BOOST_AUTO_TEST_CASE(devices_1_to_3_are_the_same_ones_each_time) {
   BOOST_TEST(device_of(kNode, {15, 1}).pci_address.view() == "5642:00:0f.0");
 }
 
+BOOST_AUTO_TEST_CASE(an_address_tells_in_whose_network_it_is) {
+  for (std::uint32_t device = 0; device < kDevicesMax; ++device)
+    for (std::uint32_t port = 1; port <= kPortsMax; ++port)
+      BOOST_CHECK((device_network_of(device_address(kNode, {device, port}).ipv4()) == DeviceNumber{device, port}));
+  // 127.47.90.7, 127.47.107.7, 127.48.90.7, 127.48.107.7, 127.46.91.7, 127.49.91.7
+  for (const std::uint32_t beside : {0x7f2f5a07u, 0x7f2f6b07u, 0x7f305a07u, 0x7f306b07u, 0x7f2e5b07u, 0x7f315b07u})
+    BOOST_CHECK(!device_network_of(beside));
+}
+
 BOOST_AUTO_TEST_CASE(two_ports_of_a_device_share_what_is_the_devices) {
   const DeviceIdentity one = device_of(kNode, {1, 1});
   const DeviceIdentity two = device_of(kNode, {1, 2});

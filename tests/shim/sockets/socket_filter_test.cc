@@ -75,13 +75,21 @@ BOOST_AUTO_TEST_CASE(a_socket_hears_exactly_the_nodes_that_are_not_in_the_set) {
       if (random() % 2 == 0) sets[i].add(node);
   for (const NodeSet& set : sets) {
     BOOST_REQUIRE(make_deaf(receiver.get(), set));
-    std::set<std::uint32_t> expected = {kLoopback, kLoopback + 254, kNodes + 256 + 7, kNodes - 256 + 7};
+    std::set<std::uint32_t> expected = {kLoopback, kLoopback + 254};
+    for (const std::uint32_t port : {0u, 0x10000u})
+      for (const std::uint32_t beside : {0xffffff00u, 0x1000u, 0x20000u, 0x8000u})
+        expected.insert(kNodes + port + beside + 7);
     for (const std::uint32_t other : expected) send_from(other, receiver);
-    for (unsigned node = 1; node <= 254; ++node) {
-      send_from(kNodes + node, receiver);
-      if (!set.has(node)) expected.insert(kNodes + node);
-    }
     BOOST_TEST((heard(receiver) == expected));
+    // The first device's, and the last one's second port.
+    for (const std::uint32_t network : {kNodes, kNodes + 0x10f00}) {
+      expected.clear();
+      for (unsigned node = 1; node <= 254; ++node) {
+        send_from(network + node, receiver);
+        if (!set.has(node)) expected.insert(network + node);
+      }
+      BOOST_TEST((heard(receiver) == expected));
+    }
   }
   BOOST_REQUIRE(make_deaf(receiver.get(), NodeSet{}));
   send_from(kNodes + 7, receiver);

@@ -24,6 +24,7 @@ import crowd  # noqa: E402
 import devices  # noqa: E402
 import explained  # noqa: E402
 import harness  # noqa: E402
+import listings  # noqa: E402
 import matrix  # noqa: E402
 import network  # noqa: E402
 import own_sockets  # noqa: E402
@@ -36,7 +37,7 @@ import rsockets  # noqa: E402
 import served  # noqa: E402
 import shared_port  # noqa: E402
 
-MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "congestion": congestion, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served,
+MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "congestion": congestion, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served, "listings": listings,
            "network": network, "own_sockets": own_sockets, "pause_frames": pause_frames, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
            "rsockets": rsockets, "shared_port": shared_port}
 

@@ -15,7 +15,7 @@ endforeach()
 set_target_properties(verbena-path-two PROPERTIES LINKER_LANGUAGE C)
 target_link_options(verbena-path-two PRIVATE $<TARGET_PROPERTY:verbena-path,LINK_OPTIONS>)
 target_link_libraries(verbena-path-two PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
-verbena_test(shim_two_devices SOURCES sysfs/two_devices_test.cc LINK verbena_options LABELS shim)
+verbena_test(shim_two_devices SOURCES sysfs/two_devices_test.cc LINK verbena::host LABELS shim)
 target_compile_definitions(test_shim_two_devices PRIVATE VERBENA_PATH_LIBRARY="$<TARGET_FILE:verbena-path-two>")
 add_dependencies(test_shim_two_devices verbena-path-two)
 # The filter is tested by the kernel that runs it.

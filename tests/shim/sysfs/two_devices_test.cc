@@ -1,11 +1,15 @@
 // The path shim of a node with two devices, the second with two ports (two_devices.cc): each has its files and its
 // netlink answers, and none those of another one.
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "emulator/host/node/identity.h"
+#include "emulator/host/node/port_signal.h"
 #include "tests/cli/run_command.h"
 
 namespace {
@@ -121,6 +125,53 @@ BOOST_AUTO_TEST_CASE(netlink_tells_of_each_device_and_port) {
   BOOST_TEST(output_of({"rdma", "statistic", "show", "link", "mlx5_8/2"}).starts_with("link mlx5_8/2 tx_packets 0 "));
   BOOST_TEST(preloaded({"rdma", "link", "show", "mlx5_7/2"}).status != 0);
   BOOST_TEST(contains(output_of({"rdma", "resource"}), "1: mlx5_8: "));
+}
+
+BOOST_AUTO_TEST_CASE(ip_lists_the_interface_of_each_port) {
+  const std::string links = output_of({"ip", "-br", "link"});
+  const std::string addresses = output_of({"ip", "-br", "addr"});
+  const std::string routes = output_of({"ip", "route"});
+  const struct {
+    std::string name, network, mac;
+  } kInterfaces[] = {{"verbena0", "127.47.91.", "02:56:7f:2f:5b:07"},
+                     {"verbena1", "127.47.92.", "02:56:7f:2f:5c:07"},
+                     {"verbena1p2", "127.48.92.", "02:56:7f:30:5c:07"}};
+  for (const auto& [name, network, mac] : kInterfaces) {
+    const std::string row = "\n" + name + std::string(17 - name.size(), ' ') + "UP             ";
+    BOOST_TEST(contains(links, row + mac + " <BROADCAST,MULTICAST,UP,LOWER_UP>"));
+    BOOST_TEST(contains(addresses, row + network + "7/24"));
+    BOOST_TEST(contains(routes, network + "0/24 dev " + name + " proto kernel scope link src " + network + "7"));
+    BOOST_TEST(contains(output_of({"ip", "route", "get", network + "9"}), " dev " + name + " src " + network + "7"));
+    BOOST_TEST(contains(output_of({"ip", "link", "show", name}), mac));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_port_has_the_state_of_its_own_cable) {
+  using namespace verbena;
+  const std::string fabric = "path-two-ports." + std::to_string(getpid());
+  const auto said = [&](const std::vector<std::string>& words) {
+    return run_command(words, {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
+                               {"VERBENA_NODE", "7"},
+                               {"VERBENA_FABRIC", fabric},
+                               {"VERBENA_LINK", "fabric"},
+                               {"VERBENA_DEVICE_NAME", "mlx5_7"},
+                               {"LC_ALL", "C"}})
+        .out;
+  };
+  const host::HeldName serving = host::served_fabric_name(fabric.c_str()).hold();
+  const auto second = host::device_address(host::node_address(7), {1, 1});
+  const host::HeldName dead = host::dead_port_name(fabric.c_str(), second.octets).hold();
+  BOOST_TEST(said({"cat", kClass + "/mlx5_7/ports/1/state", kClass + "/mlx5_8/ports/1/state",
+                   kClass + "/mlx5_8/ports/2/state"}) == "4: ACTIVE\n1: DOWN\n4: ACTIVE\n");
+  BOOST_TEST(said({"cat", "/sys/class/net/verbena0/carrier", "/sys/class/net/verbena1/carrier",
+                   "/sys/class/net/verbena1p2/carrier"}) == "1\n0\n1\n");
+  BOOST_TEST(said({"rdma", "link"}) ==
+             "link mlx5_7/1 state ACTIVE physical_state LINK_UP netdev verbena0 \n"
+             "link mlx5_8/1 state DOWN physical_state POLLING netdev verbena1 \n"
+             "link mlx5_8/2 state ACTIVE physical_state LINK_UP netdev verbena1p2 \n");
+  BOOST_TEST(contains(said({"ip", "-br", "link", "show", "verbena1"}), " DOWN "));
+  BOOST_TEST(contains(said({"ip", "-br", "link", "show", "verbena0"}), " UP "));
+  BOOST_TEST(contains(said({"ip", "-br", "link", "show", "verbena1p2"}), " UP "));
 }
 
 BOOST_AUTO_TEST_CASE(without_a_node_there_is_none_of_them) {

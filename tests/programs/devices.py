@@ -1,4 +1,7 @@
-"""ibv_devices and ibv_devinfo -v: what a program sees of a node before it does anything."""
+"""ibv_devices and ibv_devinfo -v: what a program sees of a node before it does anything; and each of its devices works."""
+import re
+
+import harness
 from harness import Failure
 
 
@@ -46,8 +49,20 @@ def tests(context):
             node.number = node.address
             require(fabric.run(node, ["ibv_devinfo", "-v"]), f"::ffff:{node.address}")
 
+    def each_of_four_devices_carries_its_own():
+        """The server listens on all addresses, by TCP, and the client asks for that of the device."""
+        with context.fabric() as fabric:
+            for number in range(4):
+                server, client = (node.address.replace(".91.", f".{91 + number}.") for node in fabric.nodes)
+                argv = ["ib_write_bw", "-F", "-d", f"verbena{number}", "-p", "{port}", "-n", "50"]
+                done = harness.pair(fabric, argv, argv + [server], stats=True, extra=("--devices", "4"))
+                used = re.findall(r"of the device (\S+)", done.client.err)
+                if used != [client]:
+                    raise Failure(f"{used} instead of {client} has sent\n{done.describe()}")
+
     return [("ibv_devices lists verbena0 with the node's GUID", lists_one_device),
             ("ibv_devinfo -v describes an active Ethernet port with the node's GID", describes_it),
             ("--device-name renames the device", takes_another_name),
             ("two nodes have different GUIDs", two_nodes_differ),
-            ("--node takes an address", takes_an_address_as_node)]
+            ("--node takes an address", takes_an_address_as_node),
+            ("ib_write_bw runs on each of four devices, at the address of each", each_of_four_devices_carries_its_own)]

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/same_user.h"
@@ -95,6 +96,17 @@ Process& Process::instance() {
   return *process;
 }
 
+void Process::install_fork_handlers() {
+  // After the engines have installed theirs: handlers run last in, first out before a fork, and our lock is held around
+  // the closing of an engine, which takes the engine's.
+  host::ForkRegistry::install();
+  static std::once_flag once;
+  std::call_once(once, [] {
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                   [] { instance().after_fork(true); });
+  });
+}
+
 void Process::before_fork() {
   if (host::is_state_lost()) return;
   host::call_state::enter();
@@ -173,11 +185,8 @@ bool Process::open(Device& device) {
     errno = ENOMEM;
     return false;
   }
-  // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held around
-  // the closing of an engine, which takes the engine's.
-  if (!std::exchange(has_handlers_, true)) {
-    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
-                   [] { instance().after_fork(true); });
+  install_fork_handlers();
+  if (!std::exchange(has_exit_handlers_, true)) {
     std::atexit([] { is_whole_at_exit(); });  // the last: another exit() may interrupt the others
     std::atexit([] { instance().at_exit(); });
   }

@@ -67,6 +67,9 @@ class Process final {
   /// The objects of a context by kind, oldest first.
   std::vector<LiveObject> objects_of(const Context& context);
 
+  /// What has to happen before a fork, and after, happens from here on; handlers that are installed later run before
+  /// it, and may take a lock that is held around calls of ours. Once is enough.
+  static void install_fork_handlers();
   /// In exit(): whether our state may be asked for anything still. It is not where exit() was called in a handler of a
   /// signal that has interrupted a call of ours; then every verb refuses from here on.
   static bool is_whole_at_exit();
@@ -92,7 +95,7 @@ class Process final {
 
   std::mutex engine_mutex_;          // guards Device::opened; taken before objects_mutex_
   std::atomic<pid_t> opened_by_{0};  // the process whose engines they are
-  bool has_handlers_ = false;        // of fork and exit
+  bool has_exit_handlers_ = false;
 
   std::mutex objects_mutex_;
   std::unordered_map<const void*, Entry> by_address_;

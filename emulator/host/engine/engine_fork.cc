@@ -15,9 +15,13 @@ ForkRegistry& ForkRegistry::instance() {
   return *registry;
 }
 
-void ForkRegistry::add(Engine& engine) {
+void ForkRegistry::install() {
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(prepare, parent, child); });
+}
+
+void ForkRegistry::add(Engine& engine) {
+  install();
   ForkRegistry& registry = instance();
   const std::lock_guard guard(registry.mutex_);
   registry.engines_.push_back(&engine);

@@ -19,6 +19,8 @@ class Engine;
 
 class ForkRegistry {
  public:
+  /// The handlers are there from here on, and so run within those that are installed later. Once is enough.
+  static void install();
   static void add(Engine& engine);
   static void remove(Engine& engine);
 

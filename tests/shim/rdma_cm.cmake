@@ -11,6 +11,8 @@ endfunction()
 rdma_cm_test(rdma_cm)
 rdma_cm_test(rdma_cm_channel)
 rdma_cm_test(rdma_cm_commands)
+rdma_cm_test(rdma_cm_devices)
+set_property(TEST shim_rdma_cm_devices APPEND PROPERTY ENVIRONMENT "VERBENA_DEVICES=2")
 rdma_cm_test(rdma_cm_family)
 rdma_cm_test(rdma_cm_port)
 rdma_cm_test(rdma_cm_removal)
@@ -29,3 +31,9 @@ set_property(TEST shim_rdma_cm_exit_udp PROPERTY ENVIRONMENT "VERBENA_FABRIC=shi
   "VERBENA_NODE=234" "LD_PRELOAD=$<TARGET_FILE:verbena-path>")
 set_property(TEST shim_rdma_cm_exit_fabric PROPERTY ENVIRONMENT "VERBENA_FABRIC=shim-rdma_cm_exit-fabric"
   "VERBENA_LINK=fabric" "VERBENA_NODE=1" "LD_PRELOAD=$<TARGET_FILE:verbena-path>")
+
+# A unit of it alone: the library exports nothing of its inside.
+set(units id route channel)
+list(TRANSFORM units PREPEND ${PROJECT_SOURCE_DIR}/verbs-shim/rdma_cm/)
+list(TRANSFORM units APPEND .cc)
+verbena_test(shim_rdma_cm_route SOURCES rdma_cm/rdma_cm_route_test.cc ${units} LINK verbena::host LABELS shim)

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "emulator/host/node/node_directory.h"
+#include "emulator/host/node/identity.h"
 #include "verbs-shim/rdma_cm/commands.h"
 #include "verbs-shim/verbs/translate.h"
 
@@ -47,22 +47,16 @@ void fill_path(Id& id, const host::Engine& engine) {
 int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Address& destination) {
   if (destination.family == 0) return EINVAL;
   if (destination.family == AF_IB) return ENODEV;  // cma_resolve_ib_dev: no device has an InfiniBand link layer
-  OpenedDevice* device = id.device;
   if (id.state == IdState::idle) {
     Address from = source;
-    if (from.family == 0) from = {destination.family, {}, 0};
-    device = from.is_any() ? &endpoints.devices().first() : endpoints.devices().with(from);
-    if (device == nullptr) return ENODEV;
-    if (from.port != 0) {
-      if (const int error = endpoints.ports().take(id, from); error != 0) return error;
-    } else {
-      // A port of its own, but not the node's: nobody can reach what does not listen.
-      id.source = {from.family, from.gid, endpoints.ports().ephemeral()};
-    }
-    id.state = IdState::address_bound;
+    if (from.family == 0) from = {.family = destination.family};
+    // A port of its own, but not the node's: nobody can reach what does not listen.
+    const auto port = from.port != 0 ? PortOwner::node : PortOwner::process;
+    if (const int error = endpoints.bind(id, from, port); error != 0) return error;
   }
   if (id.state != IdState::address_bound || id.source.family != destination.family) return EINVAL;
-  if (device == nullptr) device = &endpoints.devices().first();
+  OpenedDevice* const device = id.device != nullptr ? id.device : endpoints.devices().towards(destination);
+  if (device == nullptr) return ENODEV;
   host::Engine& engine = *device->engine();
   const wire::Gid& own = device->gid();
   id.destination = destination;
@@ -72,7 +66,7 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
   const bool same_family = to.is_ipv4() == own.is_ipv4();
   const auto next_hop = same_family ? engine.resolve(to) : std::nullopt;
   // Nobody answers for an address that no process stands on and that is not a node's by its nature.
-  const bool is_there = !engine.link_kind().all_peers_are_here || to.is_multicast() || host::node_number(to) ||
+  const bool is_there = !engine.link_kind().all_peers_are_here || to.is_multicast() || host::is_port_address(to) ||
                         !engine.services().is_deserted(to);
   if (!next_hop || !is_there) {
     id.state = IdState::address_bound;

@@ -26,16 +26,13 @@ CmDevice& CmDevice::instance() {
 int CmDevice::open_channel(int flags) {
   inbox_.lock();
   int descriptor = -1;
-  // A device that has been here once may have been removed since: channels can be opened all the same.
-  const bool may_open = prepared_ || endpoints_.devices().require();
-  if (may_open && !std::exchange(prepared_, true)) {
-    // After the engine has installed its own: handlers run last in, first out before a fork, and our lock is held
-    // around the calls that take the engine's.
+  if (!std::exchange(follows_forks_, true)) {
+    // Our lock is held around the calls of Process that take its own.
+    Process::install_fork_handlers();
     pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
-    std::atexit(at_exit);
   }
   commands_.reap();
-  if (!may_open) {
+  if (all_devices().empty()) {
     errno = ENODEV;
   } else if (auto channel = Channel::open(flags, descriptor)) {
     channels_.add(std::move(channel));
@@ -107,6 +104,8 @@ ssize_t CmDevice::command(int descriptor, ino_t inode, const void* data, std::si
     if (header.cmd == RDMA_USER_CM_CMD_DESTROY_ID && call.channel != nullptr && call.channel->ids == 0)
       emptied = call.channel;
     call.channel = nullptr;
+    // Before Process says the engines' last word.
+    if (!tells_at_exit_ && endpoints_.devices().any_engine() != nullptr) tells_at_exit_ = std::atexit(at_exit) == 0;
     inbox_.unlock();
     if (error != EAGAIN) break;
   }

@@ -44,7 +44,8 @@ class CmDevice {
   EventInbox inbox_{endpoints_};
   ChannelTable channels_;
   Commands commands_{endpoints_, channels_, inbox_};
-  bool prepared_ = false;
+  bool follows_forks_ = false;
+  bool tells_at_exit_ = false;
 };
 
 }  // namespace verbena::shim::rdma_cm

@@ -4,16 +4,6 @@
 #include <iterator>
 
 namespace verbena::shim::rdma_cm {
-namespace {
-
-/// What tidies up behind a device that has gone.
-bool does_without_device(std::uint32_t command) {
-  return command == RDMA_USER_CM_CMD_GET_EVENT || command == RDMA_USER_CM_CMD_DESTROY_ID ||
-         command == RDMA_USER_CM_CMD_CREATE_ID || command == RDMA_USER_CM_CMD_MIGRATE_ID;
-}
-
-}  // namespace
-
 // By RDMA_USER_CM_CMD_*. The kernel's own table has holes as well (GET_OPTION).
 const Commands::Handler Commands::kHandlers[] = {
     &Commands::create_id,
@@ -46,7 +36,8 @@ bool Commands::knows(std::uint32_t number) {
 }
 
 int Commands::run(std::uint32_t number, const Call& call) {
-  return does_without_device(number) || endpoints_.devices().require() ? (this->*kHandlers[number])(call) : ENODEV;
+  endpoints_.devices().let_go_of_removed();
+  return (this->*kHandlers[number])(call);
 }
 
 void Commands::reap() {
@@ -58,7 +49,7 @@ void Commands::reap() {
 
 Result<Id*, int> Commands::find(const Call& call, std::uint32_t handle) {
   const auto found = endpoints_.ids().find(call.channel, handle);
-  // Another device is open, and this one is not: it has gone, and the ID is not told yet.
+  // The device has gone, and the ID is not told yet.
   if (found && (*found)->device != nullptr && (*found)->device->engine() == nullptr) return Failure{ENODEV};
   return found;
 }

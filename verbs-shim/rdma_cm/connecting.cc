@@ -277,7 +277,8 @@ int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t re
   rdma_ucm_create_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
   if (group.family == 0 || group.family == AF_IB || !group.gid.is_multicast()) return EINVAL;
-  if (id.state != IdState::address_bound && id.state != IdState::address_resolved) return EINVAL;
+  if (id.device == nullptr || (id.state != IdState::address_bound && id.state != IdState::address_resolved))
+    return EINVAL;
   const std::uint32_t handle = endpoints_.ids().free_group_handle();
   id.groups.push_back({handle, uid, 0});
   response.id = handle;

@@ -29,7 +29,7 @@ wire::IpAddressingHeader addresses_of(const cm::Event& event) {
 
 }  // namespace
 
-int Endpoints::bind(Id& id, const Address& address) {
+int Endpoints::bind(Id& id, const Address& address, PortOwner port) {
   if (address.family == 0) return EAFNOSUPPORT;
   if (address.family == AF_IB && !address.is_any()) return ENODEV;  // RoCE's GIDs are no addresses of this family
   if (id.state != IdState::idle) return EINVAL;
@@ -39,12 +39,19 @@ int Endpoints::bind(Id& id, const Address& address) {
     id.state = IdState::address_bound;
     return 0;
   }
-  OpenedDevice* const device = address.is_any() ? nullptr : devices_.with(address);
-  if (device != nullptr)
-    source.gid = device->gid();
-  else if (!address.is_any())
-    return ENODEV;
-  if (const int error = ports_.take(id, source); error != 0) return error;
+  OpenedDevice* device = nullptr;
+  if (!address.is_any()) {
+    const auto found = devices_.with(address);
+    if (!found) return found.error();
+    device = *found;
+    if (address.is_loopback()) source.gid = device->gid();
+  }
+  if (port == PortOwner::process) {
+    id.source = source;
+    id.source.port = ports_.ephemeral();
+  } else if (const int error = ports_.take(id, source); error != 0) {
+    return error;
+  }
   id.device = device;
   id.state = IdState::address_bound;
   return 0;
@@ -187,6 +194,7 @@ void Endpoints::take_removal(const OpenedDevice& gone) {
   const bool has_another = devices_.has_another_than(gone);
   for (const auto& id : ids_) {
     if (id == nullptr) continue;
+    std::erase_if(id->listening, [&](const Listening& one) { return one.device == &gone; });
     const bool hears_nothing = id->device == nullptr && id->state == IdState::listen && !has_another;
     if (id->device != &gone && !hears_nothing) continue;
     id->state = IdState::device_removed;

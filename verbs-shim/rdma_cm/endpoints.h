@@ -6,6 +6,7 @@
 // Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "emulator/cm/connection.h"
@@ -15,6 +16,9 @@
 
 namespace verbena::shim::rdma_cm {
 
+/// Whose a port is: others of the node can have that of a process as well.
+enum class PortOwner : std::uint8_t { node, process };
+
 class Endpoints {
  public:
   IdTable& ids() { return ids_; }
@@ -22,7 +26,7 @@ class Endpoints {
   OpenedDevices& devices() { return devices_; }
 
   /// Returns an errno value.
-  int bind(Id& id, const Address& address);
+  int bind(Id& id, const Address& address, PortOwner port = PortOwner::node);
   /// The ID ends; its connection ends as the manager sees fit.
   void end(Id& id);
   /// Those of a channel.

@@ -45,6 +45,7 @@ Address address_from(const void* socket_address, std::size_t bytes) {
     std::memcpy(&from, socket_address, sizeof from);
     address.family = AF_INET6;
     address.port = ntohs(from.sin6_port);
+    address.scope = from.sin6_scope_id;
     std::ranges::copy(from.sin6_addr.s6_addr, address.gid.octets.begin());
   } else if (family == AF_IB && bytes >= sizeof(sockaddr_ib)) {
     sockaddr_ib from{};
@@ -67,6 +68,7 @@ void address_to(const Address& address, sockaddr_storage& into) {
     sockaddr_in6 to{};
     to.sin6_family = AF_INET6;
     to.sin6_port = htons(address.port);
+    to.sin6_scope_id = address.scope;
     std::ranges::copy(address.gid.octets, to.sin6_addr.s6_addr);
     std::memcpy(&into, &to, sizeof to);
   } else if (address.family == AF_IB) {

@@ -49,8 +49,11 @@ struct Address {
   sa_family_t family = 0;  // 0: none yet
   wire::Gid gid;           // ::ffff:0.0.0.0 or :: stands for any
   std::uint16_t port = 0;
+  std::uint32_t scope = 0;  // of IPv6: the interface of a link-local address
   bool is_any() const;
   bool is_loopback() const;
+  /// It is one of each interface's network.
+  bool needs_scope() const { return family == AF_INET6 && gid.is_link_local(); }
 };
 
 struct MulticastGroup {
@@ -70,6 +73,12 @@ enum class IdState : std::uint8_t {
   device_removed,  // can be destroyed only
 };
 
+/// What says that an ID listens on a device.
+struct Listening {
+  const OpenedDevice* device;
+  host::HeldName name;
+};
+
 struct Id {
   std::uint32_t handle = 0;
   std::uint64_t serial = 0;  // never used again, unlike the handle
@@ -82,9 +91,9 @@ struct Id {
   Address destination;
   OpenedDevice* device = nullptr;  // null: none yet, or bound to any address
   wire::PathAddress next_hop;
-  // For each device and IP version: what its port is held by, none if nobody can reach it; what says that it listens.
+  // For each device and IP version: what its port is held by, none if nobody can reach it; and where it listens.
   std::vector<std::shared_ptr<host::ServiceClaim>> claims;
-  std::vector<host::HeldName> listening;
+  std::vector<Listening> listening;
   cm::ConnectionId connection = 0;
   std::uint64_t listener = 0;  // serial; of a request: where it came in
   std::uint32_t backlog = 0;   // of a listener: requests it still takes

@@ -78,7 +78,9 @@ int Ports::take(Id& id, const Address& address) {
   int error = check(id, address.port, id.reuse_address);
   // What other processes of the node have stands in the way of both versions unless each is for its own only.
   const wire::IpVersions claimed = is_family_only(id) ? own_version(id) : wire::kBothIpVersions;
-  for (OpenedDevice* const device : devices_.at(address))
+  const auto devices = error == 0 ? devices_.at(address) : std::vector<OpenedDevice*>{};
+  if (error == 0 && devices.empty()) error = ENODEV;
+  for (OpenedDevice* const device : devices)
     for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
       if (error == 0 && includes(claimed, version)) error = claim(id, *device, version);
   if (error == 0) return 0;
@@ -96,6 +98,7 @@ int Ports::start_listening(Id& id) {
   const std::uint64_t service = service_id(id, id.source.port);
   const wire::IpVersions audience = audience_of(id);
   const std::vector<OpenedDevice*> devices = devices_.at(id.source);
+  if (devices.empty()) return ENODEV;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const bool is_free = devices[i]->engine()->run_connections(
         [&](cm::ConnectionManager& manager, Time) { return manager.listeners().add(service, id.serial, audience); });
@@ -110,7 +113,7 @@ int Ports::start_listening(Id& id) {
   for (OpenedDevice* const device : devices)
     for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
       if (id.owns_port() && includes(audience, version))
-        id.listening.push_back(device->engine()->services().serve(service, version));
+        id.listening.push_back({device, device->engine()->services().serve(service, version)});
   return 0;
 }
 

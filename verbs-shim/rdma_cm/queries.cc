@@ -54,6 +54,7 @@ void write_address(const Address& address, __kernel_sockaddr_storage& into) {
 void write_device(const Id& id, rdma_ucm_query_addr_resp& response) {
   if (id.device == nullptr) return;
   response.node_guid = id.device->guid();
+  response.ibdev_index = id.device->identity().number.device;
   response.port_num = 1;
   response.pkey = kPkey;
 }
@@ -124,6 +125,7 @@ int Commands::query_route(const Call& call) {
   std::memcpy(&response.dst_addr, &address, sizeof response.dst_addr);
   if (id->device != nullptr) {
     response.node_guid = id->device->guid();
+    response.ibdev_index = id->device->identity().number.device;
     response.port_num = 1;
     ib_user_path_rec& route = response.ib_route[0];
     std::ranges::copy(id->destination.gid.octets, route.dgid);

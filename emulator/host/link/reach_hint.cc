@@ -26,7 +26,7 @@ std::optional<std::string> why_not_by_udp(const wire::Gid& own, const wire::Gid&
 /// Addresses of nodes by number are left alone: their process may start later. Any other was given to `verbena exec
 /// --node`, or belongs to a real network.
 std::optional<std::string> why_not_by_shm(const std::string& fabric, const wire::Gid& peer) {
-  if (node_number(peer)) return std::nullopt;
+  if (is_port_address(peer)) return std::nullopt;
   const std::vector<SeatTaken> taken = seats_taken(fabric);
   if (std::any_of(taken.begin(), taken.end(), [&](const SeatTaken& seat) { return seat.address == peer; }))
     return std::nullopt;

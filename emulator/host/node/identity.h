@@ -132,6 +132,14 @@ constexpr std::optional<DeviceNumber> device_network_of(std::uint32_t address) {
   if (offset >> kPortShift >= kPortsMax || device >= kDevicesMax) return std::nullopt;
   return DeviceNumber{device, 1 + (offset >> kPortShift)};
 }
+constexpr std::optional<DeviceNumber> device_network_of(const wire::Gid& address) {
+  return address.is_ipv4() ? device_network_of(address.ipv4()) : std::nullopt;
+}
+/// Whether the address is that of a port that a node may have.
+constexpr bool is_port_address(const wire::Gid& address) {
+  const std::uint32_t node = address.octets[15];
+  return node >= 1 && node <= kNodesMax && device_network_of(address);
+}
 
 /// The network interface that a port of a device on the loopback interface has, and no kernel knows. A device has a
 /// place on the bus as well if it has none.

@@ -128,6 +128,20 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_given_is_that_of_the_first_device) {
   BOOST_TEST(name("007", 0) == "007");
 }
 
+BOOST_AUTO_TEST_CASE(networks_and_addresses_of_ports_are_told_from_others) {
+  const auto address = [](std::uint32_t number) { return wire::Gid::from_ipv4(number); };
+  BOOST_TEST((device_network_of(address(0x7f2f5b07)) == DeviceNumber{0, 1}));
+  BOOST_TEST((device_network_of(address(0x7f2f5c00)) == DeviceNumber{1, 1}));
+  BOOST_TEST((device_network_of(address(0x7f305cff)) == DeviceNumber{1, 2}));
+  // Before the first network, behind the last, and of another family.
+  for (const std::uint32_t other : {0x7f2f5a07u, 0x7f2f6b07u, 0x7f315b07u, 0x0a2f5b07u})
+    BOOST_TEST(!device_network_of(address(other)));
+  BOOST_TEST(!device_network_of(wire::Gid{{0xfe, 0x80}}));
+  BOOST_TEST(is_port_address(address(0x7f2f5c07)));
+  for (const std::uint32_t other : {0x7f2f5c00u, 0x7f2f5cffu, 0x0a2f5b07u})
+    BOOST_TEST(!is_port_address(address(other)));
+}
+
 BOOST_AUTO_TEST_CASE(an_address_of_the_machine_has_no_interface_of_its_own) {
   const wire::Gid address = wire::Gid::from_ipv4(0xc0a80107);
   const DeviceIdentity device = device_at(address, {});

@@ -235,7 +235,7 @@ def is_dissected(context):
 WRONG = [
     (["rping", "-c", "-a", "10.9.8.7"], "RDMA_CM_EVENT_ADDR_ERROR, error -110", 255),
     (["rping", "-c", "-a", "{nobody}"], "RDMA_CM_EVENT_REJECTED, error 8", 255),
-    (["rping", "-s", "-a", "10.1.1.1"], "rdma_bind_addr: No such device", 255),
+    (["rping", "-s", "-a", "10.1.1.1"], "rdma_bind_addr: Cannot assign requested address", 255),
     (["ucmatose", "-s", "{nobody}"], "RDMA_CM_EVENT_REJECTED, error: 8", 8),
     (["ucmatose", "-b", "10.1.1.1"], "return status -1", 255),
     (["udaddy", "-s", "{nobody}"], "RDMA_CM_EVENT_UNREACHABLE, error: 1", 1),

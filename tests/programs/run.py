@@ -31,15 +31,17 @@ import own_sockets  # noqa: E402
 import pause_frames  # noqa: E402
 import qperf  # noqa: E402
 import rdma_cm  # noqa: E402
+import rdma_cm_devices  # noqa: E402
 import rdma_cm_endings  # noqa: E402
 import rdma_cm_tools  # noqa: E402
 import rsockets  # noqa: E402
 import served  # noqa: E402
 import shared_port  # noqa: E402
 
-MODULES = {"bad_luck": bad_luck, "busy": busy, "captures": captures, "command_line": command_line, "congestion": congestion, "crowd": crowd, "devices": devices, "explained": explained, "fabric": served, "listings": listings,
-           "network": network, "own_sockets": own_sockets, "pause_frames": pause_frames, "qperf": qperf, "rdma_cm": rdma_cm, "rdma_cm_endings": rdma_cm_endings, "rdma_cm_tools": rdma_cm_tools,
-           "rsockets": rsockets, "shared_port": shared_port}
+# A family is called as its module is.
+MODULES = {"fabric": served, **{module.__name__: module for module in (
+    bad_luck, busy, captures, command_line, congestion, crowd, devices, explained, listings, network,
+    own_sockets, pause_frames, qperf, rdma_cm, rdma_cm_devices, rdma_cm_endings, rdma_cm_tools, rsockets, shared_port)}}
 
 
 @dataclasses.dataclass

@@ -25,8 +25,8 @@ constexpr std::uint16_t kPort = 7471;
 constexpr int kStatus = 7;
 constexpr int kTrials = 40;
 constexpr verbena::Duration kEndMax = verbena::seconds(20);  // a few seconds on a machine that is not busy
-constexpr int kStuckInLibcMax = 1;                           // of the trials; it happens in one of a thousand
-constexpr char kVictim = 'v';                                // what a victim's main connection says of itself
+constexpr int kStuckInLibcMax = 10;  // beside the trials; one in 250 to 1000, by how long a machine's libc exits
+constexpr char kVictim = 'v';        // what a victim's main connection says of itself
 constexpr std::size_t kBytes = 4096;
 
 // What can go wrong in a child that can use no test macro: it ends with the line's number.
@@ -321,9 +321,19 @@ bool waits_for_libc(pid_t process) {
 enum class End : std::uint8_t { by_itself, stuck, stuck_in_libc };
 
 /// How the process ends. One that does not is killed.
-End await_end(pid_t process, int& status) {
-  if (verbena::waiting::wait_until([&] { return waitpid(process, &status, WNOHANG) == process; }, kEndMax))
-    return End::by_itself;
+End await_end(pid_t process, int& status, bool exits_twice) {
+  // Who is seen there so often in a row waits for itself.
+  constexpr int kSeenToBeStuck = 1000;
+  int seen = 0;
+  bool has_ended = false;
+  verbena::waiting::wait_until(
+      [&] {
+        has_ended = waitpid(process, &status, WNOHANG) == process;
+        seen = !has_ended && exits_twice && waits_for_libc(process) ? seen + 1 : 0;
+        return has_ended || seen == kSeenToBeStuck;
+      },
+      kEndMax);
+  if (has_ended) return End::by_itself;
   const bool is_in_libc = waits_for_libc(process);
   kill(process, SIGKILL);
   waitpid(process, &status, 0);
@@ -355,19 +365,20 @@ void try_to_end(Habit habit) {
   const Child server{run_server(told)};
   std::minstd_rand random(static_cast<unsigned>(getpid()));
   int stuck_in_libc = 0;
-  for (int trial = 0; trial < kTrials; ++trial) {
+  for (int trial = 0; trial < kTrials + stuck_in_libc; ++trial) {
     const unsigned microseconds = 1 + static_cast<unsigned>(random() % 5000);
     const pid_t process = fork();
     if (process == 0) live(habit, microseconds);
     int status = 0;
-    const End end = await_end(process, status);
-    // Two calls of exit() in one thread are not defined, and libc's own lock bears them only where it is not held.
+    const End end = await_end(process, status, habit == leaves);
+    // Two calls of exit() in one thread are not defined, and libc's own lock bears them only where it is not held. Such
+    // a trial says nothing of us, and another one takes its place.
     if (end == End::stuck_in_libc && habit == leaves && ++stuck_in_libc <= kStuckInLibcMax) continue;
     BOOST_TEST_REQUIRE((end == End::by_itself), "trial " << trial << " (" << microseconds << " us) does not end");
     BOOST_TEST(WIFEXITED(status));
     BOOST_TEST(WEXITSTATUS(status) == kStatus);
   }
-  for (int ends = 0; ends < kTrials - stuck_in_libc; ++ends) {
+  for (int ends = 0; ends < kTrials; ++ends) {
     BOOST_REQUIRE(rdma_cm_test::is_readable(told, rdma_cm_test::kPatienceMs));
     char octet = 0;
     BOOST_TEST(read(told, &octet, 1) == 1);

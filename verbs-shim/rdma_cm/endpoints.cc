@@ -80,8 +80,16 @@ void Endpoints::end_all() {
   // The channels stay: a thread of the application may sleep in one of them to the very end.
   for (const auto& id : ids_)
     if (id) end(*id);
+  // The peers of all devices at once, then the answers.
+  for (const OpenedDevice& one : devices_) {
+    if (one.engine() == nullptr) continue;
+    one.engine()->run_connections([](cm::ConnectionManager& manager, Time now) {
+      manager.disconnect_all(now);
+      return true;
+    });
+  }
   for (const OpenedDevice& one : devices_)
-    if (one.engine() != nullptr) one.engine()->disconnect_all();
+    if (one.engine() != nullptr) one.engine()->await_disconnects();
 }
 
 void Endpoints::clear() {

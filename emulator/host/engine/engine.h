@@ -108,8 +108,8 @@ class Engine final {
   /// One pass (see link.h). Returns whether anything was received or sent.
   bool progress();
 
-  /// The process is about to end: waits for the peers' answers to DREQ, with the CM's repetitions in quick succession.
-  void disconnect_all();
+  /// The process is about to end: waits for the peers' answers to DREQ (ConnectionManager::disconnect_all).
+  void await_disconnects();
 
   /// The device is gone, and stays so as long as this engine lives (Nic::remove_device): its QPs are flushed, its
   /// connections are no more, and the sink has been told of both. Commands are refused; what there is can be polled and

@@ -64,12 +64,8 @@ void Engine::drain(Duration limit) {
   await_departure(live_, config_);
 }
 
-void Engine::disconnect_all() {
+void Engine::await_disconnects() {
   const CancellationShield shield;
-  run_connections([](cm::ConnectionManager& manager, Time now) {
-    manager.disconnect_all(now);
-    return true;
-  });
   // The repetitions end by themselves: those of the manager have a named maximum.
   for (;;) {
     service();  // the thread that does so otherwise may be the one that is here

@@ -16,6 +16,7 @@ namespace {
 const std::string kFirst = "127.47.91.1";
 const std::string kSecond = "127.47.92.1";
 constexpr const char* kAny = "0.0.0.0";
+constexpr int kFailed = 99;  // a child's exit status
 
 std::string device_of(const rdma_cm_id* id) {
   return id->verbs != nullptr ? ibv_get_device_name(id->verbs->device) : "none";
@@ -93,29 +94,88 @@ std::string opened_by(Action&& action) {
   const pid_t child = fork();
   BOOST_REQUIRE(child >= 0);
   if (child == 0) {
-    Channel channel;
-    Id id(channel);
-    action(channel, id);
-    _exit(is_open(kFirst) + 2 * is_open(kSecond));
+    try {
+      Channel channel;
+      Id id(channel);
+      action(id);
+      _exit(is_open(kFirst) + 2 * is_open(kSecond));
+    } catch (...) {
+      _exit(kFailed);
+    }
   }
   int status = 0;
   BOOST_REQUIRE_EQUAL(waitpid(child, &status, 0), child);
   BOOST_REQUIRE(WIFEXITED(status));
   const int open = WEXITSTATUS(status);
-  return std::string((open & 1) != 0 ? "1" : "") + ((open & 2) != 0 ? "2" : "") + (open > 3 ? "?" : "");
+  BOOST_REQUIRE_NE(open, kFailed);
+  return std::string((open & 1) != 0 ? "1" : "") + ((open & 2) != 0 ? "2" : "");
 }
 
 }  // namespace
 
-// The first: this process has none of them open yet.
+// The first two: this process has none of them open yet, and what a child opens is its own.
 BOOST_AUTO_TEST_CASE(only_the_devices_that_an_id_needs_are_opened) {
-  BOOST_TEST(opened_by([](Channel&, Id&) {}) == "");
-  BOOST_TEST(opened_by([](Channel&, Id& id) { id.bind(kSecond, 7380); }) == "2");
-  BOOST_TEST(opened_by([](Channel&, Id& id) { listen_at(id, kFirst, 7381); }) == "1");
-  BOOST_TEST(opened_by([](Channel&, Id& id) { id.resolve("127.47.92.9", 7382); }) == "2");
-  BOOST_TEST(opened_by([](Channel&, Id& id) { id.bind("127.47.93.1", 7383); }) == "");
-  BOOST_TEST(opened_by([](Channel&, Id& id) { id.listen(7384); }) == "12");
-  BOOST_TEST(opened_by([](Channel&, Id&) { rdma_free_devices(rdma_get_devices(nullptr)); }) == "12");
+  BOOST_TEST(opened_by([](Id&) {}) == "");
+  BOOST_TEST(opened_by([](Id& id) { id.bind(kSecond, 7380); }) == "2");
+  BOOST_TEST(opened_by([](Id& id) { listen_at(id, kFirst, 7381); }) == "1");
+  BOOST_TEST(opened_by([](Id& id) { id.resolve("127.47.92.9", 7382); }) == "2");
+  BOOST_TEST(opened_by([](Id& id) { id.bind("127.47.93.1", 7383); }) == "");
+  BOOST_TEST(opened_by([](Id& id) { id.listen(7384); }) == "12");
+  BOOST_TEST(opened_by([](Id&) { rdma_free_devices(rdma_get_devices(nullptr)); }) == "12");
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_exits_says_so_on_every_device) {
+  constexpr std::uint16_t kPort = 7385;
+  constexpr int kStatus = 7;
+  int go[2];
+  BOOST_REQUIRE_EQUAL(pipe(go), 0);
+  const pid_t child = fork();
+  BOOST_REQUIRE(child >= 0);
+  if (child == 0) {
+    try {
+      char octet = 0;
+      BOOST_REQUIRE_EQUAL(read(go[0], &octet, 1), 1);
+      Channel channel;
+      Id first(channel);
+      Id second(channel);
+      for (auto& [id, to] : {std::pair{&first, kFirst}, std::pair{&second, kSecond}}) {
+        prepare(channel, *id, kPort, to);
+        id->make_qp();
+        BOOST_REQUIRE_EQUAL(connect(*id), 0);
+        channel.take(RDMA_CM_EVENT_ESTABLISHED);
+      }
+      BOOST_REQUIRE_EQUAL(read(go[0], &octet, 1), 1);
+      std::exit(kStatus);
+    } catch (...) {
+      _exit(kFailed);
+    }
+  }
+  Channel channel;
+  Id listener(channel);
+  BOOST_REQUIRE_EQUAL(listener.listen(kPort), 0);
+  BOOST_REQUIRE_EQUAL(write(go[1], "g", 1), 1);
+  rdma_cm_id* ids[2] = {};
+  for (rdma_cm_id*& id : ids) {
+    rdma_cm_event* const event = channel.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+    id = event->id;
+    BOOST_CHECK_EQUAL(rdma_ack_cm_event(event), 0);
+    ibv_qp_init_attr attributes{.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+                                .qp_type = IBV_QPT_RC};
+    BOOST_REQUIRE_EQUAL(rdma_create_qp(id, nullptr, &attributes), 0);
+    BOOST_REQUIRE_EQUAL(rdma_accept(id, nullptr), 0);
+    BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_ESTABLISHED), 0);
+  }
+  BOOST_TEST(device_of(ids[0]) != device_of(ids[1]));
+  BOOST_REQUIRE_EQUAL(write(go[1], "g", 1), 1);
+  for (int i = 0; i < 2; ++i) BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_DISCONNECTED), 0);
+  int status = 0;
+  BOOST_REQUIRE_EQUAL(waitpid(child, &status, 0), child);
+  BOOST_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == kStatus);
+  for (rdma_cm_id* const id : ids) {
+    rdma_destroy_qp(id);
+    BOOST_CHECK_EQUAL(rdma_destroy_id(id), 0);
+  }
+  for (const int end : go) close(end);
 }
 
 BOOST_AUTO_TEST_CASE(an_id_has_the_device_whose_address_it_is_bound_to) {

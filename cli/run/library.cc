@@ -29,7 +29,7 @@ Json json_of(const std::string& file, const Scenario& scenario) {
             {"scenario", scenario.name},
             {"description", scenario.description},
             {"clock", clock_of(scenario)},
-            {"nodes", scenario.topology.hosts},
+            {"nodes", scenario.topology.nodes()},
             {"workloads", Json::array()},
             {"programs", Json::array()},
             {"faults", Json::array()},

@@ -20,6 +20,9 @@ Outcome check_sizes(const Topology& topology) {
   if (topology.hosts == 0) return wrong("the topology has no hosts");
   if (topology.hosts > topology.vertices.size())
     return wrong("the topology has fewer vertices than its " + count_of(topology.hosts, "hosts"));
+  if (topology.rails == 0 || topology.hosts % topology.rails != 0)
+    return wrong("the topology has " + count_of(topology.hosts, "hosts, which are no nodes of ") +
+                 count_of(topology.rails, "rails"));
   if (topology.vertices.size() > kVerticesMax)
     return wrong("the topology has " + count_of(topology.vertices.size(), "hosts and switches, more than ") +
                  std::to_string(kVerticesMax));
@@ -40,7 +43,16 @@ Outcome check_vertices(const Topology& topology) {
     if ((vertex.kind == VertexKind::host) != topology.is_host(i))
       return wrong(vertex.name + " stands in the wrong place: all hosts come before all switches");
   }
+  if (topology.rails == 1) return {};
+  for (std::uint32_t node = 0; node < topology.nodes(); ++node)
+    if (!names.insert(topology.node_name(node)).second)
+      return wrong("the name " + std::string(topology.node_name(node)) + " is used twice");
   return {};
+}
+
+/// Whether a way from one to the other is wanted.
+bool should_reach(const Topology& topology, std::uint32_t a, std::uint32_t b) {
+  return topology.planes == Planes::shared || topology.rail_of(a) == topology.rail_of(b);
 }
 
 Outcome check_cables(const Topology& topology) {
@@ -82,22 +94,16 @@ Outcome check_reach_without_switches(const Topology& topology) {
     pairs.insert(std::uint64_t{std::min(cable.a, cable.b)} << 32 | std::max(cable.a, cable.b));
   for (std::uint32_t a = 0; a < topology.hosts; ++a)
     for (std::uint32_t b = a + 1; b < topology.hosts; ++b)
-      if (!pairs.contains(std::uint64_t{a} << 32 | b))
+      if (should_reach(topology, a, b) && !pairs.contains(std::uint64_t{a} << 32 | b))
         return wrong("hosts " + topology.vertices[a].name + " and " + topology.vertices[b].name +
                      " cannot reach each other: there is neither a switch nor a cable between them");
   return {};
 }
 
-Outcome check_reach(const Topology& topology) {
-  if (topology.switches() == 0) return check_reach_without_switches(topology);
-  std::vector<std::vector<std::uint32_t>> neighbours(topology.vertices.size());
-  for (const Cable& cable : topology.cables) {
-    neighbours[cable.a].push_back(cable.b);
-    neighbours[cable.b].push_back(cable.a);
-  }
-  std::vector<bool> reached(topology.vertices.size());
-  std::vector<std::uint32_t> border{0};
-  reached[0] = true;
+std::vector<bool> reached_from(std::uint32_t first, const std::vector<std::vector<std::uint32_t>>& neighbours) {
+  std::vector<bool> reached(neighbours.size());
+  std::vector<std::uint32_t> border{first};
+  reached[first] = true;
   while (!border.empty()) {
     const std::uint32_t vertex = border.back();
     border.pop_back();
@@ -107,10 +113,25 @@ Outcome check_reach(const Topology& topology) {
       border.push_back(neighbour);
     }
   }
-  for (std::uint32_t host = 0; host < topology.hosts; ++host)
-    if (!reached[host])
-      return wrong("hosts " + topology.vertices[0].name + " and " + topology.vertices[host].name +
-                   " cannot reach each other: no way of cables joins them");
+  return reached;
+}
+
+Outcome check_reach(const Topology& topology) {
+  if (topology.switches() == 0) return check_reach_without_switches(topology);
+  std::vector<std::vector<std::uint32_t>> neighbours(topology.vertices.size());
+  for (const Cable& cable : topology.cables) {
+    neighbours[cable.a].push_back(cable.b);
+    neighbours[cable.b].push_back(cable.a);
+  }
+  // The first host of each plane has a way to all others of it.
+  const std::uint32_t planes = topology.planes == Planes::separate ? topology.rails : 1;
+  for (std::uint32_t first = 0; first < planes; ++first) {
+    const std::vector<bool> reached = reached_from(first, neighbours);
+    for (std::uint32_t host = first; host < topology.hosts; host += planes)
+      if (!reached[host])
+        return wrong("hosts " + topology.vertices[first].name + " and " + topology.vertices[host].name +
+                     " cannot reach each other: no way of cables joins them");
+  }
   return {};
 }
 

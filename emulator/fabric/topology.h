@@ -1,7 +1,8 @@
 // Topology: which hosts and switches there are and which cables join them. A plain value; no clock, no frames.
 //
 // Solely the graph and the shapes it can be made from. Vertices: all hosts first (index = host number, from 0), then
-// all switches. How frames find their way is routing.h's.
+// all switches. A host is a NIC port with an address of its own; a node may have several, its rails (rails.h). How
+// frames find their way is routing.h's.
 #pragma once
 
 #include <cstdint>
@@ -67,16 +68,32 @@ enum class Spreading : std::uint8_t {
   packet,  // another for each packet, drawn by the seed: they overtake each other (packet spraying)
 };
 
+/// What the rails of a node have to do with each other.
+enum class Planes : std::uint8_t {
+  separate,  // nothing: each has switches of its own
+  shared,    // all are in one network
+};
+
 struct Topology {
   std::vector<Vertex> vertices;
   std::vector<Cable> cables;
   std::uint32_t hosts = 0;
+  std::uint32_t rails = 1;  // hosts of each node: the first ones are node 0's, in the order of its rails
+  Planes planes = Planes::shared;
   /// Nothing: each egress port is one queue (CableParameters::queue_bytes), and nobody pauses.
   std::optional<Qos> qos;
   Spreading spreading = Spreading::flow;
 
   std::uint32_t switches() const { return static_cast<std::uint32_t>(vertices.size()) - hosts; }
   bool is_host(std::uint32_t vertex) const { return vertex < hosts; }
+  std::uint32_t nodes() const { return hosts / rails; }
+  std::uint32_t node_of(std::uint32_t host) const { return host / rails; }
+  std::uint32_t rail_of(std::uint32_t host) const { return host % rails; }  // from 0; it is called by one more
+  /// "n1", whose hosts are n1.1 and n1.2 where there are two rails.
+  std::string_view node_name(std::uint32_t node) const {
+    const std::string_view first = vertices[node * rails].name;
+    return rails == 1 ? first : first.substr(0, first.rfind('.'));
+  }
   /// "n1-s1".
   std::string cable_name(std::uint32_t cable) const {
     return vertices[cables[cable].a].name + "-" + vertices[cables[cable].b].name;

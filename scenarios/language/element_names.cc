@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "emulator/fabric/nearest_word.h"
+#include "emulator/fabric/rails.h"
 
 namespace verbena::scenarios {
 namespace {
@@ -41,27 +42,56 @@ std::string there_are(const std::string& wanted, std::size_t number, const NameA
 
 ElementNames::ElementNames(const fabric::Topology& topology) : topology_(topology) {
   for (std::uint32_t i = 0; i < topology.vertices.size(); ++i) vertices_.emplace(topology.vertices[i].name, i);
+  if (topology.rails == 1) return;
+  for (std::uint32_t node = 0; node < topology.nodes(); ++node) nodes_.emplace(topology.node_name(node), node);
 }
 
-std::optional<std::uint32_t> ElementNames::find_host(const std::string& name) const {
-  const auto found = vertices_.find(name);
-  if (found == vertices_.end() || !topology_.is_host(found->second)) return std::nullopt;
-  return found->second;
+std::optional<std::uint32_t> ElementNames::find_node(const std::string& name) const {
+  if (topology_.rails == 1) {
+    const auto host = vertices_.find(name);
+    return host == vertices_.end() || !topology_.is_host(host->second) ? std::nullopt : std::optional(host->second);
+  }
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::uint32_t ElementNames::host(const Value& name) const {
+std::vector<std::uint32_t> ElementNames::find_vertices(const std::string& name) const {
+  if (const auto vertex = vertices_.find(name); vertex != vertices_.end()) return {vertex->second};
+  std::vector<std::uint32_t> found;
+  if (const auto node = find_node(name))
+    for (std::uint32_t rail = 0; rail < topology_.rails; ++rail) found.push_back(*node * topology_.rails + rail);
+  return found;
+}
+
+std::vector<std::uint32_t> ElementNames::find_hosts(const std::string& name) const {
+  std::vector<std::uint32_t> found = find_vertices(name);
+  if (!found.empty() && !topology_.is_host(found.front())) found.clear();
+  return found;
+}
+
+std::vector<std::uint32_t> ElementNames::need_hosts(const Value& name) const {
   const std::string word = name.word();
-  if (const auto index = find_host(word)) return *index;
+  std::vector<std::uint32_t> found = find_hosts(word);
+  if (!found.empty()) return found;
   if (vertices_.contains(word)) name.wrong("it is a switch, and a node is wanted");
   if (word.find_first_of(", ") != word.npos) name.wrong(std::string(kListIsRight));
-  if (const std::size_t dash = word.find('-'); dash != word.npos && vertices_.contains(word.substr(0, dash)))
-    name.wrong("it is a link, and a node is wanted: write its name, such as " + topology_.vertices.front().name);
+  if (const std::size_t dash = word.find('-'); dash != word.npos && !find_vertices(word.substr(0, dash)).empty())
+    name.wrong("it is a link, and a node is wanted: write its name, such as " + std::string(topology_.node_name(0)));
   name.wrong(no_host(word));
 }
 
+std::uint32_t ElementNames::node(const Value& name) const {
+  const std::vector<std::uint32_t> hosts = need_hosts(name);
+  if (hosts.size() == topology_.rails) return topology_.node_of(hosts.front());
+  name.wrong("it is one rail, and a whole node is wanted: write " +
+             std::string(topology_.node_name(topology_.node_of(hosts.front()))));
+}
+
 std::string ElementNames::no_host(const std::string& name) const {
-  return "there is no such node" +
-         there_are(name, topology_.hosts, [&](std::size_t i) { return topology_.vertices[i].name; });
+  if (std::string rails = fabric::rails_meant(topology_, name); !rails.empty()) return "there is no such node" + rails;
+  return "there is no such node" + there_are(name, topology_.nodes(), [&](std::size_t i) {
+           return std::string(topology_.node_name(static_cast<std::uint32_t>(i)));
+         });
 }
 
 std::string ElementNames::meant(const std::string& name, bool with_groups) const {
@@ -79,12 +109,21 @@ std::vector<std::uint32_t> ElementNames::hosts(const Value& names) const {
     return found;
   }
   std::vector<bool> seen(topology_.hosts);
-  for (const Value& name : names.items()) {
-    const std::uint32_t index = host(name);
-    if (seen[index]) name.wrong("it is named twice");
-    seen[index] = true;
-    found.push_back(index);
-  }
+  for (const Value& name : names.items())
+    for (const std::uint32_t index : need_hosts(name)) {
+      if (seen[index]) name.wrong("it is named twice");
+      seen[index] = true;
+      found.push_back(index);
+    }
+  return found;
+}
+
+std::vector<std::uint32_t> ElementNames::nodes(const Value& names) const {
+  std::vector<std::uint32_t> found;
+  if (!names.is_word() || names.word() != "all")
+    for (const Value& name : names.items()) (void)node(name);
+  for (const std::uint32_t host : hosts(names))
+    if (topology_.rail_of(host) == 0) found.push_back(topology_.node_of(host));
   return found;
 }
 
@@ -101,20 +140,6 @@ std::vector<std::uint32_t> ElementNames::switches(const Value& names) const {
     }
     if (std::find(found.begin(), found.end(), vertex->second) != found.end()) name.wrong("it is named twice");
     found.push_back(vertex->second);
-  }
-  return found;
-}
-
-std::vector<std::uint32_t> ElementNames::cables_between(const std::string& a, const std::string& b) const {
-  std::vector<std::uint32_t> found;
-  const auto first = vertices_.find(a);
-  const auto second = vertices_.find(b);
-  if (first == vertices_.end() || second == vertices_.end()) return found;
-  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
-    const fabric::Cable& cable = topology_.cables[i];
-    if ((cable.a == first->second && cable.b == second->second) ||
-        (cable.a == second->second && cable.b == first->second))
-      found.push_back(i);
   }
   return found;
 }
@@ -150,24 +175,35 @@ void ElementNames::choose_cable(const Value& name, std::optional<FaultDirection>
   const std::size_t dash = word.find('-');
   const bool arrow = dash != word.npos && dash + 1 < word.size() && word[dash + 1] == '>';
   if (dash == word.npos)
-    name.wrong("there is no such node, switch or link: write names such as n1, n1-s1, n1->s1, hosts, trunks or all" +
-               meant(word, true));
+    name.wrong(
+        "there is no such node, switch or link: write names such as n1, n1-s1, n1->s1, hosts, trunks or all" +
+        (fabric::rails_meant(topology_, word).empty() ? meant(word, true) : fabric::rails_meant(topology_, word)));
   if (arrow && direction) name.wrong("it names a direction already: leave dir= out");
   const std::string from = word.substr(0, dash);
-  const std::vector<std::uint32_t> cables = cables_between(from, word.substr(dash + (arrow ? 2 : 1)));
-  if (cables.empty())
+  const std::string to = word.substr(dash + (arrow ? 2 : 1));
+  const std::vector<std::uint32_t> cables = fabric::cables_between(topology_, from, to);
+  if (cables.empty()) {
+    for (const std::string& end : {from, to})
+      if (std::string rails = fabric::rails_meant(topology_, end); !rails.empty() && find_vertices(end).empty())
+        name.wrong("there is no such link" + rails);
     name.wrong("there is no such link" + there_are(word, topology_.cables.size(), [&](std::size_t i) {
                  return topology_.cable_name(static_cast<std::uint32_t>(i));
                }));
+  }
   const FaultDirection way = arrow ? FaultDirection::tx : direction.value_or(FaultDirection::both);
-  for (const std::uint32_t cable : cables) chosen[cable] |= seen_from(topology_.cables[cable], vertices_.at(from), way);
+  const std::vector<std::uint32_t> ends = find_vertices(from);
+  for (const std::uint32_t cable : cables) {
+    const fabric::Cable& joined = topology_.cables[cable];
+    const bool is_from_a = std::ranges::find(ends, joined.a) != ends.end();
+    chosen[cable] |= seen_from(joined, is_from_a ? joined.a : joined.b, way);
+  }
 }
 
 void ElementNames::choose(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
   if (choose_group(name, direction, chosen)) return;
-  const auto vertex = vertices_.find(name.word());
-  if (vertex == vertices_.end()) return choose_cable(name, direction, chosen);
-  choose_of_vertex(vertex->second, direction.value_or(FaultDirection::tx), chosen);
+  const std::vector<std::uint32_t> vertices = find_vertices(name.word());
+  if (vertices.empty()) return choose_cable(name, direction, chosen);
+  for (const std::uint32_t vertex : vertices) choose_of_vertex(vertex, direction.value_or(FaultDirection::tx), chosen);
 }
 
 std::vector<LinkChoice> ElementNames::links_of(const Chosen& chosen) {

@@ -21,7 +21,7 @@ constexpr Word kCapture[] = {"snap", "limit"};
 constexpr Word kTopology[] = {"shape", "hosts", "leaves",         "spines",       "hosts-per-leaf",
                               "pods",  "racks", "hosts-per-rack", "aggregations", "cores",
                               "k",     "nodes", "switches",       "link",         "trunk",
-                              "links", "qos",   "spread"};
+                              "links", "qos",   "spread",         "rails",        "planes"};
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu", "telemetry"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu", "telemetry"};

@@ -68,6 +68,8 @@ void read_subject(const Section& section, const ElementRow& row, const Value& su
       said.links = links_of(names.cables(subject));
       return;
     case Subject::hosts:
+      // A whole node stops and starts; what happens to a device happens to a rail.
+      if (std::holds_alternative<fabric::NodeChange::Kind>(row.kind)) (void)names.nodes(subject);
       said.hosts = names.hosts(subject);
       return;
     case Subject::switches:

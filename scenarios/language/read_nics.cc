@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 
@@ -126,14 +127,16 @@ std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& 
   std::vector<NicSettings> nics(names.topology().hosts, common);
   const auto own = scenario.find("nics");
   if (!own) return nics;
-  std::vector<bool> seen(nics.size());
-  for (const auto& [name, value] : members(*own)) {
-    const auto host = names.find_host(name);
-    if (!host) complain(value.place(), "nics: '" + name + "': " + names.no_host(name));
-    if (seen[*host]) complain(value.place(), "nics: node '" + name + "' is written twice");
-    seen[*host] = true;
-    read_nic(Section(value, "nic"), file_name, options, nics[*host]);
-  }
+  std::set<std::string> seen;
+  // What is said of a rail goes before what is said of its node.
+  for (const bool of_rails : {false, true})
+    for (const auto& [name, value] : members(*own)) {
+      const std::vector<std::uint32_t> hosts = names.find_hosts(name);
+      if (hosts.empty()) complain(value.place(), "nics: '" + name + "': " + names.no_host(name));
+      if (of_rails != (hosts.size() < names.topology().rails)) continue;
+      if (!seen.insert(name).second) complain(value.place(), "nics: node '" + name + "' is written twice");
+      for (const std::uint32_t host : hosts) read_nic(Section(value, "nic"), file_name, options, nics[host]);
+    }
   return nics;
 }
 

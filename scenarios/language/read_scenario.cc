@@ -25,7 +25,7 @@ constexpr std::uint64_t kCaptureBytesMax = std::uint64_t{1} << 40;
 constexpr std::int64_t kSamplesMax = 10'000'000;
 constexpr std::uint64_t kSeedMax = 999'999'999'999'999'999;
 /// Nodes of the real clock have addresses 127.47.91.K.
-constexpr std::uint32_t kRealHostsMax = 254;
+constexpr std::uint32_t kRealNodesMax = 254;
 
 /// Under the real clock a sample is a question to the fabric process, which frames wait for.
 constexpr Duration kRealSampleMin = milliseconds(1);
@@ -115,8 +115,8 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
   if (const auto capture = section.find("capture")) read_capture(*capture, scenario.capture);
   const Value topology = section.need("topology", "{shape: star, hosts: 2}");
   scenario.topology = read_topology(topology);
-  if (scenario.clock == Clock::real_time && scenario.topology.hosts > kRealHostsMax)
-    complain(topology.place(), "with clock: real there are at most " + std::to_string(kRealHostsMax) + " nodes");
+  if (scenario.clock == Clock::real_time && scenario.topology.nodes() > kRealNodesMax)
+    complain(topology.place(), "with clock: real there are at most " + std::to_string(kRealNodesMax) + " nodes");
   const ElementNames names(scenario.topology);
   scenario.nics = read_nics(section, names, file_name, options);
   check_telemetry(scenario, topology.place());

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "emulator/fabric/rails.h"
 #include "emulator/fabric/shape_table.h"
 #include "scenarios/language/parts.h"
 
@@ -64,6 +65,22 @@ ShapeParameters read_parameters(const Section& topology) {
   return parameters;
 }
 
+// -- Rails
+
+fabric::RailOptions read_rails(const Section& topology) {
+  constexpr std::array<fabric::Named<fabric::Planes>, 2> kPlanes{
+      {{"separate", fabric::Planes::separate}, {"shared", fabric::Planes::shared}}};
+  fabric::RailOptions options;
+  if (const auto value = topology.find("rails"))
+    options.rails = static_cast<std::uint32_t>(value->number(1, fabric::kRailsMax));
+  if (const auto value = topology.find("planes")) {
+    options.planes = value->choice(kPlanes);
+    if (options.rails == 1)
+      value->wrong("it is about nodes with several rails: write rails: 2 as well, or leave it out");
+  }
+  return options;
+}
+
 // -- Shapes
 
 void refuse_keys_that_belong_elsewhere(const Section& topology, const fabric::Shape* shape) {
@@ -80,7 +97,7 @@ void refuse_keys_that_belong_elsewhere(const Section& topology, const fabric::Sh
   }
 }
 
-Topology read_shape(const Section& topology, const ShapeParameters& parameters) {
+Topology read_shape(const Section& topology, const ShapeParameters& parameters, const fabric::RailOptions& rails) {
   const Value name = topology.need("shape", "star");
   const fabric::Shape* const shape = fabric::find_shape(name.word());
   if (shape == nullptr)
@@ -95,7 +112,9 @@ Topology read_shape(const Section& topology, const ShapeParameters& parameters) 
     if (key.is_even && sizes[i] % 2 != 0)
       value.wrong(std::string(key.name) + " of a " + std::string(shape->name) + " is even");
   }
-  return shape->make(sizes, parameters);
+  auto made = with_rails(shape->make(sizes, parameters), rails);
+  if (!made) topology.need("rails", "2").wrong(made.error());
+  return std::move(*made);
 }
 
 // -- Nodes, switches and links
@@ -112,15 +131,21 @@ std::string read_vertex_name(const Value& name) {
   return word;
 }
 
-Topology read_explicit(const Section& topology) {
+Topology read_explicit(const Section& topology, const fabric::RailOptions& rails) {
   Topology made;
+  made.rails = rails.rails;
+  made.planes = rails.rails == 1 ? fabric::Planes::shared : rails.planes;
   std::set<std::string> seen;
   const auto add = [&](const Value& names, fabric::VertexKind kind) {
+    const std::uint32_t hosts = kind == fabric::VertexKind::host ? rails.rails : 1;
     for (const Value& name : names.items()) {
       const std::string word = read_vertex_name(name);
       if (!seen.insert(word).second) name.wrong("the name is used twice");
-      if (made.vertices.size() == fabric::kVerticesMax) name.wrong("there are too many nodes and switches");
-      made.vertices.push_back({word, kind});
+      if (made.vertices.size() + hosts > fabric::kVerticesMax) name.wrong("there are too many nodes and switches");
+      if (rails.rails != 1 && word.find('.') != word.npos)
+        name.wrong("with rails a name has no '.': n1.2 is rail 2 of n1");
+      for (std::uint32_t rail = 0; rail < hosts; ++rail)
+        made.vertices.push_back({fabric::host_name(word, rail, hosts), kind});
     }
   };
   add(topology.need("nodes", "[n1, n2]"), fabric::VertexKind::host);
@@ -135,19 +160,28 @@ std::pair<std::string, std::string> read_ends(const Value& between, const Elemen
   const std::vector<Value> ends = between.items();
   if (!between.is_list() || ends.size() != 2) between.wrong("write the two ends: [n1, s1]");
   for (const Value& end : ends) {
-    const auto& vertices = names.topology().vertices;
     const std::string word = end.word();
-    if (std::none_of(vertices.begin(), vertices.end(), [&](const fabric::Vertex& v) { return v.name == word; }))
-      end.wrong("there is no node or switch of this name" + names.meant(word));
+    if (!fabric::vertices_named(names.topology(), word).empty()) continue;
+    const std::string rails = fabric::rails_meant(names.topology(), word);
+    end.wrong("there is no node or switch of this name" + (rails.empty() ? names.meant(word) : rails));
   }
   if (ends[0].word() == ends[1].word()) between.wrong("a link joins two different ends");
   return {ends[0].word(), ends[1].word()};
 }
 
-std::uint32_t vertex_of(const Topology& topology, const std::string& name) {
-  const auto found = std::find_if(topology.vertices.begin(), topology.vertices.end(),
-                                  [&](const fabric::Vertex& vertex) { return vertex.name == name; });
-  return static_cast<std::uint32_t>(found - topology.vertices.begin());
+/// A node's name stands for a cable of each of its rails; between nodes, to the same rail of the other.
+void make_links(const Section& link, const std::string& a, const std::string& b, const ShapeParameters& parameters,
+                Topology& topology) {
+  for (const std::uint32_t from : fabric::vertices_named(topology, a))
+    for (const std::uint32_t to : fabric::vertices_named(topology, b)) {
+      const bool are_hosts = topology.is_host(from) && topology.is_host(to);
+      const bool are_nodes = topology.rails != 1 && are_hosts && a == topology.node_name(topology.node_of(from)) &&
+                             b == topology.node_name(topology.node_of(to));
+      if (are_nodes && topology.rail_of(from) != topology.rail_of(to)) continue;
+      const bool of_host = topology.is_host(from) || topology.is_host(to);
+      topology.cables.push_back({from, to, of_host ? parameters.host_cable : parameters.trunk});
+      read_cable(link, topology.cables.back().parameters);
+    }
 }
 
 /// With a shape the links are there already and are changed; otherwise they are made here.
@@ -161,14 +195,10 @@ void read_links(const Value& list, bool make, const ShapeParameters& parameters,
     const Value between = link.need("between", "[n1, s1]");
     const auto [a, b] = read_ends(between, names);
     if (make) {
-      const std::uint32_t from = vertex_of(topology, a);
-      const std::uint32_t to = vertex_of(topology, b);
-      const bool of_host = topology.is_host(from) || topology.is_host(to);
-      topology.cables.push_back({from, to, of_host ? parameters.host_cable : parameters.trunk});
-      read_cable(link, topology.cables.back().parameters);
+      make_links(link, a, b, parameters, topology);
       continue;
     }
-    const auto cables = names.cables_between(a, b);
+    const auto cables = fabric::cables_between(topology, a, b);
     if (cables.empty()) complain(between.place(), "there is no link between " + a + " and " + b + " in this shape");
     for (const std::uint32_t cable : cables) read_cable(link, topology.cables[cable].parameters);
   }
@@ -184,7 +214,8 @@ Topology read_topology(const Value& value) {
   const bool has_shape = section.has("shape");
   if (!has_shape && !section.has("nodes"))
     complain(section.place(), "topology needs a shape, such as shape: star, or nodes:, switches: and links:");
-  Topology topology = has_shape ? read_shape(section, parameters) : read_explicit(section);
+  const fabric::RailOptions rails = read_rails(section);
+  Topology topology = has_shape ? read_shape(section, parameters, rails) : read_explicit(section, rails);
   if (const auto links = section.find("links")) read_links(*links, !has_shape, parameters, topology);
   constexpr std::array<fabric::Named<fabric::Spreading>, 2> kSpreadings{
       {{"flow", fabric::Spreading::flow}, {"packet", fabric::Spreading::packet}}};

@@ -57,6 +57,49 @@ bool has_sides(Pattern pattern) {
   return pattern == Pattern::pair || pattern == Pattern::incast || pattern == Pattern::outcast;
 }
 
+struct Side {
+  std::vector<std::uint32_t> hosts;
+  std::uint32_t rails = 1;  // Workload::rails
+};
+
+/// Nodes, with all of their rails, or rails.
+Side read_side(const Value& names, const ElementNames& known) {
+  const fabric::Topology& topology = known.topology();
+  const auto is_rail = [&](const Value& name) {
+    const std::vector<std::uint32_t> hosts =
+        name.is_word() ? known.find_hosts(name.word()) : std::vector<std::uint32_t>{};
+    return !hosts.empty() && hosts.size() < topology.rails;
+  };
+  const std::vector<Value> items = names.items();
+  if (std::ranges::any_of(items, is_rail)) {
+    for (const Value& item : items)
+      if (!is_rail(item) && item.is_word() && !known.find_hosts(item.word()).empty())
+        item.wrong("it is a node beside a rail: write nodes, for all of their rails, or rails such as " +
+                   topology.vertices.front().name);
+    return {known.hosts(names)};
+  }
+  if (topology.rails == 1) return {known.hosts(names)};
+  Side side{.rails = topology.rails};
+  for (const std::uint32_t node : known.nodes(names)) side.hosts.push_back(node * topology.rails);
+  return side;
+}
+
+/// Rails on separate planes have no way to each other.
+void check_planes(const Value& named, const fabric::Topology& topology, const Workload& workload) {
+  if (topology.planes == fabric::Planes::shared) return;
+  const auto check = [&](std::uint32_t a, std::uint32_t b) {
+    if (topology.rail_of(a) != topology.rail_of(b))
+      named.wrong(topology.vertices[a].name + " and " + topology.vertices[b].name +
+                  " are on separate planes, with no way to each other: name rails of one number, or say planes: shared "
+                  "in the topology");
+  };
+  if (workload.pattern == Pattern::pair)
+    for (std::size_t i = 0; i < workload.from.size(); ++i) check(workload.from[i], workload.to[i]);
+  else
+    for (const auto* side : {&workload.from, &workload.to})
+      for (const std::uint32_t host : *side) check(workload.from.front(), host);
+}
+
 void check_sides(const Section& section, const Workload& workload) {
   const Value to = section.need("to", "n2");
   if (workload.pattern == Pattern::pair && workload.from.size() != workload.to.size())
@@ -75,18 +118,29 @@ void read_between(const Section& section, const ElementNames& names, Workload& w
   if (const auto value = section.find("pattern")) workload.pattern = value->choice(kPatterns);
   if (has_sides(workload.pattern)) {
     if (section.has("among")) section.find("among")->wrong("this pattern has from: and to:");
-    workload.from = names.hosts(section.need("from", "n1"));
-    workload.to = names.hosts(section.need("to", "n2"));
+    Side from = read_side(section.need("from", "n1"), names);
+    const Value targets = section.need("to", "n2");
+    Side to = read_side(targets, names);
+    if (from.rails != to.rails)
+      targets.wrong("nodes send from all of their rails, and are written on both sides, as rails are");
+    workload.from = std::move(from.hosts);
+    workload.to = std::move(to.hosts);
+    workload.rails = from.rails;
     check_sides(section, workload);
+    check_planes(targets, names.topology(), workload);
     return;
   }
   for (const std::string_view key : {"from", "to"})
     if (const auto value = section.find(key)) value->wrong("this pattern has among: [n1, n2, ...] or among: all");
   if (const auto value = section.find("among")) {
-    workload.from = names.hosts(*value);
+    Side members = read_side(*value, names);
+    workload.from = std::move(members.hosts);
+    workload.rails = members.rails;
     if (workload.from.size() < 2) value->wrong("name at least two nodes");
+    check_planes(*value, names.topology(), workload);
   } else {
-    for (std::uint32_t i = 0; i < names.topology().hosts; ++i) workload.from.push_back(i);
+    workload.rails = names.topology().rails;
+    for (std::uint32_t i = 0; i < names.topology().hosts; i += workload.rails) workload.from.push_back(i);
   }
 }
 
@@ -201,7 +255,9 @@ void read_amount(const Section& section, Workload& workload) {
 std::uint32_t datagram_max(const Workload& workload, const Scenario& scenario) {
   std::uint32_t most = 4096;
   for (const auto* side : {&workload.from, &workload.to})
-    for (const std::uint32_t host : *side) most = std::min(most, scenario.nics[host].mtu());
+    for (const std::uint32_t first : *side)
+      for (std::uint32_t rail = 0; rail < workload.rails; ++rail)
+        most = std::min(most, scenario.nics[first + rail].mtu());
   return most;
 }
 
@@ -253,19 +309,23 @@ std::vector<std::string> split_command(const Value& value) {
   return arguments;
 }
 
-/// The address that `verbena exec --node K` gives a node; K counts from 1.
-std::string address_of(std::uint32_t host) {
-  return "127.47.91." + std::to_string(host + 1);
+/// The address that `verbena exec --node K` gives a node, and the devices for its rails; K counts from 1
+/// (host/node/identity.h).
+std::string address_of(std::uint32_t node, std::uint32_t rail) {
+  constexpr std::uint32_t kFirstRail = 91;
+  return "127.47." + std::to_string(kFirstRail + rail) + "." + std::to_string(node + 1);
 }
 
+/// A node's name stands for its first rail.
 std::string with_addresses(const Value& value, std::string argument, const ElementNames& names) {
   for (std::size_t at = argument.find("${"); at != std::string::npos; at = argument.find("${", at)) {
     const std::size_t end = argument.find('}', at);
     if (end == std::string::npos) value.wrong("'${' is not closed: write ${n1}");
     const std::string name = argument.substr(at + 2, end - at - 2);
-    const auto host = names.find_host(name);
-    if (!host) value.wrong("${" + name + "}: " + names.no_host(name));
-    argument.replace(at, end + 1 - at, address_of(*host));
+    const std::vector<std::uint32_t> hosts = names.find_hosts(name);
+    if (hosts.empty()) value.wrong("${" + name + "}: " + names.no_host(name));
+    const fabric::Topology& topology = names.topology();
+    argument.replace(at, end + 1 - at, address_of(topology.node_of(hosts.front()), topology.rail_of(hosts.front())));
   }
   return argument;
 }
@@ -286,9 +346,9 @@ Program read_program(const Value& item, const ElementNames& names, const Scenari
   if (scenario.clock != Clock::real_time) command.wrong("a program needs clock: real");
   section.exclude("nodes", "node");
   if (const auto value = section.find("nodes"))
-    program.nodes = static_cast<std::uint32_t>(value->number(1, names.topology().hosts));
+    program.nodes = static_cast<std::uint32_t>(value->number(1, names.topology().nodes()));
   else
-    program.host = names.host(section.need("node", "n1"));
+    program.node = names.node(section.need("node", "n1"));
   if (command.is_list())
     for (const Value& argument : command.items()) program.arguments.push_back(argument.text());
   else

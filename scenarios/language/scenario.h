@@ -63,6 +63,9 @@ struct Workload {
   /// outcast: from[0] to all of `to`; otherwise the members are in `from` and `to` is empty.
   std::vector<std::uint32_t> from;
   std::vector<std::uint32_t> to;
+  /// Not 1: nodes are named, by the first of their rails. The pattern is there once on each rail, between rails of one
+  /// number: host h stands for h + 1 on the next.
+  std::uint32_t rails = 1;
   std::vector<SizeChoice> sizes;
   std::uint64_t count = 0;  // messages per QP; 0: until `duration` is over
   Duration duration{0};     // 0: until `count` messages
@@ -88,8 +91,8 @@ struct Workload {
 struct Program {
   std::string name;
   Place place;
-  std::uint32_t host = 0;
-  std::uint32_t nodes = 0;             // not 0: from the first on; each process on that of its rank, and `host` is 0
+  std::uint32_t node = 0;              // from 0
+  std::uint32_t nodes = 0;             // not 0: from the first on; each process on that of its rank, and `node` is 0
   std::vector<std::string> arguments;  // [0] is the program; ${n1} was replaced by the address of host n1
   Duration start{0};
   std::vector<std::string> after;  // programs that must listen or have printed something first; empty: none

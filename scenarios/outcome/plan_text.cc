@@ -25,9 +25,12 @@ std::string shortened(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string hosts_text(const Scenario& scenario, const std::vector<std::uint32_t>& hosts) {
+/// Of a workload that is there on each rail: the nodes.
+std::string side_text(const Scenario& scenario, const Workload& workload, const std::vector<std::uint32_t>& hosts) {
+  const fabric::Topology& topology = scenario.topology;
   std::vector<std::string> names;
-  for (const std::uint32_t host : hosts) names.push_back(scenario.topology.vertices[host].name);
+  for (const std::uint32_t host : hosts)
+    names.emplace_back(workload.rails == 1 ? topology.vertices[host].name : topology.node_name(topology.node_of(host)));
   return shortened(names);
 }
 
@@ -45,11 +48,12 @@ std::string sizes_text(const Workload& workload) {
 std::string workload_text(const Scenario& scenario, const Workload& workload) {
   std::string text =
       fmt::format("{}: {} of {} by {}, {}: {}", workload.name, name_of(workload.verb), sizes_text(workload),
-                  name_of(workload.transport), name_of(workload.pattern), hosts_text(scenario, workload.from));
-  if (!workload.to.empty()) text += " to " + hosts_text(scenario, workload.to);
+                  name_of(workload.transport), name_of(workload.pattern), side_text(scenario, workload, workload.from));
+  if (!workload.to.empty()) text += " to " + side_text(scenario, workload, workload.to);
   text += ", " + (workload.count != 0 ? counted(workload.count, workload.load_ppb != 0 ? "flow" : "message")
                                       : "for " + time_text(workload.duration));
   if (workload.load_ppb == 0) text += " a QP";
+  if (workload.rails != 1) text += fmt::format(", on each of {}", counted(workload.rails, "rail"));
   if (workload.qps != 1) text += fmt::format(", {} a pair", counted(workload.qps, "QP"));
   if (workload.start.ns != 0) text += ", from " + time_text(workload.start);
   return text;
@@ -59,7 +63,7 @@ std::string program_text(const Scenario& scenario, const Program& program) {
   std::string text = program.name + ":";
   for (const std::string& argument : program.arguments) text += " " + shell_word(argument);
   text += program.nodes != 0 ? fmt::format(", ranks on the first {}", counted(program.nodes, "node"))
-                             : ", on " + scenario.topology.vertices[program.host].name;
+                             : ", on " + std::string(scenario.topology.node_name(program.node));
   if (!program.after.empty()) text += ", after " + shortened(program.after);
   if (program.start.ns != 0) text += ", from " + time_text(program.start);
   if (program.background) text += ", in the background";
@@ -117,7 +121,8 @@ std::string plan_text(const Scenario& scenario) {
   const fabric::Topology& topology = scenario.topology;
   const bool is_real = scenario.clock == Clock::real_time;
   std::string text = fmt::format(
-      "{}: {}, {}, {}; {} time, ends after {} at the latest, seed {}\n", scenario.name, counted(topology.hosts, "node"),
+      "{}: {}{}, {}, {}; {} time, ends after {} at the latest, seed {}\n", scenario.name,
+      counted(topology.nodes(), "node"), topology.rails == 1 ? "" : fmt::format(" of {} rails", topology.rails),
       counted(topology.switches(), "switch", "switches"), counted(topology.cables.size(), "cable"),
       is_real ? "real" : "virtual",
       time_text(is_real ? std::min(scenario.timeout, scenario.real_timeout) : scenario.timeout), scenario.seed);

@@ -252,7 +252,7 @@ void RealRun::change_node(std::uint32_t host, fabric::NodeChange::Kind change) {
       if (host < program.nodes) change_ranks(*running.child, host, change);
       continue;
     }
-    if (program.host != host) continue;
+    if (program.node != host) continue;
     switch (change) {
       case crash:
         running.is_crashed = !running.child->ended();
@@ -302,11 +302,11 @@ void RealRun::start(std::size_t index) {
   options.library_directory = libraries_;
   options.environment.fabric = fabric_->name();
   options.environment.node = program.nodes != 0 ? std::string(host::kAutoNode) + ":" + std::to_string(program.nodes)
-                                                : std::to_string(program.host + 1);
+                                                : std::to_string(program.node + 1);
   options.environment.link = "fabric";
   options.environment.seed = std::to_string(scenario_.seed + index);
   options.environment.stats_path = stats_path_;
-  options.environment.nic = host::text_of(real_tuning(scenario_, program.host));
+  options.environment.nic = host::text_of(real_tuning(scenario_, program.node * scenario_.topology.rails));
   if (!options_.out_directory.empty()) options.output_path = options_.out_directory + "/" + program.name;
   auto child = ProgramChild::start(options, host::clock_now());
   if (child)
@@ -490,9 +490,9 @@ std::optional<std::string> refuse(const Scenario& scenario) {
   if (!scenario.workloads.empty())
     return place_text(scenario.workloads.front().place) + ": workload '" + scenario.workloads.front().name +
            "' needs `clock: virtual`; under the real clock write `exec:`";
-  if (scenario.topology.hosts > host::kNodesMax)
+  if (scenario.topology.nodes() > host::kNodesMax)
     return "1:1: `clock: real` has at most " + std::to_string(host::kNodesMax) + " nodes, not " +
-           std::to_string(scenario.topology.hosts);
+           std::to_string(scenario.topology.nodes());
   for (const Program& program : scenario.programs)
     for (std::uint32_t other = 1; other < program.nodes; ++other)
       if (host::text_of(real_tuning(scenario, other)) != host::text_of(real_tuning(scenario, 0)))

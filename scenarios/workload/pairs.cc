@@ -17,9 +17,7 @@ std::vector<HostPair> permutation(const std::vector<std::uint32_t>& members, std
   return pairs;
 }
 
-}  // namespace
-
-std::vector<HostPair> pairs_of(const Workload& workload, std::uint64_t seed) {
+std::vector<HostPair> pairs_of_nodes(const Workload& workload, std::uint64_t seed) {
   const auto& from = workload.from;
   const auto& to = workload.to;
   std::vector<HostPair> pairs;
@@ -46,6 +44,16 @@ std::vector<HostPair> pairs_of(const Workload& workload, std::uint64_t seed) {
       for (std::size_t i = 0; i < from.size(); ++i) pairs.push_back({from[i], from[(i + 1) % from.size()]});
       break;
   }
+  return pairs;
+}
+
+}  // namespace
+
+std::vector<HostPair> pairs_of(const Workload& workload, std::uint64_t seed) {
+  std::vector<HostPair> pairs = pairs_of_nodes(workload, seed);
+  const std::size_t of_one_rail = pairs.size();
+  for (std::uint32_t rail = 1; rail < workload.rails; ++rail)
+    for (std::size_t i = 0; i < of_one_rail; ++i) pairs.push_back({pairs[i].from + rail, pairs[i].to + rail});
   return pairs;
 }
 

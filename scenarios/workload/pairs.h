@@ -17,7 +17,7 @@ struct HostPair {
   constexpr auto operator<=>(const HostPair&) const = default;
 };
 
-/// ring_allreduce: each member and the next one.
+/// ring_allreduce: each member and the next one. All of the first rail first.
 std::vector<HostPair> pairs_of(const Workload& workload, std::uint64_t seed);
 
 }  // namespace verbena::scenarios

@@ -72,7 +72,7 @@ std::optional<std::string> WorkloadSet::find_error(const Scenario& scenario) {
     if (const auto wrong = find_error_of_flows(scenario, workload, pairs)) return at(*wrong);
     const MessagePlan messages(workload, 0);
     const std::uint64_t each = ring ? 0 : Stream::memory_octets(workload, messages) * workload.qps;
-    octets += ring ? RingAllreduce::memory_octets(workload) : each * pairs.size();
+    octets += ring ? RingAllreduce::memory_octets(workload) * workload.rails : each * pairs.size();
     connections += pairs.size() * (ring ? 1 : workload.qps);
     for (const HostPair& pair : pairs) {
       qps[pair.from] += ring ? 1 : workload.qps;
@@ -173,15 +173,19 @@ void WorkloadSet::make_flows(std::size_t number, std::uint64_t& next_index) {
   }
 }
 
+/// A ring on each rail.
 void WorkloadSet::make_allreduce(std::size_t number, std::uint64_t& next_index) {
   const Workload& workload = scenario_.workloads[number];
-  std::vector<RingAllreduce::Member> members;
-  for (const std::uint32_t host : workload.from) members.push_back({*agents_[host], scenario_.nics[host]});
-  ledgers_[number]->outcome().pairs = members.size();
-  const RingAllreduce::Plan plan{
-      .first_index = next_index, .seed = fabric::mix_all({scenario_.seed, number}), .payload = scenario_.payload};
-  next_index += members.size();
-  traffic_[number].push_back(std::make_unique<RingAllreduce>(world_, *ledgers_[number], plan, members));
+  ledgers_[number]->outcome().pairs = workload.from.size() * workload.rails;
+  for (std::uint32_t rail = 0; rail < workload.rails; ++rail) {
+    std::vector<RingAllreduce::Member> members;
+    for (const std::uint32_t first : workload.from)
+      members.push_back({*agents_[first + rail], scenario_.nics[first + rail]});
+    const RingAllreduce::Plan plan{
+        .first_index = next_index, .seed = fabric::mix_all({scenario_.seed, number}), .payload = scenario_.payload};
+    next_index += members.size();
+    traffic_[number].push_back(std::make_unique<RingAllreduce>(world_, *ledgers_[number], plan, members));
+  }
 }
 
 void WorkloadSet::schedule() {

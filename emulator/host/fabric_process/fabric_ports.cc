@@ -16,6 +16,8 @@ Result<std::unique_ptr<FabricPorts>, std::string> FabricPorts::open(const std::s
   if (topology.hosts > kNodesMax)
     return Failure{"a fabric of processes has at most " + std::to_string(kNodesMax) + " nodes, not " +
                    std::to_string(topology.hosts)};
+  if (topology.rails != 1)
+    return Failure{std::string("rails are for virtual time: a node of processes has one NIC port")};
   auto processes = ShmPorts::open(fabric);
   if (!processes) return Failure{processes.error()};
   return std::unique_ptr<FabricPorts>(new FabricPorts(fabric, std::move(*processes), topology, options));

@@ -45,7 +45,7 @@ Scenario scenario_of(std::uint32_t hosts) {
 Program program_of(const std::string& name, std::uint32_t host, const std::string& shell_line) {
   Program program;
   program.name = name;
-  program.host = host;
+  program.node = host;
   program.arguments = {"sh", "-c", shell_line};
   return program;
 }
